@@ -1,0 +1,112 @@
+# The one front door: `make` lists what there is. No target needs another one to be run before.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+ALL ?=
+
+# What was edited, whether committed or not, lives under these folders.
+SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
+
+# Colour on a terminal only.
+say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
+
+##@ Every day
+.PHONY: help setup build run test check bench bench-local fmt clean install
+
+help: ## this list
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install the Debian packages everything needs; quiet when they are there
+	@tools/setup.sh
+
+build: ## build the library, the tests and the examples into build/dev
+	@tools/setup.sh build test
+	$(call say,"build")
+	@$(call build_preset,dev)
+
+run: build ## run the examples, with their output explained
+	@tools/run_examples.sh build/dev/examples
+
+test: build ## build and run every test; the last line counts them
+	$(call say,"test")
+	@rm -f build/dev/tests.xml
+	@ctest --preset dev -j $(JOBS) --output-junit tests.xml || true
+	@python3 tools/count_tests.py build/dev/tests.xml
+
+##@ Before a commit
+check: check-format check-tidy check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers
+	$(call say,"check: all good")
+
+fmt: ## format all C++ files
+	@tools/setup.sh check
+	@clang-format-19 -i $(SOURCES)
+
+##@ Speed
+bench: bench-local ## run all benchmarks
+
+bench-local: ## compare the in-process lock manager with its peers; one table with ratios
+	@tools/setup.sh
+	$(call say,"bench-local")
+	@$(call build_preset,release)
+	@python3 bench/run_local.py
+
+##@ The rest
+install: ## build the release and install it below PREFIX (default /usr/local)
+	@tools/setup.sh build
+	@mkdir -p build
+	@cmake --preset release -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
+	  -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/.install.log || \
+	  { cat build/.install.log; exit 1; }
+	@cmake --build build/install -j $(JOBS)
+	@cmake --install build/install
+
+clean: ## remove what was built
+	@rm -rf build
+
+# The parts of check -------------------------------------------------------------------------------
+.PHONY: check-format check-tidy check-headers check-clang check-clang-tidy check-asan check-tsan
+
+check-format:
+	@tools/setup.sh check
+	$(call say,"check: format")
+	@clang-format-19 --dry-run -Werror $(SOURCES)
+
+check-tidy:
+	@tools/setup.sh test
+	$(call say,"check: layers$(,) sizes$(,) names")
+	@python3 tools/tidy.py
+
+check-headers:
+	@tools/setup.sh build test
+	$(call say,"check: every header compiles alone")
+	@$(call build_preset,dev,--target tenure_headers)
+
+check-clang:
+	@tools/setup.sh build test check
+	$(call say,"check: clang with -Wthread-safety")
+	@$(call build_preset,clang)
+
+check-clang-tidy: check-clang
+	$(call say,"check: clang-tidy")
+	@ALL=$(ALL) JOBS=$(JOBS) tools/clang_tidy.sh build/clang
+
+check-asan check-tsan: check-%:
+	@tools/setup.sh build test
+	$(call say,"check: suites with $*")
+	@$(call build_preset,$*,--target tenure_suites)
+	@ctest --preset $* -j $(JOBS)
+
+# $(call build_preset,name,more arguments): configure quietly, then build with progress.
+define build_preset
+mkdir -p build && { cmake --preset $(1) >build/.$(1).log 2>&1 || { cat build/.$(1).log; exit 1; }; } && \
+cmake --build --preset $(1) -j $(JOBS) $(2)
+endef
+
+, := ,

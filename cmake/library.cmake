@@ -1,0 +1,33 @@
+# The library itself. Third parties stay behind it: public headers include only std.
+
+find_package(absl REQUIRED)
+find_package(Threads REQUIRED)
+
+file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/include/tenure/*.hpp
+     ${PROJECT_SOURCE_DIR}/src/sys/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/core/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/local/*.cpp)
+
+add_library(tenure ${TENURE_SOURCES})
+add_library(tenure::tenure ALIAS tenure)
+set_target_properties(tenure PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON
+                      VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
+target_compile_features(tenure PUBLIC cxx_std_23)
+# Position-independent, so that a shared library may swallow libtenure.a; but nobody replaces our
+# functions at load time, so the compiler may inline them.
+target_compile_options(tenure PRIVATE -fno-semantic-interposition)
+target_include_directories(tenure
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(tenure
+  PUBLIC Threads::Threads
+  PRIVATE absl::flat_hash_map absl::flat_hash_set absl::inlined_vector
+          $<BUILD_INTERFACE:tenure_warnings>)
+
+# For our own tests and benchmarks: the library with its private headers and what they include.
+add_library(tenure_private INTERFACE)
+target_include_directories(tenure_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(tenure_private INTERFACE
+  tenure tenure_warnings absl::flat_hash_map absl::flat_hash_set absl::inlined_vector)

@@ -1,0 +1,14 @@
+# tenure_warnings: what every target of ours is compiled with. Third-party headers come from
+# system directories and are not affected.
+
+add_library(tenure_warnings INTERFACE)
+target_compile_options(tenure_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  target_compile_options(tenure_warnings INTERFACE -Wthread-safety)
+else()
+  # g++ 12 sees uninitialised members in every inlined std::optional and std::variant.
+  target_compile_options(tenure_warnings INTERFACE -Wno-maybe-uninitialized)
+endif()
+if(TENURE_WERROR)
+  target_compile_options(tenure_warnings INTERFACE -Werror)
+endif()

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tenure/deadlock.hpp>
+#include <tenure/error.hpp>
+#include <tenure/ids.hpp>
+#include <tenure/key_range.hpp>
+#include <tenure/lock_mode.hpp>
+#include <tenure/lock_options.hpp>
+#include <tenure/snapshot.hpp>
+#include <tenure/target.hpp>
+#include <tenure/transaction.hpp>
+
+namespace tenure {
+
+/// What became of LockManager::request().
+class [[nodiscard]] Acquisition {
+ public:
+  [[nodiscard]] static Acquisition granted() { return Acquisition(State(Granted())); }
+  [[nodiscard]] static Acquisition waiting() { return Acquisition(State(Waiting())); }
+  explicit Acquisition(Deadlock deadlock) : state_(std::move(deadlock)) {}
+  explicit Acquisition(Error error) : state_(std::move(error)) {}
+
+  /// The lock is held: go on.
+  [[nodiscard]] bool is_granted() const noexcept {
+    return std::holds_alternative<Granted>(state_);
+  }
+  /// The request stands in the queue: do something else, and ask again or cancel_wait().
+  [[nodiscard]] bool is_waiting() const noexcept {
+    return std::holds_alternative<Waiting>(state_);
+  }
+  /// The request closed a cycle. If the victim is the caller it gives way by release_all();
+  /// if it is another, that one is told, and the request stands in the queue.
+  [[nodiscard]] const Deadlock* deadlock() const noexcept {
+    return std::get_if<Deadlock>(&state_);
+  }
+  /// A limit or a bad argument: nothing was changed.
+  [[nodiscard]] const Error* error() const noexcept { return std::get_if<Error>(&state_); }
+
+  friend bool operator==(const Acquisition&, const Acquisition&) = default;
+
+ private:
+  struct Granted {
+    friend bool operator==(Granted, Granted) = default;
+  };
+  struct Waiting {
+    friend bool operator==(Waiting, Waiting) = default;
+  };
+  using State = std::variant<Granted, Waiting, Deadlock, Error>;
+  explicit Acquisition(State state) : state_(std::move(state)) {}
+
+  State state_;
+};
+
+/// The lock table of a database or a storage engine, inside one process: rows, pages, tables and
+/// key ranges with intention modes, fair queues and exact deadlock detection. It persists nothing
+/// and runs no transaction life cycle.
+///
+/// Two ways to use it, which may be mixed: begin() gives a Transaction that waits and cleans up
+/// after itself; the calls with a TxnId serve an engine that has transactions of its own. A TxnId
+/// needs no announcement; it exists while it holds a lock or waits for one.
+///
+/// Order: requests for one lock are served in arrival order. Nobody overtakes a waiter he
+/// conflicts with, also not by a try_ form; neighbours that are compatible go in together; who
+/// holds the lock already and wants more goes before those who hold nothing.
+///
+/// Thread safety: all members may be called from any thread. Copies share one table.
+class LockManager {
+ public:
+  LockManager();
+  explicit LockManager(LockManagerOptions options);
+
+  /// A manager with `shards` parts, rounded up to a power of two; 0 counts as 1.
+  [[nodiscard]] static LockManager with_shards(std::size_t shards);
+
+  [[nodiscard]] Transaction begin(const TransactionOptions& options = {}) const;
+
+  /// Takes or upgrades a lock, or answers Errc::would_block and changes nothing.
+  [[nodiscard]] Result<void> try_acquire(TxnId txn, const Target& target, LockMode mode) const;
+  [[nodiscard]] Result<void> try_acquire_range(TxnId txn, ResourceId space, const KeyRange& range,
+                                               LockMode mode) const;
+
+  /// As try_acquire, but waits in the queue.
+  [[nodiscard]] Result<void> acquire(TxnId txn, const Target& target, LockMode mode,
+                                     const WaitOptions& wait = {}) const;
+
+  /// As acquire, but the caller does the waiting: the request keeps its place in the queue, is
+  /// granted there when its turn comes, and the next request() for it says so. A transaction may
+  /// have several such waits at once.
+  [[nodiscard]] Acquisition request(TxnId txn, const Target& target, LockMode mode) const;
+
+  /// Calls off the transaction's pending requests, also those granted but not yet asked about.
+  void cancel_wait(TxnId txn) const;
+
+  /// Gives back one acquisition, or answers Errc::not_held.
+  [[nodiscard]] Result<void> release(TxnId txn, const Target& target) const;
+  [[nodiscard]] Result<void> release_range(TxnId txn, ResourceId space,
+                                           const KeyRange& range) const;
+
+  /// Gives back everything and calls off every wait; returns how many locks there were. A
+  /// deadlock's victim stays one until it was told, or until this finds nothing to give back.
+  std::size_t release_all(TxnId txn) const;
+
+  /// Weakens what `txn` holds to `mode`. See Transaction::downgrade().
+  [[nodiscard]] Result<void> downgrade(TxnId txn, const Target& target, LockMode mode) const;
+
+  /// Looks through all waits for a deadlock and resolves it: the victim is told, and no other
+  /// call finds the same one again. Needed only with Detection::on_demand.
+  [[nodiscard]] std::optional<Deadlock> find_deadlock() const;
+
+  /// The deadlocks resolved last, oldest first.
+  [[nodiscard]] std::vector<DeadlockReport> recent_deadlocks() const;
+
+  /// How many transactions hold `target` now; for keys of a space, that exact range.
+  [[nodiscard]] std::size_t holder_count(const Target& target) const;
+  [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Target& target) const;
+
+  /// How many ranges are held in a space, of both kinds of keys.
+  [[nodiscard]] std::size_t range_count(ResourceId space) const;
+
+  /// How many transactions wait for a lock.
+  [[nodiscard]] std::size_t waiting_count() const;
+
+  /// How many parts the table has: a power of two.
+  [[nodiscard]] std::size_t shards() const noexcept;
+
+  /// Who holds, who waits, for how long.
+  [[nodiscard]] LockSnapshot snapshot() const;
+
+ private:
+  std::shared_ptr<detail::LockTable> table_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,240 @@
+#include "local/detector.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include <absl/container/flat_hash_map.h>
+
+#include <tenure/wait_for_graph.hpp>
+
+namespace tenure::detail {
+
+namespace {
+
+/// A victim by what is known of the members; the youngest decides between equals.
+TxnId choose_by(VictimPolicy policy, const std::vector<DeadlockMember>& members) {
+  const auto rank = [policy](const DeadlockMember& member) -> std::uint64_t {
+    switch (policy) {
+      case VictimPolicy::youngest: return 0;
+      case VictimPolicy::oldest: return member.age;
+      case VictimPolicy::fewest_locks: return member.locks;
+      case VictimPolicy::most_locks: return ~std::uint64_t{member.locks};
+      case VictimPolicy::least_work: return member.work;
+      case VictimPolicy::lowest_priority:
+        // Flipping the sign bit orders signed numbers as unsigned ones.
+        return static_cast<std::uint32_t>(member.priority) ^ 0x8000'0000U;
+    }
+    return 0;
+  };
+  return std::ranges::min_element(members,
+                                  [&](const DeadlockMember& a, const DeadlockMember& b) {
+                                    return rank(a) != rank(b) ? rank(a) < rank(b) : a.age > b.age;
+                                  })
+      ->txn;
+}
+
+bool is_member(const std::vector<TxnId>& cycle, TxnId txn) {
+  return std::ranges::find(cycle, txn) != cycle.end();
+}
+
+std::vector<TxnId> cycle_of(const std::vector<DeadlockMember>& members) {
+  std::vector<TxnId> cycle;
+  std::ranges::transform(members, std::back_inserter(cycle), &DeadlockMember::txn);
+  return cycle;
+}
+
+}  // namespace
+
+Detector::Detector(Transactions& txns, const LockManagerOptions& options)
+    : txns_(txns),
+      policy_(options.victim),
+      choose_(options.choose_victim),
+      kept_max_(options.deadlocks_kept) {}
+
+void Detector::append_blockers(TxnId txn, World world, std::vector<TxnId>& blockers) {
+  const auto append = [&](const Txn& waiting) {
+    for (const Waiter* const waiter : waiting.waits) {
+      waiter->place->blockers_of(*waiter, blockers);
+    }
+  };
+  if (world == World::frozen) {
+    if (const Txn* const found = txns_.find(txn); found != nullptr) {
+      append(*found);
+    }
+  } else if (const auto entered = txns_.enter_existing(txn); entered) {
+    append(*entered);
+  }
+}
+
+Detector::Cycle Detector::find_cycle(TxnId start, World world) {
+  // Breadth first, so that the cycle told to people is a shortest one.
+  std::vector<TxnId> reached{start};
+  absl::flat_hash_map<std::uint64_t, TxnId> waits_for_us;  // whom we came from
+  std::vector<TxnId> blockers;
+  for (std::size_t next = 0; next < reached.size(); ++next) {
+    const TxnId here = reached[next];
+    blockers.clear();
+    append_blockers(here, world, blockers);
+    for (const TxnId blocker : blockers) {
+      if (blocker != start) {
+        if (waits_for_us.try_emplace(blocker.get(), here).second) {
+          reached.push_back(blocker);
+        }
+        continue;
+      }
+      Cycle cycle{here};
+      while (cycle.back() != start) {
+        cycle.push_back(waits_for_us.at(cycle.back().get()));
+      }
+      std::ranges::reverse(cycle);
+      return cycle;
+    }
+  }
+  return {};
+}
+
+Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> policy) {
+  Resolution resolution;
+  Proposal proposal;
+  while (!find_cycle(start, World::running).empty()) {
+    std::vector<DeadlockMember> undecided;
+    {
+      Wakes wakes;
+      const Transactions::Freeze freeze(txns_);
+      const Cycle cycle = find_cycle(start, World::frozen);
+      if (cycle.empty()) {
+        break;
+      }
+      if (admit_somebody(cycle, wakes)) {
+        resolution.admitted = true;
+        continue;
+      }
+      undecided = members_of(cycle);
+      if (const auto victim = decide(undecided, policy, proposal); victim) {
+        const Deadlock deadlock{.victim = *victim, .cycle = cycle};
+        condemn(deadlock, wakes);
+        remember(deadlock, std::move(undecided));
+        if (!resolution.deadlock || *victim == start) {
+          resolution.deadlock = deadlock;
+        }
+        continue;
+      }
+    }
+    proposal.victim = choose_(undecided);
+    proposal.cycle = cycle_of(undecided);
+    ++proposal.asked;
+  }
+  return resolution;
+}
+
+std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members,
+                                      std::optional<VictimPolicy> policy,
+                                      const Proposal& proposal) const {
+  // The user's own policy is asked without any latch; meanwhile the cycle may change. After some
+  // tries the youngest gives way.
+  constexpr int asked_max = 8;
+  if (!choose_) {
+    return choose_by(policy.value_or(policy_), members);
+  }
+  const Cycle cycle = cycle_of(members);
+  if (proposal.cycle != cycle && proposal.asked < asked_max) {
+    return std::nullopt;
+  }
+  const bool is_sound = proposal.cycle == cycle && is_member(cycle, proposal.victim);
+  return is_sound ? proposal.victim : choose_by(VictimPolicy::youngest, members);
+}
+
+std::optional<Deadlock> Detector::check_all() {
+  for (;;) {
+    WaitForGraph graph;
+    std::vector<TxnId> blockers;
+    txns_.visit([&](const Txn& txn) {
+      blockers.clear();
+      for (const Waiter* const waiter : txn.waits) {
+        waiter->place->blockers_of(*waiter, blockers);
+      }
+      graph.add_waits(txn.id, blockers);
+    });
+    const auto cycle = graph.detect_cycle();
+    if (!cycle) {
+      return std::nullopt;
+    }
+    if (const Resolution resolution = check(cycle->front(), std::nullopt); resolution.deadlock) {
+      return resolution.deadlock;
+    }
+  }
+}
+
+Waiter* Detector::edge_of(Txn& txn, TxnId next) {
+  std::vector<TxnId> blockers;
+  for (Waiter* const waiter : txn.waits) {
+    blockers.clear();
+    waiter->place->blockers_of(*waiter, blockers);
+    if (is_member(blockers, next)) {
+      return waiter;
+    }
+  }
+  return nullptr;
+}
+
+bool Detector::admit_somebody(const Cycle& cycle, Wakes& wakes) {
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    Waiter* const waiter = edge_of(*txns_.find(cycle[i]), cycle[(i + 1) % cycle.size()]);
+    if (waiter->place->admit_out_of_turn(*waiter, wakes)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {
+  std::vector<DeadlockMember> members;
+  members.reserve(cycle.size());
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    Txn& txn = *txns_.find(cycle[i]);
+    const Waiter& waiter = *edge_of(txn, cycle[(i + 1) % cycle.size()]);
+    members.push_back({.txn = txn.id,
+                       .age = txn.age,
+                       .locks = txn.lock_count(),
+                       .work = txn.work,
+                       .priority = txn.priority,
+                       .waits_for = std::string(to_string(waiter.mode)) + " on " +
+                                    waiter.place->describe(waiter)});
+  }
+  return members;
+}
+
+void Detector::condemn(const Deadlock& deadlock, Wakes& wakes) {
+  Txn& victim = *txns_.find(deadlock.victim);
+  victim.verdict = std::make_shared<const Deadlock>(deadlock);
+  // A blocked thread is told by its call. Who only asks now and then has yet to hear of it.
+  victim.told = victim.requests.size() < victim.waits.size();
+  const auto waits = victim.waits;
+  for (Waiter* const waiter : waits) {
+    if (!waiter->is_pending()) {
+      continue;
+    }
+    waiter->verdict = victim.verdict;
+    waiter->place->leave(*waiter, WaitState::deadlock, wakes);
+    victim.drop_request(*waiter);
+  }
+}
+
+void Detector::remember(Deadlock deadlock, std::vector<DeadlockMember> members) {
+  const std::lock_guard lock(recent_mutex_);
+  recent_.push_back({.deadlock = std::move(deadlock),
+                     .members = std::move(members),
+                     .resolved_at = std::chrono::system_clock::now()});
+  while (recent_.size() > kept_max_) {
+    recent_.pop_front();
+  }
+}
+
+std::vector<DeadlockReport> Detector::recent() const {
+  const std::lock_guard lock(recent_mutex_);
+  return {recent_.begin(), recent_.end()};
+}
+
+}  // namespace tenure::detail

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <tenure/deadlock.hpp>
+#include <tenure/ids.hpp>
+#include <tenure/lock_options.hpp>
+
+#include "local/transactions.hpp"
+#include "local/waiter.hpp"
+#include "sys/thread_safety.hpp"
+
+namespace tenure::detail {
+
+/// Finds cycles of waits and ends them. A search follows only what can be reached from one
+/// transaction and latches one transaction at a time, so what it finds may be a cycle of edges
+/// that never were there together; therefore a cycle that was found is looked for again with all
+/// transactions stopped before anybody has to give way.
+class Detector {
+ public:
+  Detector(Transactions& txns, const LockManagerOptions& options);
+
+  /// What a check did.
+  struct Resolution {
+    std::optional<Deadlock> deadlock = std::nullopt;  ///< That of the caller, if he is a victim.
+    bool admitted = false;  ///< Somebody was let in out of turn.
+  };
+
+  /// Ends every cycle through `start`. REQUIRES: nothing is latched.
+  Resolution check(TxnId start, std::optional<VictimPolicy> policy);
+
+  /// Ends one cycle among all waits, if there is one.
+  std::optional<Deadlock> check_all();
+
+  [[nodiscard]] std::vector<DeadlockReport> recent() const;
+
+ private:
+  enum class World : bool { running, frozen };
+  using Cycle = std::vector<TxnId>;
+
+  /// What the user's own policy said, and of which cycle.
+  struct Proposal {
+    TxnId victim = {};
+    Cycle cycle = {};
+    int asked = 0;
+  };
+
+  [[nodiscard]] Cycle find_cycle(TxnId start, World world);
+  void append_blockers(TxnId txn, World world, std::vector<TxnId>& blockers);
+
+  [[nodiscard]] Waiter* edge_of(Txn& txn, TxnId next);
+  [[nodiscard]] bool admit_somebody(const Cycle& cycle, Wakes& wakes);
+  [[nodiscard]] std::vector<DeadlockMember> members_of(const Cycle& cycle);
+  /// The victim; nothing if the user's own policy has yet to be asked.
+  [[nodiscard]] std::optional<TxnId> decide(const std::vector<DeadlockMember>& members,
+                                            std::optional<VictimPolicy> policy,
+                                            const Proposal& proposal) const;
+  void condemn(const Deadlock& deadlock, Wakes& wakes);
+  void remember(Deadlock deadlock, std::vector<DeadlockMember> members);
+
+  Transactions& txns_;
+  VictimPolicy policy_;
+  ChooseVictim choose_;
+  std::size_t kept_max_;
+
+  mutable std::mutex recent_mutex_;
+  std::deque<DeadlockReport> recent_;  // guarded by recent_mutex_
+};
+
+}  // namespace tenure::detail

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
+
+#include <tenure/ids.hpp>
+#include <tenure/lock_mode.hpp>
+
+namespace tenure::detail {
+
+/// A lock that its transaction has not yet entered into its list.
+inline constexpr std::uint32_t no_slot = std::numeric_limits<std::uint32_t>::max();
+
+/// The most acquisitions of one lock by one transaction.
+inline constexpr std::uint16_t count_max = std::numeric_limits<std::uint16_t>::max();
+
+/// One transaction's possession of a lock.
+struct Holder {
+  TxnId txn;
+  std::uint32_t slot;   ///< Its place in the transaction's list, or no_slot.
+  std::uint16_t count;  ///< Acquisitions not yet released.
+  LockMode mode;
+};
+
+/// The holders of one lock, found by transaction. A few are searched one by one; many, such as the
+/// readers of a popular row, get an index.
+class Holders {
+ public:
+  [[nodiscard]] Holder* find(TxnId txn) noexcept {
+    if (index_ != nullptr) {
+      const auto found = index_->find(txn.get());
+      return found == index_->end() ? nullptr : &all_[found->second];
+    }
+    for (Holder& holder : all_) {
+      if (holder.txn == txn) {
+        return &holder;
+      }
+    }
+    return nullptr;
+  }
+
+  Holder& add(const Holder& holder) {
+    all_.push_back(holder);
+    if (index_ == nullptr && all_.size() > searched_max) {
+      index_ = std::make_unique<Index>();
+      for (std::size_t i = 0; i < all_.size(); ++i) {
+        index_->emplace(all_[i].txn.get(), i);
+      }
+    } else if (index_ != nullptr) {
+      index_->emplace(holder.txn.get(), all_.size() - 1);
+    }
+    return all_.back();
+  }
+
+  void remove(const Holder& holder) {
+    const auto at = static_cast<std::size_t>(&holder - all_.data());
+    if (index_ != nullptr) {
+      index_->erase(holder.txn.get());
+      if (at + 1 != all_.size()) {
+        (*index_)[all_.back().txn.get()] = at;
+      }
+    }
+    all_[at] = all_.back();
+    all_.pop_back();
+    if (all_.empty()) {
+      index_.reset();
+    }
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return all_.end(); }
+
+ private:
+  static constexpr std::size_t searched_max = 16;
+  using Index = absl::flat_hash_map<std::uint64_t, std::size_t>;
+
+  absl::InlinedVector<Holder, 2> all_;
+  /// INVARIANT: if there is one, it has the position of every holder.
+  std::unique_ptr<Index> index_;
+};
+
+}  // namespace tenure::detail

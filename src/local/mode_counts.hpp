@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <tenure/lock_mode.hpp>
+
+namespace tenure::detail {
+
+/// A set of modes, one bit each.
+using ModeMask = std::uint8_t;
+
+[[nodiscard]] constexpr ModeMask mask_of(LockMode mode) noexcept {
+  return static_cast<ModeMask>(1U << static_cast<unsigned>(mode));
+}
+
+/// The modes that `mode` is not compatible with: one AND answers "does it conflict with any".
+[[nodiscard]] constexpr ModeMask conflicts_of(LockMode mode) noexcept {
+  constexpr auto table = [] {
+    std::array<ModeMask, all_lock_modes.size()> masks{};
+    for (const LockMode a : all_lock_modes) {
+      for (const LockMode b : all_lock_modes) {
+        if (!compatible_with(a, b)) {
+          masks[static_cast<std::size_t>(a)] |= mask_of(b);
+        }
+      }
+    }
+    return masks;
+  }();
+  return table[static_cast<std::size_t>(mode)];
+}
+
+/// How many hold, or wait, in each mode.
+class ModeCounts {
+ public:
+  void add(LockMode mode) noexcept {
+    ++counts_[static_cast<std::size_t>(mode)];
+    mask_ |= mask_of(mode);
+  }
+
+  void remove(LockMode mode) noexcept {
+    if (--counts_[static_cast<std::size_t>(mode)] == 0) {
+      mask_ &= static_cast<ModeMask>(~mask_of(mode));
+    }
+  }
+
+  [[nodiscard]] ModeMask mask() const noexcept { return mask_; }
+
+  /// The modes that remain when one of `mode` is left out.
+  [[nodiscard]] ModeMask mask_without(LockMode mode) const noexcept {
+    const bool only_one = counts_[static_cast<std::size_t>(mode)] == 1;
+    return only_one ? mask_ & static_cast<ModeMask>(~mask_of(mode)) : mask_;
+  }
+
+ private:
+  std::array<std::uint32_t, all_lock_modes.size()> counts_{};
+  /// INVARIANT: has the bit of a mode iff its count is not zero.
+  ModeMask mask_ = 0;
+};
+
+}  // namespace tenure::detail

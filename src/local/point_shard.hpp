@@ -1,0 +1,152 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include <tenure/ids.hpp>
+#include <tenure/lock_mode.hpp>
+
+#include "local/holders.hpp"
+#include "local/point_lock.hpp"
+#include "sys/latch.hpp"
+
+namespace tenure::detail {
+
+/// One part of a point table. A lock with one holder and no queue, the usual case, is *thin*: just
+/// its holder, the first two of a shard in the cache line of the latch. A second holder or a
+/// waiter makes it a PointLock (*fat*) until nobody is left. A free lock takes no memory.
+class alignas(64) PointShard {
+ public:
+  sys::Latch latch;
+
+  /// The holder of a thin lock; nothing if the lock is free or fat.
+  [[nodiscard]] Holder* find_thin(std::uint64_t id) TENURE_REQUIRES(latch) {
+    for (Place& place : near_) {
+      if (place.id == id && place.holder.count != 0) {
+        return &place.holder;
+      }
+    }
+    if (far_ == nullptr || far_->thin.empty()) {
+      return nullptr;
+    }
+    const auto found = far_->thin.find(id);
+    return found == far_->thin.end() ? nullptr : &found->second;
+  }
+
+  /// Nothing if the lock is free or thin.
+  [[nodiscard]] PointLock* find_fat(std::uint64_t id) TENURE_REQUIRES(latch) {
+    if (far_ == nullptr || far_->fat.empty()) {
+      return nullptr;
+    }
+    const auto found = far_->fat.find(id);
+    return found == far_->fat.end() ? nullptr : found->second.get();
+  }
+
+  /// REQUIRES: the lock is free.
+  void add_thin(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
+    for (Place& place : near_) {
+      if (place.holder.count == 0) {
+        place = {.id = id, .holder = holder};
+        return;
+      }
+    }
+    far().thin.emplace(id, holder);
+  }
+
+  /// REQUIRES: `holder` is what find_thin(id) returned.
+  void remove_thin(std::uint64_t id, Holder& holder) TENURE_REQUIRES(latch) {
+    for (Place& place : near_) {
+      if (&place.holder == &holder) {
+        holder.count = 0;
+        return;
+      }
+    }
+    far_->thin.erase(id);
+    far_->shrink();
+  }
+
+  PointLock& fatten(std::uint64_t id, Holder& thin) TENURE_REQUIRES(latch) {
+    const Holder holder = thin;
+    remove_thin(id, thin);
+    Far& more = far();
+    std::unique_ptr<PointLock> lock = std::move(more.spare);
+    if (lock == nullptr) {
+      lock = std::make_unique<PointLock>();
+    }
+    lock->adopt(holder);
+    return *more.fat.emplace(id, std::move(lock)).first->second;
+  }
+
+  void remove_fat_if_unused(std::uint64_t id, const PointLock& lock) TENURE_REQUIRES(latch) {
+    if (!lock.is_unused()) {
+      return;
+    }
+    const auto found = far_->fat.find(id);
+    far_->spare = std::move(found->second);
+    far_->fat.erase(found);
+    far_->shrink();
+  }
+
+  /// Calls on_thin(id, holder) and on_fat(id, lock) for every lock.
+  template <class OnThin, class OnFat>
+  void visit(OnThin&& on_thin, OnFat&& on_fat) TENURE_REQUIRES(latch) {
+    for (Place& place : near_) {
+      if (place.holder.count != 0) {
+        on_thin(place.id, place.holder);
+      }
+    }
+    if (far_ == nullptr) {
+      return;
+    }
+    for (auto& [id, holder] : far_->thin) {
+      on_thin(id, holder);
+    }
+    for (auto& [id, lock] : far_->fat) {
+      on_fat(id, *lock);
+    }
+  }
+
+ private:
+  /// INVARIANT: free iff the count is zero.
+  struct Place {
+    std::uint64_t id = 0;
+    Holder holder = {.txn = {}, .slot = 0, .count = 0, .mode = {}};
+  };
+
+  struct Far {
+    absl::flat_hash_map<std::uint64_t, Holder> thin;
+    absl::flat_hash_map<std::uint64_t, std::unique_ptr<PointLock>> fat;
+    std::unique_ptr<PointLock> spare;  ///< The last one that was not needed any more.
+
+    /// Gives back the memory of a table that was large once.
+    void shrink() {
+      constexpr std::size_t keep_max = 64;
+      if (thin.empty() && thin.capacity() > keep_max) {
+        thin = {};
+      }
+      if (fat.empty() && fat.capacity() > keep_max) {
+        fat = {};
+      }
+    }
+  };
+
+  [[nodiscard]] Far& far() TENURE_REQUIRES(latch) {
+    if (far_ == nullptr) {
+      far_ = std::make_unique<Far>();
+    }
+    return *far_;
+  }
+
+  std::unique_ptr<Far> far_ TENURE_GUARDED_BY(latch);
+  std::array<Place, 2> near_ TENURE_GUARDED_BY(latch);
+};
+
+static_assert(sizeof(PointShard) == 64, "one cache line");
+
+}  // namespace tenure::detail

@@ -1,0 +1,332 @@
+#include "local/point_table.hpp"
+
+#include <bit>
+#include <string_view>
+#include <utility>
+
+#include <tenure/target.hpp>
+
+namespace tenure::detail {
+
+PointTable::PointTable(const Setup& setup)
+    : shards_(setup.shards),
+      shift_(63U - static_cast<unsigned>(std::countr_zero(setup.shards))),
+      kind_(setup.kind),
+      limits_(setup.limits),
+      names_(setup.names) {}
+
+Attempt PointTable::acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* waiter) {
+  PointShard& shard = shard_of(id);
+  const sys::LatchGuard guard(shard.latch);
+  Holder* const thin = shard.find_thin(id);
+  if (thin != nullptr && thin->txn == txn.id) {
+    if (thin->count == count_max) {
+      return Attempt::exhausted;
+    }
+    thin->mode = join(thin->mode, mode);
+    ++thin->count;
+    return Attempt::again;
+  }
+  if (thin != nullptr && waiter == nullptr && !compatible_with(thin->mode, mode)) {
+    return Attempt::blocked;
+  }
+
+  PointLock* const fat = thin != nullptr ? &shard.fatten(id, *thin) : shard.find_fat(id);
+  if (fat == nullptr) {
+    std::vector<std::uint64_t>& list = txn.list(kind_);
+    if (txn.lock_count() >= limits_.locks_per_transaction_max) [[unlikely]] {
+      return Attempt::exhausted;
+    }
+    const auto slot = static_cast<std::uint32_t>(list.size());
+    list.push_back(id);
+    keep_name(id);
+    shard.add_thin(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode});
+    return Attempt::taken;
+  }
+  const Attempt attempt = acquire_fat(*fat, txn, id, mode);
+  return attempt == Attempt::blocked && waiter != nullptr ? enqueue(*fat, txn, *waiter) : attempt;
+}
+
+Attempt PointTable::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode) {
+  std::vector<std::uint64_t>& list = txn.list(kind_);
+  if (txn.lock_count() >= limits_.locks_per_transaction_max &&
+      lock.holders().find(txn.id) == nullptr) [[unlikely]] {
+    return Attempt::exhausted;
+  }
+  const Attempt attempt = lock.try_take(txn.id, mode, static_cast<std::uint32_t>(list.size()));
+  if (attempt == Attempt::taken) {
+    list.push_back(id);
+    keep_name(id);
+  }
+  return attempt;
+}
+
+Attempt PointTable::enqueue(PointLock& lock, Txn& txn, Waiter& waiter) {
+  if (lock.queue().size() >= limits_.waiters_per_lock_max) {
+    return Attempt::exhausted;
+  }
+  Waiter* const earlier = find_wait(txn, waiter.resource);
+  lock.enqueue(waiter, earlier != nullptr && earlier->is_pending() ? earlier : nullptr);
+  keep_name(waiter.resource);
+  return Attempt::queued;
+}
+
+Waiter* PointTable::find_wait(const Txn& txn, std::uint64_t id) const {
+  for (Waiter* const waiter : txn.waits) {
+    if (waiter->place == this && waiter->resource == id) {
+      return waiter;
+    }
+  }
+  return nullptr;
+}
+
+bool PointTable::release(Txn& txn, std::uint64_t id, Wakes& wakes) {
+  std::uint32_t slot = no_slot;
+  {
+    PointShard& shard = shard_of(id);
+    const sys::LatchGuard guard(shard.latch);
+    if (Holder* const thin = shard.find_thin(id); thin != nullptr) {
+      if (thin->txn != txn.id) {
+        return false;
+      }
+      if (thin->count > 1) {
+        --thin->count;
+        return true;
+      }
+      slot = thin->slot;
+      shard.remove_thin(id, *thin);
+    } else {
+      PointLock* const fat = shard.find_fat(id);
+      Holder* const self = fat == nullptr ? nullptr : fat->holders().find(txn.id);
+      if (self == nullptr) {
+        return false;
+      }
+      slot = fat->release_one(*self, wakes).value_or(no_slot);
+      shard.remove_fat_if_unused(id, *fat);
+    }
+  }
+  if (slot != no_slot) {
+    remove_slot(txn, slot);
+  }
+  return true;
+}
+
+void PointTable::remove_slot(Txn& txn, std::uint32_t slot) {
+  std::vector<std::uint64_t>& list = txn.list(kind_);
+  const std::uint64_t gone = list[slot];
+  const std::uint64_t moved = list.back();
+  list[slot] = moved;
+  list.pop_back();
+  forget_name(gone);
+  if (moved == gone) {
+    return;
+  }
+  // The last one took the free place: tell its lock.
+  PointShard& shard = shard_of(moved);
+  const sys::LatchGuard guard(shard.latch);
+  Holder* holder = shard.find_thin(moved);
+  if (holder == nullptr) {
+    holder = shard.find_fat(moved)->holders().find(txn.id);
+  }
+  holder->slot = slot;
+}
+
+void PointTable::release_last(Txn& txn, Wakes& wakes) {
+  std::vector<std::uint64_t>& list = txn.list(kind_);
+  const std::uint64_t id = list.back();
+  list.pop_back();
+  {
+    PointShard& shard = shard_of(id);
+    const sys::LatchGuard guard(shard.latch);
+    if (Holder* const thin = shard.find_thin(id); thin != nullptr) {
+      shard.remove_thin(id, *thin);
+    } else {
+      PointLock& fat = *shard.find_fat(id);
+      fat.remove_holder(*fat.holders().find(txn.id), wakes);
+      shard.remove_fat_if_unused(id, fat);
+    }
+  }
+  forget_name(id);
+}
+
+Result<void> PointTable::downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes) {
+  PointShard& shard = shard_of(id);
+  const sys::LatchGuard guard(shard.latch);
+  Holder* const thin = shard.find_thin(id);
+  PointLock* const fat = thin != nullptr ? nullptr : shard.find_fat(id);
+  Holder* const self = fat != nullptr ? fat->holders().find(txn.id) : thin;
+  if (self == nullptr || self->txn != txn.id) {
+    return fail(Errc::not_held);
+  }
+  if (!covers(self->mode, mode)) {
+    return fail_downgrade(self->mode, mode);
+  }
+  if (fat != nullptr) {
+    fat->weaken(*self, mode, wakes);
+  } else {
+    self->mode = mode;
+  }
+  return {};
+}
+
+bool PointTable::is_waited_for(Txn& txn) {
+  constexpr std::size_t looked_at_max = 64;
+  const std::vector<std::uint64_t>& list = txn.list(kind_);
+  if (list.size() > looked_at_max) {
+    return true;
+  }
+  for (const std::uint64_t id : list) {
+    PointShard& shard = shard_of(id);
+    const sys::LatchGuard guard(shard.latch);
+    const PointLock* const fat = shard.find_fat(id);
+    if (fat != nullptr && !fat->queue().empty()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool PointTable::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
+  const std::uint64_t id = waiter.resource;
+  {
+    PointShard& shard = shard_of(id);
+    const sys::LatchGuard guard(shard.latch);
+    if (!waiter.is_pending()) {
+      return false;
+    }
+    PointLock& fat = *shard.find_fat(id);
+    fat.leave(waiter, outcome, wakes);
+    shard.remove_fat_if_unused(id, fat);
+  }
+  forget_name(id);
+  return true;
+}
+
+bool PointTable::claim(Txn& txn, Waiter& waiter) {
+  ++txn.work;
+  bool is_held = false;
+  bool is_entered = false;
+  {
+    PointShard& shard = shard_of(waiter.resource);
+    const sys::LatchGuard guard(shard.latch);
+    PointLock* const fat = shard.find_fat(waiter.resource);
+    Holder* const self = fat == nullptr ? nullptr : fat->holders().find(txn.id);
+    is_held = self != nullptr;
+    if (is_held && self->slot == no_slot) {
+      std::vector<std::uint64_t>& list = txn.list(kind_);
+      self->slot = static_cast<std::uint32_t>(list.size());
+      list.push_back(waiter.resource);
+      is_entered = true;
+    }
+  }
+  if (!is_entered) {
+    forget_name(waiter.resource);
+  }
+  return is_held;
+}
+
+bool PointTable::undo(Txn& txn, Waiter& waiter, Wakes& wakes) {
+  const std::uint64_t id = waiter.resource;
+  bool is_gone = false;
+  std::uint32_t slot = no_slot;
+  {
+    PointShard& shard = shard_of(id);
+    const sys::LatchGuard guard(shard.latch);
+    PointLock* const fat = shard.find_fat(id);
+    Holder* const self = fat == nullptr ? nullptr : fat->holders().find(txn.id);
+    if (self != nullptr) {
+      // What else was acquired since may lean on the stronger mode: then it stays.
+      const bool falls_back = waiter.upgrade && self->count == waiter.count_then;
+      const auto freed = fat->release_one(*self, wakes);
+      is_gone = freed.has_value();
+      slot = freed.value_or(no_slot);
+      if (falls_back && !is_gone) {
+        fat->weaken(*self, waiter.before, wakes);
+      }
+      shard.remove_fat_if_unused(id, *fat);
+    }
+  }
+  if (slot != no_slot) {
+    remove_slot(txn, slot);
+  }
+  forget_name(id);
+  return is_gone;
+}
+
+void PointTable::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) {
+  PointShard& shard = shard_of(waiter.resource);
+  const sys::LatchGuard guard(shard.latch);
+  if (waiter.is_pending()) {
+    shard.find_fat(waiter.resource)->blockers_of(waiter, blockers);
+  }
+}
+
+bool PointTable::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
+  PointShard& shard = shard_of(waiter.resource);
+  const sys::LatchGuard guard(shard.latch);
+  return shard.find_fat(waiter.resource)->admit_out_of_turn(waiter, wakes);
+}
+
+std::optional<LockMode> PointTable::mode_held(TxnId txn, std::uint64_t id) {
+  PointShard& shard = shard_of(id);
+  const sys::LatchGuard guard(shard.latch);
+  const Holder* holder = shard.find_thin(id);
+  if (PointLock* const fat = shard.find_fat(id); fat != nullptr) {
+    holder = fat->holders().find(txn);
+  }
+  return holder != nullptr && holder->txn == txn ? std::optional(holder->mode) : std::nullopt;
+}
+
+std::size_t PointTable::holder_count(std::uint64_t id) {
+  PointShard& shard = shard_of(id);
+  const sys::LatchGuard guard(shard.latch);
+  PointLock* const fat = shard.find_fat(id);
+  return fat != nullptr ? fat->holders().size() : (shard.find_thin(id) != nullptr ? 1U : 0U);
+}
+
+void PointTable::keep_name(std::uint64_t id) {
+  if (names_ != nullptr) {
+    names_->keep(id);
+  }
+}
+
+void PointTable::forget_name(std::uint64_t id) {
+  if (names_ != nullptr) {
+    names_->drop(id);
+  }
+}
+
+std::string PointTable::text_of(std::uint64_t id) const {
+  if (names_ == nullptr) {
+    return to_string(Target(ResourceId(id)));
+  }
+  const std::string name = names_->text(id);
+  return to_string(Target(std::string_view(name)));
+}
+
+std::string PointTable::describe(const Waiter& waiter) const { return text_of(waiter.resource); }
+
+void PointTable::snapshot(std::vector<LockView>& views) {
+  const auto view_of = [](const Holder& holder) {
+    return HolderView{.txn = holder.txn, .mode = holder.mode, .count = holder.count};
+  };
+  const auto now = std::chrono::steady_clock::now();
+  for (PointShard& shard : shards_) {
+    const sys::LatchGuard guard(shard.latch);
+    shard.visit(
+        [&](std::uint64_t id, const Holder& holder) {
+          views.push_back({.target = text_of(id), .holders = {view_of(holder)}});
+        },
+        [&](std::uint64_t id, PointLock& lock) {
+          LockView& view = views.emplace_back(LockView{.target = text_of(id)});
+          for (const Holder& holder : lock.holders()) {
+            view.holders.push_back(view_of(holder));
+          }
+          for (const Waiter& waiter : lock.queue()) {
+            view.waiters.push_back(view_of_waiter(waiter, now));
+          }
+        });
+  }
+}
+
+}  // namespace tenure::detail

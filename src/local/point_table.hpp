@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/error.hpp>
+#include <tenure/ids.hpp>
+#include <tenure/lock_mode.hpp>
+#include <tenure/snapshot.hpp>
+
+#include "local/names.hpp"
+#include "local/point_lock.hpp"
+#include "local/point_shard.hpp"
+#include "local/transactions.hpp"
+#include "local/waiter.hpp"
+#include "sys/fibonacci.hpp"
+
+namespace tenure::detail {
+
+/// The limits a table watches.
+struct Limits {
+  std::size_t waiters_per_lock_max;
+  std::size_t locks_per_transaction_max;
+};
+
+/// Locks on single resources, in shards. There is one for resources with numbers and one for
+/// resources with names, whose names are numbered by a NameTable.
+///
+/// Each entry in a transaction's list and each waiter owns one reference to its name.
+///
+/// REQUIRES everywhere: the stripe of the transaction is latched.
+class PointTable final : public WaitPlace {
+ public:
+  struct Setup {
+    std::size_t shards;  ///< A power of two.
+    PointKind kind;
+    Limits limits;
+    NameTable* names = nullptr;
+  };
+  explicit PointTable(const Setup& setup);
+
+  /// Tries to take the lock for `txn`; with a waiter, what is blocked is queued.
+  [[nodiscard]] Attempt acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* waiter);
+  [[nodiscard]] bool release(Txn& txn, std::uint64_t id, Wakes& wakes);
+  [[nodiscard]] Result<void> downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes);
+
+  /// Lets go of the lock entered last in the list of `txn`, however often it was acquired.
+  void release_last(Txn& txn, Wakes& wakes);
+
+  /// The pending or granted wait of `txn` for this lock.
+  [[nodiscard]] Waiter* find_wait(const Txn& txn, std::uint64_t id) const;
+
+  /// Whether somebody waits for a lock of `txn`. May say yes when it would be long to find out.
+  [[nodiscard]] bool is_waited_for(Txn& txn);
+
+  [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, std::uint64_t id);
+  [[nodiscard]] std::size_t holder_count(std::uint64_t id);
+  [[nodiscard]] std::size_t shards() const noexcept { return shards_.size(); }
+  void snapshot(std::vector<LockView>& views);
+
+  bool leave(Waiter& waiter, WaitState outcome, Wakes& wakes) override;
+  bool claim(Txn& txn, Waiter& waiter) override;
+  bool undo(Txn& txn, Waiter& waiter, Wakes& wakes) override;
+  void blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) override;
+  bool admit_out_of_turn(Waiter& waiter, Wakes& wakes) override;
+  [[nodiscard]] std::string describe(const Waiter& waiter) const override;
+
+ private:
+  [[nodiscard]] PointShard& shard_of(std::uint64_t id) noexcept {
+    // Two steps, since a single shard would shift by 64, which has no meaning.
+    return shards_[(sys::fibonacci_hash(id) >> 1U) >> shift_];
+  }
+  [[nodiscard]] Attempt acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode);
+  [[nodiscard]] Attempt enqueue(PointLock& lock, Txn& txn, Waiter& waiter);
+  void remove_slot(Txn& txn, std::uint32_t slot);
+  void keep_name(std::uint64_t id);
+  void forget_name(std::uint64_t id);
+  [[nodiscard]] std::string text_of(std::uint64_t id) const;
+
+  std::vector<PointShard> shards_;
+  unsigned shift_;  ///< So that as many bits remain as number the shards.
+  PointKind kind_;
+  Limits limits_;
+  NameTable* names_;
+};
+
+}  // namespace tenure::detail

@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <deque>
+#include <iterator>
+
+#include <tenure/wait_for_graph.hpp>
+
+namespace tenure {
+
+namespace {
+
+using Edges = std::map<TxnId, std::set<TxnId>>;
+
+const std::set<TxnId>& holders_of(const Edges& edges, TxnId waiter) {
+  static const std::set<TxnId> none;
+  const auto found = edges.find(waiter);
+  return found == edges.end() ? none : found->second;
+}
+
+/// The way from the first transaction that was reached to `last`.
+std::vector<TxnId> path_to(TxnId last, const std::map<TxnId, TxnId>& reached_from) {
+  std::vector<TxnId> path{last};
+  while (reached_from.at(path.back()) != path.back()) {
+    path.push_back(reached_from.at(path.back()));
+  }
+  std::ranges::reverse(path);
+  return path;
+}
+
+/// Depth first through everything that was not yet searched. No recursion: a chain of waiters may
+/// be longer than the stack of a thread.
+class CycleSearch {
+ public:
+  explicit CycleSearch(const Edges& edges) : edges_(edges) {}
+
+  [[nodiscard]] std::optional<std::vector<TxnId>> search_from(TxnId start) {
+    enter(start);
+    while (!path_.empty()) {
+      Step& step = path_.back();
+      if (step.next == step.holders->end()) {
+        is_on_path_[step.txn] = false;
+        path_.pop_back();
+        continue;
+      }
+      const TxnId holder = *step.next++;
+      const auto known = is_on_path_.find(holder);
+      if (known == is_on_path_.end()) {
+        enter(holder);
+      } else if (known->second) {
+        return path_since(holder);
+      } else {
+        // Searched before without finding a cycle: there is none that way.
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Step {
+    TxnId txn;
+    const std::set<TxnId>* holders;
+    std::set<TxnId>::const_iterator next;
+  };
+
+  void enter(TxnId txn) {
+    if (is_on_path_.try_emplace(txn, true).second) {
+      const std::set<TxnId>& holders = holders_of(edges_, txn);
+      path_.push_back({.txn = txn, .holders = &holders, .next = holders.begin()});
+    }
+  }
+
+  [[nodiscard]] std::vector<TxnId> path_since(TxnId first) const {
+    std::vector<TxnId> cycle;
+    const auto begin = std::ranges::find(path_, first, &Step::txn);
+    std::ranges::transform(begin, path_.end(), std::back_inserter(cycle), &Step::txn);
+    return cycle;
+  }
+
+  const Edges& edges_;
+  std::vector<Step> path_;
+  std::map<TxnId, bool> is_on_path_;  ///< Of every transaction that was entered.
+};
+
+}  // namespace
+
+void WaitForGraph::add_wait(TxnId waiter, TxnId holder) {
+  if (waiter != holder) {
+    edges_[waiter].insert(holder);
+  }
+}
+
+void WaitForGraph::add_waits(TxnId waiter, std::span<const TxnId> holders) {
+  for (const TxnId holder : holders) {
+    add_wait(waiter, holder);
+  }
+}
+
+void WaitForGraph::clear_waiter(TxnId waiter) {
+  edges_.erase(waiter);
+}
+
+void WaitForGraph::remove_txn(TxnId txn) {
+  edges_.erase(txn);
+  for (auto& [waiter, holders] : edges_) {
+    holders.erase(txn);
+  }
+  std::erase_if(edges_, [](const auto& edge) { return edge.second.empty(); });
+}
+
+std::optional<std::vector<TxnId>> WaitForGraph::detect_cycle() const {
+  CycleSearch search(edges_);
+  for (const auto& [waiter, holders] : edges_) {
+    if (auto cycle = search.search_from(waiter)) {
+      return cycle;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Breadth first, so that the cycle is as short as any through `start`.
+std::optional<std::vector<TxnId>> WaitForGraph::cycle_from(TxnId start) const {
+  std::map<TxnId, TxnId> reached_from{{start, start}};
+  std::deque<TxnId> to_search{start};
+  while (!to_search.empty()) {
+    const TxnId waiter = to_search.front();
+    to_search.pop_front();
+    for (const TxnId holder : holders_of(edges_, waiter)) {
+      if (holder == start) {
+        return path_to(waiter, reached_from);
+      }
+      if (reached_from.try_emplace(holder, waiter).second) {
+        to_search.push_back(holder);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<TxnId> WaitForGraph::pick_victim(std::span<const TxnId> cycle, VictimPolicy policy) {
+  if (cycle.empty()) {
+    return std::nullopt;
+  }
+  return policy == VictimPolicy::oldest ? std::ranges::min(cycle) : std::ranges::max(cycle);
+}
+
+}  // namespace tenure

@@ -1,0 +1,49 @@
+#include "local/waiter.hpp"
+
+#include <stop_token>
+
+#include "sys/parking.hpp"
+
+namespace tenure::detail {
+
+Wakes::~Wakes() {
+  for (const auto* word : words_) {
+    sys::unpark(word);
+  }
+}
+
+void Waiter::sleep(const WaitOptions& wait) {
+  // Handing over takes a fraction of a microsecond when both threads run, a futex round trip some
+  // ten: so look around for about that long before going to sleep.
+  constexpr int spins_before_sleep = 400;
+  for (int spin = 0; spin < spins_before_sleep && is_pending(); ++spin) {
+    sys::relax();
+  }
+
+  const std::stop_callback on_stop(wait.cancel, [this] {
+    std::uint32_t seen = state.load();
+    while (seen <= parked && !state.compare_exchange_weak(seen, poked)) {
+      // Somebody else changed it; `seen` has the new state.
+    }
+    if (seen == parked) {
+      sys::unpark(&state);
+    }
+  });
+  for (;;) {
+    std::uint32_t seen = waiting;
+    const bool sleeps = state.compare_exchange_strong(seen, parked) || seen == parked;
+    if (!sleeps || (wait.deadline && std::chrono::steady_clock::now() >= *wait.deadline)) {
+      return;
+    }
+    sys::park(state, parked, wait.deadline);
+  }
+}
+
+WaiterView view_of_waiter(const Waiter& waiter, std::chrono::steady_clock::time_point now) {
+  return {.txn = waiter.txn,
+          .mode = waiter.mode,
+          .upgrade = waiter.upgrade,
+          .waited = std::chrono::duration_cast<std::chrono::microseconds>(now - waiter.since)};
+}
+
+}  // namespace tenure::detail

@@ -1,0 +1,15 @@
+// expect: nodiscard|ignoring return
+// 004.044: whether to go on, to wait or to give way is the whole point of the call.
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+bool lock(const LockManager& locks) {
+  return locks.request(TxnId{1}, ResourceId{2}, LockMode::shared).is_granted();
+}
+#else
+void lock(const LockManager& locks) {
+  locks.request(TxnId{1}, ResourceId{2}, LockMode::shared);
+}
+#endif

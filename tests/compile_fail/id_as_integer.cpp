@@ -1,0 +1,13 @@
+// expect: cannot convert|no viable conversion
+// 004.070: the way back to the number is asked for by name.
+#include <cstdint>
+
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+std::uint64_t number(TxnId txn) { return txn.get(); }
+#else
+std::uint64_t number(TxnId txn) { return txn; }
+#endif

@@ -1,0 +1,11 @@
+// expect: no match for .operator==|invalid operands
+// 004.070: whether transaction 1 is resource 1 is no question.
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+bool same(TxnId one, TxnId other) { return one == other; }
+#else
+bool same(TxnId one, ResourceId other) { return one == other; }
+#endif

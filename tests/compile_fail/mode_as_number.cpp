@@ -1,0 +1,11 @@
+// expect: cannot convert|no viable conversion|invalid conversion
+// 004.056: a mode is named, not numbered.
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+LockMode mode() { return LockMode::exclusive; }
+#else
+LockMode mode() { return 5; }
+#endif

@@ -1,0 +1,15 @@
+// expect: nodiscard|ignoring return
+// A transaction without a name ends, and unlocks, in the same line.
+#include <cstddef>
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+std::size_t work(const LockManager& locks) {
+  const Transaction txn = locks.begin();
+  return txn.lock_count();
+}
+#else
+void work(const LockManager& locks) { locks.begin(); }
+#endif

@@ -1,0 +1,15 @@
+// expect: cannot convert|could not convert|no known conversion
+// 004.070: a transaction is no resource, whatever their numbers.
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+Result<void> lock(const LockManager& locks) {
+  return locks.try_acquire(TxnId{1}, ResourceId{2}, LockMode::shared);
+}
+#else
+Result<void> lock(const LockManager& locks) {
+  return locks.try_acquire(ResourceId{2}, TxnId{1}, LockMode::shared);
+}
+#endif

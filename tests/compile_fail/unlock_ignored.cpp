@@ -1,0 +1,11 @@
+// expect: nodiscard|ignoring return
+// Unlocking what is not held is a mistake somewhere else.
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+bool end(const Transaction& txn) { return txn.unlock(ResourceId{1}).has_value(); }
+#else
+void end(const Transaction& txn) { txn.unlock(ResourceId{1}); }
+#endif

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs the library to a temporary prefix, moves it (packages get moved), and builds and runs the
+# consumer against it by find_package and by pkg-config; for the static and for the shared library.
+#   run.sh source-dir build-dir compiler
+set -euo pipefail
+source=$1 build=$2 compiler=$3
+consumer=$source/tests/install/consumer
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset CMAKE_PREFIX_PATH LD_LIBRARY_PATH
+
+expect_held() {
+  local output
+  output=$("$@")
+  [[ $output == "held: X" ]] || { echo "unexpected output of $1: $output"; exit 1; }
+}
+
+# use_package kind build-dir
+use_package() {
+  local kind=$1 tree=$2
+  cmake --install "$tree" --prefix "$work/$kind.first" >/dev/null
+  mv "$work/$kind.first" "$work/$kind"
+  local prefix=$work/$kind lib
+  lib=$(dirname "$(find "$prefix" -name 'libtenure.*' | head -1)")
+
+  echo "$kind: find_package"
+  cmake -S "$consumer" -B "$work/$kind.cmake" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+  cmake --build "$work/$kind.cmake" >/dev/null
+  expect_held "$work/$kind.cmake/consumer"
+
+  echo "$kind: pkg-config"
+  local flags
+  read -ra flags <<<"$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs tenure)"
+  "$compiler" "$consumer/main.cpp" "${flags[@]}" -o "$work/$kind.consumer"
+  LD_LIBRARY_PATH=$lib expect_held "$work/$kind.consumer"
+}
+
+use_package static "$build"
+
+(cd "$source" && cmake --preset dev -B "$work/shared.build" -DCMAKE_CXX_COMPILER="$compiler" \
+  -DBUILD_SHARED_LIBS=ON \
+  -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF >/dev/null)
+cmake --build "$work/shared.build" >/dev/null
+use_package shared "$work/shared.build"

@@ -1,0 +1,455 @@
+#include "support/model_reference.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+namespace tenure::model {
+
+namespace {
+
+bool conflict(TxnId a, LockMode mode_a, TxnId b, LockMode mode_b) {
+  return a != b && !compatible_with(mode_a, mode_b);
+}
+
+}  // namespace
+
+Target target_of(const Thing& thing) {
+  return std::visit([](const auto& value) -> Target { return value; }, thing);
+}
+
+bool is_range(const Thing& thing) {
+  return std::holds_alternative<KeysOf>(thing) || std::holds_alternative<BytesOf>(thing);
+}
+
+bool one_queue(const Thing& a, const Thing& b) {
+  if (a.index() != b.index()) {
+    return false;
+  }
+  if (const auto* keys = std::get_if<KeysOf>(&a)) {
+    return keys->space == std::get<KeysOf>(b).space;
+  }
+  if (const auto* keys = std::get_if<BytesOf>(&a)) {
+    return keys->space == std::get<BytesOf>(b).space;
+  }
+  if (const auto* number = std::get_if<ResourceId>(&a)) {
+    return *number == std::get<ResourceId>(b);
+  }
+  return std::get<std::string>(a) == std::get<std::string>(b);
+}
+
+bool lies_inside(const Thing& inner, const Thing& outer) {
+  if (!one_queue(inner, outer)) {
+    return false;
+  }
+  if (const auto* keys = std::get_if<KeysOf>(&outer)) {
+    return keys->range.contains(std::get<KeysOf>(inner).range);
+  }
+  if (const auto* keys = std::get_if<BytesOf>(&outer)) {
+    return keys->range.contains(std::get<BytesOf>(inner).range);
+  }
+  return true;
+}
+
+bool same(const Thing& a, const Thing& b) { return lies_inside(a, b) && lies_inside(b, a); }
+
+bool meet(const Thing& a, const Thing& b) {
+  if (!one_queue(a, b)) {
+    return false;
+  }
+  if (const auto* keys = std::get_if<KeysOf>(&a)) {
+    return keys->range.overlaps(std::get<KeysOf>(b).range);
+  }
+  if (const auto* keys = std::get_if<BytesOf>(&a)) {
+    return keys->range.overlaps(std::get<BytesOf>(b).range);
+  }
+  return true;
+}
+
+std::string to_string(Answer answer) {
+  switch (answer) {
+    case Answer::granted: return "granted";
+    case Answer::waiting: return "waiting";
+    case Answer::would_block: return "would_block";
+    case Answer::deadlock: return "deadlock";
+    case Answer::not_held: return "not_held";
+    case Answer::invalid_argument: return "invalid_argument";
+  }
+  return "unknown";
+}
+
+// Asking -------------------------------------------------------------------------------------------
+
+Answer Reference::try_acquire(TxnId txn, const Thing& thing, LockMode mode) {
+  if (is_victim(txn)) {
+    tell(txn);
+    return Answer::deadlock;
+  }
+  const auto held = mode_around(txn, thing);
+  const bool is_covered = held && covers(*held, mode);
+  if (!is_covered && !may_have(newcomer(txn, thing, mode))) {
+    return Answer::would_block;
+  }
+  take(txn, thing, mode);
+  return Answer::granted;
+}
+
+Answer Reference::request(TxnId txn, const Thing& thing, LockMode mode) {
+  if (is_victim(txn)) {
+    tell(txn);
+    return Answer::deadlock;
+  }
+  const auto granted = std::ranges::find_if(unclaimed_, [&](const Unclaimed& known) {
+    return known.txn == txn && same(known.thing, thing) && known.wanted == mode;
+  });
+  if (granted != unclaimed_.end()) {
+    unclaimed_.erase(granted);
+    return Answer::granted;
+  }
+  const bool waits_already = std::ranges::any_of(waits_, [&](const Wait& wait) {
+    return wait.txn == txn && same(wait.thing, thing) && wait.wanted == mode;
+  });
+  if (waits_already) {
+    return Answer::waiting;
+  }
+  call_off(txn, thing);  // in another mode: replaced
+  if (try_acquire(txn, thing, mode) == Answer::granted) {
+    return Answer::granted;
+  }
+  const Wait wait = newcomer(txn, thing, mode);
+  waits_.insert(waits_.begin() + static_cast<std::ptrdiff_t>(place_of(wait)), wait);
+  return Answer::waiting;
+}
+
+void Reference::cancel_wait(TxnId txn) {
+  std::vector<Thing> pending;
+  for (const Wait& wait : waits_) {
+    if (wait.txn == txn) {
+      pending.push_back(wait.thing);
+    }
+  }
+  for (const Unclaimed& granted : unclaimed_) {
+    if (granted.txn == txn) {
+      pending.push_back(granted.thing);
+    }
+  }
+  std::ranges::for_each(pending, [&](const Thing& thing) { call_off(txn, thing); });
+}
+
+/// Ends the pending request for `thing`, if there is one, as if it had never been made.
+void Reference::call_off(TxnId txn, const Thing& thing) {
+  const auto is_it = [&](const auto& entry) {
+    return entry.txn == txn && same(entry.thing, thing);
+  };
+  std::erase_if(waits_, is_it);
+  const auto granted = std::ranges::find_if(unclaimed_, is_it);
+  if (granted != unclaimed_.end()) {
+    undo(*granted);
+    unclaimed_.erase(granted);
+  }
+  serve(thing);
+}
+
+void Reference::undo(const Unclaimed& granted) {
+  give_back(granted.txn, granted.thing);
+  for (Hold& hold : holds_) {
+    const bool is_resource = !is_range(hold.thing);
+    if (is_resource && hold.txn == granted.txn && same(hold.thing, granted.thing)) {
+      hold.mode = granted.before.value_or(hold.mode);
+    }
+  }
+}
+
+/// What the transaction holds on `thing` and on ranges that contain it.
+std::optional<LockMode> Reference::mode_around(TxnId txn, const Thing& thing) const {
+  std::optional<LockMode> held;
+  for (const Hold& hold : holds_) {
+    if (hold.txn == txn && lies_inside(thing, hold.thing)) {
+      held = held ? join(*held, hold.mode) : hold.mode;
+    }
+  }
+  return held;
+}
+
+Wait Reference::newcomer(TxnId txn, const Thing& thing, LockMode mode) const {
+  const auto held = mode_around(txn, thing);
+  return {.txn = txn,
+          .thing = thing,
+          .wanted = mode,
+          .mode = held && !is_range(thing) ? join(*held, mode) : mode,
+          .upgrade = held.has_value()};
+}
+
+std::set<TxnId> Reference::holders_against(const Wait& wait) const {
+  std::set<TxnId> against;
+  for (const Hold& hold : holds_) {
+    if (meet(hold.thing, wait.thing) &&
+        conflict(hold.txn, hold.mode, wait.txn, wait.mode)) {
+      against.insert(hold.txn);
+    }
+  }
+  return against;
+}
+
+std::set<TxnId> Reference::waiters_against(const Wait& wait) const {
+  std::set<TxnId> against;
+  const std::size_t place = place_of(wait);
+  for (std::size_t before = 0; before < place; ++before) {
+    const Wait& earlier = waits_[before];
+    if (meet(earlier.thing, wait.thing) &&
+        conflict(earlier.txn, earlier.mode, wait.txn, wait.mode)) {
+      against.insert(earlier.txn);
+    }
+  }
+  return against;
+}
+
+/// Where it stands, or where it would stand if it came now: upgrades before everybody else.
+std::size_t Reference::place_of(const Wait& wait) const {
+  const auto itself = std::ranges::find(waits_, &wait, [](const Wait& other) { return &other; });
+  const auto plain = std::ranges::find(waits_, false, &Wait::upgrade);
+  const auto newcomer = wait.upgrade ? plain : waits_.end();
+  return static_cast<std::size_t>((itself != waits_.end() ? itself : newcomer) - waits_.begin());
+}
+
+bool Reference::may_have(const Wait& wait) const {
+  return holders_against(wait).empty() && waiters_against(wait).empty();
+}
+
+bool Reference::waits_by_place_only(const Wait& wait) const {
+  return holders_against(wait).empty() && !waiters_against(wait).empty();
+}
+
+// Giving back --------------------------------------------------------------------------------------
+
+Answer Reference::release(TxnId txn, const Thing& thing) {
+  if (!give_back(txn, thing)) {
+    return Answer::not_held;
+  }
+  serve(thing);
+  return Answer::granted;
+}
+
+std::size_t Reference::release_all(TxnId txn) {
+  std::vector<Thing> changed;
+  std::size_t released = 0;
+  for (const Hold& hold : holds_) {
+    if (hold.txn == txn) {
+      changed.push_back(hold.thing);
+      ++released;
+    }
+  }
+  for (const Wait& wait : waits_) {
+    if (wait.txn == txn) {
+      changed.push_back(wait.thing);
+    }
+  }
+  const auto is_own = [&](const auto& entry) { return entry.txn == txn; };
+  std::erase_if(holds_, is_own);
+  std::erase_if(waits_, is_own);
+  std::erase_if(unclaimed_, is_own);
+  std::ranges::for_each(changed, [&](const Thing& thing) { serve(thing); });
+
+  const auto victim = victims_.find(txn);
+  if (victim != victims_.end()) {
+    // One that was not told yet has still to hear of it, unless there was nothing to release.
+    if (victim->second == Told::yes || released == 0) {
+      victims_.erase(victim);
+    }
+  }
+  return released;
+}
+
+Answer Reference::downgrade(TxnId txn, const Thing& thing, LockMode mode) {
+  const auto last = std::ranges::find_if(holds_.rbegin(), holds_.rend(), [&](const Hold& hold) {
+    return hold.txn == txn && same(hold.thing, thing);
+  });
+  if (last == holds_.rend()) {
+    return Answer::not_held;
+  }
+  if (!covers(last->mode, mode)) {
+    return Answer::invalid_argument;
+  }
+  last->mode = mode;
+  serve(thing);
+  return Answer::granted;
+}
+
+/// One acquisition; for a range that of the exact range that was acquired last.
+bool Reference::give_back(TxnId txn, const Thing& thing) {
+  const auto last = std::ranges::find_if(holds_.rbegin(), holds_.rend(), [&](const Hold& hold) {
+    return hold.txn == txn && same(hold.thing, thing);
+  });
+  if (last == holds_.rend()) {
+    return false;
+  }
+  if (--last->count == 0) {
+    holds_.erase(std::next(last).base());
+  }
+  return true;
+}
+
+void Reference::take(TxnId txn, const Thing& thing, LockMode mode) {
+  if (!is_range(thing)) {
+    for (Hold& hold : holds_) {
+      if (hold.txn == txn && same(hold.thing, thing)) {
+        hold.mode = join(hold.mode, mode);
+        ++hold.count;
+        return;
+      }
+    }
+  }
+  holds_.push_back({.txn = txn, .thing = thing, .mode = mode});
+}
+
+/// Hand-over: in the order of the queue, everybody who may have it.
+void Reference::serve(const Thing& changed) {
+  for (std::size_t place = 0; place < waits_.size();) {
+    if (one_queue(waits_[place].thing, changed) && may_have(waits_[place])) {
+      let_in(waits_[place]);
+    } else {
+      ++place;
+    }
+  }
+}
+
+void Reference::let_in(const Wait& wait) {
+  const Wait granted = wait;
+  std::erase_if(waits_, [&](const Wait& other) {
+    return other.txn == granted.txn && same(other.thing, granted.thing);
+  });
+  const auto before = mode_held(granted.txn, granted.thing);
+  take(granted.txn, granted.thing, granted.mode);
+  unclaimed_.push_back({granted.txn, granted.thing, granted.wanted, before});
+}
+
+// Deadlocks ----------------------------------------------------------------------------------------
+
+void Reference::make_victim(TxnId txn) {
+  std::vector<Thing> changed;
+  for (const Wait& wait : waits_) {
+    if (wait.txn == txn) {
+      changed.push_back(wait.thing);
+    }
+  }
+  std::erase_if(waits_, [&](const Wait& wait) { return wait.txn == txn; });
+  victims_.emplace(txn, Told::no);
+  std::ranges::for_each(changed, [&](const Thing& thing) { serve(thing); });
+}
+
+void Reference::tell(TxnId txn) { victims_.at(txn) = Told::yes; }
+
+Edges Reference::waits_for() const {
+  Edges edges;
+  for (const Wait& wait : waits_) {
+    edges[wait.txn].merge(holders_against(wait));
+    edges[wait.txn].merge(waiters_against(wait));
+  }
+  return edges;
+}
+
+bool is_on_cycle(const Edges& edges, TxnId start) {
+  std::set<TxnId> reached;
+  std::vector<TxnId> open{start};
+  while (!open.empty()) {
+    const auto from = edges.find(open.back());
+    open.pop_back();
+    if (from == edges.end()) {
+      continue;
+    }
+    for (const TxnId next : from->second) {
+      if (next == start) {
+        return true;
+      }
+      if (reached.insert(next).second) {
+        open.push_back(next);
+      }
+    }
+  }
+  return false;
+}
+
+bool has_cycle(Edges edges) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto& [waiter, holders] : edges) {
+      const auto gone = std::erase_if(holders, [&](TxnId holder) {
+        return !edges.contains(holder);
+      });
+      changed = changed || gone > 0;
+    }
+    changed = std::erase_if(edges, [](const auto& edge) { return edge.second.empty(); }) > 0 ||
+              changed;
+  }
+  return !edges.empty();
+}
+
+bool is_cycle(const Edges& edges, const std::vector<TxnId>& cycle) {
+  if (cycle.size() < 2) {
+    return false;
+  }
+  for (std::size_t place = 0; place < cycle.size(); ++place) {
+    const auto from = edges.find(cycle[place]);
+    if (from == edges.end() || !from->second.contains(cycle[(place + 1) % cycle.size()])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Looking ------------------------------------------------------------------------------------------
+
+std::size_t Reference::holder_count(const Thing& thing) const {
+  std::set<TxnId> holders;
+  for (const Hold& hold : holds_) {
+    if (same(hold.thing, thing)) {
+      holders.insert(hold.txn);
+    }
+  }
+  return holders.size();
+}
+
+std::optional<LockMode> Reference::mode_held(TxnId txn, const Thing& thing) const {
+  std::optional<LockMode> held;
+  for (const Hold& hold : holds_) {
+    if (hold.txn == txn && same(hold.thing, thing)) {
+      held = held ? join(*held, hold.mode) : hold.mode;
+    }
+  }
+  return held;
+}
+
+std::size_t Reference::range_count(ResourceId space) const {
+  return static_cast<std::size_t>(std::ranges::count_if(holds_, [&](const Hold& hold) {
+    const auto* keys = std::get_if<KeysOf>(&hold.thing);
+    const auto* bytes = std::get_if<BytesOf>(&hold.thing);
+    return (keys != nullptr && keys->space == space) ||
+           (bytes != nullptr && bytes->space == space);
+  }));
+}
+
+std::size_t Reference::waiting_count() const {
+  std::set<TxnId> waiting;
+  for (const Wait& wait : waits_) {
+    waiting.insert(wait.txn);
+  }
+  return waiting.size();
+}
+
+bool Reference::is_pending(TxnId txn, const Thing& thing) const {
+  return has_unclaimed(txn, thing) || std::ranges::any_of(waits_, [&](const Wait& wait) {
+           return wait.txn == txn && same(wait.thing, thing);
+         });
+}
+
+bool Reference::has_unclaimed(TxnId txn) const {
+  return std::ranges::any_of(unclaimed_, [&](const auto& entry) { return entry.txn == txn; });
+}
+
+bool Reference::has_unclaimed(TxnId txn, const Thing& thing) const {
+  return std::ranges::any_of(unclaimed_, [&](const Unclaimed& entry) {
+    return entry.txn == txn && same(entry.thing, thing);
+  });
+}
+
+}  // namespace tenure::model

@@ -1,0 +1,152 @@
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include <tenure/lock_manager.hpp>
+
+#include "support/locks.hpp"
+
+namespace tenure::test {
+namespace {
+
+/// t1 reads row A, t2 waits to write it. t3 holds row B.
+void let_a_writer_wait(const LockManager& locks) {
+  locks.try_acquire(t3, row_b, exclusive).value();
+  locks.try_acquire(t1, row_a, shared).value();
+  ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
+}
+
+// 004-B18: t3 waits for t2 by the order of the queue only. Were that no edge, the cycle would
+// never be found; were it a hard one, somebody would die for nothing.
+TEST(QueueOrder, who_waits_only_for_his_turn_is_let_in_when_the_cycle_closes_elsewhere) {
+  const LockManager locks;
+  let_a_writer_wait(locks);
+  ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
+
+  EXPECT_TRUE(locks.request(t1, row_b, shared).is_waiting());
+
+  EXPECT_EQ(locks.mode_held(t3, row_a), shared);
+  EXPECT_TRUE(locks.recent_deadlocks().empty());
+}
+
+// 004-B18
+TEST(QueueOrder, who_closes_the_cycle_by_his_turn_only_is_granted) {
+  const LockManager locks;
+  let_a_writer_wait(locks);
+  ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
+
+  EXPECT_TRUE(locks.request(t3, row_a, shared).is_granted());
+
+  EXPECT_TRUE(locks.recent_deadlocks().empty());
+  EXPECT_EQ(locks.waiting_count(), 2U);
+}
+
+// 004-B1, 004-B18: the same for a parked thread.
+TEST(QueueOrder, who_closes_the_cycle_by_his_turn_only_does_not_park) {
+  const LockManager locks;
+  let_a_writer_wait(locks);
+  ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
+
+  EXPECT_TRUE(succeeded(locks.acquire(t3, row_a, shared, patiently())));
+}
+
+// 004-B18: letting one in resolves it for all, and everybody gets done in the end.
+TEST(QueueOrder, after_somebody_was_let_in_all_are_served) {
+  const LockManager locks;
+  let_a_writer_wait(locks);
+  ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
+  ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
+
+  locks.release_all(t3);
+  EXPECT_EQ(locks.mode_held(t1, row_b), shared);
+  locks.release_all(t1);
+
+  EXPECT_EQ(locks.mode_held(t2, row_a), exclusive);
+}
+
+// 004-B18
+TEST(QueueOrder, somebody_is_let_in_on_ranges_too) {
+  const LockManager locks;
+  locks.try_acquire(t3, row_b, exclusive).value();
+  locks.try_acquire(t1, keys(space_a, 1, 10), shared).value();
+  ASSERT_TRUE(locks.request(t2, keys(space_a, 5, 20), exclusive).is_waiting());
+  ASSERT_TRUE(locks.request(t3, keys(space_a, 15, 30), shared).is_waiting());
+
+  EXPECT_TRUE(locks.request(t1, row_b, shared).is_waiting());
+
+  EXPECT_EQ(locks.mode_held(t3, keys(space_a, 15, 30)), shared);
+  EXPECT_TRUE(locks.recent_deadlocks().empty());
+}
+
+// 004-B18
+TEST(QueueOrder, somebody_is_let_in_on_names_too) {
+  const LockManager locks;
+  locks.try_acquire(t3, "b", exclusive).value();
+  locks.try_acquire(t1, "a", shared).value();
+  ASSERT_TRUE(locks.request(t2, "a", exclusive).is_waiting());
+  ASSERT_TRUE(locks.request(t3, "a", shared).is_waiting());
+
+  EXPECT_TRUE(locks.request(t1, "b", shared).is_waiting());
+
+  EXPECT_EQ(locks.mode_held(t3, "a"), shared);
+  EXPECT_TRUE(locks.recent_deadlocks().empty());
+}
+
+// 004-B18
+TEST(QueueOrder, find_deadlock_lets_somebody_in_too) {
+  const LockManager locks({.detection = Detection::on_demand});
+  let_a_writer_wait(locks);
+  ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
+  ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
+  EXPECT_EQ(locks.mode_held(t3, row_a), std::nullopt);
+
+  EXPECT_EQ(locks.find_deadlock(), std::nullopt);
+
+  EXPECT_EQ(locks.mode_held(t3, row_a), shared);
+}
+
+// 004-B18: t3 wants to write, which the reader t1 forbids: no turn can help, one has to give way.
+TEST(QueueOrder, a_cycle_that_no_turn_resolves_has_a_victim) {
+  const LockManager locks;
+  let_a_writer_wait(locks);
+  ASSERT_TRUE(locks.request(t3, row_a, exclusive).is_waiting());
+
+  EXPECT_TRUE(gives_way(locks.request(t1, row_b, shared), t3));
+}
+
+// 004-B18: without a cycle the order of the queue is kept.
+TEST(QueueOrder, nobody_is_let_in_out_of_turn_without_a_cycle) {
+  const LockManager locks;
+  let_a_writer_wait(locks);
+
+  ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
+
+  EXPECT_EQ(locks.find_deadlock(), std::nullopt);
+  EXPECT_EQ(locks.mode_held(t3, row_a), std::nullopt);
+}
+
+// 004-B18: a try never waits, so it closes no cycle and gets no favour.
+TEST(QueueOrder, who_only_tries_is_not_let_in_out_of_turn) {
+  const LockManager locks;
+  let_a_writer_wait(locks);
+  ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
+
+  EXPECT_TRUE(refused(locks.try_acquire(t3, row_a, shared), Errc::would_block));
+}
+
+// 004-B18: t2 is held up by t1's upgrade, which is held up by t2: a turn that dooms nobody.
+TEST(QueueOrder, an_upgrade_behind_an_upgrade_that_waits_for_it_is_let_in) {
+  const LockManager locks;
+  locks.try_acquire(t1, row_a, shared).value();
+  locks.try_acquire(t2, row_a, intention_shared).value();
+  ASSERT_TRUE(locks.request(t1, row_a, exclusive).is_waiting());
+
+  EXPECT_TRUE(locks.request(t2, row_a, shared).is_granted());
+
+  EXPECT_TRUE(locks.recent_deadlocks().empty());
+  locks.release_all(t2);
+  EXPECT_EQ(locks.mode_held(t1, row_a), exclusive);
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,178 @@
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <tenure/lock_manager.hpp>
+
+#include "support/locks.hpp"
+
+namespace tenure::test {
+namespace {
+
+// 004-B7: the document's victim was never told and its next request was "clean".
+TEST(Victims, every_next_call_that_asks_for_a_lock_is_answered_with_the_deadlock) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+
+  EXPECT_TRUE(gives_way(locks.request(t2, row_a, exclusive), t2));
+  EXPECT_TRUE(gives_way(locks.request(t2, row_c, shared), t2));
+  EXPECT_TRUE(refused(locks.try_acquire(t2, row_c, shared), Errc::deadlock));
+  EXPECT_TRUE(refused(locks.acquire(t2, row_c, shared, patiently()), Errc::deadlock));
+  EXPECT_TRUE(
+      refused(locks.try_acquire_range(t2, space_a, KeyRange::all(), shared), Errc::deadlock));
+  EXPECT_TRUE(refused(locks.try_acquire(t2, row_b, shared), Errc::deadlock)) << "held already";
+
+  EXPECT_EQ(locks.holder_count(row_c), 0U);
+}
+
+// 004-B7: the document let the finder release the victim's locks under its feet.
+TEST(Victims, the_locks_stay_until_the_victim_releases_them_itself) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+
+  EXPECT_EQ(locks.mode_held(t2, row_b), exclusive);
+  EXPECT_EQ(locks.mode_held(t1, row_b), std::nullopt);
+  EXPECT_EQ(locks.release_all(t2), 1U);
+
+  EXPECT_EQ(locks.mode_held(t1, row_b), exclusive);
+  EXPECT_TRUE(locks.request(t1, row_b, exclusive).is_granted());
+}
+
+// 004-B7
+TEST(Victims, a_victim_that_was_told_and_released_all_is_one_no_more) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+  ASSERT_TRUE(gives_way(locks.request(t2, row_c, exclusive), t2));
+
+  EXPECT_EQ(locks.release_all(t2), 1U);
+
+  EXPECT_TRUE(locks.request(t2, row_c, exclusive).is_granted());
+}
+
+// 004-B7: whoever closes the cycle and is the victim knows it from the answer.
+TEST(Victims, who_closed_the_cycle_himself_was_told) {
+  const LockManager locks({.victim = VictimPolicy::oldest});
+  ASSERT_TRUE(gives_way(close_cycle(locks), t1));
+
+  EXPECT_EQ(locks.release_all(t1), 1U);
+
+  EXPECT_TRUE(locks.request(t1, row_c, exclusive).is_granted());
+}
+
+// 004-B7, 004.084: the document's loop calls release_all for the victim, whoever it is.
+TEST(Victims, a_victim_whose_locks_another_released_is_still_told_once) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+
+  EXPECT_EQ(locks.release_all(t2), 1U);
+
+  EXPECT_EQ(locks.mode_held(t1, row_b), exclusive);
+  EXPECT_TRUE(gives_way(locks.request(t2, row_c, exclusive), t2));
+  EXPECT_TRUE(locks.request(t2, row_c, exclusive).is_granted());
+}
+
+// 004-B7: else an id that is used again would be a victim without a crime.
+TEST(Victims, a_release_all_that_finds_nothing_ends_it_in_any_case) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+  ASSERT_EQ(locks.release_all(t2), 1U);
+
+  EXPECT_EQ(locks.release_all(t2), 0U);
+
+  EXPECT_TRUE(locks.request(t2, row_c, exclusive).is_granted());
+}
+
+// 004-B7: giving back is always allowed.
+TEST(Victims, a_victim_releases_locks_one_by_one) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+
+  EXPECT_TRUE(succeeded(locks.release(t2, row_b)));
+
+  EXPECT_EQ(locks.mode_held(t1, row_b), exclusive);
+  EXPECT_TRUE(refused(locks.try_acquire(t2, row_c, shared), Errc::deadlock));
+}
+
+// 004-B7
+TEST(Victims, the_detail_names_everybody_in_the_cycle) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks, TxnId{7001}, TxnId{8002}), TxnId{8002}));
+
+  const auto answer = locks.try_acquire(TxnId{8002}, row_c, shared);
+
+  ASSERT_TRUE(refused(answer, Errc::deadlock));
+  EXPECT_NE(answer.error().detail.find("7001"), std::string::npos) << answer.error().detail;
+  EXPECT_NE(answer.error().detail.find("8002"), std::string::npos) << answer.error().detail;
+}
+
+// 004-B7
+TEST(Victims, a_transaction_says_why_it_is_to_give_way) {
+  const LockManager locks;
+  const Transaction older = locks.begin({.id = t1});
+  const Transaction younger = locks.begin({.id = t2});
+  EXPECT_EQ(younger.deadlock(), std::nullopt);
+
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+
+  ASSERT_TRUE(younger.deadlock());
+  EXPECT_EQ(younger.deadlock()->victim, t2);
+  EXPECT_TRUE(is_cycle(younger.deadlock()->cycle, {t1, t2}));
+  EXPECT_EQ(older.deadlock(), std::nullopt);
+}
+
+// 004-B1, 004-B7
+TEST(Victims, a_parked_victim_is_woken_and_told) {
+  const LockManager locks;
+  locks.try_acquire(t1, row_a, exclusive).value();
+  locks.try_acquire(t2, row_b, exclusive).value();
+  auto younger = acquire_in_background(locks, t2, row_a, exclusive);
+  ASSERT_TRUE(eventually_waiting(locks, 1));
+
+  auto older = acquire_in_background(locks, t1, row_b, exclusive);
+
+  EXPECT_TRUE(refused(younger.get(), Errc::deadlock));
+  EXPECT_EQ(locks.release_all(t2), 1U);
+  EXPECT_TRUE(succeeded(older.get()));
+}
+
+// 004-B1, 004-B7: the call that closes the cycle does not park first.
+TEST(Victims, who_closes_the_cycle_and_gives_way_does_not_wait) {
+  const LockManager locks;
+  locks.try_acquire(t1, row_a, exclusive).value();
+  locks.try_acquire(t2, row_b, exclusive).value();
+  ASSERT_TRUE(locks.request(t1, row_b, exclusive).is_waiting());
+
+  EXPECT_TRUE(refused(locks.acquire(t2, row_a, exclusive, patiently()), Errc::deadlock));
+
+  EXPECT_EQ(locks.waiting_count(), 1U);
+}
+
+// 004-B7: "all of them are told", also threads that wait for something else.
+TEST(Victims, every_thread_of_the_victim_is_told) {
+  const LockManager locks;
+  locks.try_acquire(t1, row_a, exclusive).value();
+  locks.try_acquire(t3, row_c, exclusive).value();
+  locks.try_acquire(t2, row_b, exclusive).value();
+  auto in_cycle = acquire_in_background(locks, t2, row_a, exclusive);
+  auto elsewhere = acquire_in_background(locks, t2, row_c, exclusive);
+  ASSERT_TRUE(eventually_waiting(locks, 2));
+
+  ASSERT_TRUE(gives_way(locks.request(t1, row_b, exclusive), t2));
+
+  EXPECT_TRUE(refused(in_cycle.get(), Errc::deadlock));
+  EXPECT_TRUE(refused(elsewhere.get(), Errc::deadlock));
+}
+
+// 004.034: calling off the wait that closed the cycle does not make the victim innocent.
+TEST(Victims, a_victim_stays_one_when_the_others_stop_waiting) {
+  const LockManager locks;
+  ASSERT_TRUE(gives_way(close_cycle(locks), t2));
+
+  locks.cancel_wait(t1);
+
+  EXPECT_TRUE(refused(locks.try_acquire(t2, row_c, shared), Errc::deadlock));
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs the examples one after the other; above the output of each stands what it shows, taken from
+# the comment at the top of its source.
+#   tools/run_examples.sh build/dev/examples
+set -euo pipefail
+programs=$1
+bold="" plain=""
+if [[ -t 1 ]]; then
+  bold=$'\033[1m' plain=$'\033[0m'
+fi
+
+# In the order in which a newcomer would read them.
+names=(quick_start two_phase_locking shared_upgrade hierarchy range_locks deadlock concurrent)
+for name in "${names[@]}"; do
+  source=examples/$name.cpp
+  printf '\n%s%s%s  (%s)\n' "$bold" "$name" "$plain" "$source"
+  sed -n '/^\/\/ /!q; s/^\/\/ /  /p' "$source"
+  echo
+  "$programs/example_$name" | sed 's/^/    /'
+done

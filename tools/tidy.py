@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Checks what compilers do not: layers, sizes, names, and that core/ is deterministic.
+
+    tidy.py [root]
+
+Prints `file:line: why` and exits 1 if there is anything to print.
+"""
+import pathlib
+import re
+import sys
+
+FILE_LINES_MAX = 500
+LINE_COLUMNS_MAX = 100
+FOLDERS = ("include", "src", "tests", "bench", "examples", "tools")
+SUFFIXES = (".hpp", ".cpp", ".py", ".sh")
+
+# folder -> the folders it may include from, besides itself. Has no cycles; the order is the
+# reading order. A folder that is not named here may not exist.
+BACKEND = ("include", "src/sys", "src/backends")
+BACKENDS = tuple(f"src/backends/{name}" for name in
+                 ("memory", "redis", "redlock", "etcd", "zookeeper", "cluster"))
+MAY_INCLUDE = {
+    "include": (),
+    "src/sys": ("include",),
+    "src/core": ("include",),
+    "src/local": ("include", "src/sys", "src/core"),
+    "src/wire": ("include", "src/core"),
+    "src/backends": ("include", "src/sys"),
+    "src/backends/memory": (*BACKEND, "src/core"),
+    "src/backends/redis": BACKEND,
+    "src/backends/redlock": (*BACKEND, "src/backends/redis"),
+    "src/backends/etcd": BACKEND,
+    "src/backends/zookeeper": BACKEND,
+    "src/backends/cluster": (*BACKEND, "src/wire"),
+    "src/client": (*BACKEND, *BACKENDS),
+    "src/server": ("include", "src/sys", "src/core", "src/wire"),
+    "src/cli": ("include", "src/wire"),
+}
+
+# Words that say a role and not a thing.
+BANNED_WORDS = {"manager", "helper", "util", "common", "misc", "impl", "base", "info", "data",
+                "handler"}
+ALLOWED_NAME = re.compile(r"LockManager|lock_manager")
+
+NOT_DETERMINISTIC = re.compile(
+    r"\b(steady_clock|system_clock|high_resolution_clock)\s*::\s*now\b"
+    r"|#include <(thread|mutex|shared_mutex|condition_variable|atomic|random|iostream|fstream"
+    r"|cstdio|ctime|unordered_map|unordered_set)>"
+    r"|\bunordered_(multi)?(map|set)\b|\b(float|double)\b|\bs?rand\s*\(|\babsl::flat_hash_")
+
+INCLUDE = re.compile(r'\s*#include ([<"])([^>"]+)[>"]')
+DECLARED = re.compile(r"^\s*(?:template\s*<.*>\s*)?"
+                      r"(?:class|struct|enum class|enum|using|concept)\s+"
+                      r"(?:\[\[\w+\]\]\s+)?(?:TENURE_\w+(?:\([^)]*\))?\s+)?(\w+)")
+OPEN_END = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\s*\(?#\d+)")
+STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
+
+
+def layer_of(path):
+    """The innermost folder of MAY_INCLUDE that `path` lies in."""
+    fits = [name for name in MAY_INCLUDE if path.as_posix().startswith(name + "/")]
+    return max(fits, key=len, default=None)
+
+
+def banned_word(name):
+    """The first word of `name` (PascalCase or snake_case) that is banned."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", ALLOWED_NAME.sub("", name))
+    banned = (word for word in words if {word.lower(), word.lower().rstrip("s")} & BANNED_WORDS)
+    return next(banned, None)
+
+
+def check_size(lines):
+    if len(lines) > FILE_LINES_MAX:
+        yield FILE_LINES_MAX, f"the file has {len(lines)} lines, limit {FILE_LINES_MAX}"
+    for number, text in enumerate(lines, 1):
+        if len(text) > LINE_COLUMNS_MAX:
+            yield number, f"the line has {len(text)} columns, limit {LINE_COLUMNS_MAX}"
+
+
+def check_names(path, lines):
+    if word := banned_word(path.stem):
+        yield 1, f"'{word}' in the file's name says nothing; name the thing"
+    for number, text in enumerate(lines, 1):
+        found = DECLARED.match(text)
+        if found and (word := banned_word(found[1])):
+            yield number, f"'{word}' in '{found[1]}' says nothing; name the thing"
+
+
+def check_open_ends(lines):
+    for number, text in enumerate(lines, 1):
+        if found := OPEN_END.search(text):
+            yield number, f"{found[1]} without the number of an issue: {found[1]}(#12)"
+
+
+def check_include(here, bracket, name, root):
+    """Why a file of layer `here` may not include `name`, or None."""
+    if bracket == "<":
+        foreign = "." in name or "/" in name
+        if here == "include" and foreign and not name.startswith("tenure/"):
+            return f"public headers include only std and <tenure/...>, not <{name}>"
+        return None
+    if here == "include":
+        return f"public headers include each other as <tenure/...>, not \"{name}\""
+    if not (root / "src" / name).exists():
+        return f"\"{name}\" is not found from src/: includes are written from there"
+    there = layer_of(pathlib.Path("src") / name)
+    if there != here and there not in MAY_INCLUDE[here]:
+        return f"{here} may not include {there}"
+    return None
+
+
+def check_layers(path, lines, root):
+    here = layer_of(path)
+    if here is None:
+        if path.parts[0] == "src":
+            yield 1, f"'{path.parent}' is no known layer; DESIGN section 2 and tidy.py name them"
+        return
+    for number, text in enumerate(lines, 1):
+        found = INCLUDE.match(text)
+        if found and (why := check_include(here, found[1], found[2], root)):
+            yield number, why
+        if here == "src/core" and NOT_DETERMINISTIC.search(STRING_OR_COMMENT.sub("", text)):
+            yield number, "core/ is deterministic: " + text.strip()
+
+
+def check_file(path, root):
+    """All complaints about one file, as (line, why)."""
+    lines = (root / path).read_text(encoding="utf-8").splitlines()
+    yield from check_size(lines)
+    if path.parts[0] != "tools":  # this file must be able to name what it bans
+        yield from check_open_ends(lines)
+    if path.suffix in (".hpp", ".cpp"):
+        yield from check_names(path, lines)
+        yield from check_layers(path, lines, root)
+    if path.suffix == ".hpp" and "#pragma once" not in lines:
+        yield 1, "a header begins with #pragma once"
+
+
+def check_tree(root):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                where = path.relative_to(root)
+                for line, why in check_file(where, root):
+                    yield f"{where}:{line}: {why}"
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[0] if arguments else ".").resolve()
+    complaints = list(check_tree(root))
+    print("\n".join(complaints), end="\n" if complaints else "")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""tidy.py finds each violation that is planted, and nothing in a tree that keeps the rules."""
+import pathlib
+import tempfile
+import unittest
+
+import tidy
+
+HEADER = "#pragma once\n"
+RIGHT = {
+    "include/tenure/lock_manager.hpp": HEADER + "#include <map>\n#include <tenure/ids.hpp>\n"
+                                       "class LockManager;\nstruct LockManagerOptions {};\n",
+    "src/sys/clock.hpp": HEADER + "#include <thread>\n",
+    "src/core/queue.hpp": HEADER + "// No double grants, says \"steady_clock::now\".\n",
+    "src/local/table.cpp": '#include "core/queue.hpp"\n#include "sys/clock.hpp"\n'
+                           "#include <absl/hash/hash.h>\n// TODO(#12): later\n",
+    "tests/unit/table_test.cpp": '#include "support/clock.hpp"\n',
+}
+
+
+def complaints(changes):
+    with tempfile.TemporaryDirectory() as temporary:
+        root = pathlib.Path(temporary)
+        for name, text in {**RIGHT, **changes}.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return list(tidy.check_tree(root))
+
+
+PLANTED = {
+    "core includes sys": ("src/core/a.cpp", '#include "sys/clock.hpp"\n', ":1: src/core may not"),
+    "sys includes local": ("src/sys/a.cpp", '#include "local/table.cpp"\n', ":1: src/sys may not"),
+    "an include that is not from src": ("src/local/a.cpp", '#include "table.cpp"\n', "from src/"),
+    "a third party in a public header": ("include/tenure/a.hpp", HEADER + "#include <absl/x.h>\n",
+                                         ":2: public headers"),
+    "a layer nobody knows": ("src/extra/a.cpp", "\n", "no known layer"),
+    "a clock in core": ("src/core/a.cpp", "auto t = steady_clock::now();\n", ":1: core"),
+    "a hash map in core": ("src/core/a.cpp", "\nstd::unordered_map<int, int> m;\n", ":2: core"),
+    "floating point in core": ("src/core/a.cpp", "double ratio = 1;\n", ":1: core"),
+    "a long file": ("bench/a.cpp", "\n" * 501, "501 lines"),
+    "a long line": ("examples/a.cpp", "\n//" + "x" * 99 + "\n", ":2: the line has 101"),
+    "a file name that says nothing": ("src/local/lock_utils.cpp", "\n", "'utils'"),
+    "a type name that says nothing": ("src/local/a.cpp", "class [[nodiscard]] LeaseManager {\n",
+                                      "'Manager'"),
+    "an open end": ("tests/unit/a.cpp", "// TODO: later\n", ":1: TODO without"),
+    "no pragma once": ("src/local/a.hpp", "// nothing\n", "#pragma once"),
+}
+
+
+class TidyCheck(unittest.TestCase):
+    def test_a_tree_that_keeps_the_rules_passes(self):
+        self.assertEqual(complaints({}), [])
+
+    def test_each_planted_violation_is_found_once_where_it_stands(self):
+        for what, (name, text, expected) in PLANTED.items():
+            with self.subTest(what):
+                found = complaints({name: text})
+                self.assertEqual(len(found), 1, found)
+                self.assertTrue(found[0].startswith(name + ":"))
+                self.assertIn(expected, found[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
