@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -66,6 +68,10 @@ struct Shared {
   static void make(const benchmark::State& /*state*/) { table = std::make_unique<C>(1'000); }
   static void end(const benchmark::State& /*state*/) { table.reset(); }
 };
+
+/// What was kept from one repetition to the next and ends with main(), not after it: RocksDB's
+/// thread-local state is gone by then.
+inline std::vector<std::function<void()>> at_end_of_main;
 
 /// Every row of one subject; each in a file of its own.
 void register_points();

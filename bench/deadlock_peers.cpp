@@ -65,6 +65,7 @@ class BerkeleyWaits {
 void berkeley_unrelated(benchmark::State& state) {
   static std::optional<BerkeleyWaits> kept;
   if (!kept) {
+    at_end_of_main.emplace_back([] { kept.reset(); });
     kept.emplace(static_cast<std::size_t>(state.range(0)));
   }
   for (auto _ : state) {
@@ -129,6 +130,7 @@ class RocksChain {
 void rocksdb_chain(benchmark::State& state) {
   static std::optional<RocksChain> kept;
   if (!kept) {
+    at_end_of_main.emplace_back([] { kept.reset(); });
     kept.emplace(static_cast<std::size_t>(state.range(0)));
   }
   for (auto _ : state) {

@@ -64,8 +64,10 @@ struct RecreationWaits {
 
 constexpr TxnId asker{1'000'000'000};
 constexpr TxnId holder_of_wanted{1'000'000'001};
+constexpr TxnId waits_for_asker{1'000'000'002};
 constexpr ResourceId wanted{1'000'000'000};
 constexpr ResourceId free_resource{1'000'000'001};
+constexpr ResourceId held_by_asker{1'000'000'002};
 
 /// `count` pairs: one holds a resource, the other waits for it; no pair knows of another.
 template <class Waits>
@@ -92,9 +94,17 @@ template <class Waits>
   return waits;
 }
 
+/// Somebody waits for the asker, who therefore might close a cycle: nobody may skip the search.
+template <class Waits>
+void wait_for_asker(Waits& waits) {
+  waits.hold(asker, held_by_asker);
+  waits.prepare_wait(waits_for_asker, held_by_asker);
+}
+
 template <class Waits>
 void check_among_unrelated(benchmark::State& state) {
   const auto waits = unrelated<Waits>(static_cast<std::uint64_t>(state.range(0)));
+  wait_for_asker(*waits);
   for (auto _ : state) {
     if (!waits->wait_and_cancel(asker, wanted)) {
       state.SkipWithError("did not wait");
@@ -105,6 +115,7 @@ void check_among_unrelated(benchmark::State& state) {
 template <class Waits>
 void check_chain(benchmark::State& state) {
   const auto waits = chain<Waits>(static_cast<std::uint64_t>(state.range(0)));
+  wait_for_asker(*waits);
   for (auto _ : state) {
     if (!waits->wait_and_cancel(asker, ResourceId{1})) {
       state.SkipWithError("did not wait");

@@ -27,6 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto hold = std::chrono::microseconds(3);
 constexpr std::size_t rounds = 4'000;
 
+/// On a busy machine the game ends early, with fewer samples.
+constexpr auto longest_game = std::chrono::milliseconds(500);
+
 /// What a thread does to get the lock, and to let go of it.
 struct Side {
   std::function<void()> lock;
@@ -72,18 +75,27 @@ class PingPong {
       spin_until([&] { return turns_begun_.load(std::memory_order_acquire) >= turn; });
       side.lock();
       const Clock::time_point got_it = Clock::now();
+      if (got_it >= ends_at_) {
+        over_ = true;
+      }
       if (turn > 0) {
         samples.push_back(std::chrono::duration<double, std::nano>(got_it - unlocked_at_).count());
       }
+      const bool last = over_;
       turns_begun_.store(turn + 1, std::memory_order_release);
       spin_until([&] { return Clock::now() >= got_it + hold; });
       unlocked_at_ = Clock::now();
       side.unlock();
+      if (last) {
+        return;
+      }
     }
   }
 
   std::atomic<std::size_t> turns_begun_ = 0;
-  Clock::time_point unlocked_at_;  ///< Guarded by the lock that is measured.
+  Clock::time_point ends_at_ = Clock::now() + longest_game;
+  Clock::time_point unlocked_at_;  ///< Guarded by the lock that is measured, as is `over_`.
+  bool over_ = false;
 };
 
 void report(benchmark::State& state, const Side& left, const Side& right) {

@@ -18,5 +18,8 @@ int main(int argc, char** argv) {
   }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
+  for (const auto& end : tenure::bench::at_end_of_main) {
+    end();
+  }
   return 0;
 }

@@ -33,6 +33,7 @@ class RangeTable {
     static std::map<std::uint64_t, std::unique_ptr<RangeTable>> kept;
     std::unique_ptr<RangeTable>& table = kept[live];
     if (table == nullptr) {
+      at_end_of_main.emplace_back([] { kept.clear(); });
       table = std::make_unique<RangeTable>(live);
     }
     return table->table_;

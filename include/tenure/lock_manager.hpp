@@ -84,11 +84,14 @@ class LockManager {
 
   /// Takes or upgrades a lock, or answers Errc::would_block and changes nothing.
   [[nodiscard]] Result<void> try_acquire(TxnId txn, const Target& target, LockMode mode) const;
+  [[nodiscard]] Result<void> try_acquire(TxnId txn, ResourceId resource, LockMode mode) const;
   [[nodiscard]] Result<void> try_acquire_range(TxnId txn, ResourceId space, const KeyRange& range,
                                                LockMode mode) const;
 
   /// As try_acquire, but waits in the queue.
   [[nodiscard]] Result<void> acquire(TxnId txn, const Target& target, LockMode mode,
+                                     const WaitOptions& wait = {}) const;
+  [[nodiscard]] Result<void> acquire(TxnId txn, ResourceId resource, LockMode mode,
                                      const WaitOptions& wait = {}) const;
 
   /// As acquire, but the caller does the waiting: the request keeps its place in the queue, is
@@ -101,6 +104,7 @@ class LockManager {
 
   /// Gives back one acquisition, or answers Errc::not_held.
   [[nodiscard]] Result<void> release(TxnId txn, const Target& target) const;
+  [[nodiscard]] Result<void> release(TxnId txn, ResourceId resource) const;
   [[nodiscard]] Result<void> release_range(TxnId txn, ResourceId space,
                                            const KeyRange& range) const;
 

@@ -55,9 +55,12 @@ class [[nodiscard]] Transaction {
   /// unlock_all() or restart(); the lock was not taken and the earlier ones are still held.
   [[nodiscard]] Result<void> lock(const Target& target, LockMode mode,
                                   const WaitOptions& wait = {}) const;
+  [[nodiscard]] Result<void> lock(ResourceId resource, LockMode mode,
+                                  const WaitOptions& wait = {}) const;
 
   /// Errc::would_block instead of waiting.
   [[nodiscard]] Result<void> try_lock(const Target& target, LockMode mode) const;
+  [[nodiscard]] Result<void> try_lock(ResourceId resource, LockMode mode) const;
 
   /// lock() with a deadline: Errc::timed_out leaves no trace in the queue.
   [[nodiscard]] Result<void> try_lock_for(const Target& target, LockMode mode,
@@ -85,6 +88,7 @@ class [[nodiscard]] Transaction {
 
   /// Gives back one acquisition. For keys of a space the exact range, last acquired first.
   [[nodiscard]] Result<void> unlock(const Target& target) const;
+  [[nodiscard]] Result<void> unlock(ResourceId resource) const;
 
   /// Weakens what we hold to `mode` and lets in who can now proceed. Errc::invalid_argument if
   /// what we hold does not cover `mode`.

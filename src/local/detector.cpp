@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include <absl/container/flat_hash_map.h>
-
 #include <tenure/wait_for_graph.hpp>
 
 namespace tenure::detail {
@@ -53,49 +51,64 @@ Detector::Detector(Transactions& txns, const LockManagerOptions& options)
       choose_(options.choose_victim),
       kept_max_(options.deadlocks_kept) {}
 
-void Detector::append_blockers(TxnId txn, World world, std::vector<TxnId>& blockers) {
-  const auto append = [&](const Txn& waiting) {
-    for (const Waiter* const waiter : waiting.waits) {
-      waiter->place->blockers_of(*waiter, blockers);
-    }
-  };
+void Detector::visit(TxnId txn, World world, const auto& look) {
   if (world == World::frozen) {
-    if (const Txn* const found = txns_.find(txn); found != nullptr) {
-      append(*found);
+    if (Txn* const found = txns_.find(txn); found != nullptr) {
+      look(*found);
     }
-  } else if (const auto entered = txns_.enter_existing(txn); entered) {
-    append(*entered);
+  } else if (const auto entered = txns_.look_into(txn); entered) {
+    look(*entered);
   }
 }
 
 Detector::Cycle Detector::find_cycle(TxnId start, World world) {
-  // Breadth first, so that the cycle told to people is a shortest one.
-  std::vector<TxnId> reached{start};
-  absl::flat_hash_map<std::uint64_t, TxnId> waits_for_us;  // whom we came from
+  // Breadth first, so that the cycle told to people is a shortest one. Who was seen is marked in
+  // the transactions themselves: that is why there is one search at a time.
+  const std::uint64_t search = ++searches_;
+  struct Step {
+    TxnId txn;
+    TxnId from;
+  };
+  std::vector<Step> steps{{.txn = start, .from = start}};
   std::vector<TxnId> blockers;
-  for (std::size_t next = 0; next < reached.size(); ++next) {
-    const TxnId here = reached[next];
+  for (std::size_t next = 0; next < steps.size(); ++next) {
+    const Step here = steps[next];
     blockers.clear();
-    append_blockers(here, world, blockers);
+    visit(here.txn, world, [&](Txn& txn) {
+      if (std::exchange(txn.search, search) == search) {
+        return;
+      }
+      txn.reached_from = here.from;
+      for (const Waiter* const waiter : txn.waits) {
+        waiter->place->blockers_of(*waiter, blockers);
+      }
+    });
     for (const TxnId blocker : blockers) {
-      if (blocker != start) {
-        if (waits_for_us.try_emplace(blocker.get(), here).second) {
-          reached.push_back(blocker);
-        }
-        continue;
+      if (blocker == start) {
+        return trace_back(here.txn, start, world);
       }
-      Cycle cycle{here};
-      while (cycle.back() != start) {
-        cycle.push_back(waits_for_us.at(cycle.back().get()));
-      }
-      std::ranges::reverse(cycle);
-      return cycle;
+      steps.push_back({.txn = blocker, .from = here.txn});
     }
   }
   return {};
 }
 
+Detector::Cycle Detector::trace_back(TxnId last, TxnId start, World world) {
+  Cycle cycle{last};
+  bool is_whole = true;
+  while (is_whole && cycle.back() != start) {
+    is_whole = false;  // while the world runs, a transaction may end under our eyes
+    visit(cycle.back(), world, [&](const Txn& txn) {
+      is_whole = txn.search == searches_;
+      cycle.push_back(txn.reached_from);
+    });
+  }
+  std::ranges::reverse(cycle);
+  return is_whole ? cycle : Cycle{};
+}
+
 Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> policy) {
+  std::unique_lock searching(search_mutex_);
   Resolution resolution;
   Proposal proposal;
   while (!find_cycle(start, World::running).empty()) {
@@ -122,9 +135,11 @@ Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> po
         continue;
       }
     }
+    searching.unlock();
     proposal.victim = choose_(undecided);
     proposal.cycle = cycle_of(undecided);
     ++proposal.asked;
+    searching.lock();
   }
   return resolution;
 }
@@ -197,7 +212,7 @@ std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {
     const Waiter& waiter = *edge_of(txn, cycle[(i + 1) % cycle.size()]);
     members.push_back({.txn = txn.id,
                        .age = txn.age,
-                       .locks = txn.lock_count(),
+                       .locks = txn.lock_count,
                        .work = txn.work,
                        .priority = txn.priority,
                        .waits_for = std::string(to_string(waiter.mode)) + " on " +

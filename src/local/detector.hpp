@@ -50,7 +50,9 @@ class Detector {
   };
 
   [[nodiscard]] Cycle find_cycle(TxnId start, World world);
-  void append_blockers(TxnId txn, World world, std::vector<TxnId>& blockers);
+  [[nodiscard]] Cycle trace_back(TxnId last, TxnId start, World world);
+  /// Calls look(txn) if there is such a transaction.
+  void visit(TxnId txn, World world, const auto& look);
 
   [[nodiscard]] Waiter* edge_of(Txn& txn, TxnId next);
   [[nodiscard]] bool admit_somebody(const Cycle& cycle, Wakes& wakes);
@@ -66,6 +68,10 @@ class Detector {
   VictimPolicy policy_;
   ChooseVictim choose_;
   std::size_t kept_max_;
+
+  /// Before all latches. Held while searching, not while the user's own policy decides.
+  std::mutex search_mutex_;
+  std::uint64_t searches_ = 0;  // guarded by search_mutex_
 
   mutable std::mutex recent_mutex_;
   std::deque<DeadlockReport> recent_;  // guarded by recent_mutex_

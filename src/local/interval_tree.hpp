@@ -76,6 +76,8 @@ class IntervalTree {
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
+  IntervalTree(const IntervalTree&) = delete;
+  IntervalTree& operator=(const IntervalTree&) = delete;
   ~IntervalTree() = default;
 
   /// Equal ranges may occur several times, with different values.
@@ -88,12 +90,14 @@ class IntervalTree {
   /// until it returns false. Returns false if it was stopped so.
   /// REQUIRES: `visit` does not change the tree.
   template <class Visit>
+  // NOLINTNEXTLINE(modernize-use-nodiscard): a visit that never stops has nothing to tell
   bool visit_overlapping(const Range& range, Visit&& visit) const {
     return !root_ || visit_below(*root_, height_, range, visit);
   }
 
   /// The same for every range there is.
   template <class Visit>
+  // NOLINTNEXTLINE(modernize-use-nodiscard)
   bool visit_all(Visit&& visit) const {
     return !root_ || visit_below(*root_, height_, visit);
   }
@@ -118,9 +122,9 @@ class IntervalTree {
 
     /// INVARIANT: the slots before `count` are in strictly ascending order of (start, value).
     std::size_t count = 0;
-    std::array<Start, slots_max> starts;
-    std::array<End, slots_max> ends;
-    std::array<Value, slots_max> values;
+    std::array<Start, slots_max> starts = {};
+    std::array<End, slots_max> ends = {};
+    std::array<Value, slots_max> values = {};
   };
 
   /// Each slot is a child.

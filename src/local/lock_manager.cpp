@@ -21,6 +21,19 @@ Result<void> LockManager::try_acquire(TxnId txn, const Target& target, LockMode 
   return table_->try_acquire({.id = txn}, target, mode);
 }
 
+Result<void> LockManager::try_acquire(TxnId txn, ResourceId resource, LockMode mode) const {
+  return table_->try_acquire({.id = txn}, resource, mode);
+}
+
+Result<void> LockManager::acquire(TxnId txn, ResourceId resource, LockMode mode,
+                                  const WaitOptions& wait) const {
+  return table_->acquire({.id = txn}, resource, mode, wait);
+}
+
+Result<void> LockManager::release(TxnId txn, ResourceId resource) const {
+  return table_->release({.id = txn}, resource);
+}
+
 Result<void> LockManager::try_acquire_range(TxnId txn, ResourceId space, const KeyRange& range,
                                             LockMode mode) const {
   return try_acquire(txn, KeysOf{.space = space, .range = range}, mode);

@@ -33,13 +33,15 @@ Limits limits_of(const LockManagerOptions& options) {
           .locks_per_transaction_max = options.locks_per_transaction_max};
 }
 
-Result<void> check_name(const Target& target) {
+[[nodiscard]] bool has_good_name(const Target& target) {
   const auto* const name = std::get_if<std::string_view>(&target);
-  if (name == nullptr || (!name->empty() && name->size() <= name_bytes_max)) [[likely]] {
-    return {};
-  }
+  return name == nullptr || (!name->empty() && name->size() <= name_bytes_max);
+}
+
+std::unexpected<Error> fail_name(const Target& target) {
   return fail(Errc::invalid_argument, "a name has 1 to " + std::to_string(name_bytes_max) +
-                                          " bytes; this one has " + std::to_string(name->size()));
+                                          " bytes; this one has " +
+                                          std::to_string(std::get<std::string_view>(target).size()));
 }
 
 std::unexpected<Error> fail_deadlock(const Deadlock& deadlock) {
@@ -59,17 +61,8 @@ Error exhausted_error() {
                     "many acquisitions of this lock: see LockManagerOptions"};
 }
 
-/// What a try, or a wait that need not wait, answers.
-Result<void> result_of(Attempt attempt) {
-  switch (attempt) {
-    case Attempt::taken:
-    case Attempt::again: return {};
-    case Attempt::blocked:
-    case Attempt::queued: return fail(Errc::would_block);
-    case Attempt::condemned:
-    case Attempt::exhausted: break;
-  }
-  return std::unexpected(exhausted_error());
+[[nodiscard]] bool is_success(Attempt attempt) {
+  return attempt == Attempt::taken || attempt == Attempt::again;
 }
 
 void aim(Waiter& waiter, std::uint64_t resource) { waiter.resource = resource; }
@@ -145,7 +138,7 @@ Attempt LockTable::attempt(Table& table, const Key& key, const Caller& caller, L
       return Attempt::condemned;
     }
     outcome = table.acquire(*txn, key, mode, nullptr);
-    if (outcome == Attempt::taken || outcome == Attempt::again) {
+    if (is_success(outcome)) {
       ++txn->work;
       waits_elsewhere = !txn->waits.empty();
     }
@@ -157,7 +150,13 @@ Attempt LockTable::attempt(Table& table, const Key& key, const Caller& caller, L
   return outcome;
 }
 
-Result<void> LockTable::tell(const Caller& caller) {
+Result<void> LockTable::refuse(Attempt attempt, const Caller& caller) {
+  if (attempt == Attempt::exhausted) {
+    return std::unexpected(exhausted_error());
+  }
+  if (attempt != Attempt::condemned) {
+    return fail(Errc::would_block);
+  }
   const auto txn = enter(caller);
   if (txn->verdict == nullptr) {
     return fail(Errc::deadlock, "this transaction was chosen to give way, and has ended since");
@@ -166,14 +165,35 @@ Result<void> LockTable::tell(const Caller& caller) {
   return fail_deadlock(*txn->verdict);
 }
 
+Result<void> LockTable::try_acquire(const Caller& caller, ResourceId resource, LockMode mode) {
+  const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
+  if (is_success(outcome)) [[likely]] {
+    return {};
+  }
+  return refuse(outcome, caller);
+}
+
 Result<void> LockTable::try_acquire(const Caller& caller, const Target& target, LockMode mode) {
-  if (auto named = check_name(target); !named) {
-    return named;
+  if (!has_good_name(target)) {
+    return fail_name(target);
   }
   const Attempt outcome = with_table(target, [&](auto& table, const auto& key) {
     return attempt(table, key, caller, mode);
   });
-  return outcome == Attempt::condemned ? tell(caller) : result_of(outcome);
+  return is_success(outcome) ? Result<void>() : refuse(outcome, caller);
+}
+
+Result<void> LockTable::acquire(const Caller& caller, ResourceId resource, LockMode mode,
+                                const WaitOptions& options) {
+  if (options.cancel.stop_requested()) {
+    return fail(Errc::cancelled);
+  }
+  const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
+  if (is_success(outcome)) [[likely]] {
+    return {};
+  }
+  return outcome == Attempt::blocked ? wait(numbers_, resource.get(), caller, mode, options)
+                                     : refuse(outcome, caller);
 }
 
 Result<void> LockTable::acquire(const Caller& caller, const Target& target, LockMode mode,
@@ -181,15 +201,15 @@ Result<void> LockTable::acquire(const Caller& caller, const Target& target, Lock
   if (options.cancel.stop_requested()) {
     return fail(Errc::cancelled);
   }
-  if (auto named = check_name(target); !named) {
-    return named;
+  if (!has_good_name(target)) {
+    return fail_name(target);
   }
   return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
     const Attempt outcome = attempt(table, key, caller, mode);
     if (outcome == Attempt::blocked) {
       return wait(table, key, caller, mode, options);
     }
-    return outcome == Attempt::condemned ? tell(caller) : result_of(outcome);
+    return is_success(outcome) ? Result<void>() : refuse(outcome, caller);
   });
 }
 
@@ -214,8 +234,12 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Caller& caller,
       return fail_deadlock(*txn->verdict);
     }
     const Attempt outcome = table.acquire(*txn, key, mode, &waiter);
+    if (is_success(outcome)) {
+      ++txn->work;
+      return {};
+    }
     if (outcome != Attempt::queued) {
-      return result_of(outcome);
+      return std::unexpected(exhausted_error());
     }
     txn->waits.push_back(&waiter);
     may_close = options_.detection == Detection::at_wait && may_close_a_cycle(*txn);
@@ -297,8 +321,8 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, const
 }
 
 Acquisition LockTable::request(const Caller& caller, const Target& target, LockMode mode) {
-  if (auto named = check_name(target); !named) {
-    return Acquisition(std::move(named).error());
+  if (!has_good_name(target)) {
+    return Acquisition(fail_name(target).error());
   }
   return with_table(target, [&](auto& table, const auto& key) {
     Requested requested = request_from(table, key, caller, mode);
@@ -343,6 +367,15 @@ void LockTable::cancel_wait(const Caller& caller) {
   if (const auto txn = enter_existing(caller); txn) {
     static_cast<void>(end_waits(*txn, wakes));
   }
+}
+
+Result<void> LockTable::release(const Caller& caller, ResourceId resource) {
+  Wakes wakes;
+  const auto txn = enter_existing(caller);
+  if (txn && numbers_.release(*txn, resource.get(), wakes)) [[likely]] {
+    return {};
+  }
+  return fail(Errc::not_held);
 }
 
 Result<void> LockTable::release(const Caller& caller, const Target& target) {
@@ -402,7 +435,7 @@ std::size_t LockTable::release_all(const Caller& caller) {
       count += end_waits(*txn, wakes);
     }
     count += release_some(*txn, at_once, wakes);
-    txn->ending = txn->lock_count() > 0;
+    txn->ending = txn->lock_count > 0;
     if (txn->ending) {
       continue;
     }

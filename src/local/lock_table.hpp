@@ -44,6 +44,12 @@ class LockTable {
   [[nodiscard]] Txn& pin(const TransactionOptions& options);
   void unpin(Txn& txn);
 
+  /// For resources with numbers there are overloads: they are what engines call all day.
+  [[nodiscard]] Result<void> try_acquire(const Caller& caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> acquire(const Caller& caller, ResourceId resource, LockMode mode,
+                                     const WaitOptions& wait);
+  [[nodiscard]] Result<void> release(const Caller& caller, ResourceId resource);
+
   [[nodiscard]] Result<void> try_acquire(const Caller& caller, const Target& target,
                                          LockMode mode);
   [[nodiscard]] Result<void> acquire(const Caller& caller, const Target& target, LockMode mode,
@@ -92,8 +98,8 @@ class LockTable {
   [[nodiscard]] std::size_t end_waits(Txn& txn, Wakes& wakes);
   [[nodiscard]] std::size_t release_some(Txn& txn, std::size_t at_most, Wakes& wakes);
   [[nodiscard]] bool may_close_a_cycle(Txn& txn);
-  /// The answer to a victim.
-  [[nodiscard]] Result<void> tell(const Caller& caller);
+  /// The answer to an attempt that gave nothing; tells a victim that it is one.
+  [[nodiscard]] Result<void> refuse(Attempt attempt, const Caller& caller);
   void mark_told(const Caller& caller);
 
   LockManagerOptions options_;

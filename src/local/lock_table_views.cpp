@@ -11,7 +11,7 @@ namespace tenure::detail {
 
 std::size_t LockTable::lock_count(const Caller& caller) {
   const auto txn = enter_existing(caller);
-  return txn ? txn->lock_count() : 0;
+  return txn ? txn->lock_count : 0;
 }
 
 std::uint64_t LockTable::age(const Caller& caller) { return enter(caller)->age; }

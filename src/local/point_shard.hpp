@@ -39,6 +39,40 @@ class alignas(64) PointShard {
     return found == far_->thin.end() ? nullptr : &found->second;
   }
 
+  /// Makes a free lock thin if that can be done within this cache line; the usual case.
+  [[nodiscard]] bool try_add_near(std::uint64_t id, const Holder& holder)
+      TENURE_REQUIRES(latch) {
+    if (far_ != nullptr && !far_->is_empty()) {
+      return false;
+    }
+    Place* free = nullptr;
+    for (Place& place : near_) {
+      if (place.holder.count == 0) {
+        free = &place;
+      } else if (place.id == id) {
+        return false;
+      }
+    }
+    if (free == nullptr) {
+      return false;
+    }
+    *free = {.id = id, .holder = holder};
+    return true;
+  }
+
+  /// Frees a thin lock of this cache line that `txn` acquired once, and returns its slot; no_slot
+  /// if it is not such a one.
+  [[nodiscard]] std::uint32_t try_remove_near(std::uint64_t id, TxnId txn)
+      TENURE_REQUIRES(latch) {
+    for (Place& place : near_) {
+      if (place.id == id && place.holder.count == 1 && place.holder.txn == txn) {
+        place.holder.count = 0;
+        return place.holder.slot;
+      }
+    }
+    return no_slot;
+  }
+
   /// Nothing if the lock is free or thin.
   [[nodiscard]] PointLock* find_fat(std::uint64_t id) TENURE_REQUIRES(latch) {
     if (far_ == nullptr || far_->fat.empty()) {
@@ -123,6 +157,8 @@ class alignas(64) PointShard {
     absl::flat_hash_map<std::uint64_t, Holder> thin;
     absl::flat_hash_map<std::uint64_t, std::unique_ptr<PointLock>> fat;
     std::unique_ptr<PointLock> spare;  ///< The last one that was not needed any more.
+
+    [[nodiscard]] bool is_empty() const noexcept { return thin.empty() && fat.empty(); }
 
     /// Gives back the memory of a table that was large once.
     void shrink() {

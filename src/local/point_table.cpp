@@ -15,9 +15,8 @@ PointTable::PointTable(const Setup& setup)
       limits_(setup.limits),
       names_(setup.names) {}
 
-Attempt PointTable::acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* waiter) {
-  PointShard& shard = shard_of(id);
-  const sys::LatchGuard guard(shard.latch);
+Attempt PointTable::acquire_slowly(PointShard& shard, Txn& txn, std::uint64_t id, LockMode mode,
+                                   Waiter* waiter) {
   Holder* const thin = shard.find_thin(id);
   if (thin != nullptr && thin->txn == txn.id) {
     if (thin->count == count_max) {
@@ -33,14 +32,12 @@ Attempt PointTable::acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* w
 
   PointLock* const fat = thin != nullptr ? &shard.fatten(id, *thin) : shard.find_fat(id);
   if (fat == nullptr) {
-    std::vector<std::uint64_t>& list = txn.list(kind_);
-    if (txn.lock_count() >= limits_.locks_per_transaction_max) [[unlikely]] {
+    if (txn.lock_count >= limits_.locks_per_transaction_max) [[unlikely]] {
       return Attempt::exhausted;
     }
-    const auto slot = static_cast<std::uint32_t>(list.size());
-    list.push_back(id);
-    keep_name(id);
+    const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
     shard.add_thin(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode});
+    enter_into_list(txn, id);
     return Attempt::taken;
   }
   const Attempt attempt = acquire_fat(*fat, txn, id, mode);
@@ -48,15 +45,14 @@ Attempt PointTable::acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* w
 }
 
 Attempt PointTable::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode) {
-  std::vector<std::uint64_t>& list = txn.list(kind_);
-  if (txn.lock_count() >= limits_.locks_per_transaction_max &&
+  if (txn.lock_count >= limits_.locks_per_transaction_max &&
       lock.holders().find(txn.id) == nullptr) [[unlikely]] {
     return Attempt::exhausted;
   }
-  const Attempt attempt = lock.try_take(txn.id, mode, static_cast<std::uint32_t>(list.size()));
+  const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
+  const Attempt attempt = lock.try_take(txn.id, mode, slot);
   if (attempt == Attempt::taken) {
-    list.push_back(id);
-    keep_name(id);
+    enter_into_list(txn, id);
   }
   return attempt;
 }
@@ -66,6 +62,7 @@ Attempt PointTable::enqueue(PointLock& lock, Txn& txn, Waiter& waiter) {
     return Attempt::exhausted;
   }
   Waiter* const earlier = find_wait(txn, waiter.resource);
+  waiter.lock = &lock;
   lock.enqueue(waiter, earlier != nullptr && earlier->is_pending() ? earlier : nullptr);
   keep_name(waiter.resource);
   return Attempt::queued;
@@ -80,7 +77,7 @@ Waiter* PointTable::find_wait(const Txn& txn, std::uint64_t id) const {
   return nullptr;
 }
 
-bool PointTable::release(Txn& txn, std::uint64_t id, Wakes& wakes) {
+bool PointTable::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) {
   std::uint32_t slot = no_slot;
   {
     PointShard& shard = shard_of(id);
@@ -111,22 +108,12 @@ bool PointTable::release(Txn& txn, std::uint64_t id, Wakes& wakes) {
   return true;
 }
 
-void PointTable::remove_slot(Txn& txn, std::uint32_t slot) {
-  std::vector<std::uint64_t>& list = txn.list(kind_);
-  const std::uint64_t gone = list[slot];
-  const std::uint64_t moved = list.back();
-  list[slot] = moved;
-  list.pop_back();
-  forget_name(gone);
-  if (moved == gone) {
-    return;
-  }
-  // The last one took the free place: tell its lock.
-  PointShard& shard = shard_of(moved);
+void PointTable::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot) {
+  PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
-  Holder* holder = shard.find_thin(moved);
+  Holder* holder = shard.find_thin(id);
   if (holder == nullptr) {
-    holder = shard.find_fat(moved)->holders().find(txn.id);
+    holder = shard.find_fat(id)->holders().find(txn.id);
   }
   holder->slot = slot;
 }
@@ -135,6 +122,7 @@ void PointTable::release_last(Txn& txn, Wakes& wakes) {
   std::vector<std::uint64_t>& list = txn.list(kind_);
   const std::uint64_t id = list.back();
   list.pop_back();
+  --txn.lock_count;
   {
     PointShard& shard = shard_of(id);
     const sys::LatchGuard guard(shard.latch);
@@ -194,7 +182,7 @@ bool PointTable::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
     if (!waiter.is_pending()) {
       return false;
     }
-    PointLock& fat = *shard.find_fat(id);
+    PointLock& fat = *waiter.lock;
     fat.leave(waiter, outcome, wakes);
     shard.remove_fat_if_unused(id, fat);
   }
@@ -213,9 +201,9 @@ bool PointTable::claim(Txn& txn, Waiter& waiter) {
     Holder* const self = fat == nullptr ? nullptr : fat->holders().find(txn.id);
     is_held = self != nullptr;
     if (is_held && self->slot == no_slot) {
-      std::vector<std::uint64_t>& list = txn.list(kind_);
-      self->slot = static_cast<std::uint32_t>(list.size());
-      list.push_back(waiter.resource);
+      self->slot = static_cast<std::uint32_t>(txn.list(kind_).size());
+      txn.list(kind_).push_back(waiter.resource);
+      ++txn.lock_count;
       is_entered = true;
     }
   }
@@ -257,14 +245,14 @@ void PointTable::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers)
   PointShard& shard = shard_of(waiter.resource);
   const sys::LatchGuard guard(shard.latch);
   if (waiter.is_pending()) {
-    shard.find_fat(waiter.resource)->blockers_of(waiter, blockers);
+    waiter.lock->blockers_of(waiter, blockers);
   }
 }
 
 bool PointTable::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
   PointShard& shard = shard_of(waiter.resource);
   const sys::LatchGuard guard(shard.latch);
-  return shard.find_fat(waiter.resource)->admit_out_of_turn(waiter, wakes);
+  return waiter.lock->admit_out_of_turn(waiter, wakes);
 }
 
 std::optional<LockMode> PointTable::mode_held(TxnId txn, std::uint64_t id) {
@@ -282,18 +270,6 @@ std::size_t PointTable::holder_count(std::uint64_t id) {
   const sys::LatchGuard guard(shard.latch);
   PointLock* const fat = shard.find_fat(id);
   return fat != nullptr ? fat->holders().size() : (shard.find_thin(id) != nullptr ? 1U : 0U);
-}
-
-void PointTable::keep_name(std::uint64_t id) {
-  if (names_ != nullptr) {
-    names_->keep(id);
-  }
-}
-
-void PointTable::forget_name(std::uint64_t id) {
-  if (names_ != nullptr) {
-    names_->drop(id);
-  }
 }
 
 std::string PointTable::text_of(std::uint64_t id) const {

@@ -43,8 +43,34 @@ class PointTable final : public WaitPlace {
   explicit PointTable(const Setup& setup);
 
   /// Tries to take the lock for `txn`; with a waiter, what is blocked is queued.
-  [[nodiscard]] Attempt acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* waiter);
-  [[nodiscard]] bool release(Txn& txn, std::uint64_t id, Wakes& wakes);
+  [[nodiscard]] Attempt acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* waiter) {
+    PointShard& shard = shard_of(id);
+    const sys::LatchGuard guard(shard.latch);
+    const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
+    if (txn.lock_count < limits_.locks_per_transaction_max &&
+        shard.try_add_near(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode}))
+        [[likely]] {
+      enter_into_list(txn, id);
+      return Attempt::taken;
+    }
+    return acquire_slowly(shard, txn, id, mode, waiter);
+  }
+
+  /// Gives back one acquisition; false if there is none.
+  [[nodiscard]] bool release(Txn& txn, std::uint64_t id, Wakes& wakes) {
+    std::uint32_t slot = no_slot;
+    {
+      PointShard& shard = shard_of(id);
+      const sys::LatchGuard guard(shard.latch);
+      slot = shard.try_remove_near(id, txn.id);
+    }
+    if (slot == no_slot) {
+      return release_slowly(txn, id, wakes);
+    }
+    remove_slot(txn, slot);
+    return true;
+  }
+
   [[nodiscard]] Result<void> downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes);
 
   /// Lets go of the lock entered last in the list of `txn`, however often it was acquired.
@@ -73,11 +99,41 @@ class PointTable final : public WaitPlace {
     // Two steps, since a single shard would shift by 64, which has no meaning.
     return shards_[(sys::fibonacci_hash(id) >> 1U) >> shift_];
   }
+  void enter_into_list(Txn& txn, std::uint64_t id) {
+    txn.list(kind_).push_back(id);
+    ++txn.lock_count;
+    keep_name(id);
+  }
+  void remove_slot(Txn& txn, std::uint32_t slot) {
+    std::vector<std::uint64_t>& list = txn.list(kind_);
+    const std::uint64_t gone = list[slot];
+    const std::uint64_t moved = list.back();
+    list.pop_back();
+    --txn.lock_count;
+    if (moved != gone) {
+      list[slot] = moved;
+      move_slot(txn, moved, slot);
+    }
+    forget_name(gone);
+  }
+  void keep_name(std::uint64_t id) {
+    if (names_ != nullptr) {
+      names_->keep(id);
+    }
+  }
+  void forget_name(std::uint64_t id) {
+    if (names_ != nullptr) {
+      names_->drop(id);
+    }
+  }
+
+  [[nodiscard]] Attempt acquire_slowly(PointShard& shard, Txn& txn, std::uint64_t id, LockMode mode,
+                                       Waiter* waiter) TENURE_REQUIRES(shard.latch);
+  [[nodiscard]] bool release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes);
   [[nodiscard]] Attempt acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode);
   [[nodiscard]] Attempt enqueue(PointLock& lock, Txn& txn, Waiter& waiter);
-  void remove_slot(Txn& txn, std::uint32_t slot);
-  void keep_name(std::uint64_t id);
-  void forget_name(std::uint64_t id);
+  /// Tells a lock that its place in the list has changed.
+  void move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot);
   [[nodiscard]] std::string text_of(std::uint64_t id) const;
 
   std::vector<PointShard> shards_;

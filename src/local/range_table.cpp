@@ -103,7 +103,7 @@ Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Wai
   if (meeting.blocked && waiter == nullptr) {
     return Attempt::blocked;
   }
-  if (txn.lock_count() >= limits_.locks_per_transaction_max ||
+  if (txn.lock_count >= limits_.locks_per_transaction_max ||
       (meeting.blocked && space.waiting >= limits_.waiters_per_lock_max)) {
     shard.remove_if_unused(keys.space);
     return Attempt::exhausted;
@@ -116,6 +116,7 @@ Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Wai
     auto& list = txn.list(kind_);
     entry->slot = static_cast<std::uint32_t>(list.size());
     list.push_back(std::move(entry));
+    ++txn.lock_count;
     return Attempt::taken;
   }
   if (meeting.order != 0) {
@@ -177,6 +178,7 @@ void RangeTable<Keys>::drop_from_list(Txn& txn, const Entry& entry) {
     list[slot]->slot = slot;
   }
   list.pop_back();
+  --txn.lock_count;
 }
 
 template <class Keys>
@@ -184,6 +186,7 @@ void RangeTable<Keys>::release_last(Txn& txn, Wakes& wakes) {
   auto& list = txn.list(kind_);
   const std::unique_ptr<RangeEntry> last = std::move(list.back());
   list.pop_back();
+  --txn.lock_count;
   auto& entry = static_cast<Entry&>(*last);
   Shard& shard = shard_of(entry.space);
   const sys::LatchGuard guard(shard.latch);
@@ -289,6 +292,7 @@ bool RangeTable<Keys>::claim(Txn& txn, Waiter& waiter) {
   auto& list = txn.list(kind_);
   waiter.entry->slot = static_cast<std::uint32_t>(list.size());
   list.push_back(std::move(waiter.entry));
+  ++txn.lock_count;
   return true;
 }
 

@@ -91,6 +91,18 @@ Result<void> Transaction::try_lock(const Target& target, LockMode mode) const {
   return table_->try_acquire({.id = id_, .pinned = txn_}, target, mode);
 }
 
+Result<void> Transaction::lock(ResourceId resource, LockMode mode, const WaitOptions& wait) const {
+  return table_->acquire({.id = id_, .pinned = txn_}, resource, mode, wait);
+}
+
+Result<void> Transaction::try_lock(ResourceId resource, LockMode mode) const {
+  return table_->try_acquire({.id = id_, .pinned = txn_}, resource, mode);
+}
+
+Result<void> Transaction::unlock(ResourceId resource) const {
+  return table_->release({.id = id_, .pinned = txn_}, resource);
+}
+
 Result<void> Transaction::try_lock_for(const Target& target, LockMode mode,
                                        std::chrono::nanoseconds patience) const {
   return lock(target, mode, within(patience));

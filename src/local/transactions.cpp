@@ -4,7 +4,8 @@
 #include <thread>
 #include <utility>
 
-#include "sys/fibonacci.hpp"
+#include "sys/clock.hpp"
+
 
 namespace tenure::detail {
 
@@ -30,63 +31,62 @@ void Txn::drop_request(const Waiter& waiter) {
   }
 }
 
-Transactions::Transactions() : stripes_(stripe_count) {}
-
-Transactions::Stripe& Transactions::stripe_of(TxnId id) noexcept {
-  static_assert(stripe_count == 256);
-  return stripes_[sys::fibonacci_hash(id.get()) >> 56U];
+void Txn::begin(TxnId number) noexcept {
+  id = number;
+  age = number.get();
+  work = 0;
+  priority = 0;
+  told = false;
+  since = sys::coarse_now();
 }
 
-Txn* Transactions::Stripe::look_up(std::uint64_t id) {
+Transactions::Transactions() : stripes_(stripe_count) {}
+
+Txn* Transactions::Stripe::find(std::uint64_t id) {
   if (warm != nullptr && warm->id.get() == id) [[likely]] {
     return warm;
   }
-  const auto found = all.find(id);
-  if (found == all.end()) {
-    return nullptr;
+  const auto found = known.find(id);
+  return found == known.end() ? nullptr : found->second.get();
+}
+
+Txn* Transactions::Stripe::look_up(std::uint64_t id) {
+  Txn* const txn = find(id);
+  if (txn == nullptr || txn == warm) {
+    return txn;
   }
-  warm_up(*found->second);
-  return warm;
+  displace_warm();
+  fresh.reset();
+  warm = txn;
+  return txn;
 }
 
 Txn& Transactions::Stripe::make(std::uint64_t id) {
-  std::unique_ptr<Txn> txn;
-  if (spare.empty()) {
-    txn = std::make_unique<Txn>(TxnId(id));
-  } else {
-    txn = std::move(spare.back());
-    spare.pop_back();
-    txn->id = TxnId(id);
-    txn->age = id;
-    txn->work = 0;
-    txn->priority = 0;
-    txn->told = false;
+  if (warm != nullptr) {
+    displace_warm();
   }
-  txn->since = std::chrono::steady_clock::now();
-  Txn& made = *txn;
-  all.emplace(id, std::move(txn));
-  warm_up(made);
-  return made;
+  if (fresh == nullptr) {
+    fresh = std::make_unique<Txn>(TxnId(id));
+  } else {
+    fresh->begin(TxnId(id));
+  }
+  warm = fresh.get();
+  return *warm;
 }
 
-void Transactions::Stripe::warm_up(Txn& txn) {
-  // Enough for transactions that come and go one after the other; what a large one had allocated
-  // is given back.
-  constexpr std::size_t spare_max = 2;
-  constexpr std::size_t spare_locks_max = 1024;
-  Txn* const before = std::exchange(warm, &txn);
-  if (before == nullptr || before == &txn || !before->is_idle()) {
-    return;
+void Transactions::Stripe::displace_warm() {
+  // What a large transaction had allocated is given back.
+  constexpr std::size_t reused_locks_max = 1024;
+  if (warm != fresh.get()) {
+    if (warm->is_idle()) {
+      known.erase(warm->id.get());
+    }
+  } else if (!warm->is_idle()) {
+    known.emplace(warm->id.get(), std::move(fresh));
+  } else if (warm->points[0].capacity() + warm->points[1].capacity() > reused_locks_max) {
+    fresh.reset();
   }
-  const auto found = all.find(before->id.get());
-  std::unique_ptr<Txn> idle = std::move(found->second);
-  all.erase(found);
-  const bool is_small = idle->points[0].capacity() + idle->points[1].capacity() +
-                            idle->ranges[0].capacity() + idle->ranges[1].capacity() <=
-                        spare_locks_max;
-  if (is_small && spare.size() < spare_max) {
-    spare.push_back(std::move(idle));
-  }
+  warm = nullptr;
 }
 
 void Transactions::wait_for_end(sys::Latch& latch) TENURE_NO_THREAD_SAFETY_ANALYSIS {
@@ -95,40 +95,24 @@ void Transactions::wait_for_end(sys::Latch& latch) TENURE_NO_THREAD_SAFETY_ANALY
   latch.lock();
 }
 
-Transactions::Entered Transactions::enter(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
-  Stripe& stripe = stripe_of(id);
-  stripe.latch.lock();
-  for (;;) {
-    Txn* txn = stripe.look_up(id.get());
-    if (txn == nullptr) {
-      txn = &stripe.make(id.get());
-    }
-    if (!txn->ending) [[likely]] {
-      return {stripe.latch, txn};
-    }
-    wait_for_end(stripe.latch);
-  }
+Txn* Transactions::find_or_make(Stripe& stripe, TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+  Txn* const found = find_not_ending(stripe, id);
+  return found != nullptr ? found : &stripe.make(id.get());
 }
 
-Transactions::Entered Transactions::enter_existing(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
-  Stripe& stripe = stripe_of(id);
-  stripe.latch.lock();
+Txn* Transactions::find_not_ending(Stripe& stripe, TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   for (;;) {
     Txn* const txn = stripe.look_up(id.get());
-    if (txn == nullptr || !txn->ending) [[likely]] {
-      return {stripe.latch, txn};
+    if (txn == nullptr || !txn->ending) {
+      return txn;
     }
     wait_for_end(stripe.latch);
   }
 }
 
-Transactions::Entered Transactions::enter(Txn& pinned) TENURE_NO_THREAD_SAFETY_ANALYSIS {
-  Stripe& stripe = stripe_of(pinned.id);
-  stripe.latch.lock();
-  while (pinned.ending) [[unlikely]] {
-    wait_for_end(stripe.latch);
-  }
-  return {stripe.latch, &pinned};
+Transactions::Entered Transactions::look_into(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+  stripe_of(id).latch.lock();
+  return {stripe_of(id).latch, find(id)};
 }
 
 Transactions::Entered Transactions::enter_ending(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
@@ -138,9 +122,7 @@ Transactions::Entered Transactions::enter_ending(TxnId id) TENURE_NO_THREAD_SAFE
 }
 
 Txn* Transactions::find(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
-  Stripe& stripe = stripe_of(id);
-  const auto found = stripe.all.find(id.get());
-  return found == stripe.all.end() ? nullptr : found->second.get();
+  return stripe_of(id).find(id.get());
 }
 
 Transactions::Freeze::Freeze(Transactions& all) TENURE_NO_THREAD_SAFETY_ANALYSIS : all_(all) {

@@ -15,6 +15,7 @@
 
 #include "local/range_entry.hpp"
 #include "local/waiter.hpp"
+#include "sys/fibonacci.hpp"
 #include "sys/latch.hpp"
 
 namespace tenure::detail {
@@ -26,15 +27,14 @@ enum class RangeKind : std::uint8_t { keys, bytes };
 /// One transaction: what it holds, what it waits for, whether it is to give way. Guarded by the
 /// latch of its stripe, all of it.
 struct Txn {
-  explicit Txn(TxnId number) noexcept : id(number), age(number.get()) {}
+  explicit Txn(TxnId number) noexcept { begin(number); }
 
-  [[nodiscard]] std::size_t lock_count() const noexcept {
-    return points[0].size() + points[1].size() + ranges[0].size() + ranges[1].size();
-  }
+  /// Makes an idle record that of another transaction.
+  void begin(TxnId number) noexcept;
 
   /// Nothing is lost when the record is dropped.
   [[nodiscard]] bool is_idle() const noexcept {
-    return pins == 0 && verdict == nullptr && waits.empty() && lock_count() == 0;
+    return pins == 0 && verdict == nullptr && waits.empty() && lock_count == 0;
   }
 
   [[nodiscard]] std::vector<std::uint64_t>& list(PointKind kind) noexcept {
@@ -53,7 +53,8 @@ struct Txn {
   [[nodiscard]] Waiter* find_request(Waiter* waiter) const;
 
   TxnId id;
-  std::uint64_t age;
+  std::size_t lock_count = 0;  ///< INVARIANT: how many are in all the lists below.
+  std::uint64_t age = 0;
   std::uint64_t work = 0;
   int priority = 0;
   std::uint32_t pins = 0;  ///< Handles that point here.
@@ -71,6 +72,10 @@ struct Txn {
   absl::InlinedVector<Waiter*, 1> waits = {};
   /// Those of them that request() made, which have no thread.
   std::vector<std::unique_ptr<Waiter>> requests = {};
+
+  /// For the Detector: the last search that came by, and from whom.
+  std::uint64_t search = 0;
+  TxnId reached_from = {};
 
   /// The deadlock in which this transaction is to give way.
   std::shared_ptr<const Deadlock> verdict = nullptr;
@@ -101,13 +106,35 @@ class Transactions {
   };
 
   /// Enters a transaction that is made if it does not exist.
-  [[nodiscard]] Entered enter(TxnId id);
+  [[nodiscard]] Entered enter(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+    Stripe& stripe = stripe_of(id);
+    stripe.latch.lock();
+    Txn* const warm = stripe.warm;
+    const bool is_it = warm != nullptr && warm->id == id && !warm->ending;
+    return {stripe.latch, is_it ? warm : find_or_make(stripe, id)};
+  }
   /// Enters a transaction if it exists.
-  [[nodiscard]] Entered enter_existing(TxnId id);
+  [[nodiscard]] Entered enter_existing(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+    Stripe& stripe = stripe_of(id);
+    stripe.latch.lock();
+    Txn* const warm = stripe.warm;
+    const bool is_it = warm != nullptr && warm->id == id && !warm->ending;
+    return {stripe.latch, is_it ? warm : find_not_ending(stripe, id)};
+  }
   /// Enters a transaction whose end is under way, to go on with it.
   [[nodiscard]] Entered enter_ending(TxnId id);
   /// Enters a transaction that somebody has pinned.
-  [[nodiscard]] Entered enter(Txn& pinned);
+  [[nodiscard]] Entered enter(Txn& pinned) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+    Stripe& stripe = stripe_of(pinned.id);
+    stripe.latch.lock();
+    while (pinned.ending) [[unlikely]] {
+      wait_for_end(stripe.latch);
+    }
+    return {stripe.latch, &pinned};
+  }
+  /// Looks into a transaction if it exists: as enter_existing(), but does not wait for its end and
+  /// does not make it the warm one.
+  [[nodiscard]] Entered look_into(TxnId id);
 
   /// All transactions stopped, for as long as it lives.
   class Freeze {
@@ -129,7 +156,10 @@ class Transactions {
   void visit(Visit&& visit) {
     for (Stripe& stripe : stripes_) {
       const sys::LatchGuard guard(stripe.latch);
-      for (auto& [id, txn] : stripe.all) {
+      if (stripe.fresh != nullptr) {
+        visit(*stripe.fresh);
+      }
+      for (auto& [id, txn] : stripe.known) {
         visit(*txn);
       }
     }
@@ -141,17 +171,29 @@ class Transactions {
     /// The one that was entered last. INVARIANT: no other one is idle, so that a transaction
     /// which takes and releases single locks keeps its record and no more than one is idle.
     Txn* warm TENURE_GUARDED_BY(latch) = nullptr;
-    absl::flat_hash_map<std::uint64_t, std::unique_ptr<Txn>> all TENURE_GUARDED_BY(latch);
-    std::vector<std::unique_ptr<Txn>> spare TENURE_GUARDED_BY(latch);
+    /// The warm one if it was never displaced; all others are known. So transactions that come
+    /// and go one after the other use this one record and never touch the map.
+    std::unique_ptr<Txn> fresh TENURE_GUARDED_BY(latch);
+    absl::flat_hash_map<std::uint64_t, std::unique_ptr<Txn>> known TENURE_GUARDED_BY(latch);
 
+    /// Finds a transaction, whatever it is doing.
+    [[nodiscard]] Txn* find(std::uint64_t id) TENURE_REQUIRES(latch);
+    /// Finds a transaction and makes it the warm one.
     Txn* look_up(std::uint64_t id) TENURE_REQUIRES(latch);
     Txn& make(std::uint64_t id) TENURE_REQUIRES(latch);
-    void warm_up(Txn& txn) TENURE_REQUIRES(latch);
+    /// Puts away the warm one: what is idle is forgotten, but for a fresh one, which may be used
+    /// again.
+    void displace_warm() TENURE_REQUIRES(latch);
   };
 
   static constexpr std::size_t stripe_count = 256;
 
-  [[nodiscard]] Stripe& stripe_of(TxnId id) noexcept;
+  [[nodiscard]] Stripe& stripe_of(TxnId id) noexcept {
+    static_assert(stripe_count == 256);
+    return stripes_[sys::fibonacci_hash(id.get()) >> 56U];
+  }
+  [[nodiscard]] static Txn* find_or_make(Stripe& stripe, TxnId id);
+  [[nodiscard]] static Txn* find_not_ending(Stripe& stripe, TxnId id);
   static void wait_for_end(sys::Latch& latch);
 
   std::vector<Stripe> stripes_;

@@ -16,15 +16,28 @@ const std::set<TxnId>& holders_of(const Edges& edges, TxnId waiter) {
   return found == edges.end() ? none : found->second;
 }
 
-/// The way from the first transaction that was reached to `last`.
-std::vector<TxnId> path_to(TxnId last, const std::map<TxnId, TxnId>& reached_from) {
-  std::vector<TxnId> path{last};
-  while (reached_from.at(path.back()) != path.back()) {
-    path.push_back(reached_from.at(path.back()));
+/// Breadth first: who was reached, each from whom, and who is yet to be searched.
+struct Reached {
+  void add(TxnId txn, TxnId waiter) {
+    if (from.try_emplace(txn, waiter).second) {
+      to_search.push_back(txn);
+    }
   }
-  std::ranges::reverse(path);
-  return path;
-}
+
+  /// The way by which `start` was reached from itself.
+  [[nodiscard]] std::vector<TxnId> cycle_through(TxnId start) const {
+    std::vector<TxnId> cycle;
+    for (TxnId txn = from.at(start); txn != start; txn = from.at(txn)) {
+      cycle.push_back(txn);
+    }
+    cycle.push_back(start);
+    std::ranges::reverse(cycle);
+    return cycle;
+  }
+
+  std::map<TxnId, TxnId> from = {};
+  std::deque<TxnId> to_search = {};
+};
 
 /// Depth first through everything that was not yet searched. No recursion: a chain of waiters may
 /// be longer than the stack of a thread.
@@ -118,18 +131,15 @@ std::optional<std::vector<TxnId>> WaitForGraph::detect_cycle() const {
 
 /// Breadth first, so that the cycle is as short as any through `start`.
 std::optional<std::vector<TxnId>> WaitForGraph::cycle_from(TxnId start) const {
-  std::map<TxnId, TxnId> reached_from{{start, start}};
-  std::deque<TxnId> to_search{start};
-  while (!to_search.empty()) {
-    const TxnId waiter = to_search.front();
-    to_search.pop_front();
+  Reached reached{.to_search = {start}};
+  while (!reached.to_search.empty()) {
+    const TxnId waiter = reached.to_search.front();
+    reached.to_search.pop_front();
     for (const TxnId holder : holders_of(edges_, waiter)) {
-      if (holder == start) {
-        return path_to(waiter, reached_from);
-      }
-      if (reached_from.try_emplace(holder, waiter).second) {
-        to_search.push_back(holder);
-      }
+      reached.add(holder, waiter);
+    }
+    if (reached.from.contains(start)) {
+      return reached.cycle_through(start);
     }
   }
   return std::nullopt;

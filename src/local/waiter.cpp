@@ -6,7 +6,7 @@
 
 namespace tenure::detail {
 
-Wakes::~Wakes() {
+void Wakes::wake_all() noexcept {
   for (const auto* word : words_) {
     sys::unpark(word);
   }

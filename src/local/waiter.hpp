@@ -20,6 +20,7 @@
 
 namespace tenure::detail {
 
+class PointLock;
 struct Txn;
 struct Waiter;
 
@@ -40,11 +41,17 @@ class Wakes {
   Wakes() = default;
   Wakes(const Wakes&) = delete;
   Wakes& operator=(const Wakes&) = delete;
-  ~Wakes();
+  ~Wakes() {
+    if (!words_.empty()) [[unlikely]] {
+      wake_all();
+    }
+  }
 
   void add(const std::atomic<std::uint32_t>& word) { words_.push_back(&word); }
 
  private:
+  void wake_all() noexcept;
+
   absl::InlinedVector<const std::atomic<std::uint32_t>*, 4> words_;
 };
 
@@ -115,7 +122,8 @@ struct Waiter {
   std::uint16_t count_then = 0;  ///< and how often it was held right after the grant.
 
   WaitPlace* place;
-  std::uint64_t resource = 0;                  ///< For points: which.
+  std::uint64_t resource = 0;                   ///< For points: which,
+  PointLock* lock = nullptr;                    ///< and where it queues, while it is pending.
   std::unique_ptr<RangeEntry> entry = nullptr;  ///< For ranges: which.
 
   std::chrono::steady_clock::time_point since = {};

@@ -1,12 +1,17 @@
 // expect: cannot convert|could not convert|no matching|no known conversion
 // 004.070: a number does not say whether it is a resource or a space.
 #include <cstddef>
+
 #include <tenure/tenure.hpp>
 
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-std::size_t holders(const LockManager& locks) { return locks.holder_count(ResourceId{1}); }
+std::size_t holders(const LockManager& locks) {
+  return locks.holder_count(ResourceId{1});
+}
 #else
-std::size_t holders(const LockManager& locks) { return locks.holder_count(1); }
+std::size_t holders(const LockManager& locks) {
+  return locks.holder_count(1);
+}
 #endif

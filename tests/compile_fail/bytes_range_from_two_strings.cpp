@@ -5,7 +5,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-BytesRange range() { return BytesRange::of("a", "b").value(); }
+BytesRange range() {
+  return BytesRange::of("a", "b").value();
+}
 #else
-BytesRange range() { return BytesRange{"b", "a"}; }
+BytesRange range() {
+  return BytesRange{"b", "a"};
+}
 #endif

@@ -7,7 +7,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-std::uint64_t number(TxnId txn) { return txn.get(); }
+std::uint64_t number(TxnId txn) {
+  return txn.get();
+}
 #else
-std::uint64_t number(TxnId txn) { return txn; }
+std::uint64_t number(TxnId txn) {
+  return txn;
+}
 #endif

@@ -5,7 +5,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-bool same(TxnId one, TxnId other) { return one == other; }
+bool same(TxnId one, TxnId other) {
+  return one == other;
+}
 #else
-bool same(TxnId one, ResourceId other) { return one == other; }
+bool same(TxnId one, ResourceId other) {
+  return one == other;
+}
 #endif

@@ -5,7 +5,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-KeyRange range() { return KeyRange::of(4, 5).value(); }
+KeyRange range() {
+  return KeyRange::of(4, 5).value();
+}
 #else
-KeyRange range() { return KeyRange{5, 4}; }
+KeyRange range() {
+  return KeyRange{5, 4};
+}
 #endif

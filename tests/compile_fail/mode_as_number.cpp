@@ -5,7 +5,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-LockMode mode() { return LockMode::exclusive; }
+LockMode mode() {
+  return LockMode::exclusive;
+}
 #else
-LockMode mode() { return 5; }
+LockMode mode() {
+  return 5;
+}
 #endif

@@ -5,7 +5,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-Result<LockMode> mode() { return parse<LockMode>("X"); }
+Result<LockMode> mode() {
+  return parse<LockMode>("X");
+}
 #else
-Result<int> mode() { return parse<int>("5"); }
+Result<int> mode() {
+  return parse<int>("5");
+}
 #endif

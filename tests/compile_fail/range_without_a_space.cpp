@@ -1,6 +1,7 @@
 // expect: cannot convert|could not convert|no matching|no known conversion
 // 004.026: a range of no space would meet the ranges of all of them.
 #include <cstddef>
+
 #include <tenure/tenure.hpp>
 
 using namespace tenure;
@@ -10,5 +11,7 @@ std::size_t holders(const LockManager& locks) {
   return locks.holder_count(KeysOf{.space = ResourceId{1}, .range = KeyRange::point(5)});
 }
 #else
-std::size_t holders(const LockManager& locks) { return locks.holder_count(KeyRange::point(5)); }
+std::size_t holders(const LockManager& locks) {
+  return locks.holder_count(KeyRange::point(5));
+}
 #endif

@@ -7,7 +7,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-ScopedLock pass_on(ScopedLock& lock) { return std::move(lock); }
+ScopedLock pass_on(ScopedLock& lock) {
+  return std::move(lock);
+}
 #else
-ScopedLock pass_on(ScopedLock& lock) { return lock; }
+ScopedLock pass_on(ScopedLock& lock) {
+  return lock;
+}
 #endif

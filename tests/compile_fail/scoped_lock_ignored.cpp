@@ -10,5 +10,7 @@ bool work(const Transaction& txn) {
   return lock.has_value();
 }
 #else
-void work(const Transaction& txn) { txn.lock_scoped(ResourceId{1}, LockMode::shared); }
+void work(const Transaction& txn) {
+  txn.lock_scoped(ResourceId{1}, LockMode::shared);
+}
 #endif

@@ -7,7 +7,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-Transaction pass_on(Transaction& txn) { return std::move(txn); }
+Transaction pass_on(Transaction& txn) {
+  return std::move(txn);
+}
 #else
-Transaction pass_on(Transaction& txn) { return txn; }
+Transaction pass_on(Transaction& txn) {
+  return txn;
+}
 #endif

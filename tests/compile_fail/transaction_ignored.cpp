@@ -1,6 +1,7 @@
 // expect: nodiscard|ignoring return
 // A transaction without a name ends, and unlocks, in the same line.
 #include <cstddef>
+
 #include <tenure/tenure.hpp>
 
 using namespace tenure;
@@ -11,5 +12,7 @@ std::size_t work(const LockManager& locks) {
   return txn.lock_count();
 }
 #else
-void work(const LockManager& locks) { locks.begin(); }
+void work(const LockManager& locks) {
+  locks.begin();
+}
 #endif

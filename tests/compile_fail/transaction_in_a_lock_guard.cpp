@@ -13,5 +13,7 @@ std::size_t work(const LockManager& locks) {
   return txn.lock_count();
 }
 #else
-void work(Transaction& txn) { const std::lock_guard<Transaction> lock(txn); }
+void work(Transaction& txn) {
+  const std::lock_guard<Transaction> lock(txn);
+}
 #endif

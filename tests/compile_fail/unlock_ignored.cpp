@@ -5,7 +5,11 @@
 using namespace tenure;
 
 #ifdef TENURE_CONTROL
-bool end(const Transaction& txn) { return txn.unlock(ResourceId{1}).has_value(); }
+bool end(const Transaction& txn) {
+  return txn.unlock(ResourceId{1}).has_value();
+}
 #else
-void end(const Transaction& txn) { txn.unlock(ResourceId{1}); }
+void end(const Transaction& txn) {
+  txn.unlock(ResourceId{1});
+}
 #endif

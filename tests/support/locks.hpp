@@ -52,8 +52,8 @@ template <class Value>
     return testing::AssertionFailure() << "succeeded instead of " << to_string(code);
   }
   if (result.error().code != code) {
-    return testing::AssertionFailure() << to_string(result.error()) << " instead of "
-                                       << to_string(code);
+    return testing::AssertionFailure()
+           << to_string(result.error()) << " instead of " << to_string(code);
   }
   return testing::AssertionSuccess();
 }
@@ -67,7 +67,9 @@ template <class Value>
 }
 
 /// A wait that outlasts every test that works, and ends one that hangs.
-[[nodiscard]] inline WaitOptions patiently() { return within(patience); }
+[[nodiscard]] inline WaitOptions patiently() {
+  return within(patience);
+}
 
 /// Runs a call that may park in a thread of its own.
 template <class Call>

@@ -86,6 +86,7 @@ class Comparison {
                                                  std::span<const DeadlockReport> reports,
                                                  std::optional<TxnId> requester,
                                                  const Waiters& waiters) const;
+  [[nodiscard]] bool holds_as(const Reference& state) const;
   [[nodiscard]] Waiters waiters_of(const Reference& state) const;
   [[nodiscard]] Waiters waiters_of(const LockSnapshot& snapshot) const;
 

@@ -442,10 +442,6 @@ bool Reference::is_pending(TxnId txn, const Thing& thing) const {
          });
 }
 
-bool Reference::has_unclaimed(TxnId txn) const {
-  return std::ranges::any_of(unclaimed_, [&](const auto& entry) { return entry.txn == txn; });
-}
-
 bool Reference::has_unclaimed(TxnId txn, const Thing& thing) const {
   return std::ranges::any_of(unclaimed_, [&](const Unclaimed& entry) {
     return entry.txn == txn && same(entry.thing, thing);

@@ -94,7 +94,6 @@ class Reference {
 
   /// Does `txn` have a request for `thing` that was neither claimed nor called off?
   [[nodiscard]] bool is_pending(TxnId txn, const Thing& thing) const;
-  [[nodiscard]] bool has_unclaimed(TxnId txn) const;
   [[nodiscard]] bool has_unclaimed(TxnId txn, const Thing& thing) const;
 
   [[nodiscard]] Edges waits_for() const;

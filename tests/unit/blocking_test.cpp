@@ -204,9 +204,7 @@ TEST(Deadlines, a_writer_that_timed_out_lets_the_readers_behind_it_in) {
   auto writer = in_background([&locks] {
     return locks.acquire(t2, row_a, exclusive, within(std::chrono::milliseconds(20)));
   });
-  auto reader = in_background([&locks] {
-    return locks.acquire(t3, row_a, shared, patiently());
-  });
+  auto reader = in_background([&locks] { return locks.acquire(t3, row_a, shared, patiently()); });
 
   EXPECT_TRUE(refused(writer.get(), Errc::timed_out));
 

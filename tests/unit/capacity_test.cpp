@@ -121,8 +121,9 @@ TEST(Capacity, release_all_does_not_look_at_the_locks_of_others) {
 TEST(Capacity, a_range_looks_only_at_ranges_it_overlaps) {
   const LockManager locks;
   for (std::uint64_t number = 0; number < 100'000; ++number) {
-    locks.try_acquire_range(t1, space_a, KeyRange::of(number * 10, number * 10 + 5).value(),
-                            exclusive)
+    locks
+        .try_acquire_range(t1, space_a, KeyRange::of(number * 10, number * 10 + 5).value(),
+                           exclusive)
         .value();
   }
 

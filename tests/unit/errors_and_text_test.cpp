@@ -93,8 +93,8 @@ TEST(Text, every_code_is_read_as_it_was_written) {
 
 // 004.077
 TEST(Text, ids_are_read_as_they_were_written) {
-  for (const std::uint64_t number : {std::uint64_t{0}, std::uint64_t{42},
-                                     std::numeric_limits<std::uint64_t>::max()}) {
+  for (const std::uint64_t number :
+       {std::uint64_t{0}, std::uint64_t{42}, std::numeric_limits<std::uint64_t>::max()}) {
     EXPECT_EQ(parse<TxnId>(to_string(TxnId{number})).value(), TxnId{number});
     EXPECT_EQ(parse<ResourceId>(to_string(ResourceId{number})).value(), ResourceId{number});
   }
@@ -136,8 +136,8 @@ TEST(Text, a_target_is_written_as_people_say_it) {
   EXPECT_EQ(to_string(Target(ResourceId{7})), "resource 7");
   EXPECT_EQ(to_string(Target("db/users")), "\"db/users\"");
   EXPECT_EQ(to_string(Target(keys(ResourceId{3}, 1, 9))), "keys [1, 9] of space 3");
-  EXPECT_EQ(to_string(Target(BytesOf{.space = ResourceId{3},
-                                     .range = BytesRange::half_open("a", "b").value()})),
+  EXPECT_EQ(to_string(Target(
+                BytesOf{.space = ResourceId{3}, .range = BytesRange::half_open("a", "b").value()})),
             "keys [\"a\", \"b\") of space 3");
 }
 

@@ -76,8 +76,8 @@ TEST(BadInput, every_number_is_a_transaction_and_a_resource) {
   for (const std::uint64_t number : {std::uint64_t{0}, largest}) {
     EXPECT_TRUE(succeeded(locks.try_acquire(TxnId{number}, ResourceId{number}, exclusive)));
     EXPECT_TRUE(refused(locks.try_acquire(t1, ResourceId{number}, shared), Errc::would_block));
-    EXPECT_TRUE(succeeded(locks.try_acquire(TxnId{number}, KeysOf{ResourceId{number},
-                                                                  KeyRange::all()}, exclusive)));
+    EXPECT_TRUE(succeeded(
+        locks.try_acquire(TxnId{number}, KeysOf{ResourceId{number}, KeyRange::all()}, exclusive)));
     EXPECT_EQ(locks.release_all(TxnId{number}), 2U);
   }
 }
@@ -97,8 +97,8 @@ TEST(BadInput, the_largest_keys_are_locked_to_the_end) {
 
   EXPECT_TRUE(refused(locks.try_acquire_range(t2, space_a, KeyRange::point(largest), shared),
                       Errc::would_block));
-  EXPECT_TRUE(succeeded(
-      locks.try_acquire_range(t2, space_a, KeyRange::point(largest - 2), exclusive)));
+  EXPECT_TRUE(
+      succeeded(locks.try_acquire_range(t2, space_a, KeyRange::point(largest - 2), exclusive)));
   EXPECT_TRUE(succeeded(locks.try_acquire_range(t2, space_a, KeyRange::point(0), exclusive)));
 }
 
@@ -110,8 +110,7 @@ TEST(Limits, a_waiter_too_many_is_refused_and_changes_nothing) {
   ASSERT_TRUE(locks.request(t3, row_a, exclusive).is_waiting());
 
   EXPECT_TRUE(refused(locks.request(t4, row_a, exclusive), Errc::resource_exhausted));
-  EXPECT_TRUE(
-      refused(locks.acquire(t4, row_a, exclusive, patiently()), Errc::resource_exhausted));
+  EXPECT_TRUE(refused(locks.acquire(t4, row_a, exclusive, patiently()), Errc::resource_exhausted));
 
   EXPECT_EQ(locks.waiting_count(), 2U);
   EXPECT_TRUE(locks.request(t2, row_a, exclusive).is_waiting()) << "who waits already may ask";

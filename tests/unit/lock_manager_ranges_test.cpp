@@ -11,7 +11,9 @@
 namespace tenure::test {
 namespace {
 
-KeyRange span(std::uint64_t start, std::uint64_t end) { return KeyRange::of(start, end).value(); }
+KeyRange span(std::uint64_t start, std::uint64_t end) {
+  return KeyRange::of(start, end).value();
+}
 
 // 004.025, 004.091
 TEST(RangeLocks, readers_of_overlapping_ranges_share) {
@@ -197,8 +199,8 @@ TEST(RangeLocks, a_range_of_bytes_is_released_by_its_exact_ends) {
   const auto users = BytesOf{space_a, BytesRange::prefix("user/")};
   locks.try_acquire(t1, users, exclusive).value();
 
-  EXPECT_TRUE(refused(locks.release(t1, BytesOf{space_a, BytesRange::at_least("user/")}),
-                      Errc::not_held));
+  EXPECT_TRUE(
+      refused(locks.release(t1, BytesOf{space_a, BytesRange::at_least("user/")}), Errc::not_held));
   EXPECT_TRUE(succeeded(locks.release(t1, users)));
   EXPECT_EQ(locks.range_count(space_a), 0U);
 }

@@ -30,9 +30,8 @@ std::size_t lines_with(const std::string& table, const std::vector<std::string>&
   for (std::size_t start = 0; start < table.size();) {
     const std::size_t end = std::min(table.find('\n', start), table.size());
     const std::string line = table.substr(start, end - start);
-    found += std::ranges::all_of(words, [&](const std::string& word) {
-      return line.find(word) != std::string::npos;
-    });
+    found += std::ranges::all_of(
+        words, [&](const std::string& word) { return line.find(word) != std::string::npos; });
     start = end + 1;
   }
   return found;

@@ -16,7 +16,9 @@
 namespace tenure::test {
 namespace {
 
-constexpr ResourceId extra(std::uint64_t number) { return ResourceId{1000 + number}; }
+constexpr ResourceId extra(std::uint64_t number) {
+  return ResourceId{1000 + number};
+}
 
 void hold_extra(const LockManager& locks, TxnId txn, std::uint64_t from, std::uint64_t count) {
   for (std::uint64_t number = from; number < from + count; ++number) {

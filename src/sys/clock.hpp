@@ -1,0 +1,18 @@
+#pragma once
+
+#include <ctime>
+
+#include <chrono>
+
+namespace tenure::sys {
+
+/// std::chrono::steady_clock as of the last tick of the kernel, some milliseconds ago at most: for
+/// where people look at it, and where reading the exact time would cost more than the rest.
+[[nodiscard]] inline std::chrono::steady_clock::time_point coarse_now() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::chrono::steady_clock::time_point(std::chrono::seconds(now.tv_sec) +
+                                               std::chrono::nanoseconds(now.tv_nsec));
+}
+
+}  // namespace tenure::sys
