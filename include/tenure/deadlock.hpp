@@ -38,10 +38,10 @@ enum class VictimPolicy : std::uint8_t {
 /// One transaction of a cycle, as a policy sees it.
 struct DeadlockMember {
   TxnId txn;
-  std::uint64_t age = 0;      ///< Smaller is older; survives a restart of the transaction.
-  std::size_t locks = 0;      ///< How many locks it holds.
-  std::uint64_t work = 0;     ///< How many locks it was granted, over all its restarts.
-  int priority = 0;           ///< As given at its beginning.
+  std::uint64_t age = 0;       ///< Smaller is older; survives a restart of the transaction.
+  std::size_t locks = 0;       ///< How many locks it holds.
+  std::uint64_t work = 0;      ///< How many locks it was granted, over all its restarts.
+  int priority = 0;            ///< As given at its beginning.
   std::string waits_for = {};  ///< What it waits for, for people: `X on resource 7`.
 };
 

@@ -41,7 +41,8 @@ enum class Errc {
     case Errc::would_block: return "lock request conflicts with an existing lock";
     case Errc::timed_out: return "the deadline passed before the lock could be granted";
     case Errc::cancelled: return "the wait for the lock was called off";
-    case Errc::deadlock: return "waiting closed a cycle and this transaction was chosen to give way";
+    case Errc::deadlock:
+      return "waiting closed a cycle and this transaction was chosen to give way";
     case Errc::not_held: return "no lock held for this transaction and resource";
     case Errc::invalid_argument: return "the request can never succeed as written";
     case Errc::resource_exhausted: return "a limit of the lock manager is reached";

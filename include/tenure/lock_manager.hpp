@@ -29,18 +29,12 @@ class [[nodiscard]] Acquisition {
   explicit Acquisition(Error error) : state_(std::move(error)) {}
 
   /// The lock is held: go on.
-  [[nodiscard]] bool is_granted() const noexcept {
-    return std::holds_alternative<Granted>(state_);
-  }
+  [[nodiscard]] bool is_granted() const noexcept { return std::holds_alternative<Granted>(state_); }
   /// The request stands in the queue: do something else, and ask again or cancel_wait().
-  [[nodiscard]] bool is_waiting() const noexcept {
-    return std::holds_alternative<Waiting>(state_);
-  }
+  [[nodiscard]] bool is_waiting() const noexcept { return std::holds_alternative<Waiting>(state_); }
   /// The request closed a cycle. If the victim is the caller it gives way by release_all();
   /// if it is another, that one is told, and the request stands in the queue.
-  [[nodiscard]] const Deadlock* deadlock() const noexcept {
-    return std::get_if<Deadlock>(&state_);
-  }
+  [[nodiscard]] const Deadlock* deadlock() const noexcept { return std::get_if<Deadlock>(&state_); }
   /// A limit or a bad argument: nothing was changed.
   [[nodiscard]] const Error* error() const noexcept { return std::get_if<Error>(&state_); }
 
@@ -75,7 +69,7 @@ class [[nodiscard]] Acquisition {
 class LockManager {
  public:
   LockManager();
-  explicit LockManager(LockManagerOptions options);
+  explicit LockManager(const LockManagerOptions& options);
 
   /// A manager with `shards` parts, rounded up to a power of two; 0 counts as 1.
   [[nodiscard]] static LockManager with_shards(std::size_t shards);

@@ -24,9 +24,8 @@ enum class LockMode : std::uint8_t {
 
 /// Every mode, weakest first.
 inline constexpr std::array all_lock_modes{
-    LockMode::intention_shared, LockMode::intention_exclusive,
-    LockMode::shared,           LockMode::update,
-    LockMode::shared_intention_exclusive, LockMode::exclusive,
+    LockMode::intention_shared, LockMode::intention_exclusive,        LockMode::shared,
+    LockMode::update,           LockMode::shared_intention_exclusive, LockMode::exclusive,
 };
 
 /// May two different transactions hold `a` and `b` on one resource at once? Symmetric.

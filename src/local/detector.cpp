@@ -112,47 +112,54 @@ Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> po
   Resolution resolution;
   Proposal proposal;
   while (!find_cycle(start, World::running).empty()) {
-    std::vector<DeadlockMember> undecided;
-    {
-      Wakes wakes;
-      const Transactions::Freeze freeze(txns_);
-      const Cycle cycle = find_cycle(start, World::frozen);
-      if (cycle.empty()) {
-        break;
-      }
-      if (admit_somebody(cycle, wakes)) {
-        resolution.admitted = true;
-        continue;
-      }
-      undecided = members_of(cycle);
-      if (const auto victim = decide(undecided, policy, proposal); victim) {
-        const Deadlock deadlock{.victim = *victim, .cycle = cycle};
-        condemn(deadlock, wakes);
-        remember(deadlock, std::move(undecided));
-        if (!resolution.deadlock || *victim == start) {
-          resolution.deadlock = deadlock;
-        }
-        continue;
-      }
+    const std::vector<DeadlockMember> undecided =
+        resolve_frozen({.start = start, .policy = policy, .proposal = proposal}, resolution);
+    if (!undecided.empty()) {
+      searching.unlock();
+      proposal.victim = choose_(undecided);
+      proposal.cycle = cycle_of(undecided);
+      ++proposal.asked;
+      searching.lock();
     }
-    searching.unlock();
-    proposal.victim = choose_(undecided);
-    proposal.cycle = cycle_of(undecided);
-    ++proposal.asked;
-    searching.lock();
   }
   return resolution;
 }
 
+std::vector<DeadlockMember> Detector::resolve_frozen(const Question& question,
+                                                     Resolution& resolution) {
+  Wakes wakes;
+  const Transactions::Freeze freeze(txns_);
+  const Cycle cycle = find_cycle(question.start, World::frozen);
+  if (cycle.empty()) {
+    return {};
+  }
+  if (admit_somebody(cycle, wakes)) {
+    resolution.admitted = true;
+    return {};
+  }
+  std::vector<DeadlockMember> members = members_of(cycle);
+  const auto victim = decide(members, question);
+  if (!victim) {
+    return members;
+  }
+  const Deadlock deadlock{.victim = *victim, .cycle = cycle};
+  condemn(deadlock, wakes);
+  remember(deadlock, std::move(members));
+  if (!resolution.deadlock || *victim == question.start) {
+    resolution.deadlock = deadlock;
+  }
+  return {};
+}
+
 std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members,
-                                      std::optional<VictimPolicy> policy,
-                                      const Proposal& proposal) const {
+                                      const Question& question) const {
   // The user's own policy is asked without any latch; meanwhile the cycle may change. After some
   // tries the youngest gives way.
   constexpr int asked_max = 8;
   if (!choose_) {
-    return choose_by(policy.value_or(policy_), members);
+    return choose_by(question.policy.value_or(policy_), members);
   }
+  const Proposal& proposal = question.proposal;
   const Cycle cycle = cycle_of(members);
   if (proposal.cycle != cycle && proposal.asked < asked_max) {
     return std::nullopt;

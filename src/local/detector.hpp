@@ -27,7 +27,7 @@ class Detector {
   /// What a check did.
   struct Resolution {
     std::optional<Deadlock> deadlock = std::nullopt;  ///< That of the caller, if he is a victim.
-    bool admitted = false;  ///< Somebody was let in out of turn.
+    bool admitted = false;                            ///< Somebody was let in out of turn.
   };
 
   /// Ends every cycle through `start`. REQUIRES: nothing is latched.
@@ -49,6 +49,12 @@ class Detector {
     int asked = 0;
   };
 
+  struct Question {
+    TxnId start;
+    std::optional<VictimPolicy> policy;
+    const Proposal& proposal;
+  };
+
   [[nodiscard]] Cycle find_cycle(TxnId start, World world);
   [[nodiscard]] Cycle trace_back(TxnId last, TxnId start, World world);
   /// Calls look(txn) if there is such a transaction.
@@ -59,8 +65,11 @@ class Detector {
   [[nodiscard]] std::vector<DeadlockMember> members_of(const Cycle& cycle);
   /// The victim; nothing if the user's own policy has yet to be asked.
   [[nodiscard]] std::optional<TxnId> decide(const std::vector<DeadlockMember>& members,
-                                            std::optional<VictimPolicy> policy,
-                                            const Proposal& proposal) const;
+                                            const Question& question) const;
+  /// Ends a cycle through the start, if there still is one, with all transactions stopped. Returns
+  /// the members if the user's own policy has yet to be asked.
+  [[nodiscard]] std::vector<DeadlockMember> resolve_frozen(const Question& question,
+                                                           Resolution& resolution);
   void condemn(const Deadlock& deadlock, Wakes& wakes);
   void remember(Deadlock deadlock, std::vector<DeadlockMember> members);
 

@@ -6,8 +6,8 @@ namespace tenure {
 
 LockManager::LockManager() : LockManager(LockManagerOptions{}) {}
 
-LockManager::LockManager(LockManagerOptions options)
-    : table_(std::make_shared<detail::LockTable>(std::move(options))) {}
+LockManager::LockManager(const LockManagerOptions& options)
+    : table_(std::make_shared<detail::LockTable>(options)) {}
 
 LockManager LockManager::with_shards(std::size_t shards) {
   return LockManager({.shards = shards});
@@ -48,24 +48,29 @@ Acquisition LockManager::request(TxnId txn, const Target& target, LockMode mode)
   return table_->request({.id = txn}, target, mode);
 }
 
-void LockManager::cancel_wait(TxnId txn) const { table_->cancel_wait({.id = txn}); }
+void LockManager::cancel_wait(TxnId txn) const {
+  table_->cancel_wait({.id = txn});
+}
 
 Result<void> LockManager::release(TxnId txn, const Target& target) const {
   return table_->release({.id = txn}, target);
 }
 
-Result<void> LockManager::release_range(TxnId txn, ResourceId space,
-                                        const KeyRange& range) const {
+Result<void> LockManager::release_range(TxnId txn, ResourceId space, const KeyRange& range) const {
   return release(txn, KeysOf{.space = space, .range = range});
 }
 
-std::size_t LockManager::release_all(TxnId txn) const { return table_->release_all({.id = txn}); }
+std::size_t LockManager::release_all(TxnId txn) const {
+  return table_->release_all({.id = txn});
+}
 
 Result<void> LockManager::downgrade(TxnId txn, const Target& target, LockMode mode) const {
   return table_->downgrade({.id = txn}, target, mode);
 }
 
-std::optional<Deadlock> LockManager::find_deadlock() const { return table_->find_deadlock(); }
+std::optional<Deadlock> LockManager::find_deadlock() const {
+  return table_->find_deadlock();
+}
 
 std::vector<DeadlockReport> LockManager::recent_deadlocks() const {
   return table_->recent_deadlocks();
@@ -83,10 +88,16 @@ std::size_t LockManager::range_count(ResourceId space) const {
   return table_->range_count(space);
 }
 
-std::size_t LockManager::waiting_count() const { return table_->waiting_count(); }
+std::size_t LockManager::waiting_count() const {
+  return table_->waiting_count();
+}
 
-std::size_t LockManager::shards() const noexcept { return table_->shards(); }
+std::size_t LockManager::shards() const noexcept {
+  return table_->shards();
+}
 
-LockSnapshot LockManager::snapshot() const { return table_->snapshot(); }
+LockSnapshot LockManager::snapshot() const {
+  return table_->snapshot();
+}
 
 }  // namespace tenure

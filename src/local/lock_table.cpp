@@ -39,9 +39,9 @@ Limits limits_of(const LockManagerOptions& options) {
 }
 
 std::unexpected<Error> fail_name(const Target& target) {
-  return fail(Errc::invalid_argument, "a name has 1 to " + std::to_string(name_bytes_max) +
-                                          " bytes; this one has " +
-                                          std::to_string(std::get<std::string_view>(target).size()));
+  return fail(Errc::invalid_argument,
+              "a name has 1 to " + std::to_string(name_bytes_max) + " bytes; this one has " +
+                  std::to_string(std::get<std::string_view>(target).size()));
 }
 
 std::unexpected<Error> fail_deadlock(const Deadlock& deadlock) {
@@ -57,15 +57,18 @@ std::unexpected<Error> fail_deadlock(const Deadlock& deadlock) {
 
 Error exhausted_error() {
   return {.code = Errc::resource_exhausted,
-          .detail = "too many waiters on this lock, too many locks in this transaction, or too "
-                    "many acquisitions of this lock: see LockManagerOptions"};
+          .detail =
+              "too many waiters on this lock, too many locks in this transaction, or too "
+              "many acquisitions of this lock: see LockManagerOptions"};
 }
 
 [[nodiscard]] bool is_success(Attempt attempt) {
   return attempt == Attempt::taken || attempt == Attempt::again;
 }
 
-void aim(Waiter& waiter, std::uint64_t resource) { waiter.resource = resource; }
+void aim(Waiter& waiter, std::uint64_t resource) {
+  waiter.resource = resource;
+}
 template <class Keys>
 void aim(Waiter& /*waiter*/, const Keys& /*keys*/) {
   // A range waiter gets its entry from the table.
@@ -83,8 +86,7 @@ LockTable::LockTable(const LockManagerOptions& options)
               .limits = limits_of(options),
               .names = &known_names_}),
       keys_(std::min<std::size_t>(shard_count(options), 64), RangeKind::keys, limits_of(options)),
-      bytes_(std::min<std::size_t>(shard_count(options), 64), RangeKind::bytes,
-             limits_of(options)),
+      bytes_(std::min<std::size_t>(shard_count(options), 64), RangeKind::bytes, limits_of(options)),
       detector_(txns_, options_),
       next_txn_(first_own_txn) {}
 
@@ -177,9 +179,8 @@ Result<void> LockTable::try_acquire(const Caller& caller, const Target& target, 
   if (!has_good_name(target)) {
     return fail_name(target);
   }
-  const Attempt outcome = with_table(target, [&](auto& table, const auto& key) {
-    return attempt(table, key, caller, mode);
-  });
+  const Attempt outcome = with_table(
+      target, [&](auto& table, const auto& key) { return attempt(table, key, caller, mode); });
   return is_success(outcome) ? Result<void>() : refuse(outcome, caller);
 }
 
@@ -192,7 +193,7 @@ Result<void> LockTable::acquire(const Caller& caller, ResourceId resource, LockM
   if (is_success(outcome)) [[likely]] {
     return {};
   }
-  return outcome == Attempt::blocked ? wait(numbers_, resource.get(), caller, mode, options)
+  return outcome == Attempt::blocked ? wait(numbers_, resource.get(), Wait{caller, mode, options})
                                      : refuse(outcome, caller);
 }
 
@@ -207,7 +208,7 @@ Result<void> LockTable::acquire(const Caller& caller, const Target& target, Lock
   return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
     const Attempt outcome = attempt(table, key, caller, mode);
     if (outcome == Attempt::blocked) {
-      return wait(table, key, caller, mode, options);
+      return wait(table, key, Wait{caller, mode, options});
     }
     return is_success(outcome) ? Result<void>() : refuse(outcome, caller);
   });
@@ -221,8 +222,8 @@ bool LockTable::may_close_a_cycle(Txn& txn) {
 }
 
 template <class Table, class Key>
-Result<void> LockTable::wait(Table& table, const Key& key, const Caller& caller, LockMode mode,
-                             const WaitOptions& options) {
+Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
+  const auto& [caller, mode, options] = asked;
   Waiter waiter(caller.id, mode, table);
   waiter.since = std::chrono::steady_clock::now();
   aim(waiter, key);
@@ -264,12 +265,11 @@ Result<void> LockTable::wake_up(Waiter& waiter, const Caller& caller, const Wait
     return options.cancel.stop_requested() ? fail(Errc::cancelled) : fail(Errc::timed_out);
   }
   switch (waiter.state.load()) {
-    case WaitState::granted:
-      waiter.place->claim(*txn, waiter);
-      return {};
+    case WaitState::granted: waiter.place->claim(*txn, waiter); return {};
     case WaitState::deadlock: return fail_deadlock(*waiter.verdict);
-    default: return fail(Errc::cancelled, "another thread called off the waits of transaction " +
-                                              to_string(caller.id));
+    default:
+      return fail(Errc::cancelled,
+                  "another thread called off the waits of transaction " + to_string(caller.id));
   }
 }
 
@@ -344,7 +344,9 @@ Acquisition LockTable::request(const Caller& caller, const Target& target, LockM
   });
 }
 
-void LockTable::mark_told(const Caller& caller) { enter(caller)->told = true; }
+void LockTable::mark_told(const Caller& caller) {
+  enter(caller)->told = true;
+}
 
 std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
   std::size_t locks = 0;
@@ -401,8 +403,7 @@ std::optional<LockMode> LockTable::mode_held(TxnId txn, const Target& target) {
 }
 
 std::size_t LockTable::holder_count(const Target& target) {
-  return with_table(target,
-                    [](auto& table, const auto& key) { return table.holder_count(key); });
+  return with_table(target, [](auto& table, const auto& key) { return table.holder_count(key); });
 }
 
 std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes) {

@@ -50,8 +50,7 @@ class LockTable {
                                      const WaitOptions& wait);
   [[nodiscard]] Result<void> release(const Caller& caller, ResourceId resource);
 
-  [[nodiscard]] Result<void> try_acquire(const Caller& caller, const Target& target,
-                                         LockMode mode);
+  [[nodiscard]] Result<void> try_acquire(const Caller& caller, const Target& target, LockMode mode);
   [[nodiscard]] Result<void> acquire(const Caller& caller, const Target& target, LockMode mode,
                                      const WaitOptions& wait);
   [[nodiscard]] Acquisition request(const Caller& caller, const Target& target, LockMode mode);
@@ -81,9 +80,13 @@ class LockTable {
 
   template <class Table, class Key>
   Attempt attempt(Table& table, const Key& key, const Caller& caller, LockMode mode);
+  struct Wait {
+    const Caller& caller;
+    LockMode mode;
+    const WaitOptions& options;
+  };
   template <class Table, class Key>
-  Result<void> wait(Table& table, const Key& key, const Caller& caller, LockMode mode,
-                    const WaitOptions& options);
+  Result<void> wait(Table& table, const Key& key, const Wait& asked);
   struct Requested {
     Acquisition answer;
     bool may_close_a_cycle = false;

@@ -14,7 +14,9 @@ std::size_t LockTable::lock_count(const Caller& caller) {
   return txn ? txn->lock_count : 0;
 }
 
-std::uint64_t LockTable::age(const Caller& caller) { return enter(caller)->age; }
+std::uint64_t LockTable::age(const Caller& caller) {
+  return enter(caller)->age;
+}
 
 std::optional<Deadlock> LockTable::verdict(const Caller& caller) {
   const auto txn = enter_existing(caller);

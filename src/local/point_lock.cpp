@@ -134,7 +134,8 @@ void PointLock::grant(Waiter& waiter, LockMode mode, Wakes& wakes) {
     self->mode = mode;
     // A waiter at the limit would have been refused; several at once may pass it by a few, which
     // the width of the count forbids.
-    self->count = self->count == count_max ? count_max : static_cast<std::uint16_t>(self->count + 1);
+    self->count =
+        self->count == count_max ? count_max : static_cast<std::uint16_t>(self->count + 1);
     waiter.count_then = self->count;
   }
   waiter.settle(WaitState::granted, wakes);

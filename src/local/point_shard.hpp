@@ -40,8 +40,7 @@ class alignas(64) PointShard {
   }
 
   /// Makes a free lock thin if that can be done within this cache line; the usual case.
-  [[nodiscard]] bool try_add_near(std::uint64_t id, const Holder& holder)
-      TENURE_REQUIRES(latch) {
+  [[nodiscard]] bool try_add_near(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
     if (far_ != nullptr && !far_->is_empty()) {
       return false;
     }
@@ -62,8 +61,7 @@ class alignas(64) PointShard {
 
   /// Frees a thin lock of this cache line that `txn` acquired once, and returns its slot; no_slot
   /// if it is not such a one.
-  [[nodiscard]] std::uint32_t try_remove_near(std::uint64_t id, TxnId txn)
-      TENURE_REQUIRES(latch) {
+  [[nodiscard]] std::uint32_t try_remove_near(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
     for (Place& place : near_) {
       if (place.id == id && place.holder.count == 1 && place.holder.txn == txn) {
         place.holder.count = 0;

@@ -15,8 +15,8 @@ PointTable::PointTable(const Setup& setup)
       limits_(setup.limits),
       names_(setup.names) {}
 
-Attempt PointTable::acquire_slowly(PointShard& shard, Txn& txn, std::uint64_t id, LockMode mode,
-                                   Waiter* waiter) {
+Attempt PointTable::acquire_slowly(PointShard& shard, Txn& txn, const Request& request) {
+  const auto [id, mode, waiter] = request;
   Holder* const thin = shard.find_thin(id);
   if (thin != nullptr && thin->txn == txn.id) {
     if (thin->count == count_max) {
@@ -45,8 +45,8 @@ Attempt PointTable::acquire_slowly(PointShard& shard, Txn& txn, std::uint64_t id
 }
 
 Attempt PointTable::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode) {
-  if (txn.lock_count >= limits_.locks_per_transaction_max &&
-      lock.holders().find(txn.id) == nullptr) [[unlikely]] {
+  if (txn.lock_count >= limits_.locks_per_transaction_max && lock.holders().find(txn.id) == nullptr)
+      [[unlikely]] {
     return Attempt::exhausted;
   }
   const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
@@ -280,7 +280,9 @@ std::string PointTable::text_of(std::uint64_t id) const {
   return to_string(Target(std::string_view(name)));
 }
 
-std::string PointTable::describe(const Waiter& waiter) const { return text_of(waiter.resource); }
+std::string PointTable::describe(const Waiter& waiter) const {
+  return text_of(waiter.resource);
+}
 
 void PointTable::snapshot(std::vector<LockView>& views) {
   const auto view_of = [](const Holder& holder) {

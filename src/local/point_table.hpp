@@ -53,7 +53,7 @@ class PointTable final : public WaitPlace {
       enter_into_list(txn, id);
       return Attempt::taken;
     }
-    return acquire_slowly(shard, txn, id, mode, waiter);
+    return acquire_slowly(shard, txn, {.id = id, .mode = mode, .waiter = waiter});
   }
 
   /// Gives back one acquisition; false if there is none.
@@ -127,8 +127,13 @@ class PointTable final : public WaitPlace {
     }
   }
 
-  [[nodiscard]] Attempt acquire_slowly(PointShard& shard, Txn& txn, std::uint64_t id, LockMode mode,
-                                       Waiter* waiter) TENURE_REQUIRES(shard.latch);
+  struct Request {
+    std::uint64_t id;
+    LockMode mode;
+    Waiter* waiter;
+  };
+  [[nodiscard]] Attempt acquire_slowly(PointShard& shard, Txn& txn, const Request& request)
+      TENURE_REQUIRES(shard.latch);
   [[nodiscard]] bool release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes);
   [[nodiscard]] Attempt acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode);
   [[nodiscard]] Attempt enqueue(PointLock& lock, Txn& txn, Waiter& waiter);

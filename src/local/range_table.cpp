@@ -1,7 +1,6 @@
 #include "local/range_table.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <absl/container/flat_hash_set.h>
 
@@ -197,8 +196,7 @@ void RangeTable<Keys>::release_last(Txn& txn, Wakes& wakes) {
 }
 
 template <class Keys>
-Result<void> RangeTable<Keys>::downgrade(Txn& txn, const Keys& keys, LockMode mode,
-                                         Wakes& wakes) {
+Result<void> RangeTable<Keys>::downgrade(Txn& txn, const Keys& keys, LockMode mode, Wakes& wakes) {
   Shard& shard = shard_of(keys.space);
   const sys::LatchGuard guard(shard.latch);
   Space* const space = shard.find(keys.space);
@@ -259,10 +257,10 @@ bool RangeTable<Keys>::is_waited_for(Txn& txn) {
   constexpr std::size_t looked_at_max = 64;
   const auto& list = txn.list(kind_);
   return list.size() > looked_at_max || std::ranges::any_of(list, [this](const auto& entry) {
-    Shard& shard = shard_of(entry->space);
-    const sys::LatchGuard guard(shard.latch);
-    return shard.find(entry->space)->waiting > 0;
-  });
+           Shard& shard = shard_of(entry->space);
+           const sys::LatchGuard guard(shard.latch);
+           return shard.find(entry->space)->waiting > 0;
+         });
 }
 
 template <class Keys>
@@ -335,8 +333,8 @@ void RangeTable<Keys>::blockers_of(const Waiter& waiter, std::vector<TxnId>& blo
     return true;
   });
   for (const Entry* const other : in_the_way) {
-    const bool is_implied =
-        closest != nullptr && other != closest && (other->is_held() || goes_before(*other, *closest));
+    const bool is_implied = closest != nullptr && other != closest &&
+                            (other->is_held() || goes_before(*other, *closest));
     if (!is_implied) {
       blockers.push_back(other->txn);
     }
@@ -405,29 +403,36 @@ std::string RangeTable<Keys>::describe(const Waiter& waiter) const {
 
 template <class Keys>
 void RangeTable<Keys>::snapshot(std::vector<LockView>& views) {
-  const auto now = std::chrono::steady_clock::now();
   for (Shard& shard : shards_) {
     std::map<std::string, LockView> ranges;
-    const sys::LatchGuard guard(shard.latch);
-    for (const auto& [id, space] : shard.spaces) {
-      std::vector<const Entry*> entries;
-      space->tree.visit_all([&](const Entry* entry) {
-        entries.push_back(entry);
-        return true;
-      });
-      std::ranges::sort(entries, [](const Entry* a, const Entry* b) { return goes_before(*a, *b); });
-      for (const Entry* const entry : entries) {
-        LockView& view = ranges[to_string(Target(keys_of(*entry)))];
-        if (entry->is_held()) {
-          view.holders.push_back({.txn = entry->txn, .mode = entry->mode});
-        } else {
-          view.waiters.push_back(view_of_waiter(*entry->waiter, now));
-        }
+    {
+      const sys::LatchGuard guard(shard.latch);
+      for (const auto& [id, space] : shard.spaces) {
+        snapshot_space(*space, ranges);
       }
     }
     for (auto& [text, view] : ranges) {
       view.target = text;
       views.push_back(std::move(view));
+    }
+  }
+}
+
+template <class Keys>
+void RangeTable<Keys>::snapshot_space(const Space& space, std::map<std::string, LockView>& views) {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<const Entry*> entries;
+  space.tree.visit_all([&](const Entry* entry) {
+    entries.push_back(entry);
+    return true;
+  });
+  std::ranges::sort(entries, [](const Entry* a, const Entry* b) { return goes_before(*a, *b); });
+  for (const Entry* const entry : entries) {
+    LockView& view = views[to_string(Target(keys_of(*entry)))];
+    if (entry->is_held()) {
+      view.holders.push_back({.txn = entry->txn, .mode = entry->mode});
+    } else {
+      view.waiters.push_back(view_of_waiter(*entry->waiter, now));
     }
   }
 }

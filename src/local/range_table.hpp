@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,6 +103,7 @@ class RangeTable final : public WaitPlace {
   [[nodiscard]] static Entry* find_held(const Space& space, TxnId txn, const Range& range);
   static void serve(Space& space, const Range& freed, Wakes& wakes);
   static void grant(Space& space, Entry& entry, Wakes& wakes);
+  static void snapshot_space(const Space& space, std::map<std::string, LockView>& views);
   void drop_from_list(Txn& txn, const Entry& entry);
 
   std::vector<Shard> shards_;

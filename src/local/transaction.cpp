@@ -1,8 +1,8 @@
-#include <tenure/transaction.hpp>
-
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <tenure/transaction.hpp>
 
 #include "local/lock_table.hpp"
 
@@ -71,7 +71,9 @@ Transaction& Transaction::operator=(Transaction&& other) noexcept {
   return *this;
 }
 
-Transaction::~Transaction() { end(); }
+Transaction::~Transaction() {
+  end();
+}
 
 void Transaction::end() noexcept {
   if (table_ != nullptr) {
@@ -80,10 +82,11 @@ void Transaction::end() noexcept {
   }
 }
 
-std::uint64_t Transaction::age() const { return table_->age({.id = id_, .pinned = txn_}); }
+std::uint64_t Transaction::age() const {
+  return table_->age({.id = id_, .pinned = txn_});
+}
 
-Result<void> Transaction::lock(const Target& target, LockMode mode,
-                               const WaitOptions& wait) const {
+Result<void> Transaction::lock(const Target& target, LockMode mode, const WaitOptions& wait) const {
   return table_->acquire({.id = id_, .pinned = txn_}, target, mode, wait);
 }
 
@@ -202,7 +205,9 @@ ScopedLock& ScopedLock::operator=(ScopedLock&& other) noexcept {
   return *this;
 }
 
-ScopedLock::~ScopedLock() { static_cast<void>(unlock()); }
+ScopedLock::~ScopedLock() {
+  static_cast<void>(unlock());
+}
 
 Result<void> ScopedLock::unlock() {
   const Transaction* const txn = std::exchange(txn_, nullptr);

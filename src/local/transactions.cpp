@@ -6,7 +6,6 @@
 
 #include "sys/clock.hpp"
 
-
 namespace tenure::detail {
 
 void Txn::drop_wait(const Waiter& waiter) {

@@ -109,16 +109,16 @@ struct Waiter {
   /// Sleeps until the waiter is settled, the deadline passes or the token is stopped.
   void sleep(const WaitOptions& wait);
 
-  using QueueHook =
-      boost::intrusive::list_member_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+  using QueueHook = boost::intrusive::list_member_hook<
+      boost::intrusive::link_mode<boost::intrusive::normal_link>>;
   QueueHook queue_hook = {};
   std::atomic<std::uint32_t> state = waiting;
 
   TxnId txn;
-  LockMode wanted;        ///< What was asked for.
-  LockMode mode;          ///< What it will hold: joined with what it held when it asked.
-  bool upgrade = false;   ///< Held the lock when it asked; stands before those who did not.
-  LockMode before{};      ///< Of a granted upgrade: what was held until then,
+  LockMode wanted;               ///< What was asked for.
+  LockMode mode;                 ///< What it will hold: joined with what it held when it asked.
+  bool upgrade = false;          ///< Held the lock when it asked; stands before those who did not.
+  LockMode before{};             ///< Of a granted upgrade: what was held until then,
   std::uint16_t count_then = 0;  ///< and how often it was held right after the grant.
 
   WaitPlace* place;

@@ -38,8 +38,8 @@ use_package() {
 
 use_package static "$build"
 
-(cd "$source" && cmake --preset dev -B "$work/shared.build" -DCMAKE_CXX_COMPILER="$compiler" \
-  -DBUILD_SHARED_LIBS=ON \
-  -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF >/dev/null)
+# Without debug information, which would name the temporary directory: so ccache knows it next time.
+cmake -S "$source" -B "$work/shared.build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_CXX_FLAGS=-O0 -DBUILD_SHARED_LIBS=ON -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF >/dev/null
 cmake --build "$work/shared.build" >/dev/null
 use_package shared "$work/shared.build"

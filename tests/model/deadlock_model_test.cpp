@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <tenure/wait_for_graph.hpp>
-
 #include "support/model_commands.hpp"
 #include "support/model_property.hpp"
 
@@ -25,8 +23,8 @@ Verbs with_find_deadlock() {
   return verbs;
 }
 
-/// Every resolution must be lawful: a real cycle through the one who began to wait, its youngest
-/// member as victim, nobody killed where letting in was enough, no cycle through him left.
+/// Every resolution must be lawful: a real cycle, its youngest member as victim, nobody killed
+/// where letting in was enough, no cycle left.
 void resolve_lawfully(int cases, const World& world) {
   check_property(cases, [&world] {
     const auto commands = *commands_in(world);

@@ -36,6 +36,7 @@ bool lock_all(const Transaction& txn, std::span<const std::uint64_t> rows) {
       EXPECT_EQ(locked.error().code, Errc::deadlock);
       return false;
     }
+    linger();
   }
   return true;
 }
@@ -66,6 +67,7 @@ TEST(StressDeadlocks, a_storm_of_blocking_transactions_always_makes_progress) {
   });
 
   EXPECT_EQ(violations_in(shadows), 0U);
+  EXPECT_FALSE(locks.recent_deadlocks().empty());  // else it was no storm
   EXPECT_TRUE(all_is_free(locks));
 }
 
@@ -74,6 +76,7 @@ bool acquire_or_abort(const LockManager& locks, TxnId txn, ResourceId row) {
   for (;;) {
     const Acquisition answer = locks.request(txn, row, LockMode::exclusive);
     if (answer.is_granted()) {
+      linger();
       return true;
     }
     if (const Deadlock* deadlock = answer.deadlock(); deadlock && deadlock->victim == txn) {
@@ -115,12 +118,17 @@ TEST(StressDeadlocks, a_storm_of_acquire_or_abort_always_makes_progress) {
   });
 
   EXPECT_EQ(violations_in(shadows), 0U);
+  EXPECT_FALSE(locks.recent_deadlocks().empty());  // else it was no storm
   EXPECT_TRUE(all_is_free(locks));
 }
 
 /// Reads a row, then writes it: two of these at once always deadlock.
 bool read_then_write(const Transaction& txn, ResourceId row) {
-  return txn.lock(row, LockMode::shared) && txn.lock(row, LockMode::exclusive);
+  if (!txn.lock(row, LockMode::shared)) {
+    return false;
+  }
+  linger();
+  return txn.lock(row, LockMode::exclusive).has_value();
 }
 
 // 004.095, 004-B2: upgrades from S that meet; each time all but one must give way.
@@ -128,7 +136,7 @@ TEST(StressDeadlocks, a_storm_of_upgrades_always_makes_progress) {
   const LockManager locks;
   Watchdog watchdog(locks);
   std::array<Shadow, 2> shadows;
-  const std::size_t commits = scaled(400);
+  const std::size_t commits = scaled(500);
 
   in_threads(threads, [&](std::size_t thread) {
     Choices choices(thread);
@@ -144,6 +152,7 @@ TEST(StressDeadlocks, a_storm_of_upgrades_always_makes_progress) {
   });
 
   EXPECT_EQ(violations_in(shadows), 0U);
+  EXPECT_FALSE(locks.recent_deadlocks().empty());  // else it was no storm
   EXPECT_TRUE(all_is_free(locks));
 }
 
@@ -176,6 +185,7 @@ TEST(StressDeadlocks, find_deadlock_resolves_a_storm_on_demand) {
   });
 
   EXPECT_EQ(violations_in(shadows), 0U);
+  EXPECT_FALSE(locks.recent_deadlocks().empty());  // else it was no storm
   EXPECT_TRUE(all_is_free(locks));
 }
 

@@ -44,6 +44,7 @@ TEST(StressSharedTransaction, release_all_races_with_locks_of_the_same_transacti
       const auto mode = choices.one_in(2) ? LockMode::exclusive : LockMode::shared;
       const auto locked = txn.lock(target, mode);
       unexpected += is_expected(locked) ? 0U : 1U;
+      linger();
       if (!locked || choices.one_in(8)) {
         txn.unlock_all();
       } else {
@@ -74,10 +75,12 @@ TEST(StressSharedTransaction, counted_holds_of_several_threads_protect_until_the
       if (thread < 4) {
         ASSERT_TRUE(ours.lock(row, LockMode::exclusive).has_value());
         inside.fetch_add(1);
+        linger();
         inside.fetch_sub(1);
         ASSERT_TRUE(ours.unlock(row).has_value());
       } else if (const Transaction stranger = locks.begin();
                  stranger.try_lock(row, LockMode::shared)) {
+        linger();
         violations += inside.load() == 0 ? 0U : 1U;
       }
       watchdog.tick();
@@ -105,6 +108,7 @@ TEST(StressSharedTransaction, one_id_may_be_used_by_many_threads) {
       const auto mode = choices.one_in(2) ? LockMode::exclusive : LockMode::shared;
       const auto locked = locks.acquire(txn, target, mode);
       unexpected += is_expected(locked) ? 0U : 1U;
+      linger();
       if (!locked || choices.one_in(8)) {
         locks.release_all(txn);
       } else {

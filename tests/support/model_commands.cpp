@@ -52,6 +52,19 @@ void expect_equal(Answer manager, Answer reference) {
   RC_ASSERT(manager == reference);
 }
 
+bool is_among(std::span<const DeadlockReport> reports, const Deadlock& deadlock) {
+  return std::ranges::any_of(
+      reports, [&](const DeadlockReport& report) { return report.deadlock == deadlock; });
+}
+
+/// Did the manager resolve a cycle through `txn`? Letting somebody in who waits elsewhere too may
+/// close others.
+bool has_closed_one_of(std::span<const DeadlockReport> reports, TxnId txn) {
+  return std::ranges::any_of(reports, [&](const DeadlockReport& report) {
+    return std::ranges::count(report.deadlock.cycle, txn) > 0;
+  });
+}
+
 TxnId youngest_of(const std::vector<TxnId>& cycle) { return *std::ranges::max_element(cycle); }
 
 /// Is some member of the cycle held up by its place alone, whichever of its waits is looked at?
@@ -203,7 +216,7 @@ void Comparison::step_try_acquire(const Command& command) {
                reference_.try_acquire(command.txn, command.thing, command.mode));
   if (answer && world_.detection == Detection::at_wait) {
     // Who waits elsewhere may close a cycle by what it takes now.
-    follow(command.txn, reports_before);
+    follow(Left::no_cycle, reports_before);
   }
 }
 
@@ -219,15 +232,13 @@ void Comparison::step_request(const Command& command) {
     expect_equal(answer_of(acquisition), answer);
     return;
   }
-  follow(txn, reports_before);
+  follow(Left::no_cycle, reports_before);
   const auto reports = manager_.recent_deadlocks();
   if (answer == Answer::granted) {
     expect_equal(answer_of(acquisition), Answer::granted);
-  } else if (reports.size() > reports_before) {
-    RC_ASSERT(acquisition.deadlock() != nullptr);
-    RC_ASSERT(std::ranges::any_of(
-        std::span(reports).subspan(reports_before),
-        [&](const DeadlockReport& report) { return report.deadlock == *acquisition.deadlock(); }));
+  } else if (has_closed_one_of(std::span(reports).subspan(reports_before), txn)) {
+    expect_equal(answer_of(acquisition), Answer::deadlock);
+    RC_ASSERT(is_among(std::span(reports).subspan(reports_before), *acquisition.deadlock()));
     RC_ASSERT(reference_.is_victim(txn) == (acquisition.deadlock()->victim == txn));
     if (reference_.is_victim(txn)) {
       reference_.tell(txn);
@@ -244,12 +255,10 @@ void Comparison::step_find_deadlock() {
 
   const auto found = manager_.find_deadlock();
 
-  follow(std::nullopt, reports_before);
+  follow(Left::anything, reports_before);
   const auto reports = manager_.recent_deadlocks();
   if (found) {
-    RC_ASSERT(std::ranges::any_of(
-        std::span(reports).subspan(reports_before),
-        [&](const DeadlockReport& report) { return report.deadlock == *found; }));
+    RC_ASSERT(is_among(std::span(reports).subspan(reports_before), *found));
   } else {
     RC_ASSERT(reports.size() == reports_before);
     RC_ASSERT(!has_cycle(reference_.waits_for()));
@@ -257,9 +266,9 @@ void Comparison::step_find_deadlock() {
 }
 
 /// Brings the reference to the state the manager chose, if the documentation allows that choice.
-void Comparison::follow(std::optional<TxnId> requester, std::size_t reports_before) {
+void Comparison::follow(Left left, std::size_t reports_before) {
   const auto reports = manager_.recent_deadlocks();
-  auto state = explain(reference_, std::span(reports).subspan(reports_before), requester,
+  auto state = explain(reference_, std::span(reports).subspan(reports_before), left,
                        waiters_of(manager_.snapshot()));
   if (!state) {
     RC_LOG() << to_string(manager_.snapshot());
@@ -275,23 +284,21 @@ void Comparison::follow(std::optional<TxnId> requester, std::size_t reports_befo
 /// queues, could lawfully be chosen one after the other, until nothing is left to resolve.
 std::optional<Reference> Comparison::explain(const Reference& state,
                                              std::span<const DeadlockReport> reports,
-                                             std::optional<TxnId> requester,
-                                             const Waiters& waiters) const {
+                                             Left left, const Waiters& waiters) const {
   const Edges edges = state.waits_for();
-  const bool resolved = !requester || !is_on_cycle(edges, *requester);
+  const bool resolved = left == Left::anything || !has_cycle(edges);
   if (reports.empty() && resolved && waiters_of(state) == waiters && holds_as(state)) {
     return state;
   }
   if (!reports.empty()) {
     const Deadlock& deadlock = reports.front().deadlock;
     const bool lawful = is_cycle(edges, deadlock.cycle) &&
-                        (!requester || std::ranges::count(deadlock.cycle, *requester) == 1) &&
                         deadlock.victim == youngest_of(deadlock.cycle) &&
                         !could_be_let_in(state, deadlock.cycle);
     if (lawful) {
       Reference next = state;
       next.make_victim(deadlock.victim);
-      if (auto explained = explain(next, reports.subspan(1), requester, waiters)) {
+      if (auto explained = explain(next, reports.subspan(1), left, waiters)) {
         return explained;
       }
     }
@@ -301,7 +308,7 @@ std::optional<Reference> Comparison::explain(const Reference& state,
     if (gone && state.waits_by_place_only(wait) && is_on_cycle(edges, wait.txn)) {
       Reference next = state;
       next.let_in(wait);
-      if (auto explained = explain(next, reports, requester, waiters)) {
+      if (auto explained = explain(next, reports, left, waiters)) {
         return explained;
       }
     }

@@ -75,17 +75,18 @@ class Comparison {
   [[nodiscard]] const LockManager& manager() const { return manager_; }
 
  private:
+  /// What may be left once the manager has resolved what it found.
+  enum class Left : std::uint8_t { anything, no_cycle };
   using Waiters = std::set<std::pair<std::string, TxnId>>;
 
   [[nodiscard]] bool is_documented(const Command& command) const;
   void step_try_acquire(const Command& command);
   void step_request(const Command& command);
   void step_find_deadlock();
-  void follow(std::optional<TxnId> requester, std::size_t reports_before);
+  void follow(Left left, std::size_t reports_before);
   [[nodiscard]] std::optional<Reference> explain(const Reference& state,
                                                  std::span<const DeadlockReport> reports,
-                                                 std::optional<TxnId> requester,
-                                                 const Waiters& waiters) const;
+                                                 Left left, const Waiters& waiters) const;
   [[nodiscard]] bool holds_as(const Reference& state) const;
   [[nodiscard]] Waiters waiters_of(const Reference& state) const;
   [[nodiscard]] Waiters waiters_of(const LockSnapshot& snapshot) const;

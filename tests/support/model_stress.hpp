@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <latch>
 #include <mutex>
 #include <random>
 #include <stop_token>
@@ -86,11 +87,24 @@ class Watchdog {
   std::jthread thread_;  // last: it reads the others
 };
 
-/// Runs `work(thread)` in so many threads at once and waits for all.
+/// Runs `work(thread)` in so many threads, which begin together, and waits for all.
 inline void in_threads(std::size_t threads, const std::function<void(std::size_t)>& work) {
+  std::latch start(static_cast<std::ptrdiff_t>(threads));
   std::vector<std::jthread> running;
   for (std::size_t thread = 0; thread < threads; ++thread) {
-    running.emplace_back([&work, thread] { work(thread); });
+    running.emplace_back([&work, &start, thread] {
+      start.arrive_and_wait();
+      work(thread);
+    });
+  }
+}
+
+/// Now and then gives the processor to another thread. Called with locks held: with fewer cores
+/// than threads they would hardly ever meet otherwise.
+inline void linger() {
+  thread_local std::uint32_t calls = 0;
+  if (++calls % 4 == 0) {
+    std::this_thread::yield();
   }
 }
 
@@ -102,6 +116,7 @@ class Shadow {
     readers_.fetch_add(1);
     note(writers_.load() == 0);
     note(value_ == twin_);
+    linger();
   }
   void leave_reading() {
     note(writers_.load() == 0);
@@ -111,6 +126,7 @@ class Shadow {
     note(writers_.fetch_add(1) == 0);
     note(readers_.load() == 0);
     ++value_;
+    linger();
   }
   void leave_writing() {
     ++twin_;
