@@ -92,6 +92,7 @@ class LockManager {
   /// granted there when its turn comes, and the next request() for it says so. A transaction may
   /// have several such waits at once.
   [[nodiscard]] Acquisition request(TxnId txn, const Target& target, LockMode mode) const;
+  [[nodiscard]] Acquisition request(TxnId txn, ResourceId resource, LockMode mode) const;
 
   /// Calls off the transaction's pending requests, also those granted but not yet asked about.
   void cancel_wait(TxnId txn) const;

@@ -48,6 +48,10 @@ Acquisition LockManager::request(TxnId txn, const Target& target, LockMode mode)
   return table_->request({.id = txn}, target, mode);
 }
 
+Acquisition LockManager::request(TxnId txn, ResourceId resource, LockMode mode) const {
+  return table_->request({.id = txn}, resource, mode);
+}
+
 void LockManager::cancel_wait(TxnId txn) const {
   table_->cancel_wait({.id = txn});
 }

@@ -105,14 +105,6 @@ auto LockTable::with_table(const Target& target, Use&& use) {
   return use(names_, name.id());
 }
 
-Transactions::Entered LockTable::enter(const Caller& caller) {
-  return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter(caller.id);
-}
-
-Transactions::Entered LockTable::enter_existing(const Caller& caller) {
-  return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter_existing(caller.id);
-}
-
 Txn& LockTable::pin(const TransactionOptions& options) {
   const TxnId id = options.id ? *options.id : TxnId(next_txn_.fetch_add(1));
   const auto txn = txns_.enter(id);
@@ -131,33 +123,34 @@ void LockTable::unpin(Txn& txn) {
 }
 
 template <class Table, class Key>
-Attempt LockTable::attempt(Table& table, const Key& key, const Caller& caller, LockMode mode) {
-  Attempt outcome{};
-  bool waits_elsewhere = false;
-  {
-    const auto txn = enter(caller);
-    if (txn->verdict != nullptr) [[unlikely]] {
-      return Attempt::condemned;
-    }
-    outcome = table.acquire(*txn, key, mode, nullptr);
-    if (is_success(outcome)) {
-      ++txn->work;
-      waits_elsewhere = !txn->waits.empty();
-    }
+[[gnu::always_inline]] inline Attempt LockTable::attempt(Table& table, const Key& key,
+                                                         Caller caller, LockMode mode) {
+  const auto txn = enter(caller);
+  if (txn->verdict != nullptr) [[unlikely]] {
+    return Attempt::condemned;
   }
-  if (waits_elsewhere && options_.detection == Detection::at_wait) [[unlikely]] {
-    // Another thread of this transaction waits: those who wait for us now may close a cycle.
-    detector_.check(caller.id, std::nullopt);
+  const Attempt outcome = table.acquire(*txn, key, mode, nullptr);
+  if (!is_success(outcome)) [[unlikely]] {
+    return outcome;
   }
-  return outcome;
+  ++txn->work;
+  return txn->waits.empty() ? outcome : Attempt::crossed;
 }
 
-Result<void> LockTable::refuse(Attempt attempt, const Caller& caller) {
-  if (attempt == Attempt::exhausted) {
-    return std::unexpected(exhausted_error());
-  }
-  if (attempt != Attempt::condemned) {
-    return fail(Errc::would_block);
+Result<void> LockTable::answer(Attempt attempt, Caller caller) {
+  switch (attempt) {
+    case Attempt::taken:
+    case Attempt::again: return {};
+    case Attempt::crossed:
+      // Another thread of this transaction waits: who waits for us now may close a cycle.
+      if (options_.detection == Detection::at_wait) {
+        detector_.check(caller.id, std::nullopt);
+      }
+      return {};
+    case Attempt::blocked:
+    case Attempt::queued: return fail(Errc::would_block);
+    case Attempt::exhausted: return std::unexpected(exhausted_error());
+    case Attempt::condemned: break;
   }
   const auto txn = enter(caller);
   if (txn->verdict == nullptr) {
@@ -167,24 +160,24 @@ Result<void> LockTable::refuse(Attempt attempt, const Caller& caller) {
   return fail_deadlock(*txn->verdict);
 }
 
-Result<void> LockTable::try_acquire(const Caller& caller, ResourceId resource, LockMode mode) {
+Result<void> LockTable::try_acquire(Caller caller, ResourceId resource, LockMode mode) {
   const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
   if (is_success(outcome)) [[likely]] {
     return {};
   }
-  return refuse(outcome, caller);
+  return answer(outcome, caller);
 }
 
-Result<void> LockTable::try_acquire(const Caller& caller, const Target& target, LockMode mode) {
+Result<void> LockTable::try_acquire(Caller caller, const Target& target, LockMode mode) {
   if (!has_good_name(target)) {
     return fail_name(target);
   }
   const Attempt outcome = with_table(
       target, [&](auto& table, const auto& key) { return attempt(table, key, caller, mode); });
-  return is_success(outcome) ? Result<void>() : refuse(outcome, caller);
+  return answer(outcome, caller);
 }
 
-Result<void> LockTable::acquire(const Caller& caller, ResourceId resource, LockMode mode,
+Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode,
                                 const WaitOptions& options) {
   if (options.cancel.stop_requested()) {
     return fail(Errc::cancelled);
@@ -194,10 +187,10 @@ Result<void> LockTable::acquire(const Caller& caller, ResourceId resource, LockM
     return {};
   }
   return outcome == Attempt::blocked ? wait(numbers_, resource.get(), Wait{caller, mode, options})
-                                     : refuse(outcome, caller);
+                                     : answer(outcome, caller);
 }
 
-Result<void> LockTable::acquire(const Caller& caller, const Target& target, LockMode mode,
+Result<void> LockTable::acquire(Caller caller, const Target& target, LockMode mode,
                                 const WaitOptions& options) {
   if (options.cancel.stop_requested()) {
     return fail(Errc::cancelled);
@@ -207,10 +200,8 @@ Result<void> LockTable::acquire(const Caller& caller, const Target& target, Lock
   }
   return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
     const Attempt outcome = attempt(table, key, caller, mode);
-    if (outcome == Attempt::blocked) {
-      return wait(table, key, Wait{caller, mode, options});
-    }
-    return is_success(outcome) ? Result<void>() : refuse(outcome, caller);
+    return outcome == Attempt::blocked ? wait(table, key, Wait{caller, mode, options})
+                                       : answer(outcome, caller);
   });
 }
 
@@ -255,7 +246,7 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
   return wake_up(waiter, caller, options);
 }
 
-Result<void> LockTable::wake_up(Waiter& waiter, const Caller& caller, const WaitOptions& options) {
+Result<void> LockTable::wake_up(Waiter& waiter, Caller caller, const WaitOptions& options) {
   Wakes wakes;
   const auto txn = enter_existing(caller);
   if (txn) {
@@ -274,7 +265,7 @@ Result<void> LockTable::wake_up(Waiter& waiter, const Caller& caller, const Wait
 }
 
 template <class Table, class Key>
-LockTable::Requested LockTable::request_from(Table& table, const Key& key, const Caller& caller,
+LockTable::Requested LockTable::request_from(Table& table, const Key& key, Caller caller,
                                              LockMode mode) {
   Wakes wakes;
   const auto txn = enter(caller);
@@ -320,31 +311,48 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, const
   return {.answer = Acquisition::granted(), .may_close_a_cycle = !txn->waits.empty()};
 }
 
-Acquisition LockTable::request(const Caller& caller, const Target& target, LockMode mode) {
+template <class Table, class Key>
+Acquisition LockTable::request_in(Table& table, const Key& key, Caller caller, LockMode mode) {
+  Requested requested = request_from(table, key, caller, mode);
+  if (!requested.may_close_a_cycle || options_.detection == Detection::on_demand) {
+    return std::move(requested.answer);
+  }
+  const Detector::Resolution resolution = detector_.check(caller.id, std::nullopt);
+  if (requested.answer.is_granted()) {
+    return std::move(requested.answer);
+  }
+  if (resolution.deadlock) {
+    if (resolution.deadlock->victim == caller.id) {
+      mark_told(caller);
+    }
+    return Acquisition(*resolution.deadlock);
+  }
+  return resolution.admitted ? request_from(table, key, caller, mode).answer
+                             : std::move(requested.answer);
+}
+
+Acquisition LockTable::request(Caller caller, ResourceId resource, LockMode mode) {
+  {
+    // The usual case: nothing is pending, nobody is in the way.
+    const auto txn = enter(caller);
+    if (txn->verdict == nullptr && txn->waits.empty() &&
+        is_success(numbers_.acquire(*txn, resource.get(), mode, nullptr))) [[likely]] {
+      ++txn->work;
+      return Acquisition::granted();
+    }
+  }
+  return request_in(numbers_, resource.get(), caller, mode);
+}
+
+Acquisition LockTable::request(Caller caller, const Target& target, LockMode mode) {
   if (!has_good_name(target)) {
     return Acquisition(fail_name(target).error());
   }
-  return with_table(target, [&](auto& table, const auto& key) {
-    Requested requested = request_from(table, key, caller, mode);
-    if (!requested.may_close_a_cycle || options_.detection == Detection::on_demand) [[likely]] {
-      return std::move(requested.answer);
-    }
-    const Detector::Resolution resolution = detector_.check(caller.id, std::nullopt);
-    if (requested.answer.is_granted()) {
-      return std::move(requested.answer);
-    }
-    if (resolution.deadlock) {
-      if (resolution.deadlock->victim == caller.id) {
-        mark_told(caller);
-      }
-      return Acquisition(*resolution.deadlock);
-    }
-    return resolution.admitted ? request_from(table, key, caller, mode).answer
-                               : std::move(requested.answer);
-  });
+  return with_table(
+      target, [&](auto& table, const auto& key) { return request_in(table, key, caller, mode); });
 }
 
-void LockTable::mark_told(const Caller& caller) {
+void LockTable::mark_told(Caller caller) {
   enter(caller)->told = true;
 }
 
@@ -364,14 +372,14 @@ std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
   return locks;
 }
 
-void LockTable::cancel_wait(const Caller& caller) {
+void LockTable::cancel_wait(Caller caller) {
   Wakes wakes;
   if (const auto txn = enter_existing(caller); txn) {
     static_cast<void>(end_waits(*txn, wakes));
   }
 }
 
-Result<void> LockTable::release(const Caller& caller, ResourceId resource) {
+Result<void> LockTable::release(Caller caller, ResourceId resource) {
   Wakes wakes;
   const auto txn = enter_existing(caller);
   if (txn && numbers_.release(*txn, resource.get(), wakes)) [[likely]] {
@@ -380,7 +388,7 @@ Result<void> LockTable::release(const Caller& caller, ResourceId resource) {
   return fail(Errc::not_held);
 }
 
-Result<void> LockTable::release(const Caller& caller, const Target& target) {
+Result<void> LockTable::release(Caller caller, const Target& target) {
   const bool was_held = with_table(target, [&](auto& table, const auto& key) {
     Wakes wakes;
     const auto txn = enter_existing(caller);
@@ -389,7 +397,7 @@ Result<void> LockTable::release(const Caller& caller, const Target& target) {
   return was_held ? Result<void>() : fail(Errc::not_held);
 }
 
-Result<void> LockTable::downgrade(const Caller& caller, const Target& target, LockMode mode) {
+Result<void> LockTable::downgrade(Caller caller, const Target& target, LockMode mode) {
   return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
     Wakes wakes;
     const auto txn = enter_existing(caller);
@@ -422,7 +430,7 @@ std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes)
   return count;
 }
 
-std::size_t LockTable::release_all(const Caller& caller) {
+std::size_t LockTable::release_all(Caller caller) {
   // A large transaction lets others of its stripe in now and then; `ending` keeps its own out.
   constexpr std::size_t at_once = 1024;
   std::size_t count = 0;

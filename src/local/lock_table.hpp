@@ -45,25 +45,26 @@ class LockTable {
   void unpin(Txn& txn);
 
   /// For resources with numbers there are overloads: they are what engines call all day.
-  [[nodiscard]] Result<void> try_acquire(const Caller& caller, ResourceId resource, LockMode mode);
-  [[nodiscard]] Result<void> acquire(const Caller& caller, ResourceId resource, LockMode mode,
+  [[nodiscard]] Result<void> try_acquire(Caller caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode,
                                      const WaitOptions& wait);
-  [[nodiscard]] Result<void> release(const Caller& caller, ResourceId resource);
+  [[nodiscard]] Acquisition request(Caller caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> release(Caller caller, ResourceId resource);
 
-  [[nodiscard]] Result<void> try_acquire(const Caller& caller, const Target& target, LockMode mode);
-  [[nodiscard]] Result<void> acquire(const Caller& caller, const Target& target, LockMode mode,
+  [[nodiscard]] Result<void> try_acquire(Caller caller, const Target& target, LockMode mode);
+  [[nodiscard]] Result<void> acquire(Caller caller, const Target& target, LockMode mode,
                                      const WaitOptions& wait);
-  [[nodiscard]] Acquisition request(const Caller& caller, const Target& target, LockMode mode);
-  void cancel_wait(const Caller& caller);
+  [[nodiscard]] Acquisition request(Caller caller, const Target& target, LockMode mode);
+  void cancel_wait(Caller caller);
 
-  [[nodiscard]] Result<void> release(const Caller& caller, const Target& target);
-  std::size_t release_all(const Caller& caller);
-  [[nodiscard]] Result<void> downgrade(const Caller& caller, const Target& target, LockMode mode);
+  [[nodiscard]] Result<void> release(Caller caller, const Target& target);
+  std::size_t release_all(Caller caller);
+  [[nodiscard]] Result<void> downgrade(Caller caller, const Target& target, LockMode mode);
 
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Target& target);
-  [[nodiscard]] std::size_t lock_count(const Caller& caller);
-  [[nodiscard]] std::uint64_t age(const Caller& caller);
-  [[nodiscard]] std::optional<Deadlock> verdict(const Caller& caller);
+  [[nodiscard]] std::size_t lock_count(Caller caller);
+  [[nodiscard]] std::uint64_t age(Caller caller);
+  [[nodiscard]] std::optional<Deadlock> verdict(Caller caller);
 
   [[nodiscard]] std::optional<Deadlock> find_deadlock() { return detector_.check_all(); }
   [[nodiscard]] std::vector<DeadlockReport> recent_deadlocks() const { return detector_.recent(); }
@@ -79,9 +80,9 @@ class LockTable {
   auto with_table(const Target& target, Use&& use);
 
   template <class Table, class Key>
-  Attempt attempt(Table& table, const Key& key, const Caller& caller, LockMode mode);
+  Attempt attempt(Table& table, const Key& key, Caller caller, LockMode mode);
   struct Wait {
-    const Caller& caller;
+    Caller caller;
     LockMode mode;
     const WaitOptions& options;
   };
@@ -92,18 +93,23 @@ class LockTable {
     bool may_close_a_cycle = false;
   };
   template <class Table, class Key>
-  Requested request_from(Table& table, const Key& key, const Caller& caller, LockMode mode);
+  Requested request_from(Table& table, const Key& key, Caller caller, LockMode mode);
+  template <class Table, class Key>
+  Acquisition request_in(Table& table, const Key& key, Caller caller, LockMode mode);
 
-  [[nodiscard]] Transactions::Entered enter(const Caller& caller);
-  [[nodiscard]] Transactions::Entered enter_existing(const Caller& caller);
-  [[nodiscard]] Result<void> wake_up(Waiter& waiter, const Caller& caller,
-                                     const WaitOptions& options);
+  [[nodiscard]] Transactions::Entered enter(Caller caller) {
+    return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter(caller.id);
+  }
+  [[nodiscard]] Transactions::Entered enter_existing(Caller caller) {
+    return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter_existing(caller.id);
+  }
+  [[nodiscard]] Result<void> wake_up(Waiter& waiter, Caller caller, const WaitOptions& options);
   [[nodiscard]] std::size_t end_waits(Txn& txn, Wakes& wakes);
   [[nodiscard]] std::size_t release_some(Txn& txn, std::size_t at_most, Wakes& wakes);
   [[nodiscard]] bool may_close_a_cycle(Txn& txn);
-  /// The answer to an attempt that gave nothing; tells a victim that it is one.
-  [[nodiscard]] Result<void> refuse(Attempt attempt, const Caller& caller);
-  void mark_told(const Caller& caller);
+  /// What the caller hears of an attempt; a victim hears that it is one.
+  [[nodiscard]] Result<void> answer(Attempt attempt, Caller caller);
+  void mark_told(Caller caller);
 
   LockManagerOptions options_;
   NameTable known_names_;

@@ -19,6 +19,7 @@ namespace tenure::detail {
 enum class Attempt : std::uint8_t {
   taken,      ///< held now, and was not before
   again,      ///< was held before: counted, perhaps upgraded
+  crossed,    ///< as taken or again, but the transaction waits elsewhere: look for a cycle
   blocked,    ///< somebody is in the way; nothing changed
   queued,     ///< the waiter stands in the queue
   exhausted,  ///< a limit is reached; nothing changed

@@ -71,6 +71,17 @@ class alignas(64) PointShard {
     return no_slot;
   }
 
+  /// Frees a thin lock of this cache line that `txn` holds; false if it is not such a one.
+  [[nodiscard]] bool try_clear_near(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
+    for (Place& place : near_) {
+      if (place.id == id && place.holder.count != 0 && place.holder.txn == txn) {
+        place.holder.count = 0;
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// Nothing if the lock is free or thin.
   [[nodiscard]] PointLock* find_fat(std::uint64_t id) TENURE_REQUIRES(latch) {
     if (far_ == nullptr || far_->fat.empty()) {

@@ -118,23 +118,14 @@ void PointTable::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot)
   holder->slot = slot;
 }
 
-void PointTable::release_last(Txn& txn, Wakes& wakes) {
-  std::vector<std::uint64_t>& list = txn.list(kind_);
-  const std::uint64_t id = list.back();
-  list.pop_back();
-  --txn.lock_count;
-  {
-    PointShard& shard = shard_of(id);
-    const sys::LatchGuard guard(shard.latch);
-    if (Holder* const thin = shard.find_thin(id); thin != nullptr) {
-      shard.remove_thin(id, *thin);
-    } else {
-      PointLock& fat = *shard.find_fat(id);
-      fat.remove_holder(*fat.holders().find(txn.id), wakes);
-      shard.remove_fat_if_unused(id, fat);
-    }
+void PointTable::release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id, Wakes& wakes) {
+  if (Holder* const thin = shard.find_thin(id); thin != nullptr) {
+    shard.remove_thin(id, *thin);
+    return;
   }
-  forget_name(id);
+  PointLock& fat = *shard.find_fat(id);
+  fat.remove_holder(*fat.holders().find(txn.id), wakes);
+  shard.remove_fat_if_unused(id, fat);
 }
 
 Result<void> PointTable::downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes) {

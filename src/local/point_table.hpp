@@ -43,7 +43,8 @@ class PointTable final : public WaitPlace {
   explicit PointTable(const Setup& setup);
 
   /// Tries to take the lock for `txn`; with a waiter, what is blocked is queued.
-  [[nodiscard]] Attempt acquire(Txn& txn, std::uint64_t id, LockMode mode, Waiter* waiter) {
+  [[nodiscard, gnu::always_inline]] Attempt acquire(Txn& txn, std::uint64_t id, LockMode mode,
+                                                    Waiter* waiter) {
     PointShard& shard = shard_of(id);
     const sys::LatchGuard guard(shard.latch);
     const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
@@ -74,7 +75,20 @@ class PointTable final : public WaitPlace {
   [[nodiscard]] Result<void> downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes);
 
   /// Lets go of the lock entered last in the list of `txn`, however often it was acquired.
-  void release_last(Txn& txn, Wakes& wakes);
+  void release_last(Txn& txn, Wakes& wakes) {
+    std::vector<std::uint64_t>& list = txn.list(kind_);
+    const std::uint64_t id = list.back();
+    list.pop_back();
+    --txn.lock_count;
+    {
+      PointShard& shard = shard_of(id);
+      const sys::LatchGuard guard(shard.latch);
+      if (!shard.try_clear_near(id, txn.id)) {
+        release_wholly(shard, txn, id, wakes);
+      }
+    }
+    forget_name(id);
+  }
 
   /// The pending or granted wait of `txn` for this lock.
   [[nodiscard]] Waiter* find_wait(const Txn& txn, std::uint64_t id) const;
@@ -133,6 +147,8 @@ class PointTable final : public WaitPlace {
     Waiter* waiter;
   };
   [[nodiscard]] Attempt acquire_slowly(PointShard& shard, Txn& txn, const Request& request)
+      TENURE_REQUIRES(shard.latch);
+  void release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id, Wakes& wakes)
       TENURE_REQUIRES(shard.latch);
   [[nodiscard]] bool release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes);
   [[nodiscard]] Attempt acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode);

@@ -167,7 +167,10 @@ std::string to_string(ResourceId resource) {
 }
 
 std::string to_string(const KeyRange& range) {
-  return "[" + std::to_string(range.start()) + ", " + std::to_string(range.end()) + "]";
+  // Not `"[" + ...`: g++ 12 sees an overlap in it that is not there, and -Werror stops.
+  std::string text("[");
+  text += std::to_string(range.start()) + ", " + std::to_string(range.end());
+  return text += "]";
 }
 
 std::string_view to_string(VictimPolicy policy) noexcept {

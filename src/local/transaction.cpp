@@ -148,13 +148,13 @@ Result<void> Transaction::unlock_path(std::span<const std::string_view> path) co
   if (!nodes) {
     return std::unexpected(nodes.error());
   }
-  Result<void> worst;
   for (auto node = nodes->rbegin(); node != nodes->rend(); ++node) {
+    // The leaf comes first: if it is not held, its ancestors serve other locks and stay.
     if (Result<void> unlocked = unlock(*node); !unlocked) {
-      worst = std::move(unlocked);
+      return unlocked;
     }
   }
-  return worst;
+  return {};
 }
 
 Result<void> Transaction::unlock(const Target& target) const {

@@ -13,8 +13,11 @@ namespace {
 using Verbs = std::vector<std::pair<std::size_t, Verb>>;
 
 Verbs mostly_waiting() {
-  return {{2, Verb::try_acquire}, {8, Verb::request},     {1, Verb::cancel_wait},
-          {1, Verb::release},     {1, Verb::release_all}};
+  return {{2, Verb::try_acquire},
+          {8, Verb::request},
+          {1, Verb::cancel_wait},
+          {1, Verb::release},
+          {1, Verb::release_all}};
 }
 
 Verbs with_find_deadlock() {

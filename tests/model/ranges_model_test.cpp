@@ -13,10 +13,7 @@ namespace {
 using Verbs = std::vector<std::pair<std::size_t, Verb>>;
 
 Verbs without_queues() {
-  return {{6, Verb::try_acquire},
-          {4, Verb::release},
-          {1, Verb::release_all},
-          {1, Verb::downgrade}};
+  return {{6, Verb::try_acquire}, {4, Verb::release}, {1, Verb::release_all}, {1, Verb::downgrade}};
 }
 
 void equal_the_reference(int cases, const World& world) {
@@ -65,8 +62,8 @@ TEST(RangeModel, many_random_ranges_equal_the_reference) {
   check_property(150, [] {
     World world{.things = {}, .verbs = without_queues(), .txns = 8};
     const auto end = rc::gen::inRange<std::uint64_t>(0, 64);
-    const auto ends = *rc::gen::nonEmpty(
-        rc::gen::container<std::vector<std::pair<std::uint64_t, std::uint64_t>>>(
+    const auto ends =
+        *rc::gen::nonEmpty(rc::gen::container<std::vector<std::pair<std::uint64_t, std::uint64_t>>>(
             rc::gen::pair(end, end)));
     for (const auto& pair : ends) {
       world.things.push_back(any_keys(pair));

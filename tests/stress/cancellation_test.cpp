@@ -41,8 +41,8 @@ class Fuse {
 WaitOptions draw_wait(Choices& choices, Fuse& fuse) {
   WaitOptions wait;
   if (choices.one_in(3)) {
-    wait.deadline = std::chrono::steady_clock::now() +
-                    std::chrono::microseconds(choices.below(200));
+    wait.deadline =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(choices.below(200));
   }
   if (choices.one_in(2)) {
     wait.cancel = fuse.renew();

@@ -89,9 +89,8 @@ bool acquire_or_abort(const LockManager& locks, TxnId txn, ResourceId row) {
 
 bool acquire_all_or_abort(const LockManager& locks, TxnId txn,
                           std::span<const std::uint64_t> rows) {
-  return std::ranges::all_of(rows, [&](std::uint64_t row) {
-    return acquire_or_abort(locks, txn, ResourceId{row});
-  });
+  return std::ranges::all_of(
+      rows, [&](std::uint64_t row) { return acquire_or_abort(locks, txn, ResourceId{row}); });
 }
 
 // 004.084, 004.095
@@ -196,7 +195,7 @@ TEST(StressDeadlocks, two_transactions_that_meet_have_exactly_one_victim) {
   Watchdog watchdog(locks);
   const std::size_t rounds = scaled(5'000);
   std::array<std::atomic<bool>, 2> gave_way{};
-  std::uint64_t wrong_rounds = 0;
+  std::atomic<std::uint64_t> wrong_rounds{0};
   std::barrier meet(2);
 
   in_threads(2, [&](std::size_t thread) {
@@ -215,7 +214,7 @@ TEST(StressDeadlocks, two_transactions_that_meet_have_exactly_one_victim) {
     }
   });
 
-  EXPECT_EQ(wrong_rounds, 0U);
+  EXPECT_EQ(wrong_rounds.load(), 0U);
   EXPECT_TRUE(all_is_free(locks));
 }
 

@@ -145,8 +145,7 @@ TEST(StressExclusion, names_are_interned_and_dropped_by_many_threads) {
       const std::size_t place = choices.below(shadows.size());
       const bool writes = choices.one_in(2);
       const std::string name = "shared/" + std::to_string(place);
-      ASSERT_TRUE(
-          txn.lock(name, writes ? LockMode::exclusive : LockMode::shared).has_value());
+      ASSERT_TRUE(txn.lock(name, writes ? LockMode::exclusive : LockMode::shared).has_value());
       if (writes) {
         shadows[place].write();
       } else {

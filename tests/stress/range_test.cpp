@@ -34,8 +34,7 @@ BytesOf lettered(Ends ends) {
   const auto key = [](std::size_t place) {
     return std::string(1, static_cast<char>('a' + static_cast<int>(place)));
   };
-  return {.space = ResourceId{3},
-          .range = BytesRange::of(key(ends.first), key(ends.last)).value()};
+  return {.space = ResourceId{3}, .range = BytesRange::of(key(ends.first), key(ends.last)).value()};
 }
 
 void use(Shadows& shadows, Ends ends, bool writes) {

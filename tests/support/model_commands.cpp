@@ -13,9 +13,9 @@ namespace {
 constexpr std::uint64_t last_key = std::numeric_limits<std::uint64_t>::max();
 
 std::string_view name_of(Verb verb) {
-  constexpr std::array<std::string_view, 7> names{
-      "try_acquire", "request", "cancel_wait", "release", "release_all", "downgrade",
-      "find_deadlock"};
+  constexpr std::array<std::string_view, 7> names{"try_acquire",  "request",     "cancel_wait",
+                                                  "release",      "release_all", "downgrade",
+                                                  "find_deadlock"};
   return names[static_cast<std::size_t>(verb)];
 }
 
@@ -23,7 +23,9 @@ Thing keys(std::uint64_t space, std::uint64_t start, std::uint64_t end) {
   return KeysOf{.space = ResourceId{space}, .range = KeyRange::of(start, end).value()};
 }
 
-Thing bytes(const BytesRange& range) { return BytesOf{.space = ResourceId{1}, .range = range}; }
+Thing bytes(const BytesRange& range) {
+  return BytesOf{.space = ResourceId{1}, .range = range};
+}
 
 Answer answer_of(const Result<void>& result) {
   if (result) {
@@ -65,7 +67,9 @@ bool has_closed_one_of(std::span<const DeadlockReport> reports, TxnId txn) {
   });
 }
 
-TxnId youngest_of(const std::vector<TxnId>& cycle) { return *std::ranges::max_element(cycle); }
+TxnId youngest_of(const std::vector<TxnId>& cycle) {
+  return *std::ranges::max_element(cycle);
+}
 
 /// Is some member of the cycle held up by its place alone, whichever of its waits is looked at?
 bool could_be_let_in(const Reference& state, const std::vector<TxnId>& cycle) {
@@ -99,29 +103,44 @@ std::ostream& operator<<(std::ostream& out, const Command& command) {
   return out << '\n';
 }
 
-// What is drawn ------------------------------------------------------------------------------------
+// What is drawn -----------------------------------------------------------------------------------
 
-std::vector<Thing> two_numbers() { return {ResourceId{0}, ResourceId{last_key}}; }
+std::vector<Thing> two_numbers() {
+  return {ResourceId{0}, ResourceId{last_key}};
+}
 
 std::vector<Thing> three_names() {
   return {std::string("a"), std::string("a/b"), std::string("\0\xFF", 2)};
 }
 
 std::vector<Thing> some_keys() {
-  return {keys(1, 2, 5), keys(1, 5, 9),  keys(1, 3, 3), keys(1, 6, 6), keys(1, 0, last_key),
-          keys(1, 10, last_key), keys(1, last_key, last_key), keys(2, 2, 5)};
+  return {keys(1, 2, 5),
+          keys(1, 5, 9),
+          keys(1, 3, 3),
+          keys(1, 6, 6),
+          keys(1, 0, last_key),
+          keys(1, 10, last_key),
+          keys(1, last_key, last_key),
+          keys(2, 2, 5)};
 }
 
 std::vector<Thing> some_bytes() {
-  return {bytes(BytesRange::of("b", "e").value()),    bytes(BytesRange::prefix("e")),
-          bytes(BytesRange::point("c")),              bytes(BytesRange::half_open("a", "b").value()),
-          bytes(BytesRange::all()),                   bytes(BytesRange::at_least("\xFF\xFF")),
+  return {bytes(BytesRange::of("b", "e").value()),
+          bytes(BytesRange::prefix("e")),
+          bytes(BytesRange::point("c")),
+          bytes(BytesRange::half_open("a", "b").value()),
+          bytes(BytesRange::all()),
+          bytes(BytesRange::at_least("\xFF\xFF")),
           bytes(BytesRange::prefix("\xFF\xFF\xFF"))};
 }
 
 std::vector<Thing> one_of_each_kind() {
-  return {ResourceId{1}, std::string("1"), keys(1, 1, 4), keys(1, 4, 8),
-          bytes(BytesRange::prefix("1")), bytes(BytesRange::all())};
+  return {ResourceId{1},
+          std::string("1"),
+          keys(1, 1, 4),
+          keys(1, 4, 8),
+          bytes(BytesRange::prefix("1")),
+          bytes(BytesRange::all())};
 }
 
 std::vector<std::pair<std::size_t, Verb>> all_verbs() {
@@ -141,14 +160,13 @@ rc::Gen<std::vector<Command>> commands_in(const World& world) {
                        .thing = world.things[thing],
                        .mode = world.modes[mode]};
       },
-      rc::gen::inRange<std::size_t>(0, verbs.size()),
-      rc::gen::inRange<std::size_t>(0, world.txns),
+      rc::gen::inRange<std::size_t>(0, verbs.size()), rc::gen::inRange<std::size_t>(0, world.txns),
       rc::gen::inRange<std::size_t>(0, world.things.size()),
       rc::gen::inRange<std::size_t>(0, world.modes.size()));
   return rc::gen::container<std::vector<Command>>(one);
 }
 
-// What is run --------------------------------------------------------------------------------------
+// What is run -------------------------------------------------------------------------------------
 
 Comparison::Comparison(const World& world)
     : world_(world),
@@ -166,7 +184,8 @@ void Comparison::run(const std::vector<Command>& commands) {
 }
 
 /// What a transaction does to a thing while a request of its own for the same keys is pending is
-/// documented for asking again, calling off and giving back; the rest is left to the manager.
+/// documented for asking again, calling off, giving back, and counting what was granted already;
+/// the rest is left to the manager.
 bool Comparison::is_documented(const Command& command) const {
   const auto [verb, txn, thing, mode] = command;
   if (verb == Verb::cancel_wait || verb == Verb::release_all || verb == Verb::find_deadlock) {
@@ -174,6 +193,9 @@ bool Comparison::is_documented(const Command& command) const {
   }
   if (verb == Verb::release) {
     return !reference_.has_unclaimed(txn, thing);
+  }
+  if (verb == Verb::try_acquire && !is_range(thing) && reference_.has_unclaimed(txn, thing)) {
+    return covers(reference_.mode_held(txn, thing).value(), mode);
   }
   const bool pending_near = std::ranges::any_of(world_.things, [&](const Thing& other) {
     return meet(thing, other) && reference_.is_pending(txn, other);
@@ -185,9 +207,7 @@ void Comparison::step(const Command& command) {
   const auto [verb, txn, thing, mode] = command;
   const Target target = target_of(command.thing);
   switch (verb) {
-    case Verb::try_acquire:
-      step_try_acquire(command);
-      return;
+    case Verb::try_acquire: step_try_acquire(command); return;
     case Verb::request: step_request(command); return;
     case Verb::cancel_wait:
       manager_.cancel_wait(txn);
@@ -212,8 +232,7 @@ void Comparison::step_try_acquire(const Command& command) {
 
   const auto answer = manager_.try_acquire(command.txn, target_of(command.thing), command.mode);
 
-  expect_equal(answer_of(answer),
-               reference_.try_acquire(command.txn, command.thing, command.mode));
+  expect_equal(answer_of(answer), reference_.try_acquire(command.txn, command.thing, command.mode));
   if (answer && world_.detection == Detection::at_wait) {
     // Who waits elsewhere may close a cycle by what it takes now.
     follow(Left::no_cycle, reports_before);
@@ -283,8 +302,8 @@ void Comparison::follow(Left left, std::size_t reports_before) {
 /// Searches for an order in which the reported victims, and the waiters that are gone from the
 /// queues, could lawfully be chosen one after the other, until nothing is left to resolve.
 std::optional<Reference> Comparison::explain(const Reference& state,
-                                             std::span<const DeadlockReport> reports,
-                                             Left left, const Waiters& waiters) const {
+                                             std::span<const DeadlockReport> reports, Left left,
+                                             const Waiters& waiters) const {
   const Edges edges = state.waits_for();
   const bool resolved = left == Left::anything || !has_cycle(edges);
   if (reports.empty() && resolved && waiters_of(state) == waiters && holds_as(state)) {
@@ -345,7 +364,7 @@ Comparison::Waiters Comparison::waiters_of(const LockSnapshot& snapshot) const {
   return waiters;
 }
 
-// What is compared ---------------------------------------------------------------------------------
+// What is compared --------------------------------------------------------------------------------
 
 void Comparison::compare_counts() const {
   for (const Thing& thing : world_.things) {

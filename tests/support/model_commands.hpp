@@ -85,8 +85,8 @@ class Comparison {
   void step_find_deadlock();
   void follow(Left left, std::size_t reports_before);
   [[nodiscard]] std::optional<Reference> explain(const Reference& state,
-                                                 std::span<const DeadlockReport> reports,
-                                                 Left left, const Waiters& waiters) const;
+                                                 std::span<const DeadlockReport> reports, Left left,
+                                                 const Waiters& waiters) const;
   [[nodiscard]] bool holds_as(const Reference& state) const;
   [[nodiscard]] Waiters waiters_of(const Reference& state) const;
   [[nodiscard]] Waiters waiters_of(const LockSnapshot& snapshot) const;

@@ -25,8 +25,7 @@ void check_property(int cases, Property&& property) {
     params.maxSuccess = cases;
   }
 
-  const auto result =
-      rc::detail::checkTestable(std::forward<Property>(property), metadata, params);
+  const auto result = rc::detail::checkTestable(std::forward<Property>(property), metadata, params);
 
   if (!result.template is<rc::detail::SuccessResult>()) {
     std::ostringstream text;

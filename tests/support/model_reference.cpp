@@ -51,7 +51,9 @@ bool lies_inside(const Thing& inner, const Thing& outer) {
   return true;
 }
 
-bool same(const Thing& a, const Thing& b) { return lies_inside(a, b) && lies_inside(b, a); }
+bool same(const Thing& a, const Thing& b) {
+  return lies_inside(a, b) && lies_inside(b, a);
+}
 
 bool meet(const Thing& a, const Thing& b) {
   if (!one_queue(a, b)) {
@@ -78,7 +80,7 @@ std::string to_string(Answer answer) {
   return "unknown";
 }
 
-// Asking -------------------------------------------------------------------------------------------
+// Asking ------------------------------------------------------------------------------------------
 
 Answer Reference::try_acquire(TxnId txn, const Thing& thing, LockMode mode) {
   if (is_victim(txn)) {
@@ -150,14 +152,15 @@ void Reference::call_off(TxnId txn, const Thing& thing) {
   serve(thing);
 }
 
+/// What was acquired since may lean on the stronger mode: then that stays.
 void Reference::undo(const Unclaimed& granted) {
-  give_back(granted.txn, granted.thing);
   for (Hold& hold : holds_) {
-    const bool is_resource = !is_range(hold.thing);
-    if (is_resource && hold.txn == granted.txn && same(hold.thing, granted.thing)) {
+    const bool is_it = hold.txn == granted.txn && same(hold.thing, granted.thing);
+    if (is_it && !is_range(hold.thing) && hold.count == granted.count_then) {
       hold.mode = granted.before.value_or(hold.mode);
     }
   }
+  give_back(granted.txn, granted.thing);
 }
 
 /// What the transaction holds on `thing` and on ranges that contain it.
@@ -183,8 +186,7 @@ Wait Reference::newcomer(TxnId txn, const Thing& thing, LockMode mode) const {
 std::set<TxnId> Reference::holders_against(const Wait& wait) const {
   std::set<TxnId> against;
   for (const Hold& hold : holds_) {
-    if (meet(hold.thing, wait.thing) &&
-        conflict(hold.txn, hold.mode, wait.txn, wait.mode)) {
+    if (meet(hold.thing, wait.thing) && conflict(hold.txn, hold.mode, wait.txn, wait.mode)) {
       against.insert(hold.txn);
     }
   }
@@ -220,7 +222,7 @@ bool Reference::waits_by_place_only(const Wait& wait) const {
   return holders_against(wait).empty() && !waiters_against(wait).empty();
 }
 
-// Giving back --------------------------------------------------------------------------------------
+// Giving back -------------------------------------------------------------------------------------
 
 Answer Reference::release(TxnId txn, const Thing& thing) {
   if (!give_back(txn, thing)) {
@@ -289,17 +291,18 @@ bool Reference::give_back(TxnId txn, const Thing& thing) {
   return true;
 }
 
-void Reference::take(TxnId txn, const Thing& thing, LockMode mode) {
+/// Returns how often the thing is held now; an entry of a range, once.
+std::uint32_t Reference::take(TxnId txn, const Thing& thing, LockMode mode) {
   if (!is_range(thing)) {
     for (Hold& hold : holds_) {
       if (hold.txn == txn && same(hold.thing, thing)) {
         hold.mode = join(hold.mode, mode);
-        ++hold.count;
-        return;
+        return ++hold.count;
       }
     }
   }
   holds_.push_back({.txn = txn, .thing = thing, .mode = mode});
+  return 1;
 }
 
 /// Hand-over: in the order of the queue, everybody who may have it.
@@ -319,11 +322,11 @@ void Reference::let_in(const Wait& wait) {
     return other.txn == granted.txn && same(other.thing, granted.thing);
   });
   const auto before = mode_held(granted.txn, granted.thing);
-  take(granted.txn, granted.thing, granted.mode);
-  unclaimed_.push_back({granted.txn, granted.thing, granted.wanted, before});
+  const std::uint32_t count = take(granted.txn, granted.thing, granted.mode);
+  unclaimed_.push_back({granted.txn, granted.thing, granted.wanted, before, count});
 }
 
-// Deadlocks ----------------------------------------------------------------------------------------
+// Deadlocks ---------------------------------------------------------------------------------------
 
 void Reference::make_victim(TxnId txn) {
   std::vector<Thing> changed;
@@ -337,7 +340,9 @@ void Reference::make_victim(TxnId txn) {
   std::ranges::for_each(changed, [&](const Thing& thing) { serve(thing); });
 }
 
-void Reference::tell(TxnId txn) { victims_.at(txn) = Told::yes; }
+void Reference::tell(TxnId txn) {
+  victims_.at(txn) = Told::yes;
+}
 
 Edges Reference::waits_for() const {
   Edges edges;
@@ -373,13 +378,12 @@ bool has_cycle(Edges edges) {
   for (bool changed = true; changed;) {
     changed = false;
     for (auto& [waiter, holders] : edges) {
-      const auto gone = std::erase_if(holders, [&](TxnId holder) {
-        return !edges.contains(holder);
-      });
+      const auto gone =
+          std::erase_if(holders, [&](TxnId holder) { return !edges.contains(holder); });
       changed = changed || gone > 0;
     }
-    changed = std::erase_if(edges, [](const auto& edge) { return edge.second.empty(); }) > 0 ||
-              changed;
+    changed =
+        std::erase_if(edges, [](const auto& edge) { return edge.second.empty(); }) > 0 || changed;
   }
   return !edges.empty();
 }
@@ -397,7 +401,7 @@ bool is_cycle(const Edges& edges, const std::vector<TxnId>& cycle) {
   return true;
 }
 
-// Looking ------------------------------------------------------------------------------------------
+// Looking -----------------------------------------------------------------------------------------
 
 std::size_t Reference::holder_count(const Thing& thing) const {
   std::set<TxnId> holders;
@@ -423,8 +427,7 @@ std::size_t Reference::range_count(ResourceId space) const {
   return static_cast<std::size_t>(std::ranges::count_if(holds_, [&](const Hold& hold) {
     const auto* keys = std::get_if<KeysOf>(&hold.thing);
     const auto* bytes = std::get_if<BytesOf>(&hold.thing);
-    return (keys != nullptr && keys->space == space) ||
-           (bytes != nullptr && bytes->space == space);
+    return (keys != nullptr && keys->space == space) || (bytes != nullptr && bytes->space == space);
   }));
 }
 

@@ -62,7 +62,8 @@ struct Unclaimed {
   TxnId txn;
   Thing thing;
   LockMode wanted;
-  std::optional<LockMode> before;  ///< What was held until then.
+  std::optional<LockMode> before;  ///< What was held until then,
+  std::uint32_t count_then = 0;    ///< and how often right after the grant.
 };
 
 /// Who waits for whom.
@@ -116,7 +117,7 @@ class Reference {
   [[nodiscard]] std::optional<LockMode> mode_around(TxnId txn, const Thing& thing) const;
   [[nodiscard]] bool may_have(const Wait& wait) const;
   [[nodiscard]] std::size_t place_of(const Wait& wait) const;
-  void take(TxnId txn, const Thing& thing, LockMode mode);
+  std::uint32_t take(TxnId txn, const Thing& thing, LockMode mode);
   bool give_back(TxnId txn, const Thing& thing);
   void undo(const Unclaimed& granted);
   void call_off(TxnId txn, const Thing& thing);
