@@ -61,7 +61,7 @@ void Detector::visit(TxnId txn, World world, const auto& look) {
   }
 }
 
-Detector::Cycle Detector::find_cycle(TxnId start, World world) {
+std::optional<TxnId> Detector::find_closer(TxnId start, World world) {
   // Breadth first, so that the cycle told to people is a shortest one. Who was seen is marked in
   // the transactions themselves: that is why there is one search at a time.
   const std::uint64_t search = ++searches_;
@@ -85,62 +85,68 @@ Detector::Cycle Detector::find_cycle(TxnId start, World world) {
     });
     for (const TxnId blocker : blockers) {
       if (blocker == start) {
-        return trace_back(here.txn, start, world);
+        return here.txn;
       }
       steps.push_back({.txn = blocker, .from = here.txn});
     }
   }
-  return {};
+  return std::nullopt;
 }
 
-Detector::Cycle Detector::trace_back(TxnId last, TxnId start, World world) {
-  Cycle cycle{last};
-  bool is_whole = true;
-  while (is_whole && cycle.back() != start) {
-    is_whole = false;  // while the world runs, a transaction may end under our eyes
-    visit(cycle.back(), world, [&](const Txn& txn) {
-      is_whole = txn.search == searches_;
-      cycle.push_back(txn.reached_from);
-    });
+Detector::Cycle Detector::find_cycle_frozen(TxnId start) {
+  const auto closer = find_closer(start, World::frozen);
+  if (!closer) {
+    return {};
+  }
+  Cycle cycle{*closer};
+  while (cycle.back() != start) {
+    cycle.push_back(txns_.find(cycle.back())->reached_from);
   }
   std::ranges::reverse(cycle);
-  return is_whole ? cycle : Cycle{};
+  return cycle;
 }
 
 Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> policy) {
   std::unique_lock searching(search_mutex_);
   Resolution resolution;
-  Proposal proposal;
-  while (!find_cycle(start, World::running).empty()) {
-    const std::vector<DeadlockMember> undecided =
-        resolve_frozen({.start = start, .policy = policy, .proposal = proposal}, resolution);
-    if (!undecided.empty()) {
+  Question question{.start = start, .policy = policy, .suspects = {start}};
+  while (!question.suspects.empty()) {
+    const TxnId suspect = question.suspects.back();
+    std::vector<DeadlockMember> undecided;
+    const bool is_clear =
+        !find_closer(suspect, World::running) || !resolve_frozen(question, resolution, undecided);
+    if (is_clear) {
+      question.suspects.pop_back();
+    } else if (!undecided.empty()) {
       searching.unlock();
-      proposal.victim = choose_(undecided);
-      proposal.cycle = cycle_of(undecided);
-      ++proposal.asked;
+      question.proposed = choose_(undecided);
+      question.proposed_for = cycle_of(undecided);
+      ++question.asked;
       searching.lock();
     }
   }
   return resolution;
 }
 
-std::vector<DeadlockMember> Detector::resolve_frozen(const Question& question,
-                                                     Resolution& resolution) {
+bool Detector::resolve_frozen(Question& question, Resolution& resolution,
+                              std::vector<DeadlockMember>& undecided) {
   Wakes wakes;
   const Transactions::Freeze freeze(txns_);
-  const Cycle cycle = find_cycle(question.start, World::frozen);
+  const Cycle cycle = find_cycle_frozen(question.suspects.back());
   if (cycle.empty()) {
-    return {};
+    return false;
   }
-  if (admit_somebody(cycle, wakes)) {
+  if (const auto admitted = admit_somebody(cycle, wakes); admitted) {
+    // He may wait elsewhere, and those he went past now wait for him.
     resolution.admitted = true;
-    return {};
+    question.suspects.push_back(*admitted);
+    return true;
   }
   std::vector<DeadlockMember> members = members_of(cycle);
   const auto victim = decide(members, question);
   if (!victim) {
-    return members;
+    undecided = std::move(members);
+    return true;
   }
   const Deadlock deadlock{.victim = *victim, .cycle = cycle};
   condemn(deadlock, wakes);
@@ -148,7 +154,7 @@ std::vector<DeadlockMember> Detector::resolve_frozen(const Question& question,
   if (!resolution.deadlock || *victim == question.start) {
     resolution.deadlock = deadlock;
   }
-  return {};
+  return true;
 }
 
 std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members,
@@ -159,13 +165,12 @@ std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members
   if (!choose_) {
     return choose_by(question.policy.value_or(policy_), members);
   }
-  const Proposal& proposal = question.proposal;
   const Cycle cycle = cycle_of(members);
-  if (proposal.cycle != cycle && proposal.asked < asked_max) {
+  if (question.proposed_for != cycle && question.asked < asked_max) {
     return std::nullopt;
   }
-  const bool is_sound = proposal.cycle == cycle && is_member(cycle, proposal.victim);
-  return is_sound ? proposal.victim : choose_by(VictimPolicy::youngest, members);
+  const bool is_sound = question.proposed_for == cycle && is_member(cycle, question.proposed);
+  return is_sound ? question.proposed : choose_by(VictimPolicy::youngest, members);
 }
 
 std::optional<Deadlock> Detector::check_all() {
@@ -201,14 +206,14 @@ Waiter* Detector::edge_of(Txn& txn, TxnId next) {
   return nullptr;
 }
 
-bool Detector::admit_somebody(const Cycle& cycle, Wakes& wakes) {
+std::optional<TxnId> Detector::admit_somebody(const Cycle& cycle, Wakes& wakes) {
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     Waiter* const waiter = edge_of(*txns_.find(cycle[i]), cycle[(i + 1) % cycle.size()]);
     if (waiter->place->admit_out_of_turn(*waiter, wakes)) {
-      return true;
+      return cycle[i];
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {

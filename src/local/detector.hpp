@@ -42,34 +42,33 @@ class Detector {
   enum class World : bool { running, frozen };
   using Cycle = std::vector<TxnId>;
 
-  /// What the user's own policy said, and of which cycle.
-  struct Proposal {
-    TxnId victim = {};
-    Cycle cycle = {};
-    int asked = 0;
-  };
-
+  /// One call of check(), as it goes on.
   struct Question {
     TxnId start;
     std::optional<VictimPolicy> policy;
-    const Proposal& proposal;
+    std::vector<TxnId> suspects;  ///< Through whom there may be a cycle; the last one is next.
+    TxnId proposed = {};          ///< What the user's own policy said,
+    Cycle proposed_for = {};      ///< of which cycle,
+    int asked = 0;                ///< and how often it was asked.
   };
 
-  [[nodiscard]] Cycle find_cycle(TxnId start, World world);
-  [[nodiscard]] Cycle trace_back(TxnId last, TxnId start, World world);
+  /// The last member of a cycle through `start`, if there is one. While the world runs, a cycle
+  /// that is there is found, but one that is found may not be there.
+  [[nodiscard]] std::optional<TxnId> find_closer(TxnId start, World world);
+  [[nodiscard]] Cycle find_cycle_frozen(TxnId start);
   /// Calls look(txn) if there is such a transaction.
   void visit(TxnId txn, World world, const auto& look);
 
   [[nodiscard]] Waiter* edge_of(Txn& txn, TxnId next);
-  [[nodiscard]] bool admit_somebody(const Cycle& cycle, Wakes& wakes);
+  [[nodiscard]] std::optional<TxnId> admit_somebody(const Cycle& cycle, Wakes& wakes);
   [[nodiscard]] std::vector<DeadlockMember> members_of(const Cycle& cycle);
   /// The victim; nothing if the user's own policy has yet to be asked.
   [[nodiscard]] std::optional<TxnId> decide(const std::vector<DeadlockMember>& members,
                                             const Question& question) const;
-  /// Ends a cycle through the start, if there still is one, with all transactions stopped. Returns
-  /// the members if the user's own policy has yet to be asked.
-  [[nodiscard]] std::vector<DeadlockMember> resolve_frozen(const Question& question,
-                                                           Resolution& resolution);
+  /// Ends a cycle through the last suspect with all transactions stopped; false if there is none.
+  /// If the user's own policy has yet to be asked, `undecided` gets the members.
+  [[nodiscard]] bool resolve_frozen(Question& question, Resolution& resolution,
+                                    std::vector<DeadlockMember>& undecided);
   void condemn(const Deadlock& deadlock, Wakes& wakes);
   void remember(Deadlock deadlock, std::vector<DeadlockMember> members);
 

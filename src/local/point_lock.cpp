@@ -23,25 +23,27 @@ Attempt PointLock::try_take(TxnId txn, LockMode mode, std::uint32_t slot) {
   if (self != nullptr && self->count == count_max) {
     return Attempt::exhausted;
   }
-  if (self != nullptr && covers(self->mode, mode)) {
-    ++self->count;
+  if (self == nullptr || !covers(self->mode, mode)) {
+    const Claimed claimed = claim_of(mode, self);
+    const ModeMask earlier = self != nullptr ? upgrading_.mask() : awaited_.mask();
+    if ((conflicts_of(claimed.mode) & (claimed.against | earlier)) != 0) {
+      return Attempt::blocked;
+    }
+    held_.add(claimed.mode);
+    if (self == nullptr) {
+      holders_.add({.txn = txn, .slot = slot, .count = 1, .mode = claimed.mode});
+      return Attempt::taken;
+    }
+    held_.remove(self->mode);
+    self->mode = claimed.mode;
+  }
+  ++self->count;
+  if (self->slot != no_slot) {
     return Attempt::again;
   }
-
-  const Claimed claimed = claim_of(mode, self);
-  const ModeMask earlier = self != nullptr ? upgrading_.mask() : awaited_.mask();
-  if ((conflicts_of(claimed.mode) & (claimed.against | earlier)) != 0) {
-    return Attempt::blocked;
-  }
-  held_.add(claimed.mode);
-  if (self == nullptr) {
-    holders_.add({.txn = txn, .slot = slot, .count = 1, .mode = claimed.mode});
-    return Attempt::taken;
-  }
-  held_.remove(self->mode);
-  self->mode = claimed.mode;
-  ++self->count;
-  return Attempt::again;
+  // Granted to a waiter that has not claimed it; from now on we hold it on our own account too.
+  self->slot = slot;
+  return Attempt::taken;
 }
 
 void PointLock::enqueue(Waiter& waiter, Waiter* sibling) {

@@ -17,8 +17,8 @@ namespace tenure::detail {
 
 /// What became of an attempt to take a lock.
 enum class Attempt : std::uint8_t {
-  taken,      ///< held now, and was not before
-  again,      ///< was held before: counted, perhaps upgraded
+  taken,      ///< held now: enter it into the transaction's list
+  again,      ///< was in the list before: counted, perhaps upgraded
   crossed,    ///< as taken or again, but the transaction waits elsewhere: look for a cycle
   blocked,    ///< somebody is in the way; nothing changed
   queued,     ///< the waiter stands in the queue
