@@ -111,12 +111,12 @@ Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> po
   Resolution resolution;
   Question question{.start = start, .policy = policy, .suspects = {start}};
   while (!question.suspects.empty()) {
-    const TxnId suspect = question.suspects.back();
+    const TxnId suspect = question.suspects.front();
     std::vector<DeadlockMember> undecided;
     const bool is_clear =
         !find_closer(suspect, World::running) || !resolve_frozen(question, resolution, undecided);
     if (is_clear) {
-      question.suspects.pop_back();
+      question.suspects.pop_front();
     } else if (!undecided.empty()) {
       searching.unlock();
       question.proposed = choose_(undecided);
@@ -132,7 +132,7 @@ bool Detector::resolve_frozen(Question& question, Resolution& resolution,
                               std::vector<DeadlockMember>& undecided) {
   Wakes wakes;
   const Transactions::Freeze freeze(txns_);
-  const Cycle cycle = find_cycle_frozen(question.suspects.back());
+  const Cycle cycle = find_cycle_frozen(question.suspects.front());
   if (cycle.empty()) {
     return false;
   }
@@ -151,7 +151,9 @@ bool Detector::resolve_frozen(Question& question, Resolution& resolution,
   const Deadlock deadlock{.victim = *victim, .cycle = cycle};
   condemn(deadlock, wakes);
   remember(deadlock, std::move(members));
-  if (!resolution.deadlock || *victim == question.start) {
+  if (question.suspects.front() != question.start) {
+    resolution.elsewhere = deadlock;
+  } else if (!resolution.deadlock || *victim == question.start) {
     resolution.deadlock = deadlock;
   }
   return true;
@@ -188,8 +190,9 @@ std::optional<Deadlock> Detector::check_all() {
     if (!cycle) {
       return std::nullopt;
     }
-    if (const Resolution resolution = check(cycle->front(), std::nullopt); resolution.deadlock) {
-      return resolution.deadlock;
+    const Resolution resolution = check(cycle->front(), std::nullopt);
+    if (resolution.deadlock || resolution.elsewhere) {
+      return resolution.deadlock ? resolution.deadlock : resolution.elsewhere;
     }
   }
 }

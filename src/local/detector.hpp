@@ -26,8 +26,9 @@ class Detector {
 
   /// What a check did.
   struct Resolution {
-    std::optional<Deadlock> deadlock = std::nullopt;  ///< That of the caller, if he is a victim.
-    bool admitted = false;                            ///< Somebody was let in out of turn.
+    std::optional<Deadlock> deadlock = std::nullopt;   ///< Through the start; its own if a victim.
+    std::optional<Deadlock> elsewhere = std::nullopt;  ///< Through somebody let in out of turn.
+    bool admitted = false;                             ///< Somebody was let in out of turn.
   };
 
   /// Ends every cycle through `start`. REQUIRES: nothing is latched.
@@ -46,10 +47,10 @@ class Detector {
   struct Question {
     TxnId start;
     std::optional<VictimPolicy> policy;
-    std::vector<TxnId> suspects;  ///< Through whom there may be a cycle; the last one is next.
-    TxnId proposed = {};          ///< What the user's own policy said,
-    Cycle proposed_for = {};      ///< of which cycle,
-    int asked = 0;                ///< and how often it was asked.
+    std::deque<TxnId> suspects;  ///< Through whom there may be a cycle; the first one is next.
+    TxnId proposed = {};         ///< What the user's own policy said,
+    Cycle proposed_for = {};     ///< of which cycle,
+    int asked = 0;               ///< and how often it was asked.
   };
 
   /// The last member of a cycle through `start`, if there is one. While the world runs, a cycle
@@ -65,7 +66,7 @@ class Detector {
   /// The victim; nothing if the user's own policy has yet to be asked.
   [[nodiscard]] std::optional<TxnId> decide(const std::vector<DeadlockMember>& members,
                                             const Question& question) const;
-  /// Ends a cycle through the last suspect with all transactions stopped; false if there is none.
+  /// Ends a cycle through the first suspect with all transactions stopped; false if there is none.
   /// If the user's own policy has yet to be asked, `undecided` gets the members.
   [[nodiscard]] bool resolve_frozen(Question& question, Resolution& resolution,
                                     std::vector<DeadlockMember>& undecided);
