@@ -51,11 +51,11 @@ fmt: ## format all C++ files
 ##@ Speed
 bench: bench-local ## run all benchmarks
 
-bench-local: ## compare the in-process lock manager with its peers; one table with ratios
+bench-local: ## compare the in-process lock manager with its peers; writes docs/benchmarks.md
 	@tools/setup.sh
 	$(call say,"bench-local")
-	@$(call build_preset,release)
-	@python3 bench/run_local.py
+	@$(call build_preset,release,--target bench_local bench_memory)
+	@python3 bench/run_local.py --write docs/benchmarks.md
 
 ##@ The rest
 install: ## build the release and install it below PREFIX (default /usr/local)

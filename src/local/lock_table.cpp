@@ -18,6 +18,9 @@ namespace {
 /// Numbers given by begin() start here, out of the way of numbers that engines give.
 constexpr std::uint64_t first_own_txn = std::uint64_t{1} << 63U;
 
+/// How many locks a transaction gives back without letting others of its stripe in.
+constexpr std::size_t released_at_once = 1024;
+
 std::size_t shard_count(const LockManagerOptions& options) {
   if (options.shards) {
     return std::bit_ceil(std::max<std::size_t>(*options.shards, 1));
@@ -78,13 +81,9 @@ void aim(Waiter& /*waiter*/, const Keys& /*keys*/) {
 
 LockTable::LockTable(const LockManagerOptions& options)
     : options_(options),
-      numbers_({.shards = shard_count(options),
-                .kind = PointKind::number,
-                .limits = limits_of(options)}),
-      names_({.shards = shard_count(options),
-              .kind = PointKind::name,
-              .limits = limits_of(options),
-              .names = &known_names_}),
+      numbers_({.shards = shard_count(options), .limits = limits_of(options)}),
+      names_(
+          {.shards = shard_count(options), .limits = limits_of(options), .names = &known_names_}),
       keys_(std::min<std::size_t>(shard_count(options), 64), RangeKind::keys, limits_of(options)),
       bytes_(std::min<std::size_t>(shard_count(options), 64), RangeKind::bytes, limits_of(options)),
       detector_(txns_, options_),
@@ -415,44 +414,47 @@ std::size_t LockTable::holder_count(const Target& target) {
 }
 
 std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes) {
-  std::size_t count = 0;
-  const auto release_from = [&](auto& table, const auto& list) {
-    while (!list.empty() && count < at_most) {
-      table.release_last(txn, wakes);
-      ++count;
-    }
-  };
   // Fine to coarse, should they belong together.
-  release_from(keys_, txn.list(RangeKind::keys));
-  release_from(bytes_, txn.list(RangeKind::bytes));
-  release_from(numbers_, txn.list(PointKind::number));
-  release_from(names_, txn.list(PointKind::name));
+  std::size_t count = 0;
+  if (txn.list(PointKind::number).size() < txn.lock_count) {
+    count += keys_.release_last(txn, at_most, wakes);
+    count += bytes_.release_last(txn, at_most - count, wakes);
+  }
+  count += numbers_.release_last(txn, at_most - count, wakes);
+  count += names_.release_last(txn, at_most - count, wakes);
   return count;
 }
 
 std::size_t LockTable::release_all(Caller caller) {
-  // A large transaction lets others of its stripe in now and then; `ending` keeps its own out.
-  constexpr std::size_t at_once = 1024;
-  std::size_t count = 0;
-  for (bool is_first = true;; is_first = false) {
-    Wakes wakes;
-    const auto txn = is_first ? enter_existing(caller) : txns_.enter_ending(caller.id);
-    if (!txn) {
-      return count;
-    }
-    if (is_first) {
-      count += end_waits(*txn, wakes);
-    }
-    count += release_some(*txn, at_once, wakes);
-    txn->ending = txn->lock_count > 0;
-    if (txn->ending) {
-      continue;
-    }
-    if (txn->told || count == 0) {
+  Wakes wakes;
+  const auto txn = enter_existing(caller);
+  if (!txn) {
+    return 0;
+  }
+  std::size_t count = txn->waits.empty() ? 0 : end_waits(*txn, wakes);
+  count += release_some(*txn, released_at_once, wakes);
+  if (txn->lock_count == 0) [[likely]] {
+    if (txn->verdict != nullptr && (txn->told || count == 0)) {
       txn->verdict.reset();
     }
     return count;
   }
+  txn->ending = true;
+  return finish_release(*txn, count);
+}
+
+std::size_t LockTable::finish_release(Txn& txn, std::size_t count) {
+  // A large transaction lets others of its stripe in now and then; `ending` keeps its own out.
+  while (txn.ending) {
+    txns_.pause(txn);
+    Wakes wakes;
+    count += release_some(txn, released_at_once, wakes);
+    txn.ending = txn.lock_count > 0;
+  }
+  if (txn.told) {
+    txn.verdict.reset();
+  }
+  return count;
 }
 
 }  // namespace tenure::detail

@@ -106,6 +106,7 @@ class LockTable {
   [[nodiscard]] Result<void> wake_up(Waiter& waiter, Caller caller, const WaitOptions& options);
   [[nodiscard]] std::size_t end_waits(Txn& txn, Wakes& wakes);
   [[nodiscard]] std::size_t release_some(Txn& txn, std::size_t at_most, Wakes& wakes);
+  [[nodiscard]] std::size_t finish_release(Txn& txn, std::size_t count);
   [[nodiscard]] bool may_close_a_cycle(Txn& txn);
   /// What the caller hears of an attempt; a victim hears that it is one.
   [[nodiscard]] Result<void> answer(Attempt attempt, Caller caller);
@@ -114,8 +115,8 @@ class LockTable {
   LockManagerOptions options_;
   NameTable known_names_;
   Transactions txns_;
-  PointTable numbers_;
-  PointTable names_;
+  PointTable<PointKind::number> numbers_;
+  PointTable<PointKind::name> names_;
   RangeTable<KeysOf> keys_;
   RangeTable<BytesOf> bytes_;
   Detector detector_;

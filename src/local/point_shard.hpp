@@ -20,7 +20,8 @@ namespace tenure::detail {
 
 /// One part of a point table. A lock with one holder and no queue, the usual case, is *thin*: just
 /// its holder, the first two of a shard in the cache line of the latch. A second holder or a
-/// waiter makes it a PointLock (*fat*) until nobody is left. A free lock takes no memory.
+/// waiter makes it a PointLock (*fat*) until nobody is left. A free lock takes no memory, but for
+/// the last fat one of a shard.
 class alignas(64) PointShard {
  public:
   sys::Latch latch;
@@ -82,13 +83,17 @@ class alignas(64) PointShard {
     return false;
   }
 
-  /// Nothing if the lock is free or thin.
+  /// Nothing if the lock is thin, or free and not the last one that was fat.
   [[nodiscard]] PointLock* find_fat(std::uint64_t id) TENURE_REQUIRES(latch) {
-    if (far_ == nullptr || far_->fat.empty()) {
-      return nullptr;
+    return far_ == nullptr ? nullptr : far_->find_fat(id);
+  }
+
+  /// Forgets a fat lock that nobody uses, unless it is this one. To be called before a lock is
+  /// taken, so that one contended lock does not keep the others out of the cache line for long.
+  void tidy_up(std::uint64_t id) TENURE_REQUIRES(latch) {
+    if (far_ != nullptr && far_->last != nullptr && far_->last_id != id) {
+      far_->forget_last_if_unused();
     }
-    const auto found = far_->fat.find(id);
-    return found == far_->fat.end() ? nullptr : found->second.get();
   }
 
   /// REQUIRES: the lock is free.
@@ -117,23 +122,16 @@ class alignas(64) PointShard {
   PointLock& fatten(std::uint64_t id, Holder& thin) TENURE_REQUIRES(latch) {
     const Holder holder = thin;
     remove_thin(id, thin);
-    Far& more = far();
-    std::unique_ptr<PointLock> lock = std::move(more.spare);
-    if (lock == nullptr) {
-      lock = std::make_unique<PointLock>();
-    }
-    lock->adopt(holder);
-    return *more.fat.emplace(id, std::move(lock)).first->second;
+    PointLock& lock = far().add_fat(id);
+    lock.adopt(holder);
+    return lock;
   }
 
-  void remove_fat_if_unused(std::uint64_t id, const PointLock& lock) TENURE_REQUIRES(latch) {
-    if (!lock.is_unused()) {
-      return;
+  /// To be called when a fat lock may have become unused.
+  void remove_fat_if_unused(std::uint64_t id, PointLock& lock) TENURE_REQUIRES(latch) {
+    if (lock.is_unused()) {
+      far_->make_last(id, lock);
     }
-    const auto found = far_->fat.find(id);
-    far_->spare = std::move(found->second);
-    far_->fat.erase(found);
-    far_->shrink();
   }
 
   /// Calls on_thin(id, holder) and on_fat(id, lock) for every lock.
@@ -151,7 +149,9 @@ class alignas(64) PointShard {
       on_thin(id, holder);
     }
     for (auto& [id, lock] : far_->fat) {
-      on_fat(id, *lock);
+      if (!lock->is_unused()) {
+        on_fat(id, *lock);
+      }
     }
   }
 
@@ -163,11 +163,48 @@ class alignas(64) PointShard {
   };
 
   struct Far {
-    absl::flat_hash_map<std::uint64_t, Holder> thin;
-    absl::flat_hash_map<std::uint64_t, std::unique_ptr<PointLock>> fat;
-    std::unique_ptr<PointLock> spare;  ///< The last one that was not needed any more.
+    /// The fat lock that was looked for last. INVARIANT: every other one is used; this one may
+    /// linger when it is not, since a lock that many want is soon wanted again.
+    std::uint64_t last_id = 0;
+    PointLock* last = nullptr;
+    absl::flat_hash_map<std::uint64_t, Holder> thin = {};
+    absl::flat_hash_map<std::uint64_t, std::unique_ptr<PointLock>> fat = {};
 
     [[nodiscard]] bool is_empty() const noexcept { return thin.empty() && fat.empty(); }
+
+    [[nodiscard]] PointLock* find_fat(std::uint64_t id) {
+      if (last != nullptr && last_id == id) {
+        return last;
+      }
+      const auto found = fat.find(id);
+      if (found == fat.end()) {
+        return nullptr;
+      }
+      make_last(id, *found->second);
+      return last;
+    }
+
+    PointLock& add_fat(std::uint64_t id) {
+      PointLock& lock = *fat.emplace(id, std::make_unique<PointLock>()).first->second;
+      make_last(id, lock);
+      return lock;
+    }
+
+    void make_last(std::uint64_t id, PointLock& lock) {
+      if (last != nullptr && last_id != id) {
+        forget_last_if_unused();
+      }
+      last_id = id;
+      last = &lock;
+    }
+
+    void forget_last_if_unused() {
+      if (last->is_unused()) {
+        fat.erase(last_id);
+        shrink();
+      }
+      last = nullptr;
+    }
 
     /// Gives back the memory of a table that was large once.
     void shrink() {

@@ -8,15 +8,17 @@
 
 namespace tenure::detail {
 
-PointTable::PointTable(const Setup& setup)
+template <PointKind kind>
+PointTable<kind>::PointTable(const Setup& setup)
     : shards_(setup.shards),
       shift_(63U - static_cast<unsigned>(std::countr_zero(setup.shards))),
-      kind_(setup.kind),
       limits_(setup.limits),
       names_(setup.names) {}
 
-Attempt PointTable::acquire_slowly(PointShard& shard, Txn& txn, const Request& request) {
+template <PointKind kind>
+Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Request& request) {
   const auto [id, mode, waiter] = request;
+  shard.tidy_up(id);
   Holder* const thin = shard.find_thin(id);
   if (thin != nullptr && thin->txn == txn.id) {
     if (thin->count == count_max) {
@@ -35,7 +37,7 @@ Attempt PointTable::acquire_slowly(PointShard& shard, Txn& txn, const Request& r
     if (txn.lock_count >= limits_.locks_per_transaction_max) [[unlikely]] {
       return Attempt::exhausted;
     }
-    const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
+    const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
     shard.add_thin(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode});
     enter_into_list(txn, id);
     return Attempt::taken;
@@ -44,12 +46,13 @@ Attempt PointTable::acquire_slowly(PointShard& shard, Txn& txn, const Request& r
   return attempt == Attempt::blocked && waiter != nullptr ? enqueue(*fat, txn, *waiter) : attempt;
 }
 
-Attempt PointTable::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode) {
+template <PointKind kind>
+Attempt PointTable<kind>::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode) {
   if (txn.lock_count >= limits_.locks_per_transaction_max && lock.holders().find(txn.id) == nullptr)
       [[unlikely]] {
     return Attempt::exhausted;
   }
-  const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
+  const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
   const Attempt attempt = lock.try_take(txn.id, mode, slot);
   if (attempt == Attempt::taken) {
     enter_into_list(txn, id);
@@ -57,7 +60,8 @@ Attempt PointTable::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, Loc
   return attempt;
 }
 
-Attempt PointTable::enqueue(PointLock& lock, Txn& txn, Waiter& waiter) {
+template <PointKind kind>
+Attempt PointTable<kind>::enqueue(PointLock& lock, Txn& txn, Waiter& waiter) {
   if (lock.queue().size() >= limits_.waiters_per_lock_max) {
     return Attempt::exhausted;
   }
@@ -68,7 +72,8 @@ Attempt PointTable::enqueue(PointLock& lock, Txn& txn, Waiter& waiter) {
   return Attempt::queued;
 }
 
-Waiter* PointTable::find_wait(const Txn& txn, std::uint64_t id) const {
+template <PointKind kind>
+Waiter* PointTable<kind>::find_wait(const Txn& txn, std::uint64_t id) const {
   for (Waiter* const waiter : txn.waits) {
     if (waiter->place == this && waiter->resource == id) {
       return waiter;
@@ -77,7 +82,8 @@ Waiter* PointTable::find_wait(const Txn& txn, std::uint64_t id) const {
   return nullptr;
 }
 
-bool PointTable::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) {
+template <PointKind kind>
+bool PointTable<kind>::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) {
   std::uint32_t slot = no_slot;
   {
     PointShard& shard = shard_of(id);
@@ -108,7 +114,8 @@ bool PointTable::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) {
   return true;
 }
 
-void PointTable::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot) {
+template <PointKind kind>
+void PointTable<kind>::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
   Holder* holder = shard.find_thin(id);
@@ -118,7 +125,9 @@ void PointTable::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot)
   holder->slot = slot;
 }
 
-void PointTable::release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id, Wakes& wakes) {
+template <PointKind kind>
+void PointTable<kind>::release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id,
+                                      Wakes& wakes) {
   if (Holder* const thin = shard.find_thin(id); thin != nullptr) {
     shard.remove_thin(id, *thin);
     return;
@@ -128,7 +137,8 @@ void PointTable::release_wholly(PointShard& shard, const Txn& txn, std::uint64_t
   shard.remove_fat_if_unused(id, fat);
 }
 
-Result<void> PointTable::downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes) {
+template <PointKind kind>
+Result<void> PointTable<kind>::downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
   Holder* const thin = shard.find_thin(id);
@@ -148,9 +158,10 @@ Result<void> PointTable::downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wa
   return {};
 }
 
-bool PointTable::is_waited_for(Txn& txn) {
+template <PointKind kind>
+bool PointTable<kind>::is_waited_for(Txn& txn) {
   constexpr std::size_t looked_at_max = 64;
-  const std::vector<std::uint64_t>& list = txn.list(kind_);
+  const std::vector<std::uint64_t>& list = txn.list(kind);
   if (list.size() > looked_at_max) {
     return true;
   }
@@ -165,7 +176,8 @@ bool PointTable::is_waited_for(Txn& txn) {
   return false;
 }
 
-bool PointTable::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
+template <PointKind kind>
+bool PointTable<kind>::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   const std::uint64_t id = waiter.resource;
   {
     PointShard& shard = shard_of(id);
@@ -181,7 +193,8 @@ bool PointTable::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   return true;
 }
 
-bool PointTable::claim(Txn& txn, Waiter& waiter) {
+template <PointKind kind>
+bool PointTable<kind>::claim(Txn& txn, Waiter& waiter) {
   ++txn.work;
   bool is_held = false;
   bool is_entered = false;
@@ -192,8 +205,8 @@ bool PointTable::claim(Txn& txn, Waiter& waiter) {
     Holder* const self = fat == nullptr ? nullptr : fat->holders().find(txn.id);
     is_held = self != nullptr;
     if (is_held && self->slot == no_slot) {
-      self->slot = static_cast<std::uint32_t>(txn.list(kind_).size());
-      txn.list(kind_).push_back(waiter.resource);
+      self->slot = static_cast<std::uint32_t>(txn.list(kind).size());
+      txn.list(kind).push_back(waiter.resource);
       ++txn.lock_count;
       is_entered = true;
     }
@@ -204,7 +217,8 @@ bool PointTable::claim(Txn& txn, Waiter& waiter) {
   return is_held;
 }
 
-bool PointTable::undo(Txn& txn, Waiter& waiter, Wakes& wakes) {
+template <PointKind kind>
+bool PointTable<kind>::undo(Txn& txn, Waiter& waiter, Wakes& wakes) {
   const std::uint64_t id = waiter.resource;
   bool is_gone = false;
   std::uint32_t slot = no_slot;
@@ -232,7 +246,8 @@ bool PointTable::undo(Txn& txn, Waiter& waiter, Wakes& wakes) {
   return is_gone;
 }
 
-void PointTable::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) {
+template <PointKind kind>
+void PointTable<kind>::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) {
   PointShard& shard = shard_of(waiter.resource);
   const sys::LatchGuard guard(shard.latch);
   if (waiter.is_pending()) {
@@ -240,13 +255,15 @@ void PointTable::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers)
   }
 }
 
-bool PointTable::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
+template <PointKind kind>
+bool PointTable<kind>::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
   PointShard& shard = shard_of(waiter.resource);
   const sys::LatchGuard guard(shard.latch);
   return waiter.lock->admit_out_of_turn(waiter, wakes);
 }
 
-std::optional<LockMode> PointTable::mode_held(TxnId txn, std::uint64_t id) {
+template <PointKind kind>
+std::optional<LockMode> PointTable<kind>::mode_held(TxnId txn, std::uint64_t id) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
   const Holder* holder = shard.find_thin(id);
@@ -256,26 +273,31 @@ std::optional<LockMode> PointTable::mode_held(TxnId txn, std::uint64_t id) {
   return holder != nullptr && holder->txn == txn ? std::optional(holder->mode) : std::nullopt;
 }
 
-std::size_t PointTable::holder_count(std::uint64_t id) {
+template <PointKind kind>
+std::size_t PointTable<kind>::holder_count(std::uint64_t id) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
   PointLock* const fat = shard.find_fat(id);
   return fat != nullptr ? fat->holders().size() : (shard.find_thin(id) != nullptr ? 1U : 0U);
 }
 
-std::string PointTable::text_of(std::uint64_t id) const {
-  if (names_ == nullptr) {
+template <PointKind kind>
+std::string PointTable<kind>::text_of(std::uint64_t id) const {
+  if constexpr (kind == PointKind::number) {
     return to_string(Target(ResourceId(id)));
+  } else {
+    const std::string name = names_->text(id);
+    return to_string(Target(std::string_view(name)));
   }
-  const std::string name = names_->text(id);
-  return to_string(Target(std::string_view(name)));
 }
 
-std::string PointTable::describe(const Waiter& waiter) const {
+template <PointKind kind>
+std::string PointTable<kind>::describe(const Waiter& waiter) const {
   return text_of(waiter.resource);
 }
 
-void PointTable::snapshot(std::vector<LockView>& views) {
+template <PointKind kind>
+void PointTable<kind>::snapshot(std::vector<LockView>& views) {
   const auto view_of = [](const Holder& holder) {
     return HolderView{.txn = holder.txn, .mode = holder.mode, .count = holder.count};
   };
@@ -297,5 +319,8 @@ void PointTable::snapshot(std::vector<LockView>& views) {
         });
   }
 }
+
+template class PointTable<PointKind::number>;
+template class PointTable<PointKind::name>;
 
 }  // namespace tenure::detail

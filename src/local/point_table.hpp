@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,13 +33,13 @@ struct Limits {
 /// Each entry in a transaction's list and each waiter owns one reference to its name.
 ///
 /// REQUIRES everywhere: the stripe of the transaction is latched.
+template <PointKind kind>
 class PointTable final : public WaitPlace {
  public:
   struct Setup {
     std::size_t shards;  ///< A power of two.
-    PointKind kind;
     Limits limits;
-    NameTable* names = nullptr;
+    NameTable* names = nullptr;  ///< For resources with names.
   };
   explicit PointTable(const Setup& setup);
 
@@ -47,7 +48,7 @@ class PointTable final : public WaitPlace {
                                                     Waiter* waiter) {
     PointShard& shard = shard_of(id);
     const sys::LatchGuard guard(shard.latch);
-    const auto slot = static_cast<std::uint32_t>(txn.list(kind_).size());
+    const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
     if (txn.lock_count < limits_.locks_per_transaction_max &&
         shard.try_add_near(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode}))
         [[likely]] {
@@ -74,20 +75,26 @@ class PointTable final : public WaitPlace {
 
   [[nodiscard]] Result<void> downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes);
 
-  /// Lets go of the lock entered last in the list of `txn`, however often it was acquired.
-  void release_last(Txn& txn, Wakes& wakes) {
-    std::vector<std::uint64_t>& list = txn.list(kind_);
-    const std::uint64_t id = list.back();
-    list.pop_back();
-    --txn.lock_count;
-    {
-      PointShard& shard = shard_of(id);
-      const sys::LatchGuard guard(shard.latch);
-      if (!shard.try_clear_near(id, txn.id)) {
-        release_wholly(shard, txn, id, wakes);
+  /// Lets go of the locks entered last in the list of `txn`, as many as `at_most`, however often
+  /// each was acquired. Returns how many there were.
+  std::size_t release_last(Txn& txn, std::size_t at_most, Wakes& wakes) {
+    std::vector<std::uint64_t>& list = txn.list(kind);
+    const std::size_t count = std::min(list.size(), at_most);
+    const auto kept = list.end() - static_cast<std::ptrdiff_t>(count);
+    for (auto next = list.end(); next != kept;) {
+      const std::uint64_t id = *--next;
+      {
+        PointShard& shard = shard_of(id);
+        const sys::LatchGuard guard(shard.latch);
+        if (!shard.try_clear_near(id, txn.id)) {
+          release_wholly(shard, txn, id, wakes);
+        }
       }
+      forget_name(id);
     }
-    forget_name(id);
+    list.erase(kept, list.end());
+    txn.lock_count -= count;
+    return count;
   }
 
   /// The pending or granted wait of `txn` for this lock.
@@ -113,13 +120,13 @@ class PointTable final : public WaitPlace {
     // Two steps, since a single shard would shift by 64, which has no meaning.
     return shards_[(sys::fibonacci_hash(id) >> 1U) >> shift_];
   }
-  void enter_into_list(Txn& txn, std::uint64_t id) {
-    txn.list(kind_).push_back(id);
+  [[gnu::always_inline]] void enter_into_list(Txn& txn, std::uint64_t id) {
+    txn.list(kind).push_back(id);
     ++txn.lock_count;
     keep_name(id);
   }
   void remove_slot(Txn& txn, std::uint32_t slot) {
-    std::vector<std::uint64_t>& list = txn.list(kind_);
+    std::vector<std::uint64_t>& list = txn.list(kind);
     const std::uint64_t gone = list[slot];
     const std::uint64_t moved = list.back();
     list.pop_back();
@@ -131,12 +138,12 @@ class PointTable final : public WaitPlace {
     forget_name(gone);
   }
   void keep_name(std::uint64_t id) {
-    if (names_ != nullptr) {
+    if constexpr (kind == PointKind::name) {
       names_->keep(id);
     }
   }
   void forget_name(std::uint64_t id) {
-    if (names_ != nullptr) {
+    if constexpr (kind == PointKind::name) {
       names_->drop(id);
     }
   }
@@ -159,9 +166,11 @@ class PointTable final : public WaitPlace {
 
   std::vector<PointShard> shards_;
   unsigned shift_;  ///< So that as many bits remain as number the shards.
-  PointKind kind_;
   Limits limits_;
   NameTable* names_;
 };
+
+extern template class PointTable<PointKind::number>;
+extern template class PointTable<PointKind::name>;
 
 }  // namespace tenure::detail

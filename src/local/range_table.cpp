@@ -181,18 +181,22 @@ void RangeTable<Keys>::drop_from_list(Txn& txn, const Entry& entry) {
 }
 
 template <class Keys>
-void RangeTable<Keys>::release_last(Txn& txn, Wakes& wakes) {
+std::size_t RangeTable<Keys>::release_last(Txn& txn, std::size_t at_most, Wakes& wakes) {
   auto& list = txn.list(kind_);
-  const std::unique_ptr<RangeEntry> last = std::move(list.back());
-  list.pop_back();
-  --txn.lock_count;
-  auto& entry = static_cast<Entry&>(*last);
-  Shard& shard = shard_of(entry.space);
-  const sys::LatchGuard guard(shard.latch);
-  Space& space = *shard.find(entry.space);
-  space.tree.erase(entry.range, &entry);
-  serve(space, entry.range, wakes);
-  shard.remove_if_unused(entry.space);
+  const std::size_t count = std::min(list.size(), at_most);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::unique_ptr<RangeEntry> last = std::move(list.back());
+    list.pop_back();
+    auto& entry = static_cast<Entry&>(*last);
+    Shard& shard = shard_of(entry.space);
+    const sys::LatchGuard guard(shard.latch);
+    Space& space = *shard.find(entry.space);
+    space.tree.erase(entry.range, &entry);
+    serve(space, entry.range, wakes);
+    shard.remove_if_unused(entry.space);
+  }
+  txn.lock_count -= count;
+  return count;
 }
 
 template <class Keys>

@@ -43,7 +43,7 @@ class RangeTable final : public WaitPlace {
   [[nodiscard]] Attempt acquire(Txn& txn, const Keys& keys, LockMode mode, Waiter* waiter);
   [[nodiscard]] bool release(Txn& txn, const Keys& keys, Wakes& wakes);
   [[nodiscard]] Result<void> downgrade(Txn& txn, const Keys& keys, LockMode mode, Wakes& wakes);
-  void release_last(Txn& txn, Wakes& wakes);
+  std::size_t release_last(Txn& txn, std::size_t at_most, Wakes& wakes);
   [[nodiscard]] Waiter* find_wait(const Txn& txn, const Keys& keys) const;
   [[nodiscard]] bool is_waited_for(Txn& txn);
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Keys& keys);

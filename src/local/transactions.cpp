@@ -65,7 +65,7 @@ Txn& Transactions::Stripe::make(std::uint64_t id) {
     displace_warm();
   }
   if (fresh == nullptr) {
-    fresh = std::make_unique<Txn>(TxnId(id));
+    fresh = std::make_unique<Txn>(TxnId(id), latch);
   } else {
     fresh->begin(TxnId(id));
   }
@@ -88,7 +88,7 @@ void Transactions::Stripe::displace_warm() {
   warm = nullptr;
 }
 
-void Transactions::wait_for_end(sys::Latch& latch) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+void Transactions::let_others_in(sys::Latch& latch) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   latch.unlock();
   std::this_thread::yield();
   latch.lock();
@@ -105,19 +105,13 @@ Txn* Transactions::find_not_ending(Stripe& stripe, TxnId id) TENURE_NO_THREAD_SA
     if (txn == nullptr || !txn->ending) {
       return txn;
     }
-    wait_for_end(stripe.latch);
+    let_others_in(stripe.latch);
   }
 }
 
 Transactions::Entered Transactions::look_into(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   stripe_of(id).latch.lock();
   return {stripe_of(id).latch, find(id)};
-}
-
-Transactions::Entered Transactions::enter_ending(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
-  Stripe& stripe = stripe_of(id);
-  stripe.latch.lock();
-  return {stripe.latch, stripe.look_up(id.get())};
 }
 
 Txn* Transactions::find(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {

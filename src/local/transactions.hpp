@@ -27,7 +27,7 @@ enum class RangeKind : std::uint8_t { keys, bytes };
 /// One transaction: what it holds, what it waits for, whether it is to give way. Guarded by the
 /// latch of its stripe, all of it.
 struct Txn {
-  explicit Txn(TxnId number) noexcept { begin(number); }
+  Txn(TxnId number, sys::Latch& stripe) noexcept : latch(&stripe) { begin(number); }
 
   /// Makes an idle record that of another transaction.
   void begin(TxnId number) noexcept;
@@ -53,6 +53,7 @@ struct Txn {
   [[nodiscard]] Waiter* find_request(Waiter* waiter) const;
 
   TxnId id;
+  sys::Latch* latch;           ///< That of its stripe; never changes.
   std::size_t lock_count = 0;  ///< INVARIANT: how many are in all the lists below.
   std::uint64_t age = 0;
   std::uint64_t work = 0;
@@ -121,16 +122,15 @@ class Transactions {
     const bool is_it = warm != nullptr && warm->id == id && !warm->ending;
     return {stripe.latch, is_it ? warm : find_not_ending(stripe, id)};
   }
-  /// Enters a transaction whose end is under way, to go on with it.
-  [[nodiscard]] Entered enter_ending(TxnId id);
+  /// Leaves an entered transaction for a moment, so that others of its stripe get in.
+  static void pause(const Txn& entered) { let_others_in(*entered.latch); }
   /// Enters a transaction that somebody has pinned.
   [[nodiscard]] Entered enter(Txn& pinned) TENURE_NO_THREAD_SAFETY_ANALYSIS {
-    Stripe& stripe = stripe_of(pinned.id);
-    stripe.latch.lock();
+    pinned.latch->lock();
     while (pinned.ending) [[unlikely]] {
-      wait_for_end(stripe.latch);
+      let_others_in(*pinned.latch);
     }
-    return {stripe.latch, &pinned};
+    return {*pinned.latch, &pinned};
   }
   /// Looks into a transaction if it exists: as enter_existing(), but does not wait for its end and
   /// does not make it the warm one.
@@ -194,7 +194,7 @@ class Transactions {
   }
   [[nodiscard]] static Txn* find_or_make(Stripe& stripe, TxnId id);
   [[nodiscard]] static Txn* find_not_ending(Stripe& stripe, TxnId id);
-  static void wait_for_end(sys::Latch& latch);
+  static void let_others_in(sys::Latch& latch);
 
   std::vector<Stripe> stripes_;
 };
