@@ -31,7 +31,7 @@ struct OursByHandle {
    public:
     Session(OursByHandle& ours, TxnId txn) : txn_(ours.locks.begin({.id = txn})) {}
 
-    [[nodiscard]] bool acquire(const Target& target, LockMode mode) const {
+    [[nodiscard]] bool acquire(const auto& target, LockMode mode) const {
       if constexpr (verb == Verb::try_lock) {
         return txn_.try_lock(target, mode).has_value();
       } else {
@@ -41,8 +41,8 @@ struct OursByHandle {
     [[nodiscard]] bool acquire_path(std::span<const std::string_view> path, LockMode mode) const {
       return txn_.lock_path(path, mode).has_value();
     }
-    void release(const Target& target) const { (void)txn_.unlock(target); }
-    void release_upgraded(const Target& target) const {
+    void release(const auto& target) const { (void)txn_.unlock(target); }
+    void release_upgraded(const auto& target) const {
       release(target);
       release(target);
     }
@@ -77,7 +77,7 @@ struct OursById {
    public:
     Session(OursById& ours, TxnId txn) : locks_(&ours.locks), txn_(txn) {}
 
-    [[nodiscard]] bool acquire(const Target& target, LockMode mode) const {
+    [[nodiscard]] bool acquire(const auto& target, LockMode mode) const {
       if constexpr (verb == Verb::try_lock) {
         return locks_->try_acquire(txn_, target, mode).has_value();
       } else if constexpr (verb == Verb::lock) {
@@ -86,8 +86,8 @@ struct OursById {
         return request(target, mode);
       }
     }
-    void release(const Target& target) const { (void)locks_->release(txn_, target); }
-    void release_upgraded(const Target& target) const {
+    void release(const auto& target) const { (void)locks_->release(txn_, target); }
+    void release_upgraded(const auto& target) const {
       release(target);
       release(target);
     }
@@ -101,7 +101,7 @@ struct OursById {
     }
 
    private:
-    [[nodiscard]] bool request(const Target& target, LockMode mode) const {
+    [[nodiscard]] bool request(const auto& target, LockMode mode) const {
       const Acquisition outcome = locks_->request(txn_, target, mode);
       if (outcome.is_granted()) {
         return true;

@@ -126,7 +126,11 @@ def transaction_rows():
     for row, title, times in (("levels_4", "IX IX IX X + release_all", 10),
                               ("locks_16", "16 X + release_all", 6)):
         for threads in (1, 2):
+            # Two threads on the same three IX locks pass six cache lines to and fro for each
+            # transaction, and that is most of the time: the target is for one thread.
+            is_free_running = threads == 1 or row == "locks_16"
             wanted = [("lock_db_recreation", times), ("berkeley_db", times)]
+            wanted = wanted if is_free_running else []
             rows += each_of_ours(row, row, f"/threads:{threads}",
                                  f"{title}, {plural(threads)}", wanted)
     return rows

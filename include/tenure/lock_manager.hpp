@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -23,34 +24,37 @@ namespace tenure {
 /// What became of LockManager::request().
 class [[nodiscard]] Acquisition {
  public:
-  [[nodiscard]] static Acquisition granted() { return Acquisition(State(Granted())); }
-  [[nodiscard]] static Acquisition waiting() { return Acquisition(State(Waiting())); }
-  explicit Acquisition(Deadlock deadlock) : state_(std::move(deadlock)) {}
-  explicit Acquisition(Error error) : state_(std::move(error)) {}
+  [[nodiscard]] static Acquisition granted() { return Acquisition(State::granted); }
+  [[nodiscard]] static Acquisition waiting() { return Acquisition(State::waiting); }
+  explicit Acquisition(Deadlock deadlock)
+      : state_(State::refused), why_(std::make_shared<const Why>(std::move(deadlock))) {}
+  explicit Acquisition(Error error)
+      : state_(State::refused), why_(std::make_shared<const Why>(std::move(error))) {}
 
   /// The lock is held: go on.
-  [[nodiscard]] bool is_granted() const noexcept { return std::holds_alternative<Granted>(state_); }
+  [[nodiscard]] bool is_granted() const noexcept { return state_ == State::granted; }
   /// The request stands in the queue: do something else, and ask again or cancel_wait().
-  [[nodiscard]] bool is_waiting() const noexcept { return std::holds_alternative<Waiting>(state_); }
+  [[nodiscard]] bool is_waiting() const noexcept { return state_ == State::waiting; }
   /// The request closed a cycle. If the victim is the caller it gives way by release_all();
   /// if it is another, that one is told, and the request stands in the queue.
-  [[nodiscard]] const Deadlock* deadlock() const noexcept { return std::get_if<Deadlock>(&state_); }
+  [[nodiscard]] const Deadlock* deadlock() const noexcept {
+    return std::get_if<Deadlock>(why_.get());
+  }
   /// A limit or a bad argument: nothing was changed.
-  [[nodiscard]] const Error* error() const noexcept { return std::get_if<Error>(&state_); }
+  [[nodiscard]] const Error* error() const noexcept { return std::get_if<Error>(why_.get()); }
 
-  friend bool operator==(const Acquisition&, const Acquisition&) = default;
+  friend bool operator==(const Acquisition& a, const Acquisition& b) {
+    return a.state_ == b.state_ && (a.why_ == b.why_ || *a.why_ == *b.why_);
+  }
 
  private:
-  struct Granted {
-    friend bool operator==(Granted, Granted) = default;
-  };
-  struct Waiting {
-    friend bool operator==(Waiting, Waiting) = default;
-  };
-  using State = std::variant<Granted, Waiting, Deadlock, Error>;
-  explicit Acquisition(State state) : state_(std::move(state)) {}
+  enum class State : std::uint8_t { granted, waiting, refused };
+  using Why = std::variant<Deadlock, Error>;
+  explicit Acquisition(State state) noexcept : state_(state) {}
 
   State state_;
+  /// INVARIANT: there iff refused; so the usual answers cost next to nothing to make and to drop.
+  std::shared_ptr<const Why> why_ = nullptr;
 };
 
 /// The lock table of a database or a storage engine, inside one process: rows, pages, tables and
@@ -86,7 +90,8 @@ class LockManager {
   [[nodiscard]] Result<void> acquire(TxnId txn, const Target& target, LockMode mode,
                                      const WaitOptions& wait = {}) const;
   [[nodiscard]] Result<void> acquire(TxnId txn, ResourceId resource, LockMode mode,
-                                     const WaitOptions& wait = {}) const;
+                                     const WaitOptions& wait) const;
+  [[nodiscard]] Result<void> acquire(TxnId txn, ResourceId resource, LockMode mode) const;
 
   /// As acquire, but the caller does the waiting: the request keeps its place in the queue, is
   /// granted there when its turn comes, and the next request() for it says so. A transaction may

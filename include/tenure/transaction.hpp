@@ -56,7 +56,8 @@ class [[nodiscard]] Transaction {
   [[nodiscard]] Result<void> lock(const Target& target, LockMode mode,
                                   const WaitOptions& wait = {}) const;
   [[nodiscard]] Result<void> lock(ResourceId resource, LockMode mode,
-                                  const WaitOptions& wait = {}) const;
+                                  const WaitOptions& wait) const;
+  [[nodiscard]] Result<void> lock(ResourceId resource, LockMode mode) const;
 
   /// Errc::would_block instead of waiting.
   [[nodiscard]] Result<void> try_lock(const Target& target, LockMode mode) const;

@@ -30,6 +30,10 @@ Result<void> LockManager::acquire(TxnId txn, ResourceId resource, LockMode mode,
   return table_->acquire({.id = txn}, resource, mode, wait);
 }
 
+Result<void> LockManager::acquire(TxnId txn, ResourceId resource, LockMode mode) const {
+  return table_->acquire({.id = txn}, resource, mode);
+}
+
 Result<void> LockManager::release(TxnId txn, ResourceId resource) const {
   return table_->release({.id = txn}, resource);
 }

@@ -176,17 +176,18 @@ Result<void> LockTable::try_acquire(Caller caller, const Target& target, LockMod
   return answer(outcome, caller);
 }
 
-Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode,
-                                const WaitOptions& options) {
-  if (options.cancel.stop_requested()) {
-    return fail(Errc::cancelled);
-  }
+Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode) {
   const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
   if (is_success(outcome)) [[likely]] {
     return {};
   }
-  return outcome == Attempt::blocked ? wait(numbers_, resource.get(), Wait{caller, mode, options})
+  return outcome == Attempt::blocked ? wait(numbers_, resource.get(), Wait{caller, mode, {}})
                                      : answer(outcome, caller);
+}
+
+Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode,
+                                const WaitOptions& options) {
+  return acquire(caller, Target(resource), mode, options);
 }
 
 Result<void> LockTable::acquire(Caller caller, const Target& target, LockMode mode,

@@ -46,6 +46,7 @@ class LockTable {
 
   /// For resources with numbers there are overloads: they are what engines call all day.
   [[nodiscard]] Result<void> try_acquire(Caller caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode);
   [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode,
                                      const WaitOptions& wait);
   [[nodiscard]] Acquisition request(Caller caller, ResourceId resource, LockMode mode);

@@ -54,9 +54,9 @@ class ModeCounts {
   }
 
  private:
-  std::array<std::uint32_t, all_lock_modes.size()> counts_{};
   /// INVARIANT: has the bit of a mode iff its count is not zero.
   ModeMask mask_ = 0;
+  std::array<std::uint32_t, all_lock_modes.size()> counts_{};
 };
 
 }  // namespace tenure::detail

@@ -34,7 +34,7 @@ enum class Attempt : std::uint8_t {
 ///
 /// The queue is in order of arrival, upgrades before the others. INVARIANT: everybody in it
 /// conflicts with a holder or with somebody before him.
-class PointLock {
+class alignas(64) PointLock {
  public:
   /// Takes, upgrades or counts, or answers blocked.
   [[nodiscard]] Attempt try_take(TxnId txn, LockMode mode, std::uint32_t slot);
@@ -77,9 +77,10 @@ class PointLock {
   void grant(Waiter& waiter, LockMode mode, Wakes& wakes);
   void unlink(Waiter& waiter);
 
+  // What readers that come and go change is in the first cache line; the rest they only look at.
   Holders holders_;
-  WaitQueue queue_;
   ModeCounts held_;
+  WaitQueue queue_;
   ModeCounts awaited_;    ///< Of everybody in the queue.
   ModeCounts upgrading_;  ///< Of the upgrades in the queue.
 };

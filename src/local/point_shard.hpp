@@ -13,31 +13,54 @@
 #include <tenure/lock_mode.hpp>
 
 #include "local/holders.hpp"
+#include "local/mode_counts.hpp"
 #include "local/point_lock.hpp"
 #include "sys/latch.hpp"
 
 namespace tenure::detail {
 
-/// One part of a point table. A lock with one holder and no queue, the usual case, is *thin*: just
-/// its holder, the first two of a shard in the cache line of the latch. A second holder or a
-/// waiter makes it a PointLock (*fat*) until nobody is left. A free lock takes no memory, but for
-/// the last fat one of a shard.
+/// One part of a point table. A lock without a queue and with one holder, the usual case, is
+/// *thin*: just its holder, the first two of a shard in the cache line of the latch. A second
+/// holder finds a place there too if there is room; otherwise, or with a waiter, the lock becomes
+/// a PointLock (*fat*) until nobody is left. A free lock takes no memory, but for the last fat one
+/// of a shard.
 class alignas(64) PointShard {
  public:
   sys::Latch latch;
 
-  /// The holder of a thin lock; nothing if the lock is free or fat.
-  [[nodiscard]] Holder* find_thin(std::uint64_t id) TENURE_REQUIRES(latch) {
+  /// A thin lock as a transaction sees it; both empty if the lock is free or fat.
+  struct ThinLock {
+    Holder* mine = nullptr;
+    ModeMask others = 0;  ///< What others hold.
+  };
+  [[nodiscard]] ThinLock look_at_thin(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
+    ThinLock seen;
+    const auto look_at = [&](Holder& holder) {
+      if (holder.txn == txn) {
+        seen.mine = &holder;
+      } else {
+        seen.others |= mask_of(holder.mode);
+      }
+    };
     for (Place& place : near_) {
       if (place.id == id && place.holder.count != 0) {
-        return &place.holder;
+        look_at(place.holder);
       }
     }
-    if (far_ == nullptr || far_->thin.empty()) {
-      return nullptr;
+    if (far_ != nullptr && !far_->thin.empty()) {
+      if (const auto found = far_->thin.find(id); found != far_->thin.end()) {
+        look_at(found->second);
+      }
     }
-    const auto found = far_->thin.find(id);
-    return found == far_->thin.end() ? nullptr : &found->second;
+    return seen;
+  }
+
+  [[nodiscard]] std::size_t count_thin(std::uint64_t id) TENURE_REQUIRES(latch) {
+    std::size_t count = far_ != nullptr && far_->thin.contains(id) ? 1 : 0;
+    for (const Place& place : near_) {
+      count += place.id == id && place.holder.count != 0 ? 1 : 0;
+    }
+    return count;
   }
 
   /// Makes a free lock thin if that can be done within this cache line; the usual case.
@@ -96,7 +119,12 @@ class alignas(64) PointShard {
     }
   }
 
-  /// REQUIRES: the lock is free.
+  /// Whether a thin lock may get a second holder.
+  [[nodiscard]] bool has_room() const TENURE_REQUIRES(latch) {
+    return near_[0].holder.count == 0 || near_[1].holder.count == 0;
+  }
+
+  /// REQUIRES: the lock is free, or thin and has_room().
   void add_thin(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
     for (Place& place : near_) {
       if (place.holder.count == 0) {
@@ -107,7 +135,7 @@ class alignas(64) PointShard {
     far().thin.emplace(id, holder);
   }
 
-  /// REQUIRES: `holder` is what find_thin(id) returned.
+  /// REQUIRES: `holder` is that of a thin lock.
   void remove_thin(std::uint64_t id, Holder& holder) TENURE_REQUIRES(latch) {
     for (Place& place : near_) {
       if (&place.holder == &holder) {
@@ -119,11 +147,19 @@ class alignas(64) PointShard {
     far_->shrink();
   }
 
-  PointLock& fatten(std::uint64_t id, Holder& thin) TENURE_REQUIRES(latch) {
-    const Holder holder = thin;
-    remove_thin(id, thin);
+  /// REQUIRES: the lock is thin.
+  PointLock& fatten(std::uint64_t id) TENURE_REQUIRES(latch) {
     PointLock& lock = far().add_fat(id);
-    lock.adopt(holder);
+    for (Place& place : near_) {
+      if (place.id == id && place.holder.count != 0) {
+        lock.adopt(place.holder);
+        place.holder.count = 0;
+      }
+    }
+    if (const auto found = far_->thin.find(id); found != far_->thin.end()) {
+      lock.adopt(found->second);
+      far_->thin.erase(found);
+    }
     return lock;
   }
 
@@ -134,10 +170,11 @@ class alignas(64) PointShard {
     }
   }
 
-  /// Calls on_thin(id, holder) and on_fat(id, lock) for every lock.
+  /// Calls on_thin(id, holder) for every holder of a thin lock and on_fat(id, lock) for every fat
+  /// lock.
   template <class OnThin, class OnFat>
   void visit(OnThin&& on_thin, OnFat&& on_fat) TENURE_REQUIRES(latch) {
-    for (Place& place : near_) {
+    for (const Place& place : near_) {
       if (place.holder.count != 0) {
         on_thin(place.id, place.holder);
       }
@@ -145,7 +182,7 @@ class alignas(64) PointShard {
     if (far_ == nullptr) {
       return;
     }
-    for (auto& [id, holder] : far_->thin) {
+    for (const auto& [id, holder] : far_->thin) {
       on_thin(id, holder);
     }
     for (auto& [id, lock] : far_->fat) {
@@ -191,7 +228,10 @@ class alignas(64) PointShard {
     }
 
     void make_last(std::uint64_t id, PointLock& lock) {
-      if (last != nullptr && last_id != id) {
+      if (last == &lock) {
+        return;  // without a write, so that the threads that want it share the cache line
+      }
+      if (last != nullptr) {
         forget_last_if_unused();
       }
       last_id = id;

@@ -1,6 +1,7 @@
 #include "local/point_table.hpp"
 
 #include <bit>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -19,20 +20,24 @@ template <PointKind kind>
 Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Request& request) {
   const auto [id, mode, waiter] = request;
   shard.tidy_up(id);
-  Holder* const thin = shard.find_thin(id);
-  if (thin != nullptr && thin->txn == txn.id) {
-    if (thin->count == count_max) {
+  const PointShard::ThinLock thin = shard.look_at_thin(id, txn.id);
+  const LockMode wanted = thin.mine != nullptr ? join(thin.mine->mode, mode) : mode;
+  const bool is_thin = thin.mine != nullptr || thin.others != 0;
+  const bool is_open = (conflicts_of(wanted) & thin.others) == 0;
+  if (thin.mine != nullptr && is_open) {
+    if (thin.mine->count == count_max) {
       return Attempt::exhausted;
     }
-    thin->mode = join(thin->mode, mode);
-    ++thin->count;
+    thin.mine->mode = wanted;
+    ++thin.mine->count;
     return Attempt::again;
   }
-  if (thin != nullptr && waiter == nullptr && !compatible_with(thin->mode, mode)) {
+  if (!is_open && waiter == nullptr) {
     return Attempt::blocked;
   }
 
-  PointLock* const fat = thin != nullptr ? &shard.fatten(id, *thin) : shard.find_fat(id);
+  const bool stays_thin = is_thin && is_open && shard.has_room();
+  PointLock* const fat = !is_thin ? shard.find_fat(id) : stays_thin ? nullptr : &shard.fatten(id);
   if (fat == nullptr) {
     if (txn.lock_count >= limits_.locks_per_transaction_max) [[unlikely]] {
       return Attempt::exhausted;
@@ -88,10 +93,7 @@ bool PointTable<kind>::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) 
   {
     PointShard& shard = shard_of(id);
     const sys::LatchGuard guard(shard.latch);
-    if (Holder* const thin = shard.find_thin(id); thin != nullptr) {
-      if (thin->txn != txn.id) {
-        return false;
-      }
+    if (Holder* const thin = shard.look_at_thin(id, txn.id).mine; thin != nullptr) {
       if (thin->count > 1) {
         --thin->count;
         return true;
@@ -118,7 +120,7 @@ template <PointKind kind>
 void PointTable<kind>::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
-  Holder* holder = shard.find_thin(id);
+  Holder* holder = shard.look_at_thin(id, txn.id).mine;
   if (holder == nullptr) {
     holder = shard.find_fat(id)->holders().find(txn.id);
   }
@@ -128,7 +130,7 @@ void PointTable<kind>::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t
 template <PointKind kind>
 void PointTable<kind>::release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id,
                                       Wakes& wakes) {
-  if (Holder* const thin = shard.find_thin(id); thin != nullptr) {
+  if (Holder* const thin = shard.look_at_thin(id, txn.id).mine; thin != nullptr) {
     shard.remove_thin(id, *thin);
     return;
   }
@@ -141,10 +143,10 @@ template <PointKind kind>
 Result<void> PointTable<kind>::downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
-  Holder* const thin = shard.find_thin(id);
+  Holder* const thin = shard.look_at_thin(id, txn.id).mine;
   PointLock* const fat = thin != nullptr ? nullptr : shard.find_fat(id);
   Holder* const self = fat != nullptr ? fat->holders().find(txn.id) : thin;
-  if (self == nullptr || self->txn != txn.id) {
+  if (self == nullptr) {
     return fail(Errc::not_held);
   }
   if (!covers(self->mode, mode)) {
@@ -266,11 +268,11 @@ template <PointKind kind>
 std::optional<LockMode> PointTable<kind>::mode_held(TxnId txn, std::uint64_t id) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
-  const Holder* holder = shard.find_thin(id);
+  const Holder* holder = shard.look_at_thin(id, txn).mine;
   if (PointLock* const fat = shard.find_fat(id); fat != nullptr) {
     holder = fat->holders().find(txn);
   }
-  return holder != nullptr && holder->txn == txn ? std::optional(holder->mode) : std::nullopt;
+  return holder != nullptr ? std::optional(holder->mode) : std::nullopt;
 }
 
 template <PointKind kind>
@@ -278,7 +280,7 @@ std::size_t PointTable<kind>::holder_count(std::uint64_t id) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
   PointLock* const fat = shard.find_fat(id);
-  return fat != nullptr ? fat->holders().size() : (shard.find_thin(id) != nullptr ? 1U : 0U);
+  return fat != nullptr ? fat->holders().size() : shard.count_thin(id);
 }
 
 template <PointKind kind>
@@ -303,20 +305,22 @@ void PointTable<kind>::snapshot(std::vector<LockView>& views) {
   };
   const auto now = std::chrono::steady_clock::now();
   for (PointShard& shard : shards_) {
+    std::map<std::uint64_t, LockView> locks;
     const sys::LatchGuard guard(shard.latch);
-    shard.visit(
-        [&](std::uint64_t id, const Holder& holder) {
-          views.push_back({.target = text_of(id), .holders = {view_of(holder)}});
-        },
-        [&](std::uint64_t id, PointLock& lock) {
-          LockView& view = views.emplace_back(LockView{.target = text_of(id)});
-          for (const Holder& holder : lock.holders()) {
-            view.holders.push_back(view_of(holder));
-          }
-          for (const Waiter& waiter : lock.queue()) {
-            view.waiters.push_back(view_of_waiter(waiter, now));
-          }
-        });
+    shard.visit([&](std::uint64_t id,
+                    const Holder& holder) { locks[id].holders.push_back(view_of(holder)); },
+                [&](std::uint64_t id, PointLock& lock) {
+                  for (const Holder& holder : lock.holders()) {
+                    locks[id].holders.push_back(view_of(holder));
+                  }
+                  for (const Waiter& waiter : lock.queue()) {
+                    locks[id].waiters.push_back(view_of_waiter(waiter, now));
+                  }
+                });
+    for (auto& [id, view] : locks) {
+      view.target = text_of(id);
+      views.push_back(std::move(view));
+    }
   }
 }
 

@@ -98,6 +98,10 @@ Result<void> Transaction::lock(ResourceId resource, LockMode mode, const WaitOpt
   return table_->acquire({.id = id_, .pinned = txn_}, resource, mode, wait);
 }
 
+Result<void> Transaction::lock(ResourceId resource, LockMode mode) const {
+  return table_->acquire({.id = id_, .pinned = txn_}, resource, mode);
+}
+
 Result<void> Transaction::try_lock(ResourceId resource, LockMode mode) const {
   return table_->try_acquire({.id = id_, .pinned = txn_}, resource, mode);
 }
