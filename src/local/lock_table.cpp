@@ -159,6 +159,40 @@ Result<void> LockTable::answer(Attempt attempt, Caller caller) {
   return fail_deadlock(*txn->verdict);
 }
 
+template <class Table, class Key>
+Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
+  const auto& [caller, mode, options] = asked;
+  Waiter waiter(caller.id, mode, table);
+  waiter.since = std::chrono::steady_clock::now();
+  aim(waiter, key);
+  bool may_close = false;
+  {
+    const auto txn = enter(caller);
+    if (txn->verdict != nullptr) {
+      txn->told = true;
+      return fail_deadlock(*txn->verdict);
+    }
+    const Attempt outcome = table.acquire(*txn, key, mode, &waiter);
+    if (is_success(outcome)) {
+      ++txn->work;
+      return {};
+    }
+    if (outcome != Attempt::queued) {
+      return std::unexpected(exhausted_error());
+    }
+    txn->waits.push_back(&waiter);
+    may_close = options_.detection == Detection::at_wait && may_close_a_cycle(*txn);
+  }
+  const bool is_late = options.deadline && waiter.since >= *options.deadline;
+  if (may_close && !is_late) {
+    detector_.check(caller.id, options.victim);
+  }
+  if (!is_late) {
+    waiter.sleep(options);
+  }
+  return wake_up(waiter, caller, options);
+}
+
 Result<void> LockTable::try_acquire(Caller caller, ResourceId resource, LockMode mode) {
   const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
   if (is_success(outcome)) [[likely]] {
@@ -210,40 +244,6 @@ bool LockTable::may_close_a_cycle(Txn& txn) {
   // of ours.
   return txn.waits.size() > 1 || numbers_.is_waited_for(txn) || names_.is_waited_for(txn) ||
          keys_.is_waited_for(txn) || bytes_.is_waited_for(txn);
-}
-
-template <class Table, class Key>
-Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
-  const auto& [caller, mode, options] = asked;
-  Waiter waiter(caller.id, mode, table);
-  waiter.since = std::chrono::steady_clock::now();
-  aim(waiter, key);
-  bool may_close = false;
-  {
-    const auto txn = enter(caller);
-    if (txn->verdict != nullptr) {
-      txn->told = true;
-      return fail_deadlock(*txn->verdict);
-    }
-    const Attempt outcome = table.acquire(*txn, key, mode, &waiter);
-    if (is_success(outcome)) {
-      ++txn->work;
-      return {};
-    }
-    if (outcome != Attempt::queued) {
-      return std::unexpected(exhausted_error());
-    }
-    txn->waits.push_back(&waiter);
-    may_close = options_.detection == Detection::at_wait && may_close_a_cycle(*txn);
-  }
-  const bool is_late = options.deadline && waiter.since >= *options.deadline;
-  if (may_close && !is_late) {
-    detector_.check(caller.id, options.victim);
-  }
-  if (!is_late) {
-    waiter.sleep(options);
-  }
-  return wake_up(waiter, caller, options);
 }
 
 Result<void> LockTable::wake_up(Waiter& waiter, Caller caller, const WaitOptions& options) {
