@@ -110,7 +110,7 @@ class LockManager {
 
   /// Gives back everything and calls off every wait; returns how many locks there were. A
   /// deadlock's victim stays one until it was told, or until this finds nothing to give back.
-  std::size_t release_all(TxnId txn) const;
+  std::size_t release_all(TxnId txn) const;  // NOLINT(modernize-use-nodiscard): may be ignored
 
   /// Weakens what `txn` holds to `mode`. See Transaction::downgrade().
   [[nodiscard]] Result<void> downgrade(TxnId txn, const Target& target, LockMode mode) const;

@@ -103,8 +103,8 @@ class [[nodiscard]] Transaction {
 
   /// Releases everything and calls off our waits; returns how many locks there were. Afterwards
   /// the transaction may be used again, with its old age; a victim that was told is one no more.
-  std::size_t unlock_all() const;
-  std::size_t restart() const { return unlock_all(); }
+  std::size_t unlock_all() const;  // NOLINT(modernize-use-nodiscard): may be ignored
+  std::size_t restart() const { return unlock_all(); }  // NOLINT(modernize-use-nodiscard)
 
   /// Why we are to give way, from the moment we are chosen until unlock_all().
   [[nodiscard]] std::optional<Deadlock> deadlock() const;

@@ -84,7 +84,7 @@ class LockTable {
   Attempt attempt(Table& table, const Key& key, Caller caller, LockMode mode);
   struct Wait {
     Caller caller;
-    LockMode mode;
+    LockMode mode{};
     const WaitOptions& options;
   };
   template <class Table, class Key>

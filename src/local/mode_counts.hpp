@@ -15,19 +15,20 @@ using ModeMask = std::uint8_t;
   return static_cast<ModeMask>(1U << static_cast<unsigned>(mode));
 }
 
+/// For each mode, those it is not compatible with.
+[[nodiscard]] constexpr std::array<ModeMask, all_lock_modes.size()> conflict_masks() noexcept {
+  std::array<ModeMask, all_lock_modes.size()> masks{};
+  for (const LockMode a : all_lock_modes) {
+    for (const LockMode b : all_lock_modes) {
+      masks[static_cast<std::size_t>(a)] |= compatible_with(a, b) ? ModeMask{0} : mask_of(b);
+    }
+  }
+  return masks;
+}
+
 /// The modes that `mode` is not compatible with: one AND answers "does it conflict with any".
 [[nodiscard]] constexpr ModeMask conflicts_of(LockMode mode) noexcept {
-  constexpr auto table = [] {
-    std::array<ModeMask, all_lock_modes.size()> masks{};
-    for (const LockMode a : all_lock_modes) {
-      for (const LockMode b : all_lock_modes) {
-        if (!compatible_with(a, b)) {
-          masks[static_cast<std::size_t>(a)] |= mask_of(b);
-        }
-      }
-    }
-    return masks;
-  }();
+  constexpr auto table = conflict_masks();
   return table[static_cast<std::size_t>(mode)];
 }
 

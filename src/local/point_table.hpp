@@ -37,8 +37,8 @@ template <PointKind kind>
 class PointTable final : public WaitPlace {
  public:
   struct Setup {
-    std::size_t shards;  ///< A power of two.
-    Limits limits;
+    std::size_t shards = 1;  ///< A power of two.
+    Limits limits = {};
     NameTable* names = nullptr;  ///< For resources with names.
   };
   explicit PointTable(const Setup& setup);
