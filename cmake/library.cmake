@@ -6,7 +6,6 @@ find_package(Threads REQUIRED)
 file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/include/tenure/*.hpp
      ${PROJECT_SOURCE_DIR}/src/sys/*.cpp
-     ${PROJECT_SOURCE_DIR}/src/core/*.cpp
      ${PROJECT_SOURCE_DIR}/src/local/*.cpp)
 
 add_library(tenure ${TENURE_SOURCES})
@@ -26,8 +25,16 @@ target_link_libraries(tenure
   PRIVATE absl::flat_hash_map absl::flat_hash_set absl::inlined_vector
           $<BUILD_INTERFACE:tenure_warnings>)
 
+# The state machine of the lock service. Not part of the installed library until something there
+# runs on it.
+file(GLOB TENURE_CORE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.cpp)
+add_library(tenure_core STATIC EXCLUDE_FROM_ALL ${TENURE_CORE_SOURCES})
+target_include_directories(tenure_core PUBLIC ${PROJECT_SOURCE_DIR}/src
+                                              ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(tenure_core PRIVATE tenure_warnings)
+
 # For our own tests and benchmarks: the library with its private headers and what they include.
 add_library(tenure_private INTERFACE)
 target_include_directories(tenure_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tenure_private INTERFACE
-  tenure tenure_warnings absl::flat_hash_map absl::flat_hash_set absl::inlined_vector)
+  tenure tenure_core tenure_warnings absl::flat_hash_map absl::flat_hash_set absl::inlined_vector)

@@ -65,7 +65,10 @@ def main(arguments):
         for name, text in wanted.items():
             print(f"{name}  {text}: {', '.join(named.get(name, ['-']))}")
     missing = [name for name in wanted if name not in named]
-    unknown = [name for name in named if name not in wanted]
+    # A document whose part is still being built has no list yet; its tests may name it already.
+    listed = {name.partition(".")[0] for name in wanted}
+    unknown = [name for name in named
+               if name not in wanted and name.partition(".")[0] in listed]
     for name in missing:
         print(f"no test names {name}: {wanted[name]}")
     for name in unknown:

@@ -1,0 +1,126 @@
+#include "core/bytes.hpp"
+
+#include <array>
+
+namespace tenure::core {
+namespace {
+
+constexpr std::array<std::uint32_t, 256> make_crc_table() {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+    std::uint32_t rest = byte;
+    for (int bit = 0; bit < 8; ++bit) {
+      rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0x82F63B78U : 0U);
+    }
+    table[byte] = rest;
+  }
+  return table;
+}
+
+constexpr auto crc_table = make_crc_table();
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) noexcept {
+  std::uint32_t crc = 0xFFFFFFFFU;
+  for (const char byte : bytes) {
+    crc = crc_table[(crc ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (crc >> 8);
+  }
+  return crc ^ 0xFFFFFFFFU;
+}
+
+void ByteWriter::number(std::uint64_t value) {
+  while (value >= 0x80) {
+    bytes_.push_back(static_cast<char>((value & 0x7F) | 0x80));
+    value >>= 7;
+  }
+  bytes_.push_back(static_cast<char>(value));
+}
+
+void ByteWriter::fixed32(std::uint32_t value) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    bytes_.push_back(static_cast<char>((value >> shift) & 0xFF));
+  }
+}
+
+void ByteWriter::fixed64(std::uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) {
+    bytes_.push_back(static_cast<char>((value >> shift) & 0xFF));
+  }
+}
+
+void ByteWriter::text(std::string_view value) {
+  number(value.size());
+  raw(value);
+}
+
+std::uint64_t ByteReader::number() {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; ok(); shift += 7) {
+    if (left() == 0) {
+      complain("it ends in the middle of a number");
+      break;
+    }
+    const auto byte = static_cast<unsigned char>(bytes_[at_++]);
+    const std::uint64_t bits = byte & 0x7FU;
+    const bool is_last = (byte & 0x80U) == 0;
+    // The tenth byte has room for one bit; and a last byte of nothing could have been left out.
+    if ((shift == 63 && byte > 1) || (is_last && bits == 0 && shift > 0)) {
+      complain("a number is not written in the one right way");
+      break;
+    }
+    value |= bits << shift;
+    if (is_last) {
+      return value;
+    }
+  }
+  return 0;
+}
+
+std::uint64_t ByteReader::number_up_to(std::uint64_t max, std::string_view what) {
+  const auto value = number();
+  if (value > max) {
+    complain(std::string(what) + " is out of range");
+    return 0;
+  }
+  return value;
+}
+
+std::uint64_t ByteReader::fixed(std::size_t count) {
+  if (!ok() || left() < count) {
+    complain("it ends in the middle of a number");
+    return 0;
+  }
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    value |= std::uint64_t{static_cast<unsigned char>(bytes_[at_++])} << (8 * i);
+  }
+  return value;
+}
+
+std::uint32_t ByteReader::fixed32() {
+  return static_cast<std::uint32_t>(fixed(4));
+}
+
+std::uint64_t ByteReader::fixed64() {
+  return fixed(8);
+}
+
+std::string ByteReader::text() {
+  const auto size = number();
+  if (!ok() || size > left()) {
+    complain("it ends in the middle of a string");
+    return {};
+  }
+  std::string value(bytes_.substr(at_, size));
+  at_ += size;
+  return value;
+}
+
+void ByteReader::complain(std::string_view what) {
+  if (complaint_.empty()) {
+    complaint_ = std::string(what) + " (byte " + std::to_string(at_) + ")";
+  }
+}
+
+}  // namespace tenure::core

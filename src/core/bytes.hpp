@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tenure::core {
+
+/// CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.
+[[nodiscard]] std::uint32_t crc32c(std::string_view bytes) noexcept;
+
+/// Appends numbers and strings to a byte string. There is one way only to write each.
+class ByteWriter {
+ public:
+  /// Seven bits a byte, low ones first, the top bit says that more follow.
+  void number(std::uint64_t value);
+  void fixed32(std::uint32_t value);  ///< Little-endian.
+  void fixed64(std::uint64_t value);  ///< Little-endian.
+  void text(std::string_view value);  ///< Its length, then its bytes.
+  void raw(std::string_view value) { bytes_ += value; }
+
+  [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::string take() && { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+/// Reads what ByteWriter wrote. After the first thing that is not right it returns zeros and empty
+/// strings and keeps the first complaint; callers look at ok() when it suits them.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] std::uint64_t number();
+  /// A number that is at most `max`.
+  [[nodiscard]] std::uint64_t number_up_to(std::uint64_t max, std::string_view what);
+  [[nodiscard]] std::uint32_t fixed32();
+  [[nodiscard]] std::uint64_t fixed64();
+  [[nodiscard]] std::string text();
+
+  void complain(std::string_view what);
+  [[nodiscard]] bool ok() const noexcept { return complaint_.empty(); }
+  [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
+  [[nodiscard]] std::size_t left() const noexcept { return bytes_.size() - at_; }
+
+ private:
+  [[nodiscard]] std::uint64_t fixed(std::size_t count);
+
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+  std::string complaint_;
+};
+
+}  // namespace tenure::core

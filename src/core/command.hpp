@@ -1,0 +1,91 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <tenure/key_range.hpp>
+
+#include "core/ids.hpp"
+#include "core/item.hpp"
+
+namespace tenure::core {
+
+/// What to do when the lock cannot be had at once.
+enum class Queue : std::uint8_t { wait, skip };
+
+/// What to do when it is the lease's own hold or wait that stands in the way.
+enum class Again : std::uint8_t {
+  refuse,   ///< Answer deadlock: one who waits for itself waits for ever.
+  wait,     ///< Wait: several threads share the lease, and another of them will unlock.
+  reenter,  ///< Share the hold: its token and a count; a stronger mode upgrades it.
+};
+
+/// Asks for all items or none, as one step.
+struct Acquire {
+  LeaseId lease{};
+  RequestId request{};  ///< Not 0. The same id again gets the same answer.
+  std::vector<Item> items{};
+  Queue queue = Queue::wait;
+  Again again = Again::refuse;  ///< `reenter` takes one item, which is not a semaphore.
+  std::string owner{};          ///< Who, for people.
+  std::string metadata{};       ///< Anything the user wants to find in the record.
+};
+
+/// A lock by name, or an exact range of a space.
+struct Target {
+  std::string name{};
+  std::optional<BytesRange> range{};  ///< Given: the keys of the space `name`.
+};
+
+/// Gives back one acquisition: by its token all its items, or one item by target (the one
+/// acquired last, if the lease has several).
+struct Release {
+  LeaseId lease{};
+  RequestId request{};  ///< 0: not remembered. A retry with an id never counts down twice.
+  std::variant<FencingToken, Target> what{};
+};
+
+/// Leaves the queue. If the request was granted already, the answer is that grant. An id that is
+/// not known yet is called off before it arrives.
+struct Abandon {
+  LeaseId lease{};
+  RequestId request{};
+};
+
+struct GrantLease {
+  LeaseId id{};         ///< 0: the store chooses.
+  RequestId request{};  ///< With a chosen id: tells a retry from somebody else's lease.
+  ClusterTime ttl{};
+  std::string client{};
+  std::string address{};
+};
+
+/// Sets the deadlines of all that live to now + ttl. Answers for each.
+struct RenewLeases {
+  std::vector<LeaseId> leases{};
+};
+
+struct RevokeLease {
+  LeaseId lease{};
+};
+
+/// Lets time pass.
+struct Tick {};
+
+/// Takes a place from its holders, or from the one with this token. For operators.
+struct ForceRelease {
+  Place place{};
+  std::optional<FencingToken> token{};
+};
+
+/// Forgets events up to this revision.
+struct Compact {
+  Revision revision{};
+};
+
+using Command = std::variant<Acquire, Release, Abandon, GrantLease, RenewLeases, RevokeLease, Tick,
+                             ForceRelease, Compact>;
+
+}  // namespace tenure::core

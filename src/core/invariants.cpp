@@ -1,0 +1,313 @@
+#include "core/invariants.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/deadlock.hpp"
+
+namespace tenure::core::invariants {
+namespace {
+
+std::string named(const Place& place) {
+  return (place.kind == PlaceKind::name ? "lock '" : "space '") + place.name + "'";
+}
+
+/// Collects what is wrong with one state.
+class Inspection {
+ public:
+  explicit Inspection(const State& state) : state_(state) {}
+
+  std::vector<std::string> run() && {
+    expect(state_.revision.get() < 1ULL << 63, "the revision is close to its end");
+    look_at_leases();
+    look_at_holds();
+    look_at_waits();
+    for (const auto& [place, lock] : state_.locks.locks()) {
+      look_at_lock(place, lock);
+    }
+    look_at_owners();
+    look_at_events();
+    return std::move(broken_);
+  }
+
+ private:
+  void expect(bool is_true, std::string sentence) {
+    if (!is_true) {
+      broken_.push_back(std::move(sentence));
+    }
+  }
+
+  [[nodiscard]] bool is_past(Revision revision) const {
+    return revision != Revision{} && revision <= state_.revision;
+  }
+
+  void look_at_leases() {
+    expect(state_.leases.has_sound_index(), "the index of deadlines is wrong");
+    expect(state_.leases.all().size() <= state_.limits.leases_max, "there are too many leases");
+    for (const auto& [id, lease] : state_.leases.all()) {
+      const auto name = "lease " + std::to_string(id.get());
+      expect(id != LeaseId{}, "a lease has the id 0");
+      expect(lease.deadline > state_.now, name + " should have expired");
+      expect(lease.ttl.count() > 0, name + " has no ttl");
+      expect(lease.granted <= lease.last_seen && lease.last_seen <= state_.now,
+             name + " was seen before it was granted, or in the future");
+      expect(lease.deadline <= state_.now + lease.ttl, name + " lives longer than its ttl");
+      expect(is_past(lease.create_revision), name + " is of the future");
+      look_at_history(lease, name);
+    }
+  }
+
+  void look_at_history(const Lease& lease, const std::string& name) {
+    const auto& history = lease.history;
+    const auto& owned = state_.locks.owned(lease.id);
+    expect(history.has_sound_index(), name + ": the index of its answers is wrong");
+    expect(history.finished() <= state_.limits.answers_per_lease_max,
+           name + " remembers too many answers");
+    expect(history.entries().size() - history.finished() == owned.waits.size() + owned.holds.size(),
+           name + ": its live requests are not its waits and holds");
+    for (const auto& [request, entry] : history.entries()) {
+      expect(request != RequestId{}, name + " remembers a request without an id");
+      expect(entry.since <= state_.revision, name + " remembers the future");
+      if (const auto* waiting = std::get_if<Waiting>(&entry.answer)) {
+        const auto* wait = state_.locks.find(waiting->ticket);
+        expect(entry.life == History::Life::live && wait != nullptr && wait->lease == lease.id &&
+                   wait->request == request,
+               name + " remembers a wait that is over");
+      }
+    }
+  }
+
+  /// What holds and waits have in common.
+  template <class Record>
+  void look_at_record(const Record& record, const std::string& name) {
+    const auto* lease = state_.leases.find(record.lease);
+    expect(lease != nullptr, name + " has no live lease");
+    const auto* entry = lease == nullptr ? nullptr : lease->history.find(record.request);
+    expect(entry != nullptr && entry->life == History::Life::live,
+           name + " is not remembered by its lease");
+    const auto unordered = [](const Item& left, const Item& right) {
+      return !comes_before(left, right);
+    };
+    expect(std::ranges::adjacent_find(record.items, unordered) == record.items.end(),
+           name + ": its items are not in order");
+  }
+
+  void look_at_holds() {
+    for (const auto& [token, hold] : state_.locks.holds()) {
+      const auto name = "hold " + std::to_string(token.get());
+      look_at_record(hold, name);
+      expect(is_past(Revision{token.get()}), name + " is of the future");
+      expect(is_past(hold.create_revision) && hold.create_revision.get() <= token.get(),
+             name + " was created after it was granted");
+      expect(hold.count > 0, name + " is held zero times");
+      expect(hold.count == 1 || hold.items.size() == 1, name + ": several items, entered again");
+      for (const auto& item : hold.items) {
+        const auto* lock = state_.locks.find(item.place());
+        expect(lock != nullptr && lock->holds.contains(token),
+               name + " is not known to " + named(item.place()));
+      }
+    }
+  }
+
+  void look_at_waits() {
+    for (const auto& [ticket, wait] : state_.locks.waits()) {
+      const auto name = "wait " + std::to_string(ticket.get());
+      look_at_record(wait, name);
+      expect(is_past(ticket), name + " is of the future");
+      const auto* lease = state_.leases.find(wait.lease);
+      const auto* entry = lease == nullptr ? nullptr : lease->history.find(wait.request);
+      expect(entry != nullptr && entry->answer == Answer(Waiting{ticket}),
+             name + " is not remembered as a wait");
+      for (const auto& item : wait.items) {
+        const auto* lock = state_.locks.find(item.place());
+        expect(lock != nullptr && lock->queue.contains(wait.turn()),
+               name + " is not in the queue of " + named(item.place()));
+      }
+      if (look_at_upgrade(wait, name)) {
+        expect(!state_.locks.admits(wait), name + " waits for nothing");
+      }
+    }
+  }
+
+  bool look_at_upgrade(const Wait& wait, const std::string& name) {
+    const auto* hold = wait.upgrades ? state_.locks.find(*wait.upgrades) : nullptr;
+    if (hold == nullptr) {
+      return true;
+    }
+    const bool fits = hold->lease == wait.lease && hold->items.size() == 1 &&
+                      wait.items.size() == 1 &&
+                      hold->items.front().place() == wait.items.front().place() &&
+                      hold->items.front().claim.index() == wait.items.front().claim.index();
+    expect(fits, name + " upgrades a hold that does not fit");
+    return fits;
+  }
+
+  void look_at_lock(const Place& place, const Lock& lock) {
+    const auto name = named(place);
+    expect(!lock.holds.empty() || !lock.queue.empty(), name + " is free and has a record");
+    expect(lock.create_revision <= lock.mod_revision && is_past(lock.mod_revision),
+           name + ": its revisions are not in order");
+    expect(lock.holds.empty() || lock.version > 0, name + " is held in version 0");
+    expect(lock.queue.size() <= state_.limits.waiters_per_lock_max, name + " has too many waiters");
+    Load held;
+    for (const auto token : lock.holds) {
+      const auto* hold = state_.locks.find(token);
+      expect(hold != nullptr, name + " has a holder that is not known");
+      if (hold != nullptr) {
+        add_items(place, lock, hold->items, held);
+      }
+    }
+    Load queued;
+    for (const auto& turn : lock.queue) {
+      const auto* wait = state_.locks.find(turn.ticket);
+      expect(wait != nullptr, name + " has a waiter that is not known");
+      if (wait != nullptr) {
+        add_items(place, lock, wait->items, queued);
+      }
+    }
+    expect(held == lock.held, name + " counts its holders wrong");
+    expect(queued == lock.queued, name + " counts its waiters wrong");
+    look_at_holders(place, lock);
+  }
+
+  void add_items(const Place& place, const Lock& lock, const std::vector<Item>& items, Load& load) {
+    bool is_here = false;
+    for (const auto& item : items) {
+      if (item.is_at(place)) {
+        const auto* permits = std::get_if<Permits>(&item.claim);
+        expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity,
+               named(place) + ": capacities differ");
+        expect(permits == nullptr || (permits->wanted > 0 && permits->wanted <= permits->capacity),
+               named(place) + ": a number of permits that cannot be");
+        load.add(item.claim);
+        is_here = true;
+      }
+    }
+    expect(is_here, named(place) + " lists somebody who is not there");
+  }
+
+  void look_at_holders(const Place& place, const Lock& lock) {
+    expect(lock.capacity == 0 || lock.held.permits <= lock.capacity,
+           named(place) + ": more permits are held than there are");
+    for (const auto mode : all_lock_modes) {
+      auto others = lock.held;
+      auto& same = others.modes[static_cast<std::size_t>(mode)];
+      if (same > 0) {
+        --same;
+        expect(others.admits(mode), named(place) + ": holders are not compatible");
+      }
+    }
+    if (place.kind == PlaceKind::space) {
+      look_at_ranges(place, lock);
+    }
+  }
+
+  void look_at_ranges(const Place& place, const Lock& lock) {
+    std::vector<const Keys*> ranges;
+    for (const auto token : lock.holds) {
+      const auto* hold = state_.locks.find(token);
+      for (const auto& item : hold == nullptr ? std::vector<Item>{} : hold->items) {
+        if (item.is_at(place)) {
+          ranges.push_back(&std::get<Keys>(find_in(*hold, item).claim));
+        }
+      }
+    }
+    std::ranges::sort(ranges, {}, [](const Keys* keys) { return keys->range.start(); });
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      for (std::size_t j = i + 1;
+           j < ranges.size() && ranges[i]->range.contains(ranges[j]->range.start()); ++j) {
+        expect(!conflict(*ranges[i], *ranges[j]), named(place) + ": holders are not compatible");
+      }
+    }
+  }
+
+  static const Item& find_in(const Hold& hold, const Item& item) {
+    return *std::ranges::find(hold.items, item);
+  }
+
+  void look_at_owners() {
+    std::map<LeaseId, LockTable::Owned> expected;
+    for (const auto& [token, hold] : state_.locks.holds()) {
+      expected[hold.lease].holds.insert(token);
+      expected[hold.lease].items += hold.items.size();
+    }
+    for (const auto& [ticket, wait] : state_.locks.waits()) {
+      expected[wait.lease].waits.insert(ticket);
+      expected[wait.lease].items += wait.items.size();
+    }
+    const auto& owners = state_.locks.owners();
+    expect(std::ranges::equal(owners, expected,
+                              [](const auto& left, const auto& right) {
+                                return left.first == right.first &&
+                                       left.second.holds == right.second.holds &&
+                                       left.second.waits == right.second.waits &&
+                                       left.second.items == right.second.items;
+                              }),
+           "the index of what leases own is wrong");
+  }
+
+  void look_at_events() {
+    const auto& events = state_.events.all();
+    expect(events.size() <= state_.limits.events_max, "there are too many events");
+    expect(std::ranges::is_sorted(events, {}, &Event::revision), "events are not in order");
+    expect(state_.events.compact_revision() <= state_.revision, "the future is compacted");
+    expect(events.empty() || (events.front().revision > state_.events.compact_revision() &&
+                              events.back().revision <= state_.revision),
+           "there are events of the future, or of what was compacted");
+  }
+
+  const State& state_;
+  std::vector<std::string> broken_;
+};
+
+}  // namespace
+
+std::vector<std::string> check(const State& state) {
+  return Inspection(state).run();
+}
+
+std::vector<std::string> check_no_deadlock(const State& state) {
+  std::vector<std::string> broken;
+  for (const auto& [lease, owned] : state.locks.owners()) {
+    if (!owned.waits.empty() && !find_cycle(state.locks, lease).empty()) {
+      broken.push_back("lease " + std::to_string(lease.get()) + " waits in a circle");
+    }
+  }
+  return broken;
+}
+
+std::vector<std::string> check_step(const State& before, const State& after) {
+  std::vector<std::string> broken;
+  if (after.revision <= before.revision) {
+    broken.emplace_back("the revision did not grow");
+  }
+  if (after.now < before.now) {
+    broken.emplace_back("time went back");
+  }
+  if (after.events.compact_revision() < before.events.compact_revision()) {
+    broken.emplace_back("what was compacted came back");
+  }
+  for (const auto& [place, lock] : after.locks.locks()) {
+    const auto* old = before.locks.find(place);
+    if (old != nullptr &&
+        (lock.mod_revision < old->mod_revision || lock.create_revision < old->create_revision)) {
+      broken.push_back(named(place) + ": its revisions went back");
+    }
+    const bool is_same = old != nullptr && lock.create_revision == old->create_revision;
+    if (is_same &&
+        (old->holds == lock.holds ? lock.version < old->version : lock.version <= old->version)) {
+      broken.push_back(named(place) + ": its version does not count its changes");
+    }
+  }
+  for (const auto& [token, hold] : after.locks.holds()) {
+    if (before.locks.find(token) == nullptr && token.get() <= before.revision.get()) {
+      broken.push_back("token " + std::to_string(token.get()) + " is not new");
+    }
+  }
+  return broken;
+}
+
+}  // namespace tenure::core::invariants

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <tenure/key_range.hpp>
+#include <tenure/lock_mode.hpp>
+
+namespace tenure::core {
+
+/// A lock by name, and the space of keys of the same name, are two places.
+enum class PlaceKind : std::uint8_t { name, space };
+
+/// Where requests meet: it has holders and one queue.
+struct Place {
+  std::string name{};
+  PlaceKind kind = PlaceKind::name;
+
+  /// By name first: effects on several places happen in this order.
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+/// All of a named lock, in a mode. A mutex is X; a read-write lock S or X.
+struct Whole {
+  LockMode mode = LockMode::exclusive;
+
+  friend bool operator==(const Whole&, const Whole&) = default;
+};
+
+/// Some of the permits of a semaphore. Its capacity is what the first holder said.
+struct Permits {
+  std::uint32_t capacity = 1;
+  std::uint32_t wanted = 1;
+
+  friend bool operator==(const Permits&, const Permits&) = default;
+};
+
+/// An interval of keys of a space, in a mode.
+struct Keys {
+  BytesRange range = BytesRange::all();
+  LockMode mode = LockMode::exclusive;
+
+  friend bool operator==(const Keys&, const Keys&) = default;
+};
+
+using Claim = std::variant<Whole, Permits, Keys>;
+
+/// One thing that a request asks for.
+struct Item {
+  std::string name{};
+  Claim claim{};
+
+  [[nodiscard]] PlaceKind kind() const noexcept {
+    return std::holds_alternative<Keys>(claim) ? PlaceKind::space : PlaceKind::name;
+  }
+  [[nodiscard]] Place place() const { return {.name = name, .kind = kind()}; }
+  [[nodiscard]] bool is_at(const Place& place) const noexcept {
+    return name == place.name && kind() == place.kind;
+  }
+
+  friend bool operator==(const Item&, const Item&) = default;
+};
+
+/// The order in which a request keeps its items: by place, then by the first key.
+[[nodiscard]] inline bool comes_before(const Item& left, const Item& right) {
+  if (left.name != right.name || left.kind() != right.kind()) {
+    return std::pair(std::string_view(left.name), left.kind()) <
+           std::pair(std::string_view(right.name), right.kind());
+  }
+  const auto* a = std::get_if<Keys>(&left.claim);
+  const auto* b = std::get_if<Keys>(&right.claim);
+  return a != nullptr && b != nullptr && a->range.start() < b->range.start();
+}
+
+/// May two requests not hold these at one place at once? Permits never conflict in pairs; they are
+/// counted.
+[[nodiscard]] inline bool conflict(const Claim& left, const Claim& right) {
+  if (const auto* whole = std::get_if<Whole>(&left)) {
+    const auto* other = std::get_if<Whole>(&right);
+    return other != nullptr && !compatible_with(whole->mode, other->mode);
+  }
+  if (const auto* keys = std::get_if<Keys>(&left)) {
+    const auto* other = std::get_if<Keys>(&right);
+    return other != nullptr && keys->range.overlaps(other->range) &&
+           !compatible_with(keys->mode, other->mode);
+  }
+  return false;
+}
+
+}  // namespace tenure::core

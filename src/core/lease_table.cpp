@@ -1,0 +1,67 @@
+#include "core/lease_table.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tenure::core {
+
+const Lease* LeaseTable::find(LeaseId id) const {
+  const auto it = leases_.find(id);
+  return it == leases_.end() ? nullptr : &it->second;
+}
+
+Lease* LeaseTable::find(LeaseId id) {
+  const auto it = leases_.find(id);
+  return it == leases_.end() ? nullptr : &it->second;
+}
+
+Lease& LeaseTable::add(Lease lease) {
+  assert(find(lease.id) == nullptr);
+  deadlines_.emplace(lease.deadline, lease.id);
+  const auto id = lease.id;
+  return leases_.emplace(id, std::move(lease)).first->second;
+}
+
+void LeaseTable::remove(LeaseId id) {
+  const auto it = leases_.find(id);
+  if (it != leases_.end()) {
+    deadlines_.erase({it->second.deadline, id});
+    leases_.erase(it);
+  }
+}
+
+void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
+  deadlines_.erase({lease.deadline, lease.id});
+  lease.deadline = deadline;
+  deadlines_.emplace(deadline, lease.id);
+}
+
+std::vector<LeaseId> LeaseTable::expired(ClusterTime now) const {
+  std::vector<LeaseId> ids;
+  for (auto it = deadlines_.begin(); it != deadlines_.end() && it->first <= now; ++it) {
+    ids.push_back(it->second);
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
+std::optional<ClusterTime> LeaseTable::next_deadline() const {
+  return deadlines_.empty() ? std::nullopt : std::optional(deadlines_.begin()->first);
+}
+
+LeaseId LeaseTable::fresh_id() {
+  do {
+    last_id_ = LeaseId{last_id_.get() + 1};
+  } while (last_id_ == LeaseId{} || find(last_id_) != nullptr);
+  return last_id_;
+}
+
+bool LeaseTable::has_sound_index() const {
+  return deadlines_.size() == leases_.size() &&
+         std::ranges::all_of(leases_, [this](const auto& entry) {
+           return entry.first == entry.second.id &&
+                  deadlines_.contains({entry.second.deadline, entry.first});
+         });
+}
+
+}  // namespace tenure::core

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/history.hpp"
+#include "core/ids.hpp"
+
+namespace tenure::core {
+
+/// A promise to keep holds and waits alive until `deadline`. What hangs on it stands in
+/// LockTable::owned().
+struct Lease {
+  LeaseId id{};
+  ClusterTime ttl{};           ///< As granted; every renewal counts it anew.
+  ClusterTime deadline{};      ///< Lives while cluster time is less than this.
+  ClusterTime granted{};       ///< When.
+  Revision create_revision{};  ///< Likewise.
+  RequestId request{};         ///< Of the GrantLease, to know a retry.
+  std::string client{};        ///< Whose. One client may have several leases.
+  std::string address{};       ///< Where the client was last known to be.
+  ClusterTime last_seen{};     ///< The last command in its name.
+  History history{};
+};
+
+/// All leases that live, by id and by deadline.
+class LeaseTable {
+ public:
+  [[nodiscard]] const Lease* find(LeaseId id) const;
+  [[nodiscard]] Lease* find(LeaseId id);
+  [[nodiscard]] const std::map<LeaseId, Lease>& all() const noexcept { return leases_; }
+
+  /// REQUIRES: no lease has this id.
+  Lease& add(Lease lease);
+  void remove(LeaseId id);
+  void set_deadline(Lease& lease, ClusterTime deadline);
+
+  /// Those whose deadline is not after `now`, by id.
+  [[nodiscard]] std::vector<LeaseId> expired(ClusterTime now) const;
+  [[nodiscard]] std::optional<ClusterTime> next_deadline() const;
+
+  /// An id that no lease has, greater than all it returned before.
+  [[nodiscard]] LeaseId fresh_id();
+  /// The last one it returned; the snapshot keeps it, so that ids do not come back.
+  [[nodiscard]] LeaseId last_id() const noexcept { return last_id_; }
+  void set_last_id(LeaseId id) noexcept { last_id_ = id; }
+
+  [[nodiscard]] bool has_sound_index() const;
+
+ private:
+  std::map<LeaseId, Lease> leases_;
+  std::set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
+  LeaseId last_id_{};
+};
+
+}  // namespace tenure::core

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/ids.hpp"
+
+namespace tenure::core {
+
+/// How much of everything one store takes. Part of the replicated state: replicas that disagreed
+/// on a limit would diverge. Too long or too wide is `invalid_argument`; too many is
+/// `resource_exhausted`. Either way the request changes nothing.
+struct Limits {
+  // One request. More than these can never succeed.
+  std::size_t name_bytes_max = 1024;       ///< Of a lock or a space; at least 1.
+  std::size_t key_bytes_max = 1025;        ///< Of an end of a range: a name and a zero byte.
+  std::size_t owner_bytes_max = 256;       ///< Owner, client and address, each.
+  std::size_t metadata_bytes_max = 4096;   ///< Kept with every hold and wait, and in events.
+  std::size_t items_max = 64;              ///< Names and ranges in one request.
+  std::size_t renewals_max = 10'000;       ///< Leases in one RenewLeases.
+  std::uint32_t capacity_max = 1'000'000;  ///< Permits of a semaphore.
+  ClusterTime ttl_min = std::chrono::milliseconds(100);
+  ClusterTime ttl_max = std::chrono::hours(24);
+
+  // The store. Later, when something was given back, the same request may succeed.
+  std::size_t leases_max = 1'000'000;
+  std::size_t items_per_lease_max = 100'000;  ///< Held and waited for, together.
+  std::size_t waits_per_lease_max = 10'000;   ///< Requests in queues.
+  std::size_t waiters_per_lock_max = 10'000;  ///< Costs memory, and time when many are admitted.
+  std::uint32_t reentries_max = 65'535;       ///< Of one hold.
+
+  // What is remembered. The oldest is forgotten first.
+  std::size_t answers_per_lease_max = 1024;  ///< Of finished requests; live ones always are.
+  std::size_t events_max = 4096;             ///< For watchers that come late.
+
+  friend bool operator==(const Limits&, const Limits&) = default;
+};
+
+}  // namespace tenure::core

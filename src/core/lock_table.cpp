@@ -1,0 +1,352 @@
+#include "core/lock_table.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <span>
+#include <utility>
+
+namespace tenure::core {
+namespace {
+
+std::size_t index_of(LockMode mode) {
+  return static_cast<std::size_t>(mode);
+}
+
+bool has_item_at(std::span<const Item> items, const Place& place) {
+  return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
+}
+
+bool conflicts_at(const std::vector<Item>& items, const Item& wanted) {
+  return std::ranges::any_of(items, [&](const Item& item) {
+    return item.name == wanted.name && conflict(item.claim, wanted.claim);
+  });
+}
+
+/// The same thing, in whatever mode.
+bool is_like(const Item& left, const Item& right) {
+  if (left.name != right.name || left.claim.index() != right.claim.index()) {
+    return false;
+  }
+  const auto* keys = std::get_if<Keys>(&left.claim);
+  return keys == nullptr || keys->range == std::get<Keys>(right.claim).range;
+}
+
+/// Nobody behind such a load can be admitted.
+bool is_full(const Lock& lock, const Load& ahead) {
+  const auto exclusive = index_of(LockMode::exclusive);
+  return lock.held.modes[exclusive] + ahead.modes[exclusive] > 0 ||
+         (lock.capacity > 0 && lock.held.permits + ahead.permits >= lock.capacity);
+}
+
+}  // namespace
+
+void Load::add(const Claim& claim) {
+  if (const auto* whole = std::get_if<Whole>(&claim)) {
+    ++modes[index_of(whole->mode)];
+  } else if (const auto* some = std::get_if<Permits>(&claim)) {
+    permits += some->wanted;
+  }
+}
+
+void Load::remove(const Claim& claim) {
+  if (const auto* whole = std::get_if<Whole>(&claim)) {
+    assert(modes[index_of(whole->mode)] > 0);
+    --modes[index_of(whole->mode)];
+  } else if (const auto* some = std::get_if<Permits>(&claim)) {
+    assert(permits >= some->wanted);
+    permits -= some->wanted;
+  }
+}
+
+bool Load::admits(LockMode mode) const noexcept {
+  return std::ranges::none_of(all_lock_modes, [&](LockMode other) {
+    return modes[index_of(other)] > 0 && !compatible_with(mode, other);
+  });
+}
+
+const Lock* LockTable::find(const Place& place) const {
+  const auto it = locks_.find(place);
+  return it == locks_.end() ? nullptr : &it->second;
+}
+
+const Hold* LockTable::find(FencingToken token) const {
+  const auto it = holds_.find(token);
+  return it == holds_.end() ? nullptr : &it->second;
+}
+
+const Wait* LockTable::find(Revision ticket) const {
+  const auto it = waits_.find(ticket);
+  return it == waits_.end() ? nullptr : &it->second;
+}
+
+const LockTable::Owned& LockTable::owned(LeaseId lease) const {
+  static const Owned nothing;
+  const auto it = owners_.find(lease);
+  return it == owners_.end() ? nothing : it->second;
+}
+
+bool LockTable::admits(const Wait& wanted) const {
+  return std::ranges::all_of(wanted.items, [&](const Item& item) { return admits(wanted, item); });
+}
+
+bool LockTable::admits(const Wait& wanted, const Item& item) const {
+  const auto place = item.place();
+  const auto* lock = find(place);
+  return lock == nullptr || admits(wanted, item, *lock, load_before(*lock, place, wanted.turn()));
+}
+
+bool LockTable::admits(const Wait& wanted, const Item& item, const Lock& lock,
+                       const Load& ahead) const {
+  if (const auto* some = std::get_if<Permits>(&item.claim)) {
+    return lock.held.permits + ahead.permits + some->wanted <= lock.capacity;
+  }
+  if (std::holds_alternative<Keys>(item.claim)) {
+    return admits_keys(wanted, item, lock);
+  }
+  const auto mode = std::get<Whole>(item.claim).mode;
+  auto held = lock.held;
+  if (wanted.upgrades && lock.holds.contains(*wanted.upgrades)) {
+    held.remove(holds_.at(*wanted.upgrades).items.front().claim);
+  }
+  return held.admits(mode) && ahead.admits(mode);
+}
+
+bool LockTable::admits_keys(const Wait& wanted, const Item& item, const Lock& lock) const {
+  const bool beside_holders = std::ranges::none_of(lock.holds, [&](FencingToken token) {
+    return token != wanted.upgrades && conflicts_at(holds_.at(token).items, item);
+  });
+  if (!beside_holders) {
+    return false;
+  }
+  const auto end = lock.queue.lower_bound(wanted.turn());
+  return std::none_of(lock.queue.begin(), end, [&](const Turn& other) {
+    return conflicts_at(waits_.at(other.ticket).items, item);
+  });
+}
+
+Load LockTable::load_before(const Lock& lock, const Place& place, Turn turn) const {
+  if (lock.queue.empty() || place.kind == PlaceKind::space) {
+    return {};
+  }
+  if (*lock.queue.rbegin() < turn) {
+    return lock.queued;
+  }
+  Load load;
+  for (const auto& other : lock.queue) {
+    if (!(other < turn) || is_full(lock, load)) {
+      break;
+    }
+    for (const auto& item : waits_.at(other.ticket).items) {
+      if (item.is_at(place)) {
+        load.add(item.claim);
+      }
+    }
+  }
+  return load;
+}
+
+const Hold* LockTable::own_hold(LeaseId lease, const Item& like) const {
+  const auto* lock = find(like.place());
+  if (lock == nullptr) {
+    return nullptr;
+  }
+  const auto& mine = owned(lease).holds;
+  const auto& fewer = mine.size() < lock->holds.size() ? mine : lock->holds;
+  for (auto it = fewer.rbegin(); it != fewer.rend(); ++it) {
+    const auto& hold = holds_.at(*it);
+    if (hold.lease == lease &&
+        std::ranges::any_of(hold.items, [&](const Item& item) { return is_like(item, like); })) {
+      return &hold;
+    }
+  }
+  return nullptr;
+}
+
+std::size_t LockTable::ahead(const Wait& wait, const Place& place) const {
+  const auto& queue = locks_.at(place).queue;
+  return static_cast<std::size_t>(std::distance(queue.begin(), queue.find(wait.turn())));
+}
+
+void LockTable::add(Hold hold, Revision when) {
+  assert(!hold.items.empty());
+  auto& owner = owners_[hold.lease];
+  owner.holds.insert(hold.token);
+  owner.items += hold.items.size();
+  for (const auto& item : hold.items) {
+    attach(hold, item, when);
+  }
+  const auto token = hold.token;
+  holds_.emplace(token, std::move(hold));
+}
+
+void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
+  auto [it, is_new] = locks_.try_emplace(item.place());
+  auto& lock = it->second;
+  if (lock.version == 0) {
+    lock.create_revision = when;
+  }
+  if (const auto* some = std::get_if<Permits>(&item.claim); some != nullptr && is_new) {
+    lock.capacity = some->capacity;
+  }
+  lock.holds.insert(hold.token);
+  lock.held.add(item.claim);
+  lock.mod_revision = when;
+  ++lock.version;
+}
+
+void LockTable::add(Wait wait) {
+  auto& owner = owners_[wait.lease];
+  owner.waits.insert(wait.ticket);
+  owner.items += wait.items.size();
+  for (const auto& item : wait.items) {
+    auto [it, is_new] = locks_.try_emplace(item.place());
+    auto& lock = it->second;
+    if (is_new) {
+      // Free itself, but part of a request that waits elsewhere: the queue keeps its turn.
+      lock.create_revision = wait.ticket;
+      lock.mod_revision = wait.ticket;
+      if (const auto* some = std::get_if<Permits>(&item.claim)) {
+        lock.capacity = some->capacity;
+      }
+    }
+    lock.queue.insert(wait.turn());
+    lock.queued.add(item.claim);
+  }
+  const auto ticket = wait.ticket;
+  waits_.emplace(ticket, std::move(wait));
+}
+
+Hold LockTable::remove(FencingToken token, Revision when) {
+  auto node = holds_.extract(token);
+  assert(!node.empty());
+  auto hold = std::move(node.mapped());
+  auto& owner = owners_.at(hold.lease);
+  owner.holds.erase(token);
+  owner.items -= hold.items.size();
+  disown(hold.lease);
+  for (std::size_t i = 0; i < hold.items.size(); ++i) {
+    detach(token, std::span(hold.items).subspan(i + 1), hold.items[i], when);
+  }
+  return hold;
+}
+
+Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when) {
+  auto& hold = holds_.at(token);
+  if (hold.items.size() == 1) {
+    return remove(token, when).items.front();
+  }
+  auto item = std::move(hold.items.at(index));
+  hold.items.erase(hold.items.begin() + static_cast<std::ptrdiff_t>(index));
+  --owners_.at(hold.lease).items;
+  detach(token, hold.items, item, when);
+  return item;
+}
+
+void LockTable::detach(FencingToken token, std::span<const Item> left, const Item& item,
+                       Revision when) {
+  const auto place = item.place();
+  auto& lock = locks_.at(place);
+  if (!has_item_at(left, place)) {
+    lock.holds.erase(token);
+  }
+  lock.held.remove(item.claim);
+  lock.mod_revision = when;
+  ++lock.version;
+  drop_if_free(place);
+}
+
+Wait LockTable::remove(Revision ticket) {
+  auto node = waits_.extract(ticket);
+  assert(!node.empty());
+  auto wait = std::move(node.mapped());
+  auto& owner = owners_.at(wait.lease);
+  owner.waits.erase(ticket);
+  owner.items -= wait.items.size();
+  disown(wait.lease);
+  for (const auto& item : wait.items) {
+    const auto place = item.place();
+    const auto it = locks_.find(place);
+    if (it != locks_.end()) {
+      it->second.queue.erase(wait.turn());
+      it->second.queued.remove(item.claim);
+    }
+    drop_if_free(place);
+  }
+  return wait;
+}
+
+void LockTable::drop_if_free(const Place& place) {
+  const auto it = locks_.find(place);
+  if (it != locks_.end() && it->second.holds.empty() && it->second.queue.empty()) {
+    locks_.erase(it);
+  }
+}
+
+void LockTable::disown(LeaseId lease) {
+  const auto it = owners_.find(lease);
+  if (it->second.holds.empty() && it->second.waits.empty()) {
+    owners_.erase(it);
+  }
+}
+
+void LockTable::set_count(FencingToken token, std::uint32_t count) {
+  holds_.at(token).count = count;
+}
+
+void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now) {
+  assert(wait.upgrades.has_value());
+  auto hold = std::move(holds_.extract(*wait.upgrades).mapped());
+  auto& lock = locks_.at(wait.items.front().place());
+  lock.held.remove(hold.items.front().claim);
+  lock.held.add(wait.items.front().claim);
+  lock.holds.erase(hold.token);
+  lock.holds.insert(token);
+  lock.mod_revision = Revision{token.get()};
+  ++lock.version;
+  auto& mine = owners_.at(hold.lease).holds;
+  mine.erase(hold.token);
+  mine.insert(token);
+  hold.token = token;
+  hold.items = wait.items;
+  hold.owner = wait.owner;
+  hold.metadata = wait.metadata;
+  hold.acquired = now;
+  ++hold.count;
+  holds_.emplace(token, std::move(hold));
+}
+
+void LockTable::admit_waiters(const Place& place, const std::function<void(Revision)>& grant) {
+  const auto found = locks_.find(place);
+  if (found == locks_.end()) {
+    return;
+  }
+  const auto& lock = found->second;
+  Load ahead;
+  // A grant takes away its own turn only, and the lock lives on: it has a holder then.
+  for (auto it = lock.queue.begin(); it != lock.queue.end() && !is_full(lock, ahead);) {
+    const auto turn = *it++;
+    const auto& wait = waits_.at(turn.ticket);
+    const bool may_go = std::ranges::all_of(wait.items, [&](const Item& item) {
+      return item.is_at(place) ? admits(wait, item, lock, ahead) : admits(wait, item);
+    });
+    if (may_go) {
+      grant(turn.ticket);
+      continue;
+    }
+    for (const auto& item : wait.items) {
+      if (item.is_at(place)) {
+        ahead.add(item.claim);
+      }
+    }
+  }
+}
+
+void LockTable::set_counters(const Place& place, const Lock& counters) {
+  auto& lock = locks_.at(place);
+  lock.create_revision = counters.create_revision;
+  lock.mod_revision = counters.mod_revision;
+  lock.version = counters.version;
+}
+
+}  // namespace tenure::core

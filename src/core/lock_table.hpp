@@ -1,0 +1,156 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/item.hpp"
+
+namespace tenure::core {
+
+/// How much of a place is taken: by mode, and in permits. Ranges are compared one by one.
+struct Load {
+  std::array<std::uint32_t, all_lock_modes.size()> modes{};
+  std::uint64_t permits = 0;
+
+  void add(const Claim& claim);
+  void remove(const Claim& claim);
+  [[nodiscard]] bool admits(LockMode mode) const noexcept;
+
+  friend bool operator==(const Load&, const Load&) = default;
+};
+
+/// Upgrades stand before everybody else: all others wait for the one who upgrades anyway.
+enum class Rank : std::uint8_t { upgrade, arrival };
+
+/// A place in a queue.
+struct Turn {
+  Rank rank = Rank::arrival;
+  Revision ticket{};
+
+  friend auto operator<=>(const Turn&, const Turn&) = default;
+};
+
+/// A granted request.
+struct Hold {
+  FencingToken token{};        ///< The revision of the grant; an upgrade gets a new one.
+  Revision create_revision{};  ///< Of the first grant.
+  LeaseId lease{};
+  RequestId request{};        ///< The one that began it.
+  std::vector<Item> items{};  ///< In the order of comes_before().
+  std::string owner{};
+  std::string metadata{};
+  ClusterTime acquired{};   ///< When the token was granted.
+  std::uint32_t count = 1;  ///< Releases that it takes.
+
+  friend bool operator==(const Hold&, const Hold&) = default;
+};
+
+/// A request in the queues of all its items. The ticket is the revision in which it joined.
+struct Wait {
+  Revision ticket{};
+  LeaseId lease{};
+  RequestId request{};
+  std::vector<Item> items{};  ///< In the order of comes_before().
+  std::string owner{};
+  std::string metadata{};
+  ClusterTime since{};
+  std::optional<FencingToken> upgrades{};  ///< The hold it wants to strengthen.
+
+  [[nodiscard]] Turn turn() const noexcept {
+    return {.rank = upgrades ? Rank::upgrade : Rank::arrival, .ticket = ticket};
+  }
+  friend bool operator==(const Wait&, const Wait&) = default;
+};
+
+/// A place that somebody holds or waits for. A free lock has no record. One without holders has a
+/// queue of requests that wait for something else as well.
+struct Lock {
+  std::uint32_t capacity = 0;  ///< Of a semaphore; 0 for all others.
+  Revision create_revision{};  ///< When its first holder came.
+  Revision mod_revision{};     ///< When its holders last changed.
+  std::uint64_t version = 0;   ///< How often they changed since create_revision.
+
+  // Rebuilt from holds and waits.
+  std::set<FencingToken> holds;
+  std::set<Turn> queue;
+  Load held;
+  Load queued;
+};
+
+/// Holds and queues of all places, and who may go. It knows neither leases' lives nor events.
+///
+/// A claim is admitted when it is compatible with every holder and everybody ahead in the queue;
+/// for permits: when all of those and this one fit into the capacity. So nobody is overtaken by
+/// one he conflicts with. A grant never admits anybody else: he who waited for the waiter waits for
+/// the holder.
+class LockTable {
+ public:
+  /// What hangs on one lease.
+  struct Owned {
+    std::set<FencingToken> holds;
+    std::set<Revision> waits;
+    std::size_t items = 0;  ///< In all of them.
+  };
+
+  [[nodiscard]] const Lock* find(const Place& place) const;
+  [[nodiscard]] const Hold* find(FencingToken token) const;
+  [[nodiscard]] const Wait* find(Revision ticket) const;
+  [[nodiscard]] const Owned& owned(LeaseId lease) const;
+
+  /// May all that is wanted be held beside the holders (but the one to be strengthened) and
+  /// everybody whose turn is before? It need not be in the queue.
+  [[nodiscard]] bool admits(const Wait& wanted) const;
+  /// The hold of this lease, of the latest token, that has this very name, space and range.
+  [[nodiscard]] const Hold* own_hold(LeaseId lease, const Item& like) const;
+  /// How many stand before the wait at that place.
+  [[nodiscard]] std::size_t ahead(const Wait& wait, const Place& place) const;
+
+  void add(Hold hold, Revision when);
+  void add(Wait wait);
+  Hold remove(FencingToken token, Revision when);
+  Wait remove(Revision ticket);
+  /// Takes away one item; the hold ends with its last one.
+  Item remove_item(FencingToken token, std::size_t index, Revision when);
+  void set_count(FencingToken token, std::uint32_t count);
+  /// The hold of `wait.upgrades` gets the mode of the wait and this token.
+  void strengthen(const Wait& wait, FencingToken token, ClusterTime now);
+
+  /// Calls grant(ticket), which must add the hold and then remove the wait, for everybody who may
+  /// go at this place, in order.
+  void admit_waiters(const Place& place, const std::function<void(Revision)>& grant);
+
+  [[nodiscard]] const std::map<Place, Lock>& locks() const noexcept { return locks_; }
+  [[nodiscard]] const std::map<FencingToken, Hold>& holds() const noexcept { return holds_; }
+  [[nodiscard]] const std::map<Revision, Wait>& waits() const noexcept { return waits_; }
+  [[nodiscard]] const std::map<LeaseId, Owned>& owners() const noexcept { return owners_; }
+
+  /// For the snapshot: the counters of a lock, after its holds were added.
+  void set_counters(const Place& place, const Lock& counters);
+
+ private:
+  [[nodiscard]] bool admits(const Wait& wanted, const Item& item) const;
+  [[nodiscard]] bool admits(const Wait& wanted, const Item& item, const Lock& lock,
+                            const Load& ahead) const;
+  [[nodiscard]] bool admits_keys(const Wait& wanted, const Item& item, const Lock& lock) const;
+  [[nodiscard]] Load load_before(const Lock& lock, const Place& place, Turn turn) const;
+  void attach(const Hold& hold, const Item& item, Revision when);
+  void detach(FencingToken token, std::span<const Item> left, const Item& item, Revision when);
+  void drop_if_free(const Place& place);
+  void disown(LeaseId lease);
+
+  std::map<Place, Lock> locks_;
+  std::map<FencingToken, Hold> holds_;
+  std::map<Revision, Wait> waits_;
+  std::map<LeaseId, Owned> owners_;
+};
+
+}  // namespace tenure::core

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <tenure/error.hpp>
+
+#include "core/ids.hpp"
+#include "core/item.hpp"
+
+namespace tenure::core {
+
+/// One edge of a cycle of waits: this request of this lease waits at `place` for the next member.
+struct CycleStep {
+  LeaseId lease{};
+  RequestId request{};
+  std::string owner{};
+  Place place{};
+
+  friend bool operator==(const CycleStep&, const CycleStep&) = default;
+};
+
+struct Granted {
+  FencingToken token{};
+  std::uint32_t count = 1;  ///< How many releases it takes.
+
+  friend bool operator==(const Granted&, const Granted&) = default;
+};
+
+struct Queued {
+  Revision ticket{};                      ///< When it joined; names the wait.
+  std::size_t position = 0;               ///< 1 is next; the largest over its places.
+  std::optional<Revision> predecessor{};  ///< Who stands right before it at that place.
+
+  friend bool operator==(const Queued&, const Queued&) = default;
+};
+
+struct Released {
+  std::uint32_t count_left = 0;  ///< 0: no longer held.
+
+  friend bool operator==(const Released&, const Released&) = default;
+};
+
+struct LeaseGranted {
+  LeaseId id{};
+  ClusterTime ttl{};
+  ClusterTime deadline{};
+
+  friend bool operator==(const LeaseGranted&, const LeaseGranted&) = default;
+};
+
+/// One answer per lease that was asked for, in that order.
+struct Renewed {
+  struct Answer {
+    LeaseId id{};
+    std::optional<ClusterTime> ttl;  ///< Nothing: the lease is lost.
+
+    friend bool operator==(const Answer&, const Answer&) = default;
+  };
+  std::vector<Answer> answers{};
+
+  friend bool operator==(const Renewed&, const Renewed&) = default;
+};
+
+/// Revoked, ticked, compacted: it was done.
+struct Done {
+  friend bool operator==(const Done&, const Done&) = default;
+};
+
+struct Forced {
+  std::size_t holds = 0;  ///< How many were taken away.
+
+  friend bool operator==(const Forced&, const Forced&) = default;
+};
+
+/// The lease is not known: never granted, expired or revoked. All under it is gone.
+struct LeaseLost {
+  LeaseId id{};
+
+  friend bool operator==(const LeaseLost&, const LeaseLost&) = default;
+};
+
+/// Nothing was changed, or the wait has ended without a grant.
+struct Refused {
+  Error error{.code = Errc::invalid_argument};
+  std::vector<CycleStep> cycle{};  ///< With `deadlock`: who waited for whom. The first gave way.
+
+  friend bool operator==(const Refused&, const Refused&) = default;
+};
+
+using Outcome = std::variant<Done, Granted, Queued, Released, LeaseGranted, Renewed, Forced,
+                             LeaseLost, Refused>;
+
+enum class EventType : std::uint8_t {
+  queued,     ///< Joined the queue.
+  granted,    ///< Holds it, or holds it in a stronger mode.
+  released,   ///< Given back by its holder.
+  expired,    ///< Its lease ran out: a hold if it has a token, else a wait.
+  revoked,    ///< Its lease was revoked: likewise.
+  forced,     ///< Taken away by an operator.
+  abandoned,  ///< Left the queue.
+  deadlock,   ///< Was refused or left the queue because it closed a cycle.
+};
+inline constexpr EventType last_event_type = EventType::deadlock;
+
+/// What happened at one place.
+struct Event {
+  Revision revision{};
+  ClusterTime time{};
+  EventType type = EventType::queued;
+  Item item{};
+  LeaseId lease{};
+  RequestId request{};
+  FencingToken token{};  ///< 0 for a wait.
+  std::string owner{};
+  std::string metadata{};
+
+  friend bool operator==(const Event&, const Event&) = default;
+};
+
+/// The end of a wait: to be told to whoever asked.
+struct Notice {
+  LeaseId lease{};
+  RequestId request{};
+  std::variant<Granted, Refused, LeaseLost> end{};
+
+  friend bool operator==(const Notice&, const Notice&) = default;
+};
+
+/// What one command did.
+struct Applied {
+  Revision revision{};  ///< Of the store, afterwards.
+  ClusterTime time{};
+  Outcome outcome{};
+  std::vector<Event> events{};
+  std::vector<Notice> notices{};
+
+  friend bool operator==(const Applied&, const Applied&) = default;
+};
+
+}  // namespace tenure::core

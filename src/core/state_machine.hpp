@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "core/command.hpp"
+#include "core/ids.hpp"
+#include "core/limits.hpp"
+#include "core/outcome.hpp"
+#include "core/state.hpp"
+
+namespace tenure::core {
+
+/// The lock service as a function: (state, command, stamp) -> (state', what it did). The same
+/// commands with the same stamps give the same state, byte for byte, everywhere. Not thread safe.
+///
+/// What takes a revision: leases that expire (one revision for all of them), the command itself,
+/// and after these every grant to somebody who waited. A command that grants to its caller grants
+/// with its own revision. The token of a grant is its revision.
+class StateMachine {
+ public:
+  explicit StateMachine(Limits limits = {}) { state_.limits = limits; }
+  explicit StateMachine(State state) : state_(std::move(state)) {}
+
+  /// First lets the leases expire whose deadline the stamp passes: their waits go first, then their
+  /// holds, then those who waited for them enter, each in name order. Then applies the command.
+  Applied apply(const Command& command, const Stamp& stamp);
+
+  [[nodiscard]] const State& state() const noexcept { return state_; }
+  /// When there is something to expire; the leader sends a Tick then.
+  [[nodiscard]] std::optional<ClusterTime> next_deadline() const {
+    return state_.leases.next_deadline();
+  }
+
+ private:
+  State state_;
+};
+
+}  // namespace tenure::core

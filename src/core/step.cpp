@@ -1,0 +1,124 @@
+#include "core/step.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/deadlock.hpp"
+
+namespace tenure::core {
+namespace {
+
+// Far enough from the ends of 64 bits that sums with a ttl or a count do not get there.
+constexpr Revision last_revision{1ULL << 62};
+constexpr ClusterTime last_time{1LL << 61};
+
+}  // namespace
+
+void Step::begin(const Stamp& stamp) {
+  state_.now = std::clamp(stamp.time, state_.now, std::max(state_.now, last_time));
+  const auto floor = std::min(stamp.revision, last_revision);
+  if (floor > state_.revision) {
+    // What expires now takes its revisions from there on, too: it may lead to grants.
+    state_.revision = Revision{floor.get() - 1};
+  }
+  if (const auto expired = state_.leases.expired(state_.now); !expired.empty()) {
+    take_revision();
+    end_leases(expired, EventType::expired);
+  }
+  take_revision();
+}
+
+Applied Step::finish(Outcome outcome) {
+  settle();
+  state_.events.trim(state_.limits.events_max);
+  applied_.revision = state_.revision;
+  applied_.time = state_.now;
+  applied_.outcome = std::move(outcome);
+  return std::move(applied_);
+}
+
+void Step::touch(const std::vector<Item>& items) {
+  for (const auto& item : items) {
+    touched_.insert(item.place());
+  }
+}
+
+void Step::settle() {
+  while (!touched_.empty() || !suspects_.empty()) {
+    if (!touched_.empty()) {
+      const auto place = touched_.extract(touched_.begin()).value();
+      state_.locks.admit_waiters(place, [this](Revision ticket) { grant_waiting(ticket); });
+    } else {
+      end_deadlocks(suspects_.extract(suspects_.begin()).value());
+    }
+  }
+}
+
+void Step::grant_waiting(Revision ticket) {
+  const auto wait = *state_.locks.find(ticket);
+  take_revision();
+  // The hold comes before the wait goes: between them the lock would be free and lose its record.
+  const auto granted = grant(wait);
+  state_.locks.remove(ticket);
+  suspect(wait.lease);
+  applied_.notices.push_back({.lease = wait.lease, .request = wait.request, .end = granted});
+}
+
+void Step::suspect(LeaseId lease) {
+  if (!state_.locks.owned(lease).waits.empty()) {
+    suspects_.insert(lease);
+  }
+}
+
+void Step::end_deadlocks(LeaseId lease) {
+  const auto cycle = find_cycle(state_.locks, lease);
+  if (cycle.empty()) {
+    return;
+  }
+  // The youngest wait gives way, and is told the cycle from itself on.
+  auto edges = cycle;
+  std::ranges::rotate(edges, std::ranges::max_element(edges, {}, &Edge::ticket));
+  const auto victim = edges.front().ticket;
+  end_wait(victim, {.error = {.code = Errc::deadlock}, .cycle = describe(state_.locks, edges)},
+           EventType::deadlock);
+  suspects_.insert(lease);
+}
+
+void Step::end_wait(Revision ticket, Refused refused, EventType why) {
+  const auto wait = state_.locks.remove(ticket);
+  touch(wait.items);
+  for (const auto& item : wait.items) {
+    tell(why, item, wait, {});
+  }
+  refuse(*state_.leases.find(wait.lease), wait.request, refused);
+  applied_.notices.push_back(
+      {.lease = wait.lease, .request = wait.request, .end = std::move(refused)});
+}
+
+void Step::take_revision() {
+  state_.revision = Revision{state_.revision.get() + 1};
+}
+
+void Step::remember(Lease& lease, RequestId request, History::Entry entry) {
+  if (request != RequestId{}) {
+    lease.history.note(request, std::move(entry));
+    lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+  }
+}
+
+void Step::refuse(Lease& lease, RequestId request, const Refused& refused) {
+  remember(lease, request,
+           {.answer = refused, .since = state_.revision, .life = History::Life::over});
+}
+
+Outcome Step::operator()(const Tick&) {
+  return Done{};
+}
+
+Outcome Step::operator()(const Compact& command) {
+  // Not beyond the present: what comes later has not happened yet.
+  state_.events.compact(std::min(command.revision, Revision{state_.revision.get() - 1}));
+  return Done{};
+}
+
+}  // namespace tenure::core

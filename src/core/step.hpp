@@ -1,0 +1,94 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/command.hpp"
+#include "core/outcome.hpp"
+#include "core/state.hpp"
+
+namespace tenure::core {
+
+/// One command being applied. Only StateMachine makes them.
+class Step {
+ public:
+  explicit Step(State& state) : state_(state) {}
+
+  /// Moves time on, lets leases expire, takes the revision of the command.
+  void begin(const Stamp& stamp);
+  Applied finish(Outcome outcome);
+
+  Outcome operator()(const Acquire& command);
+  Outcome operator()(const Release& command);
+  Outcome operator()(const Abandon& command);
+  Outcome operator()(const GrantLease& command);
+  Outcome operator()(const RenewLeases& command);
+  Outcome operator()(const RevokeLease& command);
+  Outcome operator()(const Tick& command);
+  Outcome operator()(const ForceRelease& command);
+  Outcome operator()(const Compact& command);
+
+ private:
+  // Acquiring: step_acquire.cpp
+  Outcome acquire_new(Lease& lease, const Wait& wanted, const Acquire& command);
+  Outcome acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Acquire& command);
+  Outcome wait_for(Lease& lease, const Wait& wanted);
+  [[nodiscard]] std::optional<Outcome> recall(const Lease& lease, RequestId request,
+                                              bool is_acquire) const;
+  [[nodiscard]] Queued queued(const Wait& wait) const;
+  [[nodiscard]] bool is_in_its_own_way(const Wait& wanted) const;
+  /// Turns what was wanted into a hold, with the present revision as token.
+  Granted grant(const Wait& wanted);
+
+  // Letting go: step_release.cpp
+  Outcome release(Lease& lease, const Release& command);
+  Outcome release_token(Lease& lease, FencingToken token);
+  Outcome release_item(Lease& lease, const Target& target);
+  void take_item(FencingToken token, std::size_t index, EventType why);
+  /// Ends the waits and then the holds of these leases, and then the leases.
+  void end_leases(std::span<const LeaseId> leases, EventType why);
+  void end_waits_of(std::span<const LeaseId> leases, EventType why);
+  void end_holds_of(std::span<const LeaseId> leases, EventType why);
+  void end_wait(Revision ticket, Refused refused, EventType why);
+
+  // Letting in: step.cpp
+  void touch(const std::vector<Item>& items);
+  /// Lets in whoever can go at the touched places, and ends the deadlocks this leads to.
+  void settle();
+  void grant_waiting(Revision ticket);
+  /// Remembers to look for a deadlock through a lease that was granted something, if it waits.
+  void suspect(LeaseId lease);
+  void end_deadlocks(LeaseId lease);
+
+  void take_revision();
+  void remember(Lease& lease, RequestId request, History::Entry entry);
+  void refuse(Lease& lease, RequestId request, const Refused& refused);
+  template <class Record>
+  void tell(EventType type, const Item& item, const Record& record, FencingToken token);
+
+  State& state_;
+  Applied applied_;
+  std::set<Place> touched_;     ///< Where somebody may be able to go now.
+  std::set<LeaseId> suspects_;  ///< Granted something while they wait for something else.
+};
+
+/// One event at the present revision, about an item of a hold or a wait.
+template <class Record>
+void Step::tell(EventType type, const Item& item, const Record& record, FencingToken token) {
+  applied_.events.push_back({.revision = state_.revision,
+                             .time = state_.now,
+                             .type = type,
+                             .item = item,
+                             .lease = record.lease,
+                             .request = record.request,
+                             .token = token,
+                             .owner = record.owner,
+                             .metadata = record.metadata});
+  state_.events.append(applied_.events.back());
+}
+
+}  // namespace tenure::core

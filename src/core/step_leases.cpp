@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "core/step.hpp"
+#include "core/validate.hpp"
+
+namespace tenure::core {
+namespace {
+
+/// One item of something that ends. Ends are told in the order of place, then token or ticket.
+template <class Record>
+struct Ending {
+  const Item* item;
+  const Record* record;
+  std::size_t order;  ///< Of the records, which come by token or ticket.
+};
+
+template <class Record>
+std::vector<Ending<Record>> in_name_order(const std::vector<Record>& records) {
+  std::vector<Ending<Record>> endings;
+  for (const auto& record : records) {
+    for (const auto& item : record.items) {
+      endings.push_back({&item, &record, endings.size()});
+    }
+  }
+  std::ranges::sort(endings, [](const auto& left, const auto& right) {
+    return comes_before(*left.item, *right.item) ||
+           (!comes_before(*right.item, *left.item) && left.order < right.order);
+  });
+  return endings;
+}
+
+}  // namespace
+
+Outcome Step::operator()(const GrantLease& command) {
+  if (auto error = check(command, state_.limits)) {
+    return Refused{*std::move(error)};
+  }
+  if (const auto* known = state_.leases.find(command.id)) {
+    const bool is_retry = command.request != RequestId{} && known->request == command.request &&
+                          known->client == command.client && known->ttl == command.ttl;
+    if (!is_retry) {
+      return Refused{{.code = Errc::invalid_argument, .detail = "a lease has this id already"}};
+    }
+    return LeaseGranted{.id = known->id, .ttl = known->ttl, .deadline = known->deadline};
+  }
+  if (state_.leases.all().size() >= state_.limits.leases_max) {
+    return Refused{{.code = Errc::resource_exhausted, .detail = "too many leases"}};
+  }
+  const auto& lease = state_.leases.add({
+      .id = command.id == LeaseId{} ? state_.leases.fresh_id() : command.id,
+      .ttl = command.ttl,
+      .deadline = state_.now + command.ttl,
+      .granted = state_.now,
+      .create_revision = state_.revision,
+      .request = command.request,
+      .client = command.client,
+      .address = command.address,
+      .last_seen = state_.now,
+      .history = {},
+  });
+  return LeaseGranted{.id = lease.id, .ttl = lease.ttl, .deadline = lease.deadline};
+}
+
+Outcome Step::operator()(const RenewLeases& command) {
+  if (auto error = check(command, state_.limits)) {
+    return Refused{*std::move(error)};
+  }
+  Renewed renewed;
+  for (const auto id : command.leases) {
+    auto* lease = state_.leases.find(id);
+    if (lease != nullptr) {
+      state_.leases.set_deadline(*lease, state_.now + lease->ttl);
+      lease->last_seen = state_.now;
+    }
+    renewed.answers.push_back(
+        {.id = id, .ttl = lease == nullptr ? std::nullopt : std::optional(lease->ttl)});
+  }
+  return renewed;
+}
+
+Outcome Step::operator()(const RevokeLease& command) {
+  if (state_.leases.find(command.lease) == nullptr) {
+    return LeaseLost{command.lease};
+  }
+  end_leases(std::array{command.lease}, EventType::revoked);
+  return Done{};
+}
+
+void Step::end_leases(std::span<const LeaseId> leases, EventType why) {
+  // All waits first: one that is about to end must not be let in by a hold that ends.
+  end_waits_of(leases, why);
+  end_holds_of(leases, why);
+  for (const auto id : leases) {
+    state_.leases.remove(id);
+  }
+  settle();
+}
+
+void Step::end_waits_of(std::span<const LeaseId> leases, EventType why) {
+  std::vector<Wait> waits;
+  for (const auto id : leases) {
+    const auto tickets = state_.locks.owned(id).waits;
+    for (const auto ticket : tickets) {
+      waits.push_back(state_.locks.remove(ticket));
+      touch(waits.back().items);
+    }
+  }
+  std::ranges::sort(waits, {}, &Wait::ticket);
+  for (const auto& wait : waits) {
+    applied_.notices.push_back(
+        {.lease = wait.lease, .request = wait.request, .end = LeaseLost{wait.lease}});
+  }
+  for (const auto& ending : in_name_order(waits)) {
+    tell(why, *ending.item, *ending.record, {});
+  }
+}
+
+void Step::end_holds_of(std::span<const LeaseId> leases, EventType why) {
+  std::vector<Hold> holds;
+  for (const auto id : leases) {
+    const auto tokens = state_.locks.owned(id).holds;
+    for (const auto token : tokens) {
+      holds.push_back(state_.locks.remove(token, state_.revision));
+      touch(holds.back().items);
+    }
+  }
+  std::ranges::sort(holds, {}, &Hold::token);
+  for (const auto& ending : in_name_order(holds)) {
+    tell(why, *ending.item, *ending.record, ending.record->token);
+  }
+}
+
+}  // namespace tenure::core

@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "core/step.hpp"
+#include "core/validate.hpp"
+
+namespace tenure::core {
+namespace {
+
+Item like(const Target& target) {
+  return {.name = target.name,
+          .claim = target.range ? Claim(Keys{.range = *target.range}) : Claim(Whole{})};
+}
+
+}  // namespace
+
+Outcome Step::operator()(const Release& command) {
+  auto* lease = state_.leases.find(command.lease);
+  if (lease == nullptr) {
+    return LeaseLost{command.lease};
+  }
+  lease->last_seen = state_.now;
+  if (auto known = recall(*lease, command.request, false)) {
+    // Already applied: answer as before, change nothing.
+    return *std::move(known);
+  }
+  return release(*lease, command);
+}
+
+Outcome Step::release(Lease& lease, const Release& command) {
+  const auto* token = std::get_if<FencingToken>(&command.what);
+  auto outcome = token != nullptr ? release_token(lease, *token)
+                                  : release_item(lease, std::get<Target>(command.what));
+  if (const auto* released = std::get_if<Released>(&outcome)) {
+    remember(lease, command.request,
+             {.answer = *released, .since = state_.revision, .life = History::Life::over});
+  } else {
+    refuse(lease, command.request, std::get<Refused>(outcome));
+  }
+  return outcome;
+}
+
+Outcome Step::release_token(Lease& lease, FencingToken token) {
+  const auto* hold = state_.locks.find(token);
+  if (hold == nullptr || hold->lease != lease.id) {
+    return Refused{{.code = Errc::not_held, .detail = "no hold of this lease has this token"}};
+  }
+  if (hold->count > 1) {
+    const auto left = hold->count - 1;
+    state_.locks.set_count(token, left);
+    return Released{.count_left = left};
+  }
+  const auto ended = state_.locks.remove(token, state_.revision);
+  touch(ended.items);
+  for (const auto& item : ended.items) {
+    tell(EventType::released, item, ended, token);
+  }
+  lease.history.retire(ended.request, state_.revision);
+  lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+  return Released{};
+}
+
+Outcome Step::release_item(Lease& lease, const Target& target) {
+  auto wanted = like(target);
+  const auto* lock = state_.locks.find(wanted.place());
+  if (lock != nullptr && lock->capacity > 0) {
+    wanted.claim = Permits{};
+  }
+  const auto* hold = state_.locks.own_hold(lease.id, wanted);
+  if (hold == nullptr) {
+    return Refused{{.code = Errc::not_held, .detail = "this lease does not hold it"}};
+  }
+  if (hold->items.size() == 1) {
+    return release_token(lease, hold->token);
+  }
+  const auto it = std::ranges::find_if(hold->items, [&](const Item& item) {
+    const auto* keys = std::get_if<Keys>(&item.claim);
+    return item.is_at(wanted.place()) && (keys == nullptr || keys->range == target.range);
+  });
+  take_item(hold->token, static_cast<std::size_t>(it - hold->items.begin()), EventType::released);
+  return Released{};
+}
+
+void Step::take_item(FencingToken token, std::size_t index, EventType why) {
+  const auto hold = *state_.locks.find(token);
+  const auto item = state_.locks.remove_item(token, index, state_.revision);
+  touch({item});
+  tell(why, item, hold, token);
+  if (hold.items.size() == 1) {
+    auto& lease = *state_.leases.find(hold.lease);
+    lease.history.retire(hold.request, state_.revision);
+    lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+  }
+}
+
+Outcome Step::operator()(const Abandon& command) {
+  auto* lease = state_.leases.find(command.lease);
+  if (lease == nullptr) {
+    return LeaseLost{command.lease};
+  }
+  lease->last_seen = state_.now;
+  if (command.request == RequestId{}) {
+    return Refused{{.code = Errc::invalid_argument, .detail = "which request?"}};
+  }
+  Refused cancelled{{.code = Errc::cancelled}};
+  const auto* entry = lease->history.find(command.request);
+  if (entry == nullptr) {
+    // Not arrived yet, or long over. If it is still to come, it comes too late.
+    refuse(*lease, command.request, cancelled);
+    return cancelled;
+  }
+  const auto* waiting = std::get_if<Waiting>(&entry->answer);
+  if (waiting == nullptr) {
+    return *recall(*lease, command.request, true);
+  }
+  const auto wait = state_.locks.remove(waiting->ticket);
+  touch(wait.items);
+  for (const auto& item : wait.items) {
+    tell(EventType::abandoned, item, wait, {});
+  }
+  refuse(*lease, command.request, cancelled);
+  return cancelled;
+}
+
+Outcome Step::operator()(const ForceRelease& command) {
+  const auto* lock = state_.locks.find(command.place);
+  const auto tokens = lock == nullptr ? std::set<FencingToken>{} : lock->holds;
+  Forced forced;
+  for (const auto token : tokens) {
+    if (command.token && *command.token != token) {
+      continue;
+    }
+    ++forced.holds;
+    for (const auto* hold = state_.locks.find(token); hold != nullptr;
+         hold = state_.locks.find(token)) {
+      const auto it = std::ranges::find_if(
+          hold->items, [&](const Item& item) { return item.is_at(command.place); });
+      if (it == hold->items.end()) {
+        break;
+      }
+      take_item(token, static_cast<std::size_t>(it - hold->items.begin()), EventType::forced);
+    }
+  }
+  if (forced.holds == 0) {
+    return Refused{{.code = Errc::not_held, .detail = "nobody holds it, or not with this token"}};
+  }
+  return forced;
+}
+
+}  // namespace tenure::core

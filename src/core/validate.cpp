@@ -1,0 +1,149 @@
+#include "core/validate.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace tenure::core {
+namespace {
+
+Error invalid(std::string detail) {
+  return {.code = Errc::invalid_argument, .detail = std::move(detail)};
+}
+
+Error exhausted(std::string detail) {
+  return {.code = Errc::resource_exhausted, .detail = std::move(detail)};
+}
+
+std::string at_most(std::string_view what, std::size_t limit) {
+  return std::string(what) + ": at most " + std::to_string(limit);
+}
+
+std::optional<Error> check_permits(const Permits& permits, const Limits& limits) {
+  if (permits.capacity == 0 || permits.capacity > limits.capacity_max) {
+    return invalid(at_most("a semaphore has at least one permit", limits.capacity_max));
+  }
+  if (permits.wanted == 0 || permits.wanted > permits.capacity) {
+    return invalid("permits wanted: at least one, at most the capacity");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_item(const Item& item, const Limits& limits) {
+  if (item.name.empty() || item.name.size() > limits.name_bytes_max) {
+    return invalid(at_most("a name has at least one byte", limits.name_bytes_max));
+  }
+  if (const auto* permits = std::get_if<Permits>(&item.claim)) {
+    return check_permits(*permits, limits);
+  }
+  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+    const auto end = keys->range.end() ? keys->range.end()->size() : 0;
+    if (std::max(keys->range.start().size(), end) > limits.key_bytes_max) {
+      return invalid(at_most("bytes of a key", limits.key_bytes_max));
+    }
+  }
+  return std::nullopt;
+}
+
+/// Two items of one request are never about the same thing.
+bool meet(const Item& left, const Item& right) {
+  if (left.name != right.name || left.kind() != right.kind()) {
+    return false;
+  }
+  const auto* a = std::get_if<Keys>(&left.claim);
+  const auto* b = std::get_if<Keys>(&right.claim);
+  return a == nullptr || b == nullptr || a->range.overlaps(b->range);
+}
+
+}  // namespace
+
+std::optional<Error> check(const Acquire& command, const Limits& limits) {
+  if (command.request == RequestId{}) {
+    return invalid("a request needs an id other than 0");
+  }
+  if (command.items.empty() || command.items.size() > limits.items_max) {
+    return invalid(at_most("a request has at least one item", limits.items_max));
+  }
+  if (command.owner.size() > limits.owner_bytes_max) {
+    return invalid(at_most("bytes of the owner", limits.owner_bytes_max));
+  }
+  if (command.metadata.size() > limits.metadata_bytes_max) {
+    return invalid(at_most("bytes of metadata", limits.metadata_bytes_max));
+  }
+  for (const auto& item : command.items) {
+    if (auto error = check_item(item, limits)) {
+      return error;
+    }
+  }
+  const auto& first = command.items.front();
+  if (command.again == Again::reenter &&
+      (command.items.size() > 1 || std::holds_alternative<Permits>(first.claim))) {
+    return invalid("only a single lock or range can be entered again");
+  }
+  const auto items = in_order(command.items);
+  if (std::ranges::adjacent_find(items, meet) != items.end()) {
+    return invalid("two items of the request are about the same thing");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check(const GrantLease& command, const Limits& limits) {
+  if (command.ttl < limits.ttl_min || command.ttl > limits.ttl_max) {
+    return invalid("ttl in microseconds: at least " + std::to_string(limits.ttl_min.count()) +
+                   ", at most " + std::to_string(limits.ttl_max.count()));
+  }
+  if (std::max(command.client.size(), command.address.size()) > limits.owner_bytes_max) {
+    return invalid(at_most("bytes of client and address", limits.owner_bytes_max));
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check(const RenewLeases& command, const Limits& limits) {
+  if (command.leases.size() > limits.renewals_max) {
+    return invalid(at_most("leases in one renewal", limits.renewals_max));
+  }
+  return std::nullopt;
+}
+
+std::vector<Item> in_order(std::vector<Item> items) {
+  std::ranges::sort(items, comes_before);
+  return items;
+}
+
+std::optional<Error> check_kinds(const std::vector<Item>& items, const LockTable& table) {
+  for (const auto& item : items) {
+    const auto* lock = table.find(item.place());
+    const auto* permits = std::get_if<Permits>(&item.claim);
+    if (lock != nullptr && lock->capacity != (permits != nullptr ? permits->capacity : 0)) {
+      return invalid(lock->capacity == 0
+                         ? "it is in use as a lock, not as a semaphore"
+                         : "it is in use as a semaphore of " + std::to_string(lock->capacity));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_room(const Wait& wanted, Room room, const LockTable& table,
+                                const Limits& limits) {
+  const auto& owned = table.owned(wanted.lease);
+  if (owned.items + wanted.items.size() > limits.items_per_lease_max) {
+    return exhausted(at_most("locks held and waited for by one lease", limits.items_per_lease_max));
+  }
+  if (room == Room::hold) {
+    return std::nullopt;
+  }
+  if (owned.waits.size() >= limits.waits_per_lease_max) {
+    return exhausted(at_most("waiting requests of one lease", limits.waits_per_lease_max));
+  }
+  const bool is_full = std::ranges::any_of(wanted.items, [&](const Item& item) {
+    const auto* lock = table.find(item.place());
+    return lock != nullptr && lock->queue.size() >= limits.waiters_per_lock_max;
+  });
+  if (is_full) {
+    return exhausted(at_most("waiters of one lock", limits.waiters_per_lock_max));
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenure::core

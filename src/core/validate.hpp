@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <tenure/error.hpp>
+
+#include "core/command.hpp"
+#include "core/limits.hpp"
+#include "core/lock_table.hpp"
+
+namespace tenure::core {
+
+/// What no state could make right: `invalid_argument`, or nothing.
+[[nodiscard]] std::optional<Error> check(const Acquire& command, const Limits& limits);
+[[nodiscard]] std::optional<Error> check(const GrantLease& command, const Limits& limits);
+[[nodiscard]] std::optional<Error> check(const RenewLeases& command, const Limits& limits);
+
+/// Items in the order of comes_before(). REQUIRES: check() had no complaint.
+[[nodiscard]] std::vector<Item> in_order(std::vector<Item> items);
+
+/// A semaphore is asked for as a semaphore of the same capacity, a lock as a lock.
+[[nodiscard]] std::optional<Error> check_kinds(const std::vector<Item>& items,
+                                               const LockTable& table);
+
+/// Room for the items under the lease; with `wait`, also for one more in every queue.
+enum class Room : std::uint8_t { hold, wait };
+[[nodiscard]] std::optional<Error> check_room(const Wait& wanted, Room room, const LockTable& table,
+                                              const Limits& limits);
+
+}  // namespace tenure::core

@@ -1,0 +1,247 @@
+#include "support/core_commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iterator>
+#include <ostream>
+#include <utility>
+
+#include "core/invariants.hpp"
+
+namespace tenure::core::model {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::array verb_names{"acquire", "try_acquire", "release_token", "release_target",
+                                "abandon", "grant_lease", "renew",         "revoke",
+                                "force",   "compact",     "tick"};
+
+Item whole(std::string name) {
+  return {.name = std::move(name), .claim = Whole{}};
+}
+Item permits(std::string name) {
+  return {.name = std::move(name), .claim = Permits{.capacity = 3, .wanted = 1}};
+}
+Item keys(std::string name, BytesRange range) {
+  return {.name = std::move(name), .claim = Keys{.range = std::move(range)}};
+}
+
+std::vector<Item> items_of(const Draw& draw, const World& world) {
+  auto items = world.things[draw.thing % world.things.size()];
+  auto pick = draw.pick;
+  for (auto& item : items) {
+    const auto mode = world.modes[pick % world.modes.size()];
+    if (auto* some = std::get_if<Permits>(&item.claim)) {
+      some->wanted = static_cast<std::uint32_t>(1 + pick % some->capacity);
+    } else if (auto* range = std::get_if<Keys>(&item.claim)) {
+      range->mode = mode;
+    } else {
+      std::get<Whole>(item.claim).mode = mode;
+    }
+    pick += 5;
+  }
+  return items;
+}
+
+/// Mostly the token of a hold that is there; now and then of one that is not.
+FencingToken token_of(const Draw& draw, const State& state) {
+  const auto& holds = state.locks.holds();
+  const auto index = draw.pick % (holds.size() + 1);
+  return index == holds.size()
+             ? FencingToken{draw.pick}
+             : std::next(holds.begin(), static_cast<std::ptrdiff_t>(index))->first;
+}
+
+Command acquire(const Draw& draw, const World& world, Queue queue) {
+  Acquire command{.lease = LeaseId{1 + draw.lease},
+                  .request = RequestId{1 + draw.request},
+                  .items = items_of(draw, world),
+                  .queue = queue,
+                  .again = draw.again,
+                  .owner = "owner " + std::to_string(draw.lease),
+                  .metadata = std::string(draw.pick % 3, 'm')};
+  if (command.again == Again::reenter &&
+      (command.items.size() > 1 || std::holds_alternative<Permits>(command.items[0].claim))) {
+    command.again = Again::wait;
+  }
+  return command;
+}
+
+Command release_target(const Draw& draw, const World& world) {
+  const auto item = items_of(draw, world).front();
+  const auto* range = std::get_if<Keys>(&item.claim);
+  return Release{
+      .lease = LeaseId{1 + draw.lease},
+      .request = RequestId{draw.request % 3 == 0 ? 0 : 1 + draw.request},
+      .what = Target{.name = item.name,
+                     .range = range == nullptr ? std::nullopt : std::optional(range->range)}};
+}
+
+Command command_of(const Draw& draw, const World& world, const State& state) {
+  const LeaseId lease{1 + draw.lease};
+  const RequestId request{1 + draw.request};
+  switch (draw.verb) {
+    case Verb::acquire: return acquire(draw, world, Queue::wait);
+    case Verb::try_acquire: return acquire(draw, world, Queue::skip);
+    case Verb::release_token: {
+      const auto token = token_of(draw, state);
+      const auto* hold = state.locks.find(token);
+      return Release{.lease = hold != nullptr && draw.request % 8 != 0 ? hold->lease : lease,
+                     .request = RequestId{draw.request % 3 == 0 ? 0 : 1000 + draw.request},
+                     .what = token};
+    }
+    case Verb::release_target: return release_target(draw, world);
+    case Verb::abandon: return Abandon{.lease = lease, .request = request};
+    case Verb::grant_lease:
+      return GrantLease{.id = LeaseId{draw.pick % 4 == 0 ? 0 : 1 + draw.lease},
+                        .request = RequestId{draw.request % 4},
+                        .ttl = milliseconds(500 + 100 * (draw.pick % 3)),
+                        .client = "client",
+                        .address = "here"};
+    case Verb::renew: return RenewLeases{{lease, LeaseId{1 + draw.pick % world.leases}}};
+    case Verb::revoke: return RevokeLease{lease};
+    case Verb::force: {
+      const auto place = items_of(draw, world).front().place();
+      return ForceRelease{
+          .place = place,
+          .token = draw.request % 2 == 0 ? std::nullopt : std::optional(token_of(draw, state))};
+    }
+    case Verb::compact: return Compact{Revision{state.revision.get() * (draw.pick % 4) / 3}};
+    case Verb::tick: break;
+  }
+  return Tick{};
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Draw& draw) {
+  return out << "\n{" << verb_names[static_cast<std::size_t>(draw.verb)] << ", lease " << draw.lease
+             << ", request " << draw.request << ", pick " << draw.pick << ", thing " << draw.thing
+             << ", pause " << draw.pause << ", again " << static_cast<int>(draw.again) << "}";
+}
+
+std::vector<std::vector<Item>> names() {
+  return {{whole("a")}, {whole("b")}, {whole("c")}};
+}
+
+std::vector<std::vector<Item>> ranges() {
+  return {{keys("a", *BytesRange::half_open("b", "d"))},
+          {keys("a", *BytesRange::half_open("c", "e"))},
+          {keys("a", BytesRange::point("c"))},
+          {keys("a", BytesRange::at_least("d"))},
+          {keys("b", BytesRange::all())}};
+}
+
+std::vector<std::vector<Item>> semaphores() {
+  return {{permits("s")}, {permits("t")}};
+}
+
+std::vector<std::vector<Item>> several_at_once() {
+  return {{whole("b"), whole("a")},
+          {whole("a")},
+          {whole("b")},
+          {whole("b"), permits("s")},
+          {permits("s")},
+          {keys("a", *BytesRange::half_open("b", "c")), keys("a", BytesRange::at_least("d")),
+           whole("a")},
+          {keys("a", *BytesRange::half_open("a", "c"))}};
+}
+
+std::vector<std::vector<Item>> everything() {
+  auto all = names();
+  for (const auto& more : {ranges(), semaphores(), several_at_once()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  all.push_back({whole("s")});  // is a semaphore elsewhere
+  return all;
+}
+
+std::vector<std::pair<std::size_t, Verb>> all_verbs() {
+  return {{12, Verb::acquire},       {3, Verb::try_acquire}, {6, Verb::release_token},
+          {3, Verb::release_target}, {2, Verb::abandon},     {3, Verb::grant_lease},
+          {4, Verb::renew},          {1, Verb::revoke},      {1, Verb::force},
+          {1, Verb::compact},        {1, Verb::tick}};
+}
+
+std::vector<std::pair<std::size_t, Verb>> mostly_waiting() {
+  return {{12, Verb::acquire}, {2, Verb::release_token}, {1, Verb::abandon}};
+}
+
+rc::Gen<std::vector<Draw>> draws_in(const World& world) {
+  std::vector<Verb> verbs;
+  for (const auto& [weight, verb] : world.verbs) {
+    verbs.insert(verbs.end(), weight, verb);
+  }
+  const auto one = rc::gen::apply(
+      [verbs, agains = world.agains](std::size_t verb, std::size_t lease, std::size_t request,
+                                     std::size_t pick, std::size_t thing, std::size_t pause,
+                                     std::size_t again) {
+        return Draw{.verb = verbs[verb],
+                    .lease = lease,
+                    .request = request,
+                    .pick = pick,
+                    .thing = thing,
+                    .pause = pause,
+                    .again = agains[again]};
+      },
+      rc::gen::inRange<std::size_t>(0, verbs.size()),
+      rc::gen::inRange<std::size_t>(0, world.leases),
+      rc::gen::inRange<std::size_t>(0, world.requests), rc::gen::inRange<std::size_t>(0, 1000),
+      rc::gen::inRange<std::size_t>(0, world.things.size()),
+      rc::gen::inRange<std::size_t>(0, world.pauses),
+      rc::gen::inRange<std::size_t>(0, world.agains.size()));
+  return rc::gen::container<std::vector<Draw>>(one);
+}
+
+Move move_of(const Draw& draw, const World& world, const State& state) {
+  // Backwards too: a stamp from before the last one counts as the last one.
+  constexpr std::array pauses{0, 1, 20, -50, 100, 350};
+  const auto pause = milliseconds(pauses[draw.pause % pauses.size()]);
+  const auto time = std::max(ClusterTime{}, state.now + pause);
+  const Revision floor{draw.pick == 999 ? state.revision.get() + 10 : 0};
+  return {.command = command_of(draw, world, state), .stamp = {.time = time, .revision = floor}};
+}
+
+void grant_leases(const World& world, StateMachine& machine, Reference* reference) {
+  for (std::size_t i = 1; i <= world.leases; ++i) {
+    const GrantLease command{.id = LeaseId{i}, .ttl = milliseconds(500), .client = "client"};
+    const auto applied = machine.apply(command, {});
+    if (reference != nullptr) {
+      (void)reference->step(command, {}, applied);
+    }
+  }
+}
+
+void assert_sound(const State& state) {
+  RC_ASSERT(invariants::check(state) == std::vector<std::string>{});
+  RC_ASSERT(invariants::check_no_deadlock(state) == std::vector<std::string>{});
+}
+
+void compare(const World& world, const std::vector<Draw>& draws) {
+  StateMachine machine;
+  Reference reference;
+  grant_leases(world, machine, &reference);
+  for (const auto& draw : draws) {
+    const auto before = machine.state();
+    const auto [command, stamp] = move_of(draw, world, before);
+
+    const auto applied = machine.apply(command, stamp);
+    const auto expected = reference.step(command, stamp, applied);
+
+    RC_ASSERT(applied.outcome.index() == expected.outcome.index());
+    if (const auto* refused = std::get_if<Refused>(&applied.outcome)) {
+      RC_ASSERT(refused->error.code == std::get<Refused>(expected.outcome).error.code);
+    } else {
+      RC_ASSERT(applied.outcome == expected.outcome);
+    }
+    RC_ASSERT(applied.notices == expected.notices);
+    RC_ASSERT(reference.differs_from(machine.state()) == "");
+    RC_ASSERT(applied.revision == machine.state().revision);
+    RC_ASSERT(invariants::check_step(before, machine.state()) == std::vector<std::string>{});
+    assert_sound(machine.state());
+  }
+}
+
+}  // namespace tenure::core::model

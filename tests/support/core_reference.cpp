@@ -1,0 +1,284 @@
+#include "support/core_reference.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include <rapidcheck.h>
+
+namespace tenure::core::model {
+namespace {
+
+Refused refused(Errc code) {
+  return Refused{.error = {.code = code}};
+}
+
+bool is_target(const Item& item, const std::string& name, const std::optional<BytesRange>& range) {
+  const auto* keys = std::get_if<Keys>(&item.claim);
+  return item.name == name && (keys == nullptr ? !range : range == keys->range);
+}
+
+LockMode& mode_of(Item& item) {
+  auto* keys = std::get_if<Keys>(&item.claim);
+  return keys != nullptr ? keys->mode : std::get<Whole>(item.claim).mode;
+}
+
+}  // namespace
+
+Reference::Expected Reference::step(const Command& command, const Stamp& stamp,
+                                    const Applied& actual) {
+  notices_.clear();
+  told_deadlocks_.clear();
+  told_cycle_.clear();
+  if (const auto* refusal = std::get_if<Refused>(&actual.outcome)) {
+    told_cycle_ = refusal->cycle;
+  }
+  for (const auto& notice : actual.notices) {
+    if (std::holds_alternative<Refused>(notice.end)) {
+      told_deadlocks_.push_back(notice);
+    }
+  }
+  now_ = std::max(now_, stamp.time);
+  if (stamp.revision.get() > revision_) {
+    revision_ = stamp.revision.get() - 1;
+  }
+  std::set<LeaseId> expired;
+  for (const auto& [id, lease] : leases_) {
+    if (lease.deadline <= now_) {
+      expired.insert(id);
+    }
+  }
+  if (!expired.empty()) {
+    ++revision_;
+    end(expired);
+  }
+  ++revision_;
+  auto outcome = std::visit([this](const auto& it) { return apply(it); }, command);
+  settle();
+  return {.outcome = std::move(outcome), .notices = notices_};
+}
+
+Outcome Reference::apply(const Acquire& command) {
+  if (!leases_.contains(command.lease)) {
+    return LeaseLost{command.lease};
+  }
+  if (auto before = answer_before(command.lease, command.request, true)) {
+    return *before;
+  }
+  Wait wanted{.ticket = Revision{revision_},
+              .lease = command.lease,
+              .request = command.request,
+              .items = command.items,
+              .owner = command.owner,
+              .metadata = command.metadata,
+              .since = now_};
+  std::ranges::sort(wanted.items, comes_before);
+  for (const auto& item : wanted.items) {
+    const auto differs = [&](const auto& other) {
+      return std::ranges::any_of(other.items, [&](const Item& its) {
+        return its.is_at(item.place()) && its.claim.index() != item.claim.index();
+      });
+    };
+    if (std::ranges::any_of(holds_, differs) || std::ranges::any_of(waits_, differs)) {
+      return refused(Errc::invalid_argument);
+    }
+  }
+  return enter(command, std::move(wanted));
+}
+
+Outcome Reference::enter(const Acquire& command, Wait wanted) {
+  if (command.again == Again::reenter) {
+    for (auto& hold : holds_ | std::views::reverse) {
+      const auto& item = wanted.items.front();
+      const auto* keys = std::get_if<Keys>(&item.claim);
+      const auto range = keys == nullptr ? std::nullopt : std::optional(keys->range);
+      const auto same = std::ranges::find_if(
+          hold.items, [&](const Item& its) { return is_target(its, item.name, range); });
+      if (hold.lease != command.lease || same == hold.items.end()) {
+        continue;
+      }
+      if (hold.items.size() > 1) {
+        break;
+      }
+      const auto held = mode_of(hold.items.front());
+      if (covers(held, mode_of(wanted.items.front()))) {
+        const Granted granted{.token = hold.token, .count = ++hold.count};
+        leases_.at(command.lease).answers[command.request] = granted;
+        return granted;
+      }
+      mode_of(wanted.items.front()) = join(held, mode_of(wanted.items.front()));
+      wanted.upgrades = hold.token;
+      break;
+    }
+  }
+  if (!is_blocked(wanted)) {
+    return grant(wanted);
+  }
+  auto& answer = leases_.at(command.lease).answers[command.request];
+  if (command.queue == Queue::skip) {
+    answer = refused(Errc::would_block);
+    return refused(Errc::would_block);
+  }
+  if (command.again != Again::wait && is_own_obstacle(wanted)) {
+    answer = refused(Errc::deadlock);
+    return refused(Errc::deadlock);
+  }
+  return join_queue(wanted);
+}
+
+Outcome Reference::join_queue(const Wait& wanted) {
+  waits_.push_back(wanted);
+  auto& answer = leases_.at(wanted.lease).answers[wanted.request];
+  if (is_in_a_circle(wanted.lease)) {
+    RC_ASSERT(is_no_cycle(told_cycle_) == "");
+    RC_ASSERT(told_cycle_.front().lease == wanted.lease);
+    waits_.pop_back();
+    answer = refused(Errc::deadlock);
+    return refused(Errc::deadlock);
+  }
+  answer = Waiting{wanted.ticket};
+  return position_of(wanted);
+}
+
+std::optional<Outcome> Reference::answer_before(LeaseId lease, RequestId request,
+                                                bool is_acquire) const {
+  const auto& answers = leases_.at(lease).answers;
+  const auto it = answers.find(request);
+  if (request == RequestId{} || it == answers.end()) {
+    return std::nullopt;
+  }
+  const auto& answer = it->second;
+  if (const auto* refusal = std::get_if<Refused>(&answer)) {
+    return *refusal;
+  }
+  if (const auto* released = std::get_if<Released>(&answer)) {
+    return is_acquire ? Outcome(refused(Errc::invalid_argument)) : Outcome(*released);
+  }
+  if (!is_acquire) {
+    return refused(Errc::invalid_argument);
+  }
+  if (const auto* granted = std::get_if<Granted>(&answer)) {
+    return *granted;
+  }
+  const auto ticket = std::get<Waiting>(answer).ticket;
+  return position_of(*std::ranges::find(waits_, ticket, &Wait::ticket));
+}
+
+Outcome Reference::apply(const Release& command) {
+  if (!leases_.contains(command.lease)) {
+    return LeaseLost{command.lease};
+  }
+  if (auto before = answer_before(command.lease, command.request, false)) {
+    return *before;
+  }
+  auto outcome = release(command);
+  if (command.request != RequestId{}) {
+    auto& answer = leases_.at(command.lease).answers[command.request];
+    if (const auto* released = std::get_if<Released>(&outcome)) {
+      answer = *released;
+    } else {
+      answer = std::get<Refused>(outcome);
+    }
+  }
+  return outcome;
+}
+
+Outcome Reference::release(const Release& command) {
+  const auto* target = std::get_if<Target>(&command.what);
+  for (auto& hold : holds_ | std::views::reverse) {
+    const auto item = std::ranges::find_if(hold.items, [&](const Item& its) {
+      return target == nullptr ? hold.token == std::get<FencingToken>(command.what)
+                               : is_target(its, target->name, target->range);
+    });
+    if (hold.lease != command.lease || item == hold.items.end()) {
+      continue;
+    }
+    if (target != nullptr && hold.items.size() > 1) {
+      touched_.insert(item->place());
+      hold.items.erase(item);
+      return Released{};
+    }
+    if (hold.count > 1) {
+      return Released{.count_left = --hold.count};
+    }
+    touch(hold.items);
+    drop_hold(hold.token);
+    return Released{};
+  }
+  return refused(Errc::not_held);
+}
+
+Outcome Reference::apply(const Abandon& command) {
+  if (!leases_.contains(command.lease)) {
+    return LeaseLost{command.lease};
+  }
+  auto& answers = leases_.at(command.lease).answers;
+  const auto it = answers.find(command.request);
+  if (it != answers.end() && !std::holds_alternative<Waiting>(it->second)) {
+    return *answer_before(command.lease, command.request, true);
+  }
+  if (it != answers.end()) {
+    const auto ticket = std::get<Waiting>(it->second).ticket;
+    touch(std::ranges::find(waits_, ticket, &Wait::ticket)->items);
+    drop_wait(ticket);
+  }
+  answers[command.request] = refused(Errc::cancelled);
+  return refused(Errc::cancelled);
+}
+
+Outcome Reference::apply(const GrantLease& command) {
+  auto id = command.id;
+  if (leases_.contains(id)) {
+    const auto& known = leases_.at(id);
+    const bool is_retry = command.request != RequestId{} && known.request == command.request &&
+                          known.client == command.client && known.ttl == command.ttl;
+    return is_retry ? Outcome(LeaseGranted{.id = id, .ttl = known.ttl, .deadline = known.deadline})
+                    : Outcome(refused(Errc::invalid_argument));
+  }
+  while (id == LeaseId{} || leases_.contains(id)) {
+    id = LeaseId{++last_lease_};
+  }
+  leases_[id] = {.ttl = command.ttl,
+                 .deadline = now_ + command.ttl,
+                 .request = command.request,
+                 .client = command.client,
+                 .answers = {}};
+  return LeaseGranted{.id = id, .ttl = command.ttl, .deadline = now_ + command.ttl};
+}
+
+Outcome Reference::apply(const RenewLeases& command) {
+  Renewed renewed;
+  for (const auto id : command.leases) {
+    const auto it = leases_.find(id);
+    if (it == leases_.end()) {
+      renewed.answers.push_back({.id = id, .ttl = std::nullopt});
+      continue;
+    }
+    it->second.deadline = now_ + it->second.ttl;
+    renewed.answers.push_back({.id = id, .ttl = it->second.ttl});
+  }
+  return renewed;
+}
+
+Outcome Reference::apply(const RevokeLease& command) {
+  if (!leases_.contains(command.lease)) {
+    return LeaseLost{command.lease};
+  }
+  end({command.lease});
+  return Done{};
+}
+
+Outcome Reference::apply(const ForceRelease& command) {
+  Forced forced;
+  for (auto& hold : holds_) {
+    if (has(hold.items, command.place) && (!command.token || *command.token == hold.token)) {
+      ++forced.holds;
+      std::erase_if(hold.items, [&](const Item& item) { return item.is_at(command.place); });
+    }
+  }
+  std::erase_if(holds_, [](const Hold& hold) { return hold.items.empty(); });
+  touched_.insert(command.place);
+  return forced.holds == 0 ? Outcome(refused(Errc::not_held)) : Outcome(forced);
+}
+
+}  // namespace tenure::core::model

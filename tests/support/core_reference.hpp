@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/command.hpp"
+#include "core/history.hpp"
+#include "core/outcome.hpp"
+#include "core/state.hpp"
+
+namespace tenure::core::model {
+
+[[nodiscard]] inline bool has(const std::vector<Item>& items, const Place& place) {
+  return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
+}
+
+/// The lock service once more, as plainly as it can be said: lists, looked through from end to end,
+/// and no index. It has no limits and keeps no events.
+class Reference {
+ public:
+  struct Expected {
+    Outcome outcome;
+    std::vector<Notice> notices;
+  };
+
+  /// What the command must answer. `actual` decides only who gives way in a deadlock among waits
+  /// that were there before; that it was lawful is checked here.
+  Expected step(const Command& command, const Stamp& stamp, const Applied& actual);
+
+  /// Empty if everything that can be asked about the state is as here; else what is not.
+  [[nodiscard]] std::string differs_from(const State& state) const;
+  /// Empty if these steps are a cycle of waits; else why not.
+  [[nodiscard]] std::string is_no_cycle(const std::vector<CycleStep>& cycle) const;
+
+ private:
+  struct RefLease {
+    ClusterTime ttl{};
+    ClusterTime deadline{};
+    RequestId request{};
+    std::string client;
+    std::map<RequestId, Answer> answers;
+  };
+
+  Outcome apply(const Acquire& command);
+  Outcome apply(const Release& command);
+  Outcome apply(const Abandon& command);
+  Outcome apply(const GrantLease& command);
+  Outcome apply(const RenewLeases& command);
+  Outcome apply(const RevokeLease& command);
+  Outcome apply(const ForceRelease& command);
+  Outcome apply(const Tick&) { return Done{}; }
+  Outcome apply(const Compact&) { return Done{}; }
+
+  Outcome enter(const Acquire& command, Wait wanted);
+  Outcome join_queue(const Wait& wanted);
+  Outcome release(const Release& command);
+  [[nodiscard]] std::optional<Outcome> answer_before(LeaseId lease, RequestId request,
+                                                     bool is_acquire) const;
+  [[nodiscard]] Queued position_of(const Wait& wait) const;
+
+  [[nodiscard]] bool is_blocked(const Wait& wait) const;
+  [[nodiscard]] bool is_blocked(const Wait& wait, const Item& item) const;
+  /// Whose holds and earlier waits keep this item of the wait from being granted.
+  [[nodiscard]] std::set<LeaseId> blockers(const Wait& wait, const Item& item) const;
+  [[nodiscard]] std::set<LeaseId> waited_for_by(LeaseId lease) const;
+  [[nodiscard]] bool is_in_a_circle(LeaseId lease) const;
+  [[nodiscard]] bool is_own_obstacle(const Wait& wanted) const;
+  [[nodiscard]] std::vector<Wait> in_turn(const Place& place) const;
+  [[nodiscard]] Hold* hold_of(FencingToken token);
+  [[nodiscard]] std::uint64_t permits_of(LeaseId lease, const Place& place) const;
+
+  Granted grant(const Wait& wanted);
+  void settle();
+  void give_way(LeaseId lease);
+  void end(const std::set<LeaseId>& leases);
+  void drop_wait(Revision ticket);
+  void drop_hold(FencingToken token);
+  void touch(const std::vector<Item>& items);
+
+  std::uint64_t revision_ = 0;
+  ClusterTime now_{};
+  std::uint64_t last_lease_ = 0;
+  std::map<LeaseId, RefLease> leases_;
+  std::vector<Hold> holds_;  ///< By token.
+  std::vector<Wait> waits_;  ///< By ticket.
+  std::set<Place> touched_;
+  std::set<LeaseId> suspects_;
+  std::vector<Notice> notices_;
+  std::vector<CycleStep> told_cycle_;   ///< By the other one, to the caller of this step.
+  std::vector<Notice> told_deadlocks_;  ///< By the other one, in this step.
+};
+
+}  // namespace tenure::core::model

@@ -1,0 +1,319 @@
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <rapidcheck.h>
+
+#include "support/core_reference.hpp"
+
+namespace tenure::core::model {
+namespace {
+
+bool clash(const std::vector<Item>& items, const Item& wanted) {
+  return std::ranges::any_of(items, [&](const Item& item) {
+    return item.is_at(wanted.place()) && conflict(item.claim, wanted.claim);
+  });
+}
+
+std::uint64_t permits_at(const std::vector<Item>& items, const Place& place) {
+  std::uint64_t sum = 0;
+  for (const auto& item : items) {
+    if (item.is_at(place)) {
+      sum += std::get<Permits>(item.claim).wanted;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool Reference::is_own_obstacle(const Wait& wanted) const {
+  for (const auto& item : wanted.items) {
+    for (const auto& hold : holds_) {
+      if (hold.lease == wanted.lease && hold.token != wanted.upgrades && clash(hold.items, item)) {
+        return true;
+      }
+    }
+    for (const auto& wait : waits_) {
+      if (wait.lease == wanted.lease && ((wait.turn() < wanted.turn() && clash(wait.items, item)) ||
+                                         (wanted.upgrades && wait.upgrades == wanted.upgrades))) {
+        return true;
+      }
+    }
+    const auto* permits = std::get_if<Permits>(&item.claim);
+    if (permits != nullptr &&
+        permits_of(wanted.lease, item.place()) + permits->wanted > permits->capacity) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::uint64_t Reference::permits_of(LeaseId lease, const Place& place) const {
+  std::uint64_t sum = 0;
+  for (const auto& hold : holds_) {
+    sum += hold.lease == lease ? permits_at(hold.items, place) : 0;
+  }
+  for (const auto& wait : waits_) {
+    sum += wait.lease == lease ? permits_at(wait.items, place) : 0;
+  }
+  return sum;
+}
+
+Queued Reference::position_of(const Wait& wait) const {
+  Queued queued{.ticket = wait.ticket};
+  for (const auto& item : wait.items) {
+    const auto queue = in_turn(item.place());
+    const auto it = std::ranges::find(queue, wait.ticket, &Wait::ticket);
+    const auto position = static_cast<std::size_t>(it - queue.begin()) + 1;
+    if (position > queued.position) {
+      queued.position = position;
+      queued.predecessor = position == 1 ? std::nullopt : std::optional(queue[position - 2].ticket);
+    }
+  }
+  return queued;
+}
+
+std::vector<Wait> Reference::in_turn(const Place& place) const {
+  std::vector<Wait> queue;
+  std::ranges::copy_if(waits_, std::back_inserter(queue),
+                       [&](const Wait& wait) { return has(wait.items, place); });
+  std::ranges::sort(queue, {}, &Wait::turn);
+  return queue;
+}
+
+bool Reference::is_blocked(const Wait& wait) const {
+  return std::ranges::any_of(wait.items, [&](const Item& item) { return is_blocked(wait, item); });
+}
+
+bool Reference::is_blocked(const Wait& wait, const Item& item) const {
+  const auto* permits = std::get_if<Permits>(&item.claim);
+  std::uint64_t taken = 0;
+  for (const auto& hold : holds_) {
+    if (permits != nullptr) {
+      taken += permits_at(hold.items, item.place());
+    } else if (hold.token != wait.upgrades && clash(hold.items, item)) {
+      return true;
+    }
+  }
+  for (const auto& other : waits_) {
+    if (!(other.turn() < wait.turn())) {
+      continue;
+    }
+    if (permits != nullptr) {
+      taken += permits_at(other.items, item.place());
+    } else if (clash(other.items, item)) {
+      return true;
+    }
+  }
+  return permits != nullptr && taken + permits->wanted > permits->capacity;
+}
+
+std::set<LeaseId> Reference::blockers(const Wait& wait, const Item& item) const {
+  std::set<LeaseId> found;
+  const auto* permits = std::get_if<Permits>(&item.claim);
+  const auto taken_by = [&](LeaseId lease) {
+    std::uint64_t sum = 0;
+    for (const auto& hold : holds_) {
+      sum += hold.lease == lease ? permits_at(hold.items, item.place()) : 0;
+    }
+    for (const auto& other : waits_) {
+      const bool counts = other.lease == lease && other.turn() < wait.turn();
+      sum += counts ? permits_at(other.items, item.place()) : 0;
+    }
+    return sum;
+  };
+  const auto look = [&](LeaseId lease, const std::vector<Item>& items) {
+    if (lease == wait.lease || !has(items, item.place())) {
+      return;
+    }
+    if (permits == nullptr
+            ? clash(items, item)
+            : taken_by(wait.lease) + taken_by(lease) + permits->wanted > permits->capacity) {
+      found.insert(lease);
+    }
+  };
+  for (const auto& hold : holds_) {
+    look(hold.lease, hold.items);
+  }
+  for (const auto& other : waits_) {
+    if (other.turn() < wait.turn()) {
+      look(other.lease, other.items);
+    }
+  }
+  return found;
+}
+
+std::set<LeaseId> Reference::waited_for_by(LeaseId lease) const {
+  std::set<LeaseId> all;
+  for (const auto& wait : waits_) {
+    for (const auto& item : wait.items) {
+      all.merge(wait.lease == lease ? blockers(wait, item) : std::set<LeaseId>{});
+    }
+  }
+  return all;
+}
+
+bool Reference::is_in_a_circle(LeaseId lease) const {
+  std::set<LeaseId> reached;
+  std::vector<LeaseId> open{lease};
+  while (!open.empty()) {
+    const auto from = open.back();
+    open.pop_back();
+    for (const auto to : waited_for_by(from)) {
+      if (reached.insert(to).second) {
+        open.push_back(to);
+      }
+    }
+  }
+  return reached.contains(lease);
+}
+
+std::string Reference::is_no_cycle(const std::vector<CycleStep>& cycle) const {
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const auto& next = cycle[(i + 1) % cycle.size()];
+    const auto it = std::ranges::find_if(waits_, [&](const Wait& wait) {
+      return wait.lease == cycle[i].lease && wait.request == cycle[i].request;
+    });
+    if (it == waits_.end()) {
+      return "a member does not wait";
+    }
+    const bool leads_on = std::ranges::any_of(it->items, [&](const Item& item) {
+      return item.is_at(cycle[i].place) && blockers(*it, item).contains(next.lease);
+    });
+    if (!leads_on) {
+      return "a member does not wait for the next";
+    }
+  }
+  return cycle.empty() ? "there is no cycle" : "";
+}
+
+Granted Reference::grant(const Wait& wanted) {
+  Granted granted{.token = FencingToken{revision_}};
+  auto* hold = wanted.upgrades ? hold_of(*wanted.upgrades) : nullptr;
+  if (hold != nullptr) {
+    auto stronger = *hold;
+    drop_hold(hold->token);
+    stronger.token = granted.token;
+    stronger.items = wanted.items;
+    granted.count = ++stronger.count;
+    holds_.push_back(stronger);
+  } else {
+    holds_.push_back({.token = granted.token,
+                      .lease = wanted.lease,
+                      .request = wanted.request,
+                      .items = wanted.items});
+  }
+  leases_.at(wanted.lease).answers[wanted.request] = granted;
+  if (std::ranges::find(waits_, wanted.lease, &Wait::lease) != waits_.end()) {
+    suspects_.insert(wanted.lease);
+  }
+  return granted;
+}
+
+void Reference::settle() {
+  while (!touched_.empty() || !suspects_.empty()) {
+    if (touched_.empty()) {
+      give_way(suspects_.extract(suspects_.begin()).value());
+      continue;
+    }
+    const auto place = touched_.extract(touched_.begin()).value();
+    for (const auto& wait : in_turn(place)) {
+      if (!is_blocked(wait)) {
+        drop_wait(wait.ticket);
+        ++revision_;
+        const auto granted = grant(wait);
+        notices_.push_back({.lease = wait.lease, .request = wait.request, .end = granted});
+      }
+    }
+  }
+}
+
+void Reference::give_way(LeaseId lease) {
+  if (!is_in_a_circle(lease)) {
+    return;
+  }
+  RC_ASSERT(!told_deadlocks_.empty());
+  const auto told = told_deadlocks_.front();
+  told_deadlocks_.erase(told_deadlocks_.begin());
+  const auto& cycle = std::get<Refused>(told.end).cycle;
+  RC_ASSERT(is_no_cycle(cycle) == "");
+  RC_ASSERT(cycle.front().lease == told.lease);
+  RC_ASSERT(cycle.front().request == told.request);
+  const auto ticket_of = [this](const CycleStep& member) {
+    return std::get<Waiting>(leases_.at(member.lease).answers.at(member.request)).ticket;
+  };
+  const auto victim = ticket_of(cycle.front());
+  for (const auto& member : cycle) {
+    RC_ASSERT(ticket_of(member) <= victim);
+  }
+  touch(std::ranges::find(waits_, victim, &Wait::ticket)->items);
+  drop_wait(victim);
+  leases_.at(told.lease).answers[told.request] = std::get<Refused>(told.end);
+  notices_.push_back(told);
+  suspects_.insert(lease);
+}
+
+void Reference::end(const std::set<LeaseId>& leases) {
+  for (const auto& wait : waits_) {
+    if (leases.contains(wait.lease)) {
+      touch(wait.items);
+      notices_.push_back(
+          {.lease = wait.lease, .request = wait.request, .end = LeaseLost{wait.lease}});
+    }
+  }
+  for (const auto& hold : holds_) {
+    if (leases.contains(hold.lease)) {
+      touch(hold.items);
+    }
+  }
+  std::erase_if(waits_, [&](const Wait& wait) { return leases.contains(wait.lease); });
+  std::erase_if(holds_, [&](const Hold& hold) { return leases.contains(hold.lease); });
+  for (const auto id : leases) {
+    leases_.erase(id);
+  }
+  settle();
+}
+
+void Reference::drop_wait(Revision ticket) {
+  std::erase_if(waits_, [=](const Wait& wait) { return wait.ticket == ticket; });
+}
+
+void Reference::drop_hold(FencingToken token) {
+  std::erase_if(holds_, [=](const Hold& hold) { return hold.token == token; });
+}
+
+Hold* Reference::hold_of(FencingToken token) {
+  const auto it = std::ranges::find(holds_, token, &Hold::token);
+  return it == holds_.end() ? nullptr : &*it;
+}
+
+void Reference::touch(const std::vector<Item>& items) {
+  for (const auto& item : items) {
+    touched_.insert(item.place());
+  }
+}
+
+std::string Reference::differs_from(const State& state) const {
+  if (state.revision.get() != revision_ || state.now != now_) {
+    return "revision or time";
+  }
+  const auto same_hold = [](const Hold& left, const auto& right) {
+    return left.token == right.first && left.lease == right.second.lease &&
+           left.request == right.second.request && left.items == right.second.items &&
+           left.count == right.second.count;
+  };
+  if (!std::ranges::equal(holds_, state.locks.holds(), same_hold)) {
+    return "holds";
+  }
+  const auto same_wait = [](const Wait& left, const auto& right) { return left == right.second; };
+  if (!std::ranges::equal(waits_, state.locks.waits(), same_wait)) {
+    return "waits";
+  }
+  const auto same_lease = [](const auto& left, const auto& right) {
+    return left.first == right.first && left.second.deadline == right.second.deadline;
+  };
+  return std::ranges::equal(leases_, state.leases.all(), same_lease) ? "" : "leases";
+}
+
+}  // namespace tenure::core::model
