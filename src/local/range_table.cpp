@@ -156,9 +156,7 @@ bool RangeTable<Keys>::release(Txn& txn, const Keys& keys, Wakes& wakes) {
     if (entry == nullptr) {
       return false;
     }
-    space->tree.erase(entry->range, entry);
-    serve(*space, entry->range, wakes);
-    shard.remove_if_unused(keys.space);
+    take_out(shard, *entry, wakes);
   }
   if (entry->slot == no_slot) {
     entry->slot = released_slot;  // its waiter owns it and has yet to claim it
@@ -166,6 +164,14 @@ bool RangeTable<Keys>::release(Txn& txn, const Keys& keys, Wakes& wakes) {
     drop_from_list(txn, *entry);
   }
   return true;
+}
+
+template <class Keys>
+void RangeTable<Keys>::take_out(Shard& shard, Entry& held, Wakes& wakes) {
+  Space& space = *shard.find(held.space);
+  space.tree.erase(held.range, &held);
+  serve(space, held.range, wakes);
+  shard.remove_if_unused(held.space);
 }
 
 template <class Keys>
@@ -190,10 +196,7 @@ std::size_t RangeTable<Keys>::release_last(Txn& txn, std::size_t at_most, Wakes&
     auto& entry = static_cast<Entry&>(*last);
     Shard& shard = shard_of(entry.space);
     const sys::LatchGuard guard(shard.latch);
-    Space& space = *shard.find(entry.space);
-    space.tree.erase(entry.range, &entry);
-    serve(space, entry.range, wakes);
-    shard.remove_if_unused(entry.space);
+    take_out(shard, entry, wakes);
   }
   txn.lock_count -= count;
   return count;
@@ -306,10 +309,7 @@ bool RangeTable<Keys>::undo(Txn& /*txn*/, Waiter& waiter, Wakes& wakes) {
   }
   Shard& shard = shard_of(entry.space);
   const sys::LatchGuard guard(shard.latch);
-  Space& space = *shard.find(entry.space);
-  space.tree.erase(entry.range, &entry);
-  serve(space, entry.range, wakes);
-  shard.remove_if_unused(entry.space);
+  take_out(shard, entry, wakes);
   entry.slot = released_slot;
   return true;
 }

@@ -102,6 +102,8 @@ class RangeTable final : public WaitPlace {
   [[nodiscard]] static bool is_in_the_way(const Entry& other, const Entry& self) noexcept;
   [[nodiscard]] static Entry* find_held(const Space& space, TxnId txn, const Range& range);
   static void serve(Space& space, const Range& freed, Wakes& wakes);
+  /// Removes a held entry from its space and serves those who waited for it.
+  static void take_out(Shard& shard, Entry& held, Wakes& wakes) TENURE_REQUIRES(shard.latch);
   static void grant(Space& space, Entry& entry, Wakes& wakes);
   static void snapshot_space(const Space& space, std::map<std::string, LockView>& views);
   void drop_from_list(Txn& txn, const Entry& entry);
