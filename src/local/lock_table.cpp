@@ -311,8 +311,10 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, Calle
   return {.answer = Acquisition::granted(), .may_close_a_cycle = !txn->waits.empty()};
 }
 
+// Out of line, so that a request that is granted at once does not pay for its frame.
 template <class Table, class Key>
-Acquisition LockTable::request_in(Table& table, const Key& key, Caller caller, LockMode mode) {
+[[gnu::noinline]] Acquisition LockTable::request_in(Table& table, const Key& key, Caller caller,
+                                                    LockMode mode) {
   Requested requested = request_from(table, key, caller, mode);
   if (!requested.may_close_a_cycle || options_.detection == Detection::on_demand) {
     return std::move(requested.answer);
