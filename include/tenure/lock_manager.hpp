@@ -99,7 +99,8 @@ class LockManager {
   [[nodiscard]] Acquisition request(TxnId txn, const Target& target, LockMode mode) const;
   [[nodiscard]] Acquisition request(TxnId txn, ResourceId resource, LockMode mode) const;
 
-  /// Calls off the transaction's pending requests, also those granted but not yet asked about.
+  /// Calls off the transaction's waits: its pending requests, also those granted but not yet asked
+  /// about, and its blocked threads, which answer Errc::cancelled.
   void cancel_wait(TxnId txn) const;
 
   /// Gives back one acquisition, or answers Errc::not_held.

@@ -7,8 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include <absl/container/flat_hash_map.h>
-
 #include <tenure/text.hpp>
 
 namespace tenure::detail {
@@ -166,22 +164,25 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
   waiter.since = std::chrono::steady_clock::now();
   aim(waiter, key);
   bool may_close = false;
+  Attempt outcome{};
   {
     const auto txn = enter(caller);
     if (txn->verdict != nullptr) {
       txn->told = true;
       return fail_deadlock(*txn->verdict);
     }
-    const Attempt outcome = table.acquire(*txn, key, mode, &waiter);
-    if (is_success(outcome)) {
+    outcome = table.acquire(*txn, key, mode, &waiter);
+    if (outcome == Attempt::queued) {
+      txn->waits.push_back(&waiter);
+      may_close = options_.detection == Detection::at_wait && may_close_a_cycle(*txn);
+    } else if (is_success(outcome)) {
+      // It became free since we looked.
       ++txn->work;
-      return {};
+      outcome = txn->waits.empty() ? outcome : Attempt::crossed;
     }
-    if (outcome != Attempt::queued) {
-      return std::unexpected(exhausted_error());
-    }
-    txn->waits.push_back(&waiter);
-    may_close = options_.detection == Detection::at_wait && may_close_a_cycle(*txn);
+  }
+  if (outcome != Attempt::queued) {
+    return answer(outcome, caller);
   }
   const bool is_late = options.deadline && waiter.since >= *options.deadline;
   if (may_close && !is_late) {
