@@ -27,7 +27,7 @@ setup: ## install the Debian packages everything needs; quiet when they are ther
 	@tools/setup.sh
 
 build: ## build the library, the tests and the examples into build/dev
-	@tools/setup.sh build test
+	@tools/setup.sh build server test
 	$(call say,"build")
 	@$(call build_preset,dev)
 
@@ -61,7 +61,7 @@ bench-local: ## compare the in-process lock manager with its peers; writes docs/
 install: ## build the release and install it below PREFIX (default /usr/local)
 	@tools/setup.sh build
 	@mkdir -p build
-	@cmake --preset release -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
+	@cmake --preset release -DTENURE_SERVER=OFF -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
 	  -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/.install.log || \
 	  { cat build/.install.log; exit 1; }
 	@cmake --build build/install -j $(JOBS)
@@ -84,12 +84,12 @@ check-tidy:
 	@python3 tools/tidy.py
 
 check-headers:
-	@tools/setup.sh build test
+	@tools/setup.sh build server test
 	$(call say,"check: every header compiles alone")
 	@$(call build_preset,dev,--target tenure_headers)
 
 check-clang:
-	@tools/setup.sh build test check
+	@tools/setup.sh build server test check
 	$(call say,"check: clang with -Wthread-safety")
 	@$(call build_preset,clang)
 
@@ -98,7 +98,7 @@ check-clang-tidy: check-clang
 	@ALL=$(ALL) JOBS=$(JOBS) tools/clang_tidy.sh build/clang
 
 check-asan check-tsan: check-%:
-	@tools/setup.sh build test
+	@tools/setup.sh build server test
 	$(call say,"check: suites with $*")
 	@$(call build_preset,$*,--target tenure_suites)
 	@ctest --preset $* -j $(JOBS)

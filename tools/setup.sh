@@ -1,20 +1,27 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the groups named, or of all groups. Silent when all are there;
 # asks the network only when one is missing. As root or through sudo.
-#   tools/setup.sh [build] [test] [check] [bench]
+#   tools/setup.sh [build] [server] [test] [check] [bench]
 set -euo pipefail
 
 declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
-  [test]="python3 libgtest-dev librapidcheck-dev"
+  [server]="libraft-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+            libboost1.81-dev libssl-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev
+            prometheus-cpp-dev libsystemd-dev"
+  [test]="python3 libgtest-dev librapidcheck-dev python3-grpcio python3-protobuf prometheus curl"
   [check]="git clang-19 clang-format-19 clang-tidy-19"
-  [bench]="libbenchmark-dev libdb-dev librocksdb-dev"  # the last two are the peers we compare with
+  # All but the first are the peers we compare with.
+  [bench]="libbenchmark-dev libdb-dev librocksdb-dev etcd-server"
 )
 
+# The version of the consensus library that our shim knows; Debian 12 has it in backports.
+raft_version=0.22.1
+
 packages=()
-for group in "${@:-build test check bench}"; do
+for group in "${@:-build server test check bench}"; do
   for name in $group; do
-    read -ra names <<<"${groups[$name]}"
+    read -rd '' -a names <<<"${groups[$name]}" || true
     packages+=("${names[@]}")
   done
 done
@@ -26,8 +33,13 @@ fi
 
 missing=()
 for package in "${packages[@]}"; do
-  state=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
-  [[ $state == installed ]] || missing+=("$package")
+  state=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' "$package" 2>/dev/null || true)
+  case $package:$state in
+    libraft-dev:"installed $raft_version"*) ;;
+    libraft-dev:*) missing+=("$package") ;;
+    *:installed*) ;;
+    *) missing+=("$package") ;;
+  esac
 done
 if [[ ${#missing[@]} -eq 0 ]]; then
   exit 0
@@ -54,6 +66,35 @@ quietly() {
   }
 }
 
+# Adds Debian's own backports, from the mirror that this machine uses already, if the release is the
+# one whose libraft is too old.
+add_backports() {
+  local release mirror
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  [[ $release == bookworm ]] || return 0
+  mirror=$(apt-get indextargets --format '$(SITE) $(SUITE) $(CODENAME)' 'Created-By: Packages' |
+    awk '$3 == "bookworm" { print $1; exit }')
+  if [[ -z $mirror ]]; then
+    echo "setup: no Debian mirror is configured; libraft $raft_version is in bookworm-backports" >&2
+    exit 1
+  fi
+  printf '%s\n' "deb $mirror bookworm-backports main" |
+    "${as_root[@]}" tee /etc/apt/sources.list.d/tenure-backports.list >/dev/null
+  quietly apt-get update
+}
+
 echo "setup: installing ${missing[*]}"
 quietly apt-get update
+if [[ " ${missing[*]} " == *" libraft-dev "* ]]; then
+  if ! apt-cache madison libraft-dev | grep -q " $raft_version"; then
+    add_backports
+  fi
+  raft=$(apt-cache madison libraft-dev | awk -v want="$raft_version" '$3 ~ "^" want { print $3; exit }')
+  if [[ -z $raft ]]; then
+    echo "setup: no source of packages has libraft-dev $raft_version" >&2
+    exit 1
+  fi
+  # The library beside its header, both of that version.
+  missing=("${missing[@]/#libraft-dev/libraft-dev=$raft}" "libraft0=$raft")
+fi
 quietly apt-get install --yes --no-install-recommends "${missing[@]}"

@@ -18,6 +18,8 @@ enum class Errc {
   not_held,            ///< Unlocking something we do not hold.
   invalid_argument,    ///< The request can never succeed as written.
   resource_exhausted,  ///< A documented limit is reached; the request changed nothing.
+  lease_lost,          ///< The lease ended, and all that was held under it. Begin anew.
+  unavailable,         ///< Nobody can tell what became of it. Ask again with the same request id.
   conflict = would_block,  ///< Document 004's word for would_block.
 };
 
@@ -31,6 +33,8 @@ enum class Errc {
     case Errc::not_held: return "not_held";
     case Errc::invalid_argument: return "invalid_argument";
     case Errc::resource_exhausted: return "resource_exhausted";
+    case Errc::lease_lost: return "lease_lost";
+    case Errc::unavailable: return "unavailable";
   }
   return "unknown";
 }
@@ -46,6 +50,8 @@ enum class Errc {
     case Errc::not_held: return "no lock held for this transaction and resource";
     case Errc::invalid_argument: return "the request can never succeed as written";
     case Errc::resource_exhausted: return "a limit of the lock manager is reached";
+    case Errc::lease_lost: return "the lease has ended, and with it all that was held under it";
+    case Errc::unavailable: return "no answer: what became of the request is not known";
   }
   return "unknown error";
 }

@@ -1,0 +1,79 @@
+# The daemon. One static library per room, so that each can be tested with as little as it needs.
+# libraft is dynamic: LGPL-3 with linking exception.
+
+enable_language(C)
+find_package(PkgConfig REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(prometheus-cpp REQUIRED)
+# Exactly this one: who owns which buffer changes from version to version (ENGINE.md).
+pkg_check_modules(raft REQUIRED IMPORTED_TARGET raft=0.22.1)
+pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
+
+# Boost.Asio as we use it: no deprecated names, no implicit threads.
+add_library(tenure_asio INTERFACE)
+target_link_libraries(tenure_asio INTERFACE Boost::headers Threads::Threads)
+target_compile_definitions(tenure_asio INTERFACE BOOST_ASIO_NO_DEPRECATED
+                                                 BOOST_ASIO_NO_TS_EXECUTORS)
+
+function(tenure_room name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${arg_SOURCES})
+  list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(${name} STATIC EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src
+                                            ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE tenure_warnings)
+endfunction()
+
+# The wire: what protoc makes of proto/, and its translation into our own types.
+set(TENURE_PROTO_DIR ${PROJECT_SOURCE_DIR}/proto)
+set(TENURE_PROTO_OUT ${PROJECT_BINARY_DIR}/proto)
+file(GLOB TENURE_PROTOS CONFIGURE_DEPENDS ${TENURE_PROTO_DIR}/tenure/v1/*.proto)
+file(MAKE_DIRECTORY ${TENURE_PROTO_OUT})
+set(proto_sources)
+foreach(proto IN LISTS TENURE_PROTOS)
+  cmake_path(RELATIVE_PATH proto BASE_DIRECTORY ${TENURE_PROTO_DIR} OUTPUT_VARIABLE stem)
+  string(REPLACE ".proto" "" stem ${stem})
+  set(made ${TENURE_PROTO_OUT}/${stem}.pb.cc ${TENURE_PROTO_OUT}/${stem}.pb.h
+           ${TENURE_PROTO_OUT}/${stem}.grpc.pb.cc ${TENURE_PROTO_OUT}/${stem}.grpc.pb.h)
+  add_custom_command(OUTPUT ${made}
+    COMMAND protobuf::protoc -I ${TENURE_PROTO_DIR} --cpp_out ${TENURE_PROTO_OUT}
+            --grpc_out ${TENURE_PROTO_OUT}
+            --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
+    DEPENDS ${TENURE_PROTOS} VERBATIM)
+  list(APPEND proto_sources ${made})
+endforeach()
+if(proto_sources)
+  add_library(tenure_proto STATIC EXCLUDE_FROM_ALL ${proto_sources})
+  target_include_directories(tenure_proto SYSTEM PUBLIC ${TENURE_PROTO_OUT})
+  target_link_libraries(tenure_proto PUBLIC protobuf::libprotobuf gRPC::grpc++)
+  tenure_room(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
+              LINK tenure_core tenure_proto)
+endif()
+
+tenure_room(tenure_raft
+  SOURCES ${PROJECT_SOURCE_DIR}/src/server/raft/*.c ${PROJECT_SOURCE_DIR}/src/server/raft/*.cpp
+  LINK tenure_core tenure_asio PkgConfig::raft)
+tenure_room(tenure_rpc
+  SOURCES ${PROJECT_SOURCE_DIR}/src/server/rpc/*.cpp
+  LINK tenure_wire tenure_asio gRPC::grpc++ gRPC::grpc++_reflection)
+tenure_room(tenure_http
+  SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp
+  LINK tenure_core tenure_asio Boost::headers prometheus-cpp::core)
+tenure_room(tenure_daemon
+  SOURCES ${PROJECT_SOURCE_DIR}/src/server/*.cpp
+  LINK tenure_core tenure_asio spdlog::spdlog prometheus-cpp::core PkgConfig::systemd)
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
+  add_executable(tenured src/server/main.cpp)
+  target_link_libraries(tenured PRIVATE tenure_daemon tenure_rpc tenure_http tenure_raft
+                                        tenure_warnings)
+  install(TARGETS tenured RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT server)
+endif()

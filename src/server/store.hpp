@@ -1,0 +1,105 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include <tenure/error.hpp>
+
+#include "core/command.hpp"
+#include "core/ids.hpp"
+#include "core/outcome.hpp"
+#include "core/state.hpp"
+
+namespace tenure::server {
+
+/// Which member of which cluster this is; in the header of every answer.
+struct Identity {
+  std::uint64_t cluster{};
+  std::uint64_t member{};
+};
+
+/// Where the replicated log stands, as this member knows it.
+struct LogPosition {
+  bool is_leader = false;
+  std::uint64_t leader{};          ///< Its member id; 0: nobody, or not known.
+  std::uint64_t term{};            ///< Of the present leadership.
+  std::uint64_t commit{};          ///< Index of the last entry known to be durable on a majority.
+  std::uint64_t applied{};         ///< Index of the last entry that is in the state.
+  std::uint64_t first{};           ///< Index of the oldest entry still in the log.
+  std::uint64_t last{};            ///< Index of the newest one, durable or not.
+  std::uint64_t snapshot{};        ///< Index that the newest snapshot on disk stands for; 0: none.
+  std::uint64_t log_bytes{};       ///< On disk, whole segments.
+  std::uint64_t snapshot_bytes{};  ///< Of the newest snapshot.
+  bool has_space = true;           ///< False: the disk is full and new commands are refused.
+};
+
+/// What became of a command that is durable.
+struct Decided {
+  core::Outcome outcome;
+  core::Revision revision{};  ///< Of the store, right after it.
+  std::uint64_t term{};
+};
+
+/// A look at the store that lasts only as long as the call it is given to.
+struct View {
+  const core::State& state;
+  const LogPosition& log;
+  core::ClusterTime now;  ///< Cluster time at this moment; the state may be a little older.
+};
+
+/// Hears of everything that happens. All calls come on the store's thread; they must be quick and
+/// must not call the store back except by propose(), read() and loop().
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// After each applied command, when its proposer has been told.
+  virtual void applied(const core::Applied& /*what*/, const core::State& /*state*/) {}
+  /// After the last command of an entry: the time to send what was gathered.
+  virtual void settled() {}
+  /// One write to the log is durable: how long it took, and how much it was.
+  virtual void synced(std::chrono::nanoseconds /*took*/, std::size_t /*entries*/) {}
+  /// One entry of our own is applied: how long after it was proposed, and with how many commands.
+  virtual void committed(std::chrono::nanoseconds /*took*/, std::size_t /*commands*/) {}
+  /// This member began or ceased to lead.
+  virtual void role_changed(const LogPosition& /*log*/) {}
+};
+
+/// The replicated, durable store, as the RPC and HTTP sides see it. Thread safe unless said
+/// otherwise. One thread, that of loop(), owns the state and calls everybody back.
+class Store {
+ public:
+  using Decision = std::move_only_function<void(Result<Decided>)>;
+  using Look = std::move_only_function<void(Result<View>)>;
+
+  virtual ~Store() = default;
+
+  /// Makes the command durable, applies it, and then calls `decided`, once, on the store's thread.
+  /// Errors: `unavailable`: the outcome is unknown (leadership was lost, the server stops): ask
+  /// again with the same request id. `resource_exhausted`: too much is in flight or the disk is
+  /// full; nothing was changed.
+  virtual void propose(core::Command command, Decision decided) = 0;
+
+  /// Shows the state on the store's thread: everything that was acknowledged before this call is
+  /// in it. `unavailable` if this member does not lead.
+  virtual void read(Look look) = 0;
+  /// The same without a promise, on every member.
+  virtual void peek(Look look) = 0;
+
+  /// Takes a snapshot of the present state, durable when `done` is called on the store's thread
+  /// with the index that it stands for.
+  virtual void take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) = 0;
+
+  [[nodiscard]] virtual Identity identity() const = 0;
+  /// For timers and tasks on the store's thread.
+  [[nodiscard]] virtual boost::asio::io_context& loop() = 0;
+
+  /// REQUIRES: before start() of the store, and the listener outlives it.
+  virtual void listen(Listener& listener) = 0;
+};
+
+}  // namespace tenure::server
