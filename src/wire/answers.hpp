@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/command.hpp"
+#include "core/outcome.hpp"
+#include "tenure/v1/lock.pb.h"
+#include "tenure/v1/session.pb.h"
+#include "tenure/v1/watch.pb.h"
+
+namespace tenure::wire {
+
+/// Names one acquisition: its first lock, the lease and the request, as `name/lease-request` in
+/// hex.
+[[nodiscard]] std::string key_of(const core::Acquire& acquire);
+
+/// Milliseconds, rounded down: nobody believes longer than the store.
+[[nodiscard]] std::uint64_t milliseconds(core::ClusterTime time);
+
+void write(const core::Granted& granted, v1::LockResponse& out);
+/// REQUIRES: is_busy(refused): the other refusals are statuses.
+void write(const core::Refused& refused, v1::LockResponse& out);
+/// Somebody else has it, in one way or other. An ordinary answer, not an error.
+[[nodiscard]] bool is_busy(const core::Refused& refused);
+
+void write(const core::Outcome& outcome, v1::Outcome& out);
+void write(const Error& error, v1::Outcome& out);
+
+enum class PreviousRecord : std::uint8_t { omit, include };
+void write(const core::Event& event, PreviousRecord previous, v1::Event& out);
+
+}  // namespace tenure::wire

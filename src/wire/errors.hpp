@@ -1,0 +1,16 @@
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <tenure/error.hpp>
+
+#include "tenure/v1/session.pb.h"
+
+namespace tenure::wire {
+
+/// How gRPC says it. `docs/wire.md` has the table.
+[[nodiscard]] grpc::Status status_of(const Error& error);
+
+[[nodiscard]] v1::Code code_of(Errc code);
+
+}  // namespace tenure::wire

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <tenure/error.hpp>
+
+#include "core/item.hpp"
+#include "core/outcome.hpp"
+#include "tenure/v1/item.pb.h"
+
+namespace tenure::wire {
+
+/// `invalid_argument` names the field that is wrong. Sizes and names are for the store to judge.
+[[nodiscard]] Result<core::Item> item_from(const v1::Item& item);
+[[nodiscard]] Result<LockMode> mode_from(v1::Mode mode);
+[[nodiscard]] Result<BytesRange> range_from(const v1::Range& range);
+
+void write(const core::Item& item, v1::Item& out);
+void write(const core::CycleStep& step, v1::CycleStep& out);
+
+}  // namespace tenure::wire

@@ -1,0 +1,147 @@
+#include "wire/requests.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "wire/items.hpp"
+
+namespace tenure::wire {
+namespace {
+
+/// What a lease lives for if nobody says (document 002: 30 seconds).
+constexpr std::chrono::milliseconds ttl_default = std::chrono::seconds(30);
+/// Beyond every limit, and still far from overflowing microseconds.
+constexpr std::uint64_t milliseconds_max = 1'000'000'000'000;
+
+core::ClusterTime time_from(std::uint64_t milliseconds) {
+  return std::chrono::milliseconds(std::min(milliseconds, milliseconds_max));
+}
+
+Result<core::Again> again_from(v1::Again again) {
+  switch (again) {
+    case v1::AGAIN_REFUSE: return core::Again::refuse;
+    case v1::AGAIN_WAIT: return core::Again::wait;
+    case v1::AGAIN_REENTER: return core::Again::reenter;
+    default: break;
+  }
+  return fail(Errc::invalid_argument, "again " + std::to_string(again) +
+                                          " is not known; 0 (refuse), 1 (wait), 2 (reenter) are");
+}
+
+/// What the three requests have in common.
+template <class Request>
+Result<core::Acquire> begin_acquire(const Request& request) {
+  const auto again = again_from(request.again());
+  if (!again) {
+    return std::unexpected(again.error());
+  }
+  core::Acquire acquire{.lease = core::LeaseId(request.lease_id()),
+                        .request = core::RequestId(request.request_id()),
+                        .again = *again,
+                        .owner = request.owner(),
+                        .metadata = request.metadata()};
+  acquire.items.reserve(static_cast<std::size_t>(request.items_size()));
+  for (const auto& wanted : request.items()) {
+    auto item = item_from(wanted);
+    if (!item) {
+      return std::unexpected(std::move(item).error());
+    }
+    acquire.items.push_back(*std::move(item));
+  }
+  return acquire;
+}
+
+/// A call names one lock, or several items.
+template <class Request>
+Result<core::Acquire> named_acquire(const Request& request) {
+  auto acquire = begin_acquire(request);
+  if (!acquire || request.name().empty()) {
+    return acquire;
+  }
+  if (!acquire->items.empty()) {
+    return fail(Errc::invalid_argument, "either name or items, not both");
+  }
+  const auto mode = mode_from(request.mode());
+  if (!mode) {
+    return std::unexpected(mode.error());
+  }
+  acquire->items.push_back({.name = request.name(), .claim = core::Whole{.mode = *mode}});
+  return acquire;
+}
+
+template <class Request>
+Result<core::Release> any_release(const Request& request) {
+  core::Release release{.lease = core::LeaseId(request.lease_id()),
+                        .request = core::RequestId(request.request_id())};
+  if (request.name().empty() == (request.fencing_token() == 0)) {
+    return fail(Errc::invalid_argument, "either name or fencing_token, and one of them");
+  }
+  if (request.name().empty()) {
+    release.what = core::FencingToken(request.fencing_token());
+    return release;
+  }
+  core::Target target{.name = request.name()};
+  if (request.has_range()) {
+    auto range = range_from(request.range());
+    if (!range) {
+      return std::unexpected(std::move(range).error());
+    }
+    target.range = *std::move(range);
+  }
+  release.what = std::move(target);
+  return release;
+}
+
+template <class Request>
+core::GrantLease any_grant(const Request& request) {
+  return {.id = core::LeaseId(request.id()),
+          .request = core::RequestId(request.request_id()),
+          .ttl = request.ttl_ms() == 0 ? ttl_default : time_from(request.ttl_ms())};
+}
+
+}  // namespace
+
+Result<core::Acquire> acquire_from(const v1::LockRequest& request) {
+  auto acquire = named_acquire(request);
+  if (acquire && request.has_timeout_ms() && request.timeout_ms() == 0) {
+    acquire->queue = core::Queue::skip;
+  }
+  return acquire;
+}
+
+Result<core::Acquire> acquire_from(const v1::TryLockRequest& request) {
+  auto acquire = named_acquire(request);
+  if (acquire) {
+    acquire->queue = core::Queue::skip;
+  }
+  return acquire;
+}
+
+Result<core::Acquire> acquire_from(const v1::Acquire& request) {
+  auto acquire = begin_acquire(request);
+  if (acquire && request.has_timeout_ms() && request.timeout_ms() == 0) {
+    acquire->queue = core::Queue::skip;
+  }
+  return acquire;
+}
+
+Result<core::Release> release_from(const v1::UnlockRequest& request) {
+  return any_release(request);
+}
+
+Result<core::Release> release_from(const v1::Release& request) {
+  return any_release(request);
+}
+
+core::GrantLease grant_from(const v1::LeaseGrantRequest& request) {
+  return any_grant(request);
+}
+
+core::GrantLease grant_from(const v1::GrantLease& request) {
+  return any_grant(request);
+}
+
+}  // namespace tenure::wire

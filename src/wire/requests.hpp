@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include <tenure/error.hpp>
+
+#include "core/command.hpp"
+#include "tenure/v1/lease.pb.h"
+#include "tenure/v1/lock.pb.h"
+#include "tenure/v1/session.pb.h"
+
+namespace tenure::wire {
+
+/// What a client asks for, as a command. `invalid_argument` names the field that is wrong; what
+/// only the store can judge (sizes, names, limits) is left to it. A LockRequest whose timeout is 0
+/// does not wait; any other timeout is the caller's to watch.
+[[nodiscard]] Result<core::Acquire> acquire_from(const v1::LockRequest& request);
+[[nodiscard]] Result<core::Acquire> acquire_from(const v1::TryLockRequest& request);
+[[nodiscard]] Result<core::Acquire> acquire_from(const v1::Acquire& request);
+
+[[nodiscard]] Result<core::Release> release_from(const v1::UnlockRequest& request);
+[[nodiscard]] Result<core::Release> release_from(const v1::Release& request);
+
+/// Without a client's name or address.
+[[nodiscard]] core::GrantLease grant_from(const v1::LeaseGrantRequest& request);
+[[nodiscard]] core::GrantLease grant_from(const v1::GrantLease& request);
+
+}  // namespace tenure::wire
