@@ -29,6 +29,7 @@ function(tenure_room name)
   add_library(${name} STATIC EXCLUDE_FROM_ALL ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src
                                             ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(${name} PUBLIC TENURE_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE tenure_warnings)
 endfunction()
 

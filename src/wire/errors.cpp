@@ -26,6 +26,12 @@ grpc::Status status_of(const Error& error) {
   return {status_code_of(error.code), to_string(error)};
 }
 
+grpc::Status lease_lost(core::LeaseId lease) {
+  return status_of({.code = Errc::lease_lost,
+                    .detail = "lease " + std::to_string(lease.get()) +
+                              " is not known: it was never granted, has expired or was revoked"});
+}
+
 v1::Code code_of(Errc code) {
   // One numbering for both: new codes are added at the end of each.
   static_assert(static_cast<int>(Errc::unavailable) == v1::CODE_UNAVAILABLE);

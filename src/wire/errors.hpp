@@ -4,12 +4,15 @@
 
 #include <tenure/error.hpp>
 
+#include "core/ids.hpp"
 #include "tenure/v1/session.pb.h"
 
 namespace tenure::wire {
 
 /// How gRPC says it. `docs/wire.md` has the table.
 [[nodiscard]] grpc::Status status_of(const Error& error);
+
+[[nodiscard]] grpc::Status lease_lost(core::LeaseId lease);
 
 [[nodiscard]] v1::Code code_of(Errc code);
 

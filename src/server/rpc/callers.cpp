@@ -1,0 +1,91 @@
+#include "server/rpc/callers.hpp"
+
+#include <algorithm>
+
+namespace tenure::server {
+
+Callers::Ticket Callers::attach(WaitKey key, Told told) {
+  const Ticket ticket{++last_ticket_};
+  waits_[key].push_back({.ticket = ticket, .told = std::move(told)});
+  return ticket;
+}
+
+Callers::Left Callers::detach(WaitKey key, Ticket ticket) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return Left::nobody;
+  }
+  std::erase_if(it->second, [&](const Caller& caller) { return caller.ticket == ticket; });
+  if (!it->second.empty()) {
+    return Left::others;
+  }
+  waits_.erase(it);
+  return Left::nobody;
+}
+
+void Callers::dismiss() {
+  auto waits = std::exchange(waits_, {});
+  for (auto& [key, callers] : waits) {
+    for (auto& caller : callers) {
+      caller.told(fail(Errc::unavailable, "the server stops; ask again with the same request id"),
+                  {});
+    }
+  }
+}
+
+Callers::Ticket Callers::follow(core::LeaseId lease, Lost lost) {
+  const Ticket ticket{++last_ticket_};
+  leases_[lease.get()].push_back({.ticket = ticket, .lost = std::move(lost)});
+  return ticket;
+}
+
+void Callers::unfollow(core::LeaseId lease, Ticket ticket) {
+  const auto it = leases_.find(lease.get());
+  if (it == leases_.end()) {
+    return;
+  }
+  std::erase_if(it->second, [&](const Follower& follower) { return follower.ticket == ticket; });
+  if (it->second.empty()) {
+    leases_.erase(it);
+  }
+}
+
+void Callers::tell_followers(const core::Event& event) {
+  const bool is_loss = event.type == core::EventType::expired ||
+                       event.type == core::EventType::revoked ||
+                       event.type == core::EventType::forced;
+  if (!is_loss || event.token == core::FencingToken{}) {
+    return;
+  }
+  const auto it = leases_.find(event.lease.get());
+  if (it == leases_.end()) {
+    return;
+  }
+  // A copy: who hears of it may unfollow.
+  const auto followers = it->second;
+  for (const auto& follower : followers) {
+    follower.lost({.lease = event.lease,
+                   .request = event.request,
+                   .token = event.token,
+                   .cause = event.type});
+  }
+}
+
+void Callers::applied(const core::Applied& what, const core::State& /*state*/) {
+  if (!leases_.empty()) {
+    for (const auto& event : what.events) {
+      tell_followers(event);
+    }
+  }
+  for (const auto& notice : what.notices) {
+    auto node = waits_.extract({.lease = notice.lease, .request = notice.request});
+    if (node.empty()) {
+      continue;
+    }
+    for (auto& caller : node.mapped()) {
+      caller.told(notice, what.revision);
+    }
+  }
+}
+
+}  // namespace tenure::server

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "core/ids.hpp"
+#include "core/outcome.hpp"
+#include "server/store.hpp"
+
+namespace tenure::server {
+
+/// Names a wait: whose, and which.
+struct WaitKey {
+  core::LeaseId lease{};
+  core::RequestId request{};
+
+  friend bool operator==(const WaitKey&, const WaitKey&) = default;
+  template <class H>
+  friend H AbslHashValue(H state, const WaitKey& key) {
+    return H::combine(std::move(state), key.lease.get(), key.request.get());
+  }
+};
+
+/// A hold that ended without its holder's doing.
+struct Loss {
+  core::LeaseId lease{};
+  core::RequestId request{};
+  core::FencingToken token{};
+  core::EventType cause = core::EventType::expired;  ///< Or revoked (the lease is gone), or forced.
+};
+
+/// Who is to be told when a wait ends or a hold is lost. Several callers may be attached to one
+/// wait: a client that asks again with the same request id while its first call still stands. For
+/// the store's thread only.
+class Callers final : public Listener {
+ public:
+  /// Called once, at the end of the wait; or with `unavailable` when the server stops.
+  using Told = std::move_only_function<void(Result<core::Notice>, core::Revision)>;
+  enum class Ticket : std::uint64_t {};
+  /// Was that the last caller of the wait?
+  enum class Left : std::uint8_t { others, nobody };
+
+  [[nodiscard]] Ticket attach(WaitKey key, Told told);
+  /// Takes it back: `told` is destroyed and not called any more. Nothing happens if it was called.
+  Left detach(WaitKey key, Ticket ticket);
+  /// The server stops: everybody is told that the outcome is unknown. The waits themselves stay in
+  /// the store, so that a retry after the restart finds its place.
+  void dismiss();
+
+  /// Calls `lost` for every hold of the lease that ends without its holder's doing.
+  using Lost = std::function<void(const Loss&)>;
+  [[nodiscard]] Ticket follow(core::LeaseId lease, Lost lost);
+  void unfollow(core::LeaseId lease, Ticket ticket);
+
+  [[nodiscard]] std::size_t waiting() const noexcept { return waits_.size(); }
+
+  void applied(const core::Applied& what, const core::State& state) override;
+
+ private:
+  struct Caller {
+    Ticket ticket{};
+    Told told;
+  };
+
+  struct Follower {
+    Ticket ticket{};
+    Lost lost;
+  };
+
+  void tell_followers(const core::Event& event);
+
+  absl::flat_hash_map<WaitKey, std::vector<Caller>> waits_;
+  absl::flat_hash_map<std::uint64_t, std::vector<Follower>> leases_;
+  std::uint64_t last_ticket_ = 0;
+};
+
+}  // namespace tenure::server

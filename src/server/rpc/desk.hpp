@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "server/rpc/callers.hpp"
+#include "server/rpc/watch_hub.hpp"
+#include "server/store.hpp"
+#include "tenure/v1/header.pb.h"
+
+namespace tenure::server {
+
+struct RpcLimits {
+  std::size_t watches_per_stream_max = 64;
+  std::size_t operations_in_flight_max = 4096;  ///< Of one stream; it is not read meanwhile.
+  std::size_t sessions_max = 10'000;  ///< Session, Watch and keep-alive streams, together.
+};
+
+/// What stands behind every call. Outlives them all.
+struct Desk {
+  Store& store;
+  RpcLimits limits{};
+  Callers callers{};
+  WatchHub watches{};
+  /// The server stops: who is cut off now did not go away, so its wait stays in the queue.
+  std::atomic<bool> is_stopping = false;
+  std::atomic<std::size_t> streams = 0;  ///< Open at the moment.
+
+  void write_header(core::Revision revision, std::uint64_t term, v1::Header& out) const {
+    out.set_cluster_id(store.identity().cluster);
+    out.set_member_id(store.identity().member);
+    out.set_revision(revision.get());
+    out.set_raft_term(term);
+  }
+  void write_header(const Decided& decided, v1::Header& out) const {
+    write_header(decided.revision, decided.term, out);
+  }
+  void write_header(const View& view, v1::Header& out) const {
+    write_header(view.state.revision, view.log.term, out);
+  }
+};
+
+}  // namespace tenure::server

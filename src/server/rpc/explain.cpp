@@ -1,0 +1,200 @@
+#include "server/rpc/explain.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "wire/answers.hpp"
+#include "wire/items.hpp"
+
+namespace tenure::server {
+namespace {
+
+constexpr std::size_t holders_shown_max = 100;
+constexpr std::size_t waiters_shown_max = 100;
+constexpr int blockers_shown_max = 16;
+
+/// The items of a hold or a wait at one place.
+template <class Record>
+std::vector<const core::Item*> items_at(const Record& record, const core::Place& place) {
+  std::vector<const core::Item*> items;
+  for (const auto& item : record.items) {
+    if (item.is_at(place)) {
+      items.push_back(&item);
+    }
+  }
+  return items;
+}
+
+/// Does one have to wait for the other at this place? Permits are counted, so everybody who has
+/// some is in the way of who wants some.
+template <class Record>
+bool blocks(const Record& other, const core::Wait& wait, const core::Place& place) {
+  const auto theirs = items_at(other, place);
+  const auto ours = items_at(wait, place);
+  return std::ranges::any_of(ours, [&](const core::Item* mine) {
+    return std::ranges::any_of(theirs, [&](const core::Item* item) {
+      return std::holds_alternative<core::Permits>(mine->claim) ||
+             core::conflict(mine->claim, item->claim);
+    });
+  });
+}
+
+void write_holder(const core::Hold& hold, const core::Item& item, const View& view,
+                  v1::Holder& out) {
+  wire::write(item, *out.mutable_item());
+  out.set_lease_id(hold.lease.get());
+  out.set_request_id(hold.request.get());
+  out.set_fencing_token(hold.token.get());
+  out.set_owner(hold.owner);
+  out.set_metadata(hold.metadata);
+  out.set_held_ms(wire::milliseconds(view.now - hold.acquired));
+  out.set_count(hold.count);
+  out.set_create_revision(hold.create_revision.get());
+}
+
+void write_blockers(const core::Wait& wait, const core::Place& place, const core::Lock& lock,
+                    const View& view, v1::Waiter& out) {
+  for (const auto token : lock.holds) {
+    const auto& hold = *view.state.locks.find(token);
+    if (out.blockers_size() < blockers_shown_max && wait.upgrades != token &&
+        blocks(hold, wait, place)) {
+      auto& blocker = *out.add_blockers();
+      blocker.set_lease_id(hold.lease.get());
+      blocker.set_owner(hold.owner);
+      blocker.set_fencing_token(token.get());
+    }
+  }
+  for (const auto turn : lock.queue) {
+    if (!(turn < wait.turn()) || out.blockers_size() >= blockers_shown_max) {
+      break;
+    }
+    const auto& ahead = *view.state.locks.find(turn.ticket);
+    if (blocks(ahead, wait, place)) {
+      auto& blocker = *out.add_blockers();
+      blocker.set_lease_id(ahead.lease.get());
+      blocker.set_owner(ahead.owner);
+      blocker.set_ticket(turn.ticket.get());
+    }
+  }
+}
+
+void write_queue(const core::Place& place, const core::Lock& lock, const View& view,
+                 v1::ExplainResponse& out) {
+  std::size_t position = 0;
+  core::Revision predecessor{};
+  for (const auto turn : lock.queue) {
+    if (++position > waiters_shown_max) {
+      break;
+    }
+    const auto& wait = *view.state.locks.find(turn.ticket);
+    auto& waiter = *out.add_queue();
+    wire::write(*items_at(wait, place).front(), *waiter.mutable_item());
+    waiter.set_lease_id(wait.lease.get());
+    waiter.set_request_id(wait.request.get());
+    waiter.set_ticket(wait.ticket.get());
+    waiter.set_owner(wait.owner);
+    waiter.set_metadata(wait.metadata);
+    waiter.set_waited_ms(wire::milliseconds(view.now - wait.since));
+    waiter.set_position(position);
+    waiter.set_predecessor(std::exchange(predecessor, turn.ticket).get());
+    waiter.set_is_upgrade(wait.upgrades.has_value());
+    write_blockers(wait, place, lock, view, waiter);
+  }
+}
+
+/// Why the holders do not let go: what they wait for themselves.
+void write_waits_of_holders(const core::Lock& lock, const View& view, v1::ExplainResponse& out) {
+  for (const auto token : lock.holds) {
+    const auto& hold = *view.state.locks.find(token);
+    for (const auto ticket : view.state.locks.owned(hold.lease).waits) {
+      if (static_cast<std::size_t>(out.waits_of_holders_size()) >= waiters_shown_max) {
+        return;
+      }
+      const auto& wait = *view.state.locks.find(ticket);
+      auto& elsewhere = *out.add_waits_of_holders();
+      elsewhere.set_lease_id(wait.lease.get());
+      elsewhere.set_owner(wait.owner);
+      elsewhere.set_name(wait.items.front().name);
+      elsewhere.set_is_space(wait.items.front().kind() == core::PlaceKind::space);
+      elsewhere.set_waited_ms(wire::milliseconds(view.now - wait.since));
+    }
+  }
+}
+
+std::string who(const std::string& owner, std::uint64_t lease) {
+  return (owner.empty() ? std::string("somebody") : owner) + " (lease " + std::to_string(lease) +
+         ")";
+}
+
+std::string sentence_of(const v1::ExplainResponse& explained, const std::string& name) {
+  const auto& lock = explained.lock();
+  if (lock.holder_count() == 0 && lock.waiter_count() == 0) {
+    return name + " is free.";
+  }
+  std::string text = name;
+  if (lock.holder_count() == 0) {
+    text += " is free, but who waits for it waits for something else as well";
+  } else {
+    const auto& first = lock.holders(0);
+    text += " is held by " + who(first.owner(), first.lease_id()) + " for " +
+            std::to_string(first.held_ms()) + " ms";
+    if (lock.holder_count() > 1) {
+      text += " and " + std::to_string(lock.holder_count() - 1) + " more";
+    }
+  }
+  text += "; " + std::to_string(lock.waiter_count()) + " wait";
+  if (explained.queue_size() > 0) {
+    const auto& next = explained.queue(0);
+    text += ", next is " + who(next.owner(), next.lease_id()) + " after " +
+            std::to_string(next.waited_ms()) + " ms";
+  }
+  text += ".";
+  if (explained.waits_of_holders_size() > 0) {
+    const auto& elsewhere = explained.waits_of_holders(0);
+    text += " " + who(elsewhere.owner(), elsewhere.lease_id()) + " waits for " + elsewhere.name() +
+            " meanwhile.";
+  }
+  return text;
+}
+
+}  // namespace
+
+void write(const core::Place& place, const core::Lock& lock, const View& view,
+           v1::LockStatus& out) {
+  out.set_name(place.name);
+  out.set_is_space(place.kind == core::PlaceKind::space);
+  out.set_capacity(lock.capacity);
+  out.set_create_revision(lock.create_revision.get());
+  out.set_mod_revision(lock.mod_revision.get());
+  out.set_version(lock.version);
+  out.set_holder_count(lock.holds.size());
+  out.set_waiter_count(lock.queue.size());
+  std::size_t shown = 0;
+  for (const auto token : lock.holds) {
+    if (++shown > holders_shown_max) {
+      break;
+    }
+    const auto& hold = *view.state.locks.find(token);
+    for (const auto* item : items_at(hold, place)) {
+      write_holder(hold, *item, view, *out.add_holders());
+    }
+  }
+}
+
+void explain(const core::Place& place, const View& view, v1::ExplainResponse& out) {
+  if (const auto* lock = view.state.locks.find(place)) {
+    write(place, *lock, view, *out.mutable_lock());
+    write_queue(place, *lock, view, out);
+    write_waits_of_holders(*lock, view, out);
+  } else {
+    out.mutable_lock()->set_name(place.name);
+    out.mutable_lock()->set_is_space(place.kind == core::PlaceKind::space);
+  }
+  out.set_sentence(sentence_of(out, place.name));
+}
+
+}  // namespace tenure::server

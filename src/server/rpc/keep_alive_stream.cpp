@@ -1,0 +1,64 @@
+#include "server/rpc/keep_alive_stream.hpp"
+
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "wire/answers.hpp"
+#include "wire/errors.hpp"
+
+namespace tenure::server {
+
+void KeepAliveStream::received(v1::LeaseKeepAliveRequest& request) {
+  core::RenewLeases renew;
+  renew.leases.emplace_back(request.id());
+  for (const auto id : request.more_ids()) {
+    renew.leases.emplace_back(id);
+  }
+  const auto in_flight = ++in_flight_;
+  if (in_flight >= desk_.limits.operations_in_flight_max) {
+    is_held_back_ = true;
+  }
+  desk_.store.propose(std::move(renew),
+                      [self = std::static_pointer_cast<KeepAliveStream>(shared_from_this())](
+                          const Result<Decided>& result) { self->decided(result); });
+  if (in_flight < desk_.limits.operations_in_flight_max) {
+    read();
+  }
+}
+
+void KeepAliveStream::decided(const Result<Decided>& result) {
+  const auto* renewed = result ? std::get_if<core::Renewed>(&result->outcome) : nullptr;
+  if (renewed != nullptr) {
+    for (const auto& answer : renewed->answers) {
+      v1::LeaseKeepAliveResponse response;
+      desk_.write_header(*result, *response.mutable_header());
+      response.set_id(answer.id.get());
+      response.set_ttl_ms(answer.ttl ? wire::milliseconds(*answer.ttl) : 0);
+      send(std::move(response));
+    }
+  } else if (!result) {
+    finish(wire::status_of(result.error()));
+  } else if (const auto* refused = std::get_if<core::Refused>(&result->outcome)) {
+    finish(wire::status_of(refused->error));
+  }
+  settle_one();
+}
+
+void KeepAliveStream::settle_one() {
+  if (--in_flight_ == 0) {
+    finish(grpc::Status::OK);
+  } else if (is_held_back_.exchange(false)) {
+    read();
+  }
+}
+
+void KeepAliveStream::half_closed() {
+  settle_one();
+}
+
+void KeepAliveStream::cut_off() {
+  finish(grpc::Status::CANCELLED);
+}
+
+}  // namespace tenure::server

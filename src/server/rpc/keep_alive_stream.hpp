@@ -1,0 +1,29 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "server/rpc/stream.hpp"
+#include "tenure/v1/lease.pb.h"
+
+namespace tenure::server {
+
+/// LeaseKeepAlive: each message renews its leases in one command; an answer for each lease, when
+/// it is durable, in the order asked.
+class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::LeaseKeepAliveResponse> {
+ public:
+  using Stream::Stream;
+
+ private:
+  void received(v1::LeaseKeepAliveRequest& request) override;
+  void half_closed() override;
+  void cut_off() override;
+  void decided(const Result<Decided>& result);
+  /// One less in flight: read on if that was what stopped it, or end.
+  void settle_one();
+
+  std::atomic<std::size_t> in_flight_ = 1;  ///< Messages not answered yet; and one while it reads.
+  std::atomic<bool> is_held_back_ = false;
+};
+
+}  // namespace tenure::server

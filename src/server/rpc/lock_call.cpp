@@ -1,0 +1,193 @@
+#include "server/rpc/lock_call.hpp"
+
+#include <utility>
+#include <variant>
+
+#include <boost/asio/post.hpp>
+
+#include "wire/answers.hpp"
+#include "wire/errors.hpp"
+
+namespace tenure::server {
+
+/// What gRPC knows of the call.
+class LockCall::Reactor final : public grpc::ServerUnaryReactor {
+ public:
+  explicit Reactor(std::shared_ptr<LockCall> call) : call_(std::move(call)) {}
+
+  void OnCancel() override {
+    boost::asio::post(call_->desk_.store.loop(), [call = call_] { call->cut_off(); });
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  std::shared_ptr<LockCall> call_;
+};
+
+grpc::ServerUnaryReactor* LockCall::open(Desk& desk, Order order, v1::LockResponse& response) {
+  const auto call = std::make_shared<LockCall>(desk, std::move(order), response);
+  auto* reactor = new Reactor(call);
+  call->reactor_ = reactor;
+  call->propose();
+  return reactor;
+}
+
+LockCall::LockCall(Desk& desk, Order order, v1::LockResponse& response)
+    : desk_(desk),
+      order_(std::move(order)),
+      key_{.lease = order_.acquire.lease, .request = order_.acquire.request},
+      response_(&response) {
+  response.set_key(wire::key_of(order_.acquire));
+  response.set_request_id(key_.request.get());
+}
+
+void LockCall::propose() {
+  desk_.store.propose(
+      std::move(order_.acquire),
+      [call = shared_from_this()](Result<Decided> result) { call->decided(std::move(result)); });
+}
+
+void LockCall::decided(Result<Decided> result) {
+  if (!result) {
+    finish(wire::status_of(result.error()));
+    return;
+  }
+  term_ = result->term;
+  if (const auto* queued = std::get_if<core::Queued>(&result->outcome)) {
+    wait(*queued, result->term);
+    return;
+  }
+  const auto* granted = std::get_if<core::Granted>(&result->outcome);
+  if (is_cut_off_ && granted != nullptr && !order_.has_own_id) {
+    leave_queue();
+  }
+  answer(result->outcome, result->revision);
+}
+
+void LockCall::wait(const core::Queued& queued, std::uint64_t term) {
+  term_ = term;
+  response_->set_queue_position(queued.position);
+  ticket_ = desk_.callers.attach(
+      key_, [call = shared_from_this()](const Result<core::Notice>& notice,
+                                        core::Revision revision) { call->told(notice, revision); });
+  if (is_cut_off_ || desk_.is_stopping) {
+    cut_off();
+    return;
+  }
+  if (order_.timeout) {
+    timer_.emplace(desk_.store.loop(), *order_.timeout);
+    timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      if (const auto call = weak.lock(); call && !error) {
+        call->time_out();
+      }
+    });
+  }
+}
+
+void LockCall::told(const Result<core::Notice>& notice, core::Revision revision) {
+  ticket_.reset();
+  timer_.reset();
+  if (!notice) {
+    finish(wire::status_of(notice.error()));
+    return;
+  }
+  std::visit([&](const auto& end) { answer(end, revision); }, notice->end);
+}
+
+void LockCall::time_out() {
+  if (!ticket_) {
+    return;
+  }
+  is_timed_out_ = true;
+  leave_queue();
+}
+
+void LockCall::cut_off() {
+  is_cut_off_ = true;
+  if (!ticket_) {
+    // Not decided yet: decided() sees the flag. Or over.
+    return;
+  }
+  timer_.reset();
+  if (desk_.is_stopping) {
+    desk_.callers.detach(key_, *std::exchange(ticket_, {}));
+    finish({grpc::StatusCode::UNAVAILABLE, "the server stops"});
+    return;
+  }
+  leave_queue();
+}
+
+void LockCall::leave_queue() {
+  if (ticket_ && desk_.callers.detach(key_, *std::exchange(ticket_, {})) == Callers::Left::others) {
+    // Another call waits for the same.
+    refuse({.error = {.code = is_timed_out_ ? Errc::timed_out : Errc::cancelled}}, {});
+    return;
+  }
+  desk_.store.propose(
+      core::Abandon{.lease = key_.lease, .request = key_.request},
+      [call = shared_from_this()](const Result<Decided>& result) { call->abandoned(result); });
+}
+
+void LockCall::abandoned(const Result<Decided>& result) {
+  if (!result) {
+    finish(wire::status_of(result.error()));
+    return;
+  }
+  const auto* granted = std::get_if<core::Granted>(&result->outcome);
+  if (granted == nullptr) {
+    answer(result->outcome, result->revision);
+    return;
+  }
+  if (is_cut_off_ && !order_.has_own_id) {
+    desk_.store.propose(core::Release{.lease = key_.lease, .what = granted->token},
+                        [](const Result<Decided>&) {});
+  }
+  answer(*granted, result->revision);
+}
+
+void LockCall::answer(const core::Outcome& outcome, core::Revision revision) {
+  if (reactor_ == nullptr) {
+    return;
+  }
+  if (const auto* granted = std::get_if<core::Granted>(&outcome)) {
+    wire::write(*granted, *response_);
+    desk_.write_header(revision, term_, *response_->mutable_header());
+    finish(grpc::Status::OK);
+    return;
+  }
+  if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
+    refuse(*refused, revision);
+    return;
+  }
+  if (std::holds_alternative<core::LeaseLost>(outcome)) {
+    finish(wire::lease_lost(key_.lease));
+    return;
+  }
+  finish({grpc::StatusCode::INTERNAL, "the store gave an answer to another question"});
+}
+
+void LockCall::refuse(const core::Refused& refused, core::Revision revision) {
+  if (reactor_ == nullptr) {
+    return;
+  }
+  if (!wire::is_busy(refused)) {
+    finish(wire::status_of(refused.error));
+    return;
+  }
+  auto reason = refused;
+  if (is_timed_out_ && reason.error.code == Errc::cancelled) {
+    reason.error.code = Errc::timed_out;
+  }
+  wire::write(reason, *response_);
+  desk_.write_header(revision, term_, *response_->mutable_header());
+  finish(grpc::Status::OK);
+}
+
+void LockCall::finish(const grpc::Status& status) {
+  timer_.reset();
+  if (auto* reactor = std::exchange(reactor_, nullptr)) {
+    reactor->Finish(status);
+  }
+}
+
+}  // namespace tenure::server

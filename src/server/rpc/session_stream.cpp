@@ -1,0 +1,361 @@
+#include "server/rpc/session_stream.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include <boost/asio/post.hpp>
+
+#include "wire/answers.hpp"
+#include "wire/errors.hpp"
+#include "wire/requests.hpp"
+
+namespace tenure::server {
+namespace {
+
+/// Of one message, so that it stays well below gRPC's 4 MiB.
+constexpr int outcomes_per_message_max = 4096;
+/// Longer is for ever.
+constexpr std::uint64_t timeout_ms_max = 1'000'000'000'000;
+
+std::uint64_t timeout_of(const v1::Acquire& request) {
+  return request.has_timeout_ms() ? std::min(request.timeout_ms(), timeout_ms_max) : timeout_ms_max;
+}
+
+}  // namespace
+
+SessionStream::SessionStream(Desk& desk, std::string peer) : Stream(desk), peer_(std::move(peer)) {}
+
+// Reading
+// ------------------------------------------------------------------------------------------
+
+void SessionStream::received(v1::SessionRequest& request) {
+  if (!greet(request)) {
+    return;
+  }
+  in_flight_ += static_cast<std::size_t>(request.operations_size());
+  for (const auto& operation : request.operations()) {
+    begin(operation);
+  }
+  if (in_flight_ < desk_.limits.operations_in_flight_max) {
+    read();
+    return;
+  }
+  // Whoever settles the next operation sees the flag, or we see that all is settled.
+  is_held_back_ = true;
+  if (in_flight_ == 0 && is_held_back_.exchange(false)) {
+    read();
+  }
+}
+
+bool SessionStream::greet(const v1::SessionRequest& request) {
+  if (is_greeted_ != request.has_hello()) {
+    if (request.has_hello()) {
+      client_ = request.hello().client().empty() ? peer_ : request.hello().client();
+      keeps_waits_ = request.hello().keep_waits();
+      revokes_leases_ = request.hello().revoke_leases();
+      is_greeted_ = true;
+    }
+    return true;
+  }
+  finish({grpc::StatusCode::INVALID_ARGUMENT,
+          is_greeted_ ? "hello comes once" : "the first message has a hello"});
+  return false;
+}
+
+void SessionStream::begin(const v1::Operation& operation) {
+  const auto id = operation.id();
+  switch (operation.what_case()) {
+    case v1::Operation::kAcquire: begin_acquire(id, operation.acquire()); return;
+    case v1::Operation::kRelease: {
+      auto release = wire::release_from(operation.release());
+      release ? propose(id, *std::move(release)) : refuse(id, release.error());
+      return;
+    }
+    case v1::Operation::kAbandon:
+      propose(id, core::Abandon{.lease = core::LeaseId(operation.abandon().lease_id()),
+                                .request = core::RequestId(operation.abandon().request_id())});
+      return;
+    case v1::Operation::kGrantLease: {
+      auto grant = wire::grant_from(operation.grant_lease());
+      grant.client = client_;
+      grant.address = peer_;
+      propose(id, std::move(grant));
+      return;
+    }
+    case v1::Operation::kRenewLeases: {
+      core::RenewLeases renew;
+      for (const auto lease : operation.renew_leases().ids()) {
+        renew.leases.emplace_back(lease);
+      }
+      propose(id, std::move(renew));
+      return;
+    }
+    case v1::Operation::kRevokeLease:
+      begin_revoke(id, core::LeaseId(operation.revoke_lease().id()));
+      return;
+    case v1::Operation::WHAT_NOT_SET: break;
+  }
+  refuse(id, {.code = Errc::invalid_argument, .detail = "an operation that says nothing"});
+}
+
+void SessionStream::begin_acquire(OperationId id, const v1::Acquire& request) {
+  auto acquire = wire::acquire_from(request);
+  if (!acquire) {
+    refuse(id, acquire.error());
+    return;
+  }
+  const WaitKey key{.lease = acquire->lease, .request = acquire->request};
+  desk_.store.propose(*std::move(acquire), [self = self(), id, key, timeout = timeout_of(request)](
+                                               const Result<Decided>& result) {
+    self->acquire_decided(id, key, timeout, result);
+  });
+}
+
+void SessionStream::begin_revoke(OperationId id, core::LeaseId lease) {
+  desk_.store.propose(core::RevokeLease{.lease = lease},
+                      [self = self(), id, lease](const Result<Decided>& result) {
+                        // Before its events come: what one does oneself is no loss.
+                        self->unfollow(lease);
+                        self->decided(id, result);
+                      });
+}
+
+void SessionStream::propose(OperationId id, core::Command command) {
+  desk_.store.propose(std::move(command), [self = self(), id](const Result<Decided>& result) {
+    self->decided(id, result);
+  });
+}
+
+void SessionStream::refuse(OperationId id, const Error& error) {
+  boost::asio::post(desk_.store.loop(), [self = self(), id, error] {
+    self->add(id, error);
+    self->settle_one();
+  });
+}
+
+void SessionStream::half_closed() {
+  boost::asio::post(desk_.store.loop(), [self = self()] {
+    self->is_half_closed_ = true;
+    self->finish_if_idle();
+  });
+}
+
+void SessionStream::cut_off() {
+  boost::asio::post(desk_.store.loop(), [self = self()] { self->clean_up(); });
+}
+
+// Deciding
+// -----------------------------------------------------------------------------------------
+
+void SessionStream::decided(OperationId id, const Result<Decided>& result) {
+  if (!result) {
+    add(id, result.error());
+    settle_one();
+    return;
+  }
+  term_ = result->term;
+  revision_ = result->revision;
+  if (const auto* granted = std::get_if<core::LeaseGranted>(&result->outcome)) {
+    follow(granted->id, true);
+  } else if (const auto* renewed = std::get_if<core::Renewed>(&result->outcome)) {
+    for (const auto& answer : renewed->answers) {
+      answer.ttl ? follow(answer.id, false) : unfollow(answer.id);
+    }
+  }
+  add(id, result->outcome);
+  settle_one();
+}
+
+void SessionStream::acquire_decided(OperationId id, WaitKey key, std::uint64_t timeout_ms,
+                                    const Result<Decided>& result) {
+  if (result && std::holds_alternative<core::Queued>(result->outcome)) {
+    follow(key.lease, false);
+    wait(id, key, timeout_ms);
+  } else if (result && std::holds_alternative<core::Granted>(result->outcome)) {
+    follow(key.lease, false);
+  }
+  decided(id, result);
+}
+
+void SessionStream::wait(OperationId id, WaitKey key, std::uint64_t timeout_ms) {
+  if (is_gone_) {
+    if (!keeps_waits_ && !desk_.is_stopping) {
+      abandon(key, id);
+    }
+    return;
+  }
+  if (const auto it = waits_.find(key); it != waits_.end()) {
+    // Asked again on the same stream: the newer operation gets the answer.
+    desk_.callers.detach(key, it->second.ticket);
+    waits_.erase(it);
+  }
+  Waiting waiting{.operation = id};
+  waiting.ticket = desk_.callers.attach(
+      key, [self = self(), key](const Result<core::Notice>& notice, core::Revision revision) {
+        self->told(key, notice, revision);
+      });
+  if (timeout_ms < timeout_ms_max) {
+    waiting.timer = std::make_unique<boost::asio::steady_timer>(
+        desk_.store.loop(), std::chrono::milliseconds(timeout_ms));
+    waiting.timer->async_wait(
+        [weak = weak_from_this(), key](const boost::system::error_code& error) {
+          const auto stream = std::static_pointer_cast<SessionStream>(weak.lock());
+          if (stream && !error) {
+            stream->time_out(key);
+          }
+        });
+  }
+  waits_.emplace(key, std::move(waiting));
+}
+
+void SessionStream::told(WaitKey key, const Result<core::Notice>& notice, core::Revision revision) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;
+  }
+  const auto id = it->second.operation;
+  waits_.erase(it);
+  if (!notice) {
+    add(id, notice.error());
+  } else {
+    revision_ = std::max(revision_, revision);
+    std::visit([&](const auto& end) { add(id, core::Outcome(end)); }, notice->end);
+  }
+  finish_if_idle();
+}
+
+void SessionStream::time_out(WaitKey key) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;
+  }
+  const auto id = it->second.operation;
+  const auto left = desk_.callers.detach(key, it->second.ticket);
+  waits_.erase(it);
+  if (left == Callers::Left::others) {
+    add(id, Error{.code = Errc::timed_out});
+    return;
+  }
+  ++in_flight_;
+  desk_.store.propose(core::Abandon{.lease = key.lease, .request = key.request},
+                      [self = self(), id](Result<Decided> result) {
+                        auto* refused =
+                            result ? std::get_if<core::Refused>(&result->outcome) : nullptr;
+                        if (refused != nullptr && refused->error == Errc::cancelled) {
+                          refused->error.code = Errc::timed_out;
+                        }
+                        self->decided(id, result);
+                      });
+}
+
+void SessionStream::abandon(WaitKey key, OperationId id) {
+  ++in_flight_;
+  propose(id, core::Abandon{.lease = key.lease, .request = key.request});
+}
+
+// Leases
+// -------------------------------------------------------------------------------------------
+
+void SessionStream::follow(core::LeaseId lease, bool is_own) {
+  if (is_gone_) {
+    return;
+  }
+  const auto [it, is_new] = leases_.try_emplace(lease.get());
+  it->second.is_own |= is_own;
+  if (is_new) {
+    it->second.ticket = desk_.callers.follow(lease, [this](const Loss& loss) { lost(loss); });
+  }
+}
+
+void SessionStream::unfollow(core::LeaseId lease) {
+  if (const auto node = leases_.extract(lease.get()); !node.empty()) {
+    desk_.callers.unfollow(lease, node.mapped().ticket);
+  }
+}
+
+void SessionStream::lost(const Loss& loss) {
+  if (loss.cause != core::EventType::forced) {
+    unfollow(loss.lease);
+    gathered_.add_lost_leases(loss.lease.get());
+    flush_soon();
+    return;
+  }
+  auto& taken = *gathered_.add_taken();
+  taken.set_lease_id(loss.lease.get());
+  taken.set_request_id(loss.request.get());
+  taken.set_fencing_token(loss.token.get());
+  flush_soon();
+}
+
+// Writing
+// ------------------------------------------------------------------------------------------
+
+void SessionStream::add(OperationId id, const core::Outcome& outcome) {
+  auto& out = *gathered_.add_outcomes();
+  out.set_id(id);
+  wire::write(outcome, out);
+  flush_soon();
+}
+
+void SessionStream::add(OperationId id, const Error& error) {
+  auto& out = *gathered_.add_outcomes();
+  out.set_id(id);
+  wire::write(error, out);
+  flush_soon();
+}
+
+void SessionStream::settle_one() {
+  const auto left = --in_flight_;
+  if (left < desk_.limits.operations_in_flight_max && is_held_back_.exchange(false)) {
+    read();
+  }
+  if (left == 0) {
+    finish_if_idle();
+  }
+}
+
+void SessionStream::flush_soon() {
+  // After the entry that is being applied: its other outcomes go into the same message.
+  if (!std::exchange(is_flush_due_, true)) {
+    boost::asio::post(desk_.store.loop(), [self = self()] { self->flush(); });
+  }
+}
+
+void SessionStream::flush() {
+  is_flush_due_ = false;
+  desk_.write_header(revision_, term_, *gathered_.mutable_header());
+  send_merged(std::exchange(gathered_, {}), [](const v1::SessionResponse& message) {
+    return message.outcomes_size() >= outcomes_per_message_max;
+  });
+  finish_if_idle();
+}
+
+void SessionStream::finish_if_idle() {
+  if (is_half_closed_ && in_flight_ == 0 && waits_.empty() && !is_flush_due_) {
+    finish(grpc::Status::OK);
+  }
+}
+
+void SessionStream::clean_up() {
+  if (std::exchange(is_gone_, true)) {
+    return;
+  }
+  for (auto& [key, waiting] : std::exchange(waits_, {})) {
+    const auto left = desk_.callers.detach(key, waiting.ticket);
+    if (left == Callers::Left::nobody && !keeps_waits_ && !desk_.is_stopping) {
+      abandon(key, waiting.operation);
+    }
+  }
+  for (const auto& [lease, followed] : std::exchange(leases_, {})) {
+    desk_.callers.unfollow(core::LeaseId(lease), followed.ticket);
+    if (followed.is_own && revokes_leases_ && !desk_.is_stopping) {
+      ++in_flight_;
+      propose(0, core::RevokeLease{.lease = core::LeaseId(lease)});
+    }
+  }
+  finish(grpc::Status::CANCELLED);
+}
+
+}  // namespace tenure::server

@@ -1,0 +1,147 @@
+#include "server/rpc/watch_hub.hpp"
+
+#include <algorithm>
+#include <expected>
+#include <utility>
+
+#include <absl/strings/string_view.h>
+
+namespace tenure::server {
+
+Watch::Events Watch::take(std::size_t events_max) {
+  Events taken;
+  while (!pending_.empty()) {
+    const bool is_new_revision =
+        taken.empty() || taken.back()->revision != pending_.front()->revision;
+    if (taken.size() >= events_max && is_new_revision) {
+      break;
+    }
+    taken.push_back(std::move(pending_.front()));
+    pending_.pop_front();
+  }
+  return taken;
+}
+
+void Watch::offer(std::shared_ptr<const core::Event> event) {
+  if (cut_ || event->revision < wish_.start || !wish_.types.contains(event->type)) {
+    return;
+  }
+  if (pending_.size() < wish_.buffer_events_max) {
+    pending_.push_back(std::move(event));
+    return;
+  }
+  // What it did not take goes back as a whole: it resumes from the first of it, so that nothing is
+  // told twice and nothing is missed. Its memory is free at once.
+  cut_ = pending_.empty() ? event->revision : pending_.front()->revision;
+  pending_.clear();
+}
+
+std::expected<std::shared_ptr<Watch>, WatchHub::Compacted> WatchHub::add(
+    WatchWish wish, const core::State& state, std::function<void()> ready) {
+  const auto compacted = state.events.compact_revision();
+  const bool replays = wish.start != core::Revision{};
+  if (replays && wish.start <= compacted) {
+    return std::unexpected(Compacted{compacted});
+  }
+  auto watch = std::make_shared<Watch>();
+  watch->wish_ = std::move(wish);
+  watch->ready_ = std::move(ready);
+  const auto& wanted = watch->wish_;
+  if (replays) {
+    // The replay may be longer than the buffer of a reader who keeps up: it is there already.
+    const auto buffer = std::exchange(watch->wish_.buffer_events_max,
+                                      state.events.all().size() + wanted.buffer_events_max);
+    for (const auto& event : state.events.since(wanted.start)) {
+      const bool fits = wanted.match == Match::exact ? event.item.name == wanted.key
+                                                     : event.item.name.starts_with(wanted.key);
+      if (fits) {
+        watch->offer(std::make_shared<const core::Event>(event));
+      }
+    }
+    watch->wish_.buffer_events_max = watch->pending_.size() + buffer;
+  }
+  if (wanted.match == Match::prefix) {
+    ++lengths_[wanted.key.size()];
+  }
+  table_of(wanted.match)[wanted.key].push_back(watch);
+  ++count_;
+  return watch;
+}
+
+void WatchHub::remove(const std::shared_ptr<Watch>& watch) {
+  auto& table = table_of(watch->wish_.match);
+  const auto it = table.find(watch->wish_.key);
+  if (it == table.end() || std::erase(it->second, watch) == 0) {
+    return;
+  }
+  if (it->second.empty()) {
+    table.erase(it);
+  }
+  if (watch->wish_.match == Match::prefix) {
+    const auto length = lengths_.find(watch->wish_.key.size());
+    if (--length->second == 0) {
+      lengths_.erase(length);
+    }
+  }
+  --count_;
+}
+
+void WatchHub::applied(const core::Applied& what, const core::State& /*state*/) {
+  if (count_ == 0) {
+    return;
+  }
+  for (const auto& event : what.events) {
+    tell(event);
+  }
+}
+
+void WatchHub::tell(const core::Event& event) {
+  // Copied once for all, and only if somebody listens.
+  std::shared_ptr<const core::Event> shared;
+  const auto pass_on = [&](const absl::flat_hash_map<std::string, Watches>& table,
+                           std::string_view key) {
+    // Debian's Abseil has a string_view of its own.
+    const auto it = table.find(absl::string_view(key.data(), key.size()));
+    if (it == table.end()) {
+      return;
+    }
+    if (!shared) {
+      shared = std::make_shared<const core::Event>(event);
+    }
+    offer(it->second, shared);
+  };
+  const std::string_view name = event.item.name;
+  pass_on(exact_, name);
+  for (const auto& [length, count] : lengths_) {
+    if (length > name.size()) {
+      break;
+    }
+    pass_on(prefixes_, name.substr(0, length));
+  }
+}
+
+void WatchHub::offer(const Watches& watches, const std::shared_ptr<const core::Event>& event) {
+  for (const auto& watch : watches) {
+    const bool was_cut = watch->cut_.has_value();
+    watch->offer(event);
+    if (!was_cut && watch->cut_) {
+      ++cut_total_;
+    }
+    const bool has_news = watch->has_events() || (watch->cut_ && !was_cut);
+    if (has_news && !watch->is_announced_) {
+      watch->is_announced_ = true;
+      to_announce_.push_back(watch);
+    }
+  }
+}
+
+void WatchHub::settled() {
+  for (const auto& weak : std::exchange(to_announce_, {})) {
+    if (const auto watch = weak.lock()) {
+      watch->is_announced_ = false;
+      watch->ready_();
+    }
+  }
+}
+
+}  // namespace tenure::server

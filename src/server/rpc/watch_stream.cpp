@@ -1,0 +1,197 @@
+#include "server/rpc/watch_stream.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+
+#include "wire/errors.hpp"
+
+namespace tenure::server {
+namespace {
+
+/// Of one message: with the largest metadata still below gRPC's 4 MiB.
+constexpr std::size_t events_per_message_max = 500;
+
+std::optional<WatchWish> wish_from(const v1::WatchCreate& wanted) {
+  WatchWish wish{.key = wanted.key(),
+                 .match = wanted.prefix() ? Match::prefix : Match::exact,
+                 .start = core::Revision(wanted.start_revision())};
+  if (wanted.only_size() > 0) {
+    wish.types = EventTypes::none();
+  }
+  for (const auto type : wanted.only()) {
+    if (type == v1::EVENT_TYPE_UNSPECIFIED || !v1::EventType_IsValid(type)) {
+      return std::nullopt;
+    }
+    wish.types.add(static_cast<core::EventType>(static_cast<int>(type) - 1));
+  }
+  return wish;
+}
+
+}  // namespace
+
+void WatchStream::received(v1::WatchRequest& request) {
+  // Read on when this one is dealt with.
+  desk_.store.read([self = self(), request = std::move(request)](Result<View> view) {
+    if (!view) {
+      self->finish(wire::status_of(view.error()));
+      return;
+    }
+    self->term_ = view->log.term;
+    self->revision_ = view->state.revision;
+    switch (request.request_case()) {
+      case v1::WatchRequest::kCreate: self->create(request.create(), *view); break;
+      case v1::WatchRequest::kCancel: self->cancel(request.cancel().watch_id(), *view); break;
+      case v1::WatchRequest::REQUEST_NOT_SET:
+        self->finish({grpc::StatusCode::INVALID_ARGUMENT, "either create or cancel"});
+        return;
+    }
+    self->read();
+  });
+}
+
+void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
+  if (is_gone_) {
+    return;
+  }
+  auto id = wanted.watch_id();
+  while (id == 0 || (wanted.watch_id() == 0 && watches_.contains(id))) {
+    id = ++last_id_;
+  }
+  auto wish = wish_from(wanted);
+  if (!wish) {
+    reject(id, "an event type in `only` that is not known", {});
+    return;
+  }
+  if (wish->key.empty() && wish->match == Match::exact) {
+    reject(id, "which key? An empty one with `prefix` is all locks", {});
+    return;
+  }
+  if (watches_.contains(id)) {
+    // The watch that has this id lives on; the answer names no watch that could be mistaken for it.
+    reject(0, "watch_id " + std::to_string(id) + " is in use on this stream", {});
+    return;
+  }
+  if (watches_.size() >= desk_.limits.watches_per_stream_max) {
+    reject(id, "too many watches on one stream (limits.watches_per_stream_max)", {});
+    return;
+  }
+  auto watch = desk_.watches.add(*std::move(wish), view.state, [weak = std::weak_ptr(self())] {
+    if (const auto stream = weak.lock()) {
+      stream->pump();
+    }
+  });
+  if (!watch) {
+    reject(id, "the events asked for are forgotten", watch.error().revision);
+    return;
+  }
+  watches_.emplace(id, Entry{.watch = *std::move(watch),
+                             .previous = wanted.prev_kv() ? wire::PreviousRecord::include
+                                                          : wire::PreviousRecord::omit});
+  v1::WatchResponse response;
+  desk_.write_header(view, *response.mutable_header());
+  response.set_watch_id(id);
+  response.set_created(true);
+  send(std::move(response));
+  pump();
+}
+
+void WatchStream::reject(WatchId id, std::string detail, core::Revision compacted) {
+  v1::WatchResponse response;
+  desk_.write_header(revision_, term_, *response.mutable_header());
+  response.set_watch_id(id);
+  response.set_cancelled(true);
+  response.set_detail(std::move(detail));
+  response.set_compact_revision(compacted.get());
+  if (compacted != core::Revision{}) {
+    response.set_resume_revision(compacted.get() + 1);
+  }
+  send(std::move(response));
+}
+
+void WatchStream::cancel(WatchId id, const View& view) {
+  const auto it = watches_.find(id);
+  if (it == watches_.end()) {
+    reject(id, "no watch has this id", {});
+    return;
+  }
+  desk_.watches.remove(it->second.watch);
+  watches_.erase(it);
+  v1::WatchResponse response;
+  desk_.write_header(view, *response.mutable_header());
+  response.set_watch_id(id);
+  response.set_cancelled(true);
+  response.set_detail("as asked for");
+  response.set_resume_revision(view.state.revision.get() + 1);
+  send(std::move(response));
+}
+
+void WatchStream::pump() {
+  if (is_gone_ || queued() > 0) {
+    // drained() comes back.
+    return;
+  }
+  for (std::size_t tried = 0; tried < watches_.size(); ++tried) {
+    auto it = watches_.lower_bound(next_turn_);
+    if (it == watches_.end()) {
+      it = watches_.begin();
+    }
+    next_turn_ = it->first + 1;
+    if (send_next(it->first, it->second)) {
+      return;
+    }
+  }
+}
+
+bool WatchStream::send_next(WatchId id, Entry& entry) {
+  v1::WatchResponse response;
+  response.set_watch_id(id);
+  for (const auto& event : entry.watch->take(events_per_message_max)) {
+    wire::write(*event, entry.previous, *response.add_events());
+    revision_ = std::max(revision_, event->revision);
+  }
+  if (const auto cut = entry.watch->cut(); cut && response.events_size() == 0) {
+    response.set_cancelled(true);
+    response.set_detail("too slow: events were dropped; watch again from resume_revision");
+    response.set_resume_revision(cut->get());
+    desk_.watches.remove(entry.watch);
+    watches_.erase(id);
+  } else if (response.events_size() == 0) {
+    return false;
+  }
+  desk_.write_header(revision_, term_, *response.mutable_header());
+  send(std::move(response));
+  return true;
+}
+
+void WatchStream::drained() {
+  boost::asio::post(desk_.store.loop(), [self = self()] { self->pump(); });
+}
+
+void WatchStream::half_closed() {
+  // It may listen as long as it likes; but who has no watch hears nothing more.
+  boost::asio::post(desk_.store.loop(), [self = self()] {
+    if (self->watches_.empty()) {
+      self->finish(grpc::Status::OK);
+    }
+  });
+}
+
+void WatchStream::cut_off() {
+  boost::asio::post(desk_.store.loop(), [self = self()] { self->clean_up(); });
+}
+
+void WatchStream::clean_up() {
+  if (std::exchange(is_gone_, true)) {
+    return;
+  }
+  for (const auto& [id, entry] : std::exchange(watches_, {})) {
+    desk_.watches.remove(entry.watch);
+  }
+  finish(grpc::Status::CANCELLED);
+}
+
+}  // namespace tenure::server

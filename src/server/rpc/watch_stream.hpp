@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "server/rpc/stream.hpp"
+#include "tenure/v1/watch.pb.h"
+#include "wire/answers.hpp"
+
+namespace tenure::server {
+
+/// Watch: several watches on one stream. Events are taken from the hub only when the last message
+/// is written, so that whoever does not read falls behind in the hub, where he is cut.
+class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
+ public:
+  using Stream::Stream;
+
+ private:
+  using WatchId = std::uint64_t;
+  struct Entry {
+    std::shared_ptr<Watch> watch;
+    wire::PreviousRecord previous = wire::PreviousRecord::omit;
+  };
+
+  // On gRPC's thread.
+  void received(v1::WatchRequest& request) override;
+  void half_closed() override;
+  void cut_off() override;
+  void drained() override;
+  void closed() override { cut_off(); }
+
+  // On the store's thread.
+  void create(const v1::WatchCreate& wanted, const View& view);
+  void cancel(WatchId id, const View& view);
+  void reject(WatchId id, std::string detail, core::Revision compacted);
+  /// Sends what there is, one message at a time.
+  void pump();
+  [[nodiscard]] bool send_next(WatchId id, Entry& entry);
+  void clean_up();
+
+  [[nodiscard]] std::shared_ptr<WatchStream> self() {
+    return std::static_pointer_cast<WatchStream>(shared_from_this());
+  }
+
+  // Of the store's thread.
+  std::map<WatchId, Entry> watches_;
+  WatchId last_id_ = 0;  ///< Of those the server chose.
+  WatchId next_turn_ =
+      0;  ///< Who sends next: one that always has something must not starve others.
+  core::Revision revision_{};
+  std::uint64_t term_ = 0;
+  bool is_gone_ = false;
+};
+
+}  // namespace tenure::server
