@@ -70,6 +70,9 @@ tenure_room(tenure_daemon
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/*.cpp
   LINK tenure tenure_core tenure_asio prometheus-cpp::core PkgConfig::systemd
        absl::flat_hash_map)
+if(TARGET tenure_daemon)
+  target_compile_definitions(tenure_daemon PRIVATE TENURE_VERSION="${PROJECT_VERSION}")
+endif()
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
   add_executable(tenured src/server/main.cpp)
