@@ -7,7 +7,6 @@ find_package(Boost 1.81 REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(gRPC REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 # Exactly this one: who owns which buffer changes from version to version (ENGINE.md).
 pkg_check_modules(raft REQUIRED IMPORTED_TARGET raft=0.22.1)
@@ -67,10 +66,14 @@ tenure_room(tenure_rpc
   LINK tenure_wire tenure_asio gRPC::grpc++ gRPC::grpc++_reflection)
 tenure_room(tenure_http
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp
-  LINK tenure_core tenure_asio Boost::headers prometheus-cpp::core)
+  LINK tenure tenure_core tenure_asio Boost::headers prometheus-cpp::core)
 tenure_room(tenure_daemon
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/*.cpp
-  LINK tenure_core tenure_asio spdlog::spdlog prometheus-cpp::core PkgConfig::systemd)
+  LINK tenure tenure_core tenure_asio prometheus-cpp::core PkgConfig::systemd
+       absl::flat_hash_map)
+if(TARGET tenure_daemon)
+  target_compile_definitions(tenure_daemon PRIVATE TENURE_VERSION="${PROJECT_VERSION}")
+endif()
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
   add_executable(tenured src/server/main.cpp)

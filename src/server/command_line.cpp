@@ -1,0 +1,132 @@
+#include "server/command_line.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+// The only place that knows CLI11, which takes long to compile.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "server/config_file.hpp"
+#include "server/settings.hpp"
+
+namespace tenure::server {
+namespace {
+
+constexpr std::string_view footer =
+    "Every setting can be given in a TOML file as well: --print-config writes one.\n"
+    "SIGTERM and SIGINT stop the daemon. Exit codes: 0 stopped, 64 usage, 69 an address\n"
+    "cannot be bound, 70 a bug, 74 data directory or disk, 78 configuration.\n";
+
+std::string value_name(const Setting& setting) {
+  switch (setting.shape) {
+    case Shape::count: return "NUMBER";
+    case Shape::size: return "SIZE";
+    case Shape::duration: return "DURATION";
+    case Shape::toggle:
+    case Shape::text: break;
+  }
+  return setting.section() == "listen" ? "ADDRESS" : "TEXT";
+}
+
+std::string group_of(const Setting& setting) {
+  for (const auto& section : sections()) {
+    if (section.name == setting.section()) {
+      return std::string(section.title);
+    }
+  }
+  return "Options";
+}
+
+/// What the flags said, before anything is done with it.
+struct Flags {
+  std::string file;
+  bool prints_config = false;
+  bool asks_version = false;
+  std::map<const Setting*, std::string> values;
+};
+
+void add_setting(CLI::App& app, const Setting& setting, Flags& flags) {
+  const auto keep = [&flags, &setting](const std::string& text) { flags.values[&setting] = text; };
+  auto help = std::string(setting.help) + " [" + setting.print(Config{}) + "]";
+  if (setting.shape == Shape::toggle) {
+    app.add_flag_callback(setting.flag(), [keep] { keep("true"); }, help)->group(group_of(setting));
+    return;
+  }
+  app.add_option_function<std::string>(setting.flag(), keep, help)
+      ->type_name(value_name(setting))
+      ->group(group_of(setting));
+}
+
+void describe(CLI::App& app, Flags& flags) {
+  app.set_help_flag("-h,--help", "Print this and exit");
+  app.add_flag("-V,--version", flags.asks_version, "Print the version and exit");
+  app.add_option("-c,--config", flags.file, "Read settings from this TOML file")->type_name("FILE");
+  app.add_flag("--print-config", flags.prints_config,
+               "Print the settings that would be used, as TOML, and exit");
+  for (const auto& setting : settings()) {
+    add_setting(app, setting, flags);
+  }
+  app.footer(std::string(footer));
+  app.get_formatter()->column_width(40);
+}
+
+Farewell wrong(ExitCode code, std::string_view complaints) {
+  std::string text;
+  while (!complaints.empty()) {
+    const auto line = complaints.substr(0, complaints.find('\n'));
+    text += "tenured: " + std::string(line) + '\n';
+    complaints.remove_prefix(std::min(line.size() + 1, complaints.size()));
+  }
+  return {.code = code, .text = std::move(text)};
+}
+
+std::variant<Config, Farewell> settle(const Flags& flags) {
+  if (flags.asks_version) {
+    return Farewell{.text = "tenured " + std::string(version()) + '\n'};
+  }
+  Config config;
+  if (!flags.file.empty()) {
+    if (const auto read = read_config_file(flags.file, config); !read) {
+      return wrong(ExitCode::configuration, read.error().detail);
+    }
+  }
+  for (const auto& [setting, text] : flags.values) {
+    if (const auto assigned = setting->assign(config, text); !assigned) {
+      return wrong(ExitCode::usage, setting->flag() + ": " + assigned.error().detail);
+    }
+  }
+  if (flags.prints_config) {
+    // Also one that would be refused: it is printed so that somebody can look for the mistake.
+    return Farewell{.text = print_config(config)};
+  }
+  if (const auto checked = check(config); !checked) {
+    return wrong(ExitCode::configuration, checked.error().detail);
+  }
+  return config;
+}
+
+}  // namespace
+
+std::string_view version() {
+  return TENURE_VERSION;
+}
+
+std::variant<Config, Farewell> read_command_line(std::span<const char* const> arguments) {
+  CLI::App app("tenured: the lock service of Tenure", "tenured");
+  Flags flags;
+  describe(app, flags);
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    return Farewell{.text = app.help()};
+  } catch (const CLI::ParseError& error) {
+    return wrong(ExitCode::usage, std::string(error.what()) + "\nsee tenured --help");
+  }
+  return settle(flags);
+}
+
+}  // namespace tenure::server

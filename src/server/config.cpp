@@ -1,0 +1,88 @@
+#include "server/config.hpp"
+
+#include <fstream>
+#include <string_view>
+
+#include "server/units.hpp"
+
+namespace tenure::server {
+namespace {
+
+class Complaints {
+ public:
+  void add(std::string_view line) {
+    text_ += text_.empty() ? "" : "\n";
+    text_ += line;
+  }
+  [[nodiscard]] Result<void> result() const {
+    return text_.empty() ? Result<void>{} : fail(Errc::invalid_argument, text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+bool is_open(std::string_view address) {
+  const auto parsed = parse_address(address);
+  return parsed && !parsed->is_loopback();
+}
+
+void check_addresses(const Config& config, Complaints& complaints) {
+  if (config.listen.insecure) {
+    return;
+  }
+  const bool has_tls = !config.tls.cert.empty() && !config.tls.client_ca.empty();
+  if (is_open(config.listen.grpc) && !has_tls) {
+    complaints.add("listen.grpc: " + config.listen.grpc +
+                   " is open to the network: set tls.cert, tls.key and tls.client_ca, or listen on "
+                   "127.0.0.1, or accept that everybody can take and break locks with --insecure");
+  }
+  if (is_open(config.listen.http)) {
+    complaints.add("listen.http: " + config.listen.http +
+                   " is open to the network, and HTTP has no TLS here: listen on 127.0.0.1 behind "
+                   "a proxy that has, or say --insecure, or off");
+  }
+}
+
+void check_tls(const Config& config, Complaints& complaints) {
+  const auto& tls = config.tls;
+  if (tls.cert.empty() != tls.key.empty()) {
+    complaints.add(tls.cert.empty() ? "tls.key: a key needs its certificate: set tls.cert"
+                                    : "tls.cert: a certificate needs its key: set tls.key");
+  }
+  if (!tls.client_ca.empty() && tls.cert.empty()) {
+    complaints.add("tls.client_ca: clients are checked only with TLS: set tls.cert and tls.key");
+  }
+  const auto readable = [&](std::string_view key, const std::filesystem::path& path) {
+    if (!path.empty() && !std::ifstream(path)) {
+      complaints.add(std::string(key) + ": cannot read '" + path.string() + "'");
+    }
+  };
+  readable("tls.cert", tls.cert);
+  readable("tls.key", tls.key);
+  readable("tls.client_ca", tls.client_ca);
+}
+
+}  // namespace
+
+Result<void> check(const Config& config) {
+  Complaints complaints;
+  check_addresses(config, complaints);
+  check_tls(config, complaints);
+  if (config.raft.heartbeat * 2 > config.raft.election_timeout) {
+    complaints.add("raft.heartbeat: must be at most half of raft.election_timeout");
+  }
+  if (config.limits.ttl_min > config.limits.ttl_max) {
+    complaints.add("limits.ttl_min: must not be longer than limits.ttl_max");
+  }
+  // A request with the longest name, owner and metadata must fit into a message.
+  if (config.service.message_bytes_max < config.limits.name_bytes_max +
+                                             config.limits.owner_bytes_max +
+                                             config.limits.metadata_bytes_max) {
+    complaints.add(
+        "service.message_bytes_max: smaller than a name, an owner and metadata together");
+  }
+  return complaints.result();
+}
+
+}  // namespace tenure::server

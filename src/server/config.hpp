@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <tenure/error.hpp>
+
+#include "core/limits.hpp"
+#include "sys/log.hpp"
+
+namespace tenure::server {
+
+/// Everything that can be set, with its default. What each field means to people stands once, in
+/// settings.cpp, beside its key and its range.
+struct Config {
+  struct Node {
+    std::filesystem::path data_dir = "/var/lib/tenure";
+    std::string name{};
+    std::string labels{};
+    std::uint64_t cluster_id = 0;
+    std::uint64_t member_id = 0;
+  };
+
+  struct Listen {
+    std::string grpc = "127.0.0.1:7420";
+    std::string http = "127.0.0.1:7421";
+    bool insecure = false;
+  };
+
+  struct Tls {
+    std::filesystem::path cert{};
+    std::filesystem::path key{};
+    std::filesystem::path client_ca{};
+  };
+
+  struct Logs {
+    log::Level level = log::Level::info;
+    log::Format format = log::Format::automatic;
+  };
+
+  struct Raft {
+    std::size_t segment_bytes = std::size_t{8} << 20U;
+    std::size_t snapshot_bytes = std::size_t{64} << 20U;
+    std::uint32_t entries_in_flight_max = 4096;
+    std::size_t commands_in_flight_max = 100'000;
+    std::size_t bytes_in_flight_max = std::size_t{64} << 20U;
+    std::chrono::milliseconds election_timeout{1000};
+    std::chrono::milliseconds heartbeat{100};
+  };
+
+  /// Of this process; those of the store are replicated.
+  struct Service {
+    std::size_t connections_max = 10'000;
+    std::size_t http_connections_max = 256;
+    std::size_t message_bytes_max = std::size_t{64} << 10U;
+    std::size_t sessions_max = 10'000;
+    std::size_t watches_per_client_max = 64;
+    std::size_t watch_buffer_events_max = 4096;
+  };
+
+  Node node{};
+  Listen listen{};
+  Tls tls{};
+  Logs log{};
+  Raft raft{};
+  Service service{};
+  core::Limits limits{};
+};
+
+/// What no single setting can tell: addresses open to the network need TLS or `insecure`, a
+/// certificate needs its key, and the like. All that is wrong, a line for each.
+[[nodiscard]] Result<void> check(const Config& config);
+
+}  // namespace tenure::server

@@ -1,0 +1,196 @@
+#include "support/memory_store.hpp"
+
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include <boost/asio/post.hpp>
+
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+
+MemoryStore::MemoryStore(const Options& options)
+    : options_(options), machine_(options.limits), work_(boost::asio::make_work_guard(loop_)) {
+  log_ = {.is_leader = true, .leader = options.identity.member, .term = 1, .first = 1};
+}
+
+MemoryStore::~MemoryStore() {
+  stop();
+}
+
+void MemoryStore::start() {
+  on_loop([this] {
+    for (auto* listener : listeners_) {
+      listener->role_changed(log_);
+    }
+    arm_expiry();
+  });
+  thread_ = std::thread([this] { loop_.run(); });
+}
+
+void MemoryStore::stop() {
+  if (is_stopped_.exchange(true)) {
+    return;
+  }
+  // Behind everything that is in the loop already, which now answers `unavailable`.
+  on_loop([this] {
+    for (auto& proposal : std::exchange(kept_, {})) {
+      proposal.decided(fail(Errc::unavailable, "the store has stopped"));
+    }
+    on_loop([this] { loop_.stop(); });
+  });
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  // What came in between.
+  loop_.restart();
+  loop_.poll();
+}
+
+void MemoryStore::propose(core::Command command, Decision decided) {
+  Proposal proposal{std::move(command), std::move(decided), std::chrono::steady_clock::now()};
+  on_loop([this, proposal = std::move(proposal)]() mutable { take(std::move(proposal)); });
+}
+
+void MemoryStore::read(Look look) {
+  on_loop([this, look = std::move(look)]() mutable {
+    if (is_stopped_ || !log_.is_leader) {
+      look(fail(Errc::unavailable, "this member does not lead"));
+    } else {
+      look(view());
+    }
+  });
+}
+
+void MemoryStore::peek(Look look) {
+  on_loop([this, look = std::move(look)]() mutable { look(view()); });
+}
+
+void MemoryStore::take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) {
+  on_loop([this, done = std::move(done)]() mutable {
+    log_.snapshot = log_.applied;
+    done(log_.snapshot);
+  });
+}
+
+Result<server::Decided> MemoryStore::ask(core::Command command) {
+  // Shared: a store that is paused decides after we are gone.
+  auto answer = std::make_shared<std::optional<Result<server::Decided>>>();
+  on_loop_and_wait([this, answer, command = std::move(command)]() mutable {
+    take({std::move(command), [answer](auto decided) { *answer = std::move(decided); },
+          std::chrono::steady_clock::now()});
+  });
+  return *answer ? std::move(**answer) : fail(Errc::unavailable, "the store is paused");
+}
+
+void MemoryStore::look(const std::function<void(const server::View&)>& looker) {
+  on_loop_and_wait([&] { looker(view()); });
+}
+
+void MemoryStore::advance(core::ClusterTime by) {
+  on_loop_and_wait([this, by] {
+    passed_ += by;
+    apply({core::Tick{}, [](const Result<server::Decided>&) {}, std::chrono::steady_clock::now()});
+  });
+}
+
+void MemoryStore::pause() {
+  on_loop_and_wait([this] { is_paused_ = true; });
+}
+
+void MemoryStore::resume() {
+  on_loop_and_wait([this] {
+    is_paused_ = false;
+    for (auto& proposal : std::exchange(kept_, {})) {
+      apply(std::move(proposal));
+    }
+  });
+}
+
+void MemoryStore::lead(bool leads) {
+  on_loop_and_wait([this, leads] {
+    log_.term += leads != log_.is_leader ? 1 : 0;
+    log_.is_leader = leads;
+    log_.leader = leads ? options_.identity.member : 0;
+    for (auto* listener : listeners_) {
+      listener->role_changed(log_);
+    }
+  });
+}
+
+void MemoryStore::set_space(bool has_space) {
+  on_loop_and_wait([this, has_space] { log_.has_space = has_space; });
+}
+
+void MemoryStore::on_loop(std::move_only_function<void()> task) {
+  // Asio wants to copy what it is given; the task cannot be.
+  auto shared = std::make_shared<std::move_only_function<void()>>(std::move(task));
+  boost::asio::post(loop_, [shared] { (*shared)(); });
+}
+
+void MemoryStore::on_loop_and_wait(std::move_only_function<void()> task) {
+  std::promise<void> done;
+  on_loop([&] {
+    task();
+    done.set_value();
+  });
+  if (done.get_future().wait_for(patience) != std::future_status::ready) {
+    throw std::runtime_error("the thread of the store hangs, or was not started");
+  }
+}
+
+void MemoryStore::take(Proposal proposal) {
+  if (is_stopped_ || !log_.is_leader) {
+    proposal.decided(fail(Errc::unavailable, "this member does not lead"));
+  } else if (!log_.has_space) {
+    proposal.decided(fail(Errc::resource_exhausted, "the disk is full"));
+  } else if (is_paused_) {
+    kept_.push_back(std::move(proposal));
+  } else {
+    apply(std::move(proposal));
+  }
+}
+
+void MemoryStore::apply(Proposal proposal) {
+  const auto applied = machine_.apply(proposal.command, {.time = now()});
+  log_.commit = log_.applied = log_.last = log_.last + 1;
+  log_.log_bytes += 64;
+  proposal.decided(
+      server::Decided{.outcome = applied.outcome, .revision = applied.revision, .term = log_.term});
+  const auto took = std::chrono::steady_clock::now() - proposal.arrived;
+  for (auto* listener : listeners_) {
+    listener->synced(took, 1);
+    listener->applied(applied, machine_.state());
+    listener->settled();
+    listener->committed(took, 1);
+  }
+  arm_expiry();
+}
+
+void MemoryStore::arm_expiry() {
+  const auto deadline = machine_.next_deadline();
+  if (options_.time != Time::flows || !deadline) {
+    return;
+  }
+  expiry_.expires_after(*deadline - now());
+  expiry_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) {
+      take({core::Tick{}, [](const Result<server::Decided>&) {}, std::chrono::steady_clock::now()});
+    }
+  });
+}
+
+core::ClusterTime MemoryStore::now() const {
+  const auto real = std::chrono::steady_clock::now() - began_;
+  return passed_ + (options_.time == Time::flows
+                        ? std::chrono::duration_cast<core::ClusterTime>(real)
+                        : core::ClusterTime{});
+}
+
+server::View MemoryStore::view() const {
+  return {.state = machine_.state(), .log = log_, .now = now()};
+}
+
+}  // namespace tenure::test
