@@ -23,6 +23,14 @@ Callers::Left Callers::detach(WaitKey key, Ticket ticket) {
   return Left::nobody;
 }
 
+std::size_t Callers::attached() const {
+  std::size_t count = 0;
+  for (const auto& [key, callers] : waits_) {
+    count += callers.size();
+  }
+  return count;
+}
+
 void Callers::dismiss() {
   auto waits = std::exchange(waits_, {});
   for (auto& [key, callers] : waits) {

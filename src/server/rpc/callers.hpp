@@ -57,7 +57,8 @@ class Callers final : public Listener {
   [[nodiscard]] Ticket follow(core::LeaseId lease, Lost lost);
   void unfollow(core::LeaseId lease, Ticket ticket);
 
-  [[nodiscard]] std::size_t waiting() const noexcept { return waits_.size(); }
+  /// How many are to be told of waits.
+  [[nodiscard]] std::size_t attached() const;
 
   void applied(const core::Applied& what, const core::State& state) override;
 
