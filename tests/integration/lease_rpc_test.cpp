@@ -1,0 +1,197 @@
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/rpc_fixture.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LeaseRpc : public RpcTest {
+ protected:
+  v1::LeaseTimeToLiveResponse time_to_live(std::uint64_t id) {
+    v1::LeaseTimeToLiveRequest request;
+    request.set_id(id);
+    request.set_keys(true);
+    v1::LeaseTimeToLiveResponse response;
+    const auto status = locks_->LeaseTimeToLive(context().get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  std::vector<v1::LeaseKeepAliveResponse> keep_alive(const v1::LeaseKeepAliveRequest& request) {
+    const auto call = context();
+    const auto stream = locks_->LeaseKeepAlive(call.get());
+    EXPECT_TRUE(stream->Write(request));
+    stream->WritesDone();
+    std::vector<v1::LeaseKeepAliveResponse> responses;
+    v1::LeaseKeepAliveResponse response;
+    while (stream->Read(&response)) {
+      responses.push_back(response);
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+    return responses;
+  }
+};
+
+// 002.024, 002.031, 002.032, 002.098: seconds were too coarse (002-B33); the default is 30 s.
+TEST_F(LeaseRpc, a_lease_is_granted_with_its_ttl_and_30_seconds_if_none_is_said) {
+  v1::LeaseGrantRequest request;
+  v1::LeaseGrantResponse response;
+
+  ASSERT_TRUE(locks_->LeaseGrant(context().get(), request, &response).ok());
+  EXPECT_NE(response.id(), 0U);
+  EXPECT_EQ(response.ttl_ms(), 30'000U);
+  EXPECT_NE(response.header().cluster_id(), 0U);
+
+  request.set_ttl_ms(1'500);
+  request.set_id(77);
+  ASSERT_TRUE(locks_->LeaseGrant(context().get(), request, &response).ok());
+  EXPECT_EQ(response.id(), 77U);
+  EXPECT_EQ(response.ttl_ms(), 1'500U);
+}
+
+// 002-B34: an id that is taken is refused, unless it is the same request again.
+TEST_F(LeaseRpc, a_chosen_id_that_is_taken_is_refused_and_a_retry_is_not) {
+  v1::LeaseGrantRequest request;
+  request.set_id(5);
+  request.set_request_id(1);
+  v1::LeaseGrantResponse response;
+  ASSERT_TRUE(locks_->LeaseGrant(context().get(), request, &response).ok());
+
+  EXPECT_TRUE(locks_->LeaseGrant(context().get(), request, &response).ok());
+  request.set_request_id(2);
+  EXPECT_FALSE(locks_->LeaseGrant(context().get(), request, &response).ok());
+}
+
+TEST_F(LeaseRpc, a_ttl_out_of_bounds_is_invalid) {
+  v1::LeaseGrantRequest request;
+  v1::LeaseGrantResponse response;
+  for (const std::uint64_t ttl : {std::uint64_t{1}, ~std::uint64_t{0}}) {
+    request.set_ttl_ms(ttl);
+
+    EXPECT_EQ(locks_->LeaseGrant(context().get(), request, &response).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
+// 002.026, 002.033, 002.064, 002.069: each answered, in the order asked, lost ones with 0.
+TEST_F(LeaseRpc, keep_alive_renews_each_lease_and_names_the_lost_ones) {
+  const auto one = lease(10'000);
+  const auto two = lease(20'000);
+  store_.advance(8s);
+  v1::LeaseKeepAliveRequest request;
+  request.set_id(one);
+  request.add_more_ids(999);
+  request.add_more_ids(two);
+
+  const auto responses = keep_alive(request);
+
+  ASSERT_EQ(responses.size(), 3U);
+  EXPECT_EQ(responses[0].id(), one);
+  EXPECT_EQ(responses[0].ttl_ms(), 10'000U);
+  EXPECT_EQ(responses[1].id(), 999U);
+  EXPECT_EQ(responses[1].ttl_ms(), 0U);
+  EXPECT_EQ(responses[2].id(), two);
+  EXPECT_EQ(responses[2].ttl_ms(), 20'000U);
+  store_.advance(9s);
+  EXPECT_GT(time_to_live(one).lease().ttl_ms(), 0U);
+}
+
+TEST_F(LeaseRpc, a_keep_alive_stream_answers_many_messages_in_order) {
+  const auto kept = lease();
+  const auto call = context();
+  const auto stream = locks_->LeaseKeepAlive(call.get());
+  constexpr int rounds = 100;
+  v1::LeaseKeepAliveRequest request;
+  for (int n = 0; n < rounds; ++n) {
+    request.set_id(n % 2 == 0 ? kept : 999);
+    ASSERT_TRUE(stream->Write(request));
+  }
+  stream->WritesDone();
+
+  v1::LeaseKeepAliveResponse response;
+  for (int n = 0; n < rounds; ++n) {
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.ttl_ms(), n % 2 == 0 ? 60'000U : 0U);
+  }
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+// 002.025, 002.071, 002.073: what hung on it goes to the next one.
+TEST_F(LeaseRpc, revoking_a_lease_frees_its_locks_and_ends_its_waits) {
+  const auto holder = lease();
+  ASSERT_TRUE(lock("a", holder).acquired());
+  LockUnderWay next(*locks_, lock_request("a", lease()));
+  ASSERT_TRUE(waits_become(1));
+
+  ASSERT_TRUE(revoke(holder).ok());
+
+  ASSERT_TRUE(next.wait().ok());
+  EXPECT_TRUE(next.response().acquired());
+  EXPECT_EQ(revoke(holder).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+// 002.063, 002.070, 002-B14: its own wait does not get what its hold leaves.
+TEST_F(LeaseRpc, expiry_ends_waits_first_and_then_frees_the_locks) {
+  const auto doomed = lease(5'000);
+  const auto other = lease(60'000);
+  ASSERT_TRUE(lock("a", doomed).acquired());
+  ASSERT_TRUE(lock("b", other).acquired());
+  LockUnderWay dies(*locks_, lock_request("b", doomed));
+  ASSERT_TRUE(waits_become(1));
+
+  store_.advance(5s);
+
+  EXPECT_EQ(dies.wait().error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_TRUE(try_lock("a", other).acquired());
+}
+
+// 002.009, 002.010, 002.011, 002.012, 002.013, 002.019
+TEST_F(LeaseRpc, time_to_live_tells_what_is_left_and_what_hangs_on_it) {
+  v1::LeaseGrantRequest grant;
+  grant.set_ttl_ms(10'000);
+  grant.set_client("service-a");
+  v1::LeaseGrantResponse granted;
+  ASSERT_TRUE(locks_->LeaseGrant(context().get(), grant, &granted).ok());
+  const auto held = lock("a", granted.id());
+  store_.advance(4s);
+
+  const auto response = time_to_live(granted.id());
+
+  EXPECT_EQ(response.lease().ttl_ms(), 6'000U);
+  EXPECT_EQ(response.lease().granted_ttl_ms(), 10'000U);
+  EXPECT_EQ(response.lease().client(), "service-a");
+  EXPECT_FALSE(response.lease().address().empty());
+  EXPECT_EQ(response.lease().last_seen_ms(), 4'000U);
+  ASSERT_EQ(response.held_size(), 1);
+  EXPECT_EQ(response.held(0).item().name(), "a");
+  EXPECT_EQ(response.held(0).fencing_token(), held.fencing_token());
+}
+
+TEST_F(LeaseRpc, leases_are_listed_in_pages) {
+  std::vector<std::uint64_t> ids;
+  for (int n = 0; n < 5; ++n) {
+    ids.push_back(lease());
+  }
+  std::vector<std::uint64_t> listed;
+  v1::LeasesRequest request;
+  request.set_limit(2);
+  v1::LeasesResponse response;
+  do {
+    ASSERT_TRUE(locks_->Leases(context().get(), request, &response).ok());
+    for (const auto& one : response.leases()) {
+      listed.push_back(one.id());
+    }
+    request.set_after(listed.back());
+  } while (response.more());
+
+  EXPECT_EQ(listed, ids);
+}
+
+}  // namespace
+}  // namespace tenure::test

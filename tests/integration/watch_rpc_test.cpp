@@ -1,0 +1,314 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/rpc_fixture.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A Watch stream of a client.
+class Watcher {
+ public:
+  explicit Watcher(v1::LockService::Stub& locks) {
+    context_.set_deadline(std::chrono::system_clock::now() + RpcTest::patience);
+    stream_ = locks.Watch(&context_);
+  }
+  ~Watcher() { context_.TryCancel(); }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  v1::WatchResponse create(const v1::WatchCreate& wanted) {
+    v1::WatchRequest request;
+    *request.mutable_create() = wanted;
+    EXPECT_TRUE(stream_->Write(request));
+    return read();
+  }
+  void cancel(std::uint64_t id) {
+    v1::WatchRequest request;
+    request.mutable_cancel()->set_watch_id(id);
+    EXPECT_TRUE(stream_->Write(request));
+  }
+  v1::WatchResponse read() {
+    v1::WatchResponse response;
+    EXPECT_TRUE(stream_->Read(&response));
+    return response;
+  }
+  /// The next `count` events, from however many messages.
+  std::vector<v1::Event> events(std::size_t count) {
+    std::vector<v1::Event> all;
+    while (all.size() < count) {
+      v1::WatchResponse response;
+      if (!stream_->Read(&response)) {
+        ADD_FAILURE() << "the stream ended after " << all.size() << " events";
+        break;
+      }
+      all.insert(all.end(), response.events().begin(), response.events().end());
+    }
+    return all;
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchResponse>> stream_;
+};
+
+v1::WatchCreate watch(const std::string& key) {
+  v1::WatchCreate wanted;
+  wanted.set_key(key);
+  return wanted;
+}
+
+v1::WatchCreate watch_prefix(const std::string& key) {
+  auto wanted = watch(key);
+  wanted.set_prefix(true);
+  return wanted;
+}
+
+class WatchRpc : public RpcTest {
+ protected:
+  void lock_and_unlock(const std::string& name, std::uint64_t owner) {
+    const auto held = lock(name, owner);
+    ASSERT_TRUE(unlock(owner, held.fencing_token()).ok());
+  }
+
+  bool is_anybody_cut() {
+    bool is_cut = false;
+    store_.look(
+        [&](const server::View&) { is_cut = server_.desk().watches.cut_total() > 0; });
+    return is_cut;
+  }
+
+  std::uint64_t last_request_ = 0;
+};
+
+// 002.027, 002.034, 002.035, 002.036, 002.084, 002.087, 002.095
+TEST_F(WatchRpc, an_exact_watch_hears_of_its_lock_only) {
+  const auto owner = lease();
+  Watcher watcher(*locks_);
+  auto wanted = watch("a");
+  wanted.set_watch_id(12);
+  wanted.set_prev_kv(true);
+  const auto created = watcher.create(wanted);
+  EXPECT_TRUE(created.created());
+  EXPECT_EQ(created.watch_id(), 12U);
+
+  lock_and_unlock("ab", owner);
+  const auto held = lock("a", owner);
+  ASSERT_TRUE(unlock(owner, held.fencing_token()).ok());
+
+  const auto events = watcher.events(2);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].type(), v1::CHANGE_PUT);
+  EXPECT_EQ(events[0].cause(), v1::EVENT_TYPE_GRANTED);
+  EXPECT_EQ(events[0].kv().key(), "a");
+  EXPECT_EQ(events[0].kv().lease_id(), owner);
+  EXPECT_EQ(events[0].kv().fencing_token(), held.fencing_token());
+  EXPECT_EQ(events[1].type(), v1::CHANGE_DELETE);
+  EXPECT_EQ(events[1].cause(), v1::EVENT_TYPE_RELEASED);
+  EXPECT_EQ(events[1].kv().key(), "a");
+  EXPECT_EQ(events[1].kv().lease_id(), 0U);
+  EXPECT_EQ(events[1].prev_kv().fencing_token(), held.fencing_token());
+}
+
+// 002.084, 002.101
+TEST_F(WatchRpc, a_prefix_watch_hears_of_all_names_below_and_the_empty_one_of_all) {
+  const auto owner = lease();
+  Watcher below(*locks_);
+  Watcher all(*locks_);
+  ASSERT_TRUE(below.create(watch_prefix("db/")).created());
+  ASSERT_TRUE(all.create(watch_prefix("")).created());
+
+  ASSERT_TRUE(lock("dc", owner).acquired());
+  ASSERT_TRUE(lock("db/1", owner).acquired());
+  ASSERT_TRUE(lock("db/2", owner).acquired());
+
+  const auto some = below.events(2);
+  EXPECT_EQ(some[0].kv().key(), "db/1");
+  EXPECT_EQ(some[1].kv().key(), "db/2");
+  EXPECT_EQ(all.events(3)[0].kv().key(), "dc");
+}
+
+// 002.085, 002.086, 002.106, 002-B30: replay, then live, without gap or duplicate.
+TEST_F(WatchRpc, a_watch_from_a_revision_replays_and_goes_on) {
+  const auto owner = lease();
+  const auto first = lock("a", owner);
+  ASSERT_TRUE(unlock(owner, first.fencing_token()).ok());
+  Watcher watcher(*locks_);
+  auto wanted = watch("a");
+  wanted.set_start_revision(first.fencing_token());
+
+  ASSERT_TRUE(watcher.create(wanted).created());
+  const auto second = lock("a", owner);
+
+  const auto events = watcher.events(3);
+  EXPECT_EQ(events[0].revision(), first.fencing_token());
+  EXPECT_EQ(events[1].cause(), v1::EVENT_TYPE_RELEASED);
+  EXPECT_EQ(events[2].revision(), second.fencing_token());
+}
+
+// 002.090, 002.106, 002-B30: too old is answered, not ignored.
+TEST_F(WatchRpc, a_watch_from_a_forgotten_revision_is_told_where_to_resume) {
+  const auto owner = lease();
+  lock_and_unlock("a", owner);
+  v1::CompactRequest compact;
+  compact.set_revision(lock("b", owner).header().revision());
+  v1::CompactResponse done;
+  ASSERT_TRUE(admin_->Compact(context().get(), compact, &done).ok());
+  Watcher watcher(*locks_);
+  auto wanted = watch("a");
+  wanted.set_start_revision(1);
+
+  const auto response = watcher.create(wanted);
+
+  EXPECT_FALSE(response.created());
+  EXPECT_TRUE(response.cancelled());
+  EXPECT_EQ(response.compact_revision(), compact.revision());
+  EXPECT_EQ(response.resume_revision(), compact.revision() + 1);
+}
+
+// 002.088
+TEST_F(WatchRpc, a_filter_lets_only_its_types_through) {
+  const auto owner = lease();
+  Watcher watcher(*locks_);
+  auto wanted = watch("a");
+  wanted.add_only(v1::EVENT_TYPE_RELEASED);
+  ASSERT_TRUE(watcher.create(wanted).created());
+
+  lock_and_unlock("a", owner);
+  lock_and_unlock("a", owner);
+
+  for (const auto& event : watcher.events(2)) {
+    EXPECT_EQ(event.cause(), v1::EVENT_TYPE_RELEASED);
+  }
+}
+
+// 002-B20: waiting is told too, and is neither PUT nor DELETE.
+TEST_F(WatchRpc, joining_and_leaving_the_queue_are_events) {
+  const auto owner = lease();
+  const auto other = lease();
+  ASSERT_TRUE(lock("a", owner).acquired());
+  Watcher watcher(*locks_);
+  ASSERT_TRUE(watcher.create(watch("a")).created());
+  auto request = lock_request("a", other);
+  request.set_timeout_ms(1);
+
+  ASSERT_FALSE(lock(request).acquired());
+
+  const auto events = watcher.events(2);
+  EXPECT_EQ(events[0].cause(), v1::EVENT_TYPE_QUEUED);
+  EXPECT_EQ(events[0].type(), v1::CHANGE_NONE);
+  EXPECT_EQ(events[1].cause(), v1::EVENT_TYPE_ABANDONED);
+}
+
+// 002.073, 002.095
+TEST_F(WatchRpc, expiry_is_told_as_a_deletion_by_its_cause) {
+  const auto owner = lease(5'000);
+  ASSERT_TRUE(lock("a", owner).acquired());
+  Watcher watcher(*locks_);
+  ASSERT_TRUE(watcher.create(watch("a")).created());
+
+  store_.advance(6s);
+
+  const auto events = watcher.events(1);
+  EXPECT_EQ(events[0].type(), v1::CHANGE_DELETE);
+  EXPECT_EQ(events[0].cause(), v1::EVENT_TYPE_EXPIRED);
+}
+
+// 002.089
+TEST_F(WatchRpc, a_cancelled_watch_is_silent_and_its_neighbour_is_not) {
+  const auto owner = lease();
+  Watcher watcher(*locks_);
+  const auto first = watcher.create(watch("a")).watch_id();
+  const auto second = watcher.create(watch("b")).watch_id();
+  EXPECT_NE(first, second);
+
+  watcher.cancel(first);
+  const auto answer = watcher.read();
+  lock_and_unlock("a", owner);
+  ASSERT_TRUE(lock("b", owner).acquired());
+
+  EXPECT_TRUE(answer.cancelled());
+  EXPECT_EQ(answer.watch_id(), first);
+  EXPECT_EQ(watcher.events(1)[0].kv().key(), "b");
+  EXPECT_TRUE(becomes_true(
+      [&](const server::View&) { return server_.desk().watches.watches() == 1; }));
+}
+
+TEST_F(WatchRpc, wrong_wishes_are_rejected_by_name_and_the_stream_goes_on) {
+  Watcher watcher(*locks_);
+  auto unknown = watch("a");
+  unknown.add_only(static_cast<v1::EventType>(99));
+  auto taken = watch("a");
+  taken.set_watch_id(3);
+
+  EXPECT_NE(watcher.create(watch("")).detail().find("which key"), std::string::npos);
+  EXPECT_NE(watcher.create(unknown).detail().find("event type"), std::string::npos);
+  EXPECT_TRUE(watcher.create(taken).created());
+  const auto twice = watcher.create(taken);
+  EXPECT_TRUE(twice.cancelled());
+  EXPECT_EQ(twice.watch_id(), 0U);
+  EXPECT_NE(twice.detail().find("in use"), std::string::npos);
+}
+
+TEST_F(WatchRpc, a_stream_has_only_so_many_watches) {
+  Watcher watcher(*locks_);
+  for (std::size_t n = 0; n < server::RpcLimits{}.watches_per_stream_max; ++n) {
+    ASSERT_TRUE(watcher.create(watch("a")).created());
+  }
+
+  const auto one_too_many = watcher.create(watch("a"));
+
+  EXPECT_TRUE(one_too_many.cancelled());
+  EXPECT_NE(one_too_many.detail().find("watches_per_stream_max"), std::string::npos);
+}
+
+TEST_F(WatchRpc, the_watches_of_a_client_that_vanishes_are_removed) {
+  {
+    Watcher watcher(*locks_);
+    ASSERT_TRUE(watcher.create(watch("a")).created());
+    EXPECT_TRUE(becomes_true(
+        [&](const server::View&) { return server_.desk().watches.watches() == 1; }));
+  }
+
+  EXPECT_TRUE(
+      becomes_true([&](const server::View&) { return server_.desk().watches.watches() == 0; }));
+}
+
+// 002-B30: a watcher that does not read is cut with the place to resume from; nobody waits for it.
+TEST_F(WatchRpc, a_watcher_that_does_not_read_is_cut_and_can_resume) {
+  const auto owner = lease();
+  Watcher slow(*locks_);
+  ASSERT_TRUE(slow.create(watch("a")).created());
+  // Large records fill the transport's buffers, then the hub's.
+  const std::string metadata(4000, 'x');
+  while (!is_anybody_cut()) {
+    const auto held = store_.ask(core::Acquire{.lease = core::LeaseId(owner),
+                                               .request = core::RequestId(++last_request_),
+                                               .items = {{.name = "a"}},
+                                               .metadata = metadata});
+    const auto token = std::get<core::Granted>(held->outcome).token;
+    (void)store_.ask(core::Release{.lease = core::LeaseId(owner), .what = token});
+  }
+
+  std::uint64_t last = 0;
+  auto response = slow.read();
+  while (!response.cancelled()) {
+    for (const auto& event : response.events()) {
+      EXPECT_GT(event.revision(), last);
+      last = event.revision();
+    }
+    response = slow.read();
+  }
+
+  EXPECT_GT(response.resume_revision(), last);
+  EXPECT_NE(response.detail().find("too slow"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenure::test
