@@ -37,4 +37,24 @@ struct Limits {
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
+/// Every limit, in the order of snapshots and of the log.
+void for_each_limit(auto& limits, const auto& visit) {
+  visit(limits.name_bytes_max);
+  visit(limits.key_bytes_max);
+  visit(limits.owner_bytes_max);
+  visit(limits.metadata_bytes_max);
+  visit(limits.items_max);
+  visit(limits.renewals_max);
+  visit(limits.capacity_max);
+  visit(limits.ttl_min);
+  visit(limits.ttl_max);
+  visit(limits.leases_max);
+  visit(limits.items_per_lease_max);
+  visit(limits.waits_per_lease_max);
+  visit(limits.waiters_per_lock_max);
+  visit(limits.reentries_max);
+  visit(limits.answers_per_lease_max);
+  visit(limits.events_max);
+}
+
 }  // namespace tenure::core
