@@ -29,7 +29,7 @@ class Decoder : private ValueReader {
   }
 
  private:
-  static_assert(std::variant_size_v<Command> == 9, "a new command is read here, too");
+  static_assert(std::variant_size_v<Command> == 10, "a new command is read here, too");
 
   Command command() {
     switch (up_to(std::variant_size_v<Command> - 1, "the kind of a command")) {
@@ -41,6 +41,7 @@ class Decoder : private ValueReader {
       case 5: return RevokeLease{id<LeaseId>()};
       case 7: return force_release();
       case 8: return Compact{id<Revision>()};
+      case 9: return SetLimits{limits()};
       default: return Tick{};
     }
   }

@@ -83,6 +83,8 @@ class Encoder : private ValueWriter {
   }
 
   void put(const Compact& command) { put(command.revision); }
+
+  void put(const SetLimits& command) { put(command.limits); }
 };
 
 }  // namespace

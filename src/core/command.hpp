@@ -9,6 +9,7 @@
 
 #include "core/ids.hpp"
 #include "core/item.hpp"
+#include "core/limits.hpp"
 
 namespace tenure::core {
 
@@ -105,8 +106,17 @@ struct Compact {
   friend bool operator==(const Compact&, const Compact&) = default;
 };
 
+/// From now on these limits count. What is there already stays, even if it is more than that;
+/// only events and answers beyond the new limits are forgotten. The leader proposes it when its
+/// configuration says something else than the state.
+struct SetLimits {
+  Limits limits{};
+
+  friend bool operator==(const SetLimits&, const SetLimits&) = default;
+};
+
 /// The order is that of the log: new commands are added at the end.
 using Command = std::variant<Acquire, Release, Abandon, GrantLease, RenewLeases, RevokeLease, Tick,
-                             ForceRelease, Compact>;
+                             ForceRelease, Compact, SetLimits>;
 
 }  // namespace tenure::core

@@ -62,12 +62,12 @@ std::vector<Item> ValueReader::items() {
 
 Limits ValueReader::limits() {
   Limits limits;
-  for_each_limit(limits, [this](auto& value) {
+  for_each_limit(limits, [this](std::string_view name, auto& value) {
     using Value = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, ClusterTime>) {
       value = any_time();
     } else {
-      value = static_cast<Value>(up_to(std::numeric_limits<Value>::max(), "a limit"));
+      value = static_cast<Value>(up_to(std::numeric_limits<Value>::max(), name));
     }
   });
   return limits;

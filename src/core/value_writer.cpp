@@ -46,7 +46,7 @@ void ValueWriter::put(const std::vector<Item>& items) {
 }
 
 void ValueWriter::put(const Limits& limits) {
-  for_each_limit(limits, [this](const auto& value) {
+  for_each_limit(limits, [this](std::string_view, const auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, ClusterTime>) {
       put(value);
     } else {

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,19 @@ RenewLeases any_renewal() {
   return command;
 }
 
+SetLimits any_limits() {
+  SetLimits command;
+  for_each_limit(command.limits, [](std::string_view, auto& value) {
+    using Value = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, ClusterTime>) {
+      value = any_time();
+    } else {
+      value = *rc::gen::arbitrary<Value>();
+    }
+  });
+  return command;
+}
+
 Command any_command() {
   switch (*rc::gen::inRange<std::size_t>(0, std::variant_size_v<Command>)) {
     case 0: return any_acquire();
@@ -106,6 +120,7 @@ Command any_command() {
     case 5: return RevokeLease{any_id<LeaseId>()};
     case 7: return any_force_release();
     case 8: return Compact{any_id<Revision>()};
+    case 9: return any_limits();
     default: return Tick{};
   }
 }

@@ -46,6 +46,7 @@ Batch everything() {
           ForceRelease{.place = {.name = "a"}},
           ForceRelease{.place = {.name = "s", .kind = PlaceKind::space}, .token = FencingToken{8}},
           Compact{.revision = Revision{9}},
+          SetLimits{.limits = {.name_bytes_max = 10, .ttl_min = ClusterTime{-1}}},
       }};
 }
 
