@@ -53,7 +53,8 @@ class Inspection {
   }
 
   void look_at_leases() {
-    expect(state_.leases.has_sound_index(), "the index of deadlines is wrong");
+    expect(state_.leases.has_sound_index(),
+           "the index of leases by deadline or by client is wrong");
     for (const auto& [id, lease] : state_.leases.all()) {
       const auto name = "lease " + std::to_string(id.get());
       expect(id != LeaseId{}, "a lease has the id 0");
