@@ -147,11 +147,8 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
 }
 
 Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& command) {
-  const auto room = [&](Room kind) {
-    return check_room(wanted, kind, state_.locks, state_.limits);
-  };
   if (state_.locks.admits(wanted)) {
-    if (auto error = room(Room::hold)) {
+    if (auto error = check_room(wanted, Room::hold, state_)) {
       return Refused{*std::move(error)};
     }
     suspect(lease.id);
@@ -174,7 +171,7 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
     refuse(lease, command.request, refused);
     return refused;
   }
-  if (auto error = room(Room::wait)) {
+  if (auto error = check_room(wanted, Room::wait, state_)) {
     return Refused{*std::move(error)};
   }
   return wait_for(lease, wanted);

@@ -98,7 +98,7 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
       return GrantLease{.id = LeaseId{draw.pick % 4 == 0 ? 0 : 1 + draw.lease},
                         .request = RequestId{draw.request % 4},
                         .ttl = milliseconds(500 + 100 * (draw.pick % 3)),
-                        .client = "client",
+                        .client = draw.pick % 2 == 0 ? "client" : "",
                         .address = "here"};
     case Verb::renew: return RenewLeases{{lease, LeaseId{1 + draw.pick % world.leases}}};
     case Verb::revoke: return RevokeLease{lease};
@@ -237,6 +237,7 @@ void compare(const World& world, const std::vector<Draw>& draws) {
       RC_ASSERT(applied.outcome == expected.outcome);
     }
     RC_ASSERT(applied.notices == expected.notices);
+    RC_ASSERT((applied.losses == expected.losses));
     RC_ASSERT(reference.differs_from(machine.state()) == "");
     RC_ASSERT(applied.revision == machine.state().revision);
     RC_ASSERT(invariants::check_step(before, machine.state()) == std::vector<std::string>{});

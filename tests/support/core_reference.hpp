@@ -26,6 +26,7 @@ class Reference {
   struct Expected {
     Outcome outcome;
     std::vector<Notice> notices;
+    std::vector<Loss> losses;
   };
 
   /// What the command must answer. `actual` decides only who gives way in a deadlock among waits
@@ -55,6 +56,7 @@ class Reference {
   Outcome apply(const ForceRelease& command);
   Outcome apply(const Tick&) { return Done{}; }
   Outcome apply(const Compact&) { return Done{}; }
+  Outcome apply(const SetLimits&) { return Done{}; }
 
   Outcome enter(const Acquire& command, Wait wanted);
   Outcome join_queue(const Wait& wanted);
@@ -77,7 +79,7 @@ class Reference {
   Granted grant(const Wait& wanted);
   void settle();
   void give_way(LeaseId lease);
-  void end(const std::set<LeaseId>& leases);
+  void end(const std::set<LeaseId>& leases, EventType why);
   void drop_wait(Revision ticket);
   void drop_hold(FencingToken token);
   void touch(const std::vector<Item>& items);
@@ -91,6 +93,7 @@ class Reference {
   std::set<Place> touched_;
   std::set<LeaseId> suspects_;
   std::vector<Notice> notices_;
+  std::vector<Loss> losses_;
   std::vector<CycleStep> told_cycle_;   ///< By the other one, to the caller of this step.
   std::vector<Notice> told_deadlocks_;  ///< By the other one, in this step.
 };

@@ -254,7 +254,7 @@ void Reference::give_way(LeaseId lease) {
   suspects_.insert(lease);
 }
 
-void Reference::end(const std::set<LeaseId>& leases) {
+void Reference::end(const std::set<LeaseId>& leases, EventType why) {
   for (const auto& wait : waits_) {
     if (leases.contains(wait.lease)) {
       touch(wait.items);
@@ -265,6 +265,8 @@ void Reference::end(const std::set<LeaseId>& leases) {
   for (const auto& hold : holds_) {
     if (leases.contains(hold.lease)) {
       touch(hold.items);
+      losses_.push_back(
+          {.lease = hold.lease, .request = hold.request, .token = hold.token, .why = why});
     }
   }
   std::erase_if(waits_, [&](const Wait& wait) { return leases.contains(wait.lease); });
