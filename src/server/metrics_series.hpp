@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <tenure/lock_mode.hpp>
+
+#include "core/item.hpp"
+#include "server/metrics.hpp"
+
+namespace tenure::server {
+
+/// What a lock is held as: the lock modes, and permits of a semaphore.
+inline constexpr std::size_t claim_modes = all_lock_modes.size() + 1;
+[[nodiscard]] std::size_t mode_index(const core::Claim& claim) noexcept;
+[[nodiscard]] std::string_view mode_name(std::size_t index) noexcept;
+
+/// How asking for a lock ended.
+enum class AcquireResult : std::uint8_t { granted, abandoned, deadlock, expired, revoked };
+inline constexpr std::size_t acquire_results = 5;
+
+/// Why a hold ended.
+enum class ReleaseReason : std::uint8_t { released, expired, revoked, forced };
+inline constexpr std::size_t release_reasons = 4;
+
+/// Every series, found once and then by pointer: looking one up by its labels costs more than all
+/// the rest.
+struct Metrics::Series {
+  explicit Series(std::string_view version);
+
+  using Counter = prometheus::Counter;
+  using Gauge = prometheus::Gauge;
+  using Histogram = prometheus::Histogram;
+
+  prometheus::Registry registry;
+
+  std::array<std::array<Counter*, acquire_results>, claim_modes> acquired{};
+  Counter* would_block{};
+  Histogram* acquire_seconds{};
+  Histogram* hold_seconds{};
+  std::array<Counter*, release_reasons> released{};
+  std::array<Gauge*, claim_modes> held{};
+  Gauge* waiters{};
+  Gauge* leases{};
+  Counter* renewed{};
+  Counter* renewed_lost{};
+  Counter* lease_granted{};
+  Counter* lease_expired{};
+  Counter* deadlocks{};
+  prometheus::Family<Counter>* limit_rejected{};
+
+  Gauge* is_leader{};
+  Gauge* term{};
+  Gauge* commit_index{};
+  Gauge* applied_index{};
+  Counter* leader_changes{};
+  Histogram* fsync_seconds{};
+  Histogram* fsync_entries{};
+  Histogram* commit_seconds{};
+  Histogram* batch_commands{};
+  Gauge* log_bytes{};
+  Gauge* snapshot_bytes{};
+  Gauge* has_space{};
+  Gauge* revision{};
+
+  Gauge* watchers{};
+  Counter* watches_cut{};
+  prometheus::Family<Counter>* requests{};
+
+  Gauge* start_time{};
+  Gauge* resident_bytes{};
+  Gauge* open_files{};
+  Counter* cpu_seconds{};
+};
+
+}  // namespace tenure::server
