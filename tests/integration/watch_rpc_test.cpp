@@ -79,8 +79,7 @@ class WatchRpc : public RpcTest {
 
   bool is_anybody_cut() {
     bool is_cut = false;
-    store_.look(
-        [&](const server::View&) { is_cut = server_.desk().watches.cut_total() > 0; });
+    store_.look([&](const server::View&) { is_cut = server_.desk().watches.cut_total() > 0; });
     return is_cut;
   }
 
@@ -236,8 +235,8 @@ TEST_F(WatchRpc, a_cancelled_watch_is_silent_and_its_neighbour_is_not) {
   EXPECT_TRUE(answer.cancelled());
   EXPECT_EQ(answer.watch_id(), first);
   EXPECT_EQ(watcher.events(1)[0].kv().key(), "b");
-  EXPECT_TRUE(becomes_true(
-      [&](const server::View&) { return server_.desk().watches.watches() == 1; }));
+  EXPECT_TRUE(
+      becomes_true([&](const server::View&) { return server_.desk().watches.watches() == 1; }));
 }
 
 TEST_F(WatchRpc, wrong_wishes_are_rejected_by_name_and_the_stream_goes_on) {
@@ -272,8 +271,8 @@ TEST_F(WatchRpc, the_watches_of_a_client_that_vanishes_are_removed) {
   {
     Watcher watcher(*locks_);
     ASSERT_TRUE(watcher.create(watch("a")).created());
-    EXPECT_TRUE(becomes_true(
-        [&](const server::View&) { return server_.desk().watches.watches() == 1; }));
+    EXPECT_TRUE(
+        becomes_true([&](const server::View&) { return server_.desk().watches.watches() == 1; }));
   }
 
   EXPECT_TRUE(

@@ -6,7 +6,6 @@
 
 #include "server/rpc/explain.hpp"
 #include "server/rpc/unary.hpp"
-#include "server/version.hpp"
 #include "wire/answers.hpp"
 
 namespace tenure::server {
@@ -107,7 +106,7 @@ grpc::ServerUnaryReactor* AdminService::Status(grpc::CallbackServerContext* cont
     }
     const auto& [state, log, now] = *view;
     desk.write_header(*view, *response->mutable_header());
-    response->set_version(std::string(version));
+    response->set_version(desk.version);
     response->set_is_leader(log.is_leader);
     response->set_leader_id(log.leader);
     response->set_commit_index(log.commit);

@@ -58,32 +58,21 @@ void Callers::unfollow(core::LeaseId lease, Ticket ticket) {
   }
 }
 
-void Callers::tell_followers(const core::Event& event) {
-  const bool is_loss = event.type == core::EventType::expired ||
-                       event.type == core::EventType::revoked ||
-                       event.type == core::EventType::forced;
-  if (!is_loss || event.token == core::FencingToken{}) {
-    return;
-  }
-  const auto it = leases_.find(event.lease.get());
+void Callers::tell_followers(const core::Loss& loss) {
+  const auto it = leases_.find(loss.lease.get());
   if (it == leases_.end()) {
     return;
   }
   // A copy: who hears of it may unfollow.
   const auto followers = it->second;
   for (const auto& follower : followers) {
-    follower.lost({.lease = event.lease,
-                   .request = event.request,
-                   .token = event.token,
-                   .cause = event.type});
+    follower.lost(loss);
   }
 }
 
 void Callers::applied(const core::Applied& what, const core::State& /*state*/) {
-  if (!leases_.empty()) {
-    for (const auto& event : what.events) {
-      tell_followers(event);
-    }
+  for (const auto& loss : what.losses) {
+    tell_followers(loss);
   }
   for (const auto& notice : what.notices) {
     auto node = waits_.extract({.lease = notice.lease, .request = notice.request});

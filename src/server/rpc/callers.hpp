@@ -26,14 +26,6 @@ struct WaitKey {
   }
 };
 
-/// A hold that ended without its holder's doing.
-struct Loss {
-  core::LeaseId lease{};
-  core::RequestId request{};
-  core::FencingToken token{};
-  core::EventType cause = core::EventType::expired;  ///< Or revoked (the lease is gone), or forced.
-};
-
 /// Who is to be told when a wait ends or a hold is lost. Several callers may be attached to one
 /// wait: a client that asks again with the same request id while its first call still stands. For
 /// the store's thread only.
@@ -53,7 +45,7 @@ class Callers final : public Listener {
   void dismiss();
 
   /// Calls `lost` for every hold of the lease that ends without its holder's doing.
-  using Lost = std::function<void(const Loss&)>;
+  using Lost = std::function<void(const core::Loss&)>;
   [[nodiscard]] Ticket follow(core::LeaseId lease, Lost lost);
   void unfollow(core::LeaseId lease, Ticket ticket);
 
@@ -73,7 +65,7 @@ class Callers final : public Listener {
     Lost lost;
   };
 
-  void tell_followers(const core::Event& event);
+  void tell_followers(const core::Loss& loss);
 
   absl::flat_hash_map<WaitKey, std::vector<Caller>> waits_;
   absl::flat_hash_map<std::uint64_t, std::vector<Follower>> leases_;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <string>
 
 #include "server/rpc/callers.hpp"
 #include "server/rpc/watch_hub.hpp"
@@ -20,6 +21,7 @@ struct RpcLimits {
 struct Desk {
   Store& store;
   RpcLimits limits{};
+  std::string version{};
   Callers callers{};
   WatchHub watches{};
   /// The server stops: who is cut off now did not go away, so its wait stays in the queue.

@@ -1,6 +1,7 @@
 #include "server/rpc/rpc_server.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <utility>
 
@@ -96,7 +97,7 @@ class RpcServer::Health final : public Listener {
 };
 
 RpcServer::RpcServer(Store& store, RpcOptions options)
-    : desk_{.store = store, .limits = options.limits},
+    : desk_{.store = store, .limits = options.limits, .version = options.version},
       options_(std::move(options)),
       services_(std::make_unique<Services>(desk_)),
       health_(std::make_unique<Health>()) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -32,6 +31,7 @@ struct RpcOptions {
   std::size_t memory_bytes_max = std::size_t{512} * 1024 * 1024;
   std::size_t calls_per_connection_max = 20'000;
   RpcLimits limits{};
+  std::string version{};  ///< For Status.
 };
 
 /// The gRPC side of the daemon: lock service, admin, health, reflection.

@@ -265,7 +265,7 @@ void SessionStream::follow(core::LeaseId lease, bool is_own) {
   const auto [it, is_new] = leases_.try_emplace(lease.get());
   it->second.is_own |= is_own;
   if (is_new) {
-    it->second.ticket = desk_.callers.follow(lease, [this](const Loss& loss) { lost(loss); });
+    it->second.ticket = desk_.callers.follow(lease, [this](const core::Loss& loss) { lost(loss); });
   }
 }
 
@@ -275,8 +275,8 @@ void SessionStream::unfollow(core::LeaseId lease) {
   }
 }
 
-void SessionStream::lost(const Loss& loss) {
-  if (loss.cause != core::EventType::forced) {
+void SessionStream::lost(const core::Loss& loss) {
+  if (loss.why != core::EventType::forced) {
     unfollow(loss.lease);
     gathered_.add_lost_leases(loss.lease.get());
     flush_soon();

@@ -55,7 +55,7 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void add(OperationId id, const Error& error);
   void follow(core::LeaseId lease, bool is_own);
   void unfollow(core::LeaseId lease);
-  void lost(const Loss& loss);
+  void lost(const core::Loss& loss);
   void settle_one();
   void flush_soon();
   void flush();
