@@ -66,6 +66,7 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
     reject(id, "an event type in `only` that is not known", {});
     return;
   }
+  wish->buffer_events_max = desk_.limits.watch_buffer_events_max;
   if (wish->key.empty() && wish->match == Match::exact) {
     reject(id, "which key? An empty one with `prefix` is all locks", {});
     return;
