@@ -66,7 +66,7 @@ tenure_room(tenure_rpc
   LINK tenure_wire tenure_asio gRPC::grpc++ gRPC::grpc++_reflection)
 tenure_room(tenure_http
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp
-  LINK tenure tenure_core tenure_asio Boost::headers prometheus-cpp::core)
+  LINK tenure_daemon tenure tenure_core tenure_asio)
 tenure_room(tenure_daemon
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/*.cpp
   LINK tenure tenure_core tenure_asio prometheus-cpp::core PkgConfig::systemd

@@ -1,0 +1,331 @@
+#include "server/http/connection.hpp"
+
+#include <array>
+#include <utility>
+
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+
+namespace tenure::server::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t header_bytes_max = 8 << 10U;
+constexpr std::uint64_t body_bytes_max = 64 << 10U;
+constexpr std::size_t stream_chunk_bytes = 64 << 10U;
+constexpr std::size_t drain_bytes_max = 1 << 20U;
+constexpr milliseconds goodbye_time{1'000};
+/// Of the kernel, for a reader of events: what waits there is not counted by us.
+constexpr int stream_send_buffer = 64 << 10U;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> security_fields{{
+    {"X-Content-Type-Options", "nosniff"},
+    {"Cache-Control", "no-store"},
+    {"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Server", "tenured"},
+}};
+
+/// Which events are asked for. A browser that comes back says in Last-Event-ID what it has.
+Result<EventFilter> event_filter(const Request& request) {
+  EventFilter filter{.prefix = std::string(request.parameter("prefix").value_or(""))};
+  const auto& last = request.last_event_id;
+  const auto start =
+      parse_count(last.empty() ? request.parameter("start_revision").value_or("0") : last);
+  if (!start) {
+    return std::unexpected(start.error());
+  }
+  if (!last.empty()) {
+    filter.start = core::Revision{*start + 1};
+  } else if (*start > 0) {
+    filter.start = core::Revision{*start};
+  }
+  return filter;
+}
+
+Response what_was_wrong(const boost::system::error_code& error) {
+  if (error == beast::http::error::header_limit) {
+    return problem(431, "Request Header Fields Too Large", "the header may have 8 KiB");
+  }
+  if (error == beast::http::error::body_limit) {
+    return problem(413, "Content Too Large", "the body may have 64 KiB");
+  }
+  return problem(400, "Bad Request", error.message());
+}
+
+bool is_http_error(const boost::system::error_code& error) {
+  return error.category() ==
+         beast::http::make_error_code(beast::http::error::bad_method).category();
+}
+
+}  // namespace
+
+Connection::Connection(asio::ip::tcp::socket socket, Surroundings& around)
+    : socket_(std::move(socket)),
+      around_(around),
+      deadline_(socket_.get_executor()),
+      buffer_(header_bytes_max + body_bytes_max),
+      heartbeat_(socket_.get_executor()) {
+  ++around_.connections;
+}
+
+Connection::~Connection() {
+  --around_.connections;
+}
+
+void Connection::start() {
+  read();
+}
+
+void Connection::turn_away() {
+  auto response = problem(503, "Service Unavailable", "too many connections");
+  response.fields.emplace_back("Retry-After", "1");
+  respond_and_close(std::move(response));
+}
+
+void Connection::close() {
+  Error ignored;
+  socket_.close(ignored);
+  deadline_.cancel();
+  heartbeat_.cancel();
+  events_.reset();
+}
+
+void Connection::wait_for_next() {
+  if (buffer_.size() > 0) {
+    read();
+    return;
+  }
+  arm(around_.options.idle_time);
+  socket_.async_wait(asio::ip::tcp::socket::wait_read,
+                     [self = shared_from_this()](const Error& error) {
+                       if (!error) {
+                         self->read();
+                       }
+                     });
+}
+
+void Connection::read() {
+  arm(around_.options.request_time);
+  parser_.emplace();
+  parser_->header_limit(header_bytes_max);
+  parser_->body_limit(body_bytes_max);
+  beast::http::async_read(
+      socket_, buffer_, *parser_,
+      [self = shared_from_this()](const Error& error, std::size_t) { self->on_read(error); });
+}
+
+void Connection::on_read(const Error& error) {
+  if (!error) {
+    answer();
+  } else if (is_http_error(error) && error != beast::http::error::end_of_stream &&
+             error != beast::http::error::partial_message) {
+    respond_and_close(what_was_wrong(error));
+  } else {
+    close();
+  }
+}
+
+void Connection::answer() {
+  const auto& message = parser_->get();
+  const auto method = message.method();
+  is_head_ = method == beast::http::verb::head;
+  keeps_alive_ = message.keep_alive();
+  if (!is_head_ && method != beast::http::verb::get) {
+    auto response = problem(405, "Method Not Allowed", "only GET and HEAD");
+    response.fields.emplace_back("Allow", "GET, HEAD");
+    respond(std::move(response));
+    return;
+  }
+  auto request = parse_target({message.target().data(), message.target().size()});
+  if (!request) {
+    respond(problem(400, "Bad Request", request.error().detail));
+    return;
+  }
+  const auto last_event_id = message["Last-Event-ID"];
+  request->last_event_id.assign(last_event_id.data(), last_event_id.size());
+  if (request->path == "/v1/events") {
+    stream_events(*request);
+    return;
+  }
+  arm(around_.options.answer_time, Late::answer);
+  around_.router.serve(*request,
+                       [self = weak_from_this(), exchange = exchange_](Response response) {
+                         const auto alive = self.lock();
+                         if (alive && alive->exchange_ == exchange) {
+                           alive->respond(std::move(response));
+                         }
+                       });
+}
+
+void Connection::respond(Response response) {
+  ++exchange_;
+  arm(around_.options.idle_time);
+  auto message = std::make_shared<beast::http::response<beast::http::string_body>>();
+  message->result(response.status);
+  message->version(11);
+  for (const auto& [name, value] : security_fields) {
+    message->set(beast::string_view(name.data(), name.size()),
+                 beast::string_view(value.data(), value.size()));
+  }
+  for (const auto& [name, value] : response.fields) {
+    message->set(name, value);
+  }
+  message->set(beast::http::field::content_type, response.content_type);
+  message->keep_alive(keeps_alive_);
+  message->body() = std::move(response.body);
+  message->prepare_payload();
+  if (is_head_) {
+    // The length stays what it would have been.
+    message->body().clear();
+  }
+  beast::http::async_write(socket_, *message,
+                           [self = shared_from_this(), message](const Error& error, std::size_t) {
+                             if (error) {
+                               self->close();
+                             } else if (self->keeps_alive_) {
+                               self->wait_for_next();
+                             } else {
+                               self->say_goodbye();
+                             }
+                           });
+}
+
+void Connection::respond_and_close(Response response) {
+  keeps_alive_ = false;
+  respond(std::move(response));
+}
+
+void Connection::say_goodbye() {
+  Error ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  // Closing with unread bytes would reset the connection, and the answer may be lost on the way.
+  arm(goodbye_time);
+  drain();
+}
+
+void Connection::drain() {
+  buffer_.clear();
+  socket_.async_read_some(buffer_.prepare(header_bytes_max),
+                          [self = shared_from_this()](const Error& error, std::size_t bytes) {
+                            self->drained_ += bytes;
+                            if (error || self->drained_ > drain_bytes_max) {
+                              self->close();
+                            } else {
+                              self->drain();
+                            }
+                          });
+}
+
+void Connection::stream_events(const Request& request) {
+  auto filter = event_filter(request);
+  if (!filter) {
+    respond(problem(400, "Bad Request", filter.error().detail));
+    return;
+  }
+  if (is_head_) {
+    respond({.content_type = "text/event-stream"});
+    return;
+  }
+  ++exchange_;
+  Error ignored;
+  socket_.set_option(asio::socket_base::send_buffer_size(stream_send_buffer), ignored);
+  // It ends with the connection, so it needs no chunks.
+  std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n";
+  for (const auto& [name, value] : security_fields) {
+    head += std::string(name) + ": " + std::string(value) + "\r\n";
+  }
+  events_ = around_.feed.subscribe(*std::move(filter), [self = weak_from_this()] {
+    if (const auto alive = self.lock()) {
+      alive->pump();
+    }
+  });
+  write_stream(head + "\r\n");
+  watch_for_close();
+  beat();
+}
+
+void Connection::write_stream(std::string text) {
+  is_writing_ = true;
+  outgoing_ = std::move(text);
+  arm(around_.options.idle_time);
+  asio::async_write(socket_, asio::buffer(outgoing_),
+                    [self = shared_from_this()](const Error& error, std::size_t) {
+                      self->is_writing_ = false;
+                      if (error) {
+                        self->close();
+                      } else {
+                        self->disarm();
+                        self->pump();
+                      }
+                    });
+}
+
+void Connection::pump() {
+  if (is_writing_ || !events_) {
+    return;
+  }
+  auto text = events_->take(stream_chunk_bytes);
+  if (!text.empty()) {
+    write_stream(std::move(text));
+  } else if (events_->is_over()) {
+    close();
+  }
+}
+
+void Connection::beat() {
+  heartbeat_.expires_after(around_.options.heartbeat);
+  heartbeat_.async_wait([self = weak_from_this()](const Error& error) {
+    const auto alive = self.lock();
+    if (error || !alive || !alive->events_) {
+      return;
+    }
+    if (!alive->is_writing_) {
+      alive->write_stream(": alive\n\n");
+    }
+    alive->beat();
+  });
+}
+
+void Connection::watch_for_close() {
+  socket_.async_read_some(asio::buffer(&ignored_, 1),
+                          [self = shared_from_this()](const Error& error, std::size_t) {
+                            if (error) {
+                              self->close();
+                            } else {
+                              self->watch_for_close();
+                            }
+                          });
+}
+
+void Connection::arm(milliseconds time, Late late) {
+  deadline_.expires_after(time);
+  // This is also what keeps the connection alive while the store thinks.
+  deadline_.async_wait([self = shared_from_this(), late](const Error& error) {
+    // It may have been set anew after it had come.
+    if (!error && self->deadline_.expiry() <= std::chrono::steady_clock::now()) {
+      self->on_late(late);
+    }
+  });
+}
+
+void Connection::disarm() {
+  deadline_.expires_at(std::chrono::steady_clock::time_point::max());
+}
+
+void Connection::on_late(Late late) {
+  if (late == Late::close) {
+    close();
+    return;
+  }
+  auto response = problem(503, "Service Unavailable", "the store does not answer");
+  response.fields.emplace_back("Retry-After", "1");
+  respond(std::move(response));
+}
+
+}  // namespace tenure::server::http

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include "server/http/event_feed.hpp"
+#include "server/http/message.hpp"
+#include "server/http/router.hpp"
+#include "server/http/server.hpp"
+
+// Only server.cpp and connection.cpp may include this: Beast takes long to compile.
+namespace tenure::server::http {
+
+/// What all connections share. All of it at home.
+struct Surroundings {
+  const ServerOptions& options;
+  const Router& router;
+  EventFeed& feed;
+  std::size_t connections = 0;
+};
+
+/// One client, from accept to close: request after request, or one stream of events. At home.
+/// Every state has a deadline, so nobody can hold on to a connection without taking part.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(boost::asio::ip::tcp::socket socket, Surroundings& around);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void start();
+  /// There are too many: says so and closes.
+  void turn_away();
+  void close();
+
+ private:
+  using Error = boost::system::error_code;
+
+  // Requests.
+  void wait_for_next();
+  void read();
+  void on_read(const Error& error);
+  void answer();
+  void respond(Response response);
+  void respond_and_close(Response response);
+  void say_goodbye();
+  void drain();
+
+  // Event streams.
+  void stream_events(const Request& request);
+  void write_stream(std::string text);
+  void pump();
+  void beat();
+  void watch_for_close();
+
+  enum class Late : std::uint8_t { close, answer };
+  void arm(std::chrono::milliseconds time, Late late = Late::close);
+  void disarm();
+  void on_late(Late late);
+
+  boost::asio::ip::tcp::socket socket_;
+  Surroundings& around_;
+  boost::asio::steady_timer deadline_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+  std::uint64_t exchange_ = 0;  ///< Counts requests: an answer that comes too late is not for this.
+  bool is_head_ = false;
+  bool keeps_alive_ = false;
+  std::size_t drained_ = 0;
+
+  std::shared_ptr<EventSubscription> events_;
+  boost::asio::steady_timer heartbeat_;
+  std::string outgoing_;
+  bool is_writing_ = false;
+  char ignored_ = 0;  ///< What a reader of events says is not listened to.
+};
+
+}  // namespace tenure::server::http

@@ -1,0 +1,227 @@
+#include "server/http/event_feed.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "server/http/json.hpp"
+#include "server/http/pages.hpp"
+
+namespace tenure::server::http {
+namespace {
+
+std::string server_sent(std::string_view type, std::string_view id, std::string_view text) {
+  std::string out = "event: " + std::string(type) + '\n';
+  if (!id.empty()) {
+    out += "id: " + std::string(id) + '\n';
+  }
+  return out + "data: " + std::string(text) + "\n\n";
+}
+
+}  // namespace
+
+EventSubscription::EventSubscription(EventFilter filter, std::size_t buffer_max,
+                                     std::function<void()> on_ready)
+    : filter_(std::move(filter)), buffer_max_(buffer_max), on_ready_(std::move(on_ready)) {}
+
+std::string EventSubscription::take(std::size_t bytes_max) {
+  auto out = std::exchange(prelude_, {});
+  while (!pending_.empty() && out.size() < bytes_max) {
+    const auto& next = pending_.front();
+    const auto& event = next.event();
+    const auto id = next.ends_revision ? std::to_string(event.revision.get()) : std::string();
+    out += server_sent(to_string(event.type), id, write(event));
+    live_pending_ -= next.is_live ? 1 : 0;
+    pending_.pop_front();
+  }
+  if (pending_.empty() && !finale_.empty()) {
+    out += std::exchange(finale_, {});
+    is_over_ = true;
+  }
+  return out;
+}
+
+void EventSubscription::begin(Beginning beginning) {
+  Json json;
+  json.object([&] {
+    json.field("revision", beginning.revision);
+    json.field("compact_revision", beginning.compact_revision);
+  });
+  if (filter_.start && *filter_.start <= beginning.compact_revision) {
+    // What is asked for is forgotten: the reader has to look at the locks anew.
+    finale_ = server_sent("compact", {}, json.take());
+    on_ready_();
+    return;
+  }
+  presence_ = std::move(beginning.presence);
+  replayed_ = beginning.revision;
+  const auto seen = filter_.start ? filter_.start->get() - 1 : beginning.revision.get();
+  prelude_ = server_sent("ready", std::to_string(seen), json.take());
+  queue(beginning.replay, false);
+  on_ready_();
+}
+
+void EventSubscription::refuse(const Error& error) {
+  Json json;
+  json.object([&] { json.field("detail", tenure::to_string(error)); });
+  finale_ = server_sent("error", {}, json.take());
+  on_ready_();
+}
+
+void EventSubscription::deliver(const EventBatch& batch) {
+  if (!cut_at_) {
+    queue(batch, true);
+    on_ready_();
+  }
+}
+
+bool EventSubscription::wants(const core::Event& event) const {
+  return event.item.name.starts_with(filter_.prefix) &&
+         (!filter_.start || event.revision >= *filter_.start);
+}
+
+void EventSubscription::queue(const EventBatch& batch, bool is_live) {
+  for (std::size_t i = 0; i < batch->size(); ++i) {
+    const auto& event = (*batch)[i];
+    if (!wants(event) || (is_live && event.revision <= replayed_)) {
+      continue;
+    }
+    if (is_live && live_pending_ >= buffer_max_) {
+      cut(event.revision);
+      return;
+    }
+    if (!pending_.empty() && pending_.back().event().revision == event.revision) {
+      pending_.back().ends_revision = false;
+    }
+    pending_.push_back({.batch = batch, .index = i, .is_live = is_live});
+    live_pending_ += is_live ? 1 : 0;
+  }
+}
+
+void EventSubscription::cut(core::Revision resume) {
+  if (cut_at_ || !finale_.empty()) {
+    return;
+  }
+  cut_at_ = resume;
+  // The beginning of that revision comes again.
+  while (!pending_.empty() && pending_.back().event().revision == resume) {
+    live_pending_ -= pending_.back().is_live ? 1 : 0;
+    pending_.pop_back();
+  }
+  Json json;
+  json.object([&] {
+    json.field("detail", "the events were read too slowly");
+    json.field("resume_revision", resume);
+  });
+  finale_ = server_sent("cut", {}, json.take());
+}
+
+EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
+                     const Options& options)
+    : store_(store), metrics_(metrics), home_(std::move(home)), options_(options) {}
+
+void EventFeed::applied(const core::Applied& what, const core::State& /*state*/) {
+  if (readers_.load(std::memory_order_relaxed) > 0) {
+    gathered_.insert(gathered_.end(), what.events.begin(), what.events.end());
+  }
+}
+
+void EventFeed::settled() {
+  if (gathered_.empty()) {
+    return;
+  }
+  const auto count = gathered_.size();
+  const auto first = gathered_.front().revision;
+  if (in_flight_ + count > options_.in_flight_max) {
+    // HTTP does not keep up: better to lose readers than memory.
+    gathered_.clear();
+    if (!std::exchange(has_told_gap_, true)) {
+      boost::asio::post(home_, [this, first] { cut_all(first); });
+    }
+    return;
+  }
+  in_flight_ += count;
+  auto batch = std::make_shared<const std::vector<core::Event>>(std::exchange(gathered_, {}));
+  boost::asio::post(home_, [this, batch = std::move(batch)] { deliver(batch); });
+}
+
+std::shared_ptr<EventSubscription> EventFeed::subscribe(EventFilter filter,
+                                                        std::function<void()> on_ready) {
+  auto subscription =
+      std::make_shared<EventSubscription>(filter, options_.buffer_max, std::move(on_ready));
+  store_.peek([this, filter = std::move(filter),
+               reader = std::weak_ptr(subscription)](const Result<View>& view) {
+    if (!view) {
+      boost::asio::post(home_, [reader, error = view.error()] {
+        if (const auto alive = reader.lock()) {
+          alive->refuse(error);
+        }
+      });
+      return;
+    }
+    // Whatever is settled from now on is posted behind this, so nothing falls in between.
+    boost::asio::post(home_, [this, reader, beginning = look(*view, filter)] {
+      if (const auto alive = reader.lock()) {
+        active_.push_back(reader);
+        alive->begin(beginning);
+      }
+    });
+  });
+  return subscription;
+}
+
+EventSubscription::Beginning EventFeed::look(const View& view, const EventFilter& filter) {
+  const auto& ring = view.state.events;
+  std::vector<core::Event> replay;
+  if (filter.start && *filter.start > ring.compact_revision()) {
+    const auto first =
+        std::ranges::lower_bound(ring.all(), *filter.start, {}, &core::Event::revision);
+    std::copy_if(first, ring.all().end(), std::back_inserter(replay),
+                 [&](const auto& event) { return event.item.name.starts_with(filter.prefix); });
+  }
+  has_told_gap_ = false;
+  ++readers_;
+  metrics_.watch_began();
+  std::shared_ptr<void> presence(nullptr, [this](void*) {
+    --readers_;
+    metrics_.watch_ended();
+  });
+  return {.revision = view.state.revision,
+          .compact_revision = ring.compact_revision(),
+          .replay = std::make_shared<const std::vector<core::Event>>(std::move(replay)),
+          .presence = std::move(presence)};
+}
+
+void EventFeed::deliver(const EventBatch& batch) {
+  in_flight_ -= batch->size();
+  each_active([&](EventSubscription& reader) {
+    reader.deliver(batch);
+    if (reader.cut_at_) {
+      metrics_.watch_cut();
+    }
+  });
+}
+
+void EventFeed::cut_all(core::Revision resume) {
+  each_active([&](EventSubscription& reader) {
+    reader.cut(resume);
+    reader.on_ready_();
+    metrics_.watch_cut();
+  });
+}
+
+void EventFeed::each_active(const std::function<void(EventSubscription&)>& visit) {
+  std::vector<std::shared_ptr<EventSubscription>> alive;
+  for (const auto& reader : active_) {
+    if (auto locked = reader.lock(); locked && !locked->cut_at_ && !locked->is_over_) {
+      alive.push_back(std::move(locked));
+    }
+  }
+  active_.assign(alive.begin(), alive.end());
+  for (const auto& reader : alive) {
+    visit(*reader);
+  }
+}
+
+}  // namespace tenure::server::http

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "core/outcome.hpp"
+#include "server/metrics.hpp"
+#include "server/store.hpp"
+
+namespace tenure::server::http {
+
+using EventBatch = std::shared_ptr<const std::vector<core::Event>>;
+
+/// What a reader of events asked for.
+struct EventFilter {
+  std::string prefix{};                   ///< Only names that begin with this.
+  std::optional<core::Revision> start{};  ///< From this revision on; else from now on.
+};
+
+/// The events that one reader has not been sent yet, as server-sent events (the HTML standard,
+/// section 9.2). Bounded: one who reads too slowly is cut, and told the revision to go on from.
+///
+/// The id of an event is its revision, and only the last event of a revision has one: who comes
+/// back with Last-Event-ID gets whole revisions, some events twice and none not at all.
+class EventSubscription {
+ public:
+  EventSubscription(EventFilter filter, std::size_t buffer_max, std::function<void()> on_ready);
+
+  /// Text to send, about `bytes_max` of it; empty if there is nothing.
+  [[nodiscard]] std::string take(std::size_t bytes_max);
+  /// Nothing comes any more.
+  [[nodiscard]] bool is_over() const { return is_over_; }
+
+ private:
+  friend class EventFeed;
+
+  struct Pending {
+    EventBatch batch;
+    std::size_t index = 0;
+    bool is_live = false;
+    bool ends_revision = true;
+
+    [[nodiscard]] const core::Event& event() const { return (*batch)[index]; }
+  };
+
+  /// What the store said when it was asked for the beginning.
+  struct Beginning {
+    core::Revision revision{};
+    core::Revision compact_revision{};
+    EventBatch replay{};
+    std::shared_ptr<void> presence{};  ///< Counts it as a reader for as long as it lives.
+  };
+
+  void begin(Beginning beginning);
+  void refuse(const Error& error);
+  void deliver(const EventBatch& batch);
+  void cut(core::Revision resume);
+  void queue(const EventBatch& batch, bool is_live);
+  [[nodiscard]] bool wants(const core::Event& event) const;
+
+  EventFilter filter_;
+  const std::size_t buffer_max_;
+  std::function<void()> on_ready_;
+  std::string prelude_;  ///< Goes before the events.
+  std::deque<Pending> pending_;
+  std::size_t live_pending_ = 0;
+  core::Revision replayed_{};             ///< Live events up to this are known already.
+  std::optional<core::Revision> cut_at_;  ///< Where to go on, once pending_ is sent.
+  std::string finale_;                    ///< Goes behind the events; then it is over.
+  bool is_over_ = false;
+  std::shared_ptr<void> presence_;
+};
+
+/// Hands every event to all readers. On the store's thread it only copies events, once for all
+/// readers, and nothing if there is none; the rest happens at home, on the thread of HTTP.
+class EventFeed final : public Listener {
+ public:
+  struct Options {
+    std::size_t buffer_max = 4096;      ///< Events that wait for one reader.
+    std::size_t in_flight_max = 65536;  ///< Events on their way to the thread of HTTP.
+  };
+
+  EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
+            const Options& options);
+
+  void applied(const core::Applied& what, const core::State& state) override;
+  void settled() override;
+
+  /// `on_ready` is called at home whenever there is something to take. REQUIRES: at home.
+  [[nodiscard]] std::shared_ptr<EventSubscription> subscribe(EventFilter filter,
+                                                             std::function<void()> on_ready);
+
+ private:
+  [[nodiscard]] EventSubscription::Beginning look(const View& view, const EventFilter& filter);
+  void deliver(const EventBatch& batch);
+  void cut_all(core::Revision resume);
+  void each_active(const std::function<void(EventSubscription&)>& visit);
+
+  Store& store_;
+  Metrics& metrics_;
+  boost::asio::any_io_executor home_;
+  const Options options_;
+
+  std::vector<core::Event> gathered_;  ///< Of the store's thread, and so is the next.
+  bool has_told_gap_ = false;          ///< All who read now will be cut.
+
+  std::atomic<std::size_t> readers_ = 0;
+  std::atomic<std::size_t> in_flight_ = 0;
+
+  std::vector<std::weak_ptr<EventSubscription>> active_;  ///< At home.
+};
+
+}  // namespace tenure::server::http

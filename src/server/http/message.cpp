@@ -1,0 +1,99 @@
+#include "server/http/message.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "server/http/json.hpp"
+
+namespace tenure::server::http {
+namespace {
+
+constexpr std::size_t parameters_max = 32;
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  const auto lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+enum class Plus : std::uint8_t { stays, is_space };
+
+Result<std::string> decode(std::string_view text, Plus plus) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i] == '+' && plus == Plus::is_space ? ' ' : text[i];
+      continue;
+    }
+    const auto high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
+    const auto low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
+    if (high < 0 || low < 0) {
+      return fail(Errc::invalid_argument, "a percent sign needs two hexadecimal digits behind it");
+    }
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+Result<void> parse_query(std::string_view query, Request& request) {
+  while (!query.empty()) {
+    const auto pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    if (pair.empty()) {
+      continue;
+    }
+    const auto equals = std::min(pair.find('='), pair.size());
+    auto name = decode(pair.substr(0, equals), Plus::is_space);
+    auto value = decode(pair.substr(std::min(equals + 1, pair.size())), Plus::is_space);
+    if (!name || !value) {
+      return std::unexpected(name ? value.error() : name.error());
+    }
+    if (request.query.size() >= parameters_max) {
+      return fail(Errc::invalid_argument, "too many parameters");
+    }
+    if (!request.query.emplace(*std::move(name), *std::move(value)).second) {
+      return fail(Errc::invalid_argument, "a parameter is given twice");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string_view> Request::parameter(std::string_view name) const {
+  const auto it = query.find(name);
+  return it == query.end() ? std::nullopt : std::optional<std::string_view>(it->second);
+}
+
+Result<Request> parse_target(std::string_view target) {
+  const auto question = std::min(target.find('?'), target.size());
+  auto path = decode(target.substr(0, question), Plus::stays);
+  if (!path) {
+    return std::unexpected(path.error());
+  }
+  if (!path->starts_with('/')) {
+    return fail(Errc::invalid_argument, "the target must begin with a slash");
+  }
+  Request request{.path = *std::move(path)};
+  const auto parsed = parse_query(target.substr(std::min(question + 1, target.size())), request);
+  if (!parsed) {
+    return std::unexpected(parsed.error());
+  }
+  return request;
+}
+
+Response problem(unsigned status, std::string_view title, std::string_view detail) {
+  Json json;
+  json.object([&] {
+    json.field("type", "about:blank");
+    json.field("title", title);
+    json.field("status", status);
+    json.field("detail", detail);
+  });
+  return {.status = status, .content_type = "application/problem+json", .body = json.take() + '\n'};
+}
+
+}  // namespace tenure::server::http

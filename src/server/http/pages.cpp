@@ -1,0 +1,299 @@
+#include "server/http/pages.hpp"
+
+#include <array>
+#include <charconv>
+
+#include "server/settings.hpp"
+
+namespace tenure::server::http {
+namespace {
+
+std::int64_t in_ms(core::ClusterTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+void write_claim(Json& json, const core::Claim& claim) {
+  if (const auto* whole = std::get_if<core::Whole>(&claim)) {
+    json.field("mode", tenure::to_string(whole->mode));
+  } else if (const auto* permits = std::get_if<core::Permits>(&claim)) {
+    json.field("permits", permits->wanted);
+  } else {
+    const auto& keys = std::get<core::Keys>(claim);
+    json.field("mode", tenure::to_string(keys.mode));
+    json.object("range", [&] {
+      json.bytes("start", keys.range.start());
+      if (keys.range.end()) {
+        json.bytes("end", *keys.range.end());
+      }
+    });
+  }
+}
+
+void write_hold(Json& json, const HoldRecord& hold) {
+  json.object([&] {
+    json.bytes("owner", hold.owner);
+    json.field("lease", hold.lease);
+    json.field("request", hold.request);
+    json.field("token", hold.token);
+    write_claim(json, hold.claim);
+    json.field("create_revision", hold.create_revision);
+    json.field("held_for_ms", in_ms(hold.held_for));
+    json.field("count", hold.count);
+    json.bytes("metadata", hold.metadata);
+  });
+}
+
+void write_wait(Json& json, const WaitRecord& wait) {
+  json.object([&] {
+    if (wait.position > 0) {
+      json.field("position", wait.position);
+    }
+    json.bytes("owner", wait.owner);
+    json.field("lease", wait.lease);
+    json.field("request", wait.request);
+    json.field("ticket", wait.ticket);
+    if (wait.predecessor) {
+      json.field("predecessor", *wait.predecessor);
+    }
+    write_claim(json, wait.claim);
+    json.field("waited_ms", in_ms(wait.waited));
+    json.field("is_upgrade", wait.is_upgrade);
+    json.bytes("metadata", wait.metadata);
+  });
+}
+
+std::string_view kind_of(const LockRecord& lock) {
+  if (lock.place.kind == core::PlaceKind::space) {
+    return "space";
+  }
+  return lock.capacity > 0 ? "semaphore" : "lock";
+}
+
+void write_lock(Json& json, const LockRecord& lock) {
+  json.object([&] {
+    json.bytes("name", lock.place.name);
+    json.field("kind", kind_of(lock));
+    if (lock.capacity > 0) {
+      json.field("capacity", lock.capacity);
+    }
+    json.field("create_revision", lock.create_revision);
+    json.field("mod_revision", lock.mod_revision);
+    json.field("version", lock.version);
+    json.field("holder_count", lock.holder_count);
+    json.field("waiter_count", lock.waiter_count);
+    json.array("holders", [&] {
+      for (const auto& hold : lock.holders) {
+        write_hold(json, hold);
+      }
+    });
+    if (!lock.queue.empty()) {
+      json.array("queue", [&] {
+        for (const auto& wait : lock.queue) {
+          write_wait(json, wait);
+        }
+      });
+    }
+  });
+}
+
+void write_lease(Json& json, const LeaseRecord& lease) {
+  json.object([&] {
+    json.field("id", lease.id);
+    json.bytes("client", lease.client);
+    json.bytes("address", lease.address);
+    json.field("ttl_ms", in_ms(lease.ttl));
+    json.field("left_ms", in_ms(lease.left));
+    json.field("lived_ms", in_ms(lease.lived));
+    json.field("seen_ago_ms", in_ms(lease.seen_ago));
+    json.field("create_revision", lease.create_revision);
+    json.field("hold_count", lease.hold_count);
+    json.field("wait_count", lease.wait_count);
+    if (!lease.locks.empty()) {
+      json.array("locks", [&] {
+        for (const auto& lock : lease.locks) {
+          write_lock(json, lock);
+        }
+      });
+    }
+  });
+}
+
+void write_log(Json& json, const LogPosition& log) {
+  json.object("log", [&] {
+    json.id("leader", log.leader);
+    json.id("term", log.term);
+    json.id("commit", log.commit);
+    json.id("applied", log.applied);
+    json.id("first", log.first);
+    json.id("last", log.last);
+    json.id("snapshot", log.snapshot);
+    json.field("log_bytes", log.log_bytes);
+    json.field("snapshot_bytes", log.snapshot_bytes);
+    json.field("has_space", log.has_space);
+  });
+}
+
+void write_counts(Json& json, const StatusRecord& status) {
+  json.object("counts", [&] {
+    json.field("locks", status.locks);
+    json.field("holds", status.holds);
+    json.field("waits", status.waits);
+    json.field("leases", status.leases);
+    json.field("events", status.events);
+  });
+}
+
+void write_limits(Json& json, const core::Limits& limits) {
+  Config config;
+  config.limits = limits;
+  json.object("limits", [&] {
+    for (const auto& setting : settings()) {
+      if (setting.section() == "limits") {
+        json.field(setting.name(), std::string_view(setting.print(config)));
+      }
+    }
+  });
+}
+
+template <class Position>
+std::string print(const Position& position) {
+  if constexpr (std::is_same_v<Position, core::Place>) {
+    return print_position(position);
+  } else {
+    return std::to_string(position.get());
+  }
+}
+
+template <class Page, class Write>
+std::string write_page(std::string_view key, const Page& page, Write write_record) {
+  Json json;
+  json.object([&] {
+    json.field("revision", page.revision);
+    json.array(key, [&] {
+      for (const auto& record : page.records) {
+        write_record(json, record);
+      }
+    });
+    if (page.next) {
+      json.field("next", std::string_view(print(*page.next)));
+    }
+  });
+  return json.take() + '\n';
+}
+
+}  // namespace
+
+std::string write(const LockPage& page) {
+  return write_page("locks", page, write_lock);
+}
+
+std::string write(const LeasePage& page) {
+  return write_page("leases", page, write_lease);
+}
+
+std::string write(const LockRecord& lock) {
+  Json json;
+  write_lock(json, lock);
+  return json.take() + '\n';
+}
+
+std::string write(const LeaseRecord& lease) {
+  Json json;
+  write_lease(json, lease);
+  return json.take() + '\n';
+}
+
+std::string write(const StatusRecord& status, const ServerFacts& facts) {
+  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - facts.started);
+  Json json;
+  json.object([&] {
+    json.id("cluster_id", facts.identity.cluster);
+    json.id("member_id", facts.identity.member);
+    json.field("name", facts.name);
+    json.field("labels", facts.labels);
+    json.field("version", facts.version);
+    json.field("uptime_ms", uptime.count());
+    json.field("role", status.log.is_leader ? "leader" : "follower");
+    json.field("revision", status.revision);
+    json.field("compact_revision", status.compact_revision);
+    json.field("cluster_time_ms", in_ms(status.now));
+    write_log(json, status.log);
+    write_counts(json, status);
+    write_limits(json, status.limits);
+  });
+  return json.take() + '\n';
+}
+
+std::string write(const core::Event& event) {
+  Json json;
+  json.object([&] {
+    json.field("type", to_string(event.type));
+    json.field("revision", event.revision);
+    json.field("cluster_time_ms", in_ms(event.time));
+    json.bytes("name", event.item.name);
+    json.field("kind", event.item.kind() == core::PlaceKind::space ? "space" : "lock");
+    write_claim(json, event.item.claim);
+    json.field("lease", event.lease);
+    json.field("request", event.request);
+    if (event.token != core::FencingToken{}) {
+      json.field("token", event.token);
+    }
+    json.bytes("owner", event.owner);
+    json.bytes("metadata", event.metadata);
+  });
+  return json.take();
+}
+
+std::string print_position(const core::Place& place) {
+  std::string out = place.kind == core::PlaceKind::space ? "s" : "n";
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (const auto c : place.name) {
+    out += digits[static_cast<std::uint8_t>(c) >> 4U];
+    out += digits[static_cast<std::uint8_t>(c) & 15U];
+  }
+  return out;
+}
+
+Result<core::Place> parse_position(std::string_view text) {
+  const auto wrong = [] {
+    return fail(Errc::invalid_argument, "'after' is not what a page gave as 'next'");
+  };
+  if (text.size() % 2 != 1 || (text[0] != 's' && text[0] != 'n')) {
+    return wrong();
+  }
+  core::Place place{.kind = text[0] == 's' ? core::PlaceKind::space : core::PlaceKind::name};
+  for (std::size_t i = 1; i < text.size(); i += 2) {
+    std::uint8_t byte = 0;
+    const auto* end = text.data() + i + 2;
+    const auto [stop, error] = std::from_chars(text.data() + i, end, byte, 16);
+    if (error != std::errc{} || stop != end) {
+      return wrong();
+    }
+    place.name += static_cast<char>(byte);
+  }
+  return place;
+}
+
+std::string_view front_page() {
+  return "tenured\n"
+         "\n"
+         "GET /healthz                             the process lives\n"
+         "GET /readyz                              it can serve; 503 and why if not\n"
+         "GET /metrics                             for Prometheus\n"
+         "GET /v1/status                           this member, its log and its limits\n"
+         "GET /v1/locks?prefix=&limit=&after=      locks that are held or waited for\n"
+         "GET /v1/locks/NAME                       one lock with its queue (?kind=space)\n"
+         "GET /v1/leases?limit=&after=             leases that live\n"
+         "GET /v1/leases/ID                        one lease with what it holds\n"
+         "GET /v1/events?prefix=&start_revision=   what happens, as server-sent events\n";
+}
+
+std::string_view to_string(core::EventType type) noexcept {
+  constexpr std::array<std::string_view, 8> names{"queued",  "granted", "released",  "expired",
+                                                  "revoked", "forced",  "abandoned", "deadlock"};
+  static_assert(names.size() == static_cast<std::size_t>(core::last_event_type) + 1);
+  return names[static_cast<std::size_t>(type)];
+}
+
+}  // namespace tenure::server::http

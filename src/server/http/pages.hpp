@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "core/outcome.hpp"
+#include "server/http/json.hpp"
+#include "server/http/records.hpp"
+
+/// Records as JSON.
+namespace tenure::server::http {
+
+[[nodiscard]] std::string write(const LockPage& page);
+[[nodiscard]] std::string write(const LockRecord& lock);
+[[nodiscard]] std::string write(const LeasePage& page);
+[[nodiscard]] std::string write(const LeaseRecord& lease);
+
+/// What the state does not know about this server.
+struct ServerFacts {
+  Identity identity{};
+  std::string version{};
+  std::string name{};
+  std::string labels{};
+  std::chrono::steady_clock::time_point started{};
+};
+[[nodiscard]] std::string write(const StatusRecord& status, const ServerFacts& facts);
+[[nodiscard]] std::string write(const core::Event& event);
+
+/// Where a list goes on, as a word that needs no escaping in a URL, and back.
+[[nodiscard]] std::string print_position(const core::Place& place);
+[[nodiscard]] Result<core::Place> parse_position(std::string_view text);
+
+/// What `/` shows.
+[[nodiscard]] std::string_view front_page();
+
+[[nodiscard]] std::string_view to_string(core::EventType type) noexcept;
+
+}  // namespace tenure::server::http

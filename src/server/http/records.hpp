@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/item.hpp"
+#include "core/lease_table.hpp"
+#include "server/store.hpp"
+
+/// Copies of what the state says, made on the store's thread in bounded time, to be written down
+/// on another one.
+namespace tenure::server::http {
+
+struct HoldRecord {
+  core::Claim claim{};
+  core::FencingToken token{};
+  core::Revision create_revision{};
+  core::LeaseId lease{};
+  core::RequestId request{};
+  std::string owner{};
+  std::string metadata{};
+  core::ClusterTime held_for{};
+  std::uint32_t count = 1;
+};
+
+struct WaitRecord {
+  core::Claim claim{};
+  core::Revision ticket{};
+  std::optional<core::Revision> predecessor{};
+  std::size_t position = 0;  ///< 1 is next.
+  core::LeaseId lease{};
+  core::RequestId request{};
+  std::string owner{};
+  std::string metadata{};
+  core::ClusterTime waited{};
+  bool is_upgrade = false;
+};
+
+struct LockRecord {
+  core::Place place{};
+  std::uint32_t capacity = 0;
+  core::Revision create_revision{};
+  core::Revision mod_revision{};
+  std::uint64_t version = 0;
+  std::vector<HoldRecord> holders{};  ///< The first of them.
+  std::size_t holder_count = 0;       ///< All of them.
+  std::vector<WaitRecord> queue{};
+  std::size_t waiter_count = 0;
+};
+
+struct LeaseRecord {
+  core::LeaseId id{};
+  core::ClusterTime ttl{};
+  core::ClusterTime left{};
+  core::ClusterTime lived{};
+  core::ClusterTime seen_ago{};
+  core::Revision create_revision{};
+  std::string client{};
+  std::string address{};
+  std::size_t hold_count = 0;
+  std::size_t wait_count = 0;
+  std::vector<LockRecord> locks{};  ///< Only what this lease holds or waits for.
+};
+
+/// How many holders and waiters of a lock are copied.
+struct Depth {
+  std::size_t holders = 0;
+  std::size_t waiters = 0;
+};
+
+template <class Record, class Position>
+struct Page {
+  std::vector<Record> records{};
+  std::optional<Position> next{};  ///< Where the next page begins, behind this.
+  core::Revision revision{};
+};
+using LockPage = Page<LockRecord, core::Place>;
+using LeasePage = Page<LeaseRecord, core::LeaseId>;
+
+struct LockQuery {
+  std::string prefix{};
+  std::optional<core::Place> after{};
+  std::size_t limit = 100;
+};
+[[nodiscard]] LockPage copy_locks(const View& view, const LockQuery& query);
+[[nodiscard]] std::optional<LockRecord> copy_lock(const View& view, const core::Place& place,
+                                                  Depth depth);
+
+[[nodiscard]] LeasePage copy_leases(const View& view, core::LeaseId after, std::size_t limit);
+[[nodiscard]] std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id);
+
+struct StatusRecord {
+  LogPosition log{};
+  core::Limits limits{};
+  core::Revision revision{};
+  core::Revision compact_revision{};
+  core::ClusterTime now{};
+  std::size_t locks = 0;
+  std::size_t holds = 0;
+  std::size_t waits = 0;
+  std::size_t leases = 0;
+  std::size_t events = 0;
+};
+[[nodiscard]] StatusRecord copy_status(const View& view);
+
+}  // namespace tenure::server::http

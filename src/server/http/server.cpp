@@ -1,0 +1,164 @@
+#include "server/http/server.hpp"
+
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include "server/http/connection.hpp"
+#include "sys/log.hpp"
+
+namespace tenure::server::http {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+class Server::Core {
+ public:
+  Core(Store& store, Metrics& metrics, ServerOptions options)
+      : options_(std::move(options)),
+        metrics_(metrics),
+        feed_(store, metrics, loop_->get_executor(), {.buffer_max = options_.buffer_events_max}),
+        router_(store, metrics, loop_->get_executor(), facts(store)) {
+    store.listen(feed_);
+  }
+
+  ~Core() {
+    stop();
+    // What is left in the loop refers to everything else here.
+    pause_.reset();
+    acceptor_.reset();
+    loop_.reset();
+  }
+
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  [[nodiscard]] Result<std::uint16_t> start() {
+    boost::system::error_code error;
+    const auto& wanted = options_.address;
+    const auto found =
+        tcp::resolver(*loop_).resolve(wanted.host, std::to_string(wanted.port), error);
+    if (!error) {
+      bind(*found.begin(), error);
+    }
+    if (error) {
+      return fail(Errc::unavailable, "http cannot listen on " + wanted.host + ':' +
+                                         std::to_string(wanted.port) + ": " + error.message());
+    }
+    accept();
+    thread_ = std::thread([this] { loop_->run(); });
+    return acceptor_->local_endpoint().port();
+  }
+
+  void stop() {
+    if (!thread_.joinable()) {
+      return;
+    }
+    asio::post(*loop_, [this] {
+      is_stopping_ = true;
+      boost::system::error_code ignored;
+      acceptor_->close(ignored);
+      pause_->cancel();
+      for (const auto& connection : connections_) {
+        if (const auto alive = connection.lock()) {
+          alive->close();
+        }
+      }
+      // What is still posted by the store is not waited for.
+      asio::post(*loop_, [this] { loop_->stop(); });
+    });
+    thread_.join();
+  }
+
+ private:
+  [[nodiscard]] ServerFacts facts(const Store& store) const {
+    auto facts = options_.facts;
+    facts.identity = store.identity();
+    facts.started = std::chrono::steady_clock::now();
+    return facts;
+  }
+
+  void bind(const tcp::endpoint& endpoint, boost::system::error_code& error) {
+    const auto step = [&error](auto&& action) {
+      if (!error) {
+        action();
+      }
+    };
+    step([&] { acceptor_->open(endpoint.protocol(), error); });
+    step([&] { acceptor_->set_option(tcp::acceptor::reuse_address(true), error); });
+    step([&] { acceptor_->bind(endpoint, error); });
+    step([&] { acceptor_->listen(asio::socket_base::max_listen_connections, error); });
+  }
+
+  void accept() {
+    acceptor_->async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
+      if (is_stopping_) {
+        return;
+      }
+      if (error) {
+        // Mostly too many open files. Trying again at once would only burn the processor.
+        log::warning("http_accept_failed", {{"error", error.message()}});
+        pause_->expires_after(std::chrono::milliseconds(100));
+        pause_->async_wait([this](const boost::system::error_code& cancelled) {
+          if (!cancelled) {
+            accept();
+          }
+        });
+        return;
+      }
+      take(std::move(socket));
+      accept();
+    });
+  }
+
+  void take(tcp::socket socket) {
+    boost::system::error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
+    const bool is_too_many = around_.connections >= options_.connections_max;
+    if (is_too_many) {
+      metrics_.limit_rejected("http_connections_max");
+      log::warning("http_connection_refused", {{"limit", options_.connections_max}});
+    }
+    if (around_.connections >= 2 * options_.connections_max) {
+      return;  // Not even time for an answer.
+    }
+    const auto connection = std::make_shared<Connection>(std::move(socket), around_);
+    connections_.push_back(connection);
+    is_too_many ? connection->turn_away() : connection->start();
+  }
+
+  const ServerOptions options_;
+  Metrics& metrics_;
+  std::vector<std::weak_ptr<Connection>> connections_;
+  std::unique_ptr<asio::io_context> loop_ = std::make_unique<asio::io_context>(1);
+  EventFeed feed_;
+  Router router_;
+  Surroundings around_{.options = options_, .router = router_, .feed = feed_};
+  std::optional<tcp::acceptor> acceptor_{*loop_};
+  std::optional<asio::steady_timer> pause_{*loop_};
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+Server::Server(Store& store, Metrics& metrics, ServerOptions options)
+    : core_(std::make_unique<Core>(store, metrics, std::move(options))) {}
+
+Server::~Server() {
+  stop();
+}
+
+Result<std::uint16_t> Server::start() {
+  return core_->start();
+}
+
+void Server::stop() {
+  core_->stop();
+}
+
+}  // namespace tenure::server::http

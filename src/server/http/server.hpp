@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <tenure/error.hpp>
+
+#include "server/http/pages.hpp"
+#include "server/metrics.hpp"
+#include "server/store.hpp"
+#include "server/units.hpp"
+
+namespace tenure::server::http {
+
+struct ServerOptions {
+  Address address{.host = "127.0.0.1", .port = 7421};
+  ServerFacts facts{};
+  std::size_t connections_max = 256;              ///< More are answered with 503 and closed.
+  std::size_t buffer_events_max = 4096;           ///< Of one event stream; see EventFeed.
+  std::chrono::milliseconds request_time{5'000};  ///< For a request to arrive.
+  std::chrono::milliseconds answer_time{5'000};   ///< For the store to answer.
+  std::chrono::milliseconds idle_time{60'000};    ///< Between requests, and for a reader to read.
+  std::chrono::milliseconds heartbeat{15'000};    ///< Of event streams on which nothing happens.
+};
+
+/// HTTP/1.1 for people and machines that look: health, metrics, locks and leases as JSON, and
+/// events as they happen. Reads only. A thread of its own; the store's thread only copies.
+///
+///     Metrics metrics(version());
+///     http::Server http(store, metrics, {...});   // before the store starts: it listens
+///     store.listen(metrics); store.start();
+///     const auto port = http.start();
+///     ...
+///     http.stop(); store.stop();                   // and only then destroy them
+class Server {
+ public:
+  /// REQUIRES: the store has not started; it is stopped before this is destroyed.
+  Server(Store& store, Metrics& metrics, ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Binds and serves. The port, which the system chose if it was 0. `unavailable` if the address
+  /// cannot be had.
+  [[nodiscard]] Result<std::uint16_t> start();
+  /// Closes all connections and joins the thread. Idempotent.
+  void stop();
+
+ private:
+  class Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace tenure::server::http

@@ -1,0 +1,151 @@
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+#include <gtest/gtest.h>
+
+#include "support/http_service.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(HttpLimits, one_connection_serves_many_requests) {
+  HttpService service;
+  HttpClient client(service.port);
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(status_of(client.get("/healthz")), 200);
+    EXPECT_EQ(status_of(client.get("/v1/status")), 200);
+  }
+}
+
+TEST(HttpLimits, requests_sent_at_once_are_answered_in_order) {
+  HttpService service;
+  HttpClient client(service.port);
+
+  client.send("GET /v1/status HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const auto answers = client.read_all();
+
+  EXPECT_LT(answers.find("member_id"), answers.find("\r\n\r\nok\n")) << answers;
+}
+
+TEST(HttpLimits, other_methods_are_refused_with_what_is_allowed) {
+  HttpService service;
+  for (const auto* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    HttpClient client(service.port);
+    client.send(std::string(method) +
+                " /v1/locks HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+    const auto answer = client.read_all();
+    EXPECT_EQ(status_of(answer), 405) << method;
+    EXPECT_NE(answer.find("Allow: GET, HEAD\r\n"), std::string::npos);
+  }
+}
+
+TEST(HttpLimits, head_has_the_length_and_not_the_body) {
+  HttpService service;
+  HttpClient client(service.port);
+
+  client.send("HEAD /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const auto answer = client.read_all();
+
+  EXPECT_EQ(status_of(answer), 200);
+  EXPECT_NE(answer.find("Content-Length: 3\r\n"), std::string::npos) << answer;
+  EXPECT_EQ(body_of(answer), "");
+}
+
+TEST(HttpLimits, every_answer_forbids_what_no_answer_needs) {
+  HttpService service;
+  for (const auto* target : {"/", "/metrics", "/v1/locks", "/nowhere"}) {
+    const auto answer = service.get(target);
+    for (const auto* field :
+         {"X-Content-Type-Options: nosniff\r\n", "Cache-Control: no-store\r\n",
+          "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"}) {
+      EXPECT_NE(answer.find(field), std::string::npos) << target << " without " << field;
+    }
+  }
+}
+
+TEST(HttpLimits, too_long_a_header_and_too_long_a_body_are_refused) {
+  HttpService service;
+  HttpClient header(service.port);
+  header.send("GET / HTTP/1.1\r\nX: " + std::string(9000, 'x') + "\r\n\r\n");
+  EXPECT_EQ(status_of(header.read_all()), 431);
+
+  HttpClient body(service.port);
+  body.send("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + std::string(70'000, 'x'));
+  EXPECT_EQ(status_of(body.read_all()), 413);
+}
+
+TEST(HttpLimits, what_is_no_http_is_refused) {
+  HttpService service;
+  for (const auto* noise :
+       {"\x16\x03\x01\x02\x00\x01\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET a HTTP/1.1\r\nConnection: close\r\n\r\n"}) {
+    HttpClient client(service.port);
+    client.send(noise);
+    EXPECT_EQ(status_of(client.read_all()), 400) << noise;
+  }
+  EXPECT_EQ(status_of(service.get("/healthz")), 200);
+}
+
+// A client that sends its header byte by byte must not hold a connection for ever.
+TEST(HttpLimits, a_slow_header_and_an_idle_connection_are_closed) {
+  HttpService service({.request_time = 50ms, .idle_time = 50ms});
+  HttpClient slow(service.port);
+  slow.send("GET / HT");
+  EXPECT_EQ(slow.read_all(), "");
+
+  HttpClient idle(service.port);
+  EXPECT_EQ(status_of(idle.get("/healthz")), 200);
+  EXPECT_EQ(status_of(idle.read_all()), 200);  // Nothing but that answer, and then the end.
+}
+
+TEST(HttpLimits, more_connections_than_allowed_are_told_so) {
+  HttpService service({.connections_max = 2});
+  std::vector<std::unique_ptr<HttpClient>> kept;
+  for (int i = 0; i < 2; ++i) {
+    kept.push_back(std::make_unique<HttpClient>(service.port));
+    EXPECT_EQ(status_of(kept.back()->get("/healthz")), 200);
+  }
+
+  EXPECT_EQ(status_of(HttpClient(service.port).read_all()), 503);
+  kept.clear();
+  EXPECT_TRUE(eventually([&] { return status_of(service.get("/healthz")) == 200; }));
+  EXPECT_NE(service.get("/metrics").find("limit=\"http_connections_max\""), std::string::npos);
+}
+
+// The store's thread hangs: whoever asks is told, and health still answers.
+TEST(HttpLimits, a_store_that_does_not_answer_is_unavailable) {
+  HttpService service({.answer_time = 50ms});
+  std::promise<void> may_go;
+  boost::asio::post(service.store.loop(), [&] { may_go.get_future().wait(); });
+
+  EXPECT_EQ(status_of(service.get("/readyz")), 503);
+  EXPECT_EQ(status_of(service.get("/v1/locks")), 503);
+  EXPECT_EQ(status_of(service.get("/healthz")), 200);
+
+  may_go.set_value();
+  EXPECT_TRUE(eventually([&] { return status_of(service.get("/readyz")) == 200; }));
+}
+
+TEST(HttpLimits, a_port_in_use_is_an_error_that_names_it) {
+  HttpService service;
+  server::Metrics metrics("1");
+  MemoryStore store;
+  server::http::Server second(store, metrics,
+                              {.address = {.host = "127.0.0.1", .port = service.port}});
+
+  const auto started = second.start();
+
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error(), Errc::unavailable);
+  EXPECT_NE(started.error().detail.find(std::to_string(service.port)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenure::test
