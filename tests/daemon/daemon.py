@@ -1,0 +1,181 @@
+"""A real tenured, started by a test on free loopback ports with its files in a temporary folder,
+and gRPC stubs made from proto/ as a user of another language would."""
+
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import pathlib
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import grpc
+
+HOME = pathlib.Path(__file__).resolve().parent.parent.parent
+PATIENCE = 30  # seconds: a test that would hang fails instead
+
+
+def make_stubs():
+    """Generates the Python modules once per process and returns them by name."""
+    out = tempfile.mkdtemp(prefix="tenure_stubs.")
+    atexit.register(shutil.rmtree, out)
+    protos = sorted((HOME / "proto/tenure/v1").glob("*.proto"))
+    subprocess.run(["protoc", "-I", str(HOME / "proto"), f"--python_out={out}", f"--grpc_out={out}",
+                    "--plugin=protoc-gen-grpc=/usr/bin/grpc_python_plugin", *map(str, protos)],
+                   check=True)
+    sys.path.insert(0, out)
+    return {proto.stem: importlib.import_module(f"tenure.v1.{proto.stem}_pb2") for proto in protos
+            } | {f"{name}_grpc": importlib.import_module(f"tenure.v1.{name}_pb2_grpc")
+                 for name in ("lock", "admin")}
+
+
+STUBS = make_stubs()
+lock_pb, lease_pb, watch_pb = STUBS["lock"], STUBS["lease"], STUBS["watch"]
+item_pb, session_pb, admin_pb = STUBS["item"], STUBS["session"], STUBS["admin"]
+
+
+def tenured_path():
+    """Where the binary lies: TENURED in the environment, else the dev build."""
+    return os.environ.get("TENURED", str(HOME / "build/dev/tenured"))
+
+
+class Daemon:
+    """One tenured. start(), kill() and stop() as often as one likes; the folder stays."""
+
+    def __init__(self, folder, *flags, wrapper=()):
+        self.folder, self.flags, self.wrapper = pathlib.Path(folder), flags, wrapper
+        self.process = None
+        self.lines = []  # of its log, as objects
+
+    def start(self):
+        """Returns when it is ready; raises with its log if it does not become so."""
+        self.spawn()
+        ready = self.wait_for_event("ready")
+        self.grpc_address = f"127.0.0.1:{ready['grpc_port']}"
+        self.http_address = f"http://127.0.0.1:{ready['http_port']}"
+        return self
+
+    def spawn(self):
+        command = [*self.wrapper, tenured_path(), "--data-dir", str(self.folder),
+                   "--listen-grpc", "127.0.0.1:0", "--listen-http", "127.0.0.1:0",
+                   "--log-format", "json", *self.flags]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        text=True, errors="replace")
+        self.arrived = queue.Queue()
+        self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self.reader.start()
+
+    def _read(self, process):
+        for line in process.stderr:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = {"event": "text", "text": line}
+            self.lines.append(entry)
+            self.arrived.put(entry)
+        self.arrived.put(None)
+
+    def wait_for_event(self, event):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                entry = self.arrived.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                entry = None
+            if entry is None:
+                self.kill()
+                raise AssertionError(f"no event {event!r} in the log: {self.lines}")
+            if entry["event"] == event:
+                return entry
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+        self._reap()
+
+    def stop(self):
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self._reap()
+
+    def _reap(self):
+        code = self.process.wait(PATIENCE)
+        self.reader.join(PATIENCE)
+        self.process.stderr.close()
+        return code
+
+    def channel(self):
+        return grpc.insecure_channel(self.grpc_address,
+                                     options=[("grpc.use_local_subchannel_pool", 1)])
+
+    def client(self):
+        return Client(self.channel())
+
+    def get(self, path):
+        """(status, body) of a GET."""
+        try:
+            with urllib.request.urlopen(self.http_address + path, timeout=PATIENCE) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+class Client:
+    """The calls a test makes, with little words."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.locks = STUBS["lock_grpc"].LockServiceStub(channel)
+        self.admin = STUBS["admin_grpc"].AdminStub(channel)
+
+    def close(self):
+        self.channel.close()
+
+    def lease(self, ttl_ms=600_000, **fields):
+        request = lease_pb.LeaseGrantRequest(ttl_ms=ttl_ms, **fields)
+        return self.locks.LeaseGrant(request, timeout=PATIENCE).id
+
+    def lock(self, name, lease, timeout=PATIENCE, **fields):
+        request = lock_pb.LockRequest(name=name, lease_id=lease, **fields)
+        return self.locks.Lock(request, timeout=timeout)
+
+    def try_lock(self, name, lease, **fields):
+        request = lock_pb.TryLockRequest(name=name, lease_id=lease, **fields)
+        return self.locks.TryLock(request, timeout=PATIENCE)
+
+    def unlock(self, lease, token, **fields):
+        request = lock_pb.UnlockRequest(lease_id=lease, fencing_token=token, **fields)
+        return self.locks.Unlock(request, timeout=PATIENCE)
+
+    def status(self):
+        return self.admin.Status(admin_pb.StatusRequest(), timeout=PATIENCE)
+
+
+@contextlib.contextmanager
+def running(*flags):
+    """A daemon in a temporary folder, killed at the end if it still runs."""
+    with tempfile.TemporaryDirectory(prefix="tenured.") as folder:
+        daemon = Daemon(folder, *flags).start()
+        try:
+            yield daemon
+        finally:
+            if daemon.process.poll() is None:
+                daemon.kill()
+
+
+def eventually(is_so, what):
+    """Waits until it is so, or fails."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never: {what}")
+        time.sleep(0.005)
