@@ -9,6 +9,7 @@
 
 #include "core/ids.hpp"
 #include "core/item.hpp"
+#include "core/limits.hpp"
 
 namespace tenure::core {
 
@@ -31,12 +32,16 @@ struct Acquire {
   Again again = Again::refuse;  ///< `reenter` takes one item, which is not a semaphore.
   std::string owner{};          ///< Who, for people.
   std::string metadata{};       ///< Anything the user wants to find in the record.
+
+  friend bool operator==(const Acquire&, const Acquire&) = default;
 };
 
 /// A lock by name, or an exact range of a space.
 struct Target {
   std::string name{};
   std::optional<BytesRange> range{};  ///< Given: the keys of the space `name`.
+
+  friend bool operator==(const Target&, const Target&) = default;
 };
 
 /// Gives back one acquisition: by its token all its items, or one item by target (the one
@@ -45,6 +50,8 @@ struct Release {
   LeaseId lease{};
   RequestId request{};  ///< 0: not remembered. A retry with an id never counts down twice.
   std::variant<FencingToken, Target> what{};
+
+  friend bool operator==(const Release&, const Release&) = default;
 };
 
 /// Leaves the queue. If the request was granted already, the answer is that grant. An id that is
@@ -52,6 +59,8 @@ struct Release {
 struct Abandon {
   LeaseId lease{};
   RequestId request{};
+
+  friend bool operator==(const Abandon&, const Abandon&) = default;
 };
 
 struct GrantLease {
@@ -60,32 +69,54 @@ struct GrantLease {
   ClusterTime ttl{};
   std::string client{};
   std::string address{};
+
+  friend bool operator==(const GrantLease&, const GrantLease&) = default;
 };
 
 /// Sets the deadlines of all that live to now + ttl. Answers for each.
 struct RenewLeases {
   std::vector<LeaseId> leases{};
+
+  friend bool operator==(const RenewLeases&, const RenewLeases&) = default;
 };
 
 struct RevokeLease {
   LeaseId lease{};
+
+  friend bool operator==(const RevokeLease&, const RevokeLease&) = default;
 };
 
 /// Lets time pass.
-struct Tick {};
+struct Tick {
+  friend bool operator==(const Tick&, const Tick&) = default;
+};
 
 /// Takes a place from its holders, or from the one with this token. For operators.
 struct ForceRelease {
   Place place{};
   std::optional<FencingToken> token{};
+
+  friend bool operator==(const ForceRelease&, const ForceRelease&) = default;
 };
 
 /// Forgets events up to this revision.
 struct Compact {
   Revision revision{};
+
+  friend bool operator==(const Compact&, const Compact&) = default;
 };
 
+/// From now on these limits count. What is there already stays, even if it is more than that;
+/// only events and answers beyond the new limits are forgotten. The leader proposes it when its
+/// configuration says something else than the state.
+struct SetLimits {
+  Limits limits{};
+
+  friend bool operator==(const SetLimits&, const SetLimits&) = default;
+};
+
+/// The order is that of the log: new commands are added at the end.
 using Command = std::variant<Acquire, Release, Abandon, GrantLease, RenewLeases, RevokeLease, Tick,
-                             ForceRelease, Compact>;
+                             ForceRelease, Compact, SetLimits>;
 
 }  // namespace tenure::core

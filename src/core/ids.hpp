@@ -29,6 +29,8 @@ struct Stamp {
   /// The command takes at least this revision. 0: simply the next one. A store restored from an
   /// old backup is given a revision beyond all that were ever handed out, so that no token returns.
   Revision revision{};
+
+  friend bool operator==(const Stamp&, const Stamp&) = default;
 };
 
 }  // namespace tenure::core

@@ -22,6 +22,7 @@ class Inspection {
 
   std::vector<std::string> run() && {
     expect(state_.revision.get() < 1ULL << 63, "the revision is close to its end");
+    look_at_limits();
     look_at_leases();
     look_at_holds();
     look_at_waits();
@@ -44,9 +45,15 @@ class Inspection {
     return revision != Revision{} && revision <= state_.revision;
   }
 
+  /// How many leases and waiters there are they do not say: there may be more from before.
+  void look_at_limits() {
+    if (const auto error = core::check(state_.limits)) {
+      expect(false, "limits: " + error->detail);
+    }
+  }
+
   void look_at_leases() {
     expect(state_.leases.has_sound_index(), "the index of deadlines is wrong");
-    expect(state_.leases.all().size() <= state_.limits.leases_max, "there are too many leases");
     for (const auto& [id, lease] : state_.leases.all()) {
       const auto name = "lease " + std::to_string(id.get());
       expect(id != LeaseId{}, "a lease has the id 0");
@@ -151,7 +158,6 @@ class Inspection {
     expect(lock.create_revision <= lock.mod_revision && is_past(lock.mod_revision),
            name + ": its revisions are not in order");
     expect(lock.holds.empty() || lock.version > 0, name + " is held in version 0");
-    expect(lock.queue.size() <= state_.limits.waiters_per_lock_max, name + " has too many waiters");
     Load held;
     for (const auto token : lock.holds) {
       const auto* hold = state_.locks.find(token);

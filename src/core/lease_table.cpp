@@ -36,6 +36,12 @@ void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
   deadlines_.emplace(deadline, lease.id);
 }
 
+void LeaseTable::forget_answers_beyond(std::size_t finished_max) {
+  for (auto& [id, lease] : leases_) {
+    lease.history.forget_beyond(finished_max);
+  }
+}
+
 std::vector<LeaseId> LeaseTable::expired(ClusterTime now) const {
   std::vector<LeaseId> ids;
   for (auto it = deadlines_.begin(); it != deadlines_.end() && it->first <= now; ++it) {

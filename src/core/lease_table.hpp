@@ -40,6 +40,8 @@ class LeaseTable {
   Lease& add(Lease lease);
   void remove(LeaseId id);
   void set_deadline(Lease& lease, ClusterTime deadline);
+  /// The oldest finished answers of each lease go, until no more than these are left.
+  void forget_answers_beyond(std::size_t finished_max);
 
   /// Those whose deadline is not after `now`, by id.
   [[nodiscard]] std::vector<LeaseId> expired(ClusterTime now) const;

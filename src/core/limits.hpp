@@ -3,6 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+
+#include <tenure/error.hpp>
 
 #include "core/ids.hpp"
 
@@ -36,5 +39,29 @@ struct Limits {
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
+
+/// Calls visit(name, value) for every limit, in the order of snapshots and of the log.
+void for_each_limit(auto& limits, const auto& visit) {
+  visit("name_bytes_max", limits.name_bytes_max);
+  visit("key_bytes_max", limits.key_bytes_max);
+  visit("owner_bytes_max", limits.owner_bytes_max);
+  visit("metadata_bytes_max", limits.metadata_bytes_max);
+  visit("items_max", limits.items_max);
+  visit("renewals_max", limits.renewals_max);
+  visit("capacity_max", limits.capacity_max);
+  visit("ttl_min", limits.ttl_min);
+  visit("ttl_max", limits.ttl_max);
+  visit("leases_max", limits.leases_max);
+  visit("items_per_lease_max", limits.items_per_lease_max);
+  visit("waits_per_lease_max", limits.waits_per_lease_max);
+  visit("waiters_per_lock_max", limits.waiters_per_lock_max);
+  visit("reentries_max", limits.reentries_max);
+  visit("answers_per_lease_max", limits.answers_per_lease_max);
+  visit("events_max", limits.events_max);
+}
+
+/// Which limit makes no sense, and what would: each is at least 1 and not beyond all reason, and
+/// ttl_min is not above ttl_max. Nothing: all is well.
+[[nodiscard]] std::optional<Error> check(const Limits& limits);
 
 }  // namespace tenure::core

@@ -121,4 +121,17 @@ Outcome Step::operator()(const Compact& command) {
   return Done{};
 }
 
+Outcome Step::operator()(const SetLimits& command) {
+  if (auto error = check(command.limits)) {
+    return Refused{*std::move(error)};
+  }
+  const bool is_forgetful =
+      command.limits.answers_per_lease_max < state_.limits.answers_per_lease_max;
+  state_.limits = command.limits;
+  if (is_forgetful) {
+    state_.leases.forget_answers_beyond(command.limits.answers_per_lease_max);
+  }
+  return Done{};
+}
+
 }  // namespace tenure::core

@@ -31,6 +31,7 @@ class Step {
   Outcome operator()(const Tick& command);
   Outcome operator()(const ForceRelease& command);
   Outcome operator()(const Compact& command);
+  Outcome operator()(const SetLimits& command);
 
  private:
   // Acquiring: step_acquire.cpp

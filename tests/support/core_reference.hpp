@@ -55,6 +55,7 @@ class Reference {
   Outcome apply(const ForceRelease& command);
   Outcome apply(const Tick&) { return Done{}; }
   Outcome apply(const Compact&) { return Done{}; }
+  Outcome apply(const SetLimits&) { return Done{}; }
 
   Outcome enter(const Acquire& command, Wait wanted);
   Outcome join_queue(const Wait& wanted);

@@ -1,0 +1,117 @@
+#include <utility>
+#include <variant>
+
+#include "core/batch.hpp"
+#include "core/value_reader.hpp"
+
+namespace tenure::core {
+namespace {
+
+class Decoder : private ValueReader {
+ public:
+  explicit Decoder(std::string_view bytes) : ValueReader(bytes) {}
+
+  Result<Batch> run() {
+    Batch batch;
+    if (const auto version = number(); ok() && version != batch_version) {
+      return fail(Errc::invalid_argument, "batch: version " + std::to_string(version) +
+                                              " is not known here; this program reads version " +
+                                              std::to_string(batch_version));
+    }
+    batch.stamp.time = any_time();
+    batch.stamp.revision = id<Revision>();
+    repeat([&] { batch.commands.push_back(command()); });
+    expect_end();
+    if (!ok()) {
+      return fail(Errc::invalid_argument, "batch: " + complaint());
+    }
+    return batch;
+  }
+
+ private:
+  static_assert(std::variant_size_v<Command> == 10, "a new command is read here, too");
+
+  Command command() {
+    switch (up_to(std::variant_size_v<Command> - 1, "the kind of a command")) {
+      case 0: return acquire();
+      case 1: return release();
+      case 2: return abandon();
+      case 3: return grant_lease();
+      case 4: return renew_leases();
+      case 5: return RevokeLease{id<LeaseId>()};
+      case 7: return force_release();
+      case 8: return Compact{id<Revision>()};
+      case 9: return SetLimits{limits()};
+      default: return Tick{};
+    }
+  }
+
+  Acquire acquire() {
+    Acquire command;
+    command.lease = id<LeaseId>();
+    command.request = id<RequestId>();
+    command.items = items();
+    command.queue = one_of(Queue::skip, "whether to wait");
+    command.again = one_of(Again::reenter, "what to do when asked again");
+    command.owner = text();
+    command.metadata = text();
+    return command;
+  }
+
+  Release release() {
+    Release command;
+    command.lease = id<LeaseId>();
+    command.request = id<RequestId>();
+    if (up_to(1, "what to release") == 0) {
+      command.what = id<FencingToken>();
+    } else {
+      command.what = target();
+    }
+    return command;
+  }
+
+  Target target() {
+    Target target{.name = text()};
+    if (up_to(1, "whether there is a range") == 1) {
+      target.range = range();
+    }
+    return target;
+  }
+
+  Abandon abandon() {
+    const auto lease = id<LeaseId>();
+    return {.lease = lease, .request = id<RequestId>()};
+  }
+
+  GrantLease grant_lease() {
+    GrantLease command;
+    command.id = id<LeaseId>();
+    command.request = id<RequestId>();
+    command.ttl = any_time();
+    command.client = text();
+    command.address = text();
+    return command;
+  }
+
+  RenewLeases renew_leases() {
+    RenewLeases command;
+    repeat([&] { command.leases.push_back(id<LeaseId>()); });
+    return command;
+  }
+
+  ForceRelease force_release() {
+    ForceRelease command{.place = place()};
+    if (up_to(1, "whether there is a token") == 1) {
+      command.token = id<FencingToken>();
+    }
+    return command;
+  }
+};
+
+}  // namespace
+
+Result<Batch> decode_batch(std::string_view bytes) {
+  return Decoder(bytes).run();
+}
+
+}  // namespace tenure::core

@@ -1,0 +1,98 @@
+#include <utility>
+#include <variant>
+
+#include "core/batch.hpp"
+#include "core/value_writer.hpp"
+
+namespace tenure::core {
+namespace {
+
+class Encoder : private ValueWriter {
+ public:
+  using ValueWriter::take;
+
+  void put(const Batch& batch) {
+    number(batch_version);
+    put(batch.stamp.time);
+    put(batch.stamp.revision);
+    number(batch.commands.size());
+    for (const auto& command : batch.commands) {
+      number(command.index());
+      std::visit([this](const auto& what) { put(what); }, command);
+    }
+  }
+
+ private:
+  using ValueWriter::put;
+
+  void put(const Acquire& command) {
+    put(command.lease);
+    put(command.request);
+    put(command.items);
+    number(std::to_underlying(command.queue));
+    number(std::to_underlying(command.again));
+    text(command.owner);
+    text(command.metadata);
+  }
+
+  void put(const Release& command) {
+    put(command.lease);
+    put(command.request);
+    number(command.what.index());
+    std::visit([this](const auto& what) { put(what); }, command.what);
+  }
+
+  void put(const Target& target) {
+    text(target.name);
+    number(target.range ? 1 : 0);
+    if (target.range) {
+      put(*target.range);
+    }
+  }
+
+  void put(const Abandon& command) {
+    put(command.lease);
+    put(command.request);
+  }
+
+  void put(const GrantLease& command) {
+    put(command.id);
+    put(command.request);
+    put(command.ttl);
+    text(command.client);
+    text(command.address);
+  }
+
+  void put(const RenewLeases& command) {
+    number(command.leases.size());
+    for (const auto lease : command.leases) {
+      put(lease);
+    }
+  }
+
+  void put(const RevokeLease& command) { put(command.lease); }
+
+  void put(const Tick&) {}
+
+  void put(const ForceRelease& command) {
+    put(command.place);
+    number(command.token ? 1 : 0);
+    if (command.token) {
+      put(*command.token);
+    }
+  }
+
+  void put(const Compact& command) { put(command.revision); }
+
+  void put(const SetLimits& command) { put(command.limits); }
+};
+
+}  // namespace
+
+std::string encode(const Batch& batch) {
+  Encoder encoder;
+  encoder.put(batch);
+  return std::move(encoder).take();
+}
+
+}  // namespace tenure::core

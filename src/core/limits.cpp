@@ -1,0 +1,64 @@
+#include "core/limits.hpp"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tenure::core {
+namespace {
+
+constexpr std::size_t bytes_most = 1 << 20;
+constexpr std::uint32_t count_most = 1 << 30;
+constexpr ClusterTime time_most = std::chrono::years(10);
+
+/// The largest that each may be. Sums and products of them stay far within 64 bits.
+constexpr Limits highest{.name_bytes_max = bytes_most,
+                         .key_bytes_max = bytes_most,
+                         .owner_bytes_max = bytes_most,
+                         .metadata_bytes_max = bytes_most,
+                         .items_max = count_most,
+                         .renewals_max = count_most,
+                         .capacity_max = count_most,
+                         .ttl_min = time_most,
+                         .ttl_max = time_most,
+                         .leases_max = count_most,
+                         .items_per_lease_max = count_most,
+                         .waits_per_lease_max = count_most,
+                         .waiters_per_lock_max = count_most,
+                         .reentries_max = count_most,
+                         .answers_per_lease_max = count_most,
+                         .events_max = count_most};
+
+/// All limits as numbers; a negative time is a very large one.
+std::vector<std::pair<std::string, std::uint64_t>> numbers(const Limits& limits) {
+  std::vector<std::pair<std::string, std::uint64_t>> all;
+  for_each_limit(limits, [&](std::string name, const auto& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, ClusterTime>) {
+      all.emplace_back(name + " in microseconds", static_cast<std::uint64_t>(value.count()));
+    } else {
+      all.emplace_back(std::move(name), value);
+    }
+  });
+  return all;
+}
+
+}  // namespace
+
+std::optional<Error> check(const Limits& limits) {
+  const auto given = numbers(limits);
+  const auto most = numbers(highest);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto& [name, value] = given[i];
+    if (value == 0 || value > most[i].second) {
+      return Error{.code = Errc::invalid_argument,
+                   .detail = name + ": at least 1, at most " + std::to_string(most[i].second)};
+    }
+  }
+  if (limits.ttl_min > limits.ttl_max) {
+    return Error{.code = Errc::invalid_argument, .detail = "ttl_min: at most ttl_max"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenure::core

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenure/strong.hpp>
+
+#include "core/bytes.hpp"
+#include "core/ids.hpp"
+#include "core/item.hpp"
+#include "core/limits.hpp"
+
+namespace tenure::core {
+
+/// Writes what snapshots and the log have in common. ValueReader reads it.
+class ValueWriter {
+ public:
+  template <class Tag>
+  void put(const Strong<std::uint64_t, Tag>& id) {
+    out_.number(id.get());
+  }
+  /// Any time, also one that no store would accept: it must arrive to be refused.
+  void put(ClusterTime time) { out_.number(static_cast<std::uint64_t>(time.count())); }
+  void put(LockMode mode);
+  void put(const Place& place);
+  void put(const BytesRange& range);
+  void put(const Item& item);
+  void put(const std::vector<Item>& items);
+  void put(const Limits& limits);
+  void number(std::uint64_t value) { out_.number(value); }
+  void text(std::string_view value) { out_.text(value); }
+
+  [[nodiscard]] std::string take() && { return std::move(out_).take(); }
+
+ private:
+  ByteWriter out_;
+};
+
+}  // namespace tenure::core
