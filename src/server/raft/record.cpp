@@ -130,6 +130,10 @@ std::string encode_segment_header(SegmentId id) {
   return std::move(writer).take();
 }
 
+std::uint32_t header_checksum(std::string_view header) {
+  return fixed32_at(header, segment_header_bytes - 4);
+}
+
 void GroupWriter::encode(Index index, const Entry& entry, std::string& out) {
   core::ByteWriter header;
   header.fixed32(static_cast<std::uint32_t>(entry.payload->size()));
@@ -157,7 +161,7 @@ Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id) {
   SegmentScan scan;
   scan.end = segment_header_bytes;
   scan.dirty_end = behind_last_nonzero(bytes);
-  scan.chain = fixed32_at(bytes, 28);
+  scan.chain = header_checksum(bytes);
   while (true) {
     const auto attempt = read_record(bytes, scan.end);
     if (!attempt.record.has_value() || attempt.chained_to != scan.chain) {

@@ -36,6 +36,9 @@ struct SegmentId {
 
 [[nodiscard]] std::string encode_segment_header(SegmentId id);
 
+/// What the first record of a segment is chained to.
+[[nodiscard]] std::uint32_t header_checksum(std::string_view header);
+
 /// Where a group of records goes. Encoding moves `offset` and `chain` on.
 struct GroupWriter {
   std::uint64_t group{};
