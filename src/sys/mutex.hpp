@@ -1,31 +1,54 @@
 #pragma once
 
+#include <condition_variable>
 #include <mutex>
 
 #include "sys/thread_safety.hpp"
 
 namespace tenure::sys {
 
-/// std::mutex that clang can check: libstdc++'s has no annotations.
+/// std::mutex that clang follows: for threads that sleep. A Latch is for nanoseconds.
 class TENURE_CAPABILITY("mutex") Mutex {
  public:
   void lock() TENURE_ACQUIRE() { mutex_.lock(); }
   void unlock() TENURE_RELEASE() { mutex_.unlock(); }
 
  private:
+  friend class Signal;
   std::mutex mutex_;
 };
 
-/// std::lock_guard for it.
-class TENURE_SCOPED_CAPABILITY MutexLock {
+/// Holds a mutex for a scope.
+class TENURE_SCOPED_CAPABILITY MutexGuard {
  public:
-  explicit MutexLock(Mutex& mutex) TENURE_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
-  ~MutexLock() TENURE_RELEASE() { mutex_.unlock(); }
-  MutexLock(const MutexLock&) = delete;
-  MutexLock& operator=(const MutexLock&) = delete;
+  explicit MutexGuard(Mutex& mutex) TENURE_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  MutexGuard(const MutexGuard&) = delete;
+  MutexGuard& operator=(const MutexGuard&) = delete;
+  ~MutexGuard() TENURE_RELEASE() { mutex_.unlock(); }
 
  private:
   Mutex& mutex_;
+};
+
+/// A condition variable for it. Waits may end without a reason: call them in a loop.
+class Signal {
+ public:
+  void wait(Mutex& mutex) TENURE_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    changed_.wait(lock);
+    lock.release();
+  }
+  template <class Duration>
+  void wait_for(Mutex& mutex, Duration longest) TENURE_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    changed_.wait_for(lock, longest);
+    lock.release();
+  }
+  void notify_one() noexcept { changed_.notify_one(); }
+  void notify_all() noexcept { changed_.notify_all(); }
+
+ private:
+  std::condition_variable changed_;
 };
 
 }  // namespace tenure::sys

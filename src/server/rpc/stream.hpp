@@ -52,7 +52,7 @@ class Stream : public grpc::ServerBidiReactor<Request, Response>,
 
   void read() {
     {
-      const sys::MutexLock lock(mutex_);
+      const sys::MutexGuard guard(mutex_);
       if (status_) {
         return;
       }
@@ -61,7 +61,7 @@ class Stream : public grpc::ServerBidiReactor<Request, Response>,
   }
 
   void send(Response response) {
-    const sys::MutexLock lock(mutex_);
+    const sys::MutexGuard guard(mutex_);
     if (status_) {
       return;
     }
@@ -72,7 +72,7 @@ class Stream : public grpc::ServerBidiReactor<Request, Response>,
   /// Adds to the last message that is still queued, unless that one is full.
   template <class IsFull>
   void send_merged(Response response, IsFull is_full) {
-    const sys::MutexLock lock(mutex_);
+    const sys::MutexGuard guard(mutex_);
     if (status_) {
       return;
     }
@@ -87,7 +87,7 @@ class Stream : public grpc::ServerBidiReactor<Request, Response>,
 
   /// Ends the stream when all that is queued is written. The first call counts.
   void finish(grpc::Status status) {
-    const sys::MutexLock lock(mutex_);
+    const sys::MutexGuard guard(mutex_);
     if (!status_) {
       status_ = std::move(status);
       write_next();
@@ -95,7 +95,7 @@ class Stream : public grpc::ServerBidiReactor<Request, Response>,
   }
 
   [[nodiscard]] std::size_t queued() const {
-    const sys::MutexLock lock(mutex_);
+    const sys::MutexGuard guard(mutex_);
     return queue_.size();
   }
 
@@ -113,7 +113,7 @@ class Stream : public grpc::ServerBidiReactor<Request, Response>,
   void OnWriteDone(bool ok) final {
     bool is_drained = false;
     {
-      const sys::MutexLock lock(mutex_);
+      const sys::MutexGuard guard(mutex_);
       is_writing_ = false;
       queue_.pop_front();
       if (!ok) {

@@ -1,0 +1,232 @@
+// tenured: the lock service. Reads its configuration, puts the rooms together, and waits for the
+// signal to stop. docs/operating.md tells how it is run.
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <expected>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <pthread.h>
+
+#include "server/command_line.hpp"
+#include "server/config.hpp"
+#include "server/exit_code.hpp"
+#include "server/http/server.hpp"
+#include "server/metrics.hpp"
+#include "server/notify.hpp"
+#include "server/raft/node.hpp"
+#include "server/rpc/rpc_server.hpp"
+#include "sys/log.hpp"
+
+namespace tenure::server {
+namespace {
+
+/// Why it cannot start, and with which code it leaves.
+struct Failure {
+  ExitCode code = ExitCode::internal;
+  std::string why{};
+};
+template <class T>
+using Started = std::expected<T, Failure>;
+
+void report(raft::Severity severity, const std::string& what) {
+  switch (severity) {
+    case raft::Severity::note: log::info("store", {{"what", what}}); return;
+    case raft::Severity::warning: log::warning("store", {{"what", what}}); return;
+    case raft::Severity::error: break;
+  }
+  log::error("store", {{"what", what}});
+  // The process may end right after this.
+  log::flush();
+}
+
+raft::NodeOptions node_options(const Config& config) {
+  raft::NodeOptions options{.folder = config.node.data_dir,
+                            .identity = {.cluster = raft::ClusterId(config.node.cluster_id),
+                                         .member = raft::MemberId(config.node.member_id)},
+                            .limits = config.limits,
+                            .in_flight = {.commands = config.raft.commands_in_flight_max,
+                                          .bytes = config.raft.bytes_in_flight_max}};
+  options.segment_bytes = config.raft.segment_bytes;
+  options.snapshot_log_bytes = config.raft.snapshot_bytes;
+  options.report = report;
+  return options;
+}
+
+Started<std::string> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return std::unexpected(Failure{ExitCode::configuration, "cannot read " + path.string()});
+  }
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Started<std::optional<TlsFiles>> read_tls(const Config::Tls& tls) {
+  if (tls.cert.empty()) {
+    return std::nullopt;
+  }
+  TlsFiles files;
+  const std::pair<const std::filesystem::path*, std::string*> wanted[] = {
+      {&tls.cert, &files.certificate}, {&tls.key, &files.key}, {&tls.client_ca, &files.client_ca}};
+  for (const auto& [path, text] : wanted) {
+    if (path->empty()) {
+      continue;
+    }
+    auto read = read_file(*path);
+    if (!read) {
+      return std::unexpected(std::move(read).error());
+    }
+    *text = *std::move(read);
+  }
+  return files;
+}
+
+RpcOptions rpc_options(const Config& config, std::optional<TlsFiles> tls) {
+  RpcOptions options{.address = config.listen.grpc,
+                     .tls = std::move(tls),
+                     .message_bytes_max = config.service.message_bytes_max,
+                     .version = std::string(version())};
+  options.limits.watches_per_stream_max = config.service.watches_per_client_max;
+  options.limits.watch_buffer_events_max = config.service.watch_buffer_events_max;
+  options.limits.sessions_max = config.service.sessions_max;
+  return options;
+}
+
+/// Everything that runs. Stops in the reverse order.
+class Daemon {
+ public:
+  [[nodiscard]] static Started<std::unique_ptr<Daemon>> start(const Config& config);
+  /// Refuses new calls, answers those who wait, takes a snapshot.
+  void stop();
+
+ private:
+  explicit Daemon(std::unique_ptr<raft::Node> node)
+      : node_(std::move(node)), notifier_(node_->loop()) {}
+  [[nodiscard]] Started<void> listen(const Config& config);
+
+  std::unique_ptr<raft::Node> node_;
+  ServiceNotifier notifier_;
+  Metrics metrics_{version()};
+  std::optional<http::Server> http_;
+  std::optional<RpcServer> rpc_;
+};
+
+Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
+  auto tls = read_tls(config.tls);
+  if (!tls) {
+    return std::unexpected(std::move(tls).error());
+  }
+  auto node = raft::Node::open(node_options(config));
+  if (!node) {
+    return std::unexpected(Failure{ExitCode::disk, node.error().detail});
+  }
+  std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node)));
+  daemon->rpc_.emplace(*daemon->node_, rpc_options(config, *std::move(tls)));
+  daemon->node_->listen(daemon->metrics_);
+  if (config.listen.http != "off") {
+    http::ServerOptions options;
+    options.address = *parse_address(config.listen.http);
+    options.connections_max = config.service.http_connections_max;
+    options.buffer_events_max = config.service.watch_buffer_events_max;
+    options.facts = {.identity = daemon->node_->identity(),
+                     .version = std::string(version()),
+                     .name = config.node.name,
+                     .labels = config.node.labels,
+                     .started = std::chrono::steady_clock::now()};
+    daemon->http_.emplace(*daemon->node_, daemon->metrics_, options);
+  }
+  daemon->node_->start();
+  if (auto listening = daemon->listen(config); !listening) {
+    daemon->stop();
+    return std::unexpected(std::move(listening).error());
+  }
+  return daemon;
+}
+
+Started<void> Daemon::listen(const Config& config) {
+  const auto grpc_port = rpc_->start();
+  if (!grpc_port) {
+    return std::unexpected(Failure{ExitCode::unavailable, grpc_port.error().detail});
+  }
+  std::uint16_t http_port = 0;
+  if (http_) {
+    const auto port = http_->start();
+    if (!port) {
+      return std::unexpected(Failure{ExitCode::unavailable, port.error().detail});
+    }
+    http_port = *port;
+  }
+  log::info("ready", {{"version", version()},
+                      {"grpc", config.listen.grpc},
+                      {"grpc_port", *grpc_port},
+                      {"http", config.listen.http},
+                      {"http_port", http_port},
+                      {"data_dir", config.node.data_dir.string()},
+                      {"cluster", std::to_string(node_->identity().cluster)},
+                      {"member", std::to_string(node_->identity().member)}});
+  notifier_.ready("serving on " + config.listen.grpc);
+  return {};
+}
+
+void Daemon::stop() {
+  notifier_.stopping();
+  rpc_->stop();
+  if (http_) {
+    http_->stop();
+  }
+  node_->stop();
+}
+
+/// Which signals end the daemon. Blocked in every thread and waited for in one.
+sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  return signals;
+}
+
+int run(const Config& config) {
+  const auto signals = stop_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  log::start({.level = config.log.level, .format = config.log.format});
+  auto daemon = Daemon::start(config);
+  if (!daemon) {
+    log::error("cannot_start", {{"why", daemon.error().why}});
+    log::stop();
+    return static_cast<int>(daemon.error().code);
+  }
+  int signal = 0;
+  sigwait(&signals, &signal);
+  log::info("stopping", {{"signal", signal}});
+  (*daemon)->stop();
+  daemon->reset();
+  log::info("stopped");
+  log::stop();
+  return static_cast<int>(ExitCode::stopped);
+}
+
+}  // namespace
+}  // namespace tenure::server
+
+int main(int count, char** arguments) {
+  using namespace tenure::server;
+  const auto read =
+      read_command_line(std::span<const char* const>(arguments, static_cast<std::size_t>(count)));
+  if (const auto* farewell = std::get_if<Farewell>(&read)) {
+    std::fputs(farewell->text.c_str(), farewell->code == ExitCode::stopped ? stdout : stderr);
+    return static_cast<int>(farewell->code);
+  }
+  return run(std::get<Config>(read));
+}

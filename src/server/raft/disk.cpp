@@ -1,0 +1,106 @@
+#include "server/raft/disk.hpp"
+
+#include <string>
+#include <utility>
+
+namespace tenure::server::raft {
+
+Disk::Disk(DiskPlace place, Parts parts) : place_(place), parts_(std::move(parts)) {
+  if (place_ == DiskPlace::thread) {
+    thread_ = std::jthread([this] { run(); });
+  }
+}
+
+Disk::~Disk() {
+  const sys::MutexGuard guard(mutex_);
+  is_stopping_ = true;
+  changed_.notify_one();
+}
+
+void Disk::append(Index first, const std::vector<Entry>& entries) {
+  push(Append{.first = first, .entries = entries});
+}
+
+void Disk::install(const Snapshot& snapshot) {
+  push(snapshot);
+}
+
+void Disk::cut(Index last) {
+  push(Cut{.last = last});
+}
+
+void Disk::push(Operation operation) {
+  const sys::MutexGuard guard(mutex_);
+  waiting_.push_back(std::move(operation));
+  if (place_ == DiskPlace::thread) {
+    changed_.notify_one();
+  }
+}
+
+Disk::Done Disk::take_done() {
+  std::vector<Operation> operations;
+  {
+    const sys::MutexGuard guard(mutex_);
+    if (place_ == DiskPlace::thread) {
+      return std::exchange(done_, {});
+    }
+    operations = std::exchange(waiting_, {});
+  }
+  return perform(std::move(operations));
+}
+
+void Disk::run() {
+  mutex_.lock();
+  while (!is_stopping_ || !waiting_.empty()) {
+    if (waiting_.empty()) {
+      changed_.wait(mutex_);
+      continue;
+    }
+    auto operations = std::exchange(waiting_, {});
+    mutex_.unlock();
+    auto done = perform(std::move(operations));
+    mutex_.lock();
+    done_.operations += done.operations;
+    done_.syncs.insert(done_.syncs.end(), done.syncs.begin(), done.syncs.end());
+    mutex_.unlock();
+    parts_.wake();
+    mutex_.lock();
+  }
+  mutex_.unlock();
+}
+
+Disk::Done Disk::perform(std::vector<Operation> operations) {
+  Done done;
+  bool is_dirty = false;
+  const auto sync = [&] {
+    if (std::exchange(is_dirty, false)) {
+      done.syncs.push_back(parts_.journal.sync());
+    }
+  };
+  for (const auto& operation : operations) {
+    if (const auto* append = std::get_if<Append>(&operation)) {
+      parts_.journal.append(append->first, append->entries);
+      is_dirty = true;
+      ++done.operations;
+    } else if (const auto* snapshot = std::get_if<Snapshot>(&operation)) {
+      sync();
+      perform_install(*snapshot);
+      ++done.operations;
+    } else {
+      sync();
+      parts_.journal.cut(std::get<Cut>(operation).last);
+    }
+  }
+  sync();
+  return done;
+}
+
+void Disk::perform_install(const Snapshot& snapshot) {
+  if (auto written = parts_.snapshot.write(snapshot.mark, *snapshot.body); !written) {
+    stop_process(parts_.report, "The snapshot that the leader sent could not be stored: " +
+                                    written.error().detail + ".");
+  }
+  parts_.journal.restart();
+}
+
+}  // namespace tenure::server::raft

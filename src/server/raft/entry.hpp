@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenure/strong.hpp>
+
+namespace tenure::server::raft {
+
+/// A place in the log. The first entry has 1; 0 is before everything.
+using Index = Strong<std::uint64_t, struct IndexTag>;
+/// A leadership. At most one member leads in each.
+using Term = Strong<std::uint64_t, struct TermTag>;
+/// 0 is nobody.
+using MemberId = Strong<std::uint64_t, struct MemberIdTag>;
+using ClusterId = Strong<std::uint64_t, struct ClusterIdTag>;
+
+[[nodiscard]] constexpr Index next(Index index, std::uint64_t steps = 1) noexcept {
+  return Index{index.get() + steps};
+}
+
+/// Numbers are those of the log on disk.
+enum class EntryType : std::uint8_t {
+  command = 1,  ///< For the state machine.
+  barrier = 2,  ///< A new leader's first entry; says nothing.
+  change = 3,   ///< The members from here on.
+};
+
+/// Bytes that several owners read: the log in memory, the disk, the peers.
+using Bytes = std::shared_ptr<const std::string>;
+
+struct Entry {
+  Term term{};
+  EntryType type = EntryType::command;
+  Bytes payload;  ///< INVARIANT: not null.
+};
+
+/// What a snapshot stands for: all entries up to `index`.
+struct SnapshotMark {
+  Index index{};
+  Term term{};  ///< Of the entry at `index`.
+  Index configuration_index{};
+  std::string configuration{};
+
+  friend bool operator==(const SnapshotMark&, const SnapshotMark&) = default;
+};
+
+struct Snapshot {
+  SnapshotMark mark{};
+  Bytes body;
+};
+
+/// Who takes part, as a `change` entry carries it.
+enum class Part : std::uint8_t {
+  standby = 0,  ///< Gets the log, does not count.
+  voter = 1,
+};
+
+struct Member {
+  MemberId id{};
+  Part part = Part::voter;
+
+  friend bool operator==(const Member&, const Member&) = default;
+};
+
+[[nodiscard]] std::string encode_members(const std::vector<Member>& members);
+/// Empty if these bytes are no configuration.
+[[nodiscard]] std::vector<Member> decode_members(const std::string& bytes);
+
+}  // namespace tenure::server::raft

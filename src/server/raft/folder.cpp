@@ -1,0 +1,133 @@
+#include "server/raft/folder.hpp"
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <sys/file.h>
+
+namespace tenure::server::raft {
+namespace {
+
+constexpr std::string_view lock_name = "LOCK";
+constexpr std::string_view identity_name = "identity";
+
+std::string hexadecimal(std::uint64_t value) {
+  std::string text(17, '\0');
+  text.resize(
+      static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%016" PRIx64, value)));
+  return text;
+}
+
+ClusterId random_cluster() {
+  std::random_device device;
+  std::uint64_t value = 0;
+  while (value == 0) {
+    value = (std::uint64_t{device()} << 32) | device();
+  }
+  return ClusterId{value};
+}
+
+Result<File> lock_folder(const std::filesystem::path& path) {
+  auto file = File::open(path / lock_name, File::Mode::change);
+  if (!file) {
+    return file;
+  }
+  if (::flock(file->descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) {
+      return system_failure("cannot lock", file->path());
+    }
+    return fail(Errc::would_block,
+                "the folder " + path.string() + " is in use: another process holds " +
+                    file->path().string() + ". Two servers cannot share a folder.");
+  }
+  return file;
+}
+
+// Names that may be there before a folder is ours.
+bool is_strange(const std::filesystem::path& name) {
+  return name != lock_name && name != "lost+found" && name != std::string(identity_name) + ".new";
+}
+
+}  // namespace
+
+Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity expected) {
+  std::error_code error;
+  if (std::filesystem::create_directories(path, error); error) {
+    return fail(Errc::unavailable,
+                "cannot make the folder " + path.string() + ": " + error.message());
+  }
+  auto lock = lock_folder(path);
+  if (!lock) {
+    return std::unexpected(std::move(lock).error());
+  }
+  Folder folder(path, std::move(*lock));
+  auto known = std::filesystem::exists(path / identity_name) ? folder.read_identity(expected)
+                                                             : folder.write_identity(expected);
+  if (!known) {
+    return std::unexpected(std::move(known).error());
+  }
+  return folder;
+}
+
+Result<void> Folder::read_identity(ExpectedIdentity expected) {
+  const auto name = path_ / identity_name;
+  const auto file = File::open(name, File::Mode::read);
+  const auto text = file ? file->read_all() : Result<std::string>(std::unexpected(file.error()));
+  if (!text) {
+    return std::unexpected(text.error());
+  }
+  unsigned version = 0;
+  std::uint64_t cluster = 0;
+  std::uint64_t member = 0;
+  const int found = std::sscanf(text->c_str(), "tenure %u cluster %" SCNx64 " member %" SCNu64,
+                                &version, &cluster, &member);
+  if (found >= 1 && version != 1) {
+    return fail(Errc::invalid_argument, "the folder " + path_.string() + " has format " +
+                                            std::to_string(version) +
+                                            "; this program knows format 1");
+  }
+  if (found != 3 || cluster == 0 || member == 0) {
+    return fail(Errc::invalid_argument, "the file " + name.string() +
+                                            " is not readable as an identity; restore it from a "
+                                            "backup");
+  }
+  cluster_ = ClusterId{cluster};
+  member_ = MemberId{member};
+  if (expected.cluster != ClusterId{} && expected.cluster != cluster_) {
+    return fail(Errc::invalid_argument,
+                "the folder " + path_.string() + " belongs to cluster " + hexadecimal(cluster) +
+                    ", and the configuration says cluster " + hexadecimal(expected.cluster.get()));
+  }
+  if (expected.member != MemberId{} && expected.member != member_) {
+    return fail(Errc::invalid_argument,
+                "the folder " + path_.string() + " belongs to member " + std::to_string(member) +
+                    ", and the configuration says member " + std::to_string(expected.member.get()));
+  }
+  return {};
+}
+
+Result<void> Folder::write_identity(ExpectedIdentity expected) {
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    if (is_strange(entry.path().filename())) {
+      return fail(Errc::invalid_argument,
+                  "the folder " + path_.string() +
+                      " is not empty and has no identity file (there is " +
+                      entry.path().filename().string() +
+                      "): it is not a folder of this server. Name an empty one.");
+    }
+  }
+  cluster_ = expected.cluster == ClusterId{} ? random_cluster() : expected.cluster;
+  member_ = expected.member == MemberId{} ? MemberId{1} : expected.member;
+  return replace_file(path_ / identity_name, "tenure 1\ncluster " + hexadecimal(cluster_.get()) +
+                                                 "\nmember " + std::to_string(member_.get()) +
+                                                 "\n");
+}
+
+}  // namespace tenure::server::raft

@@ -1,0 +1,111 @@
+#include "server/raft/intake.hpp"
+
+#include <iterator>
+#include <utility>
+#include <variant>
+
+namespace tenure::server::raft {
+namespace {
+
+// More than the numbers of any command or item take.
+constexpr std::size_t fixed_bytes = 64;
+
+struct Weight {
+  std::size_t operator()(const core::Acquire& command) const {
+    std::size_t bytes = command.owner.size() + command.metadata.size();
+    for (const auto& item : command.items) {
+      bytes += fixed_bytes + item.name.size();
+      if (const auto* keys = std::get_if<core::Keys>(&item.claim)) {
+        bytes += keys_bytes(keys->range);
+      }
+    }
+    return bytes;
+  }
+  std::size_t operator()(const core::Release& command) const {
+    const auto* target = std::get_if<core::Target>(&command.what);
+    if (target == nullptr) {
+      return 0;
+    }
+    return target->name.size() + (target->range.has_value() ? keys_bytes(*target->range) : 0);
+  }
+  std::size_t operator()(const core::GrantLease& command) const {
+    return command.client.size() + command.address.size();
+  }
+  std::size_t operator()(const core::RenewLeases& command) const {
+    return command.leases.size() * 10;
+  }
+  std::size_t operator()(const core::ForceRelease& command) const {
+    return command.place.name.size();
+  }
+  std::size_t operator()(const core::SetLimits& /*command*/) const { return 4 * fixed_bytes; }
+  std::size_t operator()(const auto& /*command*/) const { return 0; }
+
+  static std::size_t keys_bytes(const BytesRange& range) {
+    return fixed_bytes + range.start().size() + (range.end().has_value() ? range.end()->size() : 0);
+  }
+};
+
+}  // namespace
+
+std::size_t weight(const core::Command& command) {
+  return fixed_bytes + std::visit(Weight{}, command);
+}
+
+bool may_grow(const core::Command& command) {
+  return std::holds_alternative<core::Acquire>(command) ||
+         std::holds_alternative<core::GrantLease>(command);
+}
+
+Intake::Answer Intake::push(Proposal& proposal) {
+  const sys::MutexGuard guard(mutex_);
+  if (is_closed_) {
+    return Answer::closed;
+  }
+  if (commands_ >= limits_.commands || bytes_ + proposal.bytes > limits_.bytes) {
+    return Answer::full;
+  }
+  ++commands_;
+  bytes_ += proposal.bytes;
+  waiting_.push_back(std::move(proposal));
+  return std::exchange(is_awake_, true) ? Answer::queued : Answer::queued_first;
+}
+
+std::vector<Proposal> Intake::take(std::size_t commands_max, std::size_t bytes_max) {
+  std::vector<Proposal> taken;
+  std::size_t bytes = 0;
+  const sys::MutexGuard guard(mutex_);
+  while (!waiting_.empty() && taken.size() < commands_max) {
+    bytes += waiting_.front().bytes;
+    if (!taken.empty() && bytes > bytes_max) {
+      break;
+    }
+    taken.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  return taken;
+}
+
+bool Intake::rest() {
+  const sys::MutexGuard guard(mutex_);
+  if (waiting_.empty()) {
+    is_awake_ = false;
+  }
+  return waiting_.empty();
+}
+
+void Intake::finished(std::size_t commands, std::size_t bytes) {
+  const sys::MutexGuard guard(mutex_);
+  commands_ -= commands;
+  bytes_ -= bytes;
+}
+
+std::vector<Proposal> Intake::close() {
+  const sys::MutexGuard guard(mutex_);
+  is_closed_ = true;
+  std::vector<Proposal> rest(std::make_move_iterator(waiting_.begin()),
+                             std::make_move_iterator(waiting_.end()));
+  waiting_.clear();
+  return rest;
+}
+
+}  // namespace tenure::server::raft

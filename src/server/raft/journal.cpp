@@ -1,0 +1,133 @@
+#include "server/raft/journal.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace tenure::server::raft {
+
+Journal::Journal(JournalOptions options)
+    : options_(std::move(options)),
+      reserve_({.folder = options_.folder,
+                .cluster = options_.cluster,
+                .segment_bytes = options_.segment_bytes,
+                .retry = options_.retry,
+                .report = options_.report}) {}
+
+void Journal::append(Index first, const std::vector<Entry>& entries) {
+  for (const auto& entry : entries) {
+    waiting_.push_back({.index = first, .entry = entry});
+    first = next(first);
+  }
+}
+
+Synced Journal::sync() {
+  const auto began = std::chrono::steady_clock::now();
+  Synced synced{.entries = waiting_.size()};
+  std::string bytes;
+  for (std::size_t done = 0; done < waiting_.size();) {
+    const auto fitted = encode_what_fits(done, bytes);
+    if (fitted == done) {
+      turn_over(segment_header_bytes + record_header_bytes + waiting_[done].entry.payload->size());
+      continue;
+    }
+    write_group(bytes);
+    auto& known = known_[segment_.number];
+    known.last = std::max(known.last, waiting_[fitted - 1].index);
+    done = fitted;
+  }
+  waiting_.clear();
+  synced.took = std::chrono::steady_clock::now() - began;
+  return synced;
+}
+
+// Up to the first that does not fit into the present segment; how many are done then.
+std::size_t Journal::encode_what_fits(std::size_t begin, std::string& out) {
+  out.clear();
+  writer_.group_offset = writer_.offset;
+  std::size_t end = begin;
+  while (end < waiting_.size()) {
+    const auto& [index, entry] = waiting_[end];
+    if (writer_.offset + record_header_bytes + entry.payload->size() > segment_.bytes) {
+      break;
+    }
+    writer_.encode(index, entry, out);
+    ++end;
+  }
+  return end;
+}
+
+void Journal::write_group(const std::string& bytes) {
+  const auto offset = writer_.group_offset;
+  auto written = segment_.file.write_at(offset, bytes);
+  // Where even space that was reserved can be missing (file systems that never overwrite), nothing
+  // is lost by trying again. This does not go for fsync.
+  while (!written && written.error() == Errc::resource_exhausted) {
+    options_.report(Severity::error, written.error().detail + ". The log waits for space.");
+    std::this_thread::sleep_for(options_.retry);
+    written = segment_.file.write_at(offset, bytes);
+  }
+  if (written) {
+    written = segment_.file.sync_content();
+  }
+  if (!written) {
+    stop_process(options_.report, "The log at offset " + std::to_string(offset) +
+                                      " could not be made durable: " + written.error().detail +
+                                      ".");
+  }
+  ++writer_.group;
+  left_ = segment_.bytes - writer_.offset;
+}
+
+void Journal::turn_over(std::size_t bytes_min) {
+  auto taken = reserve_.take(bytes_min);
+  const SegmentId id{.number = taken.number, .cluster = options_.cluster};
+  const auto header = encode_segment_header(id);
+  GroupWriter writer{
+      .group = writer_.group, .offset = segment_header_bytes, .chain = header_checksum(header)};
+  begin_in(std::move(taken), writer);
+  reserve_.prepare(segment_.number + 1);
+}
+
+void Journal::begin_in(Segment segment, const GroupWriter& writer) {
+  segment_ = std::move(segment);
+  writer_ = writer;
+  const auto [known, is_new] = known_.try_emplace(segment_.number);
+  if (is_new) {
+    known->second.bytes = segment_.bytes;
+    bytes_ += segment_.bytes;
+  }
+  left_ = segment_.bytes - writer_.offset;
+}
+
+void Journal::cut(Index last) {
+  std::vector<std::uint64_t> old;
+  for (auto it = known_.begin(); it->first != segment_.number && it->second.last <= last;) {
+    old.push_back(it->first);
+    bytes_ -= it->second.bytes;
+    it = known_.erase(it);
+  }
+  if (!old.empty()) {
+    reserve_.remove(std::move(old));
+  }
+}
+
+void Journal::restart() {
+  waiting_.clear();
+  const auto old = std::exchange(known_, {});
+  bytes_ = 0;
+  turn_over(segment_header_bytes);
+  for (const auto& [number, known] : old) {
+    std::error_code ignored;
+    std::filesystem::remove(segment_path(options_.folder, number), ignored);
+  }
+  if (auto synced = sync_folder(options_.folder); !synced) {
+    stop_process(options_.report, "The log could not be emptied: " + synced.error().detail + ".");
+  }
+}
+
+Space Journal::space() const {
+  return {.left = left_, .is_next_ready = reserve_.is_ready(), .is_short = reserve_.has_failed()};
+}
+
+}  // namespace tenure::server::raft

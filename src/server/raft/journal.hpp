@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenure/error.hpp>
+
+#include "server/raft/entry.hpp"
+#include "server/raft/record.hpp"
+#include "server/raft/report.hpp"
+#include "server/raft/segments.hpp"
+
+namespace tenure::server::raft {
+
+struct JournalOptions {
+  std::filesystem::path folder;
+  ClusterId cluster{};
+  std::size_t segment_bytes = std::size_t{16} << 20;
+  std::chrono::milliseconds retry{1000};  ///< How often to look for space when there is none.
+  Report report;
+};
+
+/// What one sync made durable.
+struct Synced {
+  std::chrono::nanoseconds took{};
+  std::size_t entries = 0;
+};
+
+/// How much can still be written.
+struct Space {
+  std::size_t left = 0;  ///< In the present segment.
+  bool is_next_ready = false;
+  bool is_short = false;  ///< There is no next segment, and it could not be made.
+};
+
+/// The log on disk, in segments. A failed write or sync ends the process: what the disk has is then
+/// unknown, and a second fsync would not tell (Rebello et al., "Can Applications Recover from fsync
+/// Failures?", 2020). append(), sync(), cut() and restart() belong to one thread; the questions may
+/// be asked from any.
+class Journal {
+ public:
+  struct Opened;
+  /// Reads what is there. `snapshot` is the newest one; index 0: none. Torn ends are cut off with a
+  /// warning; damage is `invalid_argument` and the detail names file, offset, index and what to do.
+  [[nodiscard]] static Result<Opened> open(JournalOptions options, const SnapshotMark& snapshot);
+
+  /// Only for open(): this one has not begun.
+  explicit Journal(JournalOptions options);
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  /// To be written by the next sync(): these in place of everything from `first` on.
+  void append(Index first, const std::vector<Entry>& entries);
+  /// One write and one fdatasync for all that was appended.
+  Synced sync();
+  /// Removes the segments that have nothing after `last`, if the present one is not among them.
+  void cut(Index last);
+  /// Removes everything, durably.
+  void restart();
+
+  [[nodiscard]] Space space() const;
+  [[nodiscard]] std::size_t segment_bytes() const noexcept { return options_.segment_bytes; }
+  /// On disk, whole segments.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  friend class JournalLoader;
+  struct Known {
+    Index last{};
+    std::size_t bytes{};
+  };
+  struct Waiting {
+    Index index{};
+    Entry entry;
+  };
+
+  /// Continues behind what a scan found good.
+  void begin_in(Segment segment, const GroupWriter& writer);
+  void turn_over(std::size_t bytes_min);
+  [[nodiscard]] std::size_t encode_what_fits(std::size_t begin, std::string& out);
+  void write_group(const std::string& bytes);
+
+  JournalOptions options_;
+  Segment segment_;
+  GroupWriter writer_;
+  std::map<std::uint64_t, Known> known_;  ///< By number of the segment.
+  std::vector<Waiting> waiting_;
+  std::atomic<std::size_t> left_ = 0;
+  std::atomic<std::uint64_t> bytes_ = 0;
+  SegmentReserve reserve_;  ///< Last: its thread ends first.
+};
+
+struct Journal::Opened {
+  std::unique_ptr<Journal> journal;
+  Index first{1};  ///< Of the entries.
+  std::vector<Entry> entries;
+};
+
+}  // namespace tenure::server::raft

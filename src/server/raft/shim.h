@@ -1,0 +1,169 @@
+#ifndef TENURE_SERVER_RAFT_SHIM_H
+#define TENURE_SERVER_RAFT_SHIM_H
+
+// The seam to libraft 0.22.1: one function that takes an event and gives what is to be done. raft.h
+// is not valid C++, and who owns which buffer differs from event to event; both end here.
+//
+// What is passed in stays the caller's and is only read during the call. What comes out lives until
+// the next shim_step() on the same object. Nothing here reads a clock, starts a thread or does I/O.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct shim_bytes {
+  const void* start;
+  size_t size;
+};
+
+enum shim_entry_type { shim_command = 1, shim_barrier = 2, shim_change = 3 };
+
+struct shim_entry {
+  uint64_t term;
+  int type;
+  struct shim_bytes payload;
+};
+
+struct shim_snapshot {
+  uint64_t index;
+  uint64_t term;
+  uint64_t configuration_index;
+  struct shim_bytes configuration;
+};
+
+enum shim_message_type {
+  shim_append_entries = 1,
+  shim_append_result,
+  shim_request_vote,
+  shim_vote_result,
+  shim_install_snapshot,
+  shim_timeout_now
+};
+
+// Which fields count depends on the type. The library says how many entries to send and which
+// snapshot; the bytes of both are the caller's to add.
+struct shim_message {
+  enum shim_message_type type;
+  uint64_t peer;                     // Who sent it, or who is to get it.
+  uint64_t term;                     // All.
+  uint64_t previous_index;           // append_entries
+  uint64_t previous_term;            // append_entries
+  uint64_t commit;                   // append_entries
+  const struct shim_entry* entries;  // append_entries, when received
+  unsigned entry_count;              // append_entries
+  uint64_t rejected;                 // append_result: 0 if nothing was
+  uint64_t last_index;               // append_result, request_vote, timeout_now
+  uint64_t last_term;                // request_vote, timeout_now
+  uint64_t candidate;                // request_vote
+  bool disrupts_leader;              // request_vote
+  bool is_pre_vote;                  // request_vote, vote_result
+  bool is_granted;                   // vote_result
+  struct shim_snapshot snapshot;     // install_snapshot
+  struct shim_bytes body;            // install_snapshot
+};
+
+enum shim_event_type {
+  shim_start = 1,
+  shim_receive,
+  shim_persisted_entries,
+  shim_persisted_snapshot,
+  shim_configuration,
+  shim_snapshot_taken,
+  shim_timeout,
+  shim_submit,
+  shim_catch_up,
+  shim_transfer
+};
+
+struct shim_event {
+  enum shim_event_type type;
+  uint64_t now_ms;                       // Never smaller than before.
+  uint64_t term;                         // start
+  uint64_t voted_for;                    // start
+  uint64_t index;                        // start: of the first entry; persisted_entries;
+                                         // configuration
+  uint64_t member;                       // catch_up, transfer
+  unsigned trailing;                     // snapshot_taken: how many older entries are kept
+  const struct shim_snapshot* snapshot;  // start (may be null), persisted_snapshot, snapshot_taken
+  struct shim_bytes configuration;       // configuration
+  const struct shim_entry* entries;      // start, submit
+  unsigned entry_count;                  // start, submit
+  const struct shim_message* message;    // receive
+};
+
+enum shim_update_flag {
+  shim_has_term = 1,
+  shim_has_vote = 2,
+  shim_has_entries = 4,
+  shim_has_snapshot = 8,
+  shim_has_messages = 16,
+  shim_has_state = 32,
+  shim_has_commit = 64
+};
+
+struct shim_update {
+  unsigned flags;
+  uint64_t entries_index;  // The log is cut before this one, then the entries follow.
+  const struct shim_entry* entries;
+  unsigned entry_count;
+  struct shim_snapshot snapshot;  // To be installed; its body is that of the received message.
+  const struct shim_message* messages;
+  unsigned message_count;
+};
+
+struct shim_options {
+  uint64_t id;
+  unsigned seed;  // Of the random part of the election timeout.
+  unsigned election_timeout_ms;
+  unsigned heartbeat_ms;
+  unsigned entries_in_flight_max;
+};
+
+enum shim_state { shim_unavailable = 0, shim_follower, shim_candidate, shim_leader };
+enum shim_role { shim_standby = 0, shim_voter, shim_spare };
+
+struct shim_member {
+  uint64_t id;
+  int role;
+};
+
+struct shim;
+
+// Null if there is no memory.
+struct shim* shim_create(const struct shim_options* options);
+void shim_destroy(struct shim* shim);
+
+// 0, or an error that shim_error_text() explains; then nothing is to be done.
+int shim_step(struct shim* shim, const struct shim_event* event, struct shim_update* update);
+const char* shim_error_text(int error);
+
+uint64_t shim_term(const struct shim* shim);
+uint64_t shim_voted_for(const struct shim* shim);
+uint64_t shim_commit(const struct shim* shim);
+uint64_t shim_last_stored(const struct shim* shim);
+uint64_t shim_last_index(const struct shim* shim);
+uint64_t shim_leader_id(struct shim* shim);
+uint64_t shim_deadline_ms(const struct shim* shim);
+enum shim_state shim_state_of(const struct shim* shim);
+bool shim_is_installing(const struct shim* shim);
+bool shim_is_changing(const struct shim* shim);
+// What the peer is known to have; false if this is not the leader or knows no such peer.
+bool shim_match(const struct shim* shim, uint64_t peer, uint64_t* index);
+// How far a stand-by is that was told to catch up: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
+int shim_catch_up_status(const struct shim* shim, uint64_t peer);
+
+// Members of a configuration as bytes and back. Addresses are the transport's concern. Both give
+// how much they needed, or 0 if it cannot be done; nothing is written beyond the capacity.
+size_t shim_encode_members(const struct shim_member* members, size_t count, void* out,
+                           size_t capacity);
+size_t shim_decode_members(struct shim_bytes bytes, struct shim_member* out, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
