@@ -129,7 +129,7 @@ LogPosition Node::position() const {
 
 void Node::after_event() {
   work_disk();
-  if (is_past_applied_ && !is_ready_) {
+  if (!is_ready_ && past_.has_value() && replica_.applied() >= *past_) {
     begin_to_lead();
   }
   arm_tick();

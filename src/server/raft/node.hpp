@@ -179,8 +179,10 @@ class Node final : public Store, private Effects {
   std::optional<Recovered> recovered_;  ///< Until the start.
   Replica replica_;
   ClusterClock clock_;
-  bool is_past_applied_ = false;  ///< Up to an entry of our own leadership.
-  bool is_ready_ = false;         ///< Leads, and may propose and answer.
+  /// Leads, and this was the last entry when that began: the no-op of the new term, or one that was
+  /// known to be committed. When it is applied, so is everything that was ever acknowledged.
+  std::optional<Index> past_;
+  bool is_ready_ = false;  ///< Leads, and the past is applied.
   bool is_draining_paused_ = false;
   std::deque<Flight> flights_;
   std::vector<core::Command> own_commands_;  ///< To go into the next entry.

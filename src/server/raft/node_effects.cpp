@@ -40,7 +40,6 @@ Snapshot Node::newest_snapshot() {
 }
 
 void Node::apply(Index index, const Entry& entry) {
-  is_past_applied_ |= replica_.role() == Role::leader && entry.term == replica_.term();
   if (entry.type == EntryType::command) {
     log_bytes_ += entry.payload->size();
   }
@@ -66,10 +65,11 @@ void Node::restore(const Snapshot& snapshot) {
 
 void Node::role_changed(Role role) {
   if (role == Role::leader) {
-    return;  // It begins when all of the past is applied.
+    past_ = replica_.log().last();
+    return;
   }
   const bool was_ready = std::exchange(is_ready_, false);
-  is_past_applied_ = false;
+  past_.reset();
   is_tick_on_its_way_ = false;
   own_commands_.clear();
   give_up_all(
