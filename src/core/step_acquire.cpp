@@ -115,14 +115,10 @@ Queued Step::queued(const Wait& wait) const {
   for (const auto& item : wait.items) {
     const auto place = item.place();
     const auto& queue = state_.locks.find(place)->queue;
-    const auto it = queue.find(wait.turn());
-    // The last one is at the end: no need to count.
-    const auto position =
-        std::next(it) == queue.end() ? queue.size() : state_.locks.ahead(wait, place) + 1;
-    if (position > answer.position) {
-      answer.position = position;
-      answer.predecessor =
-          it == queue.begin() ? std::nullopt : std::optional(std::prev(it)->ticket);
+    const auto before = queue.count_before(wait.turn());
+    if (before + 1 > answer.position) {
+      answer.position = before + 1;
+      answer.predecessor = before == 0 ? std::nullopt : std::optional(queue[before - 1].ticket);
     }
   }
   return answer;

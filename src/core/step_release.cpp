@@ -85,7 +85,7 @@ Outcome Step::release_item(Lease& lease, const Target& target) {
 void Step::take_item(FencingToken token, std::size_t index, EventType why) {
   const auto hold = *state_.locks.find(token);
   const auto item = state_.locks.remove_item(token, index, state_.revision);
-  touch({item});
+  touch(std::span(&item, 1));
   tell(why, item, hold, token);
   if (hold.items.size() == 1) {
     auto& lease = *state_.leases.find(hold.lease);

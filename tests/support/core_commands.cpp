@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iterator>
 #include <ostream>
+#include <set>
 #include <utility>
 
 #include "core/invariants.hpp"
@@ -239,6 +240,7 @@ void compare(const World& world, const std::vector<Draw>& draws) {
     RC_ASSERT(applied.notices == expected.notices);
     RC_ASSERT((applied.losses == expected.losses));
     RC_ASSERT(reference.differs_from(machine.state()) == "");
+    RC_ASSERT(reference.stuck() == std::set<LeaseId>{});
     RC_ASSERT(applied.revision == machine.state().revision);
     RC_ASSERT(invariants::check_step(before, machine.state()) == std::vector<std::string>{});
     assert_sound(machine.state());

@@ -130,7 +130,7 @@ Outcome Reference::enter(const Acquire& command, Wait wanted) {
 Outcome Reference::join_queue(const Wait& wanted) {
   waits_.push_back(wanted);
   auto& answer = leases_.at(wanted.lease).answers[wanted.request];
-  if (is_in_a_circle(wanted.lease)) {
+  if (stuck().contains(wanted.lease)) {
     RC_ASSERT(is_no_cycle(told_cycle_) == "");
     RC_ASSERT(told_cycle_.front().lease == wanted.lease);
     waits_.pop_back();

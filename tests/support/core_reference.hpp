@@ -35,7 +35,9 @@ class Reference {
 
   /// Empty if everything that can be asked about the state is as here; else what is not.
   [[nodiscard]] std::string differs_from(const State& state) const;
-  /// Empty if these steps are a cycle of waits; else why not.
+  /// Who could never go on, though all others gave back all they have.
+  [[nodiscard]] std::set<LeaseId> stuck() const;
+  /// Empty if these steps are a cycle of waits of such; else why not.
   [[nodiscard]] std::string is_no_cycle(const std::vector<CycleStep>& cycle) const;
 
  private:
@@ -67,10 +69,9 @@ class Reference {
 
   [[nodiscard]] bool is_blocked(const Wait& wait) const;
   [[nodiscard]] bool is_blocked(const Wait& wait, const Item& item) const;
-  /// Whose holds and earlier waits keep this item of the wait from being granted.
-  [[nodiscard]] std::set<LeaseId> blockers(const Wait& wait, const Item& item) const;
-  [[nodiscard]] std::set<LeaseId> waited_for_by(LeaseId lease) const;
-  [[nodiscard]] bool is_in_a_circle(LeaseId lease) const;
+  /// Who of these has holds and earlier waits that keep this item of the wait from being granted.
+  [[nodiscard]] std::set<LeaseId> blockers(const Wait& wait, const Item& item,
+                                           const std::set<LeaseId>& among) const;
   [[nodiscard]] bool is_own_obstacle(const Wait& wanted) const;
   [[nodiscard]] std::vector<Wait> in_turn(const Place& place) const;
   [[nodiscard]] Hold* hold_of(FencingToken token);
