@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 ALL ?=
+ROUNDS ?= 200
 
 # What was edited, whether committed or not, lives under these folders.
 SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
@@ -16,7 +17,7 @@ SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '
 say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
 ##@ Every day
-.PHONY: help setup build run test check bench bench-local fmt clean install
+.PHONY: help setup build run examples test chaos check bench bench-local bench-service fmt clean install
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -31,7 +32,13 @@ build: ## build the library, the tests and the examples into build/dev
 	$(call say,"build")
 	@$(call build_preset,dev)
 
-run: build ## run the examples, with their output explained
+run: ## build and start a lock server in this folder (./var), and say what to try next
+	@tools/setup.sh build server run
+	$(call say,"build")
+	@$(call build_preset,run,--target tenured)
+	@tools/run_server.sh build/run/tenured
+
+examples: build ## run the examples of the library, with their output explained
 	@tools/run_examples.sh build/dev/examples
 
 test: build ## build and run every test; the last line counts them
@@ -39,6 +46,9 @@ test: build ## build and run every test; the last line counts them
 	@rm -f build/dev/tests.xml
 	@ctest --preset dev -j $(JOBS) --output-junit tests.xml || true
 	@python3 tools/count_tests.py build/dev/tests.xml
+
+chaos: build ## kill a server under load 200 times (ROUNDS=n) and check every answer it gave
+	@TENURED=build/dev/tenured /usr/bin/python3 tests/daemon/crash_test.py --rounds $(ROUNDS)
 
 ##@ Before a commit
 check: check-format check-tidy check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers
@@ -49,13 +59,19 @@ fmt: ## format all C++ files
 	@clang-format-19 -i $(SOURCES)
 
 ##@ Speed
-bench: bench-local ## run all benchmarks
+bench: bench-local bench-service ## run all benchmarks
 
 bench-local: ## compare the in-process lock manager with its peers; writes docs/benchmarks.md
 	@tools/setup.sh
 	$(call say,"bench-local")
 	@$(call build_preset,release,--target bench_local bench_memory)
 	@python3 bench/run_local.py --write docs/benchmarks.md
+
+bench-service: ## compare the lock service with etcd; writes docs/benchmarks_service.md
+	@tools/setup.sh
+	$(call say,"bench-service")
+	@$(call build_preset,release,--target tenured service_load)
+	@python3 bench/run_service.py --write docs/benchmarks_service.md
 
 ##@ The rest
 install: ## build the release and install it below PREFIX (default /usr/local)

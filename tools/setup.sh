@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the groups named, or of all groups. Silent when all are there;
 # asks the network only when one is missing. As root or through sudo.
-#   tools/setup.sh [build] [server] [test] [check] [bench]
+#   tools/setup.sh [build] [server] [run] [test] [check] [bench]
 set -euo pipefail
 
 declare -A groups=(
@@ -9,6 +9,7 @@ declare -A groups=(
   [server]="libraft-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
             libboost1.81-dev libssl-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev
             prometheus-cpp-dev libsystemd-dev"
+  [run]="curl python3 python3-grpcio python3-protobuf"  # for the first steps that make run prints
   [test]="python3 libgtest-dev librapidcheck-dev python3-grpcio python3-protobuf prometheus curl"
   [check]="git clang-19 clang-format-19 clang-tidy-19"
   # All but the first are the peers we compare with.
@@ -19,7 +20,7 @@ declare -A groups=(
 raft_version=0.22.1
 
 packages=()
-for group in "${@:-build server test check bench}"; do
+for group in "${@:-build server run test check bench}"; do
   for name in $group; do
     read -rd '' -a names <<<"${groups[$name]}" || true
     packages+=("${names[@]}")

@@ -27,6 +27,7 @@ struct Config {
   struct Listen {
     std::string grpc = "127.0.0.1:7420";
     std::string http = "127.0.0.1:7421";
+    std::string http_hosts{};
     bool insecure = false;
   };
 

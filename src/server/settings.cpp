@@ -223,6 +223,11 @@ void add_listen(std::vector<Setting>& all) {
                      TENURE_FIELD(listen.grpc), check_address));
   all.push_back(text({"listen.http", "Address of HTTP (health, metrics, JSON), or off."},
                      TENURE_FIELD(listen.http), check_address_or_off));
+  all.push_back(text({"listen.http_hosts",
+                      "Names by which HTTP may be asked for, parted by commas, besides localhost "
+                      "and numbers: a web page of somebody else must not get in by a name of its "
+                      "own. * is any."},
+                     TENURE_FIELD(listen.http_hosts)));
   all.push_back(toggle({"listen.insecure",
                         "Allow addresses open to the network without TLS: "
                         "everybody there can take and break locks."},

@@ -51,8 +51,8 @@ def tenured_path():
 class Daemon:
     """One tenured. start(), kill() and stop() as often as one likes; the folder stays."""
 
-    def __init__(self, folder, *flags, wrapper=()):
-        self.folder, self.flags, self.wrapper = pathlib.Path(folder), flags, wrapper
+    def __init__(self, folder, *flags):
+        self.folder, self.flags = pathlib.Path(folder), flags
         self.process = None
         self.lines = []  # of its log, as objects
 
@@ -65,9 +65,10 @@ class Daemon:
         return self
 
     def spawn(self):
-        command = [*self.wrapper, tenured_path(), "--data-dir", str(self.folder),
-                   "--listen-grpc", "127.0.0.1:0", "--listen-http", "127.0.0.1:0",
-                   "--log-format", "json", *self.flags]
+        flags = {"--data-dir": str(self.folder), "--listen-grpc": "127.0.0.1:0",
+                 "--listen-http": "127.0.0.1:0", "--log-format": "json"}
+        flags |= dict(zip(self.flags[::2], self.flags[1::2]))
+        command = [tenured_path(), *(word for flag in flags.items() for word in flag)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         text=True, errors="replace")
         self.arrived = queue.Queue()

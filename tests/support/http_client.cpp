@@ -57,7 +57,8 @@ std::string HttpClient::read_all() {
 
 std::string HttpClient::get(std::string_view target, std::string_view fields) {
   received_.clear();
-  send("GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) + "\r\n");
+  send("GET " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) +
+       "\r\n");
   const auto head = read_until("\r\n\r\n");
   const auto at = head.find("Content-Length: ");
   const auto body = head.find("\r\n\r\n");

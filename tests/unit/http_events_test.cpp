@@ -33,7 +33,7 @@ class Reader {
   Reader(const HttpService& service, std::string_view query, std::string_view fields = "",
          int receive_buffer = 0)
       : client_(service.port, receive_buffer) {
-    client_.send("GET /v1/events" + std::string(query) + " HTTP/1.1\r\nHost: test\r\n" +
+    client_.send("GET /v1/events" + std::string(query) + " HTTP/1.1\r\nHost: localhost\r\n" +
                  std::string(fields) + "\r\n");
   }
   /// Waits until the store counts it as a reader.
@@ -94,6 +94,24 @@ TEST(HttpEvents, a_reader_that_comes_back_goes_on_where_it_was) {
     EXPECT_NE(stream.find("id: 2\ndata: {\"revision\":\"4\""), std::string::npos) << stream;
     EXPECT_EQ(stream.find("\"name\":\"a\""), std::string::npos);
   }
+}
+
+// 002.086: history comes in parts, so that the store's thread is never busy with it for long.
+TEST(HttpEvents, a_long_history_is_replayed_without_a_gap) {
+  HttpService service({}, {.limits = {.events_max = 10'000}});
+  service.grant_lease(7);
+  for (int i = 0; i < 1200; ++i) {
+    service.acquire(7, {lock("a/" + std::to_string(i)), lock("b/" + std::to_string(i))});
+  }
+
+  Reader all(service, "?start_revision=2");
+  Reader none(service, "?start_revision=2&prefix=c");
+  (void)all.until("\"b/1199\"");
+  none.wait_until_ready();
+  service.acquire(7, {lock("c")});
+
+  EXPECT_EQ(types_in(all.until("\"c\"")).size(), 1U + 2400U + 1U);
+  EXPECT_EQ(types_in(none.until("\"c\"")), (Types{"ready", "granted"}));
 }
 
 // 002.035, 002.090, 002.106: too old is told, not ignored.

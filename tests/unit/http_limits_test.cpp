@@ -70,6 +70,25 @@ TEST(HttpLimits, every_answer_forbids_what_no_answer_needs) {
   }
 }
 
+// A page of somebody else points its own name at our address and reads with the user's browser.
+TEST(HttpLimits, a_foreign_host_name_is_refused) {
+  HttpService service({.hosts = "locks.example,other.example"});
+  const auto status = [&](std::string_view host) {
+    HttpClient client(service.port);
+    client.send("GET /v1/status HTTP/1.1\r\nHost: " + std::string(host) +
+                "\r\nConnection: close\r\n\r\n");
+    return status_of(client.read_all());
+  };
+
+  for (const auto* known : {"localhost", "localhost:7421", "127.0.0.1:7421", "[::1]", "[::1]:7421",
+                            "10.1.2.3", "locks.example", "other.example:80"}) {
+    EXPECT_EQ(status(known), 200) << known;
+  }
+  for (const auto* foreign : {"evil.example", "locks.example.evil", "example", "localhost.evil"}) {
+    EXPECT_EQ(status(foreign), 421) << foreign;
+  }
+}
+
 TEST(HttpLimits, too_long_a_header_and_too_long_a_body_are_refused) {
   HttpService service;
   HttpClient header(service.port);

@@ -136,6 +136,11 @@ void Connection::answer() {
   const auto method = message.method();
   is_head_ = method == beast::http::verb::head;
   keeps_alive_ = message.keep_alive();
+  const auto host = message[beast::http::field::host];
+  if (!is_known_host({host.data(), host.size()}, around_.options.hosts)) {
+    respond(problem(421, "Misdirected Request", "not the name of this server: listen.http_hosts"));
+    return;
+  }
   if (!is_head_ && method != beast::http::verb::get) {
     auto response = problem(405, "Method Not Allowed", "only GET and HEAD");
     response.fields.emplace_back("Allow", "GET, HEAD");

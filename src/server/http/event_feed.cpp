@@ -39,26 +39,34 @@ std::string EventSubscription::take(std::size_t bytes_max) {
     out += std::exchange(finale_, {});
     is_over_ = true;
   }
+  if (pending_.empty() && fetch_) {
+    std::exchange(fetch_, {})();
+  }
   return out;
 }
 
-void EventSubscription::begin(Beginning beginning) {
+void EventSubscription::take_in(Replay replay) {
   Json json;
   json.object([&] {
-    json.field("revision", beginning.revision);
-    json.field("compact_revision", beginning.compact_revision);
+    json.field("revision", replay.revision);
+    json.field("compact_revision", replay.compact_revision);
   });
-  if (filter_.start && *filter_.start <= beginning.compact_revision) {
+  if (filter_.start && *filter_.start <= replay.compact_revision) {
     // What is asked for is forgotten: the reader has to look at the locks anew.
     finale_ = server_sent("compact", {}, json.take());
     on_ready_();
     return;
   }
-  presence_ = std::move(beginning.presence);
-  replayed_ = beginning.revision;
-  const auto seen = filter_.start ? filter_.start->get() - 1 : beginning.revision.get();
-  prelude_ = server_sent("ready", std::to_string(seen), json.take());
-  queue(beginning.replay, false);
+  if (!std::exchange(has_begun_, true)) {
+    const auto seen = filter_.start ? filter_.start->get() - 1 : replay.revision.get();
+    prelude_ = server_sent("ready", std::to_string(seen), json.take());
+  }
+  queue(replay.events, false);
+  if (replay.next) {
+    filter_.start = replay.next;
+  } else {
+    replayed_ = replay.revision;
+  }
   on_ready_();
 }
 
@@ -150,8 +158,13 @@ std::shared_ptr<EventSubscription> EventFeed::subscribe(EventFilter filter,
                                                         std::function<void()> on_ready) {
   auto subscription =
       std::make_shared<EventSubscription>(filter, options_.buffer_max, std::move(on_ready));
-  store_.peek([this, filter = std::move(filter),
-               reader = std::weak_ptr(subscription)](const Result<View>& view) {
+  subscription->presence_ = count_reader();
+  fetch(subscription, filter);
+  return subscription;
+}
+
+void EventFeed::fetch(const Reader& reader, const EventFilter& filter) {
+  store_.peek([this, filter, reader](const Result<View>& view) {
     if (!view) {
       boost::asio::post(home_, [reader, error = view.error()] {
         if (const auto alive = reader.lock()) {
@@ -161,36 +174,55 @@ std::shared_ptr<EventSubscription> EventFeed::subscribe(EventFilter filter,
       return;
     }
     // Whatever is settled from now on is posted behind this, so nothing falls in between.
-    boost::asio::post(home_, [this, reader, beginning = look(*view, filter)] {
-      if (const auto alive = reader.lock()) {
-        active_.push_back(reader);
-        alive->begin(beginning);
+    boost::asio::post(home_, [this, reader, filter, replay = look(*view, filter)] {
+      const auto alive = reader.lock();
+      if (!alive) {
+        return;
       }
+      if (replay.next) {
+        alive->fetch_ = [this, reader, rest = EventFilter{filter.prefix, replay.next}] {
+          fetch(reader, rest);
+        };
+      } else {
+        std::erase_if(active_, [](const Reader& other) { return other.expired(); });
+        active_.push_back(reader);
+      }
+      alive->take_in(replay);
     });
   });
-  return subscription;
 }
 
-EventSubscription::Beginning EventFeed::look(const View& view, const EventFilter& filter) {
+EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& filter) {
   const auto& ring = view.state.events;
-  std::vector<core::Event> replay;
+  EventSubscription::Replay replay{.revision = view.state.revision,
+                                   .compact_revision = ring.compact_revision()};
+  std::vector<core::Event> events;
   if (filter.start && *filter.start > ring.compact_revision()) {
-    const auto first =
-        std::ranges::lower_bound(ring.all(), *filter.start, {}, &core::Event::revision);
-    std::copy_if(first, ring.all().end(), std::back_inserter(replay),
-                 [&](const auto& event) { return event.item.name.starts_with(filter.prefix); });
+    auto it = std::ranges::lower_bound(ring.all(), *filter.start, {}, &core::Event::revision);
+    core::Revision last{};
+    for (std::size_t seen = 0; it != ring.all().end(); ++it, ++seen) {
+      if (seen >= options_.replay_max && it->revision != last) {
+        replay.next = it->revision;
+        break;
+      }
+      last = it->revision;
+      if (it->item.name.starts_with(filter.prefix)) {
+        events.push_back(*it);
+      }
+    }
   }
+  replay.events = std::make_shared<const std::vector<core::Event>>(std::move(events));
   has_told_gap_ = false;
+  return replay;
+}
+
+std::shared_ptr<void> EventFeed::count_reader() {
   ++readers_;
   metrics_.watch_began();
-  std::shared_ptr<void> presence(nullptr, [this](void*) {
-    --readers_;
-    metrics_.watch_ended();
-  });
-  return {.revision = view.state.revision,
-          .compact_revision = ring.compact_revision(),
-          .replay = std::make_shared<const std::vector<core::Event>>(std::move(replay)),
-          .presence = std::move(presence)};
+  return {nullptr, [this](void*) {
+            --readers_;
+            metrics_.watch_ended();
+          }};
 }
 
 void EventFeed::deliver(const EventBatch& batch) {

@@ -52,15 +52,15 @@ class EventSubscription {
     [[nodiscard]] const core::Event& event() const { return (*batch)[index]; }
   };
 
-  /// What the store said when it was asked for the beginning.
-  struct Beginning {
-    core::Revision revision{};
+  /// Some of what happened before, as the store has it.
+  struct Replay {
+    core::Revision revision{};  ///< Of the store, now.
     core::Revision compact_revision{};
-    EventBatch replay{};
-    std::shared_ptr<void> presence{};  ///< Counts it as a reader for as long as it lives.
+    EventBatch events{};
+    std::optional<core::Revision> next{};  ///< Where the rest begins; nothing: this is all.
   };
 
-  void begin(Beginning beginning);
+  void take_in(Replay replay);
   void refuse(const Error& error);
   void deliver(const EventBatch& batch);
   void cut(core::Revision resume);
@@ -70,6 +70,8 @@ class EventSubscription {
   EventFilter filter_;
   const std::size_t buffer_max_;
   std::function<void()> on_ready_;
+  std::function<void()> fetch_;  ///< The next part of the replay; empty when it is all here.
+  bool has_begun_ = false;
   std::string prelude_;  ///< Goes before the events.
   std::deque<Pending> pending_;
   std::size_t live_pending_ = 0;
@@ -77,7 +79,7 @@ class EventSubscription {
   std::optional<core::Revision> cut_at_;  ///< Where to go on, once pending_ is sent.
   std::string finale_;                    ///< Goes behind the events; then it is over.
   bool is_over_ = false;
-  std::shared_ptr<void> presence_;
+  std::shared_ptr<void> presence_;  ///< Counts it as a reader for as long as it lives.
 };
 
 /// Hands every event to all readers. On the store's thread it only copies events, once for all
@@ -87,6 +89,8 @@ class EventFeed final : public Listener {
   struct Options {
     std::size_t buffer_max = 4096;      ///< Events that wait for one reader.
     std::size_t in_flight_max = 65536;  ///< Events on their way to the thread of HTTP.
+    /// Events looked at in one visit to the store's thread; who wants more history comes again.
+    std::size_t replay_max = 1000;
   };
 
   EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
@@ -100,7 +104,11 @@ class EventFeed final : public Listener {
                                                              std::function<void()> on_ready);
 
  private:
-  [[nodiscard]] EventSubscription::Beginning look(const View& view, const EventFilter& filter);
+  using Reader = std::weak_ptr<EventSubscription>;
+
+  void fetch(const Reader& reader, const EventFilter& filter);
+  [[nodiscard]] EventSubscription::Replay look(const View& view, const EventFilter& filter);
+  [[nodiscard]] std::shared_ptr<void> count_reader();
   void deliver(const EventBatch& batch);
   void cut_all(core::Revision resume);
   void each_active(const std::function<void(EventSubscription&)>& visit);
@@ -116,7 +124,7 @@ class EventFeed final : public Listener {
   std::atomic<std::size_t> readers_ = 0;
   std::atomic<std::size_t> in_flight_ = 0;
 
-  std::vector<std::weak_ptr<EventSubscription>> active_;  ///< At home.
+  std::vector<Reader> active_;  ///< At home.
 };
 
 }  // namespace tenure::server::http

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <boost/asio/ip/address.hpp>
+
 #include "server/http/json.hpp"
 
 namespace tenure::server::http {
@@ -83,6 +85,28 @@ Result<Request> parse_target(std::string_view target) {
     return std::unexpected(parsed.error());
   }
   return request;
+}
+
+bool is_known_host(std::string_view host, std::string_view allowed) {
+  // A colon inside brackets is no port.
+  const auto colon = host.ends_with(']') ? host.npos : host.rfind(':');
+  host = host.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  boost::system::error_code error;
+  boost::asio::ip::make_address(host, error);
+  if (!error || host.empty() || host == "localhost" || allowed == "*") {
+    return true;
+  }
+  while (!allowed.empty()) {
+    const auto name = allowed.substr(0, allowed.find(','));
+    if (name == host) {
+      return true;
+    }
+    allowed.remove_prefix(std::min(name.size() + 1, allowed.size()));
+  }
+  return false;
 }
 
 Response problem(unsigned status, std::string_view title, std::string_view detail) {

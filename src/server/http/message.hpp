@@ -26,6 +26,11 @@ struct Request {
 /// Takes a target such as `/v1/locks/a%2Fb?limit=3` apart. In the query '+' is a space.
 [[nodiscard]] Result<Request> parse_target(std::string_view target);
 
+/// May a request come with this Host header? With a number, `localhost`, none at all, or one of the
+/// names in `allowed` ("a.example,b.example", or "*"). Otherwise somebody may have pointed a name
+/// of his at our address, to read the answers from a page of his (DNS rebinding).
+[[nodiscard]] bool is_known_host(std::string_view host, std::string_view allowed);
+
 struct Response {
   unsigned status = 200;
   std::string content_type = "application/json";

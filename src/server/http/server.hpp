@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <tenure/error.hpp>
 
@@ -16,6 +17,7 @@ namespace tenure::server::http {
 
 struct ServerOptions {
   Address address{.host = "127.0.0.1", .port = 7421};
+  std::string hosts{};  ///< Names it may be asked for by; see is_known_host().
   ServerFacts facts{};
   std::size_t connections_max = 256;              ///< More are answered with 503 and closed.
   std::size_t buffer_events_max = 4096;           ///< Of one event stream; see EventFeed.

@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+"""How a real tenured begins and ends: exit codes, a clean stop, a damaged log, a full disk."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import grpc
+
+from daemon import Daemon, PATIENCE, eventually, lease_pb, lock_pb, tenured_path
+
+
+def run(*flags):
+    """A tenured that ends by itself."""
+    return subprocess.run([tenured_path(), *flags], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tenured."))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def start(self, *flags):
+        daemon = Daemon(self.folder, *flags).start()
+        self.addCleanup(lambda: daemon.process.poll() is None and daemon.kill())
+        return daemon
+
+    def refusal(self, *flags):
+        """(exit code, why) of one that does not start."""
+        daemon = Daemon(self.folder, *flags)
+        daemon.spawn()
+        why = daemon.wait_for_event("cannot_start")["why"]
+        return daemon.process.wait(PATIENCE), why
+
+
+class Life(Folder):
+    # 002.107: locks, leases, queues and revisions are there again.
+    def test_a_clean_stop_answers_waiters_and_the_next_start_has_everything(self):
+        daemon = self.start()
+        client = daemon.client()
+        holder, waiter = client.lease(), client.lease()
+        held = client.lock("a", holder)
+        waiting = client.locks.Lock.future(
+            lock_pb.LockRequest(name="a", lease_id=waiter, request_id=5), timeout=PATIENCE)
+        eventually(lambda: client.status().waits == 1, "it waits")
+        revision = client.status().header.revision
+
+        self.assertEqual(daemon.stop(), 0)
+
+        self.assertEqual(waiting.code(), grpc.StatusCode.UNAVAILABLE)
+        self.assertEqual([line["event"] for line in daemon.lines][-1], "stopped")
+        client = self.start().client()
+        status = client.status()
+        self.assertGreater(status.snapshot_index, 0)
+        self.assertGreaterEqual(status.header.revision, revision)
+        self.assertEqual((status.locks, status.waits, status.leases), (1, 1, 2))
+        # The same request finds its old place.
+        retry = client.locks.Lock.future(
+            lock_pb.LockRequest(name="a", lease_id=waiter, request_id=5), timeout=PATIENCE)
+        client.unlock(holder, held.fencing_token)
+        self.assertTrue(retry.result().acquired)
+        # 002.108
+        self.assertGreater(retry.result().fencing_token, held.fencing_token)
+
+    # 002-B23: what the server slept does not count.
+    def test_a_restart_never_shortens_a_lease(self):
+        daemon = self.start()
+        client = daemon.client()
+        lease = client.lease(ttl_ms=60_000)
+        daemon.kill()
+
+        client = self.start().client()
+
+        leases = client.locks.Leases(lease_pb.LeasesRequest(),
+                                     timeout=PATIENCE).leases
+        self.assertEqual([one.id for one in leases], [lease])
+        self.assertGreater(leases[0].ttl_ms, 50_000)
+
+    def test_two_daemons_never_share_a_folder(self):
+        self.start()
+
+        code, why = self.refusal()
+
+        self.assertEqual(code, 74)
+        self.assertIn(str(self.folder), why)
+
+    def test_a_folder_of_another_cluster_is_refused(self):
+        self.start().stop()
+
+        code, why = self.refusal("--cluster-id", "12345")
+
+        self.assertEqual(code, 74)
+        self.assertIn("12345", why)
+
+    def test_a_port_in_use_is_refused_by_name(self):
+        other = self.start()
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = Daemon(folder, "--listen-grpc", other.grpc_address)
+            daemon.spawn()
+            why = daemon.wait_for_event("cannot_start")["why"]
+            self.assertEqual(daemon.process.wait(PATIENCE), 69)
+            self.assertIn(other.grpc_address, why)
+
+    def test_wrong_flags_and_wrong_files_have_exit_codes_of_their_own(self):
+        self.assertEqual(run("--no-such-flag").returncode, 64)
+        config = self.folder / "wrong.toml"
+        config.write_text("[node]\ndata_dirr = 'x'\n", encoding="utf-8")
+        wrong = run("--config", str(config))
+        self.assertEqual(wrong.returncode, 78)
+        self.assertIn("wrong.toml:2", wrong.stderr)
+        self.assertIn("data_dir", wrong.stderr)
+        public = run("--data-dir", str(self.folder / "x"), "--listen-grpc", "0.0.0.0:0")
+        self.assertEqual(public.returncode, 78)
+        self.assertIn("--insecure", public.stderr)
+
+
+class Damage(Folder):
+    """What a disk may do to the log, done to it by hand."""
+
+    def setUp(self):
+        super().setUp()
+        daemon = self.start("--raft-segment-bytes", "64KiB")
+        client = daemon.client()
+        self.lease = client.lease()
+        self.tokens = [client.lock(f"lock/{number}", self.lease).fencing_token
+                       for number in range(100)]
+        daemon.kill()
+        self.segment = max(self.folder.glob("log-*"), key=self.bytes_used)
+
+    @staticmethod
+    def bytes_used(path):
+        return len(path.read_bytes().rstrip(b"\0"))
+
+    def holds(self):
+        client = self.start("--raft-segment-bytes", "64KiB").client()
+        return client.status().holds
+
+    def test_a_torn_tail_is_cut_and_named(self):
+        content = bytearray(self.segment.read_bytes())
+        end = self.bytes_used(self.segment)
+        content[end - 10:end] = bytes(10)
+        self.segment.write_bytes(content)
+
+        daemon = self.start("--raft-segment-bytes", "64KiB")
+
+        self.assertEqual(daemon.client().status().holds, 99)
+        named = [line for line in daemon.lines if self.segment.name in str(line)]
+        self.assertTrue(named, daemon.lines)
+
+    def test_a_truncated_log_keeps_what_is_whole(self):
+        content = self.segment.read_bytes()
+        self.segment.write_bytes(content[:self.bytes_used(self.segment) - 3])
+
+        self.assertEqual(self.holds(), 99)
+
+    def test_a_flipped_bit_in_acknowledged_entries_is_refused_by_name(self):
+        content = bytearray(self.segment.read_bytes())
+        content[self.bytes_used(self.segment) // 2] ^= 0x10
+        self.segment.write_bytes(content)
+
+        code, why = self.refusal("--raft-segment-bytes", "64KiB")
+
+        self.assertEqual(code, 74)
+        self.assertIn(self.segment.name, why)
+
+
+class FullDisk(unittest.TestCase):
+    """A real small file system that fills up."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tenured."))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs",
+                                  str(self.folder)], capture_output=True, check=False)
+        if mounted.returncode != 0:
+            self.skipTest(f"no small file system: {mounted.stderr.decode()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(self.folder)], check=False)
+
+    def test_a_full_disk_refuses_and_goes_on_when_there_is_space(self):
+        ballast = self.folder / "ballast"
+        daemon = Daemon(self.folder / "store", "--raft-segment-bytes", "64KiB",
+                        "--raft-snapshot-bytes", "1GiB").start()
+        self.addCleanup(lambda: daemon.process.poll() is None and daemon.kill())
+        client = daemon.client()
+        lease = client.lease()
+        ballast.write_bytes(b"x" * (1024 * 1024 - 64 * 1024 * 6))
+        tokens = []
+        with self.assertRaises(grpc.RpcError) as caught:
+            for number in range(100_000):
+                held = client.lock(f"lock/{number}", lease, metadata=b"m" * 1000)
+                tokens.append(held.fencing_token)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+        self.assertIn("full", caught.exception.details())
+        self.assertEqual(daemon.get("/readyz")[0], 503)
+        # What was acknowledged is there, reading works, and giving back still does.
+        self.assertEqual(client.status().holds, len(tokens))
+        client.unlock(lease, tokens[0])
+
+        ballast.unlink()
+
+        eventually(lambda: daemon.get("/readyz")[0] == 200, "there is space again")
+        self.assertTrue(client.lock("later", lease).acquired)
+        daemon.kill()
+        again = Daemon(self.folder / "store", "--raft-segment-bytes", "64KiB").start()
+        self.assertEqual(again.client().status().holds, len(tokens))
+        again.kill()
+
+
+if __name__ == "__main__":
+    unittest.main()
