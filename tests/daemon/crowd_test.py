@@ -31,7 +31,7 @@ class Crowd(unittest.TestCase):
         self.client.close()
         self.context.__exit__(None, None, None)
 
-    # 002.044, 002.076: strictly in order, one grant per release; and none beyond the limit.
+    # 002.076: strictly in order, one grant per release; and none beyond the limit.
     def test_ten_thousand_waiters_on_one_lock_are_granted_in_order(self):
         waiters = 10_000
         holder = self.client.lease()
