@@ -1,0 +1,79 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <stdlib.h>
+
+#include "server/raft/report.hpp"
+
+namespace tenure::test {
+
+/// An empty folder on a real disk, gone with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    auto name = (std::filesystem::temp_directory_path() / "tenure-test-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const {
+    return path_ / name;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+[[nodiscard]] inline std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_content(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+/// Remembers what the store told people.
+class Reports {
+ public:
+  [[nodiscard]] server::raft::Report report() {
+    return [this](server::raft::Severity severity, const std::string& text) {
+      const std::lock_guard guard(mutex_);
+      texts_.push_back(text);
+      warnings_ += severity == server::raft::Severity::note ? 0 : 1;
+    };
+  }
+  [[nodiscard]] std::size_t warnings() const {
+    const std::lock_guard guard(mutex_);
+    return warnings_;
+  }
+  [[nodiscard]] std::string all() const {
+    const std::lock_guard guard(mutex_);
+    std::string text;
+    for (const auto& one : texts_) {
+      text += one + "\n";
+    }
+    return text;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> texts_;
+  std::size_t warnings_ = 0;
+};
+
+}  // namespace tenure::test

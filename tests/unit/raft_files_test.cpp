@@ -1,0 +1,175 @@
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/raft/folder.hpp"
+#include "server/raft/snapshot_file.hpp"
+#include "server/raft/vote_file.hpp"
+#include "support/raft_folder.hpp"
+
+namespace tenure::server::raft {
+namespace {
+
+using test::content_of;
+using test::TemporaryFolder;
+using test::write_content;
+
+bool mentions(const std::string& text, const std::string& what) {
+  return text.find(what) != std::string::npos;
+}
+
+const SnapshotMark mark{.index = Index{10},
+                        .term = Term{3},
+                        .configuration_index = Index{1},
+                        .configuration = "members"};
+
+TEST(RaftSnapshotFile, gives_back_what_was_written_and_never_an_older_one) {
+  const TemporaryFolder folder;
+  SnapshotFile file(folder / "snapshot");
+  EXPECT_FALSE(file.read().value().has_value());
+  EXPECT_EQ(file.bytes(), 0U);
+
+  ASSERT_TRUE(file.write(mark, "the body").has_value());
+  ASSERT_TRUE(file.write({.index = Index{9}}, "older").has_value());
+
+  const auto snapshot = file.read().value();
+  ASSERT_TRUE(snapshot.has_value());
+  EXPECT_EQ(snapshot->mark, mark);
+  EXPECT_EQ(*snapshot->body, "the body");
+  EXPECT_GT(file.bytes(), 8U);
+}
+
+TEST(RaftSnapshotFile, is_refused_by_name_with_any_byte_changed_or_missing) {
+  const TemporaryFolder folder;
+  SnapshotFile file(folder / "snapshot");
+  ASSERT_TRUE(file.write(mark, "the body").has_value());
+  const auto whole = content_of(folder / "snapshot");
+
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    auto changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ (1 << (at % 8)));
+    write_content(folder / "snapshot", changed);
+    const auto read = file.read();
+    ASSERT_FALSE(read.has_value()) << at;
+    EXPECT_EQ(read.error().code, Errc::invalid_argument);
+    EXPECT_TRUE(mentions(read.error().detail, (folder / "snapshot").string()));
+
+    write_content(folder / "snapshot", whole.substr(0, at));
+    EXPECT_FALSE(file.read().has_value()) << at;
+  }
+}
+
+TEST(RaftSnapshotFile, of_another_version_is_refused_by_name) {
+  const TemporaryFolder folder;
+  SnapshotFile file(folder / "snapshot");
+  ASSERT_TRUE(file.write(mark, "the body").has_value());
+  auto newer = content_of(folder / "snapshot");
+  newer[8] = 2;
+  write_content(folder / "snapshot", newer);
+
+  EXPECT_TRUE(mentions(file.read().error().detail, "version is 2"));
+}
+
+TEST(RaftVoteFile, keeps_the_newest_vote_whatever_happens_to_the_next_write) {
+  const TemporaryFolder folder;
+  for (std::uint64_t term = 1; term <= 4; ++term) {
+    auto file = VoteFile::open(folder / "vote");
+    ASSERT_TRUE(file.has_value()) << file.error().detail;
+    EXPECT_EQ(file->vote().term, Term{term - 1});
+    ASSERT_TRUE(file->save({.term = Term{term}, .voted_for = MemberId{term}}).has_value());
+    const auto good = content_of(folder / "vote");
+
+    // The slot that the next write would go to.
+    auto torn = good;
+    const std::size_t slot = (term + 1) % 2 * 4096;
+    torn.replace(slot, 20, std::string(20, '?'));
+    write_content(folder / "vote", torn);
+    EXPECT_EQ(VoteFile::open(folder / "vote")->vote().voted_for, MemberId{term});
+    write_content(folder / "vote", good);
+  }
+}
+
+TEST(RaftVoteFile, without_a_good_slot_is_refused_by_name) {
+  const TemporaryFolder folder;
+  write_content(folder / "vote", std::string(8192, '?'));
+
+  const auto opened = VoteFile::open(folder / "vote");
+
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_TRUE(mentions(opened.error().detail, (folder / "vote").string()));
+}
+
+TEST(RaftFolder, keeps_the_identity_it_was_made_with) {
+  const TemporaryFolder folder;
+  ClusterId cluster;
+  {
+    const auto made = Folder::open(folder / "a", {.member = MemberId{3}});
+    ASSERT_TRUE(made.has_value()) << made.error().detail;
+    cluster = made->cluster();
+    EXPECT_NE(cluster, ClusterId{});
+  }
+
+  const auto again = Folder::open(folder / "a", {});
+
+  ASSERT_TRUE(again.has_value()) << again.error().detail;
+  EXPECT_EQ(again->cluster(), cluster);
+  EXPECT_EQ(again->member(), MemberId{3});
+  EXPECT_NE(Folder::open(folder / "b", {})->cluster(), cluster);
+}
+
+TEST(RaftFolder, of_another_cluster_or_member_is_refused) {
+  const TemporaryFolder folder;
+  {
+    ASSERT_TRUE(Folder::open(folder.path(), {ClusterId{0xAB}, MemberId{1}}).has_value());
+  }
+
+  const auto cluster = Folder::open(folder.path(), {ClusterId{0xCD}, MemberId{1}});
+  const auto member = Folder::open(folder.path(), {ClusterId{0xAB}, MemberId{2}});
+
+  ASSERT_FALSE(cluster.has_value());
+  EXPECT_TRUE(mentions(cluster.error().detail, "00000000000000ab")) << cluster.error().detail;
+  ASSERT_FALSE(member.has_value());
+  EXPECT_TRUE(mentions(member.error().detail, "member 1")) << member.error().detail;
+}
+
+TEST(RaftFolder, with_files_of_somebody_else_is_left_alone) {
+  const TemporaryFolder folder;
+  write_content(folder / "thesis.txt", "years of work");
+
+  const auto opened = Folder::open(folder.path(), {});
+
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_TRUE(mentions(opened.error().detail, "thesis.txt")) << opened.error().detail;
+}
+
+TEST(RaftFolder, of_an_unknown_format_is_refused_by_name) {
+  const TemporaryFolder folder;
+  write_content(folder / "identity", "tenure 2\ncluster 1\nmember 1\n");
+
+  const auto opened = Folder::open(folder.path(), {});
+
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_TRUE(mentions(opened.error().detail, "format 2")) << opened.error().detail;
+}
+
+TEST(RaftFolder, is_for_one_process_at_a_time) {
+  const TemporaryFolder folder;
+  const auto ours = Folder::open(folder.path(), {});
+  ASSERT_TRUE(ours.has_value());
+
+  const auto child = ::fork();
+  if (child == 0) {
+    const auto theirs = Folder::open(folder.path(), {});
+    ::_exit(!theirs.has_value() && theirs.error() == Errc::would_block ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+
+  EXPECT_EQ(status, 0) << "a second process got the same folder";
+}
+
+}  // namespace
+}  // namespace tenure::server::raft
