@@ -90,11 +90,13 @@ Started<std::optional<TlsFiles>> read_tls(const Config::Tls& tls) {
   return files;
 }
 
-RpcOptions rpc_options(const Config& config, std::optional<TlsFiles> tls) {
+RpcOptions rpc_options(const Config& config, std::optional<TlsFiles> tls, Metrics& metrics) {
   RpcOptions options{.address = config.listen.grpc,
                      .tls = std::move(tls),
                      .message_bytes_max = config.service.message_bytes_max,
-                     .version = std::string(version())};
+                     .connections_max = config.service.connections_max,
+                     .version = std::string(version()),
+                     .metrics = &metrics};
   options.limits.watches_per_stream_max = config.service.watches_per_client_max;
   options.limits.watch_buffer_events_max = config.service.watch_buffer_events_max;
   options.limits.sessions_max = config.service.sessions_max;
@@ -130,7 +132,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     return std::unexpected(Failure{ExitCode::disk, node.error().detail});
   }
   std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node)));
-  daemon->rpc_.emplace(*daemon->node_, rpc_options(config, *std::move(tls)));
+  daemon->rpc_.emplace(*daemon->node_, rpc_options(config, *std::move(tls), daemon->metrics_));
   daemon->node_->listen(daemon->metrics_);
   if (config.listen.http != "off") {
     http::ServerOptions options;

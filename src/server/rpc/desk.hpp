@@ -13,7 +13,7 @@ namespace tenure::server {
 
 struct RpcLimits {
   std::size_t watches_per_stream_max = 64;
-  std::size_t watch_buffer_events_max = 4096;  ///< Of one watch; who is further behind is cut.
+  std::size_t watch_buffer_events_max = 4096;   ///< Of one watch; who is further behind is cut.
   std::size_t operations_in_flight_max = 4096;  ///< Of one stream; it is not read meanwhile.
   std::size_t sessions_max = 10'000;  ///< Session, Watch and keep-alive streams, together.
 };

@@ -15,6 +15,7 @@
 
 #include "server/rpc/admin_service.hpp"
 #include "server/rpc/lock_service.hpp"
+#include "sys/log.hpp"
 
 namespace tenure::server {
 namespace {
@@ -45,8 +46,6 @@ void set_arguments(const RpcOptions& options, grpc::ServerBuilder& builder) {
   builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              static_cast<int>(options.calls_per_connection_max));
-  // Two servers on one port would each get half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ping_every_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_wait_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -97,7 +96,10 @@ class RpcServer::Health final : public Listener {
 };
 
 RpcServer::RpcServer(Store& store, RpcOptions options)
-    : desk_{.store = store, .limits = options.limits, .version = options.version},
+    : desk_{.store = store,
+            .limits = options.limits,
+            .version = options.version,
+            .watches = WatchHub(options.metrics)},
       options_(std::move(options)),
       services_(std::make_unique<Services>(desk_)),
       health_(std::make_unique<Health>()) {
@@ -111,23 +113,39 @@ RpcServer::~RpcServer() {
 }
 
 Result<int> RpcServer::start() {
+  door_ = std::make_shared<Doorkeeper>(
+      desk_.store.loop(), Doorkeeper::Rules{.connections_max = options_.connections_max,
+                                            .turned_away = [metrics = options_.metrics] {
+                                              log::warning("connection_refused",
+                                                           {{"limit", "service.connections_max"}});
+                                              if (metrics != nullptr) {
+                                                metrics->limit_rejected("connections_max");
+                                              }
+                                            }});
+  const auto port = door_->listen(options_.address);
+  if (!port) {
+    return std::unexpected(port.error());
+  }
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   set_arguments(options_, builder);
-  int port = 0;
-  builder.AddListeningPort(options_.address, credentials_of(options_.tls), &port);
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      credentials_of(options_.tls));
   services_->add_to(builder);
   server_ = builder.BuildAndStart();
-  if (!server_ || port == 0) {
-    server_.reset();
-    return fail(Errc::unavailable,
-                "cannot listen on " + options_.address +
-                    (options_.tls ? ": it is in use, not ours, or the certificate is wrong"
-                                  : ": it is in use or not an address of this machine"));
+  if (!server_) {
+    return fail(Errc::unavailable, "gRPC does not start: is the certificate the key's, and PEM?");
   }
   health_->serve(server_->GetHealthCheckService());
-  return port;
+  door_->open([this](int listener, int connection) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+    parameters.listener_fd = listener;
+    parameters.fd = connection;
+    acceptor_->HandleNewConnection(&parameters);
+  });
+  return *port;
 }
 
 void RpcServer::stop() {
@@ -135,6 +153,7 @@ void RpcServer::stop() {
     return;
   }
   desk_.is_stopping = true;
+  door_->close();
   health_->serve(nullptr);
   server_->GetHealthCheckService()->SetServingStatus(false);
   std::promise<void> dismissed;

@@ -8,11 +8,15 @@
 #include <tenure/error.hpp>
 
 #include "server/rpc/desk.hpp"
+#include "server/rpc/doorkeeper.hpp"
 #include "server/store.hpp"
 
 namespace grpc {
 class Server;
+namespace experimental {
+class ExternalConnectionAcceptor;
 }
+}  // namespace grpc
 
 namespace tenure::server {
 
@@ -29,9 +33,11 @@ struct RpcOptions {
   std::size_t message_bytes_max = 64 * 1024;
   /// For what gRPC buffers of all connections; it pushes back beyond.
   std::size_t memory_bytes_max = std::size_t{512} * 1024 * 1024;
+  std::size_t connections_max = 10'000;
   std::size_t calls_per_connection_max = 20'000;
   RpcLimits limits{};
-  std::string version{};  ///< For Status.
+  std::string version{};       ///< For Status.
+  Metrics* metrics = nullptr;  ///< Where watches are counted; outlives the server.
 };
 
 /// The gRPC side of the daemon: lock service, admin, health, reflection.
@@ -59,6 +65,8 @@ class RpcServer {
   RpcOptions options_;
   std::unique_ptr<Services> services_;
   std::unique_ptr<Health> health_;
+  std::shared_ptr<Doorkeeper> door_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };
 

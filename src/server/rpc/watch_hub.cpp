@@ -65,6 +65,9 @@ std::expected<std::shared_ptr<Watch>, WatchHub::Compacted> WatchHub::add(
   }
   table_of(wanted.match)[wanted.key].push_back(watch);
   ++count_;
+  if (metrics_ != nullptr) {
+    metrics_->watch_began();
+  }
   return watch;
 }
 
@@ -84,6 +87,9 @@ void WatchHub::remove(const std::shared_ptr<Watch>& watch) {
     }
   }
   --count_;
+  if (metrics_ != nullptr) {
+    metrics_->watch_ended();
+  }
 }
 
 void WatchHub::applied(const core::Applied& what, const core::State& /*state*/) {
@@ -126,6 +132,9 @@ void WatchHub::offer(const Watches& watches, const std::shared_ptr<const core::E
     watch->offer(event);
     if (!was_cut && watch->cut_) {
       ++cut_total_;
+      if (metrics_ != nullptr) {
+        metrics_->watch_cut();
+      }
     }
     const bool has_news = watch->has_events() || (watch->cut_ && !was_cut);
     if (has_news && !watch->is_announced_) {

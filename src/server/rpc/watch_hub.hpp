@@ -16,6 +16,7 @@
 
 #include "core/ids.hpp"
 #include "core/outcome.hpp"
+#include "server/metrics.hpp"
 #include "server/store.hpp"
 
 namespace tenure::server {
@@ -78,6 +79,9 @@ class WatchHub final : public Listener {
     core::Revision revision{};
   };
 
+  /// `metrics`: where watches are counted, or nowhere.
+  explicit WatchHub(Metrics* metrics = nullptr) : metrics_(metrics) {}
+
   /// Replays what the state still remembers from `wish.start` on, then goes on with what comes.
   /// `ready` is called when there is something to take, or it was cut, after it had nothing.
   [[nodiscard]] std::expected<std::shared_ptr<Watch>, Compacted> add(WatchWish wish,
@@ -100,6 +104,7 @@ class WatchHub final : public Listener {
   void offer(const Watches& watches, const std::shared_ptr<const core::Event>& event);
   void tell(const core::Event& event);
 
+  Metrics* metrics_;
   absl::flat_hash_map<std::string, Watches> exact_;
   absl::flat_hash_map<std::string, Watches> prefixes_;
   /// How many of prefixes_ have each length: a name is looked up once per length that there is.
