@@ -80,9 +80,19 @@ Command release_target(const Draw& draw, const World& world) {
                      .range = range == nullptr ? std::nullopt : std::optional(range->range)}};
 }
 
+/// Mostly a request that waits; now and then one that is over, or was never made.
+Command abandon(const Draw& draw, const State& state) {
+  const auto& waits = state.locks.waits();
+  const auto index = draw.pick % (waits.size() + 1);
+  if (index == waits.size()) {
+    return Abandon{.lease = LeaseId{1 + draw.lease}, .request = RequestId{1 + draw.request}};
+  }
+  const auto& wait = std::next(waits.begin(), static_cast<std::ptrdiff_t>(index))->second;
+  return Abandon{.lease = wait.lease, .request = wait.request};
+}
+
 Command command_of(const Draw& draw, const World& world, const State& state) {
   const LeaseId lease{1 + draw.lease};
-  const RequestId request{1 + draw.request};
   switch (draw.verb) {
     case Verb::acquire: return acquire(draw, world, Queue::wait);
     case Verb::try_acquire: return acquire(draw, world, Queue::skip);
@@ -94,7 +104,7 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
                      .what = token};
     }
     case Verb::release_target: return release_target(draw, world);
-    case Verb::abandon: return Abandon{.lease = lease, .request = request};
+    case Verb::abandon: return abandon(draw, state);
     case Verb::grant_lease:
       return GrantLease{.id = LeaseId{draw.pick % 4 == 0 ? 0 : 1 + draw.lease},
                         .request = RequestId{draw.request % 4},
