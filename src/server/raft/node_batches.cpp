@@ -123,8 +123,8 @@ Node::Room Node::room() const {
 }
 
 bool Node::admit(const Proposal& proposal, Room& room) const {
-  const bool fits = may_grow(proposal.command) ? proposal.bytes <= room.for_growing
-                                               : proposal.bytes <= room.for_all;
+  const bool may_come = !may_grow(proposal.command) || room.for_growing > 0;
+  const bool fits = may_come && proposal.bytes <= room.for_all;
   if (fits) {
     room.for_all -= std::min(proposal.bytes, room.for_all);
     room.for_growing -= std::min(proposal.bytes, room.for_growing);

@@ -1,0 +1,72 @@
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "server/raft/cluster_clock.hpp"
+#include "support/raft_client.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::server::raft {
+namespace {
+
+using core::ClusterTime;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+// 002-B23
+TEST(RaftClusterClock, goes_on_from_the_last_stamp_and_counts_only_its_own_leadership) {
+  ClusterClock clock;
+  const steady_clock::time_point morning{seconds(1'000'000)};
+
+  clock.begin(seconds(50), morning);
+  EXPECT_EQ(clock.at(morning), ClusterTime(seconds(50)));
+  EXPECT_EQ(clock.at(morning + seconds(3)), ClusterTime(seconds(53)));
+
+  clock.begin(seconds(51), morning + seconds(100));
+  EXPECT_EQ(clock.at(morning + seconds(101)), ClusterTime(seconds(52)));
+  EXPECT_EQ(clock.local(seconds(60)), morning + seconds(109));
+}
+
+TEST(RaftClusterClock, never_goes_back) {
+  ClusterClock clock;
+  const steady_clock::time_point morning{seconds(1'000'000)};
+  clock.begin(seconds(50), morning);
+
+  EXPECT_EQ(clock.at(morning + seconds(3)), ClusterTime(seconds(53)));
+  EXPECT_EQ(clock.at(morning + seconds(1)), ClusterTime(seconds(53)));
+}
+
+// 002-B23: the time in which nobody led does not count, and what is left afterwards does.
+TEST(RaftTime, a_lease_has_all_of_its_time_left_after_a_stop) {
+  const test::TemporaryFolder folder;
+  test::Reports reports;
+  const auto options = test::small_node(folder.path(), reports);
+  constexpr core::LeaseId ann{1};
+  constexpr milliseconds ttl{600};
+  ClusterTime before{};
+  ClusterTime deadline{};
+  {
+    const auto node = test::started(options);
+    test::RaftClient client(*node);
+    const auto lease = client.grant_lease(ann, ttl);
+    deadline = std::get<core::LeaseGranted>(lease->outcome).deadline;
+    before = client.ask([](const View& view) { return view.now; });
+  }
+  const auto stopped = steady_clock::now();
+  ASSERT_TRUE(test::eventually([&] { return steady_clock::now() > stopped + ttl; }));
+
+  const auto node = test::started(options);
+  test::RaftClient client(*node);
+  const auto now = client.ask([](const View& view) { return view.now; });
+  const auto has_lease = [&] {
+    return client.ask([](const View& view) { return view.state.leases.find(ann) != nullptr; });
+  };
+
+  EXPECT_GE(now + milliseconds(1), before) << "up to the last stamp, which is a little older";
+  EXPECT_LT(now, deadline) << "the stop was counted";
+  EXPECT_TRUE(test::eventually([&] { return !has_lease(); })) << "it never expires";
+}
+
+}  // namespace
+}  // namespace tenure::server::raft
