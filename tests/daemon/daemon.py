@@ -101,14 +101,15 @@ class Daemon:
     def kill(self):
         """kill -9."""
         self.process.kill()
-        self._reap()
+        self.reap()
 
     def stop(self):
         """SIGTERM; the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self._reap()
+        return self.reap()
 
-    def _reap(self):
+    def reap(self):
+        """Waits for its end; the exit code."""
         code = self.process.wait(PATIENCE)
         self.reader.join(PATIENCE)
         self.process.stderr.close()

@@ -101,9 +101,10 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
   cluster_ = ClusterId{cluster};
   member_ = MemberId{member};
   if (expected.cluster != ClusterId{} && expected.cluster != cluster_) {
-    return fail(Errc::invalid_argument,
-                "the folder " + path_.string() + " belongs to cluster " + hexadecimal(cluster) +
-                    ", and the configuration says cluster " + hexadecimal(expected.cluster.get()));
+    return fail(Errc::invalid_argument, "the folder " + path_.string() + " belongs to cluster " +
+                                            std::to_string(cluster) +
+                                            ", and the configuration says cluster " +
+                                            std::to_string(expected.cluster.get()));
   }
   if (expected.member != MemberId{} && expected.member != member_) {
     return fail(Errc::invalid_argument,
