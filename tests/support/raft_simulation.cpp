@@ -67,10 +67,6 @@ std::uint64_t mixed(std::uint64_t left, std::uint64_t right) {
   return left ^ (left >> 33);
 }
 
-std::uint64_t number_in(const std::string& payload) {
-  return std::stoull(payload);
-}
-
 class Server final : public Effects {
  public:
   Server(World& world, std::size_t slot) : world_(world), slot_(slot) {}
@@ -270,8 +266,7 @@ class World {
 };
 
 void World::deliver(MemberId from, MemberId peer, Message message) {
-  const auto is_cut = [this](MemberId id) { return cut_off_ == id; };
-  if (is_cut(from) || is_cut(peer) || (!is_healed_ && below(100) < drop_percent_)) {
+  if (cut_off_ == from || cut_off_ == peer || (!is_healed_ && below(100) < drop_percent_)) {
     return;
   }
   const auto shared = std::make_shared<const Message>(std::move(message));
@@ -453,7 +448,7 @@ void Server::apply(Index index, const Entry& entry) {
   if (entry.type != EntryType::command) {
     return;
   }
-  const auto number = number_in(*entry.payload);
+  const auto number = std::stoull(*entry.payload);
   if (is_first && !world_.applied_numbers_.insert(number).second) {
     world_.fail("command " + std::to_string(number) + " was applied twice");
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -66,6 +67,8 @@ class Journal {
   void restart();
 
   [[nodiscard]] Space space() const;
+  /// Called on another thread whenever space() may say something else about the next segment.
+  void when_space_changes(std::function<void()> tell) { reserve_.when_changed(std::move(tell)); }
   [[nodiscard]] std::size_t segment_bytes() const noexcept { return options_.segment_bytes; }
   /// On disk, whole segments.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }

@@ -41,7 +41,9 @@ Node::Node(NodeOptions options, Loaded loaded)
             {.journal = *journal_,
              .snapshot = *snapshot_file_,
              .report = options_.report,
-             .wake = [this] { boost::asio::post(loop_, [this] { after_event(); }); }}) {}
+             .wake = [this] { boost::asio::post(loop_, [this] { after_event(); }); }}) {
+  journal_->when_space_changes([this] { boost::asio::post(loop_, [this] { after_event(); }); });
+}
 
 Node::~Node() {
   stop();

@@ -133,6 +133,7 @@ class Node final : public Store, private Effects {
   void drain();
   void resume_draining();
   [[nodiscard]] bool may_submit() const;
+  [[nodiscard]] bool is_space_known() const;
   [[nodiscard]] Flight gather();
   [[nodiscard]] Room room() const;
   [[nodiscard]] bool admit(const Proposal& proposal, Room& room) const;
@@ -166,13 +167,13 @@ class Node final : public Store, private Effects {
   void request_snapshot(SnapshotDone done);
 
   const NodeOptions options_;
+  boost::asio::io_context loop_{1};  ///< Outlives all threads, which post to it.
   Folder folder_;
   VoteFile votes_;
   std::unique_ptr<SnapshotFile> snapshot_file_;
   std::unique_ptr<Journal> journal_;
 
   // Everything below, up to the intake, belongs to the thread of the loop.
-  boost::asio::io_context loop_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Listener*> listeners_;
   core::StateMachine machine_;
@@ -205,7 +206,7 @@ class Node final : public Store, private Effects {
   std::vector<SnapshotWish> wishes_;
 
   Intake intake_;
-  // Threads last: they end before what they use. They post to the loop, which outlives them.
+  // Threads last: they end before what they use.
   Compactor compactor_;
   Disk disk_;
   std::thread thread_;

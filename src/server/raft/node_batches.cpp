@@ -50,7 +50,14 @@ void Node::propose_own(core::Command command) {
 
 bool Node::may_submit() const {
   return replica_.role() != Role::leader ||
-         (is_ready_ && flights_.size() < options_.entries_in_flight_max);
+         (is_ready_ && flights_.size() < options_.entries_in_flight_max && is_space_known());
+}
+
+// The second half of a segment is begun only when the next one is there, or when it is known that
+// it cannot be made: then what is left is rationed.
+bool Node::is_space_known() const {
+  const auto space = journal_->space();
+  return space.is_next_ready || space.is_short || space.left > journal_->segment_bytes() / 2;
 }
 
 // One entry of all that waits. What comes while it is on its way waits for the next.

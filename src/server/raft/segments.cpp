@@ -80,7 +80,7 @@ Result<Segment> make_segment(const std::filesystem::path& folder, SegmentId id, 
 }
 
 SegmentReserve::SegmentReserve(Options options)
-    : options_(std::move(options)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+    : options_(std::move(options)), thread_([this] { run(); }) {}
 
 SegmentReserve::~SegmentReserve() {
   const sys::MutexGuard guard(mutex_);
@@ -141,9 +141,9 @@ bool SegmentReserve::has_failed() const {
   return !ready_.has_value() && failure_.has_value();
 }
 
-void SegmentReserve::run(const std::stop_token& /*stop*/) {
+void SegmentReserve::run() {
   mutex_.lock();
-  while (!is_stopping_) {
+  while (!is_stopping_ || !doomed_.empty()) {
     if (!doomed_.empty()) {
       const auto doomed = std::exchange(doomed_, {});
       mutex_.unlock();
@@ -167,18 +167,32 @@ void SegmentReserve::run(const std::stop_token& /*stop*/) {
 void SegmentReserve::make(std::uint64_t number) {
   auto made = make_segment(options_.folder, {.number = number, .cluster = options_.cluster},
                            options_.segment_bytes);
-  const sys::MutexGuard guard(mutex_);
-  if (!made) {
-    note_failure(made.error());
-  } else {
-    if (failure_.has_value()) {
-      options_.report(Severity::note, "there is space again in " + options_.folder.string());
-    }
-    failure_.reset();
-    wanted_.reset();
-    ready_ = std::move(*made);
+  std::function<void()> tell;
+  {
+    const sys::MutexGuard guard(mutex_);
+    note(std::move(made));
+    tell = tell_;
   }
   changed_.notify_all();
+  tell();
+}
+
+void SegmentReserve::note(Result<Segment> made) {
+  if (!made) {
+    note_failure(made.error());
+    return;
+  }
+  if (failure_.has_value()) {
+    options_.report(Severity::note, "there is space again in " + options_.folder.string());
+  }
+  failure_.reset();
+  wanted_.reset();
+  ready_ = std::move(*made);
+}
+
+void SegmentReserve::when_changed(std::function<void()> tell) {
+  const sys::MutexGuard guard(mutex_);
+  tell_ = std::move(tell);
 }
 
 void SegmentReserve::note_failure(const Error& error) {

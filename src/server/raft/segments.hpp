@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -61,11 +62,14 @@ class SegmentReserve {
   [[nodiscard]] bool is_ready() const;
   /// The last attempt failed, and there is none.
   [[nodiscard]] bool has_failed() const;
+  /// Called on the thread of the reserve whenever an answer of the two above may have changed.
+  void when_changed(std::function<void()> tell);
 
  private:
-  void run(const std::stop_token& stop);
+  void run();
   void make(std::uint64_t number);
   void remove_now(const std::vector<std::uint64_t>& numbers);
+  void note(Result<Segment> made) TENURE_REQUIRES(mutex_);
   void note_failure(const Error& error) TENURE_REQUIRES(mutex_);
 
   const Options options_;
@@ -75,6 +79,7 @@ class SegmentReserve {
   std::optional<Segment> ready_ TENURE_GUARDED_BY(mutex_);
   std::optional<Error> failure_ TENURE_GUARDED_BY(mutex_);
   std::vector<std::uint64_t> doomed_ TENURE_GUARDED_BY(mutex_);
+  std::function<void()> tell_ TENURE_GUARDED_BY(mutex_) = [] {};
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   std::jthread thread_;  ///< Last: it uses everything above.
 };
