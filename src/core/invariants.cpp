@@ -35,9 +35,11 @@ class Inspection {
   }
 
  private:
-  void expect(bool is_true, std::string sentence) {
+  /// The words are put together only when they are needed, which is never.
+  template <class... Words>
+  void expect(bool is_true, const Words&... words) {
     if (!is_true) {
-      broken_.push_back(std::move(sentence));
+      broken_.push_back((std::string() + ... + words));
     }
   }
 
@@ -48,7 +50,7 @@ class Inspection {
   /// How many leases and waiters there are they do not say: there may be more from before.
   void look_at_limits() {
     if (const auto error = core::check(state_.limits)) {
-      expect(false, "limits: " + error->detail);
+      expect(false, "limits: ", error->detail);
     }
   }
 
@@ -58,12 +60,12 @@ class Inspection {
     for (const auto& [id, lease] : state_.leases.all()) {
       const auto name = "lease " + std::to_string(id.get());
       expect(id != LeaseId{}, "a lease has the id 0");
-      expect(lease.deadline > state_.now, name + " should have expired");
-      expect(lease.ttl.count() > 0, name + " has no ttl");
-      expect(lease.granted <= lease.last_seen && lease.last_seen <= state_.now,
-             name + " was seen before it was granted, or in the future");
-      expect(lease.deadline <= state_.now + lease.ttl, name + " lives longer than its ttl");
-      expect(is_past(lease.create_revision), name + " is of the future");
+      expect(lease.deadline > state_.now, name, " should have expired");
+      expect(lease.ttl.count() > 0, name, " has no ttl");
+      expect(lease.granted <= lease.last_seen && lease.last_seen <= state_.now, name,
+             " was seen before it was granted, or in the future");
+      expect(lease.deadline <= state_.now + lease.ttl, name, " lives longer than its ttl");
+      expect(is_past(lease.create_revision), name, " is of the future");
       look_at_history(lease, name);
     }
   }
@@ -71,19 +73,19 @@ class Inspection {
   void look_at_history(const Lease& lease, const std::string& name) {
     const auto& history = lease.history;
     const auto& owned = state_.locks.owned(lease.id);
-    expect(history.has_sound_index(), name + ": the index of its answers is wrong");
-    expect(history.finished() <= state_.limits.answers_per_lease_max,
-           name + " remembers too many answers");
+    expect(history.has_sound_index(), name, ": the index of its answers is wrong");
+    expect(history.finished() <= state_.limits.answers_per_lease_max, name,
+           " remembers too many answers");
     expect(history.entries().size() - history.finished() == owned.waits.size() + owned.holds.size(),
-           name + ": its live requests are not its waits and holds");
+           name, ": its live requests are not its waits and holds");
     for (const auto& [request, entry] : history.entries()) {
-      expect(request != RequestId{}, name + " remembers a request without an id");
-      expect(entry.since <= state_.revision, name + " remembers the future");
+      expect(request != RequestId{}, name, " remembers a request without an id");
+      expect(entry.since <= state_.revision, name, " remembers the future");
       if (const auto* waiting = std::get_if<Waiting>(&entry.answer)) {
         const auto* wait = state_.locks.find(waiting->ticket);
         expect(entry.life == History::Life::live && wait != nullptr && wait->lease == lease.id &&
                    wait->request == request,
-               name + " remembers a wait that is over");
+               name, " remembers a wait that is over");
       }
     }
   }
@@ -92,30 +94,30 @@ class Inspection {
   template <class Record>
   void look_at_record(const Record& record, const std::string& name) {
     const auto* lease = state_.leases.find(record.lease);
-    expect(lease != nullptr, name + " has no live lease");
+    expect(lease != nullptr, name, " has no live lease");
     const auto* entry = lease == nullptr ? nullptr : lease->history.find(record.request);
-    expect(entry != nullptr && entry->life == History::Life::live,
-           name + " is not remembered by its lease");
+    expect(entry != nullptr && entry->life == History::Life::live, name,
+           " is not remembered by its lease");
     const auto unordered = [](const Item& left, const Item& right) {
       return !comes_before(left, right);
     };
-    expect(std::ranges::adjacent_find(record.items, unordered) == record.items.end(),
-           name + ": its items are not in order");
+    expect(std::ranges::adjacent_find(record.items, unordered) == record.items.end(), name,
+           ": its items are not in order");
   }
 
   void look_at_holds() {
     for (const auto& [token, hold] : state_.locks.holds()) {
       const auto name = "hold " + std::to_string(token.get());
       look_at_record(hold, name);
-      expect(is_past(Revision{token.get()}), name + " is of the future");
-      expect(is_past(hold.create_revision) && hold.create_revision.get() <= token.get(),
-             name + " was created after it was granted");
-      expect(hold.count > 0, name + " is held zero times");
-      expect(hold.count == 1 || hold.items.size() == 1, name + ": several items, entered again");
+      expect(is_past(Revision{token.get()}), name, " is of the future");
+      expect(is_past(hold.create_revision) && hold.create_revision.get() <= token.get(), name,
+             " was created after it was granted");
+      expect(hold.count > 0, name, " is held zero times");
+      expect(hold.count == 1 || hold.items.size() == 1, name, ": several items, entered again");
       for (const auto& item : hold.items) {
         const auto* lock = state_.locks.find(item.place());
-        expect(lock != nullptr && lock->holds.contains(token),
-               name + " is not known to " + named(item.place()));
+        expect(lock != nullptr && lock->holds.contains(token), name, " is not known to ",
+               named(item.place()));
       }
     }
   }
@@ -124,18 +126,18 @@ class Inspection {
     for (const auto& [ticket, wait] : state_.locks.waits()) {
       const auto name = "wait " + std::to_string(ticket.get());
       look_at_record(wait, name);
-      expect(is_past(ticket), name + " is of the future");
+      expect(is_past(ticket), name, " is of the future");
       const auto* lease = state_.leases.find(wait.lease);
       const auto* entry = lease == nullptr ? nullptr : lease->history.find(wait.request);
-      expect(entry != nullptr && entry->answer == Answer(Waiting{ticket}),
-             name + " is not remembered as a wait");
+      expect(entry != nullptr && entry->answer == Answer(Waiting{ticket}), name,
+             " is not remembered as a wait");
       for (const auto& item : wait.items) {
         const auto* lock = state_.locks.find(item.place());
-        expect(lock != nullptr && lock->queue.contains(wait.turn()),
-               name + " is not in the queue of " + named(item.place()));
+        expect(lock != nullptr && lock->queue.contains(wait.turn()), name,
+               " is not in the queue of ", named(item.place()));
       }
       if (look_at_upgrade(wait, name)) {
-        expect(!state_.locks.admits(wait), name + " waits for nothing");
+        expect(!state_.locks.admits(wait), name, " waits for nothing");
       }
     }
   }
@@ -149,20 +151,20 @@ class Inspection {
                       wait.items.size() == 1 &&
                       hold->items.front().place() == wait.items.front().place() &&
                       hold->items.front().claim.index() == wait.items.front().claim.index();
-    expect(fits, name + " upgrades a hold that does not fit");
+    expect(fits, name, " upgrades a hold that does not fit");
     return fits;
   }
 
   void look_at_lock(const Place& place, const Lock& lock) {
     const auto name = named(place);
-    expect(!lock.holds.empty() || !lock.queue.empty(), name + " is free and has a record");
-    expect(lock.create_revision <= lock.mod_revision && is_past(lock.mod_revision),
-           name + ": its revisions are not in order");
-    expect(lock.holds.empty() || lock.version > 0, name + " is held in version 0");
+    expect(!lock.holds.empty() || !lock.queue.empty(), name, " is free and has a record");
+    expect(lock.create_revision <= lock.mod_revision && is_past(lock.mod_revision), name,
+           ": its revisions are not in order");
+    expect(lock.holds.empty() || lock.version > 0, name, " is held in version 0");
     Load held;
     for (const auto token : lock.holds) {
       const auto* hold = state_.locks.find(token);
-      expect(hold != nullptr, name + " has a holder that is not known");
+      expect(hold != nullptr, name, " has a holder that is not known");
       if (hold != nullptr) {
         add_items(place, lock, hold->items, held);
       }
@@ -170,13 +172,13 @@ class Inspection {
     Load queued;
     for (const auto& turn : lock.queue) {
       const auto* wait = state_.locks.find(turn.ticket);
-      expect(wait != nullptr, name + " has a waiter that is not known");
+      expect(wait != nullptr, name, " has a waiter that is not known");
       if (wait != nullptr) {
         add_items(place, lock, wait->items, queued);
       }
     }
-    expect(held == lock.held, name + " counts its holders wrong");
-    expect(queued == lock.queued, name + " counts its waiters wrong");
+    expect(held == lock.held, name, " counts its holders wrong");
+    expect(queued == lock.queued, name, " counts its waiters wrong");
     look_at_holders(place, lock);
   }
 
@@ -185,26 +187,26 @@ class Inspection {
     for (const auto& item : items) {
       if (item.is_at(place)) {
         const auto* permits = std::get_if<Permits>(&item.claim);
-        expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity,
-               named(place) + ": capacities differ");
+        expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity, named(place),
+               ": capacities differ");
         expect(permits == nullptr || (permits->wanted > 0 && permits->wanted <= permits->capacity),
-               named(place) + ": a number of permits that cannot be");
+               named(place), ": a number of permits that cannot be");
         load.add(item.claim);
         is_here = true;
       }
     }
-    expect(is_here, named(place) + " lists somebody who is not there");
+    expect(is_here, named(place), " lists somebody who is not there");
   }
 
   void look_at_holders(const Place& place, const Lock& lock) {
-    expect(lock.capacity == 0 || lock.held.permits <= lock.capacity,
-           named(place) + ": more permits are held than there are");
+    expect(lock.capacity == 0 || lock.held.permits <= lock.capacity, named(place),
+           ": more permits are held than there are");
     for (const auto mode : all_lock_modes) {
       auto others = lock.held;
       auto& same = others.modes[static_cast<std::size_t>(mode)];
       if (same > 0) {
         --same;
-        expect(others.admits(mode), named(place) + ": holders are not compatible");
+        expect(others.admits(mode), named(place), ": holders are not compatible");
       }
     }
     if (place.kind == PlaceKind::space) {
@@ -231,9 +233,9 @@ class Inspection {
         queued += has(lock.ranges.queued, keys.range, entry) ? 1 : 0;
       });
     }
-    expect(held == lock.ranges.held.size(), named(place) + ": its index of held ranges is wrong");
-    expect(queued == lock.ranges.queued.size(),
-           named(place) + ": its index of wanted ranges is wrong");
+    expect(held == lock.ranges.held.size(), named(place), ": its index of held ranges is wrong");
+    expect(queued == lock.ranges.queued.size(), named(place),
+           ": its index of wanted ranges is wrong");
   }
 
   template <class Visit>
@@ -262,7 +264,7 @@ class Inspection {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       for (std::size_t j = i + 1;
            j < ranges.size() && ranges[i]->range.contains(ranges[j]->range.start()); ++j) {
-        expect(!conflict(*ranges[i], *ranges[j]), named(place) + ": holders are not compatible");
+        expect(!conflict(*ranges[i], *ranges[j]), named(place), ": holders are not compatible");
       }
     }
   }

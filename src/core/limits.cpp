@@ -1,8 +1,8 @@
 #include "core/limits.hpp"
 
 #include <string>
+#include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace tenure::core {
@@ -32,14 +32,19 @@ constexpr Limits highest{.name_bytes_max = bytes_most,
                          .answers_per_lease_max = count_most,
                          .events_max = count_most};
 
+struct Number {
+  std::string_view name;
+  std::uint64_t value;
+};
+
 /// All limits as numbers; a negative time is a very large one.
-std::vector<std::pair<std::string, std::uint64_t>> numbers(const Limits& limits) {
-  std::vector<std::pair<std::string, std::uint64_t>> all;
-  for_each_limit(limits, [&](std::string name, const auto& value) {
+std::vector<Number> numbers(const Limits& limits) {
+  std::vector<Number> all;
+  for_each_limit(limits, [&](std::string_view name, const auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, ClusterTime>) {
-      all.emplace_back(name + " in microseconds", static_cast<std::uint64_t>(value.count()));
+      all.push_back({name, static_cast<std::uint64_t>(value.count())});
     } else {
-      all.emplace_back(std::move(name), value);
+      all.push_back({name, value});
     }
   });
   return all;
@@ -49,12 +54,14 @@ std::vector<std::pair<std::string, std::uint64_t>> numbers(const Limits& limits)
 
 std::optional<Error> check(const Limits& limits) {
   const auto given = numbers(limits);
-  const auto most = numbers(highest);
+  static const auto most = numbers(highest);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const auto& [name, value] = given[i];
-    if (value == 0 || value > most[i].second) {
+    if (value == 0 || value > most[i].value) {
+      const std::string unit = name.starts_with("ttl_") ? " in microseconds" : "";
       return Error{.code = Errc::invalid_argument,
-                   .detail = name + ": at least 1, at most " + std::to_string(most[i].second)};
+                   .detail = std::string(name) + unit + ": at least 1, at most " +
+                             std::to_string(most[i].value)};
     }
   }
   if (limits.ttl_min > limits.ttl_max) {

@@ -49,7 +49,7 @@ TEST(CoreModel, everything_together_behaves_as_the_reference) {
 
 // Deadlocks: time stands still and requests are always new, so that circles close.
 TEST(CoreModel, deadlocks_over_all_shapes_are_found_as_by_the_reference) {
-  behave_as_the_reference(500, {.things = everything(),
+  behave_as_the_reference(300, {.things = everything(),
                                 .verbs = mostly_waiting(),
                                 .agains = {Again::wait, Again::reenter},
                                 .leases = 5,
@@ -63,7 +63,7 @@ TEST(CoreModel, deadlocks_over_permits_are_found_as_by_the_reference) {
   auto things = semaphores();
   things.push_back(names().front());
   things.push_back({semaphores()[0][0], semaphores()[1][0]});
-  behave_as_the_reference(800, {.things = things,
+  behave_as_the_reference(300, {.things = things,
                                 .verbs = mostly_waiting(),
                                 .agains = {Again::refuse, Again::wait},
                                 .leases = 5,
@@ -72,7 +72,7 @@ TEST(CoreModel, deadlocks_over_permits_are_found_as_by_the_reference) {
 }
 
 TEST(CoreModel, deadlocks_over_names_are_found_as_by_the_reference) {
-  behave_as_the_reference(500, {.things = names(),
+  behave_as_the_reference(300, {.things = names(),
                                 .verbs = mostly_waiting(),
                                 .agains = {Again::wait, Again::reenter},
                                 .leases = 5,
