@@ -32,6 +32,9 @@ add_library(tenure_core STATIC EXCLUDE_FROM_ALL ${TENURE_CORE_SOURCES})
 target_include_directories(tenure_core PUBLIC ${PROJECT_SOURCE_DIR}/src
                                               ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(tenure_core PRIVATE tenure_warnings)
+if(TENURE_CHECK_INVARIANTS)
+  target_compile_definitions(tenure_core PUBLIC TENURE_CHECK_INVARIANTS)
+endif()
 
 # For our own tests and benchmarks: the library with its private headers and what they include.
 add_library(tenure_private INTERFACE)

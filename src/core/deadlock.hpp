@@ -14,13 +14,13 @@ struct Edge {
   Place place;
 };
 
-/// A shortest cycle of waits through `start`, beginning with a wait of `start`; empty if there is
-/// none. Each lease is one owner: it waits for the owner of every hold that one of its waits
-/// conflicts with, and of every wait ahead that it conflicts with; never for itself.
+/// If `start` is stuck (see Stuck), a shortest cycle of waits through it, beginning with a wait of
+/// its own; else empty. Each lease is one owner: it waits for the owner of every hold that one of
+/// its waits conflicts with, and of every wait ahead that it conflicts with; never for itself. A
+/// wait for permits waits for all who have some of them or are ahead.
 ///
-/// A wait for permits needs any of them, not all. It counts as waiting for somebody only if it
-/// could not be served although all others gave back theirs; so every cycle is a deadlock, but a
-/// deadlock in which several share the blame for missing permits is not seen.
+/// REQUIRES: without the last wait or grant of `start`, nobody would be stuck. Then a cycle leads
+/// through it, for if none did, those it waits for would be stuck without it.
 [[nodiscard]] std::vector<Edge> find_cycle(const LockTable& table, LeaseId start);
 
 /// The same, as it is told to the one who gives way.

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "core/deadlock.hpp"
+#include "core/stuck.hpp"
 
 namespace tenure::core::invariants {
 namespace {
@@ -53,7 +53,8 @@ class Inspection {
   }
 
   void look_at_leases() {
-    expect(state_.leases.has_sound_index(), "the index of deadlines is wrong");
+    expect(state_.leases.has_sound_index(),
+           "the index of leases by deadline or by client is wrong");
     for (const auto& [id, lease] : state_.leases.all()) {
       const auto name = "lease " + std::to_string(id.get());
       expect(id != LeaseId{}, "a lease has the id 0");
@@ -207,19 +208,55 @@ class Inspection {
       }
     }
     if (place.kind == PlaceKind::space) {
+      look_at_index(place, lock);
       look_at_ranges(place, lock);
     }
+  }
+
+  /// Every item of theirs, and as many ranges as there are items.
+  void look_at_index(const Place& place, const Lock& lock) {
+    std::size_t held = 0;
+    for (const auto token : lock.holds) {
+      const auto* hold = state_.locks.find(token);
+      for_each_range(place, hold == nullptr ? nullptr : &hold->items, [&](const Keys& keys) {
+        const RangeIndex::Held entry{.token = token, .mode = keys.mode};
+        held += has(lock.ranges.held, keys.range, entry) ? 1 : 0;
+      });
+    }
+    std::size_t queued = 0;
+    for (const auto& turn : lock.queue) {
+      const auto* wait = state_.locks.find(turn.ticket);
+      for_each_range(place, wait == nullptr ? nullptr : &wait->items, [&](const Keys& keys) {
+        const RangeIndex::Queued entry{.turn = turn, .mode = keys.mode};
+        queued += has(lock.ranges.queued, keys.range, entry) ? 1 : 0;
+      });
+    }
+    expect(held == lock.ranges.held.size(), named(place) + ": its index of held ranges is wrong");
+    expect(queued == lock.ranges.queued.size(),
+           named(place) + ": its index of wanted ranges is wrong");
+  }
+
+  template <class Visit>
+  static void for_each_range(const Place& place, const std::vector<Item>* items,
+                             const Visit& visit) {
+    for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
+      if ((*items)[i].is_at(place)) {
+        visit(std::get<Keys>((*items)[i].claim));
+      }
+    }
+  }
+
+  template <class Tree, class Entry>
+  static bool has(const Tree& tree, const BytesRange& range, const Entry& entry) {
+    return !tree.visit_overlapping(range, [&](const Entry& other) { return other != entry; });
   }
 
   void look_at_ranges(const Place& place, const Lock& lock) {
     std::vector<const Keys*> ranges;
     for (const auto token : lock.holds) {
       const auto* hold = state_.locks.find(token);
-      for (const auto& item : hold == nullptr ? std::vector<Item>{} : hold->items) {
-        if (item.is_at(place)) {
-          ranges.push_back(&std::get<Keys>(find_in(*hold, item).claim));
-        }
-      }
+      for_each_range(place, hold == nullptr ? nullptr : &hold->items,
+                     [&](const Keys& keys) { ranges.push_back(&keys); });
     }
     std::ranges::sort(ranges, {}, [](const Keys* keys) { return keys->range.start(); });
     for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -228,10 +265,6 @@ class Inspection {
         expect(!conflict(*ranges[i], *ranges[j]), named(place) + ": holders are not compatible");
       }
     }
-  }
-
-  static const Item& find_in(const Hold& hold, const Item& item) {
-    return *std::ranges::find(hold.items, item);
   }
 
   void look_at_owners() {
@@ -277,10 +310,8 @@ std::vector<std::string> check(const State& state) {
 
 std::vector<std::string> check_no_deadlock(const State& state) {
   std::vector<std::string> broken;
-  for (const auto& [lease, owned] : state.locks.owners()) {
-    if (!owned.waits.empty() && !find_cycle(state.locks, lease).empty()) {
-      broken.push_back("lease " + std::to_string(lease.get()) + " waits in a circle");
-    }
+  for (const auto lease : find_stuck(state.locks).leases) {
+    broken.push_back("lease " + std::to_string(lease.get()) + " can never go on");
   }
   return broken;
 }

@@ -16,7 +16,7 @@ namespace tenure::core::invariants {
 /// - Every index is what it would be if it were built anew.
 [[nodiscard]] std::vector<std::string> check(const State& state);
 
-/// Nobody waits in a circle.
+/// Nobody is stuck: each who waits can go on when the others let him.
 [[nodiscard]] std::vector<std::string> check_no_deadlock(const State& state);
 
 /// What must be true of two states with one command between them: neither revision nor time goes

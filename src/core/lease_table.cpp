@@ -15,19 +15,35 @@ Lease* LeaseTable::find(LeaseId id) {
   return it == leases_.end() ? nullptr : &it->second;
 }
 
+const std::set<LeaseId>& LeaseTable::of_client(const std::string& client) const {
+  static const std::set<LeaseId> none;
+  const auto it = clients_.find(client);
+  return it == clients_.end() ? none : it->second;
+}
+
 Lease& LeaseTable::add(Lease lease) {
   assert(find(lease.id) == nullptr);
   deadlines_.emplace(lease.deadline, lease.id);
+  if (!lease.client.empty()) {
+    clients_[lease.client].insert(lease.id);
+  }
   const auto id = lease.id;
   return leases_.emplace(id, std::move(lease)).first->second;
 }
 
 void LeaseTable::remove(LeaseId id) {
   const auto it = leases_.find(id);
-  if (it != leases_.end()) {
-    deadlines_.erase({it->second.deadline, id});
-    leases_.erase(it);
+  if (it == leases_.end()) {
+    return;
   }
+  deadlines_.erase({it->second.deadline, id});
+  if (const auto client = clients_.find(it->second.client); client != clients_.end()) {
+    client->second.erase(id);
+    if (client->second.empty()) {
+      clients_.erase(client);
+    }
+  }
+  leases_.erase(it);
 }
 
 void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
@@ -63,7 +79,13 @@ LeaseId LeaseTable::fresh_id() {
 }
 
 bool LeaseTable::has_sound_index() const {
-  return deadlines_.size() == leases_.size() &&
+  std::map<std::string, std::set<LeaseId>> expected;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.client.empty()) {
+      expected[lease.client].insert(id);
+    }
+  }
+  return clients_ == expected && deadlines_.size() == leases_.size() &&
          std::ranges::all_of(leases_, [this](const auto& entry) {
            return entry.first == entry.second.id &&
                   deadlines_.contains({entry.second.deadline, entry.first});

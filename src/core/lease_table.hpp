@@ -29,12 +29,18 @@ struct Lease {
   History history{};
 };
 
-/// All leases that live, by id and by deadline.
+/// All leases that live, by id, by deadline and by client.
 class LeaseTable {
  public:
   [[nodiscard]] const Lease* find(LeaseId id) const;
   [[nodiscard]] Lease* find(LeaseId id);
   [[nodiscard]] const std::map<LeaseId, Lease>& all() const noexcept { return leases_; }
+
+  /// The leases of each client, by the client's id. Those without a client are not among them.
+  [[nodiscard]] const std::map<std::string, std::set<LeaseId>>& clients() const noexcept {
+    return clients_;
+  }
+  [[nodiscard]] const std::set<LeaseId>& of_client(const std::string& client) const;
 
   /// REQUIRES: no lease has this id.
   Lease& add(Lease lease);
@@ -58,6 +64,7 @@ class LeaseTable {
  private:
   std::map<LeaseId, Lease> leases_;
   std::set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
+  std::map<std::string, std::set<LeaseId>> clients_;     ///< Of leases_, those with a client.
   LeaseId last_id_{};
 };
 

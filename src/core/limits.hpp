@@ -28,8 +28,10 @@ struct Limits {
 
   // The store. Later, when something was given back, the same request may succeed.
   std::size_t leases_max = 1'000'000;
+  std::size_t leases_per_client_max = 1'000;  ///< Of one client id; a lease without one is free.
   std::size_t items_per_lease_max = 100'000;  ///< Held and waited for, together.
   std::size_t waits_per_lease_max = 10'000;   ///< Requests in queues.
+  std::size_t waits_per_client_max = 10'000;  ///< The same over all leases of a client.
   std::size_t waiters_per_lock_max = 10'000;  ///< Costs memory, and time when many are admitted.
   std::uint32_t reentries_max = 65'535;       ///< Of one hold.
 
@@ -52,8 +54,10 @@ void for_each_limit(auto& limits, const auto& visit) {
   visit("ttl_min", limits.ttl_min);
   visit("ttl_max", limits.ttl_max);
   visit("leases_max", limits.leases_max);
+  visit("leases_per_client_max", limits.leases_per_client_max);
   visit("items_per_lease_max", limits.items_per_lease_max);
   visit("waits_per_lease_max", limits.waits_per_lease_max);
+  visit("waits_per_client_max", limits.waits_per_client_max);
   visit("waiters_per_lock_max", limits.waiters_per_lock_max);
   visit("reentries_max", limits.reentries_max);
   visit("answers_per_lease_max", limits.answers_per_lease_max);

@@ -17,12 +17,6 @@ bool has_item_at(std::span<const Item> items, const Place& place) {
   return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
 }
 
-bool conflicts_at(const std::vector<Item>& items, const Item& wanted) {
-  return std::ranges::any_of(items, [&](const Item& item) {
-    return item.name == wanted.name && conflict(item.claim, wanted.claim);
-  });
-}
-
 /// The same thing, in whatever mode.
 bool is_like(const Item& left, const Item& right) {
   if (left.name != right.name || left.claim.index() != right.claim.index()) {
@@ -37,6 +31,26 @@ bool is_full(const Lock& lock, const Load& ahead) {
   const auto exclusive = index_of(LockMode::exclusive);
   return lock.held.modes[exclusive] + ahead.modes[exclusive] > 0 ||
          (lock.capacity > 0 && lock.held.permits + ahead.permits >= lock.capacity);
+}
+
+/// May anybody go who is not among those `ahead`? Somebody who upgrades may in any case.
+bool lets_in_more(const Lock& lock, const Load& ahead) {
+  if (lock.capacity > 0) {
+    return lock.held.permits + ahead.permits < lock.capacity;
+  }
+  return std::ranges::any_of(all_lock_modes, [&](LockMode mode) {
+    return lock.queued.modes[index_of(mode)] > ahead.modes[index_of(mode)] &&
+           lock.held.admits(mode) && ahead.admits(mode);
+  });
+}
+
+/// Beside all holders but the one to be strengthened, and all who wait ahead.
+bool admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges) {
+  return ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
+    return held.token == wanted.upgrades || compatible_with(held.mode, keys.mode);
+  }) && ranges.queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& other) {
+    return !(other.turn < wanted.turn()) || compatible_with(other.mode, keys.mode);
+  });
 }
 
 }  // namespace
@@ -63,6 +77,17 @@ bool Load::admits(LockMode mode) const noexcept {
   return std::ranges::none_of(all_lock_modes, [&](LockMode other) {
     return modes[index_of(other)] > 0 && !compatible_with(mode, other);
   });
+}
+
+Load Load::without(const Load& part) const noexcept {
+  Load rest = *this;
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    assert(modes[i] >= part.modes[i]);
+    rest.modes[i] -= part.modes[i];
+  }
+  assert(permits >= part.permits);
+  rest.permits -= part.permits;
+  return rest;
 }
 
 const Lock* LockTable::find(const Place& place) const {
@@ -101,8 +126,8 @@ bool LockTable::admits(const Wait& wanted, const Item& item, const Lock& lock,
   if (const auto* some = std::get_if<Permits>(&item.claim)) {
     return lock.held.permits + ahead.permits + some->wanted <= lock.capacity;
   }
-  if (std::holds_alternative<Keys>(item.claim)) {
-    return admits_keys(wanted, item, lock);
+  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+    return admits_keys(wanted, *keys, lock.ranges);
   }
   const auto mode = std::get<Whole>(item.claim).mode;
   auto held = lock.held;
@@ -112,24 +137,11 @@ bool LockTable::admits(const Wait& wanted, const Item& item, const Lock& lock,
   return held.admits(mode) && ahead.admits(mode);
 }
 
-bool LockTable::admits_keys(const Wait& wanted, const Item& item, const Lock& lock) const {
-  const bool beside_holders = std::ranges::none_of(lock.holds, [&](FencingToken token) {
-    return token != wanted.upgrades && conflicts_at(holds_.at(token).items, item);
-  });
-  if (!beside_holders) {
-    return false;
-  }
-  const auto end = lock.queue.lower_bound(wanted.turn());
-  return std::none_of(lock.queue.begin(), end, [&](const Turn& other) {
-    return conflicts_at(waits_.at(other.ticket).items, item);
-  });
-}
-
 Load LockTable::load_before(const Lock& lock, const Place& place, Turn turn) const {
   if (lock.queue.empty() || place.kind == PlaceKind::space) {
     return {};
   }
-  if (*lock.queue.rbegin() < turn) {
+  if (lock.queue.back() < turn) {
     return lock.queued;
   }
   Load load;
@@ -163,11 +175,6 @@ const Hold* LockTable::own_hold(LeaseId lease, const Item& like) const {
   return nullptr;
 }
 
-std::size_t LockTable::ahead(const Wait& wait, const Place& place) const {
-  const auto& queue = locks_.at(place).queue;
-  return static_cast<std::size_t>(std::distance(queue.begin(), queue.find(wait.turn())));
-}
-
 void LockTable::add(Hold hold, Revision when) {
   assert(!hold.items.empty());
   auto& owner = owners_[hold.lease];
@@ -191,6 +198,9 @@ void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
   }
   lock.holds.insert(hold.token);
   lock.held.add(item.claim);
+  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+    lock.ranges.held.insert(keys->range, {.token = hold.token, .mode = keys->mode});
+  }
   lock.mod_revision = when;
   ++lock.version;
 }
@@ -212,6 +222,9 @@ void LockTable::add(Wait wait) {
     }
     lock.queue.insert(wait.turn());
     lock.queued.add(item.claim);
+    if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+      lock.ranges.queued.insert(keys->range, {.turn = wait.turn(), .mode = keys->mode});
+    }
   }
   const auto ticket = wait.ticket;
   waits_.emplace(ticket, std::move(wait));
@@ -251,6 +264,9 @@ void LockTable::detach(FencingToken token, std::span<const Item> left, const Ite
     lock.holds.erase(token);
   }
   lock.held.remove(item.claim);
+  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+    lock.ranges.held.erase(keys->range, {.token = token, .mode = keys->mode});
+  }
   lock.mod_revision = when;
   ++lock.version;
   drop_if_free(place);
@@ -265,13 +281,15 @@ Wait LockTable::remove(Revision ticket) {
   owner.items -= wait.items.size();
   disown(wait.lease);
   for (const auto& item : wait.items) {
-    const auto place = item.place();
-    const auto it = locks_.find(place);
-    if (it != locks_.end()) {
-      it->second.queue.erase(wait.turn());
-      it->second.queued.remove(item.claim);
+    auto& lock = locks_.at(item.place());
+    lock.queue.erase(wait.turn());
+    lock.queued.remove(item.claim);
+    if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+      lock.ranges.queued.erase(keys->range, {.turn = wait.turn(), .mode = keys->mode});
     }
-    drop_if_free(place);
+  }
+  for (const auto& item : wait.items) {
+    drop_if_free(item.place());
   }
   return wait;
 }
@@ -300,6 +318,11 @@ void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now
   auto& lock = locks_.at(wait.items.front().place());
   lock.held.remove(hold.items.front().claim);
   lock.held.add(wait.items.front().claim);
+  if (const auto* keys = std::get_if<Keys>(&hold.items.front().claim)) {
+    lock.ranges.held.erase(keys->range, {.token = hold.token, .mode = keys->mode});
+    const auto stronger = std::get<Keys>(wait.items.front().claim).mode;
+    lock.ranges.held.insert(keys->range, {.token = token, .mode = stronger});
+  }
   lock.holds.erase(hold.token);
   lock.holds.insert(token);
   lock.mod_revision = Revision{token.get()};
@@ -316,21 +339,21 @@ void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now
   holds_.emplace(token, std::move(hold));
 }
 
-void LockTable::admit_waiters(const Place& place, const std::function<void(Revision)>& grant) {
+void LockTable::admit_waiters(const Place& place, const Grant& grant) {
   const auto found = locks_.find(place);
   if (found == locks_.end()) {
     return;
   }
   const auto& lock = found->second;
   Load ahead;
-  // A grant takes away its own turn only, and the lock lives on: it has a holder then.
-  for (auto it = lock.queue.begin(); it != lock.queue.end() && !is_full(lock, ahead);) {
-    const auto turn = *it++;
+  for (std::size_t i = 0; i < lock.queue.size();) {
+    const auto turn = lock.queue[i];
+    if (turn.rank != Rank::upgrade && !lets_in_more(lock, ahead)) {
+      return;
+    }
     const auto& wait = waits_.at(turn.ticket);
-    const bool may_go = std::ranges::all_of(wait.items, [&](const Item& item) {
-      return item.is_at(place) ? admits(wait, item, lock, ahead) : admits(wait, item);
-    });
-    if (may_go) {
+    if (may_go(wait, place, ahead)) {
+      // It takes away its own turn only, and the lock lives on: it has a holder then.
       grant(turn.ticket);
       continue;
     }
@@ -338,6 +361,34 @@ void LockTable::admit_waiters(const Place& place, const std::function<void(Revis
       if (item.is_at(place)) {
         ahead.add(item.claim);
       }
+    }
+    ++i;
+  }
+}
+
+bool LockTable::may_go(const Wait& wait, const Place& place, const Load& ahead) const {
+  const auto& lock = locks_.at(place);
+  return std::ranges::all_of(wait.items, [&](const Item& item) {
+    return item.is_at(place) ? admits(wait, item, lock, ahead) : admits(wait, item);
+  });
+}
+
+void LockTable::admit_waiters(const Place& space, const std::vector<BytesRange>& freed,
+                              const Grant& grant) {
+  const auto found = locks_.find(space);
+  if (found == locks_.end()) {
+    return;
+  }
+  std::set<Turn> candidates;
+  for (const auto& range : freed) {
+    found->second.ranges.queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
+      candidates.insert(queued.turn);
+      return true;
+    });
+  }
+  for (const auto& turn : candidates) {
+    if (admits(waits_.at(turn.ticket))) {
+      grant(turn.ticket);
     }
   }
 }

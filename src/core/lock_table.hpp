@@ -13,6 +13,8 @@
 
 #include "core/ids.hpp"
 #include "core/item.hpp"
+#include "core/range_index.hpp"
+#include "core/turn_queue.hpp"
 
 namespace tenure::core {
 
@@ -24,19 +26,10 @@ struct Load {
   void add(const Claim& claim);
   void remove(const Claim& claim);
   [[nodiscard]] bool admits(LockMode mode) const noexcept;
+  /// REQUIRES: `part` is part of it.
+  [[nodiscard]] Load without(const Load& part) const noexcept;
 
   friend bool operator==(const Load&, const Load&) = default;
-};
-
-/// Upgrades stand before everybody else: all others wait for the one who upgrades anyway.
-enum class Rank : std::uint8_t { upgrade, arrival };
-
-/// A place in a queue.
-struct Turn {
-  Rank rank = Rank::arrival;
-  Revision ticket{};
-
-  friend auto operator<=>(const Turn&, const Turn&) = default;
 };
 
 /// A granted request.
@@ -81,9 +74,10 @@ struct Lock {
 
   // Rebuilt from holds and waits.
   std::set<FencingToken> holds;
-  std::set<Turn> queue;
+  TurnQueue queue;
   Load held;
   Load queued;
+  RangeIndex ranges;  ///< Of a space.
 };
 
 /// Holds and queues of all places, and who may go. It knows neither leases' lives nor events.
@@ -111,8 +105,6 @@ class LockTable {
   [[nodiscard]] bool admits(const Wait& wanted) const;
   /// The hold of this lease, of the latest token, that has this very name, space and range.
   [[nodiscard]] const Hold* own_hold(LeaseId lease, const Item& like) const;
-  /// How many stand before the wait at that place.
-  [[nodiscard]] std::size_t ahead(const Wait& wait, const Place& place) const;
 
   void add(Hold hold, Revision when);
   void add(Wait wait);
@@ -124,9 +116,13 @@ class LockTable {
   /// The hold of `wait.upgrades` gets the mode of the wait and this token.
   void strengthen(const Wait& wait, FencingToken token, ClusterTime now);
 
-  /// Calls grant(ticket), which must add the hold and then remove the wait, for everybody who may
-  /// go at this place, in order.
-  void admit_waiters(const Place& place, const std::function<void(Revision)>& grant);
+  /// Must add the hold and then remove the wait.
+  using Grant = std::function<void(Revision)>;
+  /// Calls grant(ticket) for everybody who may go at this name, in order.
+  void admit_waiters(const Place& place, const Grant& grant);
+  /// The same for a space, of which something in these ranges came free. Who waits for none of
+  /// them is not looked at.
+  void admit_waiters(const Place& space, const std::vector<BytesRange>& freed, const Grant& grant);
 
   [[nodiscard]] const std::map<Place, Lock>& locks() const noexcept { return locks_; }
   [[nodiscard]] const std::map<FencingToken, Hold>& holds() const noexcept { return holds_; }
@@ -140,7 +136,7 @@ class LockTable {
   [[nodiscard]] bool admits(const Wait& wanted, const Item& item) const;
   [[nodiscard]] bool admits(const Wait& wanted, const Item& item, const Lock& lock,
                             const Load& ahead) const;
-  [[nodiscard]] bool admits_keys(const Wait& wanted, const Item& item, const Lock& lock) const;
+  [[nodiscard]] bool may_go(const Wait& wait, const Place& place, const Load& ahead) const;
   [[nodiscard]] Load load_before(const Lock& lock, const Place& place, Turn turn) const;
   void attach(const Hold& hold, const Item& item, Revision when);
   void detach(FencingToken token, std::span<const Item> left, const Item& item, Revision when);

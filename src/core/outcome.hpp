@@ -131,6 +131,17 @@ struct Notice {
   friend bool operator==(const Notice&, const Notice&) = default;
 };
 
+/// A hold, or items of it, that ended without its holder's asking: to be told to the lease's owner.
+struct Loss {
+  LeaseId lease{};
+  RequestId request{};  ///< The one that began the hold.
+  FencingToken token{};
+  EventType why = EventType::expired;  ///< Or revoked, or forced.
+  std::size_t items_left = 0;          ///< 0: the hold has ended. More only when forced.
+
+  friend bool operator==(const Loss&, const Loss&) = default;
+};
+
 /// What one command did.
 struct Applied {
   Revision revision{};  ///< Of the store, afterwards.
@@ -138,6 +149,7 @@ struct Applied {
   Outcome outcome{};
   std::vector<Event> events{};
   std::vector<Notice> notices{};
+  std::vector<Loss> losses{};  ///< One per hold.
 
   friend bool operator==(const Applied&, const Applied&) = default;
 };

@@ -1,15 +1,63 @@
 #include "core/state_machine.hpp"
 
+#include <stdexcept>
+#include <string>
 #include <variant>
+#include <vector>
 
+#include "core/invariants.hpp"
 #include "core/step.hpp"
 
 namespace tenure::core {
+namespace {
 
-Applied StateMachine::apply(const Command& command, const Stamp& stamp) {
-  Step step(state_);
+Applied apply_to(State& state, const Command& command, const Stamp& stamp) {
+  Step step(state);
   step.begin(stamp);
   return step.finish(std::visit(step, command));
+}
+
+std::size_t records(const State& state) {
+  return state.leases.all().size() + state.locks.holds().size() + state.locks.waits().size();
+}
+
+[[noreturn]] void complain(const std::vector<std::string>& broken) {
+  std::string text = "the state machine is broken:";
+  for (const auto& sentence : broken) {
+    text += "\n  " + sentence;
+  }
+  throw std::logic_error(text);
+}
+
+/// Out of here nothing is thrown: the program ends, and says what was. There is no I/O in core.
+void expect_nothing(const std::vector<std::string>& broken) noexcept {
+  if (!broken.empty()) {
+    complain(broken);
+  }
+}
+
+}  // namespace
+
+Applied StateMachine::apply(const Command& command, const Stamp& stamp) {
+#ifdef TENURE_CHECK_INVARIANTS
+  return apply_checked(command, stamp);
+#else
+  return apply_to(state_, command, stamp);
+#endif
+}
+
+Applied StateMachine::apply_checked(const Command& command, const Stamp& stamp) {
+  constexpr std::size_t small = 64;
+  if (records(state_) > small && ++unchecked_steps_ < records(state_)) {
+    return apply_to(state_, command, stamp);
+  }
+  unchecked_steps_ = 0;
+  const auto before = state_;
+  auto applied = apply_to(state_, command, stamp);
+  expect_nothing(invariants::check(state_));
+  expect_nothing(invariants::check_no_deadlock(state_));
+  expect_nothing(invariants::check_step(before, state_));
+  return applied;
 }
 
 }  // namespace tenure::core

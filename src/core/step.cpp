@@ -37,17 +37,26 @@ Applied Step::finish(Outcome outcome) {
   return std::move(applied_);
 }
 
-void Step::touch(const std::vector<Item>& items) {
+void Step::touch(std::span<const Item> items) {
   for (const auto& item : items) {
-    touched_.insert(item.place());
+    auto& ranges = touched_[item.place()];
+    if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+      ranges.push_back(keys->range);
+    }
   }
 }
 
 void Step::settle() {
   while (!touched_.empty() || !suspects_.empty()) {
     if (!touched_.empty()) {
-      const auto place = touched_.extract(touched_.begin()).value();
-      state_.locks.admit_waiters(place, [this](Revision ticket) { grant_waiting(ticket); });
+      const auto touched = touched_.extract(touched_.begin());
+      const auto& place = touched.key();
+      const auto grant = [this](Revision ticket) { grant_waiting(ticket); };
+      if (place.kind == PlaceKind::space) {
+        state_.locks.admit_waiters(place, touched.mapped(), grant);
+      } else {
+        state_.locks.admit_waiters(place, grant);
+      }
     } else {
       end_deadlocks(suspects_.extract(suspects_.begin()).value());
     }

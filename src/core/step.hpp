@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -57,7 +58,7 @@ class Step {
   void end_wait(Revision ticket, Refused refused, EventType why);
 
   // Letting in: step.cpp
-  void touch(const std::vector<Item>& items);
+  void touch(std::span<const Item> items);
   /// Lets in whoever can go at the touched places, and ends the deadlocks this leads to.
   void settle();
   void grant_waiting(Revision ticket);
@@ -73,7 +74,8 @@ class Step {
 
   State& state_;
   Applied applied_;
-  std::set<Place> touched_;     ///< Where somebody may be able to go now.
+  /// Where somebody may be able to go now; of a space, the ranges.
+  std::map<Place, std::vector<BytesRange>> touched_;
   std::set<LeaseId> suspects_;  ///< Granted something while they wait for something else.
 };
 

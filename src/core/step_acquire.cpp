@@ -115,14 +115,10 @@ Queued Step::queued(const Wait& wait) const {
   for (const auto& item : wait.items) {
     const auto place = item.place();
     const auto& queue = state_.locks.find(place)->queue;
-    const auto it = queue.find(wait.turn());
-    // The last one is at the end: no need to count.
-    const auto position =
-        std::next(it) == queue.end() ? queue.size() : state_.locks.ahead(wait, place) + 1;
-    if (position > answer.position) {
-      answer.position = position;
-      answer.predecessor =
-          it == queue.begin() ? std::nullopt : std::optional(std::prev(it)->ticket);
+    const auto before = queue.count_before(wait.turn());
+    if (before + 1 > answer.position) {
+      answer.position = before + 1;
+      answer.predecessor = before == 0 ? std::nullopt : std::optional(queue[before - 1].ticket);
     }
   }
   return answer;
@@ -147,11 +143,8 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
 }
 
 Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& command) {
-  const auto room = [&](Room kind) {
-    return check_room(wanted, kind, state_.locks, state_.limits);
-  };
   if (state_.locks.admits(wanted)) {
-    if (auto error = room(Room::hold)) {
+    if (auto error = check_room(wanted, Room::hold, state_)) {
       return Refused{*std::move(error)};
     }
     suspect(lease.id);
@@ -174,7 +167,7 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
     refuse(lease, command.request, refused);
     return refused;
   }
-  if (auto error = room(Room::wait)) {
+  if (auto error = check_room(wanted, Room::wait, state_)) {
     return Refused{*std::move(error)};
   }
   return wait_for(lease, wanted);

@@ -46,8 +46,8 @@ Outcome Step::operator()(const GrantLease& command) {
     }
     return LeaseGranted{.id = known->id, .ttl = known->ttl, .deadline = known->deadline};
   }
-  if (state_.leases.all().size() >= state_.limits.leases_max) {
-    return Refused{{.code = Errc::resource_exhausted, .detail = "too many leases"}};
+  if (auto error = check_room(command, state_)) {
+    return Refused{*std::move(error)};
   }
   const auto& lease = state_.leases.add({
       .id = command.id == LeaseId{} ? state_.leases.fresh_id() : command.id,
@@ -128,6 +128,10 @@ void Step::end_holds_of(std::span<const LeaseId> leases, EventType why) {
     }
   }
   std::ranges::sort(holds, {}, &Hold::token);
+  for (const auto& hold : holds) {
+    applied_.losses.push_back(
+        {.lease = hold.lease, .request = hold.request, .token = hold.token, .why = why});
+  }
   for (const auto& ending : in_name_order(holds)) {
     tell(why, *ending.item, *ending.record, ending.record->token);
   }

@@ -85,7 +85,7 @@ Outcome Step::release_item(Lease& lease, const Target& target) {
 void Step::take_item(FencingToken token, std::size_t index, EventType why) {
   const auto hold = *state_.locks.find(token);
   const auto item = state_.locks.remove_item(token, index, state_.revision);
-  touch({item});
+  touch(std::span(&item, 1));
   tell(why, item, hold, token);
   if (hold.items.size() == 1) {
     auto& lease = *state_.leases.find(hold.lease);
@@ -132,11 +132,15 @@ Outcome Step::operator()(const ForceRelease& command) {
       continue;
     }
     ++forced.holds;
+    const auto& taken = *state_.locks.find(token);
+    applied_.losses.push_back(
+        {.lease = taken.lease, .request = taken.request, .token = token, .why = EventType::forced});
     for (const auto* hold = state_.locks.find(token); hold != nullptr;
          hold = state_.locks.find(token)) {
       const auto it = std::ranges::find_if(
           hold->items, [&](const Item& item) { return item.is_at(command.place); });
       if (it == hold->items.end()) {
+        applied_.losses.back().items_left = hold->items.size();
         break;
       }
       take_item(token, static_cast<std::size_t>(it - hold->items.begin()), EventType::forced);

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/clients.hpp"
+
 namespace tenure::core {
 namespace {
 
@@ -20,6 +22,22 @@ std::string at_most(std::string_view what, std::size_t limit) {
   return std::string(what) + ": at most " + std::to_string(limit);
 }
 
+/// Names and owners are bytes of any alphabet, but they are shown to people, on terminals and in
+/// logs: no control characters.
+std::optional<Error> check_printable(std::string_view what, std::string_view text) {
+  const auto is_control = [](char byte) {
+    return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
+  };
+  const auto it = std::ranges::find_if(text, is_control);
+  if (it == text.end()) {
+    return std::nullopt;
+  }
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(*it);
+  return invalid(std::string(what) + " has a control character: byte 0x" + digits[byte >> 4] +
+                 digits[byte & 0xF] + " at " + std::to_string(it - text.begin()));
+}
+
 std::optional<Error> check_permits(const Permits& permits, const Limits& limits) {
   if (permits.capacity == 0 || permits.capacity > limits.capacity_max) {
     return invalid(at_most("a semaphore has at least one permit", limits.capacity_max));
@@ -33,6 +51,9 @@ std::optional<Error> check_permits(const Permits& permits, const Limits& limits)
 std::optional<Error> check_item(const Item& item, const Limits& limits) {
   if (item.name.empty() || item.name.size() > limits.name_bytes_max) {
     return invalid(at_most("a name has at least one byte", limits.name_bytes_max));
+  }
+  if (auto error = check_printable("a name", item.name)) {
+    return error;
   }
   if (const auto* permits = std::get_if<Permits>(&item.claim)) {
     return check_permits(*permits, limits);
@@ -68,6 +89,9 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
   if (command.owner.size() > limits.owner_bytes_max) {
     return invalid(at_most("bytes of the owner", limits.owner_bytes_max));
   }
+  if (auto error = check_printable("the owner", command.owner)) {
+    return error;
+  }
   if (command.metadata.size() > limits.metadata_bytes_max) {
     return invalid(at_most("bytes of metadata", limits.metadata_bytes_max));
   }
@@ -96,7 +120,7 @@ std::optional<Error> check(const GrantLease& command, const Limits& limits) {
   if (std::max(command.client.size(), command.address.size()) > limits.owner_bytes_max) {
     return invalid(at_most("bytes of client and address", limits.owner_bytes_max));
   }
-  return std::nullopt;
+  return check_printable("the client", command.client);
 }
 
 std::optional<Error> check(const RenewLeases& command, const Limits& limits) {
@@ -124,8 +148,9 @@ std::optional<Error> check_kinds(const std::vector<Item>& items, const LockTable
   return std::nullopt;
 }
 
-std::optional<Error> check_room(const Wait& wanted, Room room, const LockTable& table,
-                                const Limits& limits) {
+std::optional<Error> check_room(const Wait& wanted, Room room, const State& state) {
+  const auto& table = state.locks;
+  const auto& limits = state.limits;
   const auto& owned = table.owned(wanted.lease);
   if (owned.items + wanted.items.size() > limits.items_per_lease_max) {
     return exhausted(at_most("locks held and waited for by one lease", limits.items_per_lease_max));
@@ -136,12 +161,29 @@ std::optional<Error> check_room(const Wait& wanted, Room room, const LockTable& 
   if (owned.waits.size() >= limits.waits_per_lease_max) {
     return exhausted(at_most("waiting requests of one lease", limits.waits_per_lease_max));
   }
+  const auto& client = state.leases.find(wanted.lease)->client;
+  // As long as there are few waits at all, no client can have too many.
+  if (!client.empty() && table.waits().size() >= limits.waits_per_client_max &&
+      waits_of_client(state, client) >= limits.waits_per_client_max) {
+    return exhausted(at_most("waiting requests of one client", limits.waits_per_client_max));
+  }
   const bool is_full = std::ranges::any_of(wanted.items, [&](const Item& item) {
     const auto* lock = table.find(item.place());
     return lock != nullptr && lock->queue.size() >= limits.waiters_per_lock_max;
   });
   if (is_full) {
     return exhausted(at_most("waiters of one lock", limits.waiters_per_lock_max));
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_room(const GrantLease& command, const State& state) {
+  const auto& limits = state.limits;
+  if (state.leases.all().size() >= limits.leases_max) {
+    return exhausted(at_most("leases", limits.leases_max));
+  }
+  if (state.leases.of_client(command.client).size() >= limits.leases_per_client_max) {
+    return exhausted(at_most("leases of one client", limits.leases_per_client_max));
   }
   return std::nullopt;
 }

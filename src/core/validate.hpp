@@ -8,6 +8,7 @@
 #include "core/command.hpp"
 #include "core/limits.hpp"
 #include "core/lock_table.hpp"
+#include "core/state.hpp"
 
 namespace tenure::core {
 
@@ -23,9 +24,11 @@ namespace tenure::core {
 [[nodiscard]] std::optional<Error> check_kinds(const std::vector<Item>& items,
                                                const LockTable& table);
 
-/// Room for the items under the lease; with `wait`, also for one more in every queue.
+/// Room for the items under the lease; with `wait`, also for one more in every queue and among the
+/// waits of the lease and its client. REQUIRES: the lease lives.
 enum class Room : std::uint8_t { hold, wait };
-[[nodiscard]] std::optional<Error> check_room(const Wait& wanted, Room room, const LockTable& table,
-                                              const Limits& limits);
+[[nodiscard]] std::optional<Error> check_room(const Wait& wanted, Room room, const State& state);
+/// Room for one more lease of this client.
+[[nodiscard]] std::optional<Error> check_room(const GrantLease& command, const State& state);
 
 }  // namespace tenure::core

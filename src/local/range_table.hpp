@@ -17,7 +17,7 @@
 #include <tenure/snapshot.hpp>
 #include <tenure/target.hpp>
 
-#include "local/interval_tree.hpp"
+#include "core/interval_tree.hpp"
 #include "local/point_lock.hpp"
 #include "local/point_table.hpp"
 #include "local/range_entry.hpp"

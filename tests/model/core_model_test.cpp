@@ -57,6 +57,20 @@ TEST(CoreModel, deadlocks_over_all_shapes_are_found_as_by_the_reference) {
                                 .pauses = 1});
 }
 
+// Permits are counted: somebody outside a circle may have some to give back. Whoever is refused was
+// stuck, and nobody who waits ever is.
+TEST(CoreModel, deadlocks_over_permits_are_found_as_by_the_reference) {
+  auto things = semaphores();
+  things.push_back(names().front());
+  things.push_back({semaphores()[0][0], semaphores()[1][0]});
+  behave_as_the_reference(800, {.things = things,
+                                .verbs = mostly_waiting(),
+                                .agains = {Again::refuse, Again::wait},
+                                .leases = 5,
+                                .requests = 1000,
+                                .pauses = 1});
+}
+
 TEST(CoreModel, deadlocks_over_names_are_found_as_by_the_reference) {
   behave_as_the_reference(500, {.things = names(),
                                 .verbs = mostly_waiting(),

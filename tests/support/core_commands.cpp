@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iterator>
 #include <ostream>
+#include <set>
 #include <utility>
 
 #include "core/invariants.hpp"
@@ -79,9 +80,19 @@ Command release_target(const Draw& draw, const World& world) {
                      .range = range == nullptr ? std::nullopt : std::optional(range->range)}};
 }
 
+/// Mostly a request that waits; now and then one that is over, or was never made.
+Command abandon(const Draw& draw, const State& state) {
+  const auto& waits = state.locks.waits();
+  const auto index = draw.pick % (waits.size() + 1);
+  if (index == waits.size()) {
+    return Abandon{.lease = LeaseId{1 + draw.lease}, .request = RequestId{1 + draw.request}};
+  }
+  const auto& wait = std::next(waits.begin(), static_cast<std::ptrdiff_t>(index))->second;
+  return Abandon{.lease = wait.lease, .request = wait.request};
+}
+
 Command command_of(const Draw& draw, const World& world, const State& state) {
   const LeaseId lease{1 + draw.lease};
-  const RequestId request{1 + draw.request};
   switch (draw.verb) {
     case Verb::acquire: return acquire(draw, world, Queue::wait);
     case Verb::try_acquire: return acquire(draw, world, Queue::skip);
@@ -93,12 +104,12 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
                      .what = token};
     }
     case Verb::release_target: return release_target(draw, world);
-    case Verb::abandon: return Abandon{.lease = lease, .request = request};
+    case Verb::abandon: return abandon(draw, state);
     case Verb::grant_lease:
       return GrantLease{.id = LeaseId{draw.pick % 4 == 0 ? 0 : 1 + draw.lease},
                         .request = RequestId{draw.request % 4},
                         .ttl = milliseconds(500 + 100 * (draw.pick % 3)),
-                        .client = "client",
+                        .client = draw.pick % 2 == 0 ? "client" : "",
                         .address = "here"};
     case Verb::renew: return RenewLeases{{lease, LeaseId{1 + draw.pick % world.leases}}};
     case Verb::revoke: return RevokeLease{lease};
@@ -237,7 +248,9 @@ void compare(const World& world, const std::vector<Draw>& draws) {
       RC_ASSERT(applied.outcome == expected.outcome);
     }
     RC_ASSERT(applied.notices == expected.notices);
+    RC_ASSERT((applied.losses == expected.losses));
     RC_ASSERT(reference.differs_from(machine.state()) == "");
+    RC_ASSERT(reference.stuck() == std::set<LeaseId>{});
     RC_ASSERT(applied.revision == machine.state().revision);
     RC_ASSERT(invariants::check_step(before, machine.state()) == std::vector<std::string>{});
     assert_sound(machine.state());

@@ -28,6 +28,7 @@ LockMode& mode_of(Item& item) {
 Reference::Expected Reference::step(const Command& command, const Stamp& stamp,
                                     const Applied& actual) {
   notices_.clear();
+  losses_.clear();
   told_deadlocks_.clear();
   told_cycle_.clear();
   if (const auto* refusal = std::get_if<Refused>(&actual.outcome)) {
@@ -50,12 +51,12 @@ Reference::Expected Reference::step(const Command& command, const Stamp& stamp,
   }
   if (!expired.empty()) {
     ++revision_;
-    end(expired);
+    end(expired, EventType::expired);
   }
   ++revision_;
   auto outcome = std::visit([this](const auto& it) { return apply(it); }, command);
   settle();
-  return {.outcome = std::move(outcome), .notices = notices_};
+  return {.outcome = std::move(outcome), .notices = notices_, .losses = losses_};
 }
 
 Outcome Reference::apply(const Acquire& command) {
@@ -129,7 +130,7 @@ Outcome Reference::enter(const Acquire& command, Wait wanted) {
 Outcome Reference::join_queue(const Wait& wanted) {
   waits_.push_back(wanted);
   auto& answer = leases_.at(wanted.lease).answers[wanted.request];
-  if (is_in_a_circle(wanted.lease)) {
+  if (stuck().contains(wanted.lease)) {
     RC_ASSERT(is_no_cycle(told_cycle_) == "");
     RC_ASSERT(told_cycle_.front().lease == wanted.lease);
     waits_.pop_back();
@@ -264,7 +265,7 @@ Outcome Reference::apply(const RevokeLease& command) {
   if (!leases_.contains(command.lease)) {
     return LeaseLost{command.lease};
   }
-  end({command.lease});
+  end({command.lease}, EventType::revoked);
   return Done{};
 }
 
@@ -274,6 +275,11 @@ Outcome Reference::apply(const ForceRelease& command) {
     if (has(hold.items, command.place) && (!command.token || *command.token == hold.token)) {
       ++forced.holds;
       std::erase_if(hold.items, [&](const Item& item) { return item.is_at(command.place); });
+      losses_.push_back({.lease = hold.lease,
+                         .request = hold.request,
+                         .token = hold.token,
+                         .why = EventType::forced,
+                         .items_left = hold.items.size()});
     }
   }
   std::erase_if(holds_, [](const Hold& hold) { return hold.items.empty(); });

@@ -26,6 +26,7 @@ class Reference {
   struct Expected {
     Outcome outcome;
     std::vector<Notice> notices;
+    std::vector<Loss> losses;
   };
 
   /// What the command must answer. `actual` decides only who gives way in a deadlock among waits
@@ -34,7 +35,9 @@ class Reference {
 
   /// Empty if everything that can be asked about the state is as here; else what is not.
   [[nodiscard]] std::string differs_from(const State& state) const;
-  /// Empty if these steps are a cycle of waits; else why not.
+  /// Who could never go on, though all others gave back all they have.
+  [[nodiscard]] std::set<LeaseId> stuck() const;
+  /// Empty if these steps are a cycle of waits of such; else why not.
   [[nodiscard]] std::string is_no_cycle(const std::vector<CycleStep>& cycle) const;
 
  private:
@@ -66,10 +69,9 @@ class Reference {
 
   [[nodiscard]] bool is_blocked(const Wait& wait) const;
   [[nodiscard]] bool is_blocked(const Wait& wait, const Item& item) const;
-  /// Whose holds and earlier waits keep this item of the wait from being granted.
-  [[nodiscard]] std::set<LeaseId> blockers(const Wait& wait, const Item& item) const;
-  [[nodiscard]] std::set<LeaseId> waited_for_by(LeaseId lease) const;
-  [[nodiscard]] bool is_in_a_circle(LeaseId lease) const;
+  /// Who of these has holds and earlier waits that keep this item of the wait from being granted.
+  [[nodiscard]] std::set<LeaseId> blockers(const Wait& wait, const Item& item,
+                                           const std::set<LeaseId>& among) const;
   [[nodiscard]] bool is_own_obstacle(const Wait& wanted) const;
   [[nodiscard]] std::vector<Wait> in_turn(const Place& place) const;
   [[nodiscard]] Hold* hold_of(FencingToken token);
@@ -78,7 +80,7 @@ class Reference {
   Granted grant(const Wait& wanted);
   void settle();
   void give_way(LeaseId lease);
-  void end(const std::set<LeaseId>& leases);
+  void end(const std::set<LeaseId>& leases, EventType why);
   void drop_wait(Revision ticket);
   void drop_hold(FencingToken token);
   void touch(const std::vector<Item>& items);
@@ -92,6 +94,7 @@ class Reference {
   std::set<Place> touched_;
   std::set<LeaseId> suspects_;
   std::vector<Notice> notices_;
+  std::vector<Loss> losses_;
   std::vector<CycleStep> told_cycle_;   ///< By the other one, to the caller of this step.
   std::vector<Notice> told_deadlocks_;  ///< By the other one, in this step.
 };

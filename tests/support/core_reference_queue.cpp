@@ -109,28 +109,19 @@ bool Reference::is_blocked(const Wait& wait, const Item& item) const {
   return permits != nullptr && taken + permits->wanted > permits->capacity;
 }
 
-std::set<LeaseId> Reference::blockers(const Wait& wait, const Item& item) const {
+std::set<LeaseId> Reference::blockers(const Wait& wait, const Item& item,
+                                      const std::set<LeaseId>& among) const {
   std::set<LeaseId> found;
+  std::uint64_t own = 0;
+  std::uint64_t others = 0;
   const auto* permits = std::get_if<Permits>(&item.claim);
-  const auto taken_by = [&](LeaseId lease) {
-    std::uint64_t sum = 0;
-    for (const auto& hold : holds_) {
-      sum += hold.lease == lease ? permits_at(hold.items, item.place()) : 0;
-    }
-    for (const auto& other : waits_) {
-      const bool counts = other.lease == lease && other.turn() < wait.turn();
-      sum += counts ? permits_at(other.items, item.place()) : 0;
-    }
-    return sum;
-  };
   const auto look = [&](LeaseId lease, const std::vector<Item>& items) {
-    if (lease == wait.lease || !has(items, item.place())) {
-      return;
-    }
-    if (permits == nullptr
-            ? clash(items, item)
-            : taken_by(wait.lease) + taken_by(lease) + permits->wanted > permits->capacity) {
+    if (permits != nullptr && lease == wait.lease) {
+      own += permits_at(items, item.place());
+    } else if (lease != wait.lease && among.contains(lease) &&
+               (permits == nullptr ? clash(items, item) : has(items, item.place()))) {
       found.insert(lease);
+      others += permits == nullptr ? 0 : permits_at(items, item.place());
     }
   };
   for (const auto& hold : holds_) {
@@ -141,35 +132,33 @@ std::set<LeaseId> Reference::blockers(const Wait& wait, const Item& item) const 
       look(other.lease, other.items);
     }
   }
-  return found;
+  if (permits == nullptr) {
+    return found;
+  }
+  own = std::min<std::uint64_t>(own, permits->capacity - permits->wanted);
+  return own + others + permits->wanted > permits->capacity ? found : std::set<LeaseId>{};
 }
 
-std::set<LeaseId> Reference::waited_for_by(LeaseId lease) const {
-  std::set<LeaseId> all;
+std::set<LeaseId> Reference::stuck() const {
+  std::set<LeaseId> left;
   for (const auto& wait : waits_) {
-    for (const auto& item : wait.items) {
-      all.merge(wait.lease == lease ? blockers(wait, item) : std::set<LeaseId>{});
-    }
+    left.insert(wait.lease);
   }
-  return all;
-}
-
-bool Reference::is_in_a_circle(LeaseId lease) const {
-  std::set<LeaseId> reached;
-  std::vector<LeaseId> open{lease};
-  while (!open.empty()) {
-    const auto from = open.back();
-    open.pop_back();
-    for (const auto to : waited_for_by(from)) {
-      if (reached.insert(to).second) {
-        open.push_back(to);
-      }
-    }
+  const auto may_finish = [&](LeaseId lease) {
+    return std::ranges::none_of(waits_, [&](const Wait& wait) {
+      return wait.lease == lease && std::ranges::any_of(wait.items, [&](const Item& item) {
+               return !blockers(wait, item, left).empty();
+             });
+    });
+  };
+  while (std::erase_if(left, may_finish) > 0) {
+    // Who finishes gives back all it has, which may let others finish.
   }
-  return reached.contains(lease);
+  return left;
 }
 
 std::string Reference::is_no_cycle(const std::vector<CycleStep>& cycle) const {
+  const auto among = stuck();
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const auto& next = cycle[(i + 1) % cycle.size()];
     const auto it = std::ranges::find_if(waits_, [&](const Wait& wait) {
@@ -178,8 +167,11 @@ std::string Reference::is_no_cycle(const std::vector<CycleStep>& cycle) const {
     if (it == waits_.end()) {
       return "a member does not wait";
     }
+    if (!among.contains(it->lease)) {
+      return "a member could go on";
+    }
     const bool leads_on = std::ranges::any_of(it->items, [&](const Item& item) {
-      return item.is_at(cycle[i].place) && blockers(*it, item).contains(next.lease);
+      return item.is_at(cycle[i].place) && blockers(*it, item, among).contains(next.lease);
     });
     if (!leads_on) {
       return "a member does not wait for the next";
@@ -230,7 +222,7 @@ void Reference::settle() {
 }
 
 void Reference::give_way(LeaseId lease) {
-  if (!is_in_a_circle(lease)) {
+  if (!stuck().contains(lease)) {
     return;
   }
   RC_ASSERT(!told_deadlocks_.empty());
@@ -254,7 +246,7 @@ void Reference::give_way(LeaseId lease) {
   suspects_.insert(lease);
 }
 
-void Reference::end(const std::set<LeaseId>& leases) {
+void Reference::end(const std::set<LeaseId>& leases, EventType why) {
   for (const auto& wait : waits_) {
     if (leases.contains(wait.lease)) {
       touch(wait.items);
@@ -265,6 +257,8 @@ void Reference::end(const std::set<LeaseId>& leases) {
   for (const auto& hold : holds_) {
     if (leases.contains(hold.lease)) {
       touch(hold.items);
+      losses_.push_back(
+          {.lease = hold.lease, .request = hold.request, .token = hold.token, .why = why});
     }
   }
   std::erase_if(waits_, [&](const Wait& wait) { return leases.contains(wait.lease); });

@@ -7,48 +7,10 @@
 
 #include "core/batch.hpp"
 #include "core/state_machine.hpp"
+#include "support/core_fixtures.hpp"
 
 namespace tenure::core {
 namespace {
-
-/// One of each command, and of each form it can have.
-Batch everything() {
-  const Item whole{.name = "a", .claim = Whole{.mode = LockMode::shared}};
-  const Item permits{.name = "p", .claim = Permits{.capacity = 300, .wanted = 2}};
-  const Item keys{.name = "s",
-                  .claim = Keys{.range = BytesRange::point("k"), .mode = LockMode::update}};
-  const Item rest{.name = "s", .claim = Keys{.range = BytesRange::at_least("x")}};
-  return {
-      .stamp = {.time = ClusterTime{1'000'000}, .revision = Revision{77}},
-      .commands = {
-          Acquire{.lease = LeaseId{1},
-                  .request = RequestId{2},
-                  .items = {whole, permits, keys, rest},
-                  .queue = Queue::skip,
-                  .again = Again::reenter,
-                  .owner = "ann",
-                  .metadata = std::string("\0\xFF", 2)},
-          Acquire{},
-          Release{.lease = LeaseId{1}, .request = RequestId{3}, .what = FencingToken{300}},
-          Release{.lease = LeaseId{1}, .what = Target{.name = "a"}},
-          Release{.lease = LeaseId{1},
-                  .what = Target{.name = "s", .range = BytesRange::point("k")}},
-          Abandon{.lease = LeaseId{1}, .request = RequestId{4}},
-          GrantLease{.id = LeaseId{5},
-                     .request = RequestId{6},
-                     .ttl = ClusterTime{30'000'000},
-                     .client = "ann",
-                     .address = "[::1]:7420"},
-          GrantLease{.ttl = ClusterTime{-1}},
-          RenewLeases{.leases = {LeaseId{1}, LeaseId{~0ULL}}},
-          RevokeLease{.lease = LeaseId{7}},
-          Tick{},
-          ForceRelease{.place = {.name = "a"}},
-          ForceRelease{.place = {.name = "s", .kind = PlaceKind::space}, .token = FencingToken{8}},
-          Compact{.revision = Revision{9}},
-          SetLimits{.limits = {.name_bytes_max = 10, .ttl_min = ClusterTime{-1}}},
-      }};
-}
 
 std::string detail_of(std::string_view bytes) {
   const auto batch = decode_batch(bytes);
@@ -59,7 +21,7 @@ std::string detail_of(std::string_view bytes) {
 
 // 002.091, 002.092, 002.093: term and index are the log's own; the rest of the entry is this.
 TEST(CoreBatch, every_command_comes_back_as_it_was) {
-  const auto batch = everything();
+  const auto batch = fixture_batch();
 
   const auto decoded = decode_batch(encode(batch));
 
@@ -87,7 +49,7 @@ TEST(CoreBatch, the_most_extreme_stamps_come_back_and_can_be_applied) {
 }
 
 TEST(CoreBatch, every_truncation_is_refused) {
-  const auto bytes = encode(everything());
+  const auto bytes = encode(fixture_batch());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_NE(detail_of(std::string_view(bytes).substr(0, size)), "");
   }
@@ -96,7 +58,7 @@ TEST(CoreBatch, every_truncation_is_refused) {
 
 // Without a checksum a changed byte may mean another batch, but then it is that batch's only form.
 TEST(CoreBatch, every_changed_byte_is_refused_or_gives_a_batch_with_these_bytes) {
-  const auto bytes = encode(everything());
+  const auto bytes = encode(fixture_batch());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     for (int change = 1; change < 256; ++change) {
       auto changed = bytes;

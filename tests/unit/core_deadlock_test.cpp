@@ -83,6 +83,53 @@ TEST_F(CoreDeadlock, permits_that_only_each_other_could_give_back_are_one) {
   EXPECT_EQ(code_of(acquire(bob, {permits("p", 1, 2)})), Errc::deadlock);
 }
 
+// Each could be helped by either of the others, so none of them alone is to blame.
+TEST_F(CoreDeadlock, permits_that_several_would_have_to_give_back_are_one_too) {
+  for (const auto lease : {ann, bob, cid}) {
+    acquire(lease, {permits("p", 1, 3)});
+  }
+  EXPECT_TRUE(is_queued(acquire(ann, {permits("p", 1, 3)})));
+  EXPECT_TRUE(is_queued(acquire(bob, {permits("p", 1, 3)})));
+
+  const auto outcome = acquire(cid, {permits("p", 1, 3)});
+
+  EXPECT_EQ(code_of(outcome), Errc::deadlock);
+  EXPECT_EQ(cycle_of(outcome), (Leases{cid, ann}));
+  EXPECT_EQ(machine.state().locks.waits().size(), 2U) << "one gives way, not all";
+}
+
+TEST_F(CoreDeadlock, a_circle_from_which_somebody_outside_can_free_all_is_none) {
+  constexpr LeaseId dora{4};
+  grant_leases({dora});
+  for (const auto lease : {ann, bob, cid, dora}) {
+    acquire(lease, {permits("p", 1, 4)});
+  }
+  for (const auto lease : {ann, bob, cid}) {
+    EXPECT_TRUE(is_queued(acquire(lease, {permits("p", 1, 4)})));
+  }
+
+  release(dora, "p");
+
+  EXPECT_EQ(let_in(), Leases{ann});
+}
+
+// The permit that could help belongs to one who waits, over a lock, for one who is stuck.
+TEST_F(CoreDeadlock, help_that_waits_itself_is_no_help) {
+  constexpr LeaseId dora{4};
+  grant_leases({dora});
+  for (const auto lease : {ann, bob, dora}) {
+    acquire(lease, {permits("p", 1, 3)});
+  }
+  acquire(ann, {lock("a")});
+  acquire(ann, {permits("p", 1, 3)});
+  acquire(bob, {permits("p", 1, 3)});
+
+  const auto outcome = acquire(dora, {lock("a")});
+
+  EXPECT_EQ(code_of(outcome), Errc::deadlock);
+  EXPECT_EQ(cycle_of(outcome), (Leases{dora, ann}));
+}
+
 // An upgrade that is granted past the queue makes others wait for a lease that waits elsewhere.
 TEST_F(CoreDeadlock, a_grant_that_closes_a_cycle_makes_the_youngest_wait_give_way) {
   acquire(ann, {lock("a", LockMode::intention_shared)});

@@ -75,6 +75,58 @@ TEST_F(CoreLeases, a_lease_expires_when_a_stamp_reaches_its_deadline) {
   EXPECT_EQ(machine.state().leases.find(ann), nullptr);
 }
 
+// 002.081: the next to expire is known without looking at the others, and each is found by its id.
+TEST_F(CoreLeases, the_next_deadline_is_the_earliest_of_all_leases) {
+  grant_leases({ann}, seconds(30));
+  grant_leases({bob}, seconds(10));
+  grant_leases({cid}, seconds(20));
+  EXPECT_EQ(machine.next_deadline(), seconds(10));
+
+  apply(RenewLeases{{bob}}, seconds(5));
+  EXPECT_EQ(machine.next_deadline(), seconds(15));
+  apply(RenewLeases{{bob}}, seconds(9));
+  EXPECT_EQ(machine.next_deadline(), seconds(20)) << "cid's";
+  apply(RevokeLease{cid});
+  EXPECT_EQ(machine.next_deadline(), seconds(24));
+  EXPECT_EQ(machine.state().leases.find(bob)->deadline, seconds(24));
+  apply(RevokeLease{bob});
+  apply(RevokeLease{ann});
+  EXPECT_EQ(machine.next_deadline(), std::nullopt);
+}
+
+// 002.083 as corrected (002-B24, 002-B26): a Tick at the next deadline, and nothing scans. It goes
+// through the log like any other command; until it is applied the lease lives.
+TEST_F(CoreLeases, a_tick_at_each_next_deadline_lets_all_leases_expire_in_time) {
+  grant_leases({ann}, seconds(30));
+  grant_leases({bob}, seconds(10));
+  acquire(ann, {lock("a")});
+  acquire(bob, {lock("b")});
+  std::vector<ClusterTime> ticks;
+
+  while (const auto deadline = machine.next_deadline()) {
+    ticks.push_back(*deadline);
+    apply(Tick{}, *deadline - machine.state().now);
+    EXPECT_EQ(event_types(), Types{EventType::expired});
+  }
+
+  EXPECT_EQ(ticks, (std::vector<ClusterTime>{seconds(10), seconds(30)}));
+  EXPECT_TRUE(machine.state().leases.all().empty());
+}
+
+// 002.099: a renewal every third of the ttl; two in a row may be lost, three may not.
+TEST_F(CoreLeases, renewals_every_third_of_the_ttl_tolerate_two_missed_ones) {
+  grant_leases({ann}, seconds(30));
+  apply(RenewLeases{{ann}}, seconds(10));
+
+  apply(Tick{}, seconds(10));  // one is missed
+  apply(Tick{}, seconds(9));   // and another
+  apply(RenewLeases{{ann}}, seconds(1) - ClusterTime{1});
+  EXPECT_EQ(std::get<Renewed>(applied.outcome).answers[0].ttl, seconds(30));
+
+  apply(RenewLeases{{ann}}, seconds(30));
+  EXPECT_EQ(std::get<Renewed>(applied.outcome).answers[0].ttl, std::nullopt) << "three";
+}
+
 // 002.104, 002.082 "lease not found": the deadline is checked before the renewal.
 TEST_F(CoreLeases, a_renewal_at_the_deadline_comes_too_late) {
   grant_leases({ann, bob}, seconds(30));

@@ -20,7 +20,36 @@ TEST_F(CoreLimits, names_have_1_to_1024_bytes) {
   EXPECT_EQ(code_of(acquire(ann, {lock("")})), Errc::invalid_argument);
   EXPECT_EQ(code_of(acquire(ann, {lock(std::string(1025, 'a'))})), Errc::invalid_argument);
   token_of(acquire(ann, {lock(std::string(1024, 'a'))}));
-  token_of(acquire(ann, {lock(std::string("\0", 1))}));
+}
+
+// Names and owners are shown on terminals and in logs. Other bytes are the user's alphabet.
+TEST_F(CoreLimits, control_characters_in_names_owners_and_clients_are_refused) {
+  const auto detail_of = [this](const Command& command) {
+    return std::get<Refused>(apply(command).outcome).error.detail;
+  };
+  const auto asks = [&](Item item, std::string owner) {
+    return Acquire{.lease = ann, .request = fresh(), .items = {item}, .owner = std::move(owner)};
+  };
+
+  EXPECT_EQ(detail_of(asks(lock("ab\n"), "")), "a name has a control character: byte 0x0a at 2");
+  EXPECT_EQ(detail_of(asks(lock(std::string("\0", 1)), "")),
+            "a name has a control character: byte 0x00 at 0");
+  EXPECT_EQ(detail_of(asks(keys("s\x7F", "a", "b"), "")),
+            "a name has a control character: byte 0x7f at 1");
+  EXPECT_EQ(detail_of(asks(lock("a"), "\x1B[2J")),
+            "the owner has a control character: byte 0x1b at 0");
+  EXPECT_EQ(detail_of(GrantLease{.ttl = seconds(1), .client = "c\x1F"}),
+            "the client has a control character: byte 0x1f at 1");
+}
+
+TEST_F(CoreLimits, names_have_any_other_bytes_and_keys_and_metadata_all) {
+  Acquire command{.lease = ann,
+                  .request = fresh(),
+                  .items = {lock("schlo\xC3\x9F \x80\xFF"), keys("s", std::string("\0\n", 2), "b")},
+                  .owner = "\xE9",
+                  .metadata = std::string("\0\x7F", 2)};
+
+  token_of(apply(command).outcome);
 }
 
 TEST_F(CoreLimits, keys_have_a_length) {

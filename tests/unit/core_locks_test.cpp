@@ -272,5 +272,27 @@ TEST_F(CoreLocks, an_operator_can_take_a_lock_away) {
   EXPECT_EQ(code_of(apply(ForceRelease{.place = place("z")}).outcome), Errc::not_held);
 }
 
+// 002.096, 002-B6: every acquisition has its own id, so also two of one lease have two places in
+// the queue, and the queue is served in the order of arrival.
+TEST_F(CoreLocks, each_acquisition_has_its_own_place_in_a_fair_queue) {
+  auto token = token_of(acquire(ann, {lock("a")}));
+  const auto first = std::get<Queued>(acquire(bob, {lock("a")}));
+  const auto second = std::get<Queued>(acquire(bob, {lock("a")}, Again::wait));
+  const auto third = std::get<Queued>(acquire(cid, {lock("a")}));
+  EXPECT_EQ(first.position, 1U);
+  EXPECT_EQ(second.position, 2U);
+  EXPECT_EQ(second.predecessor, first.ticket);
+  EXPECT_EQ(third.predecessor, second.ticket);
+
+  Leases served;
+  for (const auto holder : {ann, bob, bob}) {
+    release(holder, token);
+    served.push_back(applied.notices.front().lease);
+    token = std::get<Granted>(applied.notices.front().end).token;
+  }
+
+  EXPECT_EQ(served, (Leases{bob, bob, cid}));
+}
+
 }  // namespace
 }  // namespace tenure::core

@@ -15,8 +15,9 @@ namespace tenure::test {
 namespace {
 
 constexpr std::array all_codes{
-    Errc::would_block, Errc::timed_out,        Errc::cancelled,          Errc::deadlock,
-    Errc::not_held,    Errc::invalid_argument, Errc::resource_exhausted,
+    Errc::would_block,        Errc::timed_out,  Errc::cancelled,
+    Errc::deadlock,           Errc::not_held,   Errc::invalid_argument,
+    Errc::resource_exhausted, Errc::lease_lost, Errc::unavailable,
 };
 
 constexpr std::array all_policies{

@@ -1,4 +1,4 @@
-#include "local/interval_tree.hpp"
+#include "core/interval_tree.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -44,14 +44,14 @@ namespace {
 
 constexpr std::uint64_t last_key = std::numeric_limits<std::uint64_t>::max();
 
-template <class Range>
-using Tree = IntervalTree<Range, int>;
+template <class Range, std::size_t slots = 32>
+using Tree = IntervalTree<Range, int, slots>;
 
 template <class Range>
 using Entry = std::pair<Range, int>;
 
-template <class Range>
-std::vector<int> overlapping(const Tree<Range>& tree, const Range& range) {
+template <class Range, std::size_t slots>
+std::vector<int> overlapping(const Tree<Range, slots>& tree, const Range& range) {
   std::vector<int> found;
   EXPECT_TRUE(tree.visit_overlapping(range, [&](int value) {
     found.push_back(value);
@@ -60,8 +60,8 @@ std::vector<int> overlapping(const Tree<Range>& tree, const Range& range) {
   return found;
 }
 
-template <class Range>
-std::vector<int> all(const Tree<Range>& tree) {
+template <class Range, std::size_t slots>
+std::vector<int> all(const Tree<Range, slots>& tree) {
   std::vector<int> found;
   EXPECT_TRUE(tree.visit_all([&](int value) {
     found.push_back(value);
@@ -137,12 +137,12 @@ rc::Gen<BytesRange> arbitrary_range(const BytesRange* /*kind*/) {
 }
 
 /// Grows and shrinks a tree beside its model, looking at both all the time, down to nothing.
-template <class Range>
+template <class Range, std::size_t slots = 32>
 void behaves_like_a_vector() {
   const rc::Gen<Range> ranges = arbitrary_range(static_cast<const Range*>(nullptr));
   const std::size_t inserts = *rc::gen::inRange<std::size_t>(0, 400);
   const std::size_t erased_of_ten = *rc::gen::inRange<std::size_t>(0, 6);
-  Tree<Range> tree;
+  Tree<Range, slots> tree;
   Model<Range> model;
   const auto erase_one = [&] {
     const auto [range, value] =
@@ -187,6 +187,11 @@ RC_GTEST_PROP(IntervalTree, finds_the_same_key_ranges_as_a_plain_vector, ()) {
 // 004.093
 RC_GTEST_PROP(IntervalTree, finds_the_same_byte_ranges_as_a_plain_vector, ()) {
   behaves_like_a_vector<BytesRange>();
+}
+
+// The smallest nodes there may be: many levels with few ranges.
+RC_GTEST_PROP(IntervalTree, finds_the_same_with_small_nodes, ()) {
+  behaves_like_a_vector<BytesRange, 4>();
 }
 
 // Catches a null root that is followed.
@@ -325,6 +330,25 @@ TEST(IntervalTree, a_large_tree_shrinks_to_nothing_and_grows_again) {
   EXPECT_TRUE(all(tree).empty());
   tree.insert({KeyRange::point(1)}, 1);
   EXPECT_EQ(all(tree), (std::vector{1}));
+}
+
+// Catches nodes that a copy shares with the original.
+TEST(IntervalTree, a_copy_is_the_same_and_goes_its_own_way) {
+  Tree<KeyRange> tree;
+  for (int i = 0; i < 3'000; ++i) {
+    tree.insert(KeyRange::point(static_cast<std::uint64_t>(i)), i);
+  }
+
+  auto copy = tree;
+  const auto before = all(copy);
+  EXPECT_TRUE(tree.erase(KeyRange::point(7), 7));
+  copy.insert(KeyRange::point(10'000), 10'000);
+
+  EXPECT_EQ(before.size(), 3'000U);
+  EXPECT_EQ(overlapping(copy, KeyRange::point(7)), std::vector{7});
+  EXPECT_EQ(tree.size(), 2'999U);
+  EXPECT_EQ(copy.size(), 3'001U);
+  EXPECT_TRUE(all(Tree<KeyRange>(Tree<KeyRange>{})).empty());
 }
 
 // Catches a size that is left behind.

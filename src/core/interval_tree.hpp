@@ -57,12 +57,16 @@ struct IntervalEnds<BytesRange> {
 /// better than merge-at-half", 1993). It also means one allocation for every 16 inserts at most.
 /// The price: after mass deletion nodes may be sparse until they are empty.
 ///
+/// A node has room for `slots_max`. 32 slots of 64-bit keys are four cache lines of starts, of
+/// which a search reads two or three; fewer make small trees smaller.
+///
 /// REQUIRES: no two ranges have both start and value in common.
 ///
 /// Thread safety: as a std::map.
-template <class Range, class Value>
+template <class Range, class Value, std::size_t slots_max = 32>
 class IntervalTree {
   static_assert(std::is_trivially_copyable_v<Value>);
+  static_assert(slots_max >= 4 && slots_max % 2 == 0);
 
  public:
   IntervalTree() noexcept = default;
@@ -76,8 +80,11 @@ class IntervalTree {
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
-  IntervalTree(const IntervalTree&) = delete;
-  IntervalTree& operator=(const IntervalTree&) = delete;
+  IntervalTree(const IntervalTree& other)
+      : root_(other.root_ ? copy_of(*other.root_, other.height_) : nullptr),
+        height_(other.height_),
+        size_(other.size_) {}
+  IntervalTree& operator=(const IntervalTree& other) { return *this = IntervalTree(other); }
   ~IntervalTree() = default;
 
   /// Equal ranges may occur several times, with different values.
@@ -109,9 +116,6 @@ class IntervalTree {
   using Ends = IntervalEnds<Range>;
   using Start = typename Ends::Start;
   using End = typename Ends::End;
-
-  /// 32 slots of 64-bit keys are four cache lines of starts, of which a search reads two or three.
-  static constexpr std::size_t slots_max = 32;
 
   /// A leaf: each slot is one range. Arrays apart, because a search by key reads starts only.
   struct Node {
@@ -146,6 +150,7 @@ class IntervalTree {
   static bool visit_below(const Node& node, std::size_t level, Visit& visit);
   static bool erase_below(Node& node, std::size_t level, const Range& range, Value value);
 
+  [[nodiscard]] static std::unique_ptr<Node> copy_of(const Node& node, std::size_t level);
   void raise_root();
   static void split_child(Inner& parent, std::size_t slot, std::size_t level);
 
@@ -216,8 +221,8 @@ class IntervalTree {
 };
 
 /// One way down: whatever is full on it is split beforehand, so a split never has to climb.
-template <class Range, class Value>
-void IntervalTree<Range, Value>::insert(const Range& range, Value value) {
+template <class Range, class Value, std::size_t slots_max>
+void IntervalTree<Range, Value, slots_max>::insert(const Range& range, Value value) {
   if (!root_) {
     root_ = std::make_unique<Node>();
   }
@@ -250,8 +255,8 @@ void IntervalTree<Range, Value>::insert(const Range& range, Value value) {
   ++size_;
 }
 
-template <class Range, class Value>
-bool IntervalTree<Range, Value>::erase(const Range& range, Value value) {
+template <class Range, class Value, std::size_t slots_max>
+bool IntervalTree<Range, Value, slots_max>::erase(const Range& range, Value value) {
   if (!root_ || !erase_below(*root_, height_, range, value)) {
     return false;
   }
@@ -263,9 +268,9 @@ bool IntervalTree<Range, Value>::erase(const Range& range, Value value) {
   return true;
 }
 
-template <class Range, class Value>
-bool IntervalTree<Range, Value>::erase_below(Node& node, std::size_t level, const Range& range,
-                                             Value value) {
+template <class Range, class Value, std::size_t slots_max>
+bool IntervalTree<Range, Value, slots_max>::erase_below(Node& node, std::size_t level,
+                                                        const Range& range, Value value) {
   if (level == 0) {
     const std::size_t slot = lower_bound(node, range.start(), value);
     if (!is_equal(node, slot, range.start(), value) || node.ends[slot] != range.end()) {
@@ -290,10 +295,10 @@ bool IntervalTree<Range, Value>::erase_below(Node& node, std::size_t level, cons
   return true;
 }
 
-template <class Range, class Value>
+template <class Range, class Value, std::size_t slots_max>
 template <class Visit>
-bool IntervalTree<Range, Value>::visit_below(const Node& node, std::size_t level,
-                                             const Range& range, Visit& visit) {
+bool IntervalTree<Range, Value, slots_max>::visit_below(const Node& node, std::size_t level,
+                                                        const Range& range, Visit& visit) {
   const std::size_t count = count_before(
       node.count, [&](std::size_t slot) { return Ends::reaches(range.end(), node.starts[slot]); });
   for (std::size_t slot = 0; slot < count; ++slot) {
@@ -310,9 +315,10 @@ bool IntervalTree<Range, Value>::visit_below(const Node& node, std::size_t level
   return true;
 }
 
-template <class Range, class Value>
+template <class Range, class Value, std::size_t slots_max>
 template <class Visit>
-bool IntervalTree<Range, Value>::visit_below(const Node& node, std::size_t level, Visit& visit) {
+bool IntervalTree<Range, Value, slots_max>::visit_below(const Node& node, std::size_t level,
+                                                        Visit& visit) {
   for (std::size_t slot = 0; slot < node.count; ++slot) {
     const bool goes_on = level == 0 ? visit(node.values[slot])
                                     : visit_below(*as_inner(node).children[slot], level - 1, visit);
@@ -323,9 +329,24 @@ bool IntervalTree<Range, Value>::visit_below(const Node& node, std::size_t level
   return true;
 }
 
+template <class Range, class Value, std::size_t slots_max>
+auto IntervalTree<Range, Value, slots_max>::copy_of(const Node& node, std::size_t level)
+    -> std::unique_ptr<Node> {
+  auto copy =
+      level == 0 ? std::make_unique<Node>() : std::unique_ptr<Node>(std::make_unique<Inner>());
+  copy->count = node.count;
+  copy->starts = node.starts;
+  copy->ends = node.ends;
+  copy->values = node.values;
+  for (std::size_t slot = 0; level > 0 && slot < node.count; ++slot) {
+    as_inner(*copy).children[slot] = copy_of(*as_inner(node).children[slot], level - 1);
+  }
+  return copy;
+}
+
 /// Puts a new root with one child, the old root, on top.
-template <class Range, class Value>
-void IntervalTree<Range, Value>::raise_root() {
+template <class Range, class Value, std::size_t slots_max>
+void IntervalTree<Range, Value, slots_max>::raise_root() {
   auto root = std::make_unique<Inner>();
   root->count = 1;
   root->starts[0] = root_->starts[0];
@@ -338,8 +359,9 @@ void IntervalTree<Range, Value>::raise_root() {
 
 /// Moves the upper half of a full child, which is at `level`, to a new one right of it.
 /// REQUIRES: the parent is not full.
-template <class Range, class Value>
-void IntervalTree<Range, Value>::split_child(Inner& parent, std::size_t slot, std::size_t level) {
+template <class Range, class Value, std::size_t slots_max>
+void IntervalTree<Range, Value, slots_max>::split_child(Inner& parent, std::size_t slot,
+                                                        std::size_t level) {
   constexpr std::size_t half = slots_max / 2;
   Node& left = *parent.children[slot];
   std::unique_ptr<Node> right =

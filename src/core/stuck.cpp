@@ -1,0 +1,212 @@
+#include "core/stuck.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tenure::core {
+namespace {
+
+/// Assumes that all are stuck who wait, and takes away who is not until nobody is left who could
+/// go. Looks again only at places where somebody went away.
+class Reduction {
+ public:
+  Reduction(const LockTable& table, const std::set<LeaseId>& among) : table_(table) {
+    for (const auto lease : among) {
+      for (const auto ticket : table.owned(lease).waits) {
+        suspect(*table.find(ticket));
+      }
+    }
+  }
+
+  Stuck run() && {
+    while (!open_.empty()) {
+      const auto place = open_.extract(open_.begin()).value();
+      const auto& lock = *table_.find(place);
+      if (place.kind == PlaceKind::space) {
+        look_at_ranges(place, lock);
+      } else {
+        look_at_counts(place, lock);
+      }
+    }
+    return std::move(stuck_);
+  }
+
+ private:
+  void suspect(const Wait& wait) {
+    stuck_.leases.insert(wait.lease);
+    for (const auto& item : wait.items) {
+      open_.insert(item.place());
+      blocked_at_[wait.lease].insert(item.place());
+    }
+  }
+
+  /// What the stuck ones hold at a name and, as the queue is followed, wait for.
+  struct Taken {
+    Load all;
+    std::map<LeaseId, Load> each;
+
+    void add(LeaseId lease, const Claim& claim) {
+      all.add(claim);
+      each[lease].add(claim);
+    }
+    /// All but what this lease has, and that.
+    [[nodiscard]] std::pair<Load, Load> apart(LeaseId lease) const {
+      const auto it = each.find(lease);
+      const auto own = it == each.end() ? Load{} : it->second;
+      return {all.without(own), own};
+    }
+    void forget(LeaseId lease) {
+      all = apart(lease).first;
+      each.erase(lease);
+    }
+  };
+
+  static const Claim& claim_at(const std::vector<Item>& items, const Place& place) {
+    return std::ranges::find_if(items, [&](const Item& item) { return item.is_at(place); })->claim;
+  }
+
+  static bool is_blocked(const Claim& claim, LeaseId lease, const Taken& taken) {
+    const auto [others, own] = taken.apart(lease);
+    const auto* permits = std::get_if<Permits>(&claim);
+    if (permits == nullptr) {
+      return !others.admits(std::get<Whole>(claim).mode);
+    }
+    // One who is only in his own way asked to be: somebody who shares the lease gives back some.
+    const std::uint64_t kept =
+        std::min<std::uint64_t>(own.permits, permits->capacity - permits->wanted);
+    return kept + others.permits + permits->wanted > permits->capacity;
+  }
+
+  void look_at_counts(const Place& place, const Lock& lock) {
+    Taken taken;
+    for (const auto token : lock.holds) {
+      const auto& hold = *table_.find(token);
+      if (stuck_.leases.contains(hold.lease)) {
+        taken.add(hold.lease, claim_at(hold.items, place));
+      }
+    }
+    stuck_.starving.erase(place);
+    std::set<LeaseId> waiting;
+    std::set<LeaseId> blocked;
+    for (const auto& turn : lock.queue) {
+      const auto& wait = *table_.find(turn.ticket);
+      if (!stuck_.leases.contains(wait.lease)) {
+        continue;
+      }
+      waiting.insert(wait.lease);
+      const auto& claim = claim_at(wait.items, place);
+      if (is_blocked(claim, wait.lease, taken)) {
+        blocked.insert(wait.lease);
+        note_starving(place, wait, claim);
+      } else if (is_blocked_only_at(place, wait.lease)) {
+        // At once and not at the end, so that one look lets a whole queue go.
+        taken.forget(wait.lease);
+        unblock(wait.lease, place);
+        continue;
+      }
+      taken.add(wait.lease, claim);
+    }
+    unblock_all(waiting, blocked, place);
+  }
+
+  void note_starving(const Place& place, const Wait& wait, const Claim& claim) {
+    if (std::holds_alternative<Permits>(claim)) {
+      stuck_.starving[place].insert(wait.ticket);
+    }
+  }
+
+  /// It has one wait, and no other place of it is still in doubt.
+  [[nodiscard]] bool is_blocked_only_at(const Place& place, LeaseId lease) const {
+    const auto& places = blocked_at_.at(lease);
+    return table_.owned(lease).waits.size() == 1 && places.size() == 1 && places.contains(place);
+  }
+
+  void look_at_ranges(const Place& place, const Lock& lock) {
+    std::set<LeaseId> waiting;
+    std::set<LeaseId> blocked;
+    for (const auto& turn : lock.queue) {
+      const auto& wait = *table_.find(turn.ticket);
+      if (!stuck_.leases.contains(wait.lease)) {
+        continue;
+      }
+      waiting.insert(wait.lease);
+      const bool may_go = std::ranges::all_of(wait.items, [&](const Item& item) {
+        return !item.is_at(place) || is_free(std::get<Keys>(item.claim), wait, lock);
+      });
+      if (!may_go) {
+        blocked.insert(wait.lease);
+      }
+    }
+    unblock_all(waiting, blocked, place);
+  }
+
+  /// Nobody else who is stuck holds it, or waits for it ahead of this wait.
+  [[nodiscard]] bool is_free(const Keys& keys, const Wait& wait, const Lock& lock) const {
+    const auto lets_in = [&](LeaseId lease, LockMode mode) {
+      return lease == wait.lease || compatible_with(mode, keys.mode) ||
+             !stuck_.leases.contains(lease);
+    };
+    return lock.ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
+      return lets_in(table_.find(held.token)->lease, held.mode);
+    }) && lock.ranges.queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& queued) {
+      return !(queued.turn < wait.turn()) ||
+             lets_in(table_.find(queued.turn.ticket)->lease, queued.mode);
+    });
+  }
+
+  void unblock_all(const std::set<LeaseId>& waiting, const std::set<LeaseId>& blocked,
+                   const Place& place) {
+    for (const auto lease : waiting) {
+      if (!blocked.contains(lease) && stuck_.leases.contains(lease)) {
+        unblock(lease, place);
+      }
+    }
+  }
+
+  void unblock(LeaseId lease, const Place& place) {
+    auto& places = blocked_at_.at(lease);
+    places.erase(place);
+    if (!places.empty()) {
+      return;
+    }
+    stuck_.leases.erase(lease);
+    const auto& owned = table_.owned(lease);
+    for (const auto token : owned.holds) {
+      open(table_.find(token)->items);
+    }
+    for (const auto ticket : owned.waits) {
+      open(table_.find(ticket)->items);
+    }
+  }
+
+  void open(const std::vector<Item>& items) {
+    for (const auto& item : items) {
+      auto place = item.place();
+      if (!table_.find(place)->queue.empty()) {
+        open_.insert(std::move(place));
+      }
+    }
+  }
+
+  const LockTable& table_;
+  Stuck stuck_;
+  std::map<LeaseId, std::set<Place>> blocked_at_;
+  std::set<Place> open_;  ///< To look at.
+};
+
+}  // namespace
+
+Stuck find_stuck(const LockTable& table, const std::set<LeaseId>& among) {
+  return Reduction(table, among).run();
+}
+
+Stuck find_stuck(const LockTable& table) {
+  std::set<LeaseId> all;
+  for (const auto& [lease, owned] : table.owners()) {
+    all.insert(lease);
+  }
+  return find_stuck(table, all);
+}
+
+}  // namespace tenure::core

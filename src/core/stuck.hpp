@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "core/ids.hpp"
+#include "core/lock_table.hpp"
+
+namespace tenure::core {
+
+/// Those who can never go on, even if everybody who does not wait gave back all he has, and then
+/// everybody who could go on did the same, and so on.
+///
+/// Each lease is one owner: it goes on when all its waits can be granted. What stands in the way of
+/// a wait is what others hold and what others wait for ahead of it, and for permits also its own:
+/// it keeps them while it waits.
+struct Stuck {
+  std::set<LeaseId> leases{};
+  /// Their waits for permits of which never enough can come free, by place.
+  std::map<Place, std::set<Revision>> starving{};
+};
+
+/// Of these leases only. REQUIRES: with a lease, also all it waits for are among them.
+[[nodiscard]] Stuck find_stuck(const LockTable& table, const std::set<LeaseId>& among);
+/// Of all leases.
+[[nodiscard]] Stuck find_stuck(const LockTable& table);
+
+}  // namespace tenure::core

@@ -1,0 +1,127 @@
+#include "support/core_fixtures.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "core/state_machine.hpp"
+
+namespace tenure::core {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr LeaseId ann{1};
+constexpr LeaseId bob{2};
+constexpr LeaseId cid{3};
+constexpr LeaseId dora{4};  // the one that the store chooses
+
+Item lock(std::string name, LockMode mode = LockMode::exclusive) {
+  return {.name = std::move(name), .claim = Whole{.mode = mode}};
+}
+
+Item keys(std::string space, BytesRange range, LockMode mode) {
+  return {.name = std::move(space), .claim = Keys{.range = std::move(range), .mode = mode}};
+}
+
+Item permits(std::string name, std::uint32_t wanted) {
+  return {.name = std::move(name), .claim = Permits{.capacity = 300, .wanted = wanted}};
+}
+
+Acquire acquire(LeaseId lease, std::uint64_t request, std::vector<Item> items) {
+  return {.lease = lease,
+          .request = RequestId{request},
+          .items = std::move(items),
+          .again = Again::wait,
+          .owner = "owner " + std::to_string(lease.get()),
+          .metadata = std::string("\0meta\xFF", 6)};
+}
+
+std::filesystem::path path_of(const std::string& name) {
+  return std::filesystem::path(__FILE__).parent_path().parent_path() / "fixtures" / name;
+}
+
+}  // namespace
+
+State fixture_state() {
+  StateMachine machine;
+  const auto apply = [&](const Command& command) {
+    return machine.apply(command, {.time = machine.state().now + seconds(1)});
+  };
+  for (const auto lease : {ann, bob, cid}) {
+    apply(GrantLease{.id = lease,
+                     .request = RequestId{9},
+                     .ttl = seconds(60),
+                     .client = "client " + std::to_string(lease.get() % 2),
+                     .address = "10.0.0." + std::to_string(lease.get())});
+  }
+  apply(GrantLease{.ttl = seconds(300)});
+  apply(acquire(ann, 1, {lock("a"), permits("p", 200)}));
+  apply(acquire(bob, 1,
+                {keys("s", BytesRange::at_least("k"), LockMode::shared),
+                 keys("s", *BytesRange::half_open("a", "c"), LockMode::update)}));
+  apply(acquire(bob, 2, {lock("r", LockMode::shared)}));
+  apply(acquire(cid, 1, {lock("r", LockMode::shared), lock("x")}));
+  auto stronger = acquire(bob, 3, {lock("r")});
+  stronger.again = Again::reenter;
+  apply(stronger);
+  apply(acquire(cid, 2, {lock("a"), lock("free")}));
+  auto impatient = acquire(bob, 5, {lock("a")});
+  impatient.queue = Queue::skip;
+  apply(impatient);
+  auto own = acquire(ann, 2, {permits("p", 200)});
+  own.again = Again::refuse;
+  apply(own);
+  apply(acquire(dora, 3, {lock("free"), lock("r", LockMode::shared)}));
+  apply(Release{.lease = cid, .request = RequestId{3}, .what = Target{.name = "x"}});
+  apply(Release{.lease = cid, .request = RequestId{4}, .what = FencingToken{1}});
+  apply(Abandon{.lease = cid, .request = RequestId{5}});
+  apply(Compact{Revision{6}});
+  return machine.state();
+}
+
+Batch fixture_batch() {
+  const auto range = BytesRange::point("k");
+  auto first = acquire(ann, 2,
+                       {lock("a"), permits("p", 2), keys("s", range, LockMode::update),
+                        keys("t", BytesRange::at_least("x"), LockMode::shared)});
+  first.queue = Queue::skip;
+  first.again = Again::reenter;
+  return {
+      .stamp = {.time = seconds(1), .revision = Revision{77}},
+      .commands = {
+          first,
+          Acquire{},
+          Release{.lease = ann, .request = RequestId{3}, .what = FencingToken{300}},
+          Release{.lease = ann, .what = Target{.name = "a"}},
+          Release{.lease = ann, .what = Target{.name = "s", .range = range}},
+          Abandon{.lease = ann, .request = RequestId{4}},
+          GrantLease{.id = LeaseId{5},
+                     .request = RequestId{6},
+                     .ttl = seconds(30),
+                     .client = "ann",
+                     .address = "[::1]:7420"},
+          GrantLease{.ttl = ClusterTime{-1}},
+          RenewLeases{.leases = {ann, LeaseId{~0ULL}}},
+          RevokeLease{.lease = LeaseId{7}},
+          Tick{},
+          ForceRelease{.place = {.name = "a"}},
+          ForceRelease{.place = {.name = "s", .kind = PlaceKind::space}, .token = FencingToken{8}},
+          Compact{.revision = Revision{9}},
+          SetLimits{.limits = {.name_bytes_max = 10, .ttl_min = ClusterTime{-1}}},
+      }};
+}
+
+std::string read_fixture(const std::string& name) {
+  std::ifstream in(path_of(name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_fixture(const std::string& name, const std::string& bytes) {
+  std::filesystem::create_directories(path_of(name).parent_path());
+  std::ofstream(path_of(name), std::ios::binary | std::ios::trunc) << bytes;
+}
+
+}  // namespace tenure::core

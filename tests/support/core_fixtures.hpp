@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "core/batch.hpp"
+#include "core/state.hpp"
+
+namespace tenure::core {
+
+/// The content of tests/fixtures/snapshot_v1.bin: a state with one of everything.
+[[nodiscard]] State fixture_state();
+/// The content of tests/fixtures/batch_v1.bin: one of every command, in all its forms.
+[[nodiscard]] Batch fixture_batch();
+
+/// The bytes of tests/fixtures/<name>; nothing if there is no such file.
+[[nodiscard]] std::string read_fixture(const std::string& name);
+void write_fixture(const std::string& name, const std::string& bytes);
+
+}  // namespace tenure::core

@@ -1,0 +1,107 @@
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "support/core_machine.hpp"
+
+namespace tenure::core {
+namespace {
+
+/// A sound state that each test damages in one way.
+class CoreInvariants : public CoreTest {
+ protected:
+  void SetUp() override {
+    grant_leases({ann, bob, cid});
+    token = token_of(acquire(ann, {lock("a")}));
+    acquire(bob, {lock("a")});
+    state = machine.state();
+  }
+
+  [[nodiscard]] bool complains_of(std::string_view words) const {
+    for (const auto& sentence : invariants::check(state)) {
+      if (sentence.find(words) != std::string::npos) {
+        return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] Hold second_hold() const {
+    auto hold = *state.locks.find(token);
+    hold.token = FencingToken{state.revision.get()};
+    return hold;
+  }
+
+  FencingToken token;
+  State state;
+};
+
+TEST_F(CoreInvariants, two_exclusive_holders_are_found) {
+  state.locks.add(second_hold(), state.revision);
+
+  EXPECT_TRUE(complains_of("lock 'a': holders are not compatible"));
+}
+
+TEST_F(CoreInvariants, a_lost_hand_over_is_found) {
+  state.locks.remove(token, state.revision);
+
+  EXPECT_TRUE(complains_of("waits for nothing"));
+}
+
+TEST_F(CoreInvariants, a_hold_without_a_lease_is_found) {
+  state.leases.remove(ann);
+
+  EXPECT_TRUE(complains_of("has no live lease"));
+}
+
+TEST_F(CoreInvariants, a_lease_beyond_its_deadline_is_found) {
+  state.now += seconds(60);
+
+  EXPECT_TRUE(complains_of("should have expired"));
+}
+
+TEST_F(CoreInvariants, a_token_of_the_future_is_found) {
+  state.revision = Revision{1};
+
+  EXPECT_TRUE(complains_of("is of the future"));
+}
+
+TEST_F(CoreInvariants, a_token_that_was_there_before_is_found) {
+  auto after = state;
+  after.revision = Revision{state.revision.get() + 1};
+  auto hold = after.locks.remove(token, after.revision);
+  hold.token = FencingToken{token.get() - 1};
+  after.locks.add(std::move(hold), after.revision);
+
+  const auto broken = invariants::check_step(state, after);
+
+  ASSERT_FALSE(broken.empty());
+  EXPECT_NE(broken.back().find("is not new"), std::string::npos);
+}
+
+TEST_F(CoreInvariants, waiters_in_a_circle_are_found) {
+  auto wait = *state.locks.find(*state.locks.owned(bob).waits.begin());
+  auto hold = second_hold();
+  hold.lease = bob;
+  hold.items = {lock("b")};
+  state.locks.add(hold, state.revision);
+  wait.lease = ann;
+  wait.ticket = Revision{state.revision.get() + 1};
+  wait.items = {lock("b")};
+  state.locks.add(wait);
+
+  EXPECT_EQ(invariants::check_no_deadlock(state),
+            (std::vector<std::string>{"lease 1 can never go on", "lease 2 can never go on"}));
+}
+
+#ifdef TENURE_CHECK_INVARIANTS
+TEST_F(CoreInvariants, a_broken_machine_ends_the_program_and_says_why) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  state.locks.add(second_hold(), state.revision);
+  StateMachine broken(state);
+
+  EXPECT_DEATH(broken.apply(Tick{}, {}), "holders are not compatible");
+}
+#endif
+
+}  // namespace
+}  // namespace tenure::core
