@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
+constexpr core::LeaseId ann{1};
+
 // 002-B23
 TEST(RaftClusterClock, goes_on_from_the_last_stamp_and_counts_only_its_own_leadership) {
   ClusterClock clock;
@@ -42,7 +44,6 @@ TEST(RaftTime, a_lease_has_all_of_its_time_left_after_a_stop) {
   const test::TemporaryFolder folder;
   test::Reports reports;
   const auto options = test::small_node(folder.path(), reports);
-  constexpr core::LeaseId ann{1};
   constexpr milliseconds ttl{600};
   ClusterTime before{};
   ClusterTime deadline{};
