@@ -310,6 +310,10 @@ void add_store(std::vector<Setting>& all) {
                       TENURE_FIELD(limits.items_per_lease_max), many));
   all.push_back(count({"limits.waits_per_lease_max", "Requests of one lease in queues."},
                       TENURE_FIELD(limits.waits_per_lease_max), many));
+  all.push_back(count({"limits.leases_per_client_max", "Leases of one client."},
+                      TENURE_FIELD(limits.leases_per_client_max), many));
+  all.push_back(count({"limits.waits_per_client_max", "Requests of one client in queues."},
+                      TENURE_FIELD(limits.waits_per_client_max), many));
   all.push_back(count({"limits.waiters_per_lock_max", "Waiters of one lock."},
                       TENURE_FIELD(limits.waiters_per_lock_max), many));
   all.push_back(count({"limits.reentries_max", "How often one hold can be entered."},
