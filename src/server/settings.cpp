@@ -9,7 +9,7 @@
 
 #include "server/units.hpp"
 
-// A field of a Config, const or not.
+// A field of a Config, const or not. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define TENURE_FIELD(path) [](auto& config) -> auto& { return config.path; }
 
 namespace tenure::server {

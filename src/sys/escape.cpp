@@ -123,8 +123,8 @@ void append_plain(std::string& out, std::string_view text) {
       out += '\\';
       out += letter;
     } else if (length == 0 || is_control(character) || is_reordering(character)) {
-      for (const auto c : character) {
-        append_hex(out, "\\x", static_cast<std::uint8_t>(c));
+      for (const auto byte : character) {
+        append_hex(out, "\\x", static_cast<std::uint8_t>(byte));
       }
     } else {
       out += character;

@@ -56,6 +56,7 @@ void write_to_stderr(std::string_view lines) {
 }
 
 bool wants_colour() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment of the process.
   return ::isatty(STDERR_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
 }
 

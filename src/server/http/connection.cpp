@@ -245,7 +245,7 @@ void Connection::stream_events(const Request& request) {
   for (const auto& [name, value] : security_fields) {
     head += std::string(name) + ": " + std::string(value) + "\r\n";
   }
-  events_ = around_.feed.subscribe(*std::move(filter), [self = weak_from_this()] {
+  events_ = around_.feed.subscribe(*filter, [self = weak_from_this()] {
     if (const auto alive = self.lock()) {
       alive->pump();
     }

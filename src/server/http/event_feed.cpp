@@ -45,7 +45,7 @@ std::string EventSubscription::take(std::size_t bytes_max) {
   return out;
 }
 
-void EventSubscription::take_in(Replay replay) {
+void EventSubscription::take_in(const Replay& replay) {
   Json json;
   json.object([&] {
     json.field("revision", replay.revision);
@@ -154,7 +154,7 @@ void EventFeed::settled() {
   boost::asio::post(home_, [this, batch = std::move(batch)] { deliver(batch); });
 }
 
-std::shared_ptr<EventSubscription> EventFeed::subscribe(EventFilter filter,
+std::shared_ptr<EventSubscription> EventFeed::subscribe(const EventFilter& filter,
                                                         std::function<void()> on_ready) {
   auto subscription =
       std::make_shared<EventSubscription>(filter, options_.buffer_max, std::move(on_ready));
@@ -175,21 +175,26 @@ void EventFeed::fetch(const Reader& reader, const EventFilter& filter) {
     }
     // Whatever is settled from now on is posted behind this, so nothing falls in between.
     boost::asio::post(home_, [this, reader, filter, replay = look(*view, filter)] {
-      const auto alive = reader.lock();
-      if (!alive) {
-        return;
-      }
-      if (replay.next) {
-        alive->fetch_ = [this, reader, rest = EventFilter{filter.prefix, replay.next}] {
-          fetch(reader, rest);
-        };
-      } else {
-        std::erase_if(active_, [](const Reader& other) { return other.expired(); });
-        active_.push_back(reader);
-      }
-      alive->take_in(replay);
+      hand_over(reader, filter, replay);
     });
   });
+}
+
+void EventFeed::hand_over(const Reader& reader, const EventFilter& filter,
+                          const EventSubscription::Replay& replay) {
+  const auto alive = reader.lock();
+  if (!alive) {
+    return;
+  }
+  if (replay.next) {
+    alive->fetch_ = [this, reader, rest = EventFilter{filter.prefix, replay.next}] {
+      fetch(reader, rest);
+    };
+  } else {
+    std::erase_if(active_, [](const Reader& other) { return other.expired(); });
+    active_.push_back(reader);
+  }
+  alive->take_in(replay);
 }
 
 EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& filter) {

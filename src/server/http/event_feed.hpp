@@ -60,7 +60,7 @@ class EventSubscription {
     std::optional<core::Revision> next{};  ///< Where the rest begins; nothing: this is all.
   };
 
-  void take_in(Replay replay);
+  void take_in(const Replay& replay);
   void refuse(const Error& error);
   void deliver(const EventBatch& batch);
   void cut(core::Revision resume);
@@ -100,13 +100,15 @@ class EventFeed final : public Listener {
   void settled() override;
 
   /// `on_ready` is called at home whenever there is something to take. REQUIRES: at home.
-  [[nodiscard]] std::shared_ptr<EventSubscription> subscribe(EventFilter filter,
+  [[nodiscard]] std::shared_ptr<EventSubscription> subscribe(const EventFilter& filter,
                                                              std::function<void()> on_ready);
 
  private:
   using Reader = std::weak_ptr<EventSubscription>;
 
   void fetch(const Reader& reader, const EventFilter& filter);
+  void hand_over(const Reader& reader, const EventFilter& filter,
+                 const EventSubscription::Replay& replay);
   [[nodiscard]] EventSubscription::Replay look(const View& view, const EventFilter& filter);
   [[nodiscard]] std::shared_ptr<void> count_reader();
   void deliver(const EventBatch& batch);

@@ -29,6 +29,16 @@ void write_claim(Json& json, const core::Claim& claim) {
   }
 }
 
+/// An array of records, each written by `write_record`.
+template <class Records, class Write>
+void write_all(Json& json, std::string_view key, const Records& records, Write write_record) {
+  json.array(key, [&] {
+    for (const auto& record : records) {
+      write_record(json, record);
+    }
+  });
+}
+
 void write_hold(Json& json, const HoldRecord& hold) {
   json.object([&] {
     json.bytes("owner", hold.owner);
@@ -81,17 +91,9 @@ void write_lock(Json& json, const LockRecord& lock) {
     json.field("version", lock.version);
     json.field("holder_count", lock.holder_count);
     json.field("waiter_count", lock.waiter_count);
-    json.array("holders", [&] {
-      for (const auto& hold : lock.holders) {
-        write_hold(json, hold);
-      }
-    });
+    write_all(json, "holders", lock.holders, write_hold);
     if (!lock.queue.empty()) {
-      json.array("queue", [&] {
-        for (const auto& wait : lock.queue) {
-          write_wait(json, wait);
-        }
-      });
+      write_all(json, "queue", lock.queue, write_wait);
     }
   });
 }
@@ -109,11 +111,7 @@ void write_lease(Json& json, const LeaseRecord& lease) {
     json.field("hold_count", lease.hold_count);
     json.field("wait_count", lease.wait_count);
     if (!lease.locks.empty()) {
-      json.array("locks", [&] {
-        for (const auto& lock : lease.locks) {
-          write_lock(json, lock);
-        }
-      });
+      write_all(json, "locks", lease.locks, write_lock);
     }
   });
 }
@@ -169,11 +167,7 @@ std::string write_page(std::string_view key, const Page& page, Write write_recor
   Json json;
   json.object([&] {
     json.field("revision", page.revision);
-    json.array(key, [&] {
-      for (const auto& record : page.records) {
-        write_record(json, record);
-      }
-    });
+    write_all(json, key, page.records, write_record);
     if (page.next) {
       json.field("next", std::string_view(print(*page.next)));
     }
@@ -248,9 +242,9 @@ std::string write(const core::Event& event) {
 std::string print_position(const core::Place& place) {
   std::string out = place.kind == core::PlaceKind::space ? "s" : "n";
   constexpr std::string_view digits = "0123456789abcdef";
-  for (const auto c : place.name) {
-    out += digits[static_cast<std::uint8_t>(c) >> 4U];
-    out += digits[static_cast<std::uint8_t>(c) & 15U];
+  for (const auto byte : place.name) {
+    out += digits[static_cast<std::uint8_t>(byte) >> 4U];
+    out += digits[static_cast<std::uint8_t>(byte) & 15U];
   }
   return out;
 }
