@@ -1,14 +1,14 @@
 // The only place that knows toml++, which takes long to compile.
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): its names.
+#define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
 #include "server/config_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <system_error>
 
 #include <toml++/toml.h>
 
@@ -121,7 +121,7 @@ class Reader {
 };
 
 std::string in_toml(const Setting& setting, const Config& config) {
-  const auto text = setting.print(config);
+  auto text = setting.print(config);
   if (setting.shape == Shape::toggle || setting.shape == Shape::count) {
     return text;
   }
@@ -149,7 +149,7 @@ Result<void> read_config_file(const std::filesystem::path& file, Config& config)
   std::string text{std::istreambuf_iterator<char>(stream), {}};
   if (!stream.is_open() || stream.bad()) {
     return fail(Errc::invalid_argument,
-                file.string() + ": cannot be read: " + std::strerror(errno));
+                file.string() + ": cannot be read: " + std::generic_category().message(errno));
   }
   return read_config(text, file.string(), config);
 }

@@ -166,11 +166,7 @@ std::shared_ptr<EventSubscription> EventFeed::subscribe(const EventFilter& filte
 void EventFeed::fetch(const Reader& reader, const EventFilter& filter) {
   store_.peek([this, filter, reader](const Result<View>& view) {
     if (!view) {
-      boost::asio::post(home_, [reader, error = view.error()] {
-        if (const auto alive = reader.lock()) {
-          alive->refuse(error);
-        }
-      });
+      boost::asio::post(home_, [reader, error = view.error()] { refuse(reader, error); });
       return;
     }
     // Whatever is settled from now on is posted behind this, so nothing falls in between.
@@ -178,6 +174,12 @@ void EventFeed::fetch(const Reader& reader, const EventFilter& filter) {
       hand_over(reader, filter, replay);
     });
   });
+}
+
+void EventFeed::refuse(const Reader& reader, const Error& error) {
+  if (const auto alive = reader.lock()) {
+    alive->refuse(error);
+  }
 }
 
 void EventFeed::hand_over(const Reader& reader, const EventFilter& filter,

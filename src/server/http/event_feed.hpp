@@ -107,6 +107,7 @@ class EventFeed final : public Listener {
   using Reader = std::weak_ptr<EventSubscription>;
 
   void fetch(const Reader& reader, const EventFilter& filter);
+  static void refuse(const Reader& reader, const Error& error);
   void hand_over(const Reader& reader, const EventFilter& filter,
                  const EventSubscription::Replay& replay);
   [[nodiscard]] EventSubscription::Replay look(const View& view, const EventFilter& filter);

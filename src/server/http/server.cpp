@@ -101,18 +101,22 @@ class Server::Core {
         return;
       }
       if (error) {
-        // Mostly too many open files. Trying again at once would only burn the processor.
         log::warning("http_accept_failed", {{"error", error.message()}});
-        pause_->expires_after(std::chrono::milliseconds(100));
-        pause_->async_wait([this](const boost::system::error_code& cancelled) {
-          if (!cancelled) {
-            accept();
-          }
-        });
+        accept_later();
         return;
       }
       take(std::move(socket));
       accept();
+    });
+  }
+
+  /// Mostly too many files are open. Trying again at once would only burn the processor.
+  void accept_later() {
+    pause_->expires_after(std::chrono::milliseconds(100));
+    pause_->async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled) {
+        accept();
+      }
     });
   }
 
