@@ -1,6 +1,7 @@
 #include "core/bytes.hpp"
 
 #include <array>
+#include <cstring>
 
 namespace tenure::core {
 namespace {
@@ -19,14 +20,45 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
 
 constexpr auto crc_table = make_crc_table();
 
-}  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) noexcept {
-  std::uint32_t crc = 0xFFFFFFFFU;
+std::uint32_t crc_by_table(std::uint32_t crc, std::string_view bytes) noexcept {
   for (const char byte : bytes) {
     crc = crc_table[(crc ^ static_cast<unsigned char>(byte)) & 0xFFU] ^ (crc >> 8);
   }
-  return crc ^ 0xFFFFFFFFU;
+  return crc;
+}
+
+#if defined(__x86_64__)
+
+// The processor's own instruction for it, which came with SSE4.2: about ten times as fast, and the
+// same result.
+__attribute__((target("sse4.2"))) std::uint32_t crc_by_processor(std::uint32_t crc,
+                                                                 std::string_view bytes) noexcept {
+  std::uint64_t wide = crc;
+  for (; bytes.size() >= sizeof wide; bytes.remove_prefix(sizeof wide)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  return crc_by_table(static_cast<std::uint32_t>(wide), bytes);
+}
+
+std::uint32_t crc_of(std::uint32_t crc, std::string_view bytes) noexcept {
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  return has_instruction ? crc_by_processor(crc, bytes) : crc_by_table(crc, bytes);
+}
+
+#else
+
+std::uint32_t crc_of(std::uint32_t crc, std::string_view bytes) noexcept {
+  return crc_by_table(crc, bytes);
+}
+
+#endif
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) noexcept {
+  return crc_of(0xFFFFFFFFU, bytes) ^ 0xFFFFFFFFU;
 }
 
 void ByteWriter::number(std::uint64_t value) {
