@@ -11,7 +11,7 @@ fi
 
 "$tenured" --data-dir ./var --log-level warning "$@" &
 server=$!
-trap 'kill -TERM $server 2>/dev/null; wait $server' INT TERM
+trap 'kill -TERM $server 2>/dev/null; wait $server; exit $?' INT TERM
 
 ready=no
 for _ in $(seq 300); do
@@ -30,14 +30,18 @@ fi
 
 cat <<EOF
 
-${bold}tenured runs:${plain} gRPC on 127.0.0.1:7420, HTTP on 127.0.0.1:7421, everything durable in ./var
+${bold}tenured runs:${plain} gRPC on 127.0.0.1:7420, HTTP on 127.0.0.1:7421, all durable in ./var
 Try in another terminal, from this folder:
 
-  /usr/bin/python3 examples/python/hold.py db/users --seconds 60    ${bold}# hold a lock for a minute${plain}
-  curl -s http://127.0.0.1:7421/v1/locks                            ${bold}# who holds what${plain}
-  curl -sN http://127.0.0.1:7421/v1/events                          ${bold}# watch what happens${plain}
-  /usr/bin/python3 examples/python/hold.py db/users --seconds 1     ${bold}# wait for the first one${plain}
-  curl -s http://127.0.0.1:7421/metrics                             ${bold}# for Prometheus${plain}
+  ${bold}# hold a lock for a minute; see it; watch what happens; wait for it${plain}
+  /usr/bin/python3 examples/python/hold.py db/users --seconds 60
+  curl -s http://127.0.0.1:7421/v1/locks
+  curl -sN http://127.0.0.1:7421/v1/events
+  /usr/bin/python3 examples/python/hold.py db/users --seconds 1
+
+  ${bold}# how it is, and for Prometheus${plain}
+  curl -s http://127.0.0.1:7421/v1/status
+  curl -s http://127.0.0.1:7421/metrics
 
 Ctrl-C stops it; the next start has every lock again. docs/wire.md has the calls, docs/operating.md
 the settings.

@@ -7,7 +7,7 @@ set -euo pipefail
 declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
   [server]="libraft-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-            libboost1.81-dev libssl-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev
+            libboost1.81-dev libssl-dev libtomlplusplus-dev libcli11-dev
             prometheus-cpp-dev libsystemd-dev"
   [run]="curl python3 python3-grpcio python3-protobuf"  # for the first steps that make run prints
   [test]="python3 libgtest-dev librapidcheck-dev python3-grpcio python3-protobuf prometheus curl"
@@ -34,7 +34,8 @@ fi
 
 missing=()
 for package in "${packages[@]}"; do
-  state=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' "$package" 2>/dev/null || true)
+  state=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' "$package" \
+    2>/dev/null || true)
   case $package:$state in
     libraft-dev:"installed $raft_version"*) ;;
     libraft-dev:*) missing+=("$package") ;;
@@ -90,7 +91,8 @@ if [[ " ${missing[*]} " == *" libraft-dev "* ]]; then
   if ! apt-cache madison libraft-dev | grep -q " $raft_version"; then
     add_backports
   fi
-  raft=$(apt-cache madison libraft-dev | awk -v want="$raft_version" '$3 ~ "^" want { print $3; exit }')
+  raft=$(apt-cache madison libraft-dev |
+    awk -v want="$raft_version" '$3 ~ "^" want { print $3; exit }')
   if [[ -z $raft ]]; then
     echo "setup: no source of packages has libraft-dev $raft_version" >&2
     exit 1

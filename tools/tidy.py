@@ -101,6 +101,8 @@ def check_include(here, bracket, name, root):
         return None
     if here == "include":
         return f"public headers include each other as <tenure/...>, not \"{name}\""
+    if name.endswith(".pb.h"):
+        return None  # made by protoc, in the build tree
     if not (root / "src" / name).exists():
         return f"\"{name}\" is not found from src/: includes are written from there"
     there = layer_of(pathlib.Path("src") / name)

@@ -137,6 +137,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (config.listen.http != "off") {
     http::ServerOptions options;
     options.address = *parse_address(config.listen.http);
+    options.hosts = config.listen.http_hosts;
     options.connections_max = config.service.http_connections_max;
     options.buffer_events_max = config.service.watch_buffer_events_max;
     options.facts = {.identity = daemon->node_->identity(),

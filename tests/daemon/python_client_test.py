@@ -57,7 +57,8 @@ class PythonClient(unittest.TestCase):
     def test_keep_alive_prolongs_a_lease(self):
         lease = self.client.lease(ttl_ms=5000)
         answers = self.client.locks.LeaseKeepAlive(
-            iter([lease_pb.LeaseKeepAliveRequest(id=lease), lease_pb.LeaseKeepAliveRequest(id=1234567)]),
+            iter([lease_pb.LeaseKeepAliveRequest(id=lease),
+                  lease_pb.LeaseKeepAliveRequest(id=1234567)]),
             timeout=PATIENCE)
 
         self.assertEqual([answer.ttl_ms for answer in answers], [5000, 0])
@@ -94,7 +95,8 @@ class PythonClient(unittest.TestCase):
         stop.set()
         events.cancel()
 
-        self.assertEqual([event.type for event in seen], [watch_pb.CHANGE_PUT, watch_pb.CHANGE_DELETE])
+        self.assertEqual([event.type for event in seen],
+                         [watch_pb.CHANGE_PUT, watch_pb.CHANGE_DELETE])
         self.assertEqual(seen[0].kv.fencing_token, held.fencing_token)
 
     def test_a_session_carries_a_batch_of_operations(self):
@@ -109,8 +111,8 @@ class PythonClient(unittest.TestCase):
                 session_pb.Operation(id=3, release=session_pb.Release(lease_id=777, name="py/e")),
             ]),
         ]
-        outcomes = [outcome for response in self.client.locks.Session(iter(requests), timeout=PATIENCE)
-                    for outcome in response.outcomes]
+        answers = self.client.locks.Session(iter(requests), timeout=PATIENCE)
+        outcomes = [outcome for response in answers for outcome in response.outcomes]
 
         self.assertEqual([outcome.id for outcome in outcomes], [1, 2, 3])
         self.assertEqual([outcome.WhichOneof("what") for outcome in outcomes],
