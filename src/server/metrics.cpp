@@ -31,8 +31,8 @@ std::string_view limit_named_in(std::string_view detail) {
       Phrase{"waiting requests of one lease", "waits_per_lease_max"},
       Phrase{"waiters of one lock", "waiters_per_lock_max"},
       Phrase{"the hold is entered too often", "reentries_max"},
-      Phrase{"too many leases", "leases_max"},
       Phrase{"leases of one client", "leases_per_client_max"},
+      Phrase{"leases", "leases_max"},
       Phrase{"waiting requests of one client", "waits_per_client_max"},
   };
   const auto* it = std::ranges::find_if(

@@ -175,7 +175,9 @@ TEST_P(RaftNode, snapshots_and_what_followed_them_give_the_same_state) {
     for (int i = 0; i < 500; ++i) {
       ASSERT_NE(client.token(ann, "lock/" + std::to_string(i)), 0U);
     }
-    EXPECT_GT(client.position().snapshot, 0U);
+    while (client.position().snapshot == 0) {
+      // The log is long enough; a thread of its own is at it. ctest bounds this.
+    }
     ASSERT_TRUE(client.take_snapshot().has_value());  // None is being taken while we copy.
     ASSERT_NE(client.token(ann, "after it"), 0U);
     before = client.state_bytes();

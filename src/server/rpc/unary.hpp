@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "server/rpc/desk.hpp"
