@@ -176,7 +176,7 @@ void run(const std::string& address, std::size_t clients, std::chrono::seconds d
     driver->start(counts_from, counts_from + duration, done);
   }
   std::vector<std::uint32_t> all;
-  for (auto& driver : drivers) {
+  for (std::size_t n = 0; n < clients; ++n) {
     done.acquire();
   }
   for (auto& driver : drivers) {

@@ -135,6 +135,15 @@ TEST(RaftFolder, of_another_cluster_or_member_is_refused) {
   EXPECT_TRUE(mentions(member.error().detail, "member 1")) << member.error().detail;
 }
 
+TEST(RaftFolder, is_made_for_its_owner_only) {
+  const TemporaryFolder folder;
+
+  ASSERT_TRUE(Folder::open(folder / "new", {}).has_value());
+
+  EXPECT_EQ(std::filesystem::status(folder / "new").permissions(),
+            std::filesystem::perms::owner_all);
+}
+
 TEST(RaftFolder, with_files_of_somebody_else_is_left_alone) {
   const TemporaryFolder folder;
   write_content(folder / "thesis.txt", "years of work");

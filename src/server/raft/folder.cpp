@@ -59,7 +59,12 @@ bool is_strange(const std::filesystem::path& name) {
 
 Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity expected) {
   std::error_code error;
-  if (std::filesystem::create_directories(path, error); error) {
+  const bool is_new = std::filesystem::create_directories(path, error);
+  if (is_new && !error) {
+    // What clients keep with their locks is nobody else's business.
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
+  }
+  if (error) {
     return fail(Errc::unavailable,
                 "cannot make the folder " + path.string() + ": " + error.message());
   }
