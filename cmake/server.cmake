@@ -63,7 +63,8 @@ tenure_room(tenure_raft
   LINK tenure_core tenure_asio PkgConfig::raft)
 tenure_room(tenure_rpc
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/rpc/*.cpp
-  LINK tenure_daemon tenure_wire tenure_asio gRPC::grpc++ gRPC::grpc++_reflection)
+  LINK tenure_daemon tenure_wire tenure_asio gRPC::grpc++ gRPC::grpc++_reflection
+       absl::synchronization)
 tenure_room(tenure_http
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp
   LINK tenure_daemon tenure tenure_core tenure_asio)
