@@ -40,6 +40,7 @@ use_package static "$build"
 
 # Without debug information, which would name the temporary directory: so ccache knows it next time.
 cmake -S "$source" -B "$work/shared.build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_CXX_FLAGS=-O0 -DBUILD_SHARED_LIBS=ON -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF >/dev/null
+  -DCMAKE_CXX_FLAGS=-O0 -DBUILD_SHARED_LIBS=ON -DTENURE_SERVER=OFF -DTENURE_TESTS=OFF \
+  -DTENURE_EXAMPLES=OFF >/dev/null
 cmake --build "$work/shared.build" >/dev/null
 use_package shared "$work/shared.build"
