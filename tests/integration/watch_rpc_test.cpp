@@ -76,14 +76,6 @@ class WatchRpc : public RpcTest {
     const auto held = lock(name, owner);
     ASSERT_TRUE(unlock(owner, held.fencing_token()).ok());
   }
-
-  bool is_anybody_cut() {
-    bool is_cut = false;
-    store_.look([&](const server::View&) { is_cut = server_.desk().watches.cut_total() > 0; });
-    return is_cut;
-  }
-
-  std::uint64_t last_request_ = 0;
 };
 
 // 002.027, 002.034, 002.035, 002.036, 002.084, 002.087, 002.095
@@ -280,24 +272,59 @@ TEST_F(WatchRpc, the_watches_of_a_client_that_vanishes_are_removed) {
 }
 
 // 002-B30: a watcher that does not read is cut with the place to resume from; nobody waits for it.
-TEST_F(WatchRpc, a_watcher_that_does_not_read_is_cut_and_can_resume) {
-  const auto owner = lease();
-  Watcher slow(*locks_);
-  ASSERT_TRUE(slow.create(watch("a")).created());
-  // Large records fill the transport's buffers, then the hub's.
-  const std::string metadata(4000, 'x');
-  while (!is_anybody_cut()) {
+/// Little room for those who do not read: in the hub, and on the way to them.
+class SlowWatchRpc : public RpcTest {
+ protected:
+  SlowWatchRpc() : RpcTest(with_small_buffers(), core::Limits{}) {}
+
+  [[nodiscard]] std::unique_ptr<v1::LockService::Stub> reader_of_little() const {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 65'536);
+    return v1::LockService::NewStub(
+        grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
+  }
+
+  bool is_anybody_cut() {
+    bool is_cut = false;
+    store_.look([&](const server::View&) { is_cut = server_.desk().watches.cut_total() > 0; });
+    return is_cut;
+  }
+
+  void make_large_events(std::uint64_t owner) {
     const auto held = store_.ask(core::Acquire{.lease = core::LeaseId(owner),
                                                .request = core::RequestId(++last_request_),
                                                .items = {{.name = "a"}},
-                                               .metadata = metadata});
+                                               .metadata = std::string(4000, 'x')});
     const auto token = std::get<core::Granted>(held->outcome).token;
     (void)store_.ask(core::Release{.lease = core::LeaseId(owner), .what = token});
   }
 
+ private:
+  static server::RpcOptions with_small_buffers() {
+    server::RpcOptions options;
+    options.limits.watch_buffer_events_max = 100;
+    return options;
+  }
+
+  std::uint64_t last_request_ = 0;
+};
+
+TEST_F(SlowWatchRpc, a_watcher_that_does_not_read_is_cut_and_can_resume) {
+  const auto owner = lease();
+  const auto stub = reader_of_little();
+  Watcher slow(*stub);
+  ASSERT_TRUE(slow.create(watch("a")).created());
+  constexpr int more_than_fits = 10'000;
+  for (int n = 0; n < more_than_fits && !is_anybody_cut(); ++n) {
+    make_large_events(owner);
+  }
+  ASSERT_TRUE(is_anybody_cut());
+
   std::uint64_t last = 0;
   auto response = slow.read();
-  while (!response.cancelled()) {
+  while (!response.cancelled() && !HasFailure()) {
     for (const auto& event : response.events()) {
       EXPECT_GT(event.revision(), last);
       last = event.revision();
