@@ -6,10 +6,11 @@ find_package(PkgConfig REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Protobuf REQUIRED)
-find_package(gRPC REQUIRED)
+find_package(absl REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 # Exactly this one: who owns which buffer changes from version to version (ENGINE.md).
 pkg_check_modules(raft REQUIRED IMPORTED_TARGET raft=0.22.1)
+pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
 
 # Boost.Asio as we use it: no deprecated names, no implicit threads.
@@ -39,27 +40,48 @@ endfunction()
 # The wire: what protoc makes of proto/, and its translation into our own types.
 set(TENURE_PROTO_DIR ${PROJECT_SOURCE_DIR}/proto)
 set(TENURE_PROTO_OUT ${PROJECT_BINARY_DIR}/proto)
-file(GLOB TENURE_PROTOS CONFIGURE_DEPENDS ${TENURE_PROTO_DIR}/tenure/v1/*.proto)
+file(GLOB_RECURSE TENURE_PROTOS CONFIGURE_DEPENDS ${TENURE_PROTO_DIR}/*.proto)
 file(MAKE_DIRECTORY ${TENURE_PROTO_OUT})
 set(proto_sources)
 foreach(proto IN LISTS TENURE_PROTOS)
   cmake_path(RELATIVE_PATH proto BASE_DIRECTORY ${TENURE_PROTO_DIR} OUTPUT_VARIABLE stem)
   string(REPLACE ".proto" "" stem ${stem})
-  set(made ${TENURE_PROTO_OUT}/${stem}.pb.cc ${TENURE_PROTO_OUT}/${stem}.pb.h
-           ${TENURE_PROTO_OUT}/${stem}.grpc.pb.cc ${TENURE_PROTO_OUT}/${stem}.grpc.pb.h)
+  set(made ${TENURE_PROTO_OUT}/${stem}.pb.cc ${TENURE_PROTO_OUT}/${stem}.pb.h)
   add_custom_command(OUTPUT ${made}
-    COMMAND protobuf::protoc -I ${TENURE_PROTO_DIR} --cpp_out ${TENURE_PROTO_OUT}
-            --grpc_out ${TENURE_PROTO_OUT}
-            --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
+    COMMAND protobuf::protoc -I ${TENURE_PROTO_DIR} --cpp_out ${TENURE_PROTO_OUT} ${proto}
     DEPENDS ${TENURE_PROTOS} VERBATIM)
   list(APPEND proto_sources ${made})
 endforeach()
-if(proto_sources)
-  add_library(tenure_proto STATIC EXCLUDE_FROM_ALL ${proto_sources})
-  target_include_directories(tenure_proto SYSTEM PUBLIC ${TENURE_PROTO_OUT})
-  target_link_libraries(tenure_proto PUBLIC protobuf::libprotobuf gRPC::grpc++)
-  tenure_room(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
-              LINK tenure_core tenure_proto)
+add_library(tenure_proto STATIC EXCLUDE_FROM_ALL ${proto_sources})
+target_include_directories(tenure_proto SYSTEM PUBLIC ${TENURE_PROTO_OUT})
+target_link_libraries(tenure_proto PUBLIC protobuf::libprotobuf)
+
+# gRPC over HTTP/2, by nghttp2 on Asio.
+tenure_room(tenure_h2
+  SOURCES ${PROJECT_SOURCE_DIR}/src/h2/*.cpp
+  LINK tenure tenure_asio protobuf::libprotobuf PkgConfig::nghttp2 OpenSSL::SSL
+       absl::flat_hash_map absl::flat_hash_set)
+tenure_room(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
+            LINK tenure_core tenure_proto tenure_h2)
+
+# What users of gRPC's own library have; for tests and benchmarks.
+function(tenure_stubs)
+  find_package(gRPC REQUIRED)
+  set(sources)
+  foreach(stem tenure/v1/lock tenure/v1/admin)
+    set(made ${TENURE_PROTO_OUT}/${stem}.grpc.pb.cc ${TENURE_PROTO_OUT}/${stem}.grpc.pb.h)
+    add_custom_command(OUTPUT ${made}
+      COMMAND protobuf::protoc -I ${TENURE_PROTO_DIR} --grpc_out ${TENURE_PROTO_OUT}
+              --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>
+              ${TENURE_PROTO_DIR}/${stem}.proto
+      DEPENDS ${TENURE_PROTOS} VERBATIM)
+    list(APPEND sources ${made})
+  endforeach()
+  add_library(tenure_stubs STATIC EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(tenure_stubs PUBLIC tenure_proto gRPC::grpc++)
+endfunction()
+if(TENURE_TESTS OR TENURE_BENCH)
+  tenure_stubs()
 endif()
 
 tenure_room(tenure_raft
@@ -67,8 +89,7 @@ tenure_room(tenure_raft
   LINK tenure_core tenure_asio PkgConfig::raft)
 tenure_room(tenure_rpc
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/rpc/*.cpp
-  LINK tenure_daemon tenure_wire tenure_asio gRPC::grpc++ gRPC::grpc++_reflection
-       absl::synchronization)
+  LINK tenure_daemon tenure_wire tenure_h2 tenure_asio)
 tenure_room(tenure_http
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp
   LINK tenure_daemon tenure tenure_core tenure_asio)

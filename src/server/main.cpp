@@ -70,11 +70,11 @@ Started<std::string> read_file(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-Started<std::optional<TlsFiles>> read_tls(const Config::Tls& tls) {
+Started<std::optional<h2::TlsFiles>> read_tls(const Config::Tls& tls) {
   if (tls.cert.empty()) {
     return std::nullopt;
   }
-  TlsFiles files;
+  h2::TlsFiles files;
   const std::pair<const std::filesystem::path*, std::string*> wanted[] = {
       {&tls.cert, &files.certificate}, {&tls.key, &files.key}, {&tls.client_ca, &files.client_ca}};
   for (const auto& [path, text] : wanted) {
@@ -90,7 +90,7 @@ Started<std::optional<TlsFiles>> read_tls(const Config::Tls& tls) {
   return files;
 }
 
-RpcOptions rpc_options(const Config& config, std::optional<TlsFiles> tls, Metrics& metrics) {
+RpcOptions rpc_options(const Config& config, std::optional<h2::TlsFiles> tls, Metrics& metrics) {
   RpcOptions options{.address = config.listen.grpc,
                      .tls = std::move(tls),
                      .message_bytes_max = config.service.message_bytes_max,

@@ -5,28 +5,28 @@
 namespace tenure::wire {
 namespace {
 
-grpc::StatusCode status_code_of(Errc code) {
+h2::StatusCode status_code_of(Errc code) {
   switch (code) {
-    case Errc::would_block: return grpc::StatusCode::FAILED_PRECONDITION;
-    case Errc::timed_out: return grpc::StatusCode::DEADLINE_EXCEEDED;
-    case Errc::cancelled: return grpc::StatusCode::CANCELLED;
-    case Errc::deadlock: return grpc::StatusCode::ABORTED;
-    case Errc::not_held: return grpc::StatusCode::FAILED_PRECONDITION;
-    case Errc::invalid_argument: return grpc::StatusCode::INVALID_ARGUMENT;
-    case Errc::resource_exhausted: return grpc::StatusCode::RESOURCE_EXHAUSTED;
-    case Errc::lease_lost: return grpc::StatusCode::NOT_FOUND;
-    case Errc::unavailable: return grpc::StatusCode::UNAVAILABLE;
+    case Errc::would_block: return h2::StatusCode::failed_precondition;
+    case Errc::timed_out: return h2::StatusCode::deadline_exceeded;
+    case Errc::cancelled: return h2::StatusCode::cancelled;
+    case Errc::deadlock: return h2::StatusCode::aborted;
+    case Errc::not_held: return h2::StatusCode::failed_precondition;
+    case Errc::invalid_argument: return h2::StatusCode::invalid_argument;
+    case Errc::resource_exhausted: return h2::StatusCode::resource_exhausted;
+    case Errc::lease_lost: return h2::StatusCode::not_found;
+    case Errc::unavailable: return h2::StatusCode::unavailable;
   }
-  return grpc::StatusCode::UNKNOWN;
+  return h2::StatusCode::unknown;
 }
 
 }  // namespace
 
-grpc::Status status_of(const Error& error) {
+h2::Status status_of(const Error& error) {
   return {status_code_of(error.code), to_string(error)};
 }
 
-grpc::Status lease_lost(core::LeaseId lease) {
+h2::Status lease_lost(core::LeaseId lease) {
   return status_of({.code = Errc::lease_lost,
                     .detail = "lease " + std::to_string(lease.get()) +
                               " is not known: it was never granted, has expired or was revoked"});

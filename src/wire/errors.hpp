@@ -1,18 +1,17 @@
 #pragma once
 
-#include <grpcpp/support/status.h>
-
 #include <tenure/error.hpp>
 
 #include "core/ids.hpp"
+#include "h2/status.hpp"
 #include "tenure/v1/session.pb.h"
 
 namespace tenure::wire {
 
 /// How gRPC says it. `docs/wire.md` has the table.
-[[nodiscard]] grpc::Status status_of(const Error& error);
+[[nodiscard]] h2::Status status_of(const Error& error);
 
-[[nodiscard]] grpc::Status lease_lost(core::LeaseId lease);
+[[nodiscard]] h2::Status lease_lost(core::LeaseId lease);
 
 [[nodiscard]] v1::Code code_of(Errc code);
 

@@ -1,35 +1,29 @@
 #pragma once
 
 #include "server/rpc/desk.hpp"
-#include "tenure/v1/admin.grpc.pb.h"
+#include "server/rpc/routes.hpp"
+#include "server/rpc/unary.hpp"
+#include "tenure/v1/admin.pb.h"
 
 namespace tenure::server {
 
 /// For operators; see proto/tenure/v1/admin.proto.
-class AdminService final : public v1::Admin::CallbackService {
+class AdminService {
  public:
   explicit AdminService(Desk& desk) : desk_(desk) {}
 
-  grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context,
-                                 const v1::ListRequest* request,
-                                 v1::ListResponse* response) override;
-  grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext* context,
-                                    const v1::ExplainRequest* request,
-                                    v1::ExplainResponse* response) override;
-  grpc::ServerUnaryReactor* ForceRelease(grpc::CallbackServerContext* context,
-                                         const v1::ForceReleaseRequest* request,
-                                         v1::ForceReleaseResponse* response) override;
-  grpc::ServerUnaryReactor* Compact(grpc::CallbackServerContext* context,
-                                    const v1::CompactRequest* request,
-                                    v1::CompactResponse* response) override;
-  grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context,
-                                     const v1::SnapshotRequest* request,
-                                     v1::SnapshotResponse* response) override;
-  grpc::ServerUnaryReactor* Status(grpc::CallbackServerContext* context,
-                                   const v1::StatusRequest* request,
-                                   v1::StatusResponse* response) override;
+  /// REQUIRES: this outlives the routes.
+  void add_to(Routes& routes);
 
  private:
+  void list(const v1::ListRequest& request, const ReplyTo<v1::ListResponse>& reply);
+  void explain_one(const v1::ExplainRequest& request, const ReplyTo<v1::ExplainResponse>& reply);
+  void force_release(const v1::ForceReleaseRequest& request,
+                     const ReplyTo<v1::ForceReleaseResponse>& reply);
+  void compact(const v1::CompactRequest& request, const ReplyTo<v1::CompactResponse>& reply);
+  void snapshot(const v1::SnapshotRequest& request, const ReplyTo<v1::SnapshotResponse>& reply);
+  void status(const v1::StatusRequest& request, const ReplyTo<v1::StatusResponse>& reply);
+
   Desk& desk_;
 };
 

@@ -27,7 +27,7 @@ struct Desk {
   WatchHub watches{};
   /// The server stops: who is cut off now did not go away, so its wait stays in the queue.
   std::atomic<bool> is_stopping = false;
-  std::atomic<std::size_t> streams = 0;  ///< Open at the moment.
+  std::size_t streams = 0;  ///< Open at the moment. Of the store's thread.
 
   void write_header(core::Revision revision, std::uint64_t term, v1::Header& out) const {
     out.set_cluster_id(store.identity().cluster);

@@ -9,22 +9,18 @@
 
 namespace tenure::server {
 
-void KeepAliveStream::received(v1::LeaseKeepAliveRequest& request) {
+void KeepAliveStream::asked(v1::LeaseKeepAliveRequest& request) {
   core::RenewLeases renew;
   renew.leases.emplace_back(request.id());
   for (const auto id : request.more_ids()) {
     renew.leases.emplace_back(id);
   }
-  const auto in_flight = ++in_flight_;
-  if (in_flight >= desk_.limits.operations_in_flight_max) {
-    is_held_back_ = true;
+  if (++in_flight_ >= desk_.limits.operations_in_flight_max) {
+    hold_back();
   }
   desk_.store.propose(std::move(renew),
                       [self = std::static_pointer_cast<KeepAliveStream>(shared_from_this())](
                           const Result<Decided>& result) { self->decided(result); });
-  if (in_flight < desk_.limits.operations_in_flight_max) {
-    read();
-  }
 }
 
 void KeepAliveStream::decided(const Result<Decided>& result) {
@@ -47,18 +43,14 @@ void KeepAliveStream::decided(const Result<Decided>& result) {
 
 void KeepAliveStream::settle_one() {
   if (--in_flight_ == 0) {
-    finish(grpc::Status::OK);
-  } else if (is_held_back_.exchange(false)) {
-    read();
+    finish({});
+  } else {
+    read_on();
   }
 }
 
 void KeepAliveStream::half_closed() {
   settle_one();
-}
-
-void KeepAliveStream::cut_off() {
-  finish(grpc::Status::CANCELLED);
 }
 
 }  // namespace tenure::server

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
 #include "server/rpc/stream.hpp"
@@ -15,15 +14,14 @@ class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::Lease
   using Stream::Stream;
 
  private:
-  void received(v1::LeaseKeepAliveRequest& request) override;
+  void asked(v1::LeaseKeepAliveRequest& request) override;
   void half_closed() override;
-  void cut_off() override;
+  void closed() override {}
   void decided(const Result<Decided>& result);
   /// One less in flight: read on if that was what stopped it, or end.
   void settle_one();
 
-  std::atomic<std::size_t> in_flight_ = 1;  ///< Messages not answered yet; and one while it reads.
-  std::atomic<bool> is_held_back_ = false;
+  std::size_t in_flight_ = 1;  ///< Messages not answered yet; and one while it reads.
 };
 
 }  // namespace tenure::server

@@ -3,42 +3,28 @@
 #include <utility>
 #include <variant>
 
-#include <boost/asio/post.hpp>
-
 #include "wire/answers.hpp"
 #include "wire/errors.hpp"
 
 namespace tenure::server {
 
-/// What gRPC knows of the call.
-class LockCall::Reactor final : public grpc::ServerUnaryReactor {
- public:
-  explicit Reactor(std::shared_ptr<LockCall> call) : call_(std::move(call)) {}
-
-  void OnCancel() override {
-    boost::asio::post(call_->desk_.store.loop(), [call = call_] { call->cut_off(); });
-  }
-  void OnDone() override { delete this; }
-
- private:
-  std::shared_ptr<LockCall> call_;
-};
-
-grpc::ServerUnaryReactor* LockCall::open(Desk& desk, Order order, v1::LockResponse& response) {
-  const auto call = std::make_shared<LockCall>(desk, std::move(order), response);
-  auto* reactor = new Reactor(call);
-  call->reactor_ = reactor;
+void LockCall::open(Desk& desk, Order order, const ReplyTo<v1::LockResponse>& reply) {
+  const auto call = std::make_shared<LockCall>(desk, std::move(order), reply);
+  reply->when_cut_off = [weak = std::weak_ptr(call)] {
+    if (const auto here = weak.lock()) {
+      here->cut_off();
+    }
+  };
   call->propose();
-  return reactor;
 }
 
-LockCall::LockCall(Desk& desk, Order order, v1::LockResponse& response)
+LockCall::LockCall(Desk& desk, Order order, ReplyTo<v1::LockResponse> reply)
     : desk_(desk),
       order_(std::move(order)),
       key_{.lease = order_.acquire.lease, .request = order_.acquire.request},
-      response_(&response) {
-  response.set_key(wire::key_of(order_.acquire));
-  response.set_request_id(key_.request.get());
+      reply_(std::move(reply)) {
+  reply_->response.set_key(wire::key_of(order_.acquire));
+  reply_->response.set_request_id(key_.request.get());
 }
 
 void LockCall::propose() {
@@ -66,7 +52,7 @@ void LockCall::decided(Result<Decided> result) {
 
 void LockCall::wait(const core::Queued& queued, std::uint64_t term) {
   term_ = term;
-  response_->set_queue_position(queued.position);
+  reply_->response.set_queue_position(queued.position);
   ticket_ = desk_.callers.attach(
       key_, [call = shared_from_this()](const Result<core::Notice>& notice,
                                         core::Revision revision) { call->told(notice, revision); });
@@ -111,7 +97,7 @@ void LockCall::cut_off() {
   timer_.reset();
   if (desk_.is_stopping) {
     desk_.callers.detach(key_, *std::exchange(ticket_, {}));
-    finish({grpc::StatusCode::UNAVAILABLE, "the server stops"});
+    finish({h2::StatusCode::unavailable, "the server stops"});
     return;
   }
   leave_queue();
@@ -146,13 +132,13 @@ void LockCall::abandoned(const Result<Decided>& result) {
 }
 
 void LockCall::answer(const core::Outcome& outcome, core::Revision revision) {
-  if (reactor_ == nullptr) {
+  if (reply_ == nullptr) {
     return;
   }
   if (const auto* granted = std::get_if<core::Granted>(&outcome)) {
-    wire::write(*granted, *response_);
-    desk_.write_header(revision, term_, *response_->mutable_header());
-    finish(grpc::Status::OK);
+    wire::write(*granted, reply_->response);
+    desk_.write_header(revision, term_, *reply_->response.mutable_header());
+    finish({});
     return;
   }
   if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
@@ -163,11 +149,11 @@ void LockCall::answer(const core::Outcome& outcome, core::Revision revision) {
     finish(wire::lease_lost(key_.lease));
     return;
   }
-  finish({grpc::StatusCode::INTERNAL, "the store gave an answer to another question"});
+  finish({h2::StatusCode::internal, "the store gave an answer to another question"});
 }
 
 void LockCall::refuse(const core::Refused& refused, core::Revision revision) {
-  if (reactor_ == nullptr) {
+  if (reply_ == nullptr) {
     return;
   }
   if (!wire::is_busy(refused)) {
@@ -178,15 +164,15 @@ void LockCall::refuse(const core::Refused& refused, core::Revision revision) {
   if (is_timed_out_ && reason.error.code == Errc::cancelled) {
     reason.error.code = Errc::timed_out;
   }
-  wire::write(reason, *response_);
-  desk_.write_header(revision, term_, *response_->mutable_header());
-  finish(grpc::Status::OK);
+  wire::write(reason, reply_->response);
+  desk_.write_header(revision, term_, *reply_->response.mutable_header());
+  finish({});
 }
 
-void LockCall::finish(const grpc::Status& status) {
+void LockCall::finish(h2::Status status) {
   timer_.reset();
-  if (auto* reactor = std::exchange(reactor_, nullptr)) {
-    reactor->Finish(status);
+  if (const auto reply = std::exchange(reply_, nullptr)) {
+    reply->answer(std::move(status));
   }
 }
 

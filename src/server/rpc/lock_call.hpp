@@ -5,10 +5,10 @@
 #include <optional>
 
 #include <boost/asio/steady_timer.hpp>
-#include <grpcpp/support/server_callback.h>
 
 #include "core/command.hpp"
 #include "server/rpc/desk.hpp"
+#include "server/rpc/unary.hpp"
 #include "tenure/v1/lock.pb.h"
 
 namespace tenure::server {
@@ -16,7 +16,7 @@ namespace tenure::server {
 /// One Lock or TryLock: proposes the acquisition, waits for its end, answers. A caller that goes
 /// away while it waits leaves the queue.
 ///
-/// Everything after open() happens on the store's thread.
+/// Of the store's thread.
 class LockCall : public std::enable_shared_from_this<LockCall> {
  public:
   struct Order {
@@ -25,14 +25,11 @@ class LockCall : public std::enable_shared_from_this<LockCall> {
     bool has_own_id = true;  ///< False: nobody but us knows the request id.
   };
 
-  /// The reactor deletes itself when gRPC has done with it.
-  static grpc::ServerUnaryReactor* open(Desk& desk, Order order, v1::LockResponse& response);
+  static void open(Desk& desk, Order order, const ReplyTo<v1::LockResponse>& reply);
 
-  LockCall(Desk& desk, Order order, v1::LockResponse& response);
+  LockCall(Desk& desk, Order order, ReplyTo<v1::LockResponse> reply);
 
  private:
-  class Reactor;
-
   void propose();
   void decided(Result<Decided> result);
   void wait(const core::Queued& queued, std::uint64_t term);
@@ -46,13 +43,12 @@ class LockCall : public std::enable_shared_from_this<LockCall> {
 
   void answer(const core::Outcome& outcome, core::Revision revision);
   void refuse(const core::Refused& refused, core::Revision revision);
-  void finish(const grpc::Status& status);
+  void finish(h2::Status status);
 
   Desk& desk_;
   Order order_;
   WaitKey key_;
-  v1::LockResponse* response_;             ///< gRPC's; gone with reactor_.
-  Reactor* reactor_ = nullptr;             ///< Until it is finished.
+  ReplyTo<v1::LockResponse> reply_;        ///< Null: answered.
   std::optional<Callers::Ticket> ticket_;  ///< While it waits.
   std::optional<boost::asio::steady_timer> timer_;
   std::uint64_t term_ = 0;

@@ -8,7 +8,6 @@
 #include "server/rpc/keep_alive_stream.hpp"
 #include "server/rpc/lock_call.hpp"
 #include "server/rpc/session_stream.hpp"
-#include "server/rpc/unary.hpp"
 #include "server/rpc/watch_stream.hpp"
 #include "sys/chance.hpp"
 #include "wire/answers.hpp"
@@ -57,123 +56,109 @@ LockCall::Order order_of(core::Acquire acquire) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* LockService::Lock(grpc::CallbackServerContext* context,
-                                            const v1::LockRequest* request,
-                                            v1::LockResponse* response) {
-  auto acquire = wire::acquire_from(*request);
+void LockService::add_to(Routes& routes) {
+  const std::string service = "/tenure.v1.LockService/";
+  routes.add(service + "Lock", *this, &LockService::lock);
+  routes.add(service + "TryLock", *this, &LockService::try_lock);
+  routes.add(service + "Unlock", *this, &LockService::unlock);
+  routes.add(service + "LeaseGrant", *this, &LockService::grant);
+  routes.add(service + "LeaseRevoke", *this, &LockService::revoke);
+  routes.add(service + "LeaseKeepAlive", streamed_by<KeepAliveStream>(desk_));
+  routes.add(service + "LeaseTimeToLive", *this, &LockService::time_to_live);
+  routes.add(service + "Leases", *this, &LockService::leases);
+  routes.add(service + "Watch", streamed_by<WatchStream>(desk_));
+  routes.add(service + "Session", streamed_by<SessionStream>(desk_));
+}
+
+void LockService::lock(const v1::LockRequest& request, const ReplyTo<v1::LockResponse>& reply) {
+  auto acquire = wire::acquire_from(request);
   if (!acquire) {
-    return answer(*context, wire::status_of(acquire.error()));
+    reply->answer(wire::status_of(acquire.error()));
+    return;
   }
   auto order = order_of(*std::move(acquire));
-  if (request->has_timeout_ms() && request->timeout_ms() < timeout_ms_max) {
-    order.timeout = std::chrono::milliseconds(request->timeout_ms());
+  if (request.has_timeout_ms() && request.timeout_ms() < timeout_ms_max) {
+    order.timeout = std::chrono::milliseconds(request.timeout_ms());
   }
-  return LockCall::open(desk_, std::move(order), *response);
+  LockCall::open(desk_, std::move(order), reply);
 }
 
-grpc::ServerUnaryReactor* LockService::TryLock(grpc::CallbackServerContext* context,
-                                               const v1::TryLockRequest* request,
-                                               v1::LockResponse* response) {
-  auto acquire = wire::acquire_from(*request);
+void LockService::try_lock(const v1::TryLockRequest& request,
+                           const ReplyTo<v1::LockResponse>& reply) {
+  auto acquire = wire::acquire_from(request);
   if (!acquire) {
-    return answer(*context, wire::status_of(acquire.error()));
+    reply->answer(wire::status_of(acquire.error()));
+    return;
   }
-  return LockCall::open(desk_, order_of(*std::move(acquire)), *response);
+  LockCall::open(desk_, order_of(*std::move(acquire)), reply);
 }
 
-grpc::ServerUnaryReactor* LockService::Unlock(grpc::CallbackServerContext* context,
-                                              const v1::UnlockRequest* request,
-                                              v1::UnlockResponse* response) {
-  auto release = wire::release_from(*request);
+void LockService::unlock(const v1::UnlockRequest& request,
+                         const ReplyTo<v1::UnlockResponse>& reply) {
+  auto release = wire::release_from(request);
   if (!release) {
-    return answer(*context, wire::status_of(release.error()));
+    reply->answer(wire::status_of(release.error()));
+    return;
   }
-  return decide<core::Released>(desk_, *context, *std::move(release), *response,
-                                [](const core::Released& released, v1::UnlockResponse& out) {
-                                  out.set_count_left(released.count_left);
-                                });
+  decide<core::Released>(desk_, reply, *std::move(release),
+                         [](const core::Released& released, v1::UnlockResponse& out) {
+                           out.set_count_left(released.count_left);
+                         });
 }
 
-grpc::ServerUnaryReactor* LockService::LeaseGrant(grpc::CallbackServerContext* context,
-                                                  const v1::LeaseGrantRequest* request,
-                                                  v1::LeaseGrantResponse* response) {
-  auto grant = wire::grant_from(*request);
-  grant.address = context->peer();
-  grant.client = request->client().empty() ? grant.address : request->client();
-  return decide<core::LeaseGranted>(
-      desk_, *context, std::move(grant), *response,
-      [](const core::LeaseGranted& lease, v1::LeaseGrantResponse& out) {
-        out.set_id(lease.id.get());
-        out.set_ttl_ms(wire::milliseconds(lease.ttl));
-      });
+void LockService::grant(const v1::LeaseGrantRequest& request,
+                        const ReplyTo<v1::LeaseGrantResponse>& reply) {
+  auto grant = wire::grant_from(request);
+  grant.address = reply->peer();
+  grant.client = request.client().empty() ? grant.address : request.client();
+  decide<core::LeaseGranted>(desk_, reply, std::move(grant),
+                             [](const core::LeaseGranted& lease, v1::LeaseGrantResponse& out) {
+                               out.set_id(lease.id.get());
+                               out.set_ttl_ms(wire::milliseconds(lease.ttl));
+                             });
 }
 
-grpc::ServerUnaryReactor* LockService::LeaseRevoke(grpc::CallbackServerContext* context,
-                                                   const v1::LeaseRevokeRequest* request,
-                                                   v1::LeaseRevokeResponse* response) {
-  return decide<core::Done>(desk_, *context,
-                            core::RevokeLease{.lease = core::LeaseId(request->id())}, *response,
-                            [](const core::Done&, v1::LeaseRevokeResponse&) {});
+void LockService::revoke(const v1::LeaseRevokeRequest& request,
+                         const ReplyTo<v1::LeaseRevokeResponse>& reply) {
+  decide<core::Done>(desk_, reply, core::RevokeLease{.lease = core::LeaseId(request.id())},
+                     [](const core::Done&, v1::LeaseRevokeResponse&) {});
 }
 
-grpc::ServerBidiReactor<v1::LeaseKeepAliveRequest, v1::LeaseKeepAliveResponse>*
-LockService::LeaseKeepAlive(grpc::CallbackServerContext* /*context*/) {
-  const auto stream = std::make_shared<KeepAliveStream>(desk_);
-  stream->open();
-  return stream.get();
+void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
+                               const ReplyTo<v1::LeaseTimeToLiveResponse>& reply) {
+  look(desk_, reply,
+       [id = core::LeaseId(request.id()), wants_keys = request.keys()](
+           const View& view, v1::LeaseTimeToLiveResponse& out) -> h2::Status {
+         const auto* lease = view.state.leases.find(id);
+         if (lease == nullptr) {
+           return wire::lease_lost(id);
+         }
+         write(*lease, view, *out.mutable_lease());
+         const auto& owned = view.state.locks.owned(id);
+         for (const auto token : wants_keys ? owned.holds : std::set<core::FencingToken>()) {
+           write_items(*view.state.locks.find(token), token, *out.mutable_held());
+         }
+         for (const auto ticket : wants_keys ? owned.waits : std::set<core::Revision>()) {
+           write_items(*view.state.locks.find(ticket), {}, *out.mutable_waiting());
+         }
+         return {};
+       });
 }
 
-grpc::ServerUnaryReactor* LockService::LeaseTimeToLive(grpc::CallbackServerContext* context,
-                                                       const v1::LeaseTimeToLiveRequest* request,
-                                                       v1::LeaseTimeToLiveResponse* response) {
-  return look(desk_, *context, *response,
-              [id = core::LeaseId(request->id()), wants_keys = request->keys()](
-                  const View& view, v1::LeaseTimeToLiveResponse& out) {
-                const auto* lease = view.state.leases.find(id);
-                if (lease == nullptr) {
-                  return wire::lease_lost(id);
-                }
-                write(*lease, view, *out.mutable_lease());
-                const auto& owned = view.state.locks.owned(id);
-                for (const auto token : wants_keys ? owned.holds : std::set<core::FencingToken>()) {
-                  write_items(*view.state.locks.find(token), token, *out.mutable_held());
-                }
-                for (const auto ticket : wants_keys ? owned.waits : std::set<core::Revision>()) {
-                  write_items(*view.state.locks.find(ticket), {}, *out.mutable_waiting());
-                }
-                return grpc::Status::OK;
-              });
-}
-
-grpc::ServerUnaryReactor* LockService::Leases(grpc::CallbackServerContext* context,
-                                              const v1::LeasesRequest* request,
-                                              v1::LeasesResponse* response) {
-  const auto limit = request->limit() == 0 ? page_max : std::min(request->limit(), page_max);
-  return look(
-      desk_, *context, *response,
-      [after = core::LeaseId(request->after()), limit](const View& view, v1::LeasesResponse& out) {
-        const auto& leases = view.state.leases.all();
-        auto it = leases.upper_bound(after);
-        for (std::uint32_t n = 0; n < limit && it != leases.end(); ++n, ++it) {
-          write(it->second, view, *out.add_leases());
-        }
-        out.set_more(it != leases.end());
-        return grpc::Status::OK;
-      });
-}
-
-grpc::ServerBidiReactor<v1::WatchRequest, v1::WatchResponse>* LockService::Watch(
-    grpc::CallbackServerContext* /*context*/) {
-  const auto stream = std::make_shared<WatchStream>(desk_);
-  stream->open();
-  return stream.get();
-}
-
-grpc::ServerBidiReactor<v1::SessionRequest, v1::SessionResponse>* LockService::Session(
-    grpc::CallbackServerContext* context) {
-  const auto stream = std::make_shared<SessionStream>(desk_, context->peer());
-  stream->open();
-  return stream.get();
+void LockService::leases(const v1::LeasesRequest& request,
+                         const ReplyTo<v1::LeasesResponse>& reply) {
+  const auto limit = request.limit() == 0 ? page_max : std::min(request.limit(), page_max);
+  look(desk_, reply,
+       [after = core::LeaseId(request.after()), limit](const View& view,
+                                                       v1::LeasesResponse& out) -> h2::Status {
+         const auto& leases = view.state.leases.all();
+         auto it = leases.upper_bound(after);
+         for (std::uint32_t n = 0; n < limit && it != leases.end(); ++n, ++it) {
+           write(it->second, view, *out.add_leases());
+         }
+         out.set_more(it != leases.end());
+         return {};
+       });
 }
 
 }  // namespace tenure::server

@@ -7,40 +7,32 @@
 
 #include <tenure/error.hpp>
 
+#include "h2/server.hpp"
+#include "server/rpc/admin_service.hpp"
 #include "server/rpc/desk.hpp"
-#include "server/rpc/doorkeeper.hpp"
+#include "server/rpc/health_service.hpp"
+#include "server/rpc/lock_service.hpp"
 #include "server/store.hpp"
-
-namespace grpc {
-class Server;
-namespace experimental {
-class ExternalConnectionAcceptor;
-}
-}  // namespace grpc
 
 namespace tenure::server {
 
-/// Certificates as PEM text.
-struct TlsFiles {
-  std::string certificate{};  ///< Of this server, with its chain.
-  std::string key{};
-  std::string client_ca{};  ///< Not empty: clients show a certificate that this one signed.
-};
-
 struct RpcOptions {
   std::string address = "127.0.0.1:7420";  ///< Port 0: any free one.
-  std::optional<TlsFiles> tls{};           ///< None: plain text.
+  std::optional<h2::TlsFiles> tls{};       ///< None: plain text.
   std::size_t message_bytes_max = 64 * 1024;
-  /// For what gRPC buffers of all connections; it pushes back beyond.
-  std::size_t memory_bytes_max = std::size_t{512} * 1024 * 1024;
+  /// What may be buffered of answers that are not read: of one connection, and of all. Who is
+  /// beyond loses the connection.
+  std::size_t connection_bytes_max = std::size_t{64} << 20;
+  std::size_t memory_bytes_max = std::size_t{512} << 20;
   std::size_t connections_max = 10'000;
   std::size_t calls_per_connection_max = 20'000;
   RpcLimits limits{};
   std::string version{};       ///< For Status.
-  Metrics* metrics = nullptr;  ///< Where watches are counted; outlives the server.
+  Metrics* metrics = nullptr;  ///< Where calls and watches are counted; outlives the server.
 };
 
-/// The gRPC side of the daemon: lock service, admin, health, reflection.
+/// The gRPC side of the daemon: lock service, admin, health, reflection; all on the store's thread
+/// (docs/decisions/0006).
 class RpcServer {
  public:
   /// REQUIRES: the store has not been started, and outlives this.
@@ -58,16 +50,13 @@ class RpcServer {
   [[nodiscard]] const Desk& desk() const noexcept { return desk_; }
 
  private:
-  class Services;
-  class Health;
-
   Desk desk_;
   RpcOptions options_;
-  std::unique_ptr<Services> services_;
-  std::unique_ptr<Health> health_;
-  std::shared_ptr<Doorkeeper> door_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;
+  LockService locks_;
+  AdminService admin_;
+  HealthService health_;
+  h2::House house_;
+  std::shared_ptr<h2::Server> server_;
 };
 
 }  // namespace tenure::server

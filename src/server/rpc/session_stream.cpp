@@ -25,12 +25,10 @@ std::uint64_t timeout_of(const v1::Acquire& request) {
 
 }  // namespace
 
-SessionStream::SessionStream(Desk& desk, std::string peer) : Stream(desk), peer_(std::move(peer)) {}
-
 // Reading
 // ------------------------------------------------------------------------------------------
 
-void SessionStream::received(v1::SessionRequest& request) {
+void SessionStream::asked(v1::SessionRequest& request) {
   if (!greet(request)) {
     return;
   }
@@ -38,28 +36,22 @@ void SessionStream::received(v1::SessionRequest& request) {
   for (const auto& operation : request.operations()) {
     begin(operation);
   }
-  if (in_flight_ < desk_.limits.operations_in_flight_max) {
-    read();
-    return;
-  }
-  // Whoever settles the next operation sees the flag, or we see that all is settled.
-  is_held_back_ = true;
-  if (in_flight_ == 0 && is_held_back_.exchange(false)) {
-    read();
+  if (in_flight_ >= desk_.limits.operations_in_flight_max) {
+    hold_back();
   }
 }
 
 bool SessionStream::greet(const v1::SessionRequest& request) {
   if (is_greeted_ != request.has_hello()) {
     if (request.has_hello()) {
-      client_ = request.hello().client().empty() ? peer_ : request.hello().client();
+      client_ = request.hello().client().empty() ? peer() : request.hello().client();
       keeps_waits_ = request.hello().keep_waits();
       revokes_leases_ = request.hello().revoke_leases();
       is_greeted_ = true;
     }
     return true;
   }
-  finish({grpc::StatusCode::INVALID_ARGUMENT,
+  finish({h2::StatusCode::invalid_argument,
           is_greeted_ ? "hello comes once" : "the first message has a hello"});
   return false;
 }
@@ -80,7 +72,7 @@ void SessionStream::begin(const v1::Operation& operation) {
     case v1::Operation::kGrantLease: {
       auto grant = wire::grant_from(operation.grant_lease());
       grant.client = client_;
-      grant.address = peer_;
+      grant.address = peer();
       propose(id, std::move(grant));
       return;
     }
@@ -129,21 +121,13 @@ void SessionStream::propose(OperationId id, core::Command command) {
 }
 
 void SessionStream::refuse(OperationId id, const Error& error) {
-  boost::asio::post(desk_.store.loop(), [self = self(), id, error] {
-    self->add(id, error);
-    self->settle_one();
-  });
+  add(id, error);
+  settle_one();
 }
 
 void SessionStream::half_closed() {
-  boost::asio::post(desk_.store.loop(), [self = self()] {
-    self->is_half_closed_ = true;
-    self->finish_if_idle();
-  });
-}
-
-void SessionStream::cut_off() {
-  boost::asio::post(desk_.store.loop(), [self = self()] { self->clean_up(); });
+  is_half_closed_ = true;
+  finish_if_idle();
 }
 
 // Deciding
@@ -308,8 +292,8 @@ void SessionStream::add(OperationId id, const Error& error) {
 
 void SessionStream::settle_one() {
   const auto left = --in_flight_;
-  if (left < desk_.limits.operations_in_flight_max && is_held_back_.exchange(false)) {
-    read();
+  if (left < desk_.limits.operations_in_flight_max) {
+    read_on();
   }
   if (left == 0) {
     finish_if_idle();
@@ -317,31 +301,37 @@ void SessionStream::settle_one() {
 }
 
 void SessionStream::flush_soon() {
+  if (gathered_.outcomes_size() >= outcomes_per_message_max) {
+    flush();
+    return;
+  }
   // After the entry that is being applied: its other outcomes go into the same message.
   if (!std::exchange(is_flush_due_, true)) {
-    boost::asio::post(desk_.store.loop(), [self = self()] { self->flush(); });
+    boost::asio::post(desk_.store.loop(), [self = self()] {
+      self->is_flush_due_ = false;
+      self->flush();
+    });
   }
 }
 
 void SessionStream::flush() {
-  is_flush_due_ = false;
+  if (gathered_.outcomes_size() + gathered_.lost_leases_size() + gathered_.taken_size() == 0) {
+    return;
+  }
   desk_.write_header(revision_, term_, *gathered_.mutable_header());
-  send_merged(std::exchange(gathered_, {}), [](const v1::SessionResponse& message) {
-    return message.outcomes_size() >= outcomes_per_message_max;
-  });
+  send(gathered_);
+  gathered_.Clear();
   finish_if_idle();
 }
 
 void SessionStream::finish_if_idle() {
   if (is_half_closed_ && in_flight_ == 0 && waits_.empty() && !is_flush_due_) {
-    finish(grpc::Status::OK);
+    finish({});
   }
 }
 
-void SessionStream::clean_up() {
-  if (std::exchange(is_gone_, true)) {
-    return;
-  }
+void SessionStream::closed() {
+  is_gone_ = true;
   for (auto& [key, waiting] : std::exchange(waits_, {})) {
     const auto left = desk_.callers.detach(key, waiting.ticket);
     if (left == Callers::Left::nobody && !keeps_waits_ && !desk_.is_stopping) {
@@ -355,7 +345,6 @@ void SessionStream::clean_up() {
       propose(0, core::RevokeLease{.lease = core::LeaseId(lease)});
     }
   }
-  finish(grpc::Status::CANCELLED);
 }
 
 }  // namespace tenure::server

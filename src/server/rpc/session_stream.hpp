@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,28 +13,26 @@
 
 namespace tenure::server {
 
-/// Session: many operations and their outcomes on one stream. Operations are proposed from gRPC's
-/// thread as they come; their outcomes gather on the store's thread and leave together when the
-/// entry that decided them is through.
+/// Session: many operations and their outcomes on one stream. Operations are proposed as they come;
+/// their outcomes gather and leave together when the entry that decided them is through.
 class SessionStream final : public Stream<v1::SessionRequest, v1::SessionResponse> {
  public:
-  SessionStream(Desk& desk, std::string peer);
+  using Stream::Stream;
 
  private:
   using OperationId = std::uint64_t;
 
-  /// A wait of this stream. On the store's thread only.
+  /// A wait of this stream.
   struct Waiting {
     OperationId operation{};
     Callers::Ticket ticket{};
     std::unique_ptr<boost::asio::steady_timer> timer{};
   };
 
-  // On gRPC's thread.
-  void received(v1::SessionRequest& request) override;
+  void asked(v1::SessionRequest& request) override;
   void half_closed() override;
-  void cut_off() override;
-  void closed() override { cut_off(); }
+  /// Ends the client's waits, and its leases if it asked for that.
+  void closed() override;
   [[nodiscard]] bool greet(const v1::SessionRequest& request);
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
@@ -43,7 +40,6 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void propose(OperationId id, core::Command command);
   void refuse(OperationId id, const Error& error);
 
-  // On the store's thread.
   void decided(OperationId id, const Result<Decided>& result);
   void acquire_decided(OperationId id, WaitKey key, std::uint64_t timeout_ms,
                        const Result<Decided>& result);
@@ -59,25 +55,18 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void settle_one();
   void flush_soon();
   void flush();
-  /// The client is gone: ends its waits, and its leases if it asked for that.
-  void clean_up();
   void finish_if_idle();
 
   [[nodiscard]] std::shared_ptr<SessionStream> self() {
     return std::static_pointer_cast<SessionStream>(shared_from_this());
   }
 
-  // Of gRPC's thread until the first operation, constant then.
   std::string client_;
-  std::string peer_;
   bool is_greeted_ = false;
   bool keeps_waits_ = false;
   bool revokes_leases_ = false;
 
-  std::atomic<std::size_t> in_flight_ = 0;  ///< Operations proposed and not decided.
-  std::atomic<bool> is_held_back_ = false;  ///< Not reading until some are.
-
-  // Of the store's thread.
+  std::size_t in_flight_ = 0;  ///< Operations proposed and not decided.
   v1::SessionResponse gathered_;
   std::uint64_t term_ = 0;
   core::Revision revision_{};

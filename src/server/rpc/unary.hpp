@@ -1,75 +1,129 @@
 #pragma once
 
-#include <type_traits>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/server_callback.h>
-
+#include "h2/call.hpp"
+#include "h2/router.hpp"
 #include "server/rpc/desk.hpp"
 #include "wire/errors.hpp"
 
 namespace tenure::server {
 
-/// Answers at once.
-[[nodiscard]] inline grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext& context,
-                                                      const grpc::Status& status) {
-  auto* reactor = context.DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
+/// Where the answer to one question goes. Of the store's thread.
+template <class Response>
+class Reply : public h2::Call {
+ public:
+  using Call::Call;
+
+  Response response;
+  /// Called if the client goes away before it has its answer.
+  std::function<void()> when_cut_off;
+
+  /// With `ok`, the response goes along. The first one counts.
+  void answer(h2::Status status = {}) {
+    if (status.ok()) {
+      this->send(response);
+    }
+    this->finish(std::move(status));
+  }
+
+ private:
+  void closed() final {
+    if (const auto tell = std::exchange(when_cut_off, {}); tell && !this->is_finished()) {
+      tell();
+    }
+  }
+};
+template <class Response>
+using ReplyTo = std::shared_ptr<Reply<Response>>;
+
+/// A call with one question and one answer.
+template <class Request, class Response>
+class Unary final : public Reply<Response> {
+ public:
+  using Asked = std::function<void(const Request&, const ReplyTo<Response>&)>;
+
+  /// `asked` outlives this.
+  Unary(const h2::Opening& opening, const Asked& asked) : Reply<Response>(opening), asked_(asked) {}
+
+ private:
+  void received(std::string_view message) override {
+    if (std::exchange(is_asked_, true)) {
+      this->finish({h2::StatusCode::invalid_argument, "one message only"});
+    } else if (!request_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+      this->finish(
+          {h2::StatusCode::invalid_argument, "this is no " + std::string(request_.GetTypeName())});
+    }
+  }
+  void half_closed() override {
+    if (!is_asked_) {
+      this->finish({h2::StatusCode::invalid_argument, "where is the message?"});
+      return;
+    }
+    asked_(request_, std::static_pointer_cast<Reply<Response>>(this->shared_from_this()));
+  }
+
+  const Asked& asked_;
+  Request request_;
+  bool is_asked_ = false;
+};
+
+/// Makes calls that are answered by `asked`.
+template <class Request, class Response>
+[[nodiscard]] h2::Router::Open answered_by(typename Unary<Request, Response>::Asked asked) {
+  return [asked = std::make_shared<const typename Unary<Request, Response>::Asked>(
+              std::move(asked))](const h2::Opening& opening) {
+    return std::make_shared<Unary<Request, Response>>(opening, *asked);
+  };
 }
 
 /// What the store said when it did not do what was asked.
-[[nodiscard]] inline grpc::Status failure_of(const core::Outcome& outcome) {
+[[nodiscard]] inline h2::Status failure_of(const core::Outcome& outcome) {
   if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
     return wire::status_of(refused->error);
   }
   if (const auto* lost = std::get_if<core::LeaseLost>(&outcome)) {
     return wire::lease_lost(lost->id);
   }
-  return {grpc::StatusCode::INTERNAL, "the store gave an answer to another question"};
+  return {h2::StatusCode::internal, "the store gave an answer to another question"};
 }
 
 /// Proposes a command and answers with what became of it: `fill(expected outcome, response)`, or
 /// the error.
 template <class Expected, class Response, class Fill>
-[[nodiscard]] grpc::ServerUnaryReactor* decide(Desk& desk, grpc::CallbackServerContext& context,
-                                               core::Command command, Response& response,
-                                               Fill fill) {
-  auto* reactor = context.DefaultReactor();
-  desk.store.propose(std::move(command),
-                     [&desk, reactor, &response, fill](const Result<Decided>& result) {
-                       if (!result) {
-                         reactor->Finish(wire::status_of(result.error()));
-                         return;
-                       }
-                       const auto* expected = std::get_if<Expected>(&result->outcome);
-                       if (expected == nullptr) {
-                         reactor->Finish(failure_of(result->outcome));
-                         return;
-                       }
-                       desk.write_header(*result, *response.mutable_header());
-                       fill(*expected, response);
-                       reactor->Finish(grpc::Status::OK);
-                     });
-  return reactor;
+void decide(Desk& desk, const ReplyTo<Response>& reply, core::Command command, Fill fill) {
+  desk.store.propose(std::move(command), [&desk, reply, fill](const Result<Decided>& result) {
+    if (!result) {
+      reply->answer(wire::status_of(result.error()));
+      return;
+    }
+    const auto* expected = std::get_if<Expected>(&result->outcome);
+    if (expected == nullptr) {
+      reply->answer(failure_of(result->outcome));
+      return;
+    }
+    desk.write_header(*result, *reply->response.mutable_header());
+    fill(*expected, reply->response);
+    reply->answer();
+  });
 }
 
 /// Reads the state: `fill(view, response)` returns a status.
 template <class Response, class Fill>
-[[nodiscard]] grpc::ServerUnaryReactor* look(Desk& desk, grpc::CallbackServerContext& context,
-                                             Response& response, Fill fill) {
-  auto* reactor = context.DefaultReactor();
-  desk.store.read([&desk, reactor, &response, fill](const Result<View>& view) {
+void look(Desk& desk, const ReplyTo<Response>& reply, Fill fill) {
+  desk.store.read([&desk, reply, fill](const Result<View>& view) {
     if (!view) {
-      reactor->Finish(wire::status_of(view.error()));
+      reply->answer(wire::status_of(view.error()));
       return;
     }
-    desk.write_header(*view, *response.mutable_header());
-    reactor->Finish(fill(*view, response));
+    desk.write_header(*view, *reply->response.mutable_header());
+    reply->answer(fill(*view, reply->response));
   });
-  return reactor;
 }
 
 }  // namespace tenure::server

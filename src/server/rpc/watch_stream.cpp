@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/post.hpp>
-
 #include "wire/errors.hpp"
 
 namespace tenure::server {
@@ -33,8 +31,9 @@ std::optional<WatchWish> wish_from(const v1::WatchCreate& wanted) {
 
 }  // namespace
 
-void WatchStream::received(v1::WatchRequest& request) {
-  // Read on when this one is dealt with.
+void WatchStream::asked(v1::WatchRequest& request) {
+  // Until this one is dealt with.
+  hold_back();
   desk_.store.read([self = self(), request = std::move(request)](Result<View> view) {
     if (!view) {
       self->finish(wire::status_of(view.error()));
@@ -46,10 +45,10 @@ void WatchStream::received(v1::WatchRequest& request) {
       case v1::WatchRequest::kCreate: self->create(request.create(), *view); break;
       case v1::WatchRequest::kCancel: self->cancel(request.cancel().watch_id(), *view); break;
       case v1::WatchRequest::REQUEST_NOT_SET:
-        self->finish({grpc::StatusCode::INVALID_ARGUMENT, "either create or cancel"});
+        self->finish({h2::StatusCode::invalid_argument, "either create or cancel"});
         return;
     }
-    self->read();
+    self->read_on();
   });
 }
 
@@ -131,7 +130,7 @@ void WatchStream::cancel(WatchId id, const View& view) {
 }
 
 void WatchStream::pump() {
-  if (is_gone_ || queued() > 0) {
+  if (is_gone_ || has_queued()) {
     // drained() comes back.
     return;
   }
@@ -168,31 +167,18 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
   return true;
 }
 
-void WatchStream::drained() {
-  boost::asio::post(desk_.store.loop(), [self = self()] { self->pump(); });
-}
-
 void WatchStream::half_closed() {
   // It may listen as long as it likes; but who has no watch hears nothing more.
-  boost::asio::post(desk_.store.loop(), [self = self()] {
-    if (self->watches_.empty()) {
-      self->finish(grpc::Status::OK);
-    }
-  });
-}
-
-void WatchStream::cut_off() {
-  boost::asio::post(desk_.store.loop(), [self = self()] { self->clean_up(); });
-}
-
-void WatchStream::clean_up() {
-  if (std::exchange(is_gone_, true)) {
-    return;
+  if (watches_.empty()) {
+    finish({});
   }
+}
+
+void WatchStream::closed() {
+  is_gone_ = true;
   for (const auto& [id, entry] : std::exchange(watches_, {})) {
     desk_.watches.remove(entry.watch);
   }
-  finish(grpc::Status::CANCELLED);
 }
 
 }  // namespace tenure::server

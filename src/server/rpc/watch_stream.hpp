@@ -24,27 +24,22 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
     wire::PreviousRecord previous = wire::PreviousRecord::omit;
   };
 
-  // On gRPC's thread.
-  void received(v1::WatchRequest& request) override;
+  void asked(v1::WatchRequest& request) override;
   void half_closed() override;
-  void cut_off() override;
-  void drained() override;
-  void closed() override { cut_off(); }
+  void closed() override;
+  void drained() override { pump(); }
 
-  // On the store's thread.
   void create(const v1::WatchCreate& wanted, const View& view);
   void cancel(WatchId id, const View& view);
   void reject(WatchId id, std::string detail, core::Revision compacted);
   /// Sends what there is, one message at a time.
   void pump();
   [[nodiscard]] bool send_next(WatchId id, Entry& entry);
-  void clean_up();
 
   [[nodiscard]] std::shared_ptr<WatchStream> self() {
     return std::static_pointer_cast<WatchStream>(shared_from_this());
   }
 
-  // Of the store's thread.
   std::map<WatchId, Entry> watches_;
   WatchId last_id_ = 0;  ///< Of those the server chose.
   WatchId next_turn_ =

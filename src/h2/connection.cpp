@@ -1,0 +1,481 @@
+#include "h2/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace tenure::h2 {
+namespace {
+
+/// What a client may send before it must wait: for one call, and for all of its connection.
+constexpr std::uint32_t call_window = 256 * 1024;
+constexpr std::int32_t connection_window = 4 * 1024 * 1024;
+constexpr std::uint32_t header_bytes_max = 16 * 1024;
+/// Gathered into one write.
+constexpr std::size_t write_bytes = 256 * 1024;
+
+constexpr auto constant =
+    static_cast<std::uint8_t>(NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
+
+/// nghttp2 takes headers as pointers that it does not write to.
+nghttp2_nv header(std::string_view name, std::string_view value, std::uint8_t flags) {
+  const auto bytes = [](std::string_view text) {
+    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // NOLINT
+  };
+  return {bytes(name), bytes(value), name.size(), value.size(), flags};
+}
+
+std::string_view number_of(StatusCode code) {
+  static constexpr std::array<std::string_view, 17> numbers{
+      "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
+  return numbers[static_cast<std::size_t>(code)];
+}
+
+}  // namespace
+
+/// Translates nghttp2's calls into ours. `user` is the Connection.
+struct Connection::Events {
+  static Connection& of(void* user) { return *static_cast<Connection*>(user); }
+
+  static int begin_headers(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      of(user).head_ = {};
+    }
+    return 0;
+  }
+
+  static int one_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                        const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
+                        std::size_t value_size, std::uint8_t /*flags*/, void* user) {
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+      return 0;
+    }
+    const std::string_view what(reinterpret_cast<const char*>(name), name_size);
+    auto& head = of(user).head_;
+    auto* wanted = what == ":path"          ? &head.path
+                   : what == ":method"      ? &head.method
+                   : what == "content-type" ? &head.content_type
+                                            : nullptr;
+    if (wanted != nullptr) {
+      wanted->assign(reinterpret_cast<const char*>(value), value_size);
+    }
+    return 0;
+  }
+
+  static int frame_received(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
+    auto& connection = of(user);
+    const auto stream = frame->hd.stream_id;
+    switch (frame->hd.type) {
+      case NGHTTP2_HEADERS:
+        if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+          connection.begin_call(stream);
+        }
+        [[fallthrough]];
+      case NGHTTP2_DATA:
+        if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+          connection.half_close(stream);
+        }
+        break;
+      case NGHTTP2_PING:
+        if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+          connection.is_ping_open_ = false;
+        }
+        break;
+      default: break;
+    }
+    return 0;
+  }
+
+  static int piece(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t stream,
+                   const std::uint8_t* bytes, std::size_t size, void* user) {
+    of(user).add_piece(stream, {bytes, size});
+    return 0;
+  }
+
+  static int stream_closed(nghttp2_session* /*session*/, std::int32_t stream,
+                           std::uint32_t /*error*/, void* user) {
+    of(user).end_call(stream);
+    return 0;
+  }
+
+  static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* /*user*/) {
+    // The answer is complete and the client still talks: tell it that nobody listens.
+    const auto is_end =
+        frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (is_end && nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 0) {
+      nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+    }
+    return 0;
+  }
+
+  static ssize_t take_out(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
+                          std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
+                          void* user) {
+    return of(user).take_out(*static_cast<Call*>(source->ptr), {room, size}, *flags);
+  }
+};
+
+Connection::Connection(House& house, std::unique_ptr<Transport> transport, std::string peer)
+    : house_(house),
+      transport_(std::move(transport)),
+      peer_(std::move(peer)),
+      heard_(Clock::now()) {}
+
+Connection::~Connection() = default;
+
+// Its life
+// -----------------------------------------------------------------------------------------
+
+void Connection::open(Gone gone) {
+  gone_ = std::move(gone);
+  transport_->greet([self = shared_from_this()](const boost::system::error_code& error) {
+    if (error || self->is_closed_) {
+      self->close();
+      return;
+    }
+    self->is_greeted_ = true;
+    self->start_session();
+    self->read();
+  });
+}
+
+void Connection::start_session() {
+  nghttp2_session_callbacks* events = nullptr;
+  nghttp2_session_callbacks_new(&events);
+  nghttp2_session_callbacks_set_on_begin_headers_callback(events, Events::begin_headers);
+  nghttp2_session_callbacks_set_on_header_callback(events, Events::one_header);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(events, Events::frame_received);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(events, Events::piece);
+  nghttp2_session_callbacks_set_on_stream_close_callback(events, Events::stream_closed);
+  nghttp2_session_callbacks_set_on_frame_send_callback(events, Events::frame_sent);
+  nghttp2_option* options = nullptr;
+  nghttp2_option_new(&options);
+  nghttp2_option_set_no_auto_window_update(options, 1);
+  nghttp2_option_set_no_closed_streams(options, 1);
+  // Who has many calls may give them all up at once, and that every second.
+  nghttp2_option_set_stream_reset_rate_limit(options, 2 * house_.calls_per_connection_max,
+                                             house_.calls_per_connection_max);
+  nghttp2_session* session = nullptr;
+  nghttp2_session_server_new2(&session, events, this, options);
+  session_.reset(session);
+  nghttp2_option_del(options);
+  nghttp2_session_callbacks_del(events);
+  const std::array<nghttp2_settings_entry, 3> settings{{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+       static_cast<std::uint32_t>(house_.calls_per_connection_max)},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, call_window},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, header_bytes_max},
+  }};
+  nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, connection_window);
+  flush_soon();
+}
+
+void Connection::check(Clock::time_point now) {
+  if (!is_greeted_ || is_leaving_) {
+    // It has as long as a silent one to get through the handshake, or to read our good-bye.
+    if (now - heard_ > house_.ping_every + house_.ping_wait) {
+      close();
+    }
+    return;
+  }
+  if (is_ping_open_) {
+    if (now - std::max(pinged_, heard_) > house_.ping_wait) {
+      close();
+    }
+    return;
+  }
+  if (now - heard_ >= house_.ping_every) {
+    is_ping_open_ = true;
+    pinged_ = now;
+    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
+    flush_soon();
+  }
+}
+
+void Connection::farewell() {
+  if (!is_greeted_ || is_closed_) {
+    close();
+    return;
+  }
+  is_leaving_ = true;
+  const auto calls = calls_;
+  for (const auto& [stream, call] : calls) {
+    call->finish({StatusCode::unavailable, "the server stops"});
+  }
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_.get()), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
+  flush_soon();
+}
+
+void Connection::close() {
+  if (std::exchange(is_closed_, true)) {
+    return;
+  }
+  const auto self = shared_from_this();
+  transport_->close();
+  const auto calls = calls_;
+  for (const auto& [stream, call] : calls) {
+    end_call(stream);
+  }
+  if (gone_) {
+    std::exchange(gone_, {})(self);
+  }
+}
+
+// Bytes
+// --------------------------------------------------------------------------------------------
+
+void Connection::read() {
+  transport_->read([self = shared_from_this()](const boost::system::error_code& error,
+                                               std::span<const std::uint8_t> bytes) {
+    if (self->is_closed_) {
+      return;
+    }
+    if (error) {
+      self->close();
+      return;
+    }
+    self->arrived(bytes);
+  });
+}
+
+void Connection::arrived(std::span<const std::uint8_t> bytes) {
+  heard_ = Clock::now();
+  const auto used = nghttp2_session_mem_recv(session_.get(), bytes.data(), bytes.size());
+  if (used < 0) {
+    // Not HTTP/2, or a flood. What nghttp2 has to say about it goes out first.
+    is_broken_ = true;
+    flush_soon();
+    return;
+  }
+  flush_soon();
+  if (!is_closed_) {
+    read();
+  }
+}
+
+void Connection::flush_soon() {
+  // At the end of what the loop is doing: the answers of one entry of the log leave together.
+  if (!std::exchange(is_flush_due_, true)) {
+    boost::asio::post(house_.loop, [self = shared_from_this()] {
+      self->is_flush_due_ = false;
+      self->flush();
+    });
+  }
+}
+
+void Connection::flush() {
+  if (is_closed_ || is_writing_ || !session_) {
+    return;
+  }
+  if (buffered_ > house_.connection_bytes_max || house_.buffered > house_.memory_bytes_max) {
+    close();
+    return;
+  }
+  out_.clear();
+  while (out_.size() < write_bytes) {
+    const std::uint8_t* bytes = nullptr;
+    const auto size = nghttp2_session_mem_send(session_.get(), &bytes);
+    if (size <= 0) {
+      break;
+    }
+    out_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  }
+  if (out_.empty()) {
+    const bool is_over = nghttp2_session_want_read(session_.get()) == 0 &&
+                         nghttp2_session_want_write(session_.get()) == 0;
+    if (is_over || is_broken_ || (is_leaving_ && calls_.empty())) {
+      close();
+    }
+    return;
+  }
+  is_writing_ = true;
+  transport_->write(out_, [self = shared_from_this()](const boost::system::error_code& error) {
+    self->is_writing_ = false;
+    error ? self->close() : self->flush();
+  });
+  tell_drained();
+}
+
+void Connection::tell_drained() {
+  for (const auto& call : std::exchange(drained_, {})) {
+    if (call->connection_ != nullptr && !call->has_queued()) {
+      call->drained();
+      call->take_in();
+    }
+  }
+}
+
+// Calls
+// --------------------------------------------------------------------------------------------
+
+Call* Connection::call_of(std::int32_t stream) const {
+  return static_cast<Call*>(nghttp2_session_get_stream_user_data(session_.get(), stream));
+}
+
+void Connection::begin_call(std::int32_t stream) {
+  if (head_.method != "POST") {
+    refuse_http(stream, "405");
+    return;
+  }
+  if (!head_.content_type.starts_with("application/grpc")) {
+    refuse_http(stream, "415");
+    return;
+  }
+  const auto* route = house_.router.find(head_.path);
+  if (route == nullptr) {
+    refuse(stream, {StatusCode::unimplemented, "there is no " + head_.path});
+    return;
+  }
+  if (is_leaving_) {
+    refuse(stream, {StatusCode::unavailable, "the server stops"});
+    return;
+  }
+  auto call = route->open({.connection = *this, .stream = stream});
+  call->ended_ = &route->ended;
+  nghttp2_session_set_stream_user_data(session_.get(), stream, call.get());
+  calls_.emplace(stream, std::move(call));
+}
+
+void Connection::add_piece(std::int32_t stream, std::span<const std::uint8_t> piece) {
+  nghttp2_session_consume_connection(session_.get(), piece.size());
+  auto* call = call_of(stream);
+  if (call == nullptr || call->status_) {
+    nghttp2_session_consume_stream(session_.get(), stream, piece.size());
+    return;
+  }
+  call->reader_.add(piece);
+  call->unread_ += piece.size();
+  call->take_in();
+}
+
+void Connection::took_in(Call& call) {
+  count(call);
+  const auto waiting = call.reader_.waiting();
+  if (call.unread_ > waiting) {
+    nghttp2_session_consume_stream(session_.get(), call.stream_, call.unread_ - waiting);
+    call.unread_ = waiting;
+    flush_soon();
+  }
+}
+
+void Connection::half_close(std::int32_t stream) {
+  if (auto* call = call_of(stream); call != nullptr) {
+    call->is_half_closed_ = true;
+    call->take_in();
+  }
+}
+
+void Connection::end_call(std::int32_t stream) {
+  const auto node = calls_.extract(stream);
+  if (node.empty()) {
+    return;
+  }
+  const auto& call = node.mapped();
+  call->reader_.clear();
+  call->out_.clear();
+  call->sent_ = 0;
+  count(*call);
+  call->connection_ = nullptr;
+  if (call->ended_ != nullptr && *call->ended_) {
+    (*call->ended_)(call->status_ ? call->status_->code : StatusCode::cancelled);
+  }
+  call->closed();
+}
+
+void Connection::count(Call& call) {
+  const auto bytes = call.reader_.waiting() + call.out_.size() - call.sent_;
+  buffered_ += bytes - call.counted_;
+  house_.buffered += bytes - call.counted_;
+  call.counted_ = bytes;
+}
+
+// Answers
+// ------------------------------------------------------------------------------------------
+
+void Connection::wants_to_write(Call& call) {
+  count(call);
+  if (is_closed_) {
+    return;
+  }
+  if (call.is_begun_) {
+    nghttp2_session_resume_data(session_.get(), call.stream_);
+  } else if (call.has_queued()) {
+    begin_response(call);
+  } else {
+    submit_end(call, true);
+  }
+  flush_soon();
+}
+
+void Connection::begin_response(Call& call) {
+  call.is_begun_ = true;
+  const std::array<nghttp2_nv, 2> head{header(":status", "200", constant),
+                                       header("content-type", "application/grpc", constant)};
+  nghttp2_data_provider source{.source = {.ptr = &call}, .read_callback = Events::take_out};
+  nghttp2_submit_response(session_.get(), call.stream_, head.data(), head.size(), &source);
+}
+
+void Connection::submit_end(Call& call, bool with_head) {
+  call.is_begun_ = true;
+  const auto message = percent_encoded(call.status_->message);
+  std::array<nghttp2_nv, 4> lines;
+  std::size_t count = 0;
+  if (with_head) {
+    lines[count++] = header(":status", "200", constant);
+    lines[count++] = header("content-type", "application/grpc", constant);
+  }
+  lines[count++] = header("grpc-status", number_of(call.status_->code), constant);
+  if (!message.empty()) {
+    lines[count++] = header("grpc-message", message, NGHTTP2_NV_FLAG_NO_COPY_NAME);
+  }
+  if (with_head) {
+    nghttp2_submit_response(session_.get(), call.stream_, lines.data(), count, nullptr);
+  } else {
+    nghttp2_submit_trailer(session_.get(), call.stream_, lines.data(), count);
+  }
+}
+
+void Connection::refuse(std::int32_t stream, const Status& status) {
+  const auto message = percent_encoded(status.message);
+  const std::array<nghttp2_nv, 4> lines{
+      header(":status", "200", constant), header("content-type", "application/grpc", constant),
+      header("grpc-status", number_of(status.code), constant),
+      header("grpc-message", message, NGHTTP2_NV_FLAG_NO_COPY_NAME)};
+  nghttp2_submit_response(session_.get(), stream, lines.data(), lines.size(), nullptr);
+}
+
+void Connection::refuse_http(std::int32_t stream, const char* http_status) {
+  const auto line = header(":status", http_status, constant);
+  nghttp2_submit_response(session_.get(), stream, &line, 1, nullptr);
+}
+
+std::ptrdiff_t Connection::take_out(Call& call, std::span<std::uint8_t> room,
+                                    std::uint32_t& flags) {
+  const auto size = std::min(room.size(), call.out_.size() - call.sent_);
+  if (size == 0 && !call.status_) {
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  std::memcpy(room.data(), call.out_.data() + call.sent_, size);
+  call.sent_ += size;
+  if (!call.has_queued()) {
+    call.out_.clear();
+    call.sent_ = 0;
+    if (call.status_) {
+      flags |= static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_EOF) |
+               static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_NO_END_STREAM);
+      submit_end(call, false);
+    } else {
+      drained_.push_back(call.shared_from_this());
+    }
+  }
+  count(call);
+  return static_cast<std::ptrdiff_t>(size);
+}
+
+}  // namespace tenure::h2

@@ -1,0 +1,64 @@
+#include "h2/message.hpp"
+
+namespace tenure::h2 {
+namespace {
+
+constexpr std::size_t prefix_bytes = 5;
+
+std::uint8_t byte_at(const std::string& text, std::size_t index) {
+  return static_cast<std::uint8_t>(text[index]);
+}
+
+}  // namespace
+
+void append_framed(const google::protobuf::MessageLite& message, std::string& out) {
+  const auto size = message.ByteSizeLong();
+  out.reserve(out.size() + prefix_bytes + size);
+  out += '\0';
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    out += static_cast<char>((size >> static_cast<unsigned>(shift)) & 0xFFU);
+  }
+  message.AppendPartialToString(&out);
+}
+
+void MessageReader::add(std::span<const std::uint8_t> piece) {
+  if (fault_ != Fault::none) {
+    return;
+  }
+  if (begin_ > 0) {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+  }
+  buffer_.append(piece.begin(), piece.end());
+}
+
+std::optional<std::string_view> MessageReader::next() {
+  if (fault_ != Fault::none || waiting() < prefix_bytes) {
+    return std::nullopt;
+  }
+  if (byte_at(buffer_, begin_) != 0) {
+    fault_ = Fault::compressed;
+    return std::nullopt;
+  }
+  std::size_t size = 0;
+  for (std::size_t n = 1; n < prefix_bytes; ++n) {
+    size = (size << 8U) | byte_at(buffer_, begin_ + n);
+  }
+  if (size > bytes_max_) {
+    fault_ = Fault::too_large;
+    return std::nullopt;
+  }
+  if (waiting() < prefix_bytes + size) {
+    return std::nullopt;
+  }
+  const std::string_view message(buffer_.data() + begin_ + prefix_bytes, size);
+  begin_ += prefix_bytes + size;
+  return message;
+}
+
+void MessageReader::clear() {
+  buffer_.clear();
+  begin_ = 0;
+}
+
+}  // namespace tenure::h2

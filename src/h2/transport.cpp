@@ -1,0 +1,158 @@
+#include "h2/transport.hpp"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+#include <openssl/ssl.h>
+
+namespace tenure::h2 {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+class PlainTransport final : public Transport {
+ public:
+  explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {}
+
+  void greet(Done done) override {
+    error_code error;
+    socket_.non_blocking(true, error);
+    done(error);
+  }
+
+  void read(Arrived arrived) override {
+    // Waits first and reads then, into memory that all connections of the thread share: one that is
+    // idle costs no buffer.
+    socket_.async_wait(tcp::socket::wait_read,
+                       [this, arrived = std::move(arrived)](const error_code& error) mutable {
+                         error ? arrived(error, {}) : read_now(std::move(arrived));
+                       });
+  }
+
+  void write(std::span<const char> bytes, Done done) override {
+    asio::async_write(
+        socket_, asio::buffer(bytes.data(), bytes.size()),
+        [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
+  }
+
+  void close() override {
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_both, ignored);
+    socket_.close(ignored);
+  }
+
+ private:
+  void read_now(Arrived arrived) {
+    static thread_local std::array<std::uint8_t, 64 * 1024> shared;
+    error_code error;
+    const auto size = socket_.read_some(asio::buffer(shared), error);
+    if (error == asio::error::would_block) {
+      read(std::move(arrived));
+      return;
+    }
+    arrived(error, std::span(shared).first(size));
+  }
+
+  tcp::socket socket_;
+};
+
+class TlsTransport final : public Transport {
+ public:
+  TlsTransport(tcp::socket socket, asio::ssl::context& context)
+      : stream_(std::move(socket), context), buffer_(16 * 1024) {}
+
+  void greet(Done done) override {
+    stream_.async_handshake(
+        asio::ssl::stream_base::server,
+        [done = std::move(done)](const error_code& error) mutable { done(error); });
+  }
+
+  void read(Arrived arrived) override {
+    stream_.async_read_some(
+        asio::buffer(buffer_),
+        [this, arrived = std::move(arrived)](const error_code& error, std::size_t size) mutable {
+          arrived(error, std::span(buffer_).first(size));
+        });
+  }
+
+  void write(std::span<const char> bytes, Done done) override {
+    asio::async_write(
+        stream_, asio::buffer(bytes.data(), bytes.size()),
+        [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
+  }
+
+  void close() override {
+    error_code ignored;
+    stream_.lowest_layer().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_.lowest_layer().close(ignored);
+  }
+
+ private:
+  asio::ssl::stream<tcp::socket> stream_;
+  std::vector<std::uint8_t> buffer_;
+};
+
+int choose_h2(SSL* /*connection*/, const unsigned char** chosen, unsigned char* chosen_size,
+              const unsigned char* offered, unsigned int offered_size, void* /*unused*/) {
+  static constexpr unsigned char wanted[] = {2, 'h', '2'};
+  auto* out = const_cast<unsigned char*>(*chosen);  // NOLINT: OpenSSL's own signature
+  const int found =
+      SSL_select_next_proto(&out, chosen_size, wanted, sizeof wanted, offered, offered_size);
+  *chosen = out;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> plain_transport(tcp::socket socket) {
+  return std::make_unique<PlainTransport>(std::move(socket));
+}
+
+std::unique_ptr<Transport> tls_transport(tcp::socket socket, asio::ssl::context& context) {
+  return std::make_unique<TlsTransport>(std::move(socket), context);
+}
+
+Result<std::unique_ptr<asio::ssl::context>> server_context(const TlsFiles& files) {
+  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+  const auto wrong = [](const char* file, const error_code& error) {
+    return fail(Errc::invalid_argument,
+                std::string(file) + " cannot be used: " + error.message() + "; is it PEM?");
+  };
+  error_code error;
+  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                           asio::ssl::context::no_tlsv1_1,
+                       error);
+  context->use_certificate_chain(asio::buffer(files.certificate), error);
+  if (error) {
+    return wrong("tls.cert", error);
+  }
+  context->use_private_key(asio::buffer(files.key), asio::ssl::context::pem, error);
+  if (error || SSL_CTX_check_private_key(context->native_handle()) != 1) {
+    return error ? wrong("tls.key", error)
+                 : fail(Errc::invalid_argument, "tls.key is not the key of tls.cert");
+  }
+  if (!files.client_ca.empty()) {
+    context->add_certificate_authority(asio::buffer(files.client_ca), error);
+    if (error) {
+      return wrong("tls.client_ca", error);
+    }
+    context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert,
+                             error);
+  }
+  SSL_CTX_set_alpn_select_cb(context->native_handle(), choose_h2, nullptr);
+  return context;
+}
+
+std::string to_string(const tcp::endpoint& endpoint) {
+  const auto address = endpoint.address().to_string();
+  const auto port = std::to_string(endpoint.port());
+  return endpoint.address().is_v6() ? "[" + address + "]:" + port : address + ":" + port;
+}
+
+}  // namespace tenure::h2

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <tenure/error.hpp>
+
+namespace tenure::h2 {
+
+/// Bytes to and from one peer, plain or through TLS. All on the thread of its loop. Whoever is
+/// called back keeps the transport alive meanwhile.
+class Transport {
+ public:
+  using Done = std::move_only_function<void(const boost::system::error_code&)>;
+  /// What arrived lasts as long as the call.
+  using Arrived = std::move_only_function<void(const boost::system::error_code&,
+                                               std::span<const std::uint8_t>)>;
+
+  virtual ~Transport() = default;
+
+  /// Before anything else.
+  virtual void greet(Done done) = 0;
+  /// The next bytes, however many. One at a time.
+  virtual void read(Arrived arrived) = 0;
+  /// All of them; they must stay until it is done. One at a time.
+  virtual void write(std::span<const char> bytes, Done done) = 0;
+  /// At once. What is under way ends with an error.
+  virtual void close() = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Transport> plain_transport(boost::asio::ip::tcp::socket socket);
+/// The server's end of TLS.
+[[nodiscard]] std::unique_ptr<Transport> tls_transport(boost::asio::ip::tcp::socket socket,
+                                                       boost::asio::ssl::context& context);
+
+/// Certificates as PEM text.
+struct TlsFiles {
+  std::string certificate{};  ///< Of this server, with its chain.
+  std::string key{};
+  std::string client_ca{};  ///< Not empty: clients show a certificate that this one signed.
+};
+
+/// `invalid_argument` says which file is wrong.
+[[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> server_context(
+    const TlsFiles& files);
+
+/// "127.0.0.1:7420", "[::1]:7420".
+[[nodiscard]] std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
+
+}  // namespace tenure::h2

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "h2/router.hpp"
+#include "server/metrics.hpp"
+#include "server/rpc/unary.hpp"
+
+namespace tenure::server {
+
+/// Adds the calls of services to a router, and counts their ends.
+class Routes {
+ public:
+  /// `metrics`: where calls are counted, or nowhere.
+  Routes(h2::Router& router, Metrics* metrics) : router_(router), metrics_(metrics) {}
+
+  /// `path`: "/package.Service/Method".
+  void add(const std::string& path, h2::Router::Open open) {
+    h2::Router::Ended ended;
+    if (metrics_ != nullptr) {
+      ended = [method = metrics_->method(path)](h2::StatusCode code) {
+        method.done(static_cast<int>(code));
+      };
+    }
+    router_.add(path, {.open = std::move(open), .ended = std::move(ended)});
+  }
+
+  /// A call with one question and one answer: `(object.*answer)(request, reply)`.
+  template <class Service, class Request, class Response>
+  void add(const std::string& path, Service& service,
+           void (Service::*answer)(const Request&, const ReplyTo<Response>&)) {
+    add(path, answered_by<Request, Response>(
+                  [&service, answer](const Request& request, const ReplyTo<Response>& reply) {
+                    (service.*answer)(request, reply);
+                  }));
+  }
+
+ private:
+  h2::Router& router_;
+  Metrics* metrics_;
+};
+
+}  // namespace tenure::server
