@@ -95,7 +95,7 @@ tenure_room(tenure_http
   LINK tenure_daemon tenure tenure_core tenure_asio)
 tenure_room(tenure_daemon
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/*.cpp
-  LINK tenure tenure_core tenure_asio prometheus-cpp::core PkgConfig::systemd
+  LINK tenure tenure_core tenure_h2 tenure_asio prometheus-cpp::core PkgConfig::systemd
        absl::flat_hash_map)
 if(TARGET tenure_daemon)
   target_compile_definitions(tenure_daemon PRIVATE TENURE_VERSION="${PROJECT_VERSION}")

@@ -6,14 +6,16 @@ set -euo pipefail
 
 declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
-  [server]="libraft-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-            libboost1.81-dev libssl-dev libtomlplusplus-dev libcli11-dev
-            prometheus-cpp-dev libsystemd-dev"
-  [run]="curl python3 python3-grpcio python3-protobuf"  # for the first steps that make run prints
-  [test]="python3 libgtest-dev librapidcheck-dev python3-grpcio python3-protobuf prometheus curl"
+  [server]="libraft-dev libnghttp2-dev libprotobuf-dev protobuf-compiler libboost1.81-dev libssl-dev
+            libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev"
+  # For the first steps that make run prints.
+  [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
+  [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
+          python3-protobuf prometheus curl openssl"
   [check]="git clang-19 clang-format-19 clang-tidy-19"
-  # All but the first are the peers we compare with.
-  [bench]="libbenchmark-dev libdb-dev librocksdb-dev etcd-server"
+  # The second line are the peers we compare with.
+  [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev
+           libdb-dev librocksdb-dev etcd-server"
 )
 
 # The version of the consensus library that our shim knows; Debian 12 has it in backports.

@@ -270,11 +270,10 @@ void Connection::flush_soon() {
 }
 
 void Connection::flush() {
-  if (is_closed_ || is_writing_ || !session_) {
-    return;
-  }
-  if (buffered_ > house_.connection_bytes_max || house_.buffered > house_.memory_bytes_max) {
+  if (is_overfull_) {
     close();
+  }
+  if (is_closed_ || is_writing_ || !session_) {
     return;
   }
   out_.clear();
@@ -390,6 +389,9 @@ void Connection::end_call(std::int32_t stream) {
 
 void Connection::count(Call& call) {
   const auto bytes = call.reader_.waiting() + call.out_.size() - call.sent_;
+  // One answer may be as large as it is; more on top of so much is too much.
+  is_overfull_ |= bytes > call.counted_ && (buffered_ > house_.connection_bytes_max ||
+                                            house_.buffered > house_.memory_bytes_max);
   buffered_ += bytes - call.counted_;
   house_.buffered += bytes - call.counted_;
   call.counted_ = bytes;

@@ -27,7 +27,7 @@ struct House {
   std::size_t message_bytes_max = 64 * 1024;
   std::size_t calls_per_connection_max = 20'000;
   /// What may be buffered of answers and of messages that are not whole, of one connection and of
-  /// all. Who is beyond loses the connection.
+  /// all. Whose calls add to more than that loses the connection.
   std::size_t connection_bytes_max = std::size_t{64} << 20;
   std::size_t memory_bytes_max = std::size_t{512} << 20;
   std::chrono::milliseconds ping_every{10'000};
@@ -113,7 +113,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_writing_ = false;
   bool is_flush_due_ = false;
   bool is_leaving_ = false;
-  bool is_broken_ = false;  ///< The client does not speak HTTP/2.
+  bool is_overfull_ = false;  ///< Too much is buffered.
+  bool is_broken_ = false;    ///< The client does not speak HTTP/2.
   bool is_greeted_ = false;
   bool is_closed_ = false;
 };

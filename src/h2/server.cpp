@@ -1,5 +1,6 @@
 #include "h2/server.hpp"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -14,8 +15,8 @@ using boost::system::error_code;
 
 /// Before trying again when even accepting failed, for lack of descriptors for example.
 constexpr std::chrono::milliseconds accept_pause{100};
-/// How often silent connections are looked for.
-constexpr std::chrono::milliseconds check_every{1000};
+/// How often silent connections are looked for, at most.
+constexpr std::chrono::milliseconds check_every_max{1000};
 
 }  // namespace
 
@@ -150,7 +151,7 @@ void Server::admit(tcp::socket socket) {
 }
 
 void Server::check_soon() {
-  timer_.expires_after(check_every);
+  timer_.expires_after(std::min(check_every_max, house_.ping_wait));
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || self->is_shut_) {
       return;

@@ -10,6 +10,7 @@
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 
+#include "h2/status.hpp"
 #include "server/metrics_series.hpp"
 #include "server/metrics_tracker.hpp"
 
@@ -39,13 +40,6 @@ std::string_view limit_named_in(std::string_view detail) {
       phrases, [&](const Phrase& phrase) { return detail.starts_with(phrase.begins); });
   return it == phrases.end() ? "other" : it->limit;
 }
-
-/// One grpc::StatusCode by its name, as people look for it.
-constexpr std::array<const char*, 17> code_names{
-    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-    "DATA_LOSS", "UNAUTHENTICATED"};
 
 double resident_bytes() {
   std::ifstream statm("/proc/self/statm");
@@ -240,8 +234,8 @@ void Metrics::limit_rejected(std::string_view limit) {
 Metrics::Method Metrics::method(std::string_view name) {
   Method method;
   for (std::size_t code = 0; code < Method::codes; ++code) {
-    method.counters_[code] =
-        &series_->requests->Add({{"method", std::string(name)}, {"code", code_names[code]}});
+    method.counters_[code] = &series_->requests->Add(
+        {{"method", std::string(name)}, {"code", h2::name_of(static_cast<h2::StatusCode>(code))}});
   }
   return method;
 }

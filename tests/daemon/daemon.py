@@ -48,6 +48,12 @@ def tenured_path():
     return os.environ.get("TENURED", str(HOME / "build/dev/tenured"))
 
 
+def run(*flags):
+    """A tenured that ends by itself."""
+    return subprocess.run([tenured_path(), *flags], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+
+
 class Daemon:
     """One tenured. start(), kill() and stop() as often as one likes; the folder stays."""
 

@@ -9,13 +9,7 @@ import unittest
 
 import grpc
 
-from daemon import Daemon, PATIENCE, eventually, lease_pb, lock_pb, tenured_path
-
-
-def run(*flags):
-    """A tenured that ends by itself."""
-    return subprocess.run([tenured_path(), *flags], capture_output=True, text=True,
-                          timeout=PATIENCE, check=False)
+from daemon import Daemon, PATIENCE, eventually, lease_pb, lock_pb, run
 
 
 class Folder(unittest.TestCase):

@@ -131,6 +131,33 @@ class PythonClient(unittest.TestCase):
         self.assertIn(b"tenure.v1.LockService", listing)
         self.assertIn(b"tenure.v1.Admin", listing)
 
+    def test_calls_are_counted_by_method_and_code(self):
+        self.client.lock("py/f", self.client.lease())
+        with self.assertRaises(grpc.RpcError):
+            self.client.lock("", 1)
+
+        def counted(code):
+            return (f'tenure_grpc_requests_total{{code="{code}",'
+                    'method="/tenure.v1.LockService/Lock"} ')
+        text = self.daemon.get("/metrics")[1]
+        self.assertIn(counted("OK"), text)
+        self.assertIn(counted("INVALID_ARGUMENT"), text)
+
+    def test_a_reflected_file_comes_with_its_imports(self):
+        reflect = self.client.channel.stream_stream(
+            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+        name = b"tenure.v1.LockService"
+        ask = b"\x22" + bytes([len(name)]) + name
+        found = b"".join(reflect(iter([ask]), timeout=PATIENCE))
+        for file in (b"tenure/v1/lock.proto", b"tenure/v1/lease.proto", b"tenure/v1/header.proto"):
+            self.assertIn(file, found)
+
+    def test_health_is_watched(self):
+        watch = self.client.channel.unary_stream("/grpc.health.v1.Health/Watch")
+        stream = watch(b"", timeout=PATIENCE)
+        self.assertEqual(next(stream), b"\x08\x01")
+        stream.cancel()
+
     def test_a_deadlock_is_refused_with_its_cycle(self):
         one, two = self.client.lease(), self.client.lease()
         self.client.lock("py/x", one)

@@ -24,6 +24,12 @@ class RpcTest : public ::testing::Test {
  public:
   static constexpr std::chrono::seconds patience{20};
 
+  static std::unique_ptr<grpc::ClientContext> context() {
+    auto made = std::make_unique<grpc::ClientContext>();
+    made->set_deadline(std::chrono::system_clock::now() + patience);
+    return made;
+  }
+
  protected:
   RpcTest() : RpcTest(server::RpcOptions{}, core::Limits{}) {}
   RpcTest(server::RpcOptions options, const core::Limits& limits)
@@ -46,12 +52,6 @@ class RpcTest : public ::testing::Test {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     return grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
-  }
-
-  static std::unique_ptr<grpc::ClientContext> context() {
-    auto made = std::make_unique<grpc::ClientContext>();
-    made->set_deadline(std::chrono::system_clock::now() + patience);
-    return made;
   }
 
   [[nodiscard]] std::uint64_t lease(std::uint64_t ttl_ms = 60'000) {

@@ -31,7 +31,9 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
              .message_bytes_max = options_.message_bytes_max,
              .calls_per_connection_max = options_.calls_per_connection_max,
              .connection_bytes_max = options_.connection_bytes_max,
-             .memory_bytes_max = options_.memory_bytes_max} {
+             .memory_bytes_max = options_.memory_bytes_max,
+             .ping_every = options_.ping_every,
+             .ping_wait = options_.ping_wait} {
   Routes routes(house_.router, options_.metrics);
   locks_.add_to(routes);
   admin_.add_to(routes);

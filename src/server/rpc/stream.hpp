@@ -22,7 +22,7 @@ class Stream : public h2::Call {
   void refuse_if_too_many() {
     if (desk_.streams > desk_.limits.sessions_max) {
       finish({h2::StatusCode::resource_exhausted,
-              "too many streams are open (limits.sessions_max); close some or raise it"});
+              "too many streams are open (service.sessions_max); close some or raise it"});
     }
   }
 

@@ -76,7 +76,7 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
     return;
   }
   if (watches_.size() >= desk_.limits.watches_per_stream_max) {
-    reject(id, "too many watches on one stream (limits.watches_per_stream_max)", {});
+    reject(id, "too many watches on one stream (service.watches_per_client_max)", {});
     return;
   }
   auto watch = desk_.watches.add(*std::move(wish), view.state, [weak = std::weak_ptr(self())] {

@@ -1,0 +1,104 @@
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <google/protobuf/wrappers.pb.h>
+#include <gtest/gtest.h>
+
+#include "h2/message.hpp"
+#include "h2/status.hpp"
+
+namespace tenure::test {
+namespace {
+
+using h2::MessageReader;
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+std::string framed(const std::string& text) {
+  google::protobuf::StringValue message;
+  message.set_value(text);
+  std::string out;
+  h2::append_framed(message, out);
+  return out;
+}
+
+std::string text_in(std::string_view bytes) {
+  google::protobuf::StringValue message;
+  EXPECT_TRUE(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+  return message.value();
+}
+
+TEST(H2Message, is_found_however_it_is_cut_into_pieces) {
+  const std::string stream = framed("a") + framed("") + framed(std::string(300, 'b'));
+  for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
+    MessageReader reader(1000);
+    std::vector<std::string> found;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      reader.add(bytes_of(stream.substr(at, piece)));
+      while (const auto message = reader.next()) {
+        found.push_back(text_in(*message));
+      }
+    }
+    ASSERT_EQ(found, (std::vector<std::string>{"a", "", std::string(300, 'b')})) << piece;
+    EXPECT_EQ(reader.waiting(), 0U);
+  }
+}
+
+TEST(H2Message, that_is_too_large_is_known_from_its_first_bytes) {
+  MessageReader reader(100);
+  reader.add(bytes_of(framed(std::string(99, 'x')).substr(0, 5)));
+
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.fault(), MessageReader::Fault::too_large);
+}
+
+TEST(H2Message, of_exactly_the_limit_is_read) {
+  const auto message = framed(std::string(98, 'x'));
+  MessageReader reader(message.size() - 5);
+  reader.add(bytes_of(message));
+
+  EXPECT_TRUE(reader.next());
+  EXPECT_EQ(reader.fault(), MessageReader::Fault::none);
+}
+
+TEST(H2Message, that_is_compressed_is_not_mistaken_for_a_message) {
+  auto message = framed("a");
+  message[0] = 1;
+  MessageReader reader(100);
+  reader.add(bytes_of(message));
+
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.fault(), MessageReader::Fault::compressed);
+}
+
+TEST(H2Message, keeps_nothing_after_a_fault) {
+  MessageReader reader(1);
+  reader.add(bytes_of(framed("abc")));
+  EXPECT_FALSE(reader.next());
+  const auto before = reader.waiting();
+
+  reader.add(bytes_of(std::string(1000, 'x')));
+
+  EXPECT_EQ(reader.waiting(), before);
+}
+
+TEST(H2Status, messages_travel_as_printable_ascii) {
+  EXPECT_EQ(h2::percent_encoded("plain text, 100"), "plain text, 100");
+  EXPECT_EQ(h2::percent_encoded("50 %\r\ngrpc-status: 0"), "50 %25%0D%0Agrpc-status: 0");
+  EXPECT_EQ(h2::percent_encoded("\xC3\xA4\x7F"), "%C3%A4%7F");
+}
+
+TEST(H2Status, every_code_has_the_name_of_the_protocol) {
+  EXPECT_STREQ(h2::name_of(h2::StatusCode::ok), "OK");
+  EXPECT_STREQ(h2::name_of(h2::StatusCode::loss), "DATA_LOSS");
+  EXPECT_STREQ(h2::name_of(h2::StatusCode::unauthenticated), "UNAUTHENTICATED");
+}
+
+}  // namespace
+}  // namespace tenure::test
