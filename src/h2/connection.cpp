@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include <boost/asio/post.hpp>
-
 namespace tenure::h2 {
 namespace {
 
@@ -14,20 +12,6 @@ namespace {
 constexpr std::uint32_t call_window = 256 * 1024;
 constexpr std::int32_t connection_window = 4 * 1024 * 1024;
 constexpr std::uint32_t header_bytes_max = 16 * 1024;
-/// Gathered into one write.
-constexpr std::size_t write_bytes = 256 * 1024;
-
-constexpr auto constant =
-    static_cast<std::uint8_t>(NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
-
-/// nghttp2 takes headers as pointers that it does not write to.
-nghttp2_nv header(std::string_view name, std::string_view value, std::uint8_t flags) {
-  const auto bytes = [](std::string_view text) {
-    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // NOLINT
-  };
-  return {bytes(name), bytes(value), name.size(), value.size(), flags};
-}
-
 std::string_view number_of(StatusCode code) {
   static constexpr std::array<std::string_view, 17> numbers{
       "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
@@ -81,7 +65,7 @@ struct Connection::Events {
         break;
       case NGHTTP2_PING:
         if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
-          connection.is_ping_open_ = false;
+          connection.ponged();
         }
         break;
       default: break;
@@ -119,27 +103,15 @@ struct Connection::Events {
 };
 
 Connection::Connection(House& house, std::unique_ptr<Transport> transport, std::string peer)
-    : house_(house),
-      transport_(std::move(transport)),
-      peer_(std::move(peer)),
-      heard_(Clock::now()) {}
+    : Link(house.loop, std::move(transport), house.patience),
+      house_(house),
+      peer_(std::move(peer)) {}
 
-Connection::~Connection() = default;
-
-// Its life
-// -----------------------------------------------------------------------------------------
+// Its life.
 
 void Connection::open(Gone gone) {
   gone_ = std::move(gone);
-  transport_->greet([self = shared_from_this()](const boost::system::error_code& error) {
-    if (error || self->is_closed_) {
-      self->close();
-      return;
-    }
-    self->is_greeted_ = true;
-    self->start_session();
-    self->read();
-  });
+  Link::open();
 }
 
 void Connection::start_session() {
@@ -158,46 +130,19 @@ void Connection::start_session() {
   // Who has many calls may give them all up at once, and that every second.
   nghttp2_option_set_stream_reset_rate_limit(options, 2 * house_.calls_per_connection_max,
                                              house_.calls_per_connection_max);
-  nghttp2_session* session = nullptr;
-  nghttp2_session_server_new2(&session, events, this, options);
-  session_.reset(session);
-  nghttp2_option_del(options);
-  nghttp2_session_callbacks_del(events);
+  make_session(Side::server, events, options, this);
   const std::array<nghttp2_settings_entry, 3> settings{{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
        static_cast<std::uint32_t>(house_.calls_per_connection_max)},
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, call_window},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, header_bytes_max},
   }};
-  nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
-  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, connection_window);
-  flush_soon();
-}
-
-void Connection::check(Clock::time_point now) {
-  if (!is_greeted_ || is_leaving_) {
-    // It has as long as a silent one to get through the handshake, or to read our good-bye.
-    if (now - heard_ > house_.ping_every + house_.ping_wait) {
-      close();
-    }
-    return;
-  }
-  if (is_ping_open_) {
-    if (now - std::max(pinged_, heard_) > house_.ping_wait) {
-      close();
-    }
-    return;
-  }
-  if (now - heard_ >= house_.ping_every) {
-    is_ping_open_ = true;
-    pinged_ = now;
-    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
-    flush_soon();
-  }
+  nghttp2_submit_settings(session(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, connection_window);
 }
 
 void Connection::farewell() {
-  if (!is_greeted_ || is_closed_) {
+  if (!is_open()) {
     close();
     return;
   }
@@ -206,102 +151,23 @@ void Connection::farewell() {
   for (const auto& [stream, call] : calls) {
     call->finish({StatusCode::unavailable, "the server stops"});
   }
-  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
-                        nghttp2_session_get_last_proc_stream_id(session_.get()), NGHTTP2_NO_ERROR,
+  nghttp2_submit_goaway(session(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session()), NGHTTP2_NO_ERROR,
                         nullptr, 0);
   flush_soon();
 }
 
-void Connection::close() {
-  if (std::exchange(is_closed_, true)) {
-    return;
-  }
-  const auto self = shared_from_this();
-  transport_->close();
+void Connection::closed() {
   const auto calls = calls_;
   for (const auto& [stream, call] : calls) {
     end_call(stream);
   }
   if (gone_) {
-    std::exchange(gone_, {})(self);
+    std::exchange(gone_, {})(std::static_pointer_cast<Connection>(shared_from_this()));
   }
 }
 
-// Bytes
-// --------------------------------------------------------------------------------------------
-
-void Connection::read() {
-  transport_->read([self = shared_from_this()](const boost::system::error_code& error,
-                                               std::span<const std::uint8_t> bytes) {
-    if (self->is_closed_) {
-      return;
-    }
-    if (error) {
-      self->close();
-      return;
-    }
-    self->arrived(bytes);
-  });
-}
-
-void Connection::arrived(std::span<const std::uint8_t> bytes) {
-  heard_ = Clock::now();
-  const auto used = nghttp2_session_mem_recv(session_.get(), bytes.data(), bytes.size());
-  if (used < 0) {
-    // Not HTTP/2, or a flood. What nghttp2 has to say about it goes out first.
-    is_broken_ = true;
-    flush_soon();
-    return;
-  }
-  flush_soon();
-  if (!is_closed_) {
-    read();
-  }
-}
-
-void Connection::flush_soon() {
-  // At the end of what the loop is doing: the answers of one entry of the log leave together.
-  if (!std::exchange(is_flush_due_, true)) {
-    boost::asio::post(house_.loop, [self = shared_from_this()] {
-      self->is_flush_due_ = false;
-      self->flush();
-    });
-  }
-}
-
-void Connection::flush() {
-  if (is_overfull_) {
-    close();
-  }
-  if (is_closed_ || is_writing_ || !session_) {
-    return;
-  }
-  out_.clear();
-  while (out_.size() < write_bytes) {
-    const std::uint8_t* bytes = nullptr;
-    const auto size = nghttp2_session_mem_send(session_.get(), &bytes);
-    if (size <= 0) {
-      break;
-    }
-    out_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
-  }
-  if (out_.empty()) {
-    const bool is_over = nghttp2_session_want_read(session_.get()) == 0 &&
-                         nghttp2_session_want_write(session_.get()) == 0;
-    if (is_over || is_broken_ || (is_leaving_ && calls_.empty())) {
-      close();
-    }
-    return;
-  }
-  is_writing_ = true;
-  transport_->write(out_, [self = shared_from_this()](const boost::system::error_code& error) {
-    self->is_writing_ = false;
-    error ? self->close() : self->flush();
-  });
-  tell_drained();
-}
-
-void Connection::tell_drained() {
+void Connection::wrote() {
   for (const auto& call : std::exchange(drained_, {})) {
     if (call->connection_ != nullptr && !call->has_queued()) {
       call->drained();
@@ -310,11 +176,10 @@ void Connection::tell_drained() {
   }
 }
 
-// Calls
-// --------------------------------------------------------------------------------------------
+// Calls.
 
 Call* Connection::call_of(std::int32_t stream) const {
-  return static_cast<Call*>(nghttp2_session_get_stream_user_data(session_.get(), stream));
+  return static_cast<Call*>(nghttp2_session_get_stream_user_data(session(), stream));
 }
 
 void Connection::begin_call(std::int32_t stream) {
@@ -337,15 +202,15 @@ void Connection::begin_call(std::int32_t stream) {
   }
   auto call = route->open({.connection = *this, .stream = stream});
   call->ended_ = &route->ended;
-  nghttp2_session_set_stream_user_data(session_.get(), stream, call.get());
+  nghttp2_session_set_stream_user_data(session(), stream, call.get());
   calls_.emplace(stream, std::move(call));
 }
 
 void Connection::add_piece(std::int32_t stream, std::span<const std::uint8_t> piece) {
-  nghttp2_session_consume_connection(session_.get(), piece.size());
+  nghttp2_session_consume_connection(session(), piece.size());
   auto* call = call_of(stream);
   if (call == nullptr || call->status_) {
-    nghttp2_session_consume_stream(session_.get(), stream, piece.size());
+    nghttp2_session_consume_stream(session(), stream, piece.size());
     return;
   }
   call->reader_.add(piece);
@@ -357,7 +222,7 @@ void Connection::took_in(Call& call) {
   count(call);
   const auto waiting = call.reader_.waiting();
   if (call.unread_ > waiting) {
-    nghttp2_session_consume_stream(session_.get(), call.stream_, call.unread_ - waiting);
+    nghttp2_session_consume_stream(session(), call.stream_, call.unread_ - waiting);
     call.unread_ = waiting;
     flush_soon();
   }
@@ -397,16 +262,15 @@ void Connection::count(Call& call) {
   call.counted_ = bytes;
 }
 
-// Answers
-// ------------------------------------------------------------------------------------------
+// Answers.
 
 void Connection::wants_to_write(Call& call) {
   count(call);
-  if (is_closed_) {
+  if (is_closed()) {
     return;
   }
   if (call.is_begun_) {
-    nghttp2_session_resume_data(session_.get(), call.stream_);
+    nghttp2_session_resume_data(session(), call.stream_);
   } else if (call.has_queued()) {
     begin_response(call);
   } else {
@@ -420,7 +284,7 @@ void Connection::begin_response(Call& call) {
   const std::array<nghttp2_nv, 2> head{header(":status", "200", constant),
                                        header("content-type", "application/grpc", constant)};
   nghttp2_data_provider source{.source = {.ptr = &call}, .read_callback = Events::take_out};
-  nghttp2_submit_response(session_.get(), call.stream_, head.data(), head.size(), &source);
+  nghttp2_submit_response(session(), call.stream_, head.data(), head.size(), &source);
 }
 
 void Connection::submit_end(Call& call, bool with_head) {
@@ -437,9 +301,9 @@ void Connection::submit_end(Call& call, bool with_head) {
     lines[count++] = header("grpc-message", message, NGHTTP2_NV_FLAG_NO_COPY_NAME);
   }
   if (with_head) {
-    nghttp2_submit_response(session_.get(), call.stream_, lines.data(), count, nullptr);
+    nghttp2_submit_response(session(), call.stream_, lines.data(), count, nullptr);
   } else {
-    nghttp2_submit_trailer(session_.get(), call.stream_, lines.data(), count);
+    nghttp2_submit_trailer(session(), call.stream_, lines.data(), count);
   }
 }
 
@@ -449,12 +313,12 @@ void Connection::refuse(std::int32_t stream, const Status& status) {
       header(":status", "200", constant), header("content-type", "application/grpc", constant),
       header("grpc-status", number_of(status.code), constant),
       header("grpc-message", message, NGHTTP2_NV_FLAG_NO_COPY_NAME)};
-  nghttp2_submit_response(session_.get(), stream, lines.data(), lines.size(), nullptr);
+  nghttp2_submit_response(session(), stream, lines.data(), lines.size(), nullptr);
 }
 
 void Connection::refuse_http(std::int32_t stream, const char* http_status) {
   const auto line = header(":status", http_status, constant);
-  nghttp2_submit_response(session_.get(), stream, &line, 1, nullptr);
+  nghttp2_submit_response(session(), stream, &line, 1, nullptr);
 }
 
 std::ptrdiff_t Connection::take_out(Call& call, std::span<std::uint8_t> room,

@@ -151,7 +151,7 @@ void Server::admit(tcp::socket socket) {
 }
 
 void Server::check_soon() {
-  timer_.expires_after(std::min(check_every_max, house_.ping_wait));
+  timer_.expires_after(std::min(check_every_max, house_.patience.ping_wait));
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || self->is_shut_) {
       return;

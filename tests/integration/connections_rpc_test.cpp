@@ -88,7 +88,7 @@ TEST_F(ConnectionsRpc, beyond_the_limit_are_closed_and_a_place_that_comes_free_i
 /// A server that soon asks whether anybody is there.
 class SilentRpc : public RpcTest {
  protected:
-  SilentRpc() : RpcTest({.ping_every = 50ms, .ping_wait = 50ms}, core::Limits{}) {}
+  SilentRpc() : RpcTest({.patience = {.ping_every = 50ms, .ping_wait = 50ms}}, core::Limits{}) {}
 };
 
 // 002-B21

@@ -32,8 +32,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
              .calls_per_connection_max = options_.calls_per_connection_max,
              .connection_bytes_max = options_.connection_bytes_max,
              .memory_bytes_max = options_.memory_bytes_max,
-             .ping_every = options_.ping_every,
-             .ping_wait = options_.ping_wait} {
+             .patience = options_.patience} {
   Routes routes(house_.router, options_.metrics);
   locks_.add_to(routes);
   admin_.add_to(routes);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -27,8 +26,7 @@ struct RpcOptions {
   std::size_t memory_bytes_max = std::size_t{512} << 20;
   std::size_t connections_max = 10'000;
   std::size_t calls_per_connection_max = 20'000;
-  std::chrono::milliseconds ping_every{10'000};
-  std::chrono::milliseconds ping_wait{5'000};  ///< Who answers no ping for so long is gone.
+  h2::Link::Patience patience{};
   RpcLimits limits{};
   std::string version{};       ///< For Status.
   Metrics* metrics = nullptr;  ///< Where calls and watches are counted; outlives the server.

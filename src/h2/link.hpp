@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/io_context.hpp>
+#include <nghttp2/nghttp2.h>
+
+#include "h2/transport.hpp"
+
+namespace tenure::h2 {
+
+/// One end of an HTTP/2 connection: passes bytes between a transport and nghttp2, and finds out
+/// when the other end is gone. All on the loop's thread.
+class Link : public std::enable_shared_from_this<Link> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Patience {
+    std::chrono::milliseconds ping_every{10'000};
+    /// Whoever does not answer for so long is gone, though no FIN came.
+    std::chrono::milliseconds ping_wait{5'000};
+  };
+
+  Link(boost::asio::io_context& loop, std::unique_ptr<Transport> transport, Patience patience);
+  virtual ~Link() = default;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// Sends a ping if it is quiet, and closes if the last one was not answered.
+  void check(Clock::time_point now);
+  void close();
+
+ protected:
+  enum class Side : std::uint8_t { server, client };
+
+  /// Greets, then begins: start_session() and reading.
+  void open();
+  virtual void start_session() = 0;
+  /// It is closed; called once.
+  virtual void closed() = 0;
+  /// After bytes went to the transport.
+  virtual void wrote() {}
+  /// Whether there is nothing more to do, so that it may close when all is written.
+  [[nodiscard]] virtual bool is_through() const { return false; }
+  /// Whether it must be closed now.
+  [[nodiscard]] virtual bool is_overfull() const { return false; }
+
+  /// REQUIRES: once, in start_session(). Takes the callbacks over.
+  void make_session(Side side, nghttp2_session_callbacks* events, nghttp2_option* options,
+                    void* user);
+  [[nodiscard]] nghttp2_session* session() const noexcept { return session_.get(); }
+  /// At the end of what the loop is doing: what was submitted meanwhile leaves together.
+  void flush_soon();
+  /// A ping was answered.
+  void ponged() noexcept { is_ping_open_ = false; }
+  [[nodiscard]] bool is_open() const noexcept { return is_greeted_ && !is_closed_; }
+  [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
+
+ private:
+  struct SessionDeleter {
+    void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
+  };
+
+  void read();
+  void arrived(std::span<const std::uint8_t> bytes);
+  void flush();
+
+  boost::asio::io_context& loop_;
+  std::unique_ptr<Transport> transport_;
+  Patience patience_;
+  std::unique_ptr<nghttp2_session, SessionDeleter> session_;
+  std::string out_;           ///< Being written.
+  Clock::time_point heard_;   ///< When something last arrived,
+  Clock::time_point pinged_;  ///< and when we asked whether anybody is there.
+  bool is_ping_open_ = false;
+  bool is_writing_ = false;
+  bool is_flush_due_ = false;
+  bool is_broken_ = false;  ///< The other end does not speak HTTP/2.
+  bool is_greeted_ = false;
+  bool is_closed_ = false;
+};
+
+/// A header line for nghttp2, which takes pointers that it does not write to.
+[[nodiscard]] nghttp2_nv header(std::string_view name, std::string_view value, std::uint8_t flags);
+/// For lines that live for ever.
+inline constexpr auto constant =
+    static_cast<std::uint8_t>(NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
+
+}  // namespace tenure::h2
