@@ -1,5 +1,7 @@
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -12,6 +14,7 @@
 #include <tenure/std_lockable.hpp>
 
 #include "support/contract.hpp"
+#include "support/contract_queue.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -20,25 +23,6 @@ namespace {
 using namespace std::chrono_literals;
 
 TENURE_CONTRACT(MutexContract);
-
-/// How many stand in the queue of this name, by what a watch tells.
-class QueueLength {
- public:
-  QueueLength(const Client& client, const std::string& name) : watch_(client.watch(name).value()) {}
-
-  /// Waits until one more has joined.
-  [[nodiscard]] bool one_more() {
-    for (;;) {
-      const auto event = watch_.next_for(patience);
-      if (!event || event->type == LockEventType::queued) {
-        return event.has_value();
-      }
-    }
-  }
-
- private:
-  Watch watch_;
-};
 
 // 000.041, 000.042, 000.051, 003.004, 003.005, 003.011: at most one holds it.
 TEST_P(MutexContract, a_lock_that_somebody_holds_is_refused_to_others) {
@@ -93,14 +77,14 @@ TEST_P(MutexContract, a_guard_gives_back_when_it_goes) {
 
 // 000.041: waits as long as it takes.
 TEST_P(MutexContract, lock_waits_for_the_holder) {
-  QueueLength queue(ann, "a");
+  QueueEvents queue(ann, "a");
   auto guard = ann.mutex("a").lock().value();
   std::atomic<bool> is_in = false;
   std::jthread waiter([&] {
     const auto mine = bob.mutex("a").lock();
     is_in = mine.has_value();
   });
-  ASSERT_TRUE(queue.one_more());
+  ASSERT_TRUE(queue.one_joins());
   EXPECT_FALSE(is_in);
 
   EXPECT_TRUE(guard.unlock());
@@ -141,7 +125,7 @@ TEST_P(MutexContract, max_wait_bounds_lock) {
 
 // 003.004, 003-B5: a wait can be called off.
 TEST_P(MutexContract, a_wait_that_is_called_off_leaves_the_queue) {
-  QueueLength queue(ann, "a");
+  QueueEvents queue(ann, "a");
   auto guard = ann.mutex("a").lock().value();
   std::stop_source hurry;
   std::optional<Errc> end;
@@ -150,7 +134,7 @@ TEST_P(MutexContract, a_wait_that_is_called_off_leaves_the_queue) {
       const auto mine = bob.mutex("a").lock(hurry.get_token());
       end = mine ? std::nullopt : std::optional(mine.error().code);
     });
-    ASSERT_TRUE(queue.one_more());
+    ASSERT_TRUE(queue.one_joins());
     hurry.request_stop();
   }
 
@@ -184,12 +168,12 @@ TEST_P(MutexContract, attempts_are_bounded_and_reported) {
 
 // 000-B28: how it was acquired.
 TEST_P(MutexContract, a_guard_reports_how_long_it_waited_and_where) {
-  QueueLength queue(ann, "a");
+  QueueEvents queue(ann, "a");
   auto guard = ann.mutex("a").lock().value();
   EXPECT_EQ(guard.report().queue_position, 0U);
   AcquisitionReport report;
   std::jthread waiter([&] { report = bob.mutex("a").lock().value().report(); });
-  ASSERT_TRUE(queue.one_more());
+  ASSERT_TRUE(queue.one_joins());
 
   EXPECT_TRUE(guard.unlock());
   waiter.join();
@@ -207,7 +191,7 @@ TEST_P(MutexContract, waiters_are_served_in_the_order_they_came) {
     GTEST_SUCCEED() << "declared: no order";
     return;
   }
-  QueueLength queue(ann, "a");
+  QueueEvents queue(ann, "a");
   auto guard = ann.mutex("a").lock().value();
   std::vector<int> order;
   std::vector<std::jthread> waiters;
@@ -216,7 +200,7 @@ TEST_P(MutexContract, waiters_are_served_in_the_order_they_came) {
       const auto mine = (i % 2 == 0 ? ann : bob).mutex("a").lock().value();
       order.push_back(i);
     });
-    ASSERT_TRUE(queue.one_more());
+    ASSERT_TRUE(queue.one_joins());
   }
 
   EXPECT_TRUE(guard.unlock());
