@@ -3,12 +3,32 @@
 find_package(absl REQUIRED)
 find_package(Threads REQUIRED)
 
+# The state machine of the lock service: memory:// runs on it, and so does the server. Compiled once
+# for both.
+file(GLOB TENURE_CORE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.cpp)
+add_library(tenure_core_objects OBJECT ${TENURE_CORE_SOURCES})
+set_target_properties(tenure_core_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(tenure_core_objects PUBLIC ${PROJECT_SOURCE_DIR}/src
+                                                      ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(tenure_core_objects PRIVATE -fno-semantic-interposition)
+target_link_libraries(tenure_core_objects PRIVATE tenure_warnings)
+add_library(tenure_core STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tenure_core_objects>)
+target_include_directories(tenure_core PUBLIC ${PROJECT_SOURCE_DIR}/src
+                                              ${PROJECT_SOURCE_DIR}/include)
+if(TENURE_CHECK_INVARIANTS)
+  target_compile_definitions(tenure_core_objects PUBLIC TENURE_CHECK_INVARIANTS)
+  target_compile_definitions(tenure_core PUBLIC TENURE_CHECK_INVARIANTS)
+endif()
+
 file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/include/tenure/*.hpp
      ${PROJECT_SOURCE_DIR}/src/sys/*.cpp
-     ${PROJECT_SOURCE_DIR}/src/local/*.cpp)
+     ${PROJECT_SOURCE_DIR}/src/local/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/backends/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/backends/memory/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/client/*.cpp)
 
-add_library(tenure ${TENURE_SOURCES})
+add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>)
 add_library(tenure::tenure ALIAS tenure)
 set_target_properties(tenure PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON
                       VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
@@ -24,17 +44,6 @@ target_link_libraries(tenure
   PUBLIC Threads::Threads
   PRIVATE absl::flat_hash_map absl::flat_hash_set absl::inlined_vector
           $<BUILD_INTERFACE:tenure_warnings>)
-
-# The state machine of the lock service. Not part of the installed library until something there
-# runs on it.
-file(GLOB TENURE_CORE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.cpp)
-add_library(tenure_core STATIC EXCLUDE_FROM_ALL ${TENURE_CORE_SOURCES})
-target_include_directories(tenure_core PUBLIC ${PROJECT_SOURCE_DIR}/src
-                                              ${PROJECT_SOURCE_DIR}/include)
-target_link_libraries(tenure_core PRIVATE tenure_warnings)
-if(TENURE_CHECK_INVARIANTS)
-  target_compile_definitions(tenure_core PUBLIC TENURE_CHECK_INVARIANTS)
-endif()
 
 # For our own tests and benchmarks: the library with its private headers and what they include.
 add_library(tenure_private INTERFACE)

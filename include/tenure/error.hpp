@@ -20,6 +20,8 @@ enum class Errc {
   resource_exhausted,  ///< A documented limit is reached; the request changed nothing.
   lease_lost,          ///< The lease ended, and all that was held under it. Begin anew.
   unavailable,         ///< Nobody can tell what became of it. Ask again with the same request id.
+  permission_denied,   ///< The credentials do not allow this on this name. Ask an operator.
+  unsupported,         ///< This backend cannot do it; docs/backends.md says which one can.
   conflict = would_block,  ///< Document 004's word for would_block.
 };
 
@@ -35,6 +37,8 @@ enum class Errc {
     case Errc::resource_exhausted: return "resource_exhausted";
     case Errc::lease_lost: return "lease_lost";
     case Errc::unavailable: return "unavailable";
+    case Errc::permission_denied: return "permission_denied";
+    case Errc::unsupported: return "unsupported";
   }
   return "unknown";
 }
@@ -52,6 +56,8 @@ enum class Errc {
     case Errc::resource_exhausted: return "a limit of the lock manager is reached";
     case Errc::lease_lost: return "the lease has ended, and with it all that was held under it";
     case Errc::unavailable: return "no answer: what became of the request is not known";
+    case Errc::permission_denied: return "the credentials do not allow this";
+    case Errc::unsupported: return "this backend cannot do it";
   }
   return "unknown error";
 }

@@ -24,9 +24,9 @@ constexpr std::array all_victim_policies{
 };
 
 constexpr std::array all_codes{
-    Errc::would_block,        Errc::timed_out,  Errc::cancelled,
-    Errc::deadlock,           Errc::not_held,   Errc::invalid_argument,
-    Errc::resource_exhausted, Errc::lease_lost, Errc::unavailable,
+    Errc::would_block, Errc::timed_out,         Errc::cancelled,          Errc::deadlock,
+    Errc::not_held,    Errc::invalid_argument,  Errc::resource_exhausted, Errc::lease_lost,
+    Errc::unavailable, Errc::permission_denied, Errc::unsupported,
 };
 
 /// In quotes, with `\xNN` for what would not show and a backslash before quote and backslash, so

@@ -1,8 +1,8 @@
 #include "sys/chance.hpp"
 
-#include <sys/random.h>
-
 #include <cstdlib>
+
+#include <sys/random.h>
 
 namespace tenure::sys {
 

@@ -15,9 +15,9 @@ namespace tenure::test {
 namespace {
 
 constexpr std::array all_codes{
-    Errc::would_block,        Errc::timed_out,  Errc::cancelled,
-    Errc::deadlock,           Errc::not_held,   Errc::invalid_argument,
-    Errc::resource_exhausted, Errc::lease_lost, Errc::unavailable,
+    Errc::would_block, Errc::timed_out,         Errc::cancelled,          Errc::deadlock,
+    Errc::not_held,    Errc::invalid_argument,  Errc::resource_exhausted, Errc::lease_lost,
+    Errc::unavailable, Errc::permission_denied, Errc::unsupported,
 };
 
 constexpr std::array all_policies{

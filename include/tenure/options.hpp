@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <tenure/ids.hpp>
+#include <tenure/lease.hpp>
+
+namespace tenure {
+
+/// How to reach a lock service. Set what differs:
+///   connect(url, {.key_prefix = "prod/", .request_timeout = 2s})
+struct ConnectOptions {
+  /// Who we are, for people: shown as the holder. Default: host name, process id, a random number.
+  std::string owner = {};
+
+  /// Put before every lock name, so that environments can share one service.
+  std::string key_prefix = {};
+
+  /// Longest wait for one answer of the service; not for a lock, which takes as long as it takes.
+  /// Longer rides out a slow service, shorter tells Errc::unavailable sooner.
+  std::chrono::milliseconds request_timeout = std::chrono::seconds(1);
+};
+
+/// A hold is in danger: its renewal is not confirmed, and time runs.
+struct AtRisk {
+  std::string name;
+  FencingToken token;
+  std::chrono::milliseconds left;  ///< Until it counts as lost.
+};
+
+/// May a lease that holds a lock take it once more?
+enum class Reentry : std::uint8_t {
+  refused,  ///< No: Errc::deadlock. Needs no lease of one's own.
+  counted,  ///< Yes: the same token, and one more unlock(). REQUIRES: LockOptions::lease.
+};
+
+/// How one named lock behaves.
+struct LockOptions {
+  /// How long the lock outlives a holder that stops renewing. Shorter frees a crashed holder's lock
+  /// sooner; longer rides out longer pauses. REQUIRES: not less than the service allows.
+  std::chrono::milliseconds ttl = std::chrono::seconds(30);
+
+  /// Renewed every ttl / renewals_per_ttl while a guard lives: at the default, two renewals may
+  /// fail before the lock is in danger. 0: never renewed. REQUIRES: not negative.
+  int renewals_per_ttl = 3;
+
+  /// Longest wait of lock() and lock_async(): Errc::timed_out after it. Default: for ever.
+  std::optional<std::chrono::milliseconds> max_wait = std::nullopt;
+
+  /// The lease that holds hang on; `ttl` and `renewals_per_ttl` are then those of the lease.
+  /// Default: each hold has one of its own.
+  std::optional<Lease> lease = std::nullopt;
+
+  Reentry reentry = Reentry::refused;
+
+  /// Free text that everybody sees beside the holder ("nightly report"). At most 4,096 bytes.
+  std::string note = {};
+
+  /// Called, on the client's notifier thread, when a hold is in danger; once until it is confirmed
+  /// again. Must not wait for the client.
+  std::function<void(const AtRisk&)> on_at_risk = {};
+};
+
+/// How often to try, and how long to wait in between. Who can, waits in the queue instead (lock()):
+/// that is fair and quicker.
+struct Attempts {
+  int count = 3;  ///< REQUIRES: positive.
+  /// Between two attempts; up to half as much again is added by chance, so that many do not come at
+  /// once. REQUIRES: not negative.
+  std::chrono::milliseconds delay = std::chrono::milliseconds(50);
+};
+
+}  // namespace tenure

@@ -1,0 +1,82 @@
+#include "backends/memory/core_types.hpp"
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tenure::backends {
+namespace {
+
+core::Item to_core(const Item& item) {
+  if (const auto* permits = std::get_if<Permits>(&item.claim)) {
+    return {.name = item.name,
+            .claim = core::Permits{.capacity = permits->capacity, .wanted = permits->wanted}};
+  }
+  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+    return {.name = item.name, .claim = core::Keys{.range = keys->range, .mode = keys->mode}};
+  }
+  return {.name = item.name, .claim = core::Whole{.mode = std::get<LockMode>(item.claim)}};
+}
+
+LockEventType from_core(core::EventType type) {
+  switch (type) {
+    case core::EventType::queued: return LockEventType::queued;
+    case core::EventType::granted: return LockEventType::granted;
+    case core::EventType::released: return LockEventType::released;
+    case core::EventType::expired: return LockEventType::expired;
+    case core::EventType::revoked: return LockEventType::revoked;
+    case core::EventType::forced: return LockEventType::forced;
+    case core::EventType::abandoned: return LockEventType::abandoned;
+    case core::EventType::deadlock: return LockEventType::deadlock;
+  }
+  return LockEventType::queued;
+}
+
+}  // namespace
+
+core::Acquire to_core(const AcquireRequest& request) {
+  std::vector<core::Item> items;
+  items.reserve(request.ask->items.size());
+  for (const auto& item : request.ask->items) {
+    items.push_back(to_core(item));
+  }
+  return {.lease = core::LeaseId{request.lease.get()},
+          .request = core::RequestId{request.request.get()},
+          .items = std::move(items),
+          .queue = request.queue == Queue::wait ? core::Queue::wait : core::Queue::skip,
+          .again = request.ask->again == Again::refuse ? core::Again::refuse : core::Again::reenter,
+          .owner = request.ask->owner,
+          .metadata = request.ask->metadata};
+}
+
+LockEvent from_core(const core::Event& event) {
+  return {.revision = Revision{event.revision.get()},
+          .type = from_core(event.type),
+          .name = event.item.name,
+          .owner = event.owner,
+          .token = FencingToken{event.token.get()},
+          .lease = LeaseId{event.lease.get()},
+          .metadata = event.metadata};
+}
+
+Error from_core(const core::Refused& refused) {
+  auto error = refused.error;
+  if (refused.cycle.size() > 1) {
+    error.detail = "a cycle of waits:";
+    for (const auto& step : refused.cycle) {
+      error.detail += " " + (step.owner.empty() ? std::to_string(step.lease.get()) : step.owner) +
+                      " waits for " + step.place.name + ";";
+    }
+    error.detail.back() = '.';
+    error.detail += " Unlock what you hold and begin again";
+  }
+  return error;
+}
+
+Error lease_is_lost(LeaseId lease) {
+  return {.code = Errc::lease_lost,
+          .detail = "lease " + std::to_string(lease.get()) +
+                    " has ended, and all that was held under it; begin anew"};
+}
+
+}  // namespace tenure::backends

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include <tenure/error.hpp>
+#include <tenure/watch.hpp>
+
+#include "backends/backend.hpp"
+#include "core/command.hpp"
+#include "core/outcome.hpp"
+
+namespace tenure::backends {
+
+[[nodiscard]] core::Acquire to_core(const AcquireRequest& request);
+[[nodiscard]] LockEvent from_core(const core::Event& event);
+/// What a refusal says, with the cycle in words if there is one.
+[[nodiscard]] Error from_core(const core::Refused& refused);
+[[nodiscard]] Error lease_is_lost(LeaseId lease);
+
+}  // namespace tenure::backends

@@ -1,0 +1,59 @@
+#include "backends/memory/memory_backend.hpp"
+
+namespace tenure::backends {
+
+MemoryBackend::~MemoryBackend() {
+  if (member_) {
+    store_->leave(*member_);
+  }
+}
+
+Promises MemoryBackend::promises() const noexcept {
+  // A process that dies takes the store with it: nothing outlives it, and there is no failover.
+  return {Promise::fencing, Promise::fifo,      Promise::shared,        Promise::modes,
+          Promise::ranges,  Promise::semaphore, Promise::several_names, Promise::upgrade,
+          Promise::reentry, Promise::one_lease, Promise::deadlocks,     Promise::watches};
+}
+
+void MemoryBackend::start(Listener& listener) {
+  member_ = store_->join(listener);
+  listener.connection_changed(true, "in this process");
+}
+
+void MemoryBackend::grant_lease(LeaseRequest request, Done<void> done) {
+  store_->grant_lease(*member_, request, std::move(done));
+}
+
+void MemoryBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) {
+  store_->renew_leases(leases, std::move(done));
+}
+
+void MemoryBackend::revoke_lease(LeaseId lease, Done<void> done) {
+  store_->revoke_lease(lease, std::move(done));
+}
+
+void MemoryBackend::acquire(AcquireRequest request, Done<Granted> done) {
+  store_->acquire(std::move(request), std::move(done));
+}
+
+void MemoryBackend::abandon(LeaseId lease, RequestId request) {
+  store_->abandon(lease, request);
+}
+
+void MemoryBackend::release(ReleaseRequest request, Done<void> done) {
+  store_->release(request, std::move(done));
+}
+
+WatchId MemoryBackend::watch(WatchRequest request, Sink sink) {
+  return store_->watch(*member_, std::move(request), std::move(sink));
+}
+
+void MemoryBackend::unwatch(WatchId watch) {
+  store_->unwatch(watch);
+}
+
+void MemoryBackend::holders(std::string name, Done<std::vector<Holder>> done) {
+  done(store_->holders(name));
+}
+
+}  // namespace tenure::backends

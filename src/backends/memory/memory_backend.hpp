@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "backends/memory/memory_store.hpp"
+
+namespace tenure::backends {
+
+/// One client's door to a store in this process.
+class MemoryBackend : public Backend {
+ public:
+  explicit MemoryBackend(std::shared_ptr<MemoryStore> store) : store_(std::move(store)) {}
+  MemoryBackend(const MemoryBackend&) = delete;
+  MemoryBackend& operator=(const MemoryBackend&) = delete;
+  ~MemoryBackend() override;
+
+  [[nodiscard]] Promises promises() const noexcept override;
+  [[nodiscard]] Bounds bounds() const noexcept override { return {}; }
+  void start(Listener& listener) override;
+
+  void grant_lease(LeaseRequest request, Done<void> done) override;
+  void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) override;
+  void revoke_lease(LeaseId lease, Done<void> done) override;
+  void acquire(AcquireRequest request, Done<Granted> done) override;
+  void abandon(LeaseId lease, RequestId request) override;
+  void release(ReleaseRequest request, Done<void> done) override;
+  WatchId watch(WatchRequest request, Sink sink) override;
+  void unwatch(WatchId watch) override;
+  void holders(std::string name, Done<std::vector<Holder>> done) override;
+
+ private:
+  std::shared_ptr<MemoryStore> store_;
+  std::optional<MemoryStore::MemberId> member_;  ///< From start() on.
+};
+
+}  // namespace tenure::backends

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include <tenure/error.hpp>
+#include <tenure/options.hpp>
+
+#include "backends/backend.hpp"
+#include "client/hold.hpp"
+#include "client/lock_spec.hpp"
+
+/// All forms of acquiring, once for all kinds of locks.
+namespace tenure::detail {
+
+using Acquired = Result<std::shared_ptr<Hold>>;
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// How long to wait, and what may call it off.
+struct Patience {
+  backends::Queue queue = backends::Queue::wait;
+  std::optional<Deadline> deadline{};
+  std::stop_token cancel{};
+};
+
+[[nodiscard]] Acquired acquire(const LockSpec& spec, const Patience& patience);
+[[nodiscard]] Acquired acquire(const LockSpec& spec, Attempts attempts,
+                               const std::stop_token& cancel);
+
+/// Answers at once, or later by `done` on the notifier thread.
+[[nodiscard]] std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
+                                                    const std::stop_token& cancel,
+                                                    std::move_only_function<void(Acquired)> done);
+
+/// Makes a share exclusive: the hold gets another token. REQUIRES: `exclusive` asks for the same
+/// name with Again::reenter.
+[[nodiscard]] Result<void> upgrade(const LockSpec& exclusive, Hold& hold, const Patience& patience);
+
+/// Until LockOptions::max_wait is over.
+[[nodiscard]] Patience within_max_wait(const LockSpec& spec, std::stop_token cancel);
+/// Zero or less asks once.
+[[nodiscard]] Patience within(std::chrono::nanoseconds patience, std::stop_token cancel);
+
+}  // namespace tenure::detail

@@ -1,0 +1,113 @@
+#include "client/acquisition.hpp"
+
+#include "client/session.hpp"
+#include "sys/parking.hpp"
+
+namespace tenure::detail {
+
+Acquisition::Acquisition(Session& session, Question question)
+    : session_(session), question_(std::move(question)), request_(session.fresh_request()) {}
+
+void Acquisition::start() {
+  session_.backend().acquire({.lease = question_.lease->id(),
+                              .request = request_,
+                              .ask = question_.ask,
+                              .queue = question_.queue},
+                             [self = std::static_pointer_cast<Acquisition>(shared_from_this())](
+                                 Granted answer) { self->settle(std::move(answer)); });
+  if (!is_settled() && !question_.lease->attach(*this)) {
+    lease_lost();
+  }
+}
+
+void Acquisition::settle(Granted answer) {
+  std::move_only_function<void()> then;
+  {
+    const sys::LatchGuard lock(latch_);
+    if (!has_answer_) {
+      has_answer_ = true;
+      if (!answer && answer.error() == Errc::cancelled) {
+        answer.error().code = why_;
+      }
+      answer_ = std::move(answer);
+      then = std::move(then_);
+    } else if (answer) {
+      then = [self = shared_from_this(), this, granted = *answer] { give_back(granted); };
+    }
+  }
+  if (phase_.exchange(settled) == parked) {
+    sys::unpark(&phase_);
+  }
+  if (then) {
+    session_.notifier().post(std::move(then));
+  }
+}
+
+void Acquisition::give_back(const backends::Granted& granted) {
+  session_.backend().release({.lease = question_.lease->id(),
+                              .request = session_.fresh_request(),
+                              .acquired = request_,
+                              .token = granted.token,
+                              .ask = question_.ask},
+                             [](const Result<void>&) {});
+}
+
+void Acquisition::sleep(std::optional<std::chrono::steady_clock::time_point> deadline,
+                        const std::stop_token& cancel) {
+  const std::stop_callback on_stop(cancel, [this] {
+    std::uint32_t seen = phase_.load();
+    while (seen <= parked && !phase_.compare_exchange_weak(seen, poked)) {
+      // Somebody else changed it; `seen` has the new phase.
+    }
+    if (seen == parked) {
+      sys::unpark(&phase_);
+    }
+  });
+  for (;;) {
+    std::uint32_t seen = asking;
+    const bool sleeps = phase_.compare_exchange_strong(seen, parked) || seen == parked;
+    if (!sleeps || (deadline && std::chrono::steady_clock::now() >= *deadline)) {
+      // If it was poked, a later sleep begins anew.
+      seen = poked;
+      phase_.compare_exchange_strong(seen, asking);
+      return;
+    }
+    sys::park(phase_, parked, deadline);
+  }
+}
+
+bool Acquisition::when_settled(std::move_only_function<void()> then) {
+  const sys::LatchGuard lock(latch_);
+  if (has_answer_) {
+    return false;
+  }
+  then_ = std::move(then);
+  return true;
+}
+
+void Acquisition::call_off(Errc why) {
+  if (!is_settled()) {
+    why_ = why;
+    session_.backend().abandon(question_.lease->id(), request_);
+  }
+}
+
+void Acquisition::give_up() {
+  settle(fail(Errc::unavailable, "no answer; what may still be granted is given back at once"));
+}
+
+bool Acquisition::is_settled() const noexcept {
+  return phase_.load(std::memory_order_acquire) == settled;
+}
+
+Acquisition::Granted Acquisition::take_answer() {
+  question_.lease->detach(*this);
+  const sys::LatchGuard lock(latch_);
+  return std::move(answer_);
+}
+
+void Acquisition::lease_lost() {
+  settle(fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
+}
+
+}  // namespace tenure::detail

@@ -1,0 +1,99 @@
+#include <utility>
+
+#include <tenure/client.hpp>
+
+#include "backends/backend.hpp"
+#include "client/completion.hpp"
+#include "client/lock_spec.hpp"
+#include "client/session.hpp"
+#include "client/shared_lease.hpp"
+#include "client/views.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure {
+namespace {
+
+std::vector<backends::Item> one(std::string name, LockMode mode) {
+  return {{.name = std::move(name), .claim = mode}};
+}
+
+}  // namespace
+
+Client::Client(std::shared_ptr<detail::Session> session) noexcept : session_(std::move(session)) {}
+
+Mutex Client::mutex(std::string name, LockOptions options) const {
+  return Mutex(
+      detail::make_spec(session_, one(std::move(name), LockMode::exclusive), std::move(options)));
+}
+
+RwLock Client::rw_lock(std::string name, LockOptions options) const {
+  auto exclusive = detail::make_spec(session_, one(name, LockMode::exclusive), options);
+  auto shared =
+      detail::make_spec(session_, one(std::move(name), LockMode::shared), std::move(options));
+  return {std::move(exclusive), std::move(shared)};
+}
+
+Semaphore Client::semaphore(std::string name, SemaphoreSize size, LockOptions options) const {
+  std::vector<backends::Item> items{
+      {.name = std::move(name),
+       .claim = backends::Permits{.capacity = size.capacity, .wanted = size.taken_at_once}}};
+  return Semaphore(detail::make_spec(session_, std::move(items), std::move(options)));
+}
+
+Mutex Client::all_of(std::vector<std::string> names, LockOptions options) const {
+  std::vector<backends::Item> items;
+  for (auto& name : names) {
+    items.push_back({.name = std::move(name), .claim = LockMode::exclusive});
+  }
+  return Mutex(detail::make_spec(session_, std::move(items), std::move(options)));
+}
+
+Election Client::election(std::string name, LockOptions options) const {
+  return Election(
+      detail::make_spec(session_, one(std::move(name), LockMode::exclusive), std::move(options)));
+}
+
+Result<Lease> Client::lease(LeaseOptions options) const {
+  if (auto error = detail::check_ttl(options.ttl, options.renewals_per_ttl, session_->bounds())) {
+    return std::unexpected(*std::move(error));
+  }
+  if (!session_->backend().promises().has(backends::Promise::one_lease)) {
+    return fail(Errc::unsupported, "this backend has no lease for several locks");
+  }
+  detail::Completion<void> granted;
+  auto record = session_->new_lease({.id = LeaseId{sys::random_id()},
+                                     .ttl = options.ttl,
+                                     .renewals_per_ttl = options.renewals_per_ttl},
+                                    granted.callback());
+  auto answer = granted.wait_for(session_->request_timeout());
+  if (!answer) {
+    session_->end_lease(record);
+    return fail(Errc::unavailable, "no answer to the request for a lease");
+  }
+  if (!*answer) {
+    return std::unexpected(std::move(*answer).error());
+  }
+  return Lease(std::make_shared<detail::SharedLease>(session_, std::move(record)));
+}
+
+Result<Watch> Client::watch(std::string name, WatchOptions options) const {
+  return detail::watch(session_,
+                       {.name = session_->key_prefix() + name,
+                        .scope = options.scope,
+                        .start = options.start.value_or(Revision{})},
+                       options.events_max);
+}
+
+Result<std::vector<Holder>> Client::holders(std::string name) const {
+  return detail::holders_of(*session_, session_->key_prefix() + name);
+}
+
+const std::string& Client::owner() const noexcept {
+  return session_->owner();
+}
+
+bool Client::is_connected() const noexcept {
+  return session_->is_connected();
+}
+
+}  // namespace tenure

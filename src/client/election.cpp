@@ -1,0 +1,58 @@
+#include <utility>
+#include <vector>
+
+#include <tenure/client.hpp>
+#include <tenure/election.hpp>
+
+#include "client/acquire.hpp"
+#include "client/completion.hpp"
+#include "client/possess.hpp"
+#include "client/session.hpp"
+#include "client/views.hpp"
+
+namespace tenure {
+
+Election::Election(std::shared_ptr<const detail::LockSpec> spec) noexcept
+    : spec_(std::move(spec)) {}
+
+Result<Guard> Election::campaign(std::string value, std::stop_token cancel) const {
+  const auto spec = with_value(std::move(value));
+  return detail::possess<Guard>(spec, detail::within_max_wait(*spec, std::move(cancel)));
+}
+
+Result<Guard> Election::try_campaign(std::string value) const {
+  return detail::possess<Guard>(with_value(std::move(value)), {.queue = backends::Queue::skip});
+}
+
+Result<std::optional<Holder>> Election::leader() const {
+  if (spec_->error) {
+    return std::unexpected(*spec_->error);
+  }
+  auto holders = detail::holders_of(*spec_->session, spec_->name);
+  if (!holders) {
+    return std::unexpected(std::move(holders).error());
+  }
+  return holders->empty() ? std::nullopt : std::optional(std::move(holders->front()));
+}
+
+Result<Watch> Election::observe() const {
+  if (spec_->error) {
+    return std::unexpected(*spec_->error);
+  }
+  return detail::watch(spec_->session, {.name = spec_->name}, WatchOptions{}.events_max);
+}
+
+std::shared_ptr<const detail::LockSpec> Election::with_value(std::string value) const {
+  auto spec = *spec_;
+  const auto most = spec.session->bounds().metadata_bytes_max;
+  if (!spec.error && value.size() > most) {
+    spec.error = Error{.code = Errc::invalid_argument,
+                       .detail = "a leader's value has at most " + std::to_string(most) + " bytes"};
+  }
+  auto ask = *spec.ask;
+  ask.metadata = std::move(value);
+  spec.ask = std::make_shared<const backends::Ask>(std::move(ask));
+  return std::make_shared<const detail::LockSpec>(std::move(spec));
+}
+
+}  // namespace tenure

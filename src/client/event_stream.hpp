@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include <tenure/error.hpp>
+#include <tenure/watch.hpp>
+
+#include "backends/backend.hpp"
+#include "sys/mutex.hpp"
+
+namespace tenure::detail {
+
+class Session;
+
+/// The events of one watch between the backend, which must not wait, and the reader. Thread safe.
+class EventStream : public std::enable_shared_from_this<EventStream> {
+ public:
+  EventStream(std::shared_ptr<Session> session, std::size_t events_max);
+  EventStream(const EventStream&) = delete;
+  EventStream& operator=(const EventStream&) = delete;
+  ~EventStream() { stop(); }
+
+  void start(backends::WatchRequest request);
+  [[nodiscard]] Result<LockEvent> next(
+      std::optional<std::chrono::steady_clock::time_point> deadline, const std::stop_token& cancel);
+  void stop() noexcept;
+
+ private:
+  /// Where the backend puts them; outlives the stream if need be.
+  struct Inbox {
+    sys::Mutex mutex;
+    sys::Signal changed;
+    std::deque<LockEvent> events TENURE_GUARDED_BY(mutex);
+    std::optional<Error> end TENURE_GUARDED_BY(mutex);  ///< After the events.
+    std::size_t events_max = 0;
+
+    void put(Result<LockEvent> event);
+  };
+
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::optional<backends::WatchId> watch_;
+};
+
+}  // namespace tenure::detail

@@ -1,0 +1,96 @@
+#include <tenure/guard.hpp>
+
+#include "client/completion.hpp"
+#include "client/hold.hpp"
+#include "client/session.hpp"
+
+namespace tenure {
+
+std::string_view to_string(GuardState state) noexcept {
+  switch (state) {
+    case GuardState::held: return "held";
+    case GuardState::at_risk: return "at_risk";
+    case GuardState::lost: return "lost";
+    case GuardState::released: return "released";
+  }
+  return "unknown";
+}
+
+Possession::Possession(std::shared_ptr<const detail::LockSpec> spec,
+                       std::shared_ptr<detail::Hold> hold) noexcept
+    : spec_(std::move(spec)), hold_(std::move(hold)) {}
+
+Possession& Possession::operator=(Possession&& other) noexcept {
+  if (this != &other) {
+    if (hold_ != nullptr) {
+      hold_->drop();
+    }
+    hold_ = std::move(other.hold_);
+    spec_ = std::move(other.spec_);
+  }
+  return *this;
+}
+
+Possession::~Possession() {
+  if (hold_ != nullptr) {
+    hold_->drop();
+  }
+}
+
+bool Possession::owns_lock() const noexcept {
+  const auto now = state();
+  return now == GuardState::held || now == GuardState::at_risk;
+}
+
+GuardState Possession::state() const noexcept {
+  return hold_ == nullptr ? GuardState::released : hold_->state();
+}
+
+FencingToken Possession::token() const noexcept {
+  return hold_ == nullptr ? FencingToken{} : hold_->token();
+}
+
+std::stop_token Possession::lost() const {
+  return hold_ == nullptr ? std::stop_token() : hold_->lost();
+}
+
+std::chrono::steady_clock::time_point Possession::valid_until() const noexcept {
+  if (hold_ == nullptr || hold_->state() == GuardState::released) {
+    return {};
+  }
+  return spec_->session->steady(hold_->lease()->valid_until());
+}
+
+Result<void> Possession::extend() {
+  if (state() == GuardState::released) {
+    return fail(Errc::not_held, "unlocked or moved away before; lock anew");
+  }
+  if (state() == GuardState::lost) {
+    return fail(Errc::lease_lost, "the lease ended before; lock anew");
+  }
+  auto& session = *spec_->session;
+  detail::Completion<void> renewed;
+  session.keeper().renew(hold_->lease(), renewed.callback());
+  auto answer = renewed.wait_for(session.request_timeout());
+  if (!answer) {
+    return fail(Errc::unavailable, "no answer to the renewal; it runs until valid_until()");
+  }
+  return *std::move(answer);
+}
+
+Result<void> Possession::unlock() {
+  if (hold_ == nullptr) {
+    return fail(Errc::not_held, "never locked, or moved away");
+  }
+  return hold_->unlock();
+}
+
+AcquisitionReport Possession::report() const noexcept {
+  return hold_ == nullptr ? AcquisitionReport{} : hold_->report();
+}
+
+std::string_view Possession::name() const noexcept {
+  return spec_ == nullptr ? std::string_view() : std::string_view(spec_->name);
+}
+
+}  // namespace tenure

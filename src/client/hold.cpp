@@ -1,0 +1,164 @@
+#include "client/hold.hpp"
+
+#include <utility>
+
+#include "client/completion.hpp"
+#include "client/session.hpp"
+
+namespace tenure::detail {
+namespace {
+
+/// A token that has stopped already, for what was lost before anybody asked.
+std::stop_token stopped() {
+  static const std::stop_source source = [] {
+    std::stop_source made;
+    made.request_stop();
+    return made;
+  }();
+  return source.get_token();
+}
+
+}  // namespace
+
+Hold::Hold(const LockSpec& spec, Start start)
+    : session_(*spec.session),
+      lease_(std::move(start.lease)),
+      request_(start.request),
+      report_(start.report),
+      is_lease_shared_(spec.lease != nullptr),
+      on_at_risk_(spec.on_at_risk),
+      token_(start.granted.token.get()),
+      ask_(spec.ask) {}
+
+GuardState Hold::state() const noexcept {
+  if (is_released_) {
+    return GuardState::released;
+  }
+  if (is_lost_ || lease_->has_ended()) {
+    return GuardState::lost;
+  }
+  const auto now = session_.clock().now();
+  if (!lease_->is_valid(now)) {
+    // The keeper has not come to it yet. Nobody may hear success of it any more.
+    session_.lose(lease_);
+    return GuardState::lost;
+  }
+  return lease_->is_at_risk(now) ? GuardState::at_risk : GuardState::held;
+}
+
+std::stop_token Hold::lost() {
+  const bool is_lost = state() == GuardState::lost;
+  const sys::LatchGuard lock(latch_);
+  if (!lost_ && is_lost) {
+    return stopped();
+  }
+  if (!lost_) {
+    lost_.emplace();
+  }
+  // If it is lost but the notifier has not come to it yet: callbacks are its business, but whoever
+  // looks must see it now.
+  return is_lost && !lost_->stop_requested() ? stopped() : lost_->get_token();
+}
+
+Result<void> Hold::unlock() {
+  const bool was_lost = state() == GuardState::lost;
+  if (!begin_release()) {
+    return fail(Errc::not_held, "unlocked before");
+  }
+  lease_->detach(*this);
+  if (was_lost) {
+    // It may live on over there, if only the answers were lost: so the service is told all the
+    // same.
+    send_release([](const Result<void>&) {});
+    return fail(Errc::lease_lost,
+                "the lease ended before unlock(); work done since may have raced");
+  }
+  Completion<void> answered;
+  send_release(answered.callback());
+  auto answer = answered.wait_for(session_.request_timeout());
+  if (!answer) {
+    return fail(Errc::unavailable, "no answer to the release; it is free when its lease ends");
+  }
+  if (!*answer && answer->error() == Errc::not_held) {
+    return fail(Errc::lease_lost,
+                "it was taken away before unlock(); work done since may have raced");
+  }
+  return *std::move(answer);
+}
+
+void Hold::drop() noexcept {
+  if (begin_release()) {
+    lease_->detach(*this);
+    send_release([](const Result<void>&) {});
+  }
+}
+
+void Hold::send_release(backends::Backend::Done<void> done) {
+  std::shared_ptr<const backends::Ask> ask;
+  {
+    const sys::LatchGuard lock(latch_);
+    ask = ask_;
+  }
+  for (auto extra = releases_.load(); extra > 1; --extra) {
+    session_.backend().release({.lease = lease_->id(),
+                                .request = session_.fresh_request(),
+                                .acquired = request_,
+                                .token = token(),
+                                .ask = ask},
+                               [](const Result<void>&) {});
+  }
+  session_.backend().release({.lease = lease_->id(),
+                              .request = session_.fresh_request(),
+                              .acquired = request_,
+                              .token = token(),
+                              .ask = std::move(ask)},
+                             [&session = session_, lease = lease_, is_shared = is_lease_shared_,
+                              done = std::move(done)](Result<void> answer) mutable {
+                               if (!is_shared) {
+                                 session.free_lease(lease, answer.has_value());
+                               }
+                               done(std::move(answer));
+                             });
+}
+
+void Hold::strengthen(const backends::Granted& granted, std::shared_ptr<const backends::Ask> ask) {
+  token_ = granted.token.get();
+  ++releases_;
+  const sys::LatchGuard lock(latch_);
+  ask_ = std::move(ask);
+}
+
+void Hold::lease_lost() {
+  if (is_released_ || is_lost_.exchange(true)) {
+    return;
+  }
+  session_.notifier().post([self = shared_from_this(), this] { fire_lost(); });
+}
+
+void Hold::fire_lost() {
+  std::optional<std::stop_source> source;
+  {
+    const sys::LatchGuard lock(latch_);
+    source = lost_;
+  }
+  if (source && !is_released_) {
+    source->request_stop();
+  }
+}
+
+void Hold::lease_at_risk() {
+  if (on_at_risk_ == nullptr || state() != GuardState::at_risk) {
+    return;
+  }
+  std::shared_ptr<const backends::Ask> ask;
+  {
+    const sys::LatchGuard lock(latch_);
+    ask = ask_;
+  }
+  const auto left = lease_->valid_until() - session_.clock().now();
+  (*on_at_risk_)({.name = ask->items.front().name,
+                  .token = token(),
+                  .left = std::chrono::duration_cast<std::chrono::milliseconds>(left)});
+}
+
+}  // namespace tenure::detail

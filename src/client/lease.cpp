@@ -1,0 +1,60 @@
+#include <utility>
+
+#include <tenure/lease.hpp>
+
+#include "client/completion.hpp"
+#include "client/session.hpp"
+#include "client/shared_lease.hpp"
+
+namespace tenure {
+
+namespace detail {
+
+const std::shared_ptr<SharedLease>& shared_part(const Lease& lease) noexcept {
+  return lease.lease_;
+}
+
+}  // namespace detail
+
+Lease::Lease(std::shared_ptr<detail::SharedLease> lease) noexcept : lease_(std::move(lease)) {}
+
+LeaseId Lease::id() const noexcept {
+  return lease_->record()->id();
+}
+
+bool Lease::is_alive() const noexcept {
+  return lease_->is_alive();
+}
+
+std::stop_token Lease::lost() const {
+  return lease_->lost();
+}
+
+std::chrono::steady_clock::time_point Lease::valid_until() const noexcept {
+  return lease_->session().steady(lease_->record()->valid_until());
+}
+
+Result<void> Lease::renew() const {
+  if (!is_alive()) {
+    return fail(Errc::lease_lost, "the lease has ended; begin anew");
+  }
+  auto& session = lease_->session();
+  detail::Completion<void> renewed;
+  session.keeper().renew(lease_->record(), renewed.callback());
+  auto answer = renewed.wait_for(session.request_timeout());
+  return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer to the renewal");
+}
+
+Result<void> Lease::revoke() const {
+  if (!is_alive()) {
+    return fail(Errc::lease_lost, "the lease has ended already");
+  }
+  auto& session = lease_->session();
+  detail::Completion<void> revoked;
+  session.lose(lease_->record());
+  session.backend().revoke_lease(id(), revoked.callback());
+  auto answer = revoked.wait_for(session.request_timeout());
+  return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer to the revocation");
+}
+
+}  // namespace tenure

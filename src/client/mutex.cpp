@@ -1,0 +1,41 @@
+#include <utility>
+
+#include <tenure/mutex.hpp>
+
+#include "client/acquire.hpp"
+#include "client/possess.hpp"
+
+namespace tenure {
+
+Mutex::Mutex(std::shared_ptr<const detail::LockSpec> spec) noexcept : spec_(std::move(spec)) {}
+
+Result<Guard> Mutex::lock(std::stop_token cancel) const {
+  return detail::possess<Guard>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
+}
+
+Result<Guard> Mutex::try_lock() const {
+  return detail::possess<Guard>(spec_, {.queue = backends::Queue::skip});
+}
+
+Result<Guard> Mutex::try_lock(Attempts attempts, std::stop_token cancel) const {
+  return detail::possess<Guard>(spec_, detail::acquire(*spec_, attempts, cancel));
+}
+
+Result<Guard> Mutex::try_lock_for(std::chrono::nanoseconds patience, std::stop_token cancel) const {
+  return detail::possess<Guard>(spec_, detail::within(patience, std::move(cancel)));
+}
+
+Result<Guard> Mutex::try_lock_until(std::chrono::steady_clock::time_point deadline,
+                                    std::stop_token cancel) const {
+  return try_lock_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+}
+
+Acquiring<Guard> Mutex::lock_async(std::stop_token cancel) const {
+  return detail::possess_async<Guard>(spec_, std::move(cancel));
+}
+
+std::string_view Mutex::name() const noexcept {
+  return spec_->name;
+}
+
+}  // namespace tenure

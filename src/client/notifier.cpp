@@ -1,0 +1,71 @@
+#include "client/notifier.hpp"
+
+#include <deque>
+#include <utility>
+
+#include "sys/mutex.hpp"
+
+namespace tenure::detail {
+
+struct Notifier::Queue {
+  sys::Mutex mutex;
+  sys::Signal changed;
+  std::deque<Job> jobs TENURE_GUARDED_BY(mutex);
+  bool is_ending TENURE_GUARDED_BY(mutex) = false;
+  std::thread thread TENURE_GUARDED_BY(mutex);
+};
+
+Notifier::Notifier() : queue_(std::make_shared<Queue>()) {}
+
+Notifier::~Notifier() {
+  std::thread thread;
+  std::deque<Job> left;
+  {
+    const sys::MutexGuard lock(queue_->mutex);
+    queue_->is_ending = true;
+    thread = std::move(queue_->thread);
+    if (thread.get_id() == std::this_thread::get_id()) {
+      left = std::exchange(queue_->jobs, {});
+    }
+  }
+  queue_->changed.notify_one();
+  if (!thread.joinable()) {
+    return;
+  }
+  if (thread.get_id() == std::this_thread::get_id()) {
+    thread.detach();
+  } else {
+    thread.join();
+  }
+}
+
+void Notifier::post(Job job) {
+  {
+    const sys::MutexGuard lock(queue_->mutex);
+    queue_->jobs.push_back(std::move(job));
+    if (!queue_->thread.joinable() && !queue_->is_ending) {
+      queue_->thread = std::thread([queue = queue_] { run(queue); });
+    }
+  }
+  queue_->changed.notify_one();
+}
+
+void Notifier::run(const std::shared_ptr<Queue>& queue) {
+  for (;;) {
+    Job job;
+    {
+      const sys::MutexGuard lock(queue->mutex);
+      while (queue->jobs.empty() && !queue->is_ending) {
+        queue->changed.wait(queue->mutex);
+      }
+      if (queue->jobs.empty()) {
+        return;
+      }
+      job = std::move(queue->jobs.front());
+      queue->jobs.pop_front();
+    }
+    job();
+  }
+}
+
+}  // namespace tenure::detail

@@ -1,0 +1,108 @@
+#include <utility>
+
+#include <tenure/rw_lock.hpp>
+
+#include "client/acquire.hpp"
+#include "client/possess.hpp"
+#include "client/session.hpp"
+
+namespace tenure {
+
+RwLock::RwLock(std::shared_ptr<const detail::LockSpec> exclusive,
+               std::shared_ptr<const detail::LockSpec> shared) noexcept
+    : exclusive_(std::move(exclusive)), shared_(std::move(shared)) {}
+
+Result<Guard> RwLock::lock(std::stop_token cancel) const {
+  return detail::possess<Guard>(exclusive_,
+                                detail::within_max_wait(*exclusive_, std::move(cancel)));
+}
+
+Result<Guard> RwLock::try_lock() const {
+  return detail::possess<Guard>(exclusive_, {.queue = backends::Queue::skip});
+}
+
+Result<Guard> RwLock::try_lock(Attempts attempts, std::stop_token cancel) const {
+  return detail::possess<Guard>(exclusive_, detail::acquire(*exclusive_, attempts, cancel));
+}
+
+Result<Guard> RwLock::try_lock_for(std::chrono::nanoseconds patience,
+                                   std::stop_token cancel) const {
+  return detail::possess<Guard>(exclusive_, detail::within(patience, std::move(cancel)));
+}
+
+Result<Guard> RwLock::try_lock_until(std::chrono::steady_clock::time_point deadline,
+                                     std::stop_token cancel) const {
+  return try_lock_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+}
+
+Acquiring<Guard> RwLock::lock_async(std::stop_token cancel) const {
+  return detail::possess_async<Guard>(exclusive_, std::move(cancel));
+}
+
+Result<SharedGuard> RwLock::lock_shared(std::stop_token cancel) const {
+  return detail::possess<SharedGuard>(shared_,
+                                      detail::within_max_wait(*shared_, std::move(cancel)));
+}
+
+Result<SharedGuard> RwLock::try_lock_shared() const {
+  return detail::possess<SharedGuard>(shared_, {.queue = backends::Queue::skip});
+}
+
+Result<SharedGuard> RwLock::try_lock_shared(Attempts attempts, std::stop_token cancel) const {
+  return detail::possess<SharedGuard>(shared_, detail::acquire(*shared_, attempts, cancel));
+}
+
+Result<SharedGuard> RwLock::try_lock_shared_for(std::chrono::nanoseconds patience,
+                                                std::stop_token cancel) const {
+  return detail::possess<SharedGuard>(shared_, detail::within(patience, std::move(cancel)));
+}
+
+Result<SharedGuard> RwLock::try_lock_shared_until(std::chrono::steady_clock::time_point deadline,
+                                                  std::stop_token cancel) const {
+  return try_lock_shared_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+}
+
+Acquiring<SharedGuard> RwLock::lock_shared_async(std::stop_token cancel) const {
+  return detail::possess_async<SharedGuard>(shared_, std::move(cancel));
+}
+
+Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const {
+  if (share.state() == GuardState::released) {
+    return fail(Errc::not_held, "the share was unlocked or moved away before");
+  }
+  if (share.name() != name()) {
+    return fail(Errc::invalid_argument, "the share is of another lock, " +
+                                            std::string(share.name()) + ", not of " +
+                                            std::string(name()));
+  }
+  if (share.state() == GuardState::lost) {
+    return fail(Errc::lease_lost, "the share was lost; lock anew");
+  }
+  if (!exclusive_->session->backend().promises().has(backends::Promise::upgrade)) {
+    return fail(Errc::unsupported, "this backend does not promise upgrade; unlock, then lock()");
+  }
+  auto reentering = *exclusive_;
+  auto ask = *reentering.ask;
+  ask.again = backends::Again::reenter;
+  reentering.ask = std::make_shared<const backends::Ask>(std::move(ask));
+  const auto upgraded = detail::upgrade(reentering, *share.hold_,
+                                        detail::within_max_wait(reentering, std::move(cancel)));
+  if (!upgraded) {
+    return std::unexpected(upgraded.error());
+  }
+  return Guard(std::move(share.spec_), std::move(share.hold_));
+}
+
+Result<SharedGuard> RwLock::downgrade(Guard& guard) const {
+  if (guard.state() == GuardState::released) {
+    return fail(Errc::not_held, "the guard was unlocked or moved away before");
+  }
+  return fail(Errc::unsupported,
+              "this backend does not promise downgrade; unlock, then lock_shared()");
+}
+
+std::string_view RwLock::name() const noexcept {
+  return exclusive_->name;
+}
+
+}  // namespace tenure

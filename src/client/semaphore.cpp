@@ -1,0 +1,43 @@
+#include <utility>
+
+#include <tenure/semaphore.hpp>
+
+#include "client/acquire.hpp"
+#include "client/possess.hpp"
+
+namespace tenure {
+
+Semaphore::Semaphore(std::shared_ptr<const detail::LockSpec> spec) noexcept
+    : spec_(std::move(spec)) {}
+
+Result<Permit> Semaphore::acquire(std::stop_token cancel) const {
+  return detail::possess<Permit>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
+}
+
+Result<Permit> Semaphore::try_acquire() const {
+  return detail::possess<Permit>(spec_, {.queue = backends::Queue::skip});
+}
+
+Result<Permit> Semaphore::try_acquire(Attempts attempts, std::stop_token cancel) const {
+  return detail::possess<Permit>(spec_, detail::acquire(*spec_, attempts, cancel));
+}
+
+Result<Permit> Semaphore::try_acquire_for(std::chrono::nanoseconds patience,
+                                          std::stop_token cancel) const {
+  return detail::possess<Permit>(spec_, detail::within(patience, std::move(cancel)));
+}
+
+Result<Permit> Semaphore::try_acquire_until(std::chrono::steady_clock::time_point deadline,
+                                            std::stop_token cancel) const {
+  return try_acquire_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+}
+
+Acquiring<Permit> Semaphore::acquire_async(std::stop_token cancel) const {
+  return detail::possess_async<Permit>(spec_, std::move(cancel));
+}
+
+std::string_view Semaphore::name() const noexcept {
+  return spec_->name;
+}
+
+}  // namespace tenure

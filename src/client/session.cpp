@@ -1,0 +1,159 @@
+#include "client/session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/hold.hpp"
+#include "sys/chance.hpp"
+#include "sys/process.hpp"
+
+namespace tenure::detail {
+namespace {
+
+ConnectOptions with_defaults(ConnectOptions options) {
+  if (options.owner.empty()) {
+    options.owner = sys::process_label();
+  }
+  return options;
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<backends::Backend> backend, ConnectOptions options,
+                 sys::Clock& clock)
+    : options_(with_defaults(std::move(options))),
+      clock_(clock),
+      backend_(std::move(backend)),
+      bounds_(backend_->bounds()),
+      keeper_(std::make_unique<LeaseKeeper>(*backend_, clock_, *this)) {
+  backend_->start(*this);
+}
+
+Session::~Session() {
+  keeper_->stop();
+  for (const auto& lease : pool_.take_all()) {
+    end_lease(lease);
+  }
+  backend_.reset();
+  notifier_.reset();
+}
+
+Session::Record Session::take_lease(std::chrono::milliseconds ttl, int renewals_per_ttl,
+                                    Freshness freshness) {
+  // A lease that is not renewed cannot be used twice: the second hold would have less time.
+  if (freshness == Freshness::any && renewals_per_ttl > 0) {
+    while (auto lease = pool_.take(ttl, renewals_per_ttl)) {
+      if (!lease->has_ended()) {
+        return lease;
+      }
+    }
+  }
+  return new_lease(
+      {.id = LeaseId{sys::random_id()}, .ttl = ttl, .renewals_per_ttl = renewals_per_ttl},
+      [](const Result<void>&) {});
+}
+
+Session::Record Session::new_lease(LeaseRecord::Terms terms,
+                                   backends::Backend::Done<void> granted) {
+  auto lease = std::make_shared<LeaseRecord>(terms, clock_.now());
+  {
+    const sys::LatchGuard lock(latch_);
+    leases_.emplace(terms.id, lease);
+  }
+  backend_->grant_lease({.id = terms.id, .ttl = terms.ttl, .client = owner()},
+                        [this, lease, granted = std::move(granted)](Result<void> answer) mutable {
+                          if (!answer) {
+                            lease->refuse(answer.error());
+                            lose(lease);
+                          }
+                          granted(std::move(answer));
+                        });
+  if (!lease->has_ended()) {
+    keeper_->keep(lease);
+  }
+  return lease;
+}
+
+void Session::free_lease(const Record& lease, bool is_clean) {
+  if (is_clean && lease->terms().renewals_per_ttl > 0) {
+    pool_.give_back(lease);
+  } else if (!lease->has_ended()) {
+    end_lease(lease);
+  }
+}
+
+void Session::end_lease(const Record& lease) {
+  end_lease(lease, [](const Result<void>&) {});
+}
+
+void Session::end_lease(const Record& lease, backends::Backend::Done<void> done) {
+  forget(lease->id());
+  if (!lease->end()) {
+    done(fail(Errc::lease_lost, "the lease has ended already"));
+    return;
+  }
+  backend_->revoke_lease(lease->id(), std::move(done));
+}
+
+void Session::lose(const Record& lease) {
+  forget(lease->id());
+  for (auto& dependent : lease->lose()) {
+    dependent->lease_lost();
+    let_go(std::move(dependent));
+  }
+}
+
+void Session::lease_lost(LeaseId lease) {
+  if (const auto record = find(lease)) {
+    lose(record);
+  }
+}
+
+void Session::hold_taken(LeaseId lease, backends::RequestId acquired) {
+  const auto record = find(lease);
+  if (record == nullptr) {
+    return;
+  }
+  for (auto& dependent : record->dependents()) {
+    if (auto* hold = dynamic_cast<Hold*>(dependent.get());
+        hold != nullptr && hold->request() == acquired) {
+      hold->take_away();
+    }
+    let_go(std::move(dependent));
+  }
+}
+
+void Session::connection_changed(bool is_connected, std::string_view /*detail*/) {
+  is_connected_ = is_connected;
+}
+
+void Session::at_risk(const Record& lease) {
+  for (auto& dependent : lease->dependents()) {
+    notifier_->post([told = std::move(dependent)] { told->lease_at_risk(); });
+  }
+}
+
+bool Session::give_up(const Record& lease) {
+  if (lease->was_used() || !pool_.remove(lease)) {
+    return false;
+  }
+  forget(lease->id());
+  return lease->end();
+}
+
+void Session::let_go(std::shared_ptr<Dependent> dependent) {
+  notifier_->post([kept = std::move(dependent)] {});
+}
+
+Session::Record Session::find(LeaseId lease) {
+  const sys::LatchGuard lock(latch_);
+  const auto it = leases_.find(lease);
+  return it == leases_.end() ? nullptr : it->second;
+}
+
+void Session::forget(LeaseId lease) {
+  const sys::LatchGuard lock(latch_);
+  leases_.erase(lease);
+}
+
+}  // namespace tenure::detail

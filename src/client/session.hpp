@@ -1,0 +1,103 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include <tenure/error.hpp>
+#include <tenure/ids.hpp>
+#include <tenure/options.hpp>
+
+#include "backends/backend.hpp"
+#include "client/lease_keeper.hpp"
+#include "client/lease_pool.hpp"
+#include "client/lease_record.hpp"
+#include "client/notifier.hpp"
+#include "sys/boot_clock.hpp"
+#include "sys/latch.hpp"
+
+namespace tenure::detail {
+
+/// What stands behind a Client: the backend, the leases, and the two threads. Lives as long as a
+/// handle of any kind: client, lock, guard, watch, or a coroutine that waits. Thread safe.
+class Session final : public backends::Listener, public LeaseKeeper::Owner {
+ public:
+  using Record = std::shared_ptr<LeaseRecord>;
+
+  Session(std::unique_ptr<backends::Backend> backend, ConnectOptions options,
+          sys::Clock& clock = sys::real_clock());
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() override;
+
+  [[nodiscard]] backends::Backend& backend() noexcept { return *backend_; }
+  [[nodiscard]] const backends::Bounds& bounds() const noexcept { return bounds_; }
+  [[nodiscard]] sys::Clock& clock() noexcept { return clock_; }
+  [[nodiscard]] Notifier& notifier() noexcept { return *notifier_; }
+  [[nodiscard]] LeaseKeeper& keeper() noexcept { return *keeper_; }
+  [[nodiscard]] const std::string& owner() const noexcept { return options_.owner; }
+  [[nodiscard]] const std::string& key_prefix() const noexcept { return options_.key_prefix; }
+  [[nodiscard]] std::chrono::milliseconds request_timeout() const noexcept {
+    return options_.request_timeout;
+  }
+  [[nodiscard]] bool is_connected() const noexcept { return is_connected_; }
+  [[nodiscard]] backends::RequestId fresh_request() noexcept {
+    return backends::RequestId{last_request_.fetch_add(1, std::memory_order_relaxed) + 1};
+  }
+  /// On the clock that users know.
+  [[nodiscard]] std::chrono::steady_clock::time_point steady(sys::BootTime time) const noexcept {
+    return std::chrono::steady_clock::now() + (time - clock_.now());
+  }
+
+  /// A lease for one hold: one that lies idle, or a new one, which the service need not have
+  /// confirmed yet.
+  enum class Freshness : std::uint8_t { any, fresh };
+  [[nodiscard]] Record take_lease(std::chrono::milliseconds ttl, int renewals_per_ttl,
+                                  Freshness freshness);
+  /// A new lease; `granted` is told what the service says.
+  [[nodiscard]] Record new_lease(LeaseRecord::Terms terms, backends::Backend::Done<void> granted);
+  /// The hold under it is over. `is_clean`: for sure, so that it may be used again.
+  void free_lease(const Record& lease, bool is_clean);
+  /// Ends it at the service too.
+  void end_lease(const Record& lease);
+  void end_lease(const Record& lease, backends::Backend::Done<void> done);
+  /// It is lost, for ever; all that depends on it is told. Once is enough, more does no harm.
+  void lose(const Record& lease);
+
+  // backends::Listener
+  void lease_lost(LeaseId lease) override;
+  void hold_taken(LeaseId lease, backends::RequestId acquired) override;
+  void connection_changed(bool is_connected, std::string_view detail) override;
+
+  // LeaseKeeper::Owner
+  void lost(const Record& lease) override { lose(lease); }
+  void at_risk(const Record& lease) override;
+  [[nodiscard]] bool give_up(const Record& lease) override;
+
+ private:
+  [[nodiscard]] Record find(LeaseId lease);
+  void forget(LeaseId lease);
+  /// Its last reference must not be dropped by a thread that the session waits for.
+  void let_go(std::shared_ptr<Dependent> dependent);
+
+  const ConnectOptions options_;
+  sys::Clock& clock_;
+  std::atomic<std::uint64_t> last_request_ = 0;
+  std::atomic<bool> is_connected_ = false;
+  LeasePool pool_;
+  sys::Latch latch_;
+  absl::flat_hash_map<LeaseId, Record> leases_ TENURE_GUARDED_BY(latch_);  ///< That live.
+
+  // In this order they come, and in the other they go: callbacks of the backend use all the rest.
+  std::unique_ptr<Notifier> notifier_ = std::make_unique<Notifier>();
+  std::unique_ptr<backends::Backend> backend_;
+  const backends::Bounds bounds_;
+  std::unique_ptr<LeaseKeeper> keeper_;
+};
+
+}  // namespace tenure::detail

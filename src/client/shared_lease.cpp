@@ -1,0 +1,52 @@
+#include "client/shared_lease.hpp"
+
+#include <utility>
+
+#include "client/session.hpp"
+
+namespace tenure::detail {
+
+class SharedLease::Bell : public Dependent {
+ public:
+  explicit Bell(Session& session) : session_(session) {}
+
+  void lease_lost() override {
+    session_.notifier().post([lost = lost_]() mutable { lost.request_stop(); });
+  }
+  [[nodiscard]] std::stop_token token() const { return lost_.get_token(); }
+
+ private:
+  Session& session_;
+  std::stop_source lost_;
+};
+
+SharedLease::SharedLease(std::shared_ptr<Session> session, std::shared_ptr<LeaseRecord> record)
+    : session_(std::move(session)),
+      record_(std::move(record)),
+      bell_(std::make_shared<Bell>(*session_)) {
+  if (!record_->attach(*bell_)) {
+    bell_->lease_lost();
+  }
+}
+
+SharedLease::~SharedLease() {
+  record_->detach(*bell_);
+  session_->end_lease(record_);
+}
+
+bool SharedLease::is_alive() const noexcept {
+  if (record_->has_ended()) {
+    return false;
+  }
+  if (!record_->is_valid(session_->clock().now())) {
+    session_->lose(record_);
+    return false;
+  }
+  return true;
+}
+
+std::stop_token SharedLease::lost() const {
+  return bell_->token();
+}
+
+}  // namespace tenure::detail

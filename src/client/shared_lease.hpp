@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "client/lease_record.hpp"
+
+namespace tenure::detail {
+
+class Session;
+
+/// What the handles of a Lease share. Ends the lease when the last of them goes.
+class SharedLease {
+ public:
+  SharedLease(std::shared_ptr<Session> session, std::shared_ptr<LeaseRecord> record);
+  SharedLease(const SharedLease&) = delete;
+  SharedLease& operator=(const SharedLease&) = delete;
+  ~SharedLease();
+
+  [[nodiscard]] const std::shared_ptr<LeaseRecord>& record() const noexcept { return record_; }
+  [[nodiscard]] Session& session() const noexcept { return *session_; }
+  [[nodiscard]] bool is_alive() const noexcept;
+  [[nodiscard]] std::stop_token lost() const;
+
+ private:
+  /// Fires lost().
+  class Bell;
+
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<LeaseRecord> record_;
+  std::shared_ptr<Bell> bell_;
+};
+
+}  // namespace tenure::detail

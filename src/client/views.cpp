@@ -1,0 +1,31 @@
+#include "client/views.hpp"
+
+#include <utility>
+
+#include "client/completion.hpp"
+#include "client/event_stream.hpp"
+#include "client/session.hpp"
+
+namespace tenure::detail {
+
+Result<std::vector<Holder>> holders_of(Session& session, std::string full_name) {
+  Completion<std::vector<Holder>> answered;
+  session.backend().holders(std::move(full_name), answered.callback());
+  auto answer = answered.wait_for(session.request_timeout());
+  return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer; ask again");
+}
+
+Result<Watch> watch(std::shared_ptr<Session> session, backends::WatchRequest request,
+                    std::size_t events_max) {
+  if (!session->backend().promises().has(backends::Promise::watches)) {
+    return fail(Errc::unsupported, "this backend does not promise watches");
+  }
+  if (events_max == 0) {
+    return fail(Errc::invalid_argument, "a watch keeps at least one event");
+  }
+  auto stream = std::make_shared<EventStream>(std::move(session), events_max);
+  stream->start(std::move(request));
+  return Watch(std::move(stream));
+}
+
+}  // namespace tenure::detail

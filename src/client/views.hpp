@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenure/error.hpp>
+#include <tenure/watch.hpp>
+
+#include "backends/backend.hpp"
+
+/// Looking at locks without taking them.
+namespace tenure::detail {
+
+class Session;
+
+[[nodiscard]] Result<std::vector<Holder>> holders_of(Session& session, std::string full_name);
+
+[[nodiscard]] Result<Watch> watch(std::shared_ptr<Session> session, backends::WatchRequest request,
+                                  std::size_t events_max);
+
+}  // namespace tenure::detail

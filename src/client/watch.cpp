@@ -1,0 +1,65 @@
+#include <utility>
+
+#include <tenure/watch.hpp>
+
+#include "client/event_stream.hpp"
+
+namespace tenure {
+
+std::string_view to_string(LockEventType type) noexcept {
+  switch (type) {
+    case LockEventType::queued: return "queued";
+    case LockEventType::granted: return "granted";
+    case LockEventType::released: return "released";
+    case LockEventType::expired: return "expired";
+    case LockEventType::revoked: return "revoked";
+    case LockEventType::forced: return "forced";
+    case LockEventType::abandoned: return "abandoned";
+    case LockEventType::deadlock: return "deadlock";
+  }
+  return "unknown";
+}
+
+Watch::Watch(std::shared_ptr<detail::EventStream> stream) noexcept : stream_(std::move(stream)) {}
+
+Watch& Watch::operator=(Watch&& other) noexcept {
+  if (this != &other) {
+    stop();
+    stream_ = std::move(other.stream_);
+    error_ = std::move(other.error_);
+  }
+  return *this;
+}
+
+Watch::~Watch() {
+  stop();
+}
+
+Result<LockEvent> Watch::next(std::stop_token cancel) {
+  return stream_->next(std::nullopt, cancel);
+}
+
+Result<LockEvent> Watch::next_for(std::chrono::nanoseconds patience) {
+  return stream_->next(std::chrono::steady_clock::now() + patience, {});
+}
+
+void Watch::stop() noexcept {
+  if (stream_ != nullptr) {
+    stream_->stop();
+  }
+}
+
+Watch::Iterator& Watch::Iterator::operator++() {
+  auto event = watch_->next();
+  if (event) {
+    event_ = *std::move(event);
+  } else {
+    if (event.error() != Errc::cancelled) {
+      watch_->error_ = std::move(event).error();
+    }
+    watch_ = nullptr;
+  }
+  return *this;
+}
+
+}  // namespace tenure

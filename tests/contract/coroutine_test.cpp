@@ -1,0 +1,139 @@
+#include "support/coroutine.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <latch>
+#include <optional>
+#include <stop_token>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/contract.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TENURE_CONTRACT(CoroutineContract);
+
+/// Locks and tells how it went.
+Detached lock_and_tell(Mutex mutex, std::optional<Result<FencingToken>>& told,
+                       std::atomic<bool>& is_done, std::stop_token cancel = {}) {
+  {
+    auto guard = co_await mutex.lock_async(cancel);
+    told = guard ? Result<FencingToken>(guard->token()) : std::unexpected(guard.error());
+  }
+  is_done = true;
+}
+
+Detached count_in(Mutex mutex, std::atomic<int>& entered) {
+  const auto guard = co_await mutex.lock_async();
+  entered += guard ? 1 : 0;
+}
+
+std::ptrdiff_t thread_count() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+// 000.010
+TEST_P(CoroutineContract, a_free_lock_is_taken_without_suspending) {
+  std::optional<Result<FencingToken>> told;
+  std::atomic<bool> is_done = false;
+
+  lock_and_tell(ann.mutex("a"), told, is_done);
+
+  EXPECT_TRUE(is_done);
+  EXPECT_TRUE(told->has_value());
+}
+
+TEST_P(CoroutineContract, a_coroutine_waits_without_a_thread) {
+  auto guard = ann.mutex("a").lock().value();
+  std::optional<Result<FencingToken>> told;
+  std::atomic<bool> is_done = false;
+  lock_and_tell(bob.mutex("a"), told, is_done);
+  EXPECT_FALSE(is_done);
+
+  EXPECT_TRUE(guard.unlock());
+
+  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
+  EXPECT_TRUE(told->has_value());
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
+}
+
+TEST_P(CoroutineContract, a_coroutine_that_is_called_off_leaves_the_queue) {
+  auto guard = ann.mutex("a").lock().value();
+  std::optional<Result<FencingToken>> told;
+  std::atomic<bool> is_done = false;
+  std::stop_source hurry;
+  lock_and_tell(bob.mutex("a"), told, is_done, hurry.get_token());
+
+  hurry.request_stop();
+
+  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
+  EXPECT_EQ(told->error(), Errc::cancelled);
+  EXPECT_TRUE(guard.unlock());
+  EXPECT_TRUE(ann.mutex("a").try_lock());
+}
+
+TEST_P(CoroutineContract, max_wait_bounds_a_coroutine) {
+  const auto guard = ann.mutex("a").lock().value();
+  std::optional<Result<FencingToken>> told;
+  std::atomic<bool> is_done = false;
+
+  lock_and_tell(bob.mutex("a", {.max_wait = 10ms}), told, is_done);
+
+  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
+  EXPECT_EQ(told->error(), Errc::timed_out);
+}
+
+TEST_P(CoroutineContract, what_can_never_succeed_is_told_without_suspending) {
+  std::optional<Result<FencingToken>> told;
+  std::atomic<bool> is_done = false;
+
+  lock_and_tell(ann.mutex(""), told, is_done);
+
+  EXPECT_TRUE(is_done);
+  EXPECT_EQ(told->error(), Errc::invalid_argument);
+}
+
+// A coroutine's frame may hold the last handle of all, on the notifier thread itself.
+TEST_P(CoroutineContract, the_last_handle_may_go_on_the_notifier_thread) {
+  auto guard = ann.mutex("a").lock().value();
+  std::optional<Result<FencingToken>> told;
+  std::atomic<bool> is_done = false;
+  lock_and_tell(connect({.owner = "cid"}).mutex("a"), told, is_done);
+
+  EXPECT_TRUE(guard.unlock());
+
+  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
+  EXPECT_TRUE(told->has_value());
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+}
+
+// Waits cost no threads, however many.
+TEST_P(CoroutineContract, a_thousand_waits_cost_no_threads) {
+  constexpr int waits = 1000;
+  auto guard = ann.mutex("a").lock().value();
+  std::atomic<int> entered = 0;
+  count_in(bob.mutex("a"), entered);
+  const auto before = thread_count();
+
+  for (int i = 1; i < waits; ++i) {
+    count_in(bob.mutex("a"), entered);
+  }
+  EXPECT_LE(thread_count(), before + 1);  // the notifier may have come
+  EXPECT_EQ(entered, 0);
+  EXPECT_TRUE(guard.unlock());
+
+  EXPECT_TRUE(eventually([&] { return entered == waits; }));
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,182 @@
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/contract.hpp"
+#include "support/contract_queue.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TENURE_CONTRACT(LossContract);
+
+// 000.091, 000.092, 000.094, 000.096, 000-B6, 000-B8
+TEST_P(LossContract, what_an_operator_takes_away_is_lost_for_ever) {
+  auto guard = ann.mutex("a").lock().value();
+  std::atomic<bool> is_told = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+
+  ASSERT_TRUE(service->force_release("a"));
+
+  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_EQ(guard.state(), GuardState::lost);
+  EXPECT_FALSE(guard.owns_lock());
+  EXPECT_EQ(guard.extend().error(), Errc::lease_lost);
+  EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
+  EXPECT_EQ(guard.unlock().error(), Errc::not_held);
+  EXPECT_TRUE(bob.mutex("a").try_lock());
+}
+
+TEST_P(LossContract, lost_does_not_fire_for_a_lock_that_was_unlocked) {
+  auto guard = ann.mutex("a").lock().value();
+  const auto lost = guard.lost();
+
+  EXPECT_TRUE(guard.unlock());
+  EXPECT_FALSE(service->force_release("a"));
+
+  EXPECT_FALSE(lost.stop_requested());
+  EXPECT_EQ(guard.state(), GuardState::released);
+}
+
+// 000.089, 000.093, 002.099: a lease is renewed for as long as its guard lives.
+TEST_P(LossContract, a_guard_outlives_its_ttl_while_it_is_renewed) {
+  auto guard = ann.mutex("a", {.ttl = 150ms}).lock().value();
+  const auto first_end = guard.valid_until();
+
+  EXPECT_TRUE(eventually([&] { return std::chrono::steady_clock::now() > first_end + 50ms; }));
+
+  EXPECT_TRUE(guard.owns_lock());
+  EXPECT_FALSE(bob.mutex("a").try_lock());
+  EXPECT_TRUE(guard.unlock());
+}
+
+// 000-B7, 000.099, 003-B12: first a warning, then loss by our own clock, before the service.
+TEST_P(LossContract, a_silent_network_is_a_risk_first_and_then_a_loss) {
+  const auto network = std::make_shared<Network>();
+  const auto cut = connect({.owner = "cut"}, network);
+  std::atomic<bool> is_warned = false;
+  auto guard = cut.mutex("a", {.ttl = 300ms,
+                               .on_at_risk =
+                                   [&](const AtRisk& risk) {
+                                     EXPECT_EQ(risk.name, "a");
+                                     EXPECT_GT(risk.left, 0ms);
+                                     is_warned = true;
+                                   }})
+                   .lock()
+                   .value();
+  std::atomic<bool> is_told = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+
+  network->is_silent = true;
+
+  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_TRUE(is_warned);
+  EXPECT_EQ(guard.state(), GuardState::lost);
+  // Never later than the service: it gives the lock to others only afterwards.
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
+}
+
+// 000.091, 000.092: doubt is not loss.
+TEST_P(LossContract, a_renewal_that_is_made_up_for_in_time_is_no_loss) {
+  const auto network = std::make_shared<Network>();
+  const auto cut = connect({.owner = "cut"}, network);
+  std::atomic<bool> is_warned = false;
+  auto guard =
+      cut.mutex("a", {.ttl = 600ms, .on_at_risk = [&](const AtRisk&) { is_warned = true; }})
+          .lock()
+          .value();
+
+  network->is_silent = true;
+  EXPECT_TRUE(eventually([&] { return is_warned.load(); }));
+  network->is_silent = false;
+
+  EXPECT_TRUE(eventually([&] { return guard.state() != GuardState::at_risk; }));
+  EXPECT_EQ(guard.state(), GuardState::held);
+  EXPECT_FALSE(guard.lost().stop_requested());
+}
+
+// 000.019, 003.009: nobody renews it, so it ends.
+TEST_P(LossContract, a_lock_without_renewal_ends_with_its_ttl) {
+  auto guard = ann.mutex("a", {.ttl = 100ms, .renewals_per_ttl = 0}).lock().value();
+
+  const auto next = bob.mutex("a").lock();
+
+  ASSERT_TRUE(next);
+  EXPECT_EQ(guard.state(), GuardState::lost);
+  EXPECT_TRUE(guard.lost().stop_requested());
+  if (promises(backends::Promise::fencing)) {
+    EXPECT_GT(next->token(), guard.token());
+  }
+}
+
+// 000.100: unknown is not refused.
+TEST_P(LossContract, a_service_that_does_not_answer_is_unavailable) {
+  const auto network = std::make_shared<Network>();
+  const auto cut = connect({.owner = "cut", .request_timeout = 20ms}, network);
+  auto held = cut.mutex("b").lock().value();
+  network->is_silent = true;
+
+  EXPECT_EQ(cut.mutex("a").try_lock_for(10ms).error(), Errc::unavailable);
+  EXPECT_EQ(cut.lease().error(), Errc::unavailable);
+  EXPECT_EQ(cut.holders("a").error(), Errc::unavailable);
+  EXPECT_EQ(held.extend().error(), Errc::unavailable);
+  EXPECT_EQ(held.unlock().error(), Errc::unavailable);
+  EXPECT_EQ(held.state(), GuardState::released);
+}
+
+// 000-B13, 000-B22: what was granted while nobody listened is not held for ever.
+TEST_P(LossContract, a_wait_that_was_given_up_holds_nothing_up) {
+  const auto network = std::make_shared<Network>();
+  const auto cut = connect({.owner = "cut", .request_timeout = 10ms}, network);
+  auto guard = ann.mutex("a").lock().value();
+  QueueEvents queue(ann, "a");
+  std::optional<Errc> end;
+  {
+    const std::jthread waiter([&] {
+      const auto mine = cut.mutex("a", {.ttl = 200ms}).try_lock_for(200ms);
+      end = mine ? std::nullopt : std::optional(mine.error().code);
+    });
+    ASSERT_TRUE(queue.one_joins());
+    network->is_silent = true;
+  }
+  EXPECT_TRUE(end == Errc::unavailable || end == Errc::lease_lost);
+  EXPECT_TRUE(guard.unlock());
+
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+}
+
+// With the last handle everything is given back at once, waits included.
+TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
+  {
+    const auto short_lived = connect({.owner = "cid"});
+    const auto guard = short_lived.mutex("a").lock().value();
+  }
+
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.holders("a").value().empty());
+}
+
+// 000.085-087: what a process that dies held comes free.
+TEST_P(LossContract, locks_of_a_process_that_was_killed_come_free) {
+  if (!promises(backends::Promise::outlives_process)) {
+    // Declared: the service dies with the process, so no other can meet it.
+    EXPECT_EQ(service->url(), "");
+    return;
+  }
+  // The lead adds the child when the first such backend is there.
+  EXPECT_NE(service->url(), "");
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,227 @@
+#include <chrono>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/contract.hpp"
+#include "support/contract_queue.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TENURE_CONTRACT(RwLockContract);
+
+// 000.053-056: many readers at once, one writer alone.
+TEST_P(RwLockContract, readers_share_and_a_writer_is_alone) {
+  if (!promises(backends::Promise::shared)) {
+    EXPECT_EQ(ann.rw_lock("a").lock_shared().error(), Errc::unsupported);
+    return;
+  }
+  {
+    const auto one = ann.rw_lock("a").lock_shared();
+    const auto two = bob.rw_lock("a").try_lock_shared();
+    ASSERT_TRUE(one && two);
+    EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
+    EXPECT_EQ(bob.rw_lock("a").try_lock_for(5ms).error(), Errc::timed_out);
+    // 000-B21: a mutex of the same name is the same lock.
+    EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
+  }
+  const auto writer = ann.rw_lock("a").lock();
+  ASSERT_TRUE(writer);
+
+  EXPECT_EQ(bob.rw_lock("a").try_lock_shared().error(), Errc::would_block);
+  EXPECT_EQ(bob.rw_lock("a").try_lock_shared_for(5ms).error(), Errc::timed_out);
+  EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
+}
+
+// 000.068: the forms with attempts.
+TEST_P(RwLockContract, attempts_are_bounded_on_both_sides) {
+  if (!promises(backends::Promise::shared)) {
+    return;
+  }
+  const auto writer = ann.rw_lock("a").lock().value();
+
+  EXPECT_EQ(bob.rw_lock("a").try_lock({.count = 2, .delay = 1ms}).error(), Errc::would_block);
+  EXPECT_EQ(bob.rw_lock("a").try_lock_shared({.count = 2, .delay = 1ms}).error(),
+            Errc::would_block);
+}
+
+// 000-B2: the first of two shares of one object must not free both.
+TEST_P(RwLockContract, two_shares_of_one_object_are_given_back_one_by_one) {
+  if (!promises(backends::Promise::shared)) {
+    return;
+  }
+  const auto lock = ann.rw_lock("a");
+  auto one = lock.lock_shared().value();
+  auto two = lock.lock_shared().value();
+
+  EXPECT_TRUE(one.unlock());
+  EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(two.unlock());
+
+  EXPECT_TRUE(bob.rw_lock("a").try_lock());
+}
+
+// 000.057, 000.066: and when the writer gives up, the readers go on.
+TEST_P(RwLockContract, a_waiting_writer_bars_later_readers) {
+  if (!promises(backends::Promise::shared) || !promises(backends::Promise::fifo)) {
+    return;
+  }
+  QueueEvents queue(ann, "a");
+  auto reader = ann.rw_lock("a").lock_shared().value();
+  std::stop_source hurry;
+  std::jthread writer(
+      [&] { EXPECT_EQ(bob.rw_lock("a").lock(hurry.get_token()).error(), Errc::cancelled); });
+  ASSERT_TRUE(queue.one_joins());
+
+  EXPECT_EQ(ann.rw_lock("a").try_lock_shared().error(), Errc::would_block);
+  hurry.request_stop();
+  writer.join();
+
+  EXPECT_TRUE(ann.rw_lock("a").try_lock_shared());
+}
+
+// 000.059-061, 000.065: asking once leaves nothing behind.
+TEST_P(RwLockContract, a_writer_that_asks_once_does_not_bar_readers) {
+  if (!promises(backends::Promise::shared)) {
+    return;
+  }
+  const auto reader = ann.rw_lock("a").lock_shared().value();
+
+  EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
+
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared());
+}
+
+// 000.058, 000.062, 000-B14: readers behind a writer enter together, before the next writer.
+TEST_P(RwLockContract, neither_side_starves) {
+  if (!promises(backends::Promise::shared) || !promises(backends::Promise::fifo)) {
+    return;
+  }
+  QueueEvents queue(ann, "a");
+  auto first = ann.rw_lock("a").lock().value();
+  std::vector<std::string> order;
+  std::mutex order_mutex;
+  const auto note = [&](std::string who) {
+    const std::scoped_lock lock(order_mutex);
+    order.push_back(std::move(who));
+  };
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      const auto share = bob.rw_lock("a").lock_shared().value();
+      note("reader");
+    });
+    ASSERT_TRUE(queue.one_joins());
+  }
+  for (const char* const who : {"writer 1", "writer 2"}) {
+    threads.emplace_back([&, who] {
+      const auto guard = bob.rw_lock("a").lock().value();
+      note(who);
+    });
+    ASSERT_TRUE(queue.one_joins());
+  }
+
+  EXPECT_TRUE(first.unlock());
+  threads.clear();
+
+  EXPECT_EQ(order, (std::vector<std::string>{"reader", "reader", "writer 1", "writer 2"}));
+}
+
+// 000-B15: read then write by one owner.
+TEST_P(RwLockContract, an_upgrade_lets_nobody_write_in_between) {
+  if (!promises(backends::Promise::upgrade)) {
+    auto share = ann.rw_lock("a").lock_shared();
+    ASSERT_TRUE(share);
+    EXPECT_EQ(ann.rw_lock("a").upgrade(*share).error(), Errc::unsupported);
+    return;
+  }
+  QueueEvents queue(ann, "a");
+  const auto lock = ann.rw_lock("a");
+  auto share = lock.lock_shared().value();
+  const auto token = share.token();
+  std::jthread writer([&] { EXPECT_TRUE(bob.rw_lock("a").lock()); });
+  ASSERT_TRUE(queue.one_joins());
+
+  auto guard = lock.upgrade(share);
+
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_FALSE(share.owns_lock());
+  EXPECT_TRUE(guard->owns_lock());
+  EXPECT_GT(guard->token(), token);
+  EXPECT_FALSE(bob.rw_lock("a").try_lock_shared());
+  EXPECT_TRUE(guard->unlock());
+  writer.join();
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(patience));
+}
+
+TEST_P(RwLockContract, a_failed_upgrade_keeps_the_share) {
+  if (!promises(backends::Promise::upgrade)) {
+    return;
+  }
+  const auto lock = ann.rw_lock("a", {.max_wait = 10ms});
+  auto share = lock.lock_shared().value();
+  const auto other = bob.rw_lock("a").lock_shared().value();
+
+  EXPECT_EQ(lock.upgrade(share).error(), Errc::timed_out);
+
+  EXPECT_TRUE(share.owns_lock());
+  EXPECT_FALSE(bob.rw_lock("a").try_lock());
+  EXPECT_TRUE(share.unlock());
+}
+
+// 000-B15: two readers that both want to write would wait for each other for ever.
+TEST_P(RwLockContract, the_second_of_two_upgrades_is_told_of_the_deadlock) {
+  if (!promises(backends::Promise::upgrade) || !promises(backends::Promise::deadlocks)) {
+    return;
+  }
+  QueueEvents queue(ann, "a");
+  auto mine = ann.rw_lock("a").lock_shared().value();
+  auto theirs = bob.rw_lock("a").lock_shared().value();
+  std::jthread first([&] { EXPECT_TRUE(ann.rw_lock("a").upgrade(mine)); });
+  ASSERT_TRUE(queue.one_joins());
+
+  EXPECT_EQ(bob.rw_lock("a").upgrade(theirs).error(), Errc::deadlock);
+  EXPECT_TRUE(theirs.owns_lock());
+  EXPECT_TRUE(theirs.unlock());
+}
+
+TEST_P(RwLockContract, an_upgrade_of_nothing_or_of_another_lock_is_refused) {
+  if (!promises(backends::Promise::upgrade)) {
+    return;
+  }
+  SharedGuard nothing;
+  auto other = ann.rw_lock("b").lock_shared().value();
+
+  EXPECT_EQ(ann.rw_lock("a").upgrade(nothing).error(), Errc::not_held);
+  EXPECT_EQ(ann.rw_lock("a").upgrade(other).error(), Errc::invalid_argument);
+}
+
+// 000-B15, 004-B14
+TEST_P(RwLockContract, a_downgrade_lets_readers_in_and_no_writer) {
+  auto guard = ann.rw_lock("a").lock().value();
+  auto share = ann.rw_lock("a").downgrade(guard);
+
+  if (!promises(backends::Promise::downgrade)) {
+    EXPECT_EQ(share.error(), Errc::unsupported);
+    EXPECT_TRUE(guard.owns_lock());
+    return;
+  }
+  ASSERT_TRUE(share);
+  EXPECT_FALSE(guard.owns_lock());
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared());
+  EXPECT_FALSE(bob.rw_lock("a").try_lock());
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,38 @@
+#include "support/contract.hpp"
+
+#include "backends/memory/memory_backend.hpp"
+#include "backends/memory/memory_store.hpp"
+
+namespace tenure::test {
+namespace {
+
+class MemoryService : public ContractService {
+ public:
+  explicit MemoryService(backends::ThinHolds thin)
+      : store_(std::make_shared<backends::MemoryStore>(sys::real_clock(), thin)) {}
+
+  [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
+    return std::make_unique<backends::MemoryBackend>(store_);
+  }
+  bool force_release(const std::string& name) override { return store_->force_release(name); }
+
+ private:
+  std::shared_ptr<backends::MemoryStore> store_;
+};
+
+ContractBackend memory(std::string name, backends::ThinHolds thin) {
+  return {.name = std::move(name),
+          .start = [thin] { return std::make_unique<MemoryService>(thin); }};
+}
+
+}  // namespace
+
+const std::vector<ContractBackend>& contract_backends() {
+  static const std::vector<ContractBackend> all{
+      memory("memory", backends::ThinHolds::on),
+      memory("memory_without_thin_holds", backends::ThinHolds::off),
+  };
+  return all;
+}
+
+}  // namespace tenure::test

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "backends/backend.hpp"
+#include "client/session.hpp"
+#include "support/silent_backend.hpp"
+
+namespace tenure::test {
+
+/// A lock service that a contract test runs against, started for it alone.
+class ContractService {
+ public:
+  ContractService() = default;
+  ContractService(const ContractService&) = delete;
+  ContractService& operator=(const ContractService&) = delete;
+  virtual ~ContractService() = default;
+
+  /// Another client's way to it.
+  [[nodiscard]] virtual std::unique_ptr<backends::Backend> open() = 0;
+  /// What an operator does. False if nobody held it.
+  virtual bool force_release(const std::string& name) = 0;
+  /// For those that promise outlives_process: what to connect() to from another process.
+  [[nodiscard]] virtual std::string url() const { return {}; }
+};
+
+/// One line of the table of backends.
+struct ContractBackend {
+  std::string name;
+  std::function<std::unique_ptr<ContractService>()> start;
+};
+
+/// Every backend there is. A new one is added here, and nowhere else.
+[[nodiscard]] const std::vector<ContractBackend>& contract_backends();
+
+/// What every backend has to keep, written against the public classes. What a backend does not
+/// promise must answer `unsupported`; the test says so instead of being skipped.
+class Contract : public ::testing::TestWithParam<ContractBackend> {
+ protected:
+  using Network = SilentBackend::Network;
+
+  /// A client of its own, as if in another process.
+  [[nodiscard]] Client connect(ConnectOptions options = {},
+                               std::shared_ptr<Network> network = std::make_shared<Network>()) {
+    return Client(std::make_shared<detail::Session>(
+        std::make_unique<SilentBackend>(service->open(), std::move(network)), std::move(options)));
+  }
+  [[nodiscard]] bool promises(backends::Promise promise) {
+    return service->open()->promises().has(promise);
+  }
+
+  std::unique_ptr<ContractService> service = GetParam().start();
+  Client ann = connect({.owner = "ann"});
+  Client bob = connect({.owner = "bob"});
+};
+
+#define TENURE_CONTRACT(suite)                                                        \
+  using suite = Contract;                                                             \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(contract_backends()), \
+                           [](const auto& backend) { return backend.param.name; })
+
+}  // namespace tenure::test

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "sys/mutex.hpp"
+
+namespace tenure::test {
+
+/// Passes everything on, until the network falls silent: from then on nothing arrives, and nothing
+/// comes back.
+class SilentBackend : public backends::Backend, private backends::Listener {
+ public:
+  /// Shared with the test.
+  struct Network {
+    std::atomic<bool> is_silent = false;
+  };
+
+  SilentBackend(std::unique_ptr<backends::Backend> inner, std::shared_ptr<Network> network)
+      : inner_(std::move(inner)), network_(std::move(network)) {}
+  SilentBackend(const SilentBackend&) = delete;
+  SilentBackend& operator=(const SilentBackend&) = delete;
+  ~SilentBackend() override {
+    std::vector<std::move_only_function<void()>> swallowed;
+    {
+      const sys::MutexGuard lock(mutex_);
+      swallowed = std::exchange(swallowed_, {});
+    }
+    for (auto& end : swallowed) {
+      end();
+    }
+    inner_.reset();
+  }
+
+  [[nodiscard]] backends::Promises promises() const noexcept override { return inner_->promises(); }
+  [[nodiscard]] backends::Bounds bounds() const noexcept override { return inner_->bounds(); }
+  void start(backends::Listener& listener) override {
+    listener_ = &listener;
+    inner_->start(*this);
+  }
+
+  void grant_lease(backends::LeaseRequest request, Done<void> done) override {
+    if (!swallow(done)) {
+      inner_->grant_lease(std::move(request), heard(std::move(done)));
+    }
+  }
+  void renew_leases(std::vector<LeaseId> leases, Done<backends::Renewed> done) override {
+    if (!swallow(done)) {
+      inner_->renew_leases(std::move(leases), heard(std::move(done)));
+    }
+  }
+  void revoke_lease(LeaseId lease, Done<void> done) override {
+    if (!swallow(done)) {
+      inner_->revoke_lease(lease, heard(std::move(done)));
+    }
+  }
+  void acquire(backends::AcquireRequest request, Done<backends::Granted> done) override {
+    if (!swallow(done)) {
+      inner_->acquire(std::move(request), heard(std::move(done)));
+    }
+  }
+  void abandon(LeaseId lease, backends::RequestId request) override {
+    if (!network_->is_silent) {
+      inner_->abandon(lease, request);
+    }
+  }
+  void release(backends::ReleaseRequest request, Done<void> done) override {
+    if (!swallow(done)) {
+      inner_->release(std::move(request), heard(std::move(done)));
+    }
+  }
+  backends::WatchId watch(backends::WatchRequest request, Sink sink) override {
+    return inner_->watch(std::move(request), std::move(sink));
+  }
+  void unwatch(backends::WatchId watch) override { inner_->unwatch(watch); }
+  void holders(std::string name, Done<std::vector<Holder>> done) override {
+    if (!swallow(done)) {
+      inner_->holders(std::move(name), heard(std::move(done)));
+    }
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] bool swallow(Done<T>& done) {
+    if (!network_->is_silent) {
+      return false;
+    }
+    const sys::MutexGuard lock(mutex_);
+    swallowed_.push_back([done = std::move(done)]() mutable { done(fail(Errc::unavailable)); });
+    return true;
+  }
+  /// The answer, unless it is lost on its way.
+  template <class T>
+  [[nodiscard]] Done<T> heard(Done<T> done) {
+    return [this, done = std::move(done)](Result<T> answer) mutable {
+      if (!swallow(done)) {
+        done(std::move(answer));
+      }
+    };
+  }
+
+  void lease_lost(LeaseId lease) override {
+    if (!network_->is_silent) {
+      listener_->lease_lost(lease);
+    }
+  }
+  void hold_taken(LeaseId lease, backends::RequestId acquired) override {
+    if (!network_->is_silent) {
+      listener_->hold_taken(lease, acquired);
+    }
+  }
+  void connection_changed(bool is_connected, std::string_view detail) override {
+    listener_->connection_changed(is_connected, detail);
+  }
+
+  std::unique_ptr<backends::Backend> inner_;
+  std::shared_ptr<Network> network_;
+  backends::Listener* listener_ = nullptr;
+  sys::Mutex mutex_;
+  std::vector<std::move_only_function<void()>> swallowed_ TENURE_GUARDED_BY(mutex_);
+};
+
+}  // namespace tenure::test
