@@ -44,6 +44,9 @@ void Acquisition::settle(Granted answer) {
 }
 
 void Acquisition::give_back(const backends::Granted& granted) {
+  if (session_.is_closing()) {
+    return;  // its lease ends with the backend
+  }
   session_.backend().release({.lease = question_.lease->id(),
                               .request = session_.fresh_request(),
                               .acquired = request_,

@@ -17,7 +17,7 @@ struct Notifier::Queue {
 
 Notifier::Notifier() : queue_(std::make_shared<Queue>()) {}
 
-Notifier::~Notifier() {
+void Notifier::close() {
   std::thread thread;
   std::deque<Job> left;
   {
@@ -42,8 +42,11 @@ Notifier::~Notifier() {
 void Notifier::post(Job job) {
   {
     const sys::MutexGuard lock(queue_->mutex);
+    if (queue_->is_ending) {
+      return;
+    }
     queue_->jobs.push_back(std::move(job));
-    if (!queue_->thread.joinable() && !queue_->is_ending) {
+    if (!queue_->thread.joinable()) {
       queue_->thread = std::thread([queue = queue_] { run(queue); });
     }
   }

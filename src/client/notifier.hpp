@@ -17,8 +17,10 @@ class Notifier {
   Notifier& operator=(const Notifier&) = delete;
   /// Does what is queued, and ends the thread. On that very thread, where a user may let go of the
   /// last handle, the thread ends when it comes back from the job it is in, and does no other.
-  ~Notifier();
+  void close();
+  ~Notifier() { close(); }
 
+  /// After close(): the job is dropped.
   void post(Job job);
 
  private:

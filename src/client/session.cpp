@@ -34,8 +34,9 @@ Session::~Session() {
   for (const auto& lease : pool_.take_all()) {
     end_lease(lease);
   }
-  backend_.reset();
-  notifier_.reset();
+  is_closing_ = true;
+  // While all the rest is still there for what it has to do.
+  notifier_.close();
 }
 
 Session::Record Session::take_lease(std::chrono::milliseconds ttl, int renewals_per_ttl,
@@ -92,6 +93,11 @@ void Session::end_lease(const Record& lease, backends::Backend::Done<void> done)
     done(fail(Errc::lease_lost, "the lease has ended already"));
     return;
   }
+  if (is_closing_) {
+    // The backend is ending, and gave up on an answer. All its leases end by themselves.
+    done(fail(Errc::unavailable));
+    return;
+  }
   backend_->revoke_lease(lease->id(), std::move(done));
 }
 
@@ -129,7 +135,7 @@ void Session::connection_changed(bool is_connected, std::string_view /*detail*/)
 
 void Session::at_risk(const Record& lease) {
   for (auto& dependent : lease->dependents()) {
-    notifier_->post([told = std::move(dependent)] { told->lease_at_risk(); });
+    notifier_.post([told = std::move(dependent)] { told->lease_at_risk(); });
   }
 }
 
@@ -142,7 +148,7 @@ bool Session::give_up(const Record& lease) {
 }
 
 void Session::let_go(std::shared_ptr<Dependent> dependent) {
-  notifier_->post([kept = std::move(dependent)] {});
+  notifier_.post([kept = std::move(dependent)] {});
 }
 
 Session::Record Session::find(LeaseId lease) {

@@ -38,7 +38,7 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   [[nodiscard]] backends::Backend& backend() noexcept { return *backend_; }
   [[nodiscard]] const backends::Bounds& bounds() const noexcept { return bounds_; }
   [[nodiscard]] sys::Clock& clock() noexcept { return clock_; }
-  [[nodiscard]] Notifier& notifier() noexcept { return *notifier_; }
+  [[nodiscard]] Notifier& notifier() noexcept { return notifier_; }
   [[nodiscard]] LeaseKeeper& keeper() noexcept { return *keeper_; }
   [[nodiscard]] const std::string& owner() const noexcept { return options_.owner; }
   [[nodiscard]] const std::string& key_prefix() const noexcept { return options_.key_prefix; }
@@ -46,6 +46,8 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
     return options_.request_timeout;
   }
   [[nodiscard]] bool is_connected() const noexcept { return is_connected_; }
+  /// The last handle is gone: nothing new may be asked of the backend.
+  [[nodiscard]] bool is_closing() const noexcept { return is_closing_; }
   [[nodiscard]] backends::RequestId fresh_request() noexcept {
     return backends::RequestId{last_request_.fetch_add(1, std::memory_order_relaxed) + 1};
   }
@@ -89,12 +91,13 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   sys::Clock& clock_;
   std::atomic<std::uint64_t> last_request_ = 0;
   std::atomic<bool> is_connected_ = false;
+  std::atomic<bool> is_closing_ = false;
   LeasePool pool_;
   sys::Latch latch_;
   absl::flat_hash_map<LeaseId, Record> leases_ TENURE_GUARDED_BY(latch_);  ///< That live.
 
   // In this order they come, and in the other they go: callbacks of the backend use all the rest.
-  std::unique_ptr<Notifier> notifier_ = std::make_unique<Notifier>();
+  Notifier notifier_;
   std::unique_ptr<backends::Backend> backend_;
   const backends::Bounds bounds_;
   std::unique_ptr<LeaseKeeper> keeper_;
