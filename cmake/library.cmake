@@ -28,6 +28,8 @@ file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/backends/memory/*.cpp
      ${PROJECT_SOURCE_DIR}/src/client/*.cpp)
 
+# A library of its own: cmake/cluster.cmake.
+list(FILTER TENURE_SOURCES EXCLUDE REGEX "/tenure_scheme\\.cpp$")
 add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>)
 add_library(tenure::tenure ALIAS tenure)
 set_target_properties(tenure PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON

@@ -64,6 +64,13 @@ tenure_room(tenure_h2
 tenure_room(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
             LINK tenure_core tenure_proto tenure_h2)
 
+# tenure:// for the library.
+tenure_room(tenure_cluster
+  SOURCES ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp
+          ${PROJECT_SOURCE_DIR}/src/client/tenure_scheme.cpp
+  LINK tenure tenure_proto tenure_h2 absl::btree absl::flat_hash_map absl::flat_hash_set)
+target_link_options(tenure_cluster INTERFACE LINKER:--undefined=tenure_has_cluster)
+
 # What users of gRPC's own library have; for tests and benchmarks.
 function(tenure_stubs)
   find_package(gRPC REQUIRED)

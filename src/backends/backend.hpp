@@ -220,6 +220,8 @@ class Backend {
   virtual void release(ReleaseRequest request, Done<void> done) = 0;
 
   /// Tells events in order, without gap or duplicate, until unwatch(). An error is the last call.
+  /// The one call that may wait for the network: until the service watches, so that nothing that
+  /// happens after the call is missed.
   using Sink = std::move_only_function<void(Result<LockEvent>)>;
   virtual WatchId watch(WatchRequest request, Sink sink) = 0;
   /// A thread that is on its way already may still call the sink.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <openssl/ssl.h>
@@ -64,13 +65,21 @@ class PlainTransport final : public Transport {
 
 class TlsTransport final : public Transport {
  public:
-  TlsTransport(tcp::socket socket, asio::ssl::context& context)
-      : stream_(std::move(socket), context), buffer_(16 * 1024) {}
+  using Side = asio::ssl::stream_base::handshake_type;
+
+  TlsTransport(tcp::socket socket, asio::ssl::context& context, Side side)
+      : stream_(std::move(socket), context), side_(side), buffer_(16 * 1024) {}
+
+  /// Also the name that is asked for.
+  void expect(const std::string& host) {
+    error_code ignored;
+    stream_.set_verify_callback(asio::ssl::host_name_verification(host), ignored);
+    SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+  }
 
   void greet(Done done) override {
     stream_.async_handshake(
-        asio::ssl::stream_base::server,
-        [done = std::move(done)](const error_code& error) mutable { done(error); });
+        side_, [done = std::move(done)](const error_code& error) mutable { done(error); });
   }
 
   void read(Arrived arrived) override {
@@ -95,6 +104,7 @@ class TlsTransport final : public Transport {
 
  private:
   asio::ssl::stream<tcp::socket> stream_;
+  const Side side_;
   std::vector<std::uint8_t> buffer_;
 };
 
@@ -108,6 +118,38 @@ int choose_h2(SSL* /*connection*/, const unsigned char** chosen, unsigned char* 
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+std::unexpected<Error> unusable(const char* file, const error_code& error) {
+  return fail(Errc::invalid_argument,
+              std::string(file) + " cannot be used: " + error.message() + "; is it PEM?");
+}
+
+/// A certificate chain and its key, or how the settings are called that name them.
+struct OwnCertificate {
+  const std::string& certificate;
+  const std::string& key;
+};
+struct OwnNames {
+  const char* certificate;
+  const char* key;
+};
+
+Result<void> use_own(asio::ssl::context& context, OwnCertificate own, OwnNames names) {
+  error_code error;
+  context.use_certificate_chain(asio::buffer(own.certificate), error);
+  if (error) {
+    return unusable(names.certificate, error);
+  }
+  context.use_private_key(asio::buffer(own.key), asio::ssl::context::pem, error);
+  if (error) {
+    return unusable(names.key, error);
+  }
+  if (SSL_CTX_check_private_key(context.native_handle()) != 1) {
+    return fail(Errc::invalid_argument,
+                std::string(names.key) + " is not the key of " + names.certificate);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::unique_ptr<Transport> plain_transport(tcp::socket socket) {
@@ -115,37 +157,61 @@ std::unique_ptr<Transport> plain_transport(tcp::socket socket) {
 }
 
 std::unique_ptr<Transport> tls_transport(tcp::socket socket, asio::ssl::context& context) {
-  return std::make_unique<TlsTransport>(std::move(socket), context);
+  return std::make_unique<TlsTransport>(std::move(socket), context, asio::ssl::stream_base::server);
+}
+
+std::unique_ptr<Transport> tls_transport_to(const std::string& host, tcp::socket socket,
+                                            asio::ssl::context& context) {
+  auto transport =
+      std::make_unique<TlsTransport>(std::move(socket), context, asio::ssl::stream_base::client);
+  transport->expect(host);
+  return transport;
 }
 
 Result<std::unique_ptr<asio::ssl::context>> server_context(const TlsFiles& files) {
   auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
-  const auto wrong = [](const char* file, const error_code& error) {
-    return fail(Errc::invalid_argument,
-                std::string(file) + " cannot be used: " + error.message() + "; is it PEM?");
-  };
   error_code error;
   context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
                            asio::ssl::context::no_tlsv1_1,
                        error);
-  context->use_certificate_chain(asio::buffer(files.certificate), error);
-  if (error) {
-    return wrong("tls.cert", error);
-  }
-  context->use_private_key(asio::buffer(files.key), asio::ssl::context::pem, error);
-  if (error || SSL_CTX_check_private_key(context->native_handle()) != 1) {
-    return error ? wrong("tls.key", error)
-                 : fail(Errc::invalid_argument, "tls.key is not the key of tls.cert");
+  if (auto own = use_own(*context, {files.certificate, files.key}, {"tls.cert", "tls.key"}); !own) {
+    return std::unexpected(std::move(own).error());
   }
   if (!files.client_ca.empty()) {
     context->add_certificate_authority(asio::buffer(files.client_ca), error);
     if (error) {
-      return wrong("tls.client_ca", error);
+      return unusable("tls.client_ca", error);
     }
     context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert,
                              error);
   }
   SSL_CTX_set_alpn_select_cb(context->native_handle(), choose_h2, nullptr);
+  return context;
+}
+
+Result<std::unique_ptr<asio::ssl::context>> client_context(const ClientTlsFiles& files) {
+  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
+  error_code error;
+  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                           asio::ssl::context::no_tlsv1_1,
+                       error);
+  context->set_verify_mode(asio::ssl::verify_peer, error);
+  if (files.ca.empty()) {
+    context->set_default_verify_paths(error);
+  } else {
+    context->add_certificate_authority(asio::buffer(files.ca), error);
+    if (error) {
+      return unusable("tls_ca", error);
+    }
+  }
+  if (!files.certificate.empty()) {
+    if (auto own = use_own(*context, {files.certificate, files.key}, {"tls_cert", "tls_key"});
+        !own) {
+      return std::unexpected(std::move(own).error());
+    }
+  }
+  static constexpr unsigned char offered[] = {2, 'h', '2'};
+  SSL_CTX_set_alpn_protos(context->native_handle(), offered, sizeof offered);
   return context;
 }
 

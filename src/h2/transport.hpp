@@ -52,6 +52,22 @@ struct TlsFiles {
 [[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> server_context(
     const TlsFiles& files);
 
+/// A client's end of TLS: the certificate of the server must be `host`'s.
+[[nodiscard]] std::unique_ptr<Transport> tls_transport_to(const std::string& host,
+                                                          boost::asio::ip::tcp::socket socket,
+                                                          boost::asio::ssl::context& context);
+
+/// What a client trusts and shows, as PEM text.
+struct ClientTlsFiles {
+  std::string ca{};           ///< Who signs servers; empty: whom the system trusts.
+  std::string certificate{};  ///< Of this client, or empty.
+  std::string key{};
+};
+
+/// `invalid_argument` says which file is wrong.
+[[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> client_context(
+    const ClientTlsFiles& files);
+
 /// "127.0.0.1:7420", "[::1]:7420".
 [[nodiscard]] std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
 

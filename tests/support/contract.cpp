@@ -31,6 +31,9 @@ const std::vector<ContractBackend>& contract_backends() {
   static const std::vector<ContractBackend> all{
       memory("memory", backends::ThinHolds::on),
       memory("memory_without_thin_holds", backends::ThinHolds::off),
+#ifdef TENURE_WITH_SERVER
+      {.name = "tenure", .start = start_tenure_service},
+#endif
   };
   return all;
 }

@@ -32,6 +32,9 @@ class ContractService {
   [[nodiscard]] virtual std::string url() const { return {}; }
 };
 
+/// A real lock service with its log on disk, in this process; rpc_contract.cpp.
+[[nodiscard]] std::unique_ptr<ContractService> start_tenure_service();
+
 /// One line of the table of backends.
 struct ContractBackend {
   std::string name;

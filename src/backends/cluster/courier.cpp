@@ -1,0 +1,438 @@
+#include "backends/cluster/courier.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <type_traits>
+
+#include "backends/cluster/proto_types.hpp"
+#include "grpc/health/v1/health.pb.h"
+
+namespace tenure::backends::cluster {
+namespace {
+
+/// Of one message; the server takes 64 KiB unless it is told otherwise.
+constexpr std::size_t message_bytes = 48 * 1024;
+/// How often we look whether the server is still there.
+constexpr std::chrono::milliseconds check_every{1000};
+
+Error unavailable(const std::string& why) {
+  return {.code = Errc::unavailable, .detail = why};
+}
+
+}  // namespace
+
+/// The Session stream of one connection.
+class Courier::Stream final : public h2::Exchange {
+ public:
+  explicit Stream(std::weak_ptr<Courier> courier) : courier_(std::move(courier)) {}
+
+ private:
+  void received(std::string_view message) override {
+    const auto courier = courier_.lock();
+    if (!courier) {
+      return;
+    }
+    if (!response_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+      cancel();
+      return;
+    }
+    courier->received(response_);
+  }
+  void ended(const h2::Status& status) override {
+    const auto courier = courier_.lock();
+    if (courier && courier->stream_.get() == this) {
+      courier->disconnected(status.message);
+    }
+  }
+
+  std::weak_ptr<Courier> courier_;
+  v1::SessionResponse response_;
+};
+
+Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string client)
+    : loop_(loop), client_(std::move(client)), check_(loop), farewell_(loop) {
+  dialer_ = std::make_shared<Dialer>(
+      loop, std::move(servers),
+      Dialer::Calls{.connected = [this](const auto& channel) { inspect(channel); },
+                    .failed =
+                        [this](const std::string& why) {
+                          if (first_) {
+                            std::exchange(first_, nullptr)(std::unexpected(unavailable(why)));
+                          }
+                        }});
+}
+
+// The connection.
+
+void Courier::start(std::move_only_function<void(Result<void>)> first) {
+  first_ = std::move(first);
+  dialer_->dial();
+  check_soon();
+}
+
+void Courier::listen(Listener& listener) {
+  listener_ = &listener;
+  if (stream_) {
+    listener_->connection_changed(true, {});
+  }
+}
+
+/// Is it one that serves?
+void Courier::inspect(const std::shared_ptr<h2::Channel>& channel) {
+  using grpc::health::v1::HealthCheckResponse;
+  channel_ = channel;
+  channel->when_gone([weak = weak_from_this(), raw = channel.get()] {
+    if (const auto self = weak.lock(); self && self->channel_.get() == raw) {
+      self->disconnected("the connection is lost");
+    }
+  });
+  h2::Question<HealthCheckResponse>::ask(
+      *channel, "/grpc.health.v1.Health/Check", grpc::health::v1::HealthCheckRequest(),
+      [weak = weak_from_this(), channel](const h2::Status& status,
+                                         const HealthCheckResponse& answer) {
+        const auto self = weak.lock();
+        if (!self || self->channel_ != channel) {
+          return;
+        }
+        if (!status.ok()) {
+          self->disconnected(status.message);
+        } else if (answer.status() != HealthCheckResponse::SERVING) {
+          self->disconnected("this server does not serve at the moment");
+        } else {
+          self->begin_session(channel);
+        }
+      });
+}
+
+void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
+  dialer_->praise();
+  stream_ = std::make_shared<Stream>(weak_from_this());
+  channel->begin("/tenure.v1.LockService/Session", stream_);
+  v1::SessionRequest hello;
+  hello.mutable_hello()->set_client(client_);
+  hello.mutable_hello()->set_keep_waits(true);
+  stream_->send(hello);
+  std::vector<Id> ids;
+  for (const auto& [id, errand] : open_) {
+    ids.push_back(id);
+  }
+  send_all(ids);
+  follow_again();
+  watches_.connected(channel);
+  if (first_) {
+    std::exchange(first_, nullptr)({});
+  }
+  if (listener_ != nullptr) {
+    listener_->connection_changed(true, {});
+  }
+}
+
+void Courier::disconnected(const std::string& why) {
+  const auto channel = std::exchange(channel_, nullptr);
+  const auto stream = std::exchange(stream_, nullptr);
+  watches_.disconnected();
+  if (channel) {
+    channel->close();
+  }
+  if (stream && listener_ != nullptr) {
+    listener_->connection_changed(false, why);
+  }
+  if (first_) {
+    std::exchange(first_, nullptr)(std::unexpected(unavailable(why)));
+  }
+  if (!stopped_) {
+    dialer_->dial();
+  }
+}
+
+void Courier::check_soon() {
+  check_.expires_after(check_every);
+  check_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self) {
+      return;
+    }
+    if (self->channel_) {
+      self->channel_->check(h2::Link::Clock::now());
+    }
+    self->check_soon();
+  });
+}
+
+/// A server tells of losses only on the stream that used the lease last.
+void Courier::follow_again() {
+  v1::SessionRequest batch;
+  std::size_t bytes = 0;
+  std::vector<std::uint64_t> leases(leases_.begin(), leases_.end());
+  constexpr std::size_t leases_at_once = 4000;
+  for (std::size_t first = 0; first < leases.size(); first += leases_at_once) {
+    Errand errand;
+    auto& ids = *errand.operation.mutable_renew_leases()->mutable_ids();
+    const auto end = std::min(leases.size(), first + leases_at_once);
+    ids.Add(leases.begin() + static_cast<std::ptrdiff_t>(first),
+            leases.begin() + static_cast<std::ptrdiff_t>(end));
+    open_.emplace(++last_id_, std::move(errand));
+    send(last_id_, batch, bytes);
+  }
+  if (batch.operations_size() > 0) {
+    stream_->send(batch);
+  }
+}
+
+// Errands.
+
+void Courier::run(std::vector<Errand> errands) {
+  std::vector<Id> ids;
+  ids.reserve(errands.size());
+  for (auto& errand : errands) {
+    const auto id = ++last_id_;
+    errand.operation.set_id(id);
+    if (errand.operation.has_acquire()) {
+      const auto& acquire = errand.operation.acquire();
+      waits_.insert_or_assign(WaitKey{acquire.lease_id(), acquire.request_id()}, id);
+    } else if (errand.operation.has_grant_lease()) {
+      leases_.insert(errand.operation.grant_lease().id());
+    } else if (errand.operation.has_revoke_lease()) {
+      leases_.erase(errand.operation.revoke_lease().id());
+    }
+    if (stopped_) {
+      fail_with(std::move(errand), unavailable("the client ends"));
+      continue;
+    }
+    open_.emplace(id, std::move(errand));
+    ids.push_back(id);
+  }
+  if (stream_) {
+    send_all(ids);
+  }
+}
+
+void Courier::send_all(const std::vector<Id>& ids) {
+  v1::SessionRequest batch;
+  std::size_t bytes = 0;
+  for (const auto id : ids) {
+    send(id, batch, bytes);
+  }
+  if (batch.operations_size() > 0) {
+    stream_->send(batch);
+  }
+}
+
+void Courier::send(Id id, v1::SessionRequest& batch, std::size_t& bytes) {
+  auto& errand = open_.at(id);
+  errand.operation.set_id(id);
+  const auto size = errand.operation.ByteSizeLong() + 8;
+  if (batch.operations_size() > 0 && bytes + size > message_bytes) {
+    stream_->send(batch);
+    batch.Clear();
+    bytes = 0;
+  }
+  *batch.add_operations() = errand.operation;
+  bytes += size;
+}
+
+void Courier::abandon(LeaseId lease, RequestId request) {
+  const WaitKey key{lease.get(), request.get()};
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;
+  }
+  Errand errand;
+  errand.operation.mutable_abandon()->set_lease_id(lease.get());
+  errand.operation.mutable_abandon()->set_request_id(request.get());
+  if (!stream_) {
+    // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
+    auto waiting = take(it->second);
+    fail_with(std::move(waiting), {.code = Errc::cancelled});
+  }
+  std::vector<Errand> one;
+  one.push_back(std::move(errand));
+  run(std::move(one));
+}
+
+Errand Courier::take(Id id) {
+  const auto it = open_.find(id);
+  auto errand = std::move(it->second);
+  open_.erase(it);
+  if (errand.operation.has_acquire()) {
+    const auto& acquire = errand.operation.acquire();
+    waits_.erase({acquire.lease_id(), acquire.request_id()});
+  }
+  return errand;
+}
+
+void Courier::received(const v1::SessionResponse& response) {
+  for (const auto& outcome : response.outcomes()) {
+    answered(outcome);
+  }
+  for (const auto lease : response.lost_leases()) {
+    leases_.erase(lease);
+    if (listener_ != nullptr) {
+      listener_->lease_lost(LeaseId{lease});
+    }
+  }
+  for (const auto& taken : response.taken()) {
+    if (listener_ != nullptr) {
+      listener_->hold_taken(LeaseId{taken.lease_id()}, RequestId{taken.request_id()});
+    }
+  }
+  done_if_idle();
+}
+
+void Courier::answered(const v1::Outcome& outcome) {
+  const auto it = open_.find(outcome.id());
+  if (it == open_.end()) {
+    return;
+  }
+  if (outcome.has_queued()) {
+    it->second.queue_position = static_cast<std::size_t>(outcome.queued().position());
+    return;
+  }
+  auto errand = take(outcome.id());
+  if (errand.operation.has_abandon()) {
+    abandon_answered(
+        {errand.operation.abandon().lease_id(), errand.operation.abandon().request_id()}, outcome);
+    return;
+  }
+  finish(std::move(errand), outcome);
+}
+
+void Courier::abandon_answered(WaitKey key, const v1::Outcome& outcome) {
+  if (const auto it = waits_.find(key); it != waits_.end()) {
+    finish(take(it->second), outcome);
+    return;
+  }
+  if (outcome.has_granted()) {
+    // Its caller was told `cancelled` while nobody could be asked.
+    Errand errand;
+    auto& release = *errand.operation.mutable_release();
+    release.set_lease_id(key.first);
+    release.set_fencing_token(outcome.granted().fencing_token());
+    std::vector<Errand> one;
+    one.push_back(std::move(errand));
+    run(std::move(one));
+  }
+}
+
+void Courier::finish(Errand errand, const v1::Outcome& outcome) {
+  if (outcome.has_refused()) {
+    auto error = error_from(outcome.refused());
+    if (error == Errc::lease_lost && errand.operation.has_revoke_lease()) {
+      std::get<Backend::Done<void>>(errand.done)({});
+      return;
+    }
+    fail_with(std::move(errand), error);
+    return;
+  }
+  if (auto* granted = std::get_if<Backend::Done<Granted>>(&errand.done)) {
+    (*granted)(Granted{.token = FencingToken{outcome.granted().fencing_token()},
+                       .count = outcome.granted().count(),
+                       .queue_position = errand.queue_position});
+    return;
+  }
+  if (outcome.has_renewed()) {
+    Renewed renewed;
+    const auto& ids = errand.operation.renew_leases().ids();
+    for (int n = 0; n < outcome.renewed().ttl_ms_size(); ++n) {
+      renewed.push_back(outcome.renewed().ttl_ms(n) > 0);
+      if (!renewed.back() && n < ids.size() && leases_.erase(ids[n]) > 0 && listener_ != nullptr) {
+        listener_->lease_lost(LeaseId{ids[n]});
+      }
+    }
+    if (auto* told = std::get_if<Backend::Done<Renewed>>(&errand.done)) {
+      (*told)(std::move(renewed));
+    }
+    return;
+  }
+  if (auto* told = std::get_if<Backend::Done<void>>(&errand.done)) {
+    (*told)({});
+  }
+}
+
+void Courier::fail_with(Errand errand, const Error& error) {
+  std::visit(
+      [&](auto& done) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(done)>, std::monostate>) {
+          done(std::unexpected(error));
+        }
+      },
+      errand.done);
+}
+
+// The rest.
+
+void Courier::watch(WatchId id, WatchRequest request, Backend::Sink sink,
+                    std::function<void()> begun) {
+  watches_.add(id, std::move(request), std::move(sink), std::move(begun));
+}
+
+void Courier::holders(const std::string& name, Backend::Done<std::vector<Holder>> done) {
+  if (!stream_) {
+    done(std::unexpected(unavailable("there is no connection to a server")));
+    return;
+  }
+  v1::ListRequest request;
+  request.set_prefix(name);
+  request.set_limit(2);  // A lock and a space may have the same name.
+  h2::Question<v1::ListResponse>::ask(
+      *channel_, "/tenure.v1.Admin/List", request,
+      [name, done = std::move(done)](const h2::Status& status,
+                                     const v1::ListResponse& answer) mutable {
+        if (!status.ok()) {
+          done(std::unexpected(unavailable(status.message)));
+          return;
+        }
+        std::vector<Holder> found;
+        for (const auto& lock : answer.locks()) {
+          for (const auto& holder :
+               lock.name() == name ? lock.holders() : decltype(lock.holders()){}) {
+            found.push_back(holder_from(holder));
+          }
+        }
+        done(std::move(found));
+      });
+}
+
+void Courier::stop(std::chrono::milliseconds patience, std::function<void()> done) {
+  stopped_ = std::move(done);
+  std::vector<Id> waits;
+  for (const auto& [key, id] : waits_) {
+    waits.push_back(id);
+  }
+  for (const auto id : waits) {
+    fail_with(take(id), unavailable("the client ends"));
+  }
+  watches_.end();
+  farewell_.expires_after(stream_ ? patience : std::chrono::milliseconds(0));
+  farewell_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error) {
+      self->end();
+    }
+  });
+  done_if_idle();
+}
+
+void Courier::done_if_idle() {
+  if (stopped_ && open_.empty()) {
+    end();
+  }
+}
+
+void Courier::end() {
+  const auto done = std::exchange(stopped_, [] {});
+  listener_ = nullptr;
+  dialer_->stop();
+  check_.cancel();
+  farewell_.cancel();
+  stream_.reset();
+  if (const auto channel = std::exchange(channel_, nullptr)) {
+    channel->close();
+  }
+  for (auto& [id, errand] : std::exchange(open_, {})) {
+    fail_with(std::move(errand), unavailable("the client ends"));
+  }
+  done();
+}
+
+}  // namespace tenure::backends::cluster

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "backends/backend.hpp"
+#include "backends/cluster/dialer.hpp"
+#include "backends/cluster/watches.hpp"
+#include "h2/channel.hpp"
+#include "tenure/v1/session.pb.h"
+
+namespace tenure::backends::cluster {
+
+/// One operation for the server, and whom to tell.
+struct Errand {
+  using Done = std::variant<std::monostate, Backend::Done<void>, Backend::Done<Granted>,
+                            Backend::Done<Renewed>>;
+
+  v1::Operation operation{};
+  Done done{};
+  std::size_t queue_position = 0;
+};
+
+/// Carries errands to a server and their outcomes back, over one Session stream. When the
+/// connection is lost, what is not answered is sent again on the next one, in its order and with
+/// its request ids, so the server answers what it answered before or finds the old place in the
+/// queue. All on the loop's thread.
+class Courier : public std::enable_shared_from_this<Courier> {
+ public:
+  Courier(boost::asio::io_context& loop, Servers servers, std::string client);
+
+  /// Dials. `first` is told once: when the first connection stands, or why none does.
+  void start(std::move_only_function<void(Result<void>)> first);
+  /// Who is told of losses from now on.
+  void listen(Listener& listener);
+  /// Takes them on, in their order.
+  void run(std::vector<Errand> errands);
+  void abandon(LeaseId lease, RequestId request);
+  void watch(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
+  void unwatch(WatchId id) { watches_.remove(id); }
+  void holders(const std::string& name, Backend::Done<std::vector<Holder>> done);
+  /// Waits end with `unavailable` now, the rest when it is answered or `patience` is over. Then
+  /// `done`.
+  void stop(std::chrono::milliseconds patience, std::function<void()> done);
+
+ private:
+  using Id = std::uint64_t;
+  using WaitKey = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
+  class Stream;
+
+  void connected(const std::shared_ptr<h2::Channel>& channel);
+  void inspect(const std::shared_ptr<h2::Channel>& channel);
+  void begin_session(const std::shared_ptr<h2::Channel>& channel);
+  void disconnected(const std::string& why);
+  void check_soon();
+
+  void send(Id id, v1::SessionRequest& batch, std::size_t& bytes);
+  void send_all(const std::vector<Id>& ids);
+  void received(const v1::SessionResponse& response);
+  void answered(const v1::Outcome& outcome);
+  void finish(Errand errand, const v1::Outcome& outcome);
+  void fail_with(Errand errand, const Error& error);
+  void abandon_answered(WaitKey key, const v1::Outcome& outcome);
+  [[nodiscard]] Errand take(Id id);
+  void follow_again();
+  void done_if_idle();
+  void end();
+
+  boost::asio::io_context& loop_;
+  std::string client_;
+  std::shared_ptr<Dialer> dialer_;
+  std::shared_ptr<h2::Channel> channel_;  ///< Null: not connected.
+  std::shared_ptr<Stream> stream_;        ///< On it.
+  boost::asio::steady_timer check_;
+  boost::asio::steady_timer farewell_;
+  Watches watches_;
+  Listener* listener_ = nullptr;
+  std::move_only_function<void(Result<void>)> first_;
+  std::function<void()> stopped_;
+
+  Id last_id_ = 0;
+  absl::btree_map<Id, Errand> open_;  ///< Not answered, in their order.
+  absl::flat_hash_map<WaitKey, Id> waits_;
+  absl::flat_hash_set<std::uint64_t> leases_;  ///< Of ours that live, as far as we know.
+};
+
+}  // namespace tenure::backends::cluster

@@ -1,0 +1,148 @@
+#include "backends/cluster/dialer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/connect.hpp>
+
+#include "h2/transport.hpp"
+
+namespace tenure::backends::cluster {
+namespace {
+
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds pause_min{20};
+constexpr std::chrono::milliseconds pause_max{1000};
+
+std::string name_of(const Endpoint& endpoint) {
+  const bool is_v6 = endpoint.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+}  // namespace
+
+Dialer::Dialer(boost::asio::io_context& loop, Servers servers, Calls calls)
+    : loop_(loop),
+      servers_(std::move(servers)),
+      calls_(std::move(calls)),
+      resolver_(loop),
+      pause_(loop),
+      patience_(loop) {}
+
+void Dialer::dial() {
+  if (is_stopped_ || std::exchange(is_dialing_, true)) {
+    return;
+  }
+  if (failures_ == 0) {
+    try_next();
+    return;
+  }
+  const auto doubled = pause_min * (1U << std::min<std::size_t>(failures_ - 1, 10));
+  pause_.expires_after(std::min<std::chrono::milliseconds>(pause_max, doubled));
+  pause_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error && !self->is_stopped_) {
+      self->try_next();
+    }
+  });
+}
+
+void Dialer::stop() {
+  is_stopped_ = true;
+  pause_.cancel();
+  patience_.cancel();
+  resolver_.cancel();
+  if (const auto socket = std::exchange(socket_, nullptr)) {
+    error_code ignored;
+    socket->close(ignored);
+  }
+  if (const auto channel = std::exchange(greeted_, nullptr)) {
+    channel->close();
+  }
+}
+
+void Dialer::try_next() {
+  const auto endpoint = servers_.endpoints[next_++ % servers_.endpoints.size()];
+  const auto attempt = ++attempt_;
+  patience_.expires_after(servers_.connect_timeout);
+  patience_.async_wait([self = shared_from_this(), attempt, endpoint](const error_code& error) {
+    if (!error && attempt == self->attempt_) {
+      self->failed(name_of(endpoint) + " does not answer");
+    }
+  });
+  resolver_.async_resolve(endpoint.host, std::to_string(endpoint.port),
+                          [self = shared_from_this(), attempt, endpoint](
+                              const error_code& error, const tcp::resolver::results_type& found) {
+                            if (self->is_stopped_ || attempt != self->attempt_) {
+                              return;
+                            }
+                            error ? self->failed(name_of(endpoint) + ": " + error.message())
+                                  : self->resolved(endpoint, found);
+                          });
+}
+
+void Dialer::resolved(const Endpoint& endpoint, const tcp::resolver::results_type& found) {
+  socket_ = std::make_shared<tcp::socket>(loop_);
+  boost::asio::async_connect(*socket_, found,
+                             [self = shared_from_this(), socket = socket_, attempt = attempt_,
+                              endpoint](const error_code& error, const tcp::endpoint&) {
+                               if (self->is_stopped_ || attempt != self->attempt_) {
+                                 return;
+                               }
+                               self->socket_.reset();
+                               if (error) {
+                                 self->failed(name_of(endpoint) + ": " + error.message());
+                                 return;
+                               }
+                               error_code ignored;
+                               socket->set_option(tcp::no_delay(true), ignored);
+                               self->greet(endpoint, std::move(*socket));
+                             });
+}
+
+void Dialer::greet(const Endpoint& endpoint, tcp::socket socket) {
+  auto transport = servers_.tls
+                       ? h2::tls_transport_to(endpoint.host, std::move(socket), *servers_.tls)
+                       : h2::plain_transport(std::move(socket));
+  greeted_ = std::make_shared<h2::Channel>(
+      loop_, std::move(transport),
+      h2::Channel::Origin{.authority = name_of(endpoint), .is_tls = servers_.tls != nullptr});
+  greeted_->open(
+      [self = shared_from_this()] {
+        const auto channel = std::exchange(self->greeted_, nullptr);
+        if (channel && !self->is_stopped_) {
+          self->is_dialing_ = false;
+          self->patience_.cancel();
+          ++self->attempt_;
+          // Counts as failed until somebody is content with it.
+          ++self->failures_;
+          self->calls_.connected(channel);
+        }
+      },
+      [self = shared_from_this(), attempt = attempt_, endpoint] {
+        if (self->greeted_ && attempt == self->attempt_ && !self->is_stopped_) {
+          self->greeted_.reset();
+          self->failed(name_of(endpoint) + (self->servers_.tls
+                                                ? ": TLS was refused: is the certificate right?"
+                                                : ": closed the connection"));
+        }
+      });
+}
+
+void Dialer::failed(const std::string& why) {
+  ++attempt_;
+  patience_.cancel();
+  if (const auto socket = std::exchange(socket_, nullptr)) {
+    error_code ignored;
+    socket->close(ignored);
+  }
+  if (const auto channel = std::exchange(greeted_, nullptr)) {
+    channel->close();
+  }
+  ++failures_;
+  is_dialing_ = false;
+  calls_.failed(why);
+  dial();
+}
+
+}  // namespace tenure::backends::cluster

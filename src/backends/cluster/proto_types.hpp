@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "backends/backend.hpp"
+#include "tenure/v1/admin.pb.h"
+#include "tenure/v1/session.pb.h"
+#include "tenure/v1/watch.pb.h"
+
+namespace tenure::backends::cluster {
+
+void write(const AcquireRequest& request, v1::Acquire& out);
+void write(const ReleaseRequest& request, v1::Release& out);
+void write(const WatchRequest& request, Revision start, v1::WatchCreate& out);
+
+[[nodiscard]] Error error_from(const v1::Refused& refused);
+[[nodiscard]] LockEvent event_from(const v1::Event& event);
+[[nodiscard]] Holder holder_from(const v1::Holder& holder);
+
+}  // namespace tenure::backends::cluster

@@ -1,0 +1,148 @@
+#include "backends/cluster/watches.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "backends/cluster/proto_types.hpp"
+
+namespace tenure::backends::cluster {
+
+class Watches::Stream final : public h2::Exchange {
+ public:
+  explicit Stream(Watches& watches) : watches_(&watches) {}
+  /// Nobody listens any more.
+  void leave() {
+    watches_ = nullptr;
+    cancel();
+  }
+
+ private:
+  void received(std::string_view message) override {
+    v1::WatchResponse response;
+    if (watches_ != nullptr &&
+        response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+      watches_->received(response);
+    }
+  }
+  void ended(const h2::Status& status) override {
+    if (watches_ != nullptr) {
+      std::exchange(watches_, nullptr)->ended(status);
+    }
+  }
+
+  Watches* watches_;
+};
+
+Watches::Watches() = default;
+Watches::~Watches() = default;
+
+void Watches::add(WatchId id, WatchRequest request, Backend::Sink sink,
+                  std::function<void()> begun) {
+  const auto next = request.start;
+  const auto [it, is_new] =
+      watches_.emplace(id, Watch{.request = std::move(request),
+                                 .sink = std::make_shared<Backend::Sink>(std::move(sink)),
+                                 .next = next,
+                                 .begun = std::move(begun)});
+  begin(id, it->second);
+}
+
+void Watches::begin(WatchId id, const Watch& watch) {
+  if (!channel_) {
+    return;
+  }
+  if (!stream_) {
+    stream_ = std::make_shared<Stream>(*this);
+    channel_->begin("/tenure.v1.LockService/Watch", stream_);
+  }
+  v1::WatchRequest request;
+  write(watch.request, watch.next, *request.mutable_create());
+  request.mutable_create()->set_watch_id(id.get());
+  stream_->send(request);
+}
+
+void Watches::remove(WatchId id) {
+  if (watches_.erase(id) > 0 && stream_) {
+    v1::WatchRequest request;
+    request.mutable_cancel()->set_watch_id(id.get());
+    stream_->send(request);
+  }
+}
+
+void Watches::connected(const std::shared_ptr<h2::Channel>& channel) {
+  channel_ = channel;
+  for (const auto& [id, watch] : watches_) {
+    begin(id, watch);
+  }
+}
+
+void Watches::disconnected() {
+  channel_.reset();
+  if (const auto stream = std::exchange(stream_, nullptr)) {
+    stream->leave();
+  }
+}
+
+void Watches::end() {
+  disconnected();
+  for (const auto& [id, watch] : std::exchange(watches_, {})) {
+    (*watch.sink)(fail(Errc::unavailable, "the client ends"));
+  }
+}
+
+void Watches::received(const v1::WatchResponse& response) {
+  const WatchId id{response.watch_id()};
+  const auto it = watches_.find(id);
+  if (it == watches_.end()) {
+    return;
+  }
+  if (const auto begun = std::exchange(it->second.begun, {})) {
+    begun();
+  }
+  if (response.cancelled()) {
+    cancelled(id, response);
+    return;
+  }
+  if (response.created() && it->second.next == Revision{}) {
+    it->second.next = Revision{response.header().revision() + 1};
+  }
+  // The sink may end the watch.
+  const auto sink = it->second.sink;
+  for (const auto& event : response.events()) {
+    it->second.next = Revision{event.revision() + 1};
+  }
+  for (const auto& event : response.events()) {
+    (*sink)(event_from(event));
+  }
+}
+
+void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
+  const auto it = watches_.find(id);
+  if (response.compact_revision() == 0 && response.resume_revision() != 0) {
+    // We were too slow; what was dropped is still to be had.
+    it->second.next = Revision{response.resume_revision()};
+    begin(id, it->second);
+    return;
+  }
+  const auto sink = it->second.sink;
+  watches_.erase(it);
+  const auto code =
+      response.compact_revision() != 0 ? Errc::invalid_argument : Errc::resource_exhausted;
+  const auto from =
+      response.compact_revision() != 0
+          ? "; the oldest that is known is " + std::to_string(response.compact_revision() + 1)
+          : std::string();
+  (*sink)(fail(code, response.detail() + from));
+}
+
+void Watches::ended(const h2::Status& status) {
+  stream_.reset();
+  if (status.code == h2::StatusCode::unavailable || status.code == h2::StatusCode::cancelled) {
+    return;  // The connection is lost; connected() begins again.
+  }
+  for (const auto& [id, watch] : std::exchange(watches_, {})) {
+    (*watch.sink)(fail(Errc::resource_exhausted, status.message));
+  }
+}
+
+}  // namespace tenure::backends::cluster
