@@ -51,8 +51,7 @@ Result<void> Lease::revoke() const {
   }
   auto& session = lease_->session();
   detail::Completion<void> revoked;
-  session.lose(lease_->record());
-  session.backend().revoke_lease(id(), revoked.callback());
+  session.lose(lease_->record(), revoked.callback());
   auto answer = revoked.wait_for(session.request_timeout());
   return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer to the revocation");
 }

@@ -88,8 +88,8 @@ class LeaseRecord {
   [[nodiscard]] bool shall_warn() noexcept { return !has_warned_.exchange(true); }
 
   /// Terminal. Returns all that depends on it, to be told; nothing if it had ended before.
-  [[nodiscard]] std::vector<std::shared_ptr<Dependent>> lose() {
-    return end(Life::lost) ? dependents() : std::vector<std::shared_ptr<Dependent>>{};
+  [[nodiscard]] std::optional<std::vector<std::shared_ptr<Dependent>>> lose() {
+    return end(Life::lost) ? std::optional(dependents()) : std::nullopt;
   }
   /// Terminal, by our own asking. False if it had ended before.
   bool end() { return end(Life::ended); }

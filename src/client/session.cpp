@@ -102,11 +102,22 @@ void Session::end_lease(const Record& lease, backends::Backend::Done<void> done)
 }
 
 void Session::lose(const Record& lease) {
+  // It may live on over there, by the service's clock; nobody needs it any more.
+  lose(lease, [](const Result<void>&) {});
+}
+
+void Session::lose(const Record& lease, backends::Backend::Done<void> revoked) {
   forget(lease->id());
-  for (auto& dependent : lease->lose()) {
+  auto dependents = lease->lose();
+  if (!dependents || is_closing_) {
+    revoked(fail(Errc::lease_lost, "the lease has ended already"));
+    return;
+  }
+  for (auto& dependent : *dependents) {
     dependent->lease_lost();
     let_go(std::move(dependent));
   }
+  backend_->revoke_lease(lease->id(), std::move(revoked));
 }
 
 void Session::lease_lost(LeaseId lease) {

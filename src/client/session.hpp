@@ -68,8 +68,10 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   /// Ends it at the service too.
   void end_lease(const Record& lease);
   void end_lease(const Record& lease, backends::Backend::Done<void> done);
-  /// It is lost, for ever; all that depends on it is told. Once is enough, more does no harm.
+  /// It is lost, for ever; all that depends on it is told, and the service, in case it does not
+  /// know. Once is enough, more does no harm.
   void lose(const Record& lease);
+  void lose(const Record& lease, backends::Backend::Done<void> revoked);
 
   // backends::Listener
   void lease_lost(LeaseId lease) override;

@@ -1,0 +1,173 @@
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "backends/memory/memory_backend.hpp"
+#include "client/session.hpp"
+#include "support/manual_clock.hpp"
+#include "support/silent_backend.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A client on a clock of its own, and a service on the real one: what is lost here is lost by our
+/// own clock alone.
+class Keeper : public ::testing::Test {
+ protected:
+  Client open(ConnectOptions options = {}) {
+    session = std::make_shared<detail::Session>(
+        std::make_unique<SilentBackend>(std::make_unique<backends::MemoryBackend>(store), network),
+        std::move(options), clock);
+    return Client(session);
+  }
+
+  ManualClock clock;
+  std::shared_ptr<backends::MemoryStore> store = std::make_shared<backends::MemoryStore>();
+  std::shared_ptr<SilentBackend::Network> network = std::make_shared<SilentBackend::Network>();
+  std::shared_ptr<detail::Session> session;
+};
+
+// 000.089, 000.090, 000.093
+TEST_F(Keeper, a_lease_is_renewed_after_a_third_of_its_ttl) {
+  const auto client = open();
+  auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
+  const auto before = guard.valid_until();
+
+  clock.advance(10s);
+
+  EXPECT_TRUE(eventually([&] { return guard.valid_until() > before - 1s; }));
+  clock.advance(15s);
+  EXPECT_TRUE(guard.owns_lock());
+}
+
+TEST_F(Keeper, a_process_that_was_stopped_longer_than_its_lease_hears_of_no_success) {
+  const auto client = open();
+  auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
+  auto other = client.mutex("b", {.ttl = 30s}).lock().value();
+  auto third = client.mutex("c", {.ttl = 30s}).lock().value();
+
+  // As after SIGSTOP and SIGCONT: time has passed, and no thread but ours has run yet, or all have.
+  clock.advance(31s);
+
+  EXPECT_TRUE(guard.lost().stop_requested());
+  EXPECT_FALSE(guard.owns_lock());
+  EXPECT_EQ(other.unlock().error(), Errc::lease_lost);
+  EXPECT_EQ(third.extend().error(), Errc::lease_lost);
+}
+
+// What the service granted in time, and we heard of too late, is not ours to believe in.
+TEST_F(Keeper, an_idle_lease_that_ran_out_unseen_is_not_used) {
+  const auto client = open();
+  EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
+  clock.advance(31s);
+
+  const auto guard = client.mutex("a", {.ttl = 30s}).lock();
+
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_TRUE(guard->owns_lock());
+}
+
+TEST_F(Keeper, a_risk_is_told_once_and_then_the_loss) {
+  const auto client = open();
+  std::atomic<int> warnings = 0;
+  std::atomic<int> losses = 0;
+  auto guard = client
+                   .mutex("a", {.ttl = 30s,
+                                .on_at_risk =
+                                    [&](const AtRisk& risk) {
+                                      EXPECT_EQ(risk.name, "a");
+                                      ++warnings;
+                                    }})
+                   .lock()
+                   .value();
+  const std::stop_callback on_lost(guard.lost(), [&] { ++losses; });
+  network->is_silent = true;
+
+  clock.advance(20s);
+  EXPECT_TRUE(eventually([&] { return warnings == 1; }));
+  EXPECT_EQ(guard.state(), GuardState::at_risk);
+  EXPECT_TRUE(guard.owns_lock());
+  clock.advance(4s);
+  EXPECT_EQ(losses, 0);
+  clock.advance(6s);
+
+  EXPECT_TRUE(eventually([&] { return losses == 1; }));
+  EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(guard.state(), GuardState::lost);
+}
+
+// A healed network does not bring back what is lost: somebody else may have it.
+TEST_F(Keeper, an_answer_that_comes_too_late_does_not_count) {
+  const auto client = open();
+  auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
+  network->is_silent = true;
+  clock.advance(30s);
+  EXPECT_EQ(guard.state(), GuardState::lost);
+
+  network->is_silent = false;
+
+  EXPECT_EQ(guard.extend().error(), Errc::lease_lost);
+  EXPECT_EQ(guard.state(), GuardState::lost);
+}
+
+// One lease is used again by the next hold, and given up when nobody needs it.
+TEST_F(Keeper, an_idle_lease_is_let_go) {
+  const auto client = open();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
+  }
+  EXPECT_EQ(session->keeper().size(), 1U);
+
+  EXPECT_TRUE(eventually([&] {
+    clock.advance(10s);
+    return session->keeper().size() == 0;
+  }));
+
+  EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
+}
+
+// Batches: one request renews them all.
+TEST_F(Keeper, many_leases_are_kept) {
+  const auto client = open();
+  std::vector<Guard> guards;
+  for (int i = 0; i < 500; ++i) {
+    guards.push_back(client.mutex("m/" + std::to_string(i), {.ttl = 30s}).lock().value());
+  }
+  for (int i = 0; i < 9; ++i) {
+    clock.advance(10s);
+    EXPECT_TRUE(eventually([&] {
+      return guards.back().valid_until() > std::chrono::steady_clock::now() + 25s &&
+             guards.front().valid_until() > std::chrono::steady_clock::now() + 25s;
+    }));
+  }
+
+  EXPECT_TRUE(guards.front().owns_lock());
+  EXPECT_TRUE(guards.back().owns_lock());
+}
+
+TEST_F(Keeper, a_lease_that_the_service_refuses_tells_why) {
+  const auto client = open();
+  const detail::LeaseRecord::Terms too_short{.id = LeaseId{5}, .ttl = 1ms, .renewals_per_ttl = 3};
+  std::optional<Errc> told;
+
+  const auto lease = session->new_lease(too_short, [&](const Result<void>& answer) {
+    told = answer ? std::nullopt : std::optional(answer.error().code);
+  });
+
+  EXPECT_EQ(told, Errc::invalid_argument);
+  EXPECT_TRUE(lease->is_lost());
+  EXPECT_EQ(lease->refused()->code, Errc::invalid_argument);
+}
+
+}  // namespace
+}  // namespace tenure::test

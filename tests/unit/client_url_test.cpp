@@ -1,0 +1,126 @@
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "backends/url.hpp"
+
+namespace tenure::backends {
+namespace {
+
+std::string complaint(std::string_view text) {
+  const auto url = parse_url(text);
+  return url ? "none" : url.error().detail;
+}
+
+TEST(Url, it_has_a_scheme_an_authority_a_path_and_options) {
+  const auto url = parse_url("tenure://a:7420,b:7421/x?key_prefix=p%2F&n=1").value();
+
+  EXPECT_EQ(url.scheme, "tenure");
+  EXPECT_EQ(url.authority.text, "a:7420,b:7421");
+  EXPECT_EQ(url.path.text, "x");
+  ASSERT_EQ(url.parameters.size(), 2U);
+  EXPECT_EQ(url.parameters[0].key.text, "key_prefix");
+  EXPECT_EQ(url.parameters[0].value.text, "p/");
+  EXPECT_EQ(url.parameters[1].key.position, 41U);
+}
+
+TEST(Url, all_but_the_scheme_may_be_left_out) {
+  const auto url = parse_url("memory://").value();
+
+  EXPECT_EQ(url.scheme, "memory");
+  EXPECT_EQ(url.authority.text, "");
+  EXPECT_EQ(url.path.text, "");
+}
+
+TEST(Url, a_complaint_says_where) {
+  EXPECT_TRUE(complaint("").starts_with("at 0: "));
+  EXPECT_TRUE(complaint("memory").starts_with("at 6: "));
+  EXPECT_TRUE(complaint("memory:/x").starts_with("at 6: "));
+  EXPECT_TRUE(complaint("Memory://").starts_with("at 0: "));
+  EXPECT_TRUE(complaint("memory://a%zz").starts_with("at 10: "));
+  EXPECT_TRUE(complaint("memory://a%2").starts_with("at 10: "));
+  EXPECT_TRUE(complaint("memory://a b").starts_with("at 10: "));
+  EXPECT_TRUE(complaint("memory://a?key").starts_with("at 11: "));
+  EXPECT_TRUE(complaint("memory://a?k=v&=w").starts_with("at 15: "));
+}
+
+TEST(Url, servers_are_told_apart) {
+  using Endpoints = std::vector<Endpoint>;
+  const auto servers = [](std::string_view text) {
+    return endpoints_of(parse_url(text).value(), 7420);
+  };
+
+  EXPECT_EQ(servers("tenure://a").value(), (Endpoints{{"a", 7420}}));
+  EXPECT_EQ(servers("tenure://a:1,[::1]:2,[::2]").value(),
+            (Endpoints{{"a", 1}, {"::1", 2}, {"::2", 7420}}));
+  EXPECT_TRUE(servers("tenure://").error().detail.starts_with("at 9: "));
+  EXPECT_TRUE(servers("tenure://a,,b").error().detail.starts_with("at 11: "));
+  EXPECT_TRUE(servers("tenure://a:x").error().detail.starts_with("at 10: "));
+  EXPECT_TRUE(servers("tenure://a:70000").error().detail.starts_with("at 10: "));
+  EXPECT_TRUE(servers("tenure://[::1").error().detail.starts_with("at 9: "));
+}
+
+}  // namespace
+}  // namespace tenure::backends
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// 000.017: how to reach it is one string.
+TEST(Connect, clients_of_one_name_meet) {
+  const auto ann = connect("memory://connect_test").value();
+  const auto bob = connect("memory://connect_test").value();
+  const auto cid = connect("memory://").value();
+  const auto guard = ann.mutex("a").lock().value();
+
+  EXPECT_FALSE(bob.mutex("a").try_lock());
+  EXPECT_TRUE(cid.mutex("a").try_lock());
+  EXPECT_TRUE(ann.is_connected());
+}
+
+TEST(Connect, a_store_goes_with_its_last_client) {
+  FencingToken token{};
+  {
+    const auto client = connect("memory://forgotten").value();
+    token = client.mutex("a").lock().value().token();
+  }
+
+  EXPECT_LE(connect("memory://forgotten").value().mutex("a").lock().value().token(), token);
+}
+
+// 000.018, 000.027, 000.029: options in the URL.
+TEST(Connect, options_may_stand_in_the_url) {
+  const auto client = connect("memory://?owner=me&key_prefix=test/&request_timeout=2s").value();
+
+  EXPECT_EQ(client.owner(), "me");
+  EXPECT_EQ(client.mutex("a").name(), "test/a");
+}
+
+TEST(Connect, what_is_wrong_with_a_url_is_told_with_its_place) {
+  const auto error_of = [](std::string_view url) { return connect(url).error(); };
+
+  EXPECT_EQ(error_of("memory"), Errc::invalid_argument);
+  EXPECT_EQ(error_of("nosuch://a"), Errc::unsupported);
+  EXPECT_NE(error_of("nosuch://a").detail.find("memory://"), std::string::npos);
+  EXPECT_EQ(error_of("memory://a?colour=red"), Errc::invalid_argument);
+  EXPECT_TRUE(error_of("memory://a?colour=red").detail.starts_with("at 11: unknown option"));
+  EXPECT_TRUE(error_of("memory://?request_timeout=2x").detail.starts_with("at 26: "));
+  EXPECT_TRUE(error_of("memory://a/b").detail.starts_with("at 11: "));
+  EXPECT_EQ(error_of("memory://?request_timeout=0s"), Errc::invalid_argument);
+}
+
+TEST(Connect, options_are_checked) {
+  EXPECT_EQ(connect("memory://", {.owner = std::string(257, 'x')}).error(), Errc::invalid_argument);
+  EXPECT_EQ(connect("memory://", {.owner = "a\nb"}).error(), Errc::invalid_argument);
+  EXPECT_EQ(connect("memory://", {.request_timeout = 0ms}).error(), Errc::invalid_argument);
+}
+
+}  // namespace
+}  // namespace tenure::test
