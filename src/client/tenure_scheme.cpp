@@ -85,10 +85,11 @@ Result<std::unique_ptr<backends::Backend>> open_tenure(Url& url, const ConnectOp
                            "\"; there are owner, key_prefix, request_timeout, tls_ca, tls_cert, "
                            "tls_key");
   }
+  const auto servers = static_cast<int>(endpoints->size());
   auto opened = backends::cluster::ClusterBackend::open(
       {.endpoints = *std::move(endpoints),
        .tls = *std::move(tls),
-       .connect_timeout = options.request_timeout},
+       .connect_timeout = options.request_timeout / servers},
       options.owner.empty() ? sys::process_label() : options.owner, options.request_timeout);
   if (!opened) {
     return std::unexpected(std::move(opened).error());

@@ -10,6 +10,8 @@ namespace {
 
 /// Gathered into one write.
 constexpr std::size_t write_bytes = 256 * 1024;
+/// What a connection that has nothing to say may keep of that.
+constexpr std::size_t idle_bytes = 16 * 1024;
 
 }  // namespace
 
@@ -132,6 +134,9 @@ void Link::flush() {
     out_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
   }
   if (out_.empty()) {
+    if (out_.capacity() > idle_bytes) {
+      std::string().swap(out_);
+    }
     const bool is_over = nghttp2_session_want_read(session_.get()) == 0 &&
                          nghttp2_session_want_write(session_.get()) == 0;
     if (is_over || is_broken_ || is_through()) {

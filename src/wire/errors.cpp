@@ -16,6 +16,8 @@ h2::StatusCode status_code_of(Errc code) {
     case Errc::resource_exhausted: return h2::StatusCode::resource_exhausted;
     case Errc::lease_lost: return h2::StatusCode::not_found;
     case Errc::unavailable: return h2::StatusCode::unavailable;
+    case Errc::permission_denied: return h2::StatusCode::permission_denied;
+    case Errc::unsupported: return h2::StatusCode::unimplemented;
   }
   return h2::StatusCode::unknown;
 }

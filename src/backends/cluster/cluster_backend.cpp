@@ -49,13 +49,10 @@ ClusterBackend::~ClusterBackend() {
 }
 
 Promises ClusterBackend::promises() const noexcept {
-  return {Promise::fencing,       Promise::fifo,
-          Promise::shared,        Promise::modes,
-          Promise::ranges,        Promise::semaphore,
-          Promise::several_names, Promise::upgrade,
-          Promise::downgrade,     Promise::reentry,
-          Promise::one_lease,     Promise::deadlocks,
-          Promise::watches,       Promise::outlives_process};
+  return {Promise::fencing,         Promise::fifo,      Promise::shared,        Promise::modes,
+          Promise::ranges,          Promise::semaphore, Promise::several_names, Promise::upgrade,
+          Promise::reentry,         Promise::one_lease, Promise::deadlocks,     Promise::watches,
+          Promise::outlives_process};
 }
 
 Bounds ClusterBackend::bounds() const noexcept {

@@ -51,16 +51,15 @@ class Courier::Stream final : public h2::Exchange {
 };
 
 Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string client)
-    : loop_(loop), client_(std::move(client)), check_(loop), farewell_(loop) {
+    : loop_(loop),
+      client_(std::move(client)),
+      check_(loop),
+      farewell_(loop),
+      first_tries_left_(servers.endpoints.size()) {
   dialer_ = std::make_shared<Dialer>(
       loop, std::move(servers),
       Dialer::Calls{.connected = [this](const auto& channel) { inspect(channel); },
-                    .failed =
-                        [this](const std::string& why) {
-                          if (first_) {
-                            std::exchange(first_, nullptr)(std::unexpected(unavailable(why)));
-                          }
-                        }});
+                    .failed = [this](const std::string& why) { first_failed(why); }});
 }
 
 // The connection.
@@ -138,11 +137,15 @@ void Courier::disconnected(const std::string& why) {
   if (stream && listener_ != nullptr) {
     listener_->connection_changed(false, why);
   }
-  if (first_) {
-    std::exchange(first_, nullptr)(std::unexpected(unavailable(why)));
-  }
+  first_failed(why);
   if (!stopped_) {
     dialer_->dial();
+  }
+}
+
+void Courier::first_failed(const std::string& why) {
+  if (first_ && --first_tries_left_ == 0) {
+    std::exchange(first_, nullptr)(std::unexpected(unavailable(why)));
   }
 }
 

@@ -61,10 +61,11 @@ class Courier : public std::enable_shared_from_this<Courier> {
   using WaitKey = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
   class Stream;
 
-  void connected(const std::shared_ptr<h2::Channel>& channel);
   void inspect(const std::shared_ptr<h2::Channel>& channel);
   void begin_session(const std::shared_ptr<h2::Channel>& channel);
   void disconnected(const std::string& why);
+  /// Tells the opener, when no server is left to be tried.
+  void first_failed(const std::string& why);
   void check_soon();
 
   void send(Id id, v1::SessionRequest& batch, std::size_t& bytes);
@@ -89,6 +90,7 @@ class Courier : public std::enable_shared_from_this<Courier> {
   Watches watches_;
   Listener* listener_ = nullptr;
   std::move_only_function<void(Result<void>)> first_;
+  std::size_t first_tries_left_;
   std::function<void()> stopped_;
 
   Id last_id_ = 0;
