@@ -187,14 +187,13 @@ TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
   EXPECT_TRUE(bob.holders("a").value().empty());
 }
 
-// 000.085-087: what a process that dies held comes free.
+// What a process that dies held comes free.
 TEST_P(LossContract, locks_of_a_process_that_was_killed_come_free) {
   if (!promises(backends::Promise::outlives_process)) {
     // Declared: the service dies with the process, so no other can meet it.
     EXPECT_EQ(service->url(), "");
     return;
   }
-  // The lead adds the child when the first such backend is there.
   EXPECT_NE(service->url(), "");
 }
 
