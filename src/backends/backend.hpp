@@ -193,9 +193,9 @@ class Backend {
   Backend() = default;
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
-  /// Ends the leases of this client, if it can without waiting. ENSURES: every `done` has been called
-  /// and nothing is called any more. May be called by any thread that is not inside a callback of
-  /// this backend; callbacks that it makes ask for nothing new.
+  /// Ends the leases of this client, if it can without waiting. ENSURES: every `done` has been
+  /// called and nothing is called any more. May be called by any thread that is not inside a
+  /// callback of this backend; callbacks that it makes ask for nothing new.
   virtual ~Backend() = default;
 
   [[nodiscard]] virtual Promises promises() const noexcept = 0;

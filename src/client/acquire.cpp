@@ -43,8 +43,8 @@ Error explain(Error error, const LockSpec& spec, LeaseRecord& lease) {
   return error;
 }
 
-/// Makes a hold of a settled acquisition, or gives its lease back.
-Acquired finish(const LockSpec& spec, Acquisition& acquisition, AcquisitionReport report) {
+/// Makes a hold of a settled acquisition, or gives its lease back. `began`: when it was asked for.
+Acquired finish(const LockSpec& spec, Acquisition& acquisition, sys::BootTime began) {
   auto& session = *spec.session;
   const auto& lease = acquisition.lease();
   auto answer = acquisition.take_answer();
@@ -56,15 +56,17 @@ Acquired finish(const LockSpec& spec, Acquisition& acquisition, AcquisitionRepor
     }
     return std::unexpected(std::move(error));
   }
-  report.queue_position = answer->queue_position;
+  const auto now = session.clock().now();
   auto hold = std::make_shared<Hold>(
       spec,
-      Hold::Start{
-          .request = acquisition.request(), .lease = lease, .granted = *answer, .report = report});
+      Hold::Start{.request = acquisition.request(),
+                  .lease = lease,
+                  .granted = *answer,
+                  .report = {.waited = now - began, .queue_position = answer->queue_position}});
   if (!lease->attach(*hold)) {
     return fail(Errc::lease_lost, "the lease ended while the lock was granted; ask again");
   }
-  if (!lease->is_valid(session.clock().now())) {
+  if (!lease->is_valid(now)) {
     // Granted, but so long ago that it may be somebody else's by now.
     session.lose(lease);
     return fail(Errc::lease_lost, "the grant came too late for its lease; ask again");
@@ -116,8 +118,7 @@ struct Pending {
 
   void settle() {
     on_cancel.reset();
-    auto& session = *spec->session;
-    auto acquired = finish(*spec, *acquisition, {.waited = session.clock().now() - began});
+    auto acquired = finish(*spec, *acquisition, began);
     std::exchange(done, {})(std::move(acquired));
   }
 };
@@ -154,14 +155,12 @@ Acquired acquire(const LockSpec& spec, const Patience& patience) {
   auto& session = *spec.session;
   auto freshness = Session::Freshness::any;
   for (;;) {
+    const auto began = session.clock().now();
     const auto acquisition = ask(spec, patience.queue, freshness);
-    AcquisitionReport report;
     if (!acquisition->is_settled()) {
-      const auto began = session.clock().now();
       wait_for(session, *acquisition, patience);
-      report.waited = session.clock().now() - began;
     }
-    auto acquired = finish(spec, *acquisition, report);
+    auto acquired = finish(spec, *acquisition, began);
     // An idle lease may have run out unseen, such as while the machine slept. Once is enough: a new
     // one is not idle.
     const bool is_stale = !acquired && acquired.error() == Errc::lease_lost &&
@@ -208,7 +207,7 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
   const auto began = session.clock().now();
   auto acquisition = ask(*spec, backends::Queue::wait, Session::Freshness::any);
   if (acquisition->is_settled()) {
-    return finish(*spec, *acquisition, {});
+    return finish(*spec, *acquisition, began);
   }
   const auto pending = std::make_shared<Pending>();
   pending->spec = std::move(spec);

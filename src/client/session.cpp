@@ -24,8 +24,8 @@ Session::Session(std::unique_ptr<backends::Backend> backend, ConnectOptions opti
     : options_(with_defaults(std::move(options))),
       clock_(clock),
       backend_(std::move(backend)),
-      bounds_(backend_->bounds()),
-      keeper_(std::make_unique<LeaseKeeper>(*backend_, clock_, *this)) {
+      bounds_(backend_->bounds()) {
+  keeper_ = std::make_unique<LeaseKeeper>(*backend_, clock_, *this);
   backend_->start(*this);
 }
 

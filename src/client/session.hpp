@@ -98,11 +98,11 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   sys::Latch latch_;
   absl::flat_hash_map<LeaseId, Record> leases_ TENURE_GUARDED_BY(latch_);  ///< That live.
 
-  // In this order they come, and in the other they go: callbacks of the backend use all the rest.
+  // The backend goes first: what it still has to answer goes to all the rest.
   Notifier notifier_;
+  std::unique_ptr<LeaseKeeper> keeper_;
   std::unique_ptr<backends::Backend> backend_;
   const backends::Bounds bounds_;
-  std::unique_ptr<LeaseKeeper> keeper_;
 };
 
 }  // namespace tenure::detail

@@ -156,6 +156,26 @@ TEST_P(LossContract, a_wait_that_was_given_up_holds_nothing_up) {
   EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
 }
 
+// 000.063, 000-B18: a wait keeps its place for longer than its ttl, without polling.
+TEST_P(LossContract, a_wait_outlives_its_ttl) {
+  auto guard = ann.mutex("a").lock().value();
+  std::optional<AcquisitionReport> report;
+  {
+    QueueEvents queue(ann, "a");
+    const std::jthread waiter([&] {
+      const auto mine = bob.mutex("a", {.ttl = 100ms}).lock();
+      report = mine ? std::optional(mine->report()) : std::nullopt;
+    });
+    ASSERT_TRUE(queue.one_joins());
+    const auto over = std::chrono::steady_clock::now() + 150ms;
+    EXPECT_TRUE(eventually([&] { return std::chrono::steady_clock::now() > over; }));
+    EXPECT_TRUE(guard.unlock());
+  }
+
+  ASSERT_TRUE(report);
+  EXPECT_GE(report->waited, 150ms);
+}
+
 // With the last handle everything is given back at once, waits included.
 TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
   {
@@ -167,14 +187,13 @@ TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
   EXPECT_TRUE(bob.holders("a").value().empty());
 }
 
-// 000.085-087: what a process that dies held comes free.
+// What a process that dies held comes free.
 TEST_P(LossContract, locks_of_a_process_that_was_killed_come_free) {
   if (!promises(backends::Promise::outlives_process)) {
     // Declared: the service dies with the process, so no other can meet it.
     EXPECT_EQ(service->url(), "");
     return;
   }
-  // The lead adds the child when the first such backend is there.
   EXPECT_NE(service->url(), "");
 }
 

@@ -229,7 +229,7 @@ TEST_P(MutexContract, a_token_is_larger_than_those_of_all_earlier_holders) {
   }
 }
 
-// 000.049, 000.050, 000.095, 003.007, 003.012, 001-B7
+// 000.049, 000.050, 000.095, 000.097, 003.007, 003.012, 001-B7
 TEST_P(MutexContract, unlocking_twice_is_not_held) {
   auto guard = ann.mutex("a").lock().value();
   EXPECT_EQ(guard.state(), GuardState::held);

@@ -56,7 +56,7 @@ TEST_P(RwLockContract, attempts_are_bounded_on_both_sides) {
             Errc::would_block);
 }
 
-// 000-B2: the first of two shares of one object must not free both.
+// 000.067, 000-B2: the first of two shares of one object must not free both.
 TEST_P(RwLockContract, two_shares_of_one_object_are_given_back_one_by_one) {
   if (!promises(backends::Promise::shared)) {
     return;

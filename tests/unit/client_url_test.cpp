@@ -1,4 +1,8 @@
+#include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +12,7 @@
 #include <tenure/client.hpp>
 
 #include "backends/url.hpp"
+#include "support/wait_until.hpp"
 
 namespace tenure::backends {
 namespace {
@@ -83,6 +88,38 @@ TEST(Connect, clients_of_one_name_meet) {
   EXPECT_FALSE(bob.mutex("a").try_lock());
   EXPECT_TRUE(cid.mutex("a").try_lock());
   EXPECT_TRUE(ann.is_connected());
+}
+
+// Nothing leaks: neither threads nor descriptors.
+TEST(Connect, threads_and_files_end_with_the_last_handle) {
+  const auto count = [](const char* what) {
+    return std::distance(std::filesystem::directory_iterator(what), {});
+  };
+  const auto threads = count("/proc/self/task");
+  const auto files = count("/proc/self/fd");
+  {
+    const auto client = connect("memory://").value();
+    auto guard = client.mutex("a").lock().value();
+    std::atomic<bool> is_told = false;
+    const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+    const auto lease = client.lease().value();
+    EXPECT_TRUE(lease.revoke());
+    EXPECT_GT(count("/proc/self/task"), threads);
+  }
+
+  // A thread that was joined may stand in the list for a moment.
+  EXPECT_TRUE(eventually([&] { return count("/proc/self/task") == threads; }));
+  EXPECT_EQ(count("/proc/self/fd"), files);
+}
+
+TEST(Connect, opening_a_client_takes_no_time) {
+  const auto began = std::chrono::steady_clock::now();
+  constexpr int clients = 20;
+  for (int i = 0; i < clients; ++i) {
+    EXPECT_TRUE(connect("memory://"));
+  }
+
+  EXPECT_LT((std::chrono::steady_clock::now() - began) / clients, 20ms);
 }
 
 TEST(Connect, a_store_goes_with_its_last_client) {

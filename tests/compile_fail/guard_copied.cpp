@@ -1,0 +1,17 @@
+// expect: deleted
+// Two guards of one hold would give it back twice.
+#include <utility>
+
+#include <tenure/tenure.hpp>
+
+using namespace tenure;
+
+#ifdef TENURE_CONTROL
+Guard pass_on(Guard& guard) {
+  return std::move(guard);
+}
+#else
+Guard pass_on(Guard& guard) {
+  return guard;
+}
+#endif
