@@ -7,6 +7,9 @@ file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/include/tenure/*.hpp
      ${PROJECT_SOURCE_DIR}/src/sys/*.cpp
      ${PROJECT_SOURCE_DIR}/src/local/*.cpp)
+# The fence in memory. The forms that need a database are libraries of their own: fences.cmake.
+list(APPEND TENURE_SOURCES ${PROJECT_SOURCE_DIR}/src/fence/fence.cpp
+                           ${PROJECT_SOURCE_DIR}/src/fence/question.cpp)
 
 add_library(tenure ${TENURE_SOURCES})
 add_library(tenure::tenure ALIAS tenure)

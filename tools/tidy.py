@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "src/sys": ("include",),
     "src/core": ("include",),
     "src/local": ("include", "src/sys", "src/core"),
+    "src/fence": ("include", "src/sys"),
     "src/wire": ("include", "src/core"),
     "src/backends": ("include", "src/sys"),
     "src/backends/memory": (*BACKEND, "src/core"),

@@ -14,4 +14,8 @@ using TxnId = Strong<std::uint64_t, struct TxnIdTag>;
 /// share a number share a lock; things that have names are better locked by name.
 using ResourceId = Strong<std::uint64_t, struct ResourceIdTag>;
 
+/// What the holder of a lock shows to storage: a later holder carries a larger one. 0 is no token.
+/// See fence.hpp.
+using FencingToken = Strong<std::uint64_t, struct HolderTokenTag>;
+
 }  // namespace tenure

@@ -4,6 +4,7 @@
 
 #include <tenure/deadlock.hpp>
 #include <tenure/error.hpp>
+#include <tenure/fence.hpp>
 #include <tenure/ids.hpp>
 #include <tenure/key_range.hpp>
 #include <tenure/lock_manager.hpp>
