@@ -10,7 +10,10 @@ declare -A groups=(
             libboost1.81-dev libssl-dev libtomlplusplus-dev libcli11-dev
             prometheus-cpp-dev libsystemd-dev"
   [run]="curl python3 python3-grpcio python3-protobuf"  # for the first steps that make run prints
-  [test]="python3 libgtest-dev librapidcheck-dev python3-grpcio python3-protobuf prometheus curl"
+  # The last two lines are for the fences: client libraries, and servers that the tests start.
+  [test]="python3 libgtest-dev librapidcheck-dev python3-grpcio python3-protobuf prometheus curl
+          libsqlite3-dev libpq-dev libhiredis-dev
+          postgresql redis-server"
   [check]="git clang-19 clang-format-19 clang-tidy-19"
   # All but the first are the peers we compare with.
   [bench]="libbenchmark-dev libdb-dev librocksdb-dev etcd-server"

@@ -43,7 +43,8 @@ struct RedisWrite {
 /// gone lets its dead holders in. As durable as that server: with appendfsync everysec, or after a
 /// failover, the newest tokens may be lost, though never without the writes that came with them.
 ///
-/// Belongs to one connection. Not thread-safe, as that connection is not.
+/// Belongs to one connection. Not thread-safe, as that connection is not. hiredis writes to broken
+/// connections: a program that uses it has to ignore SIGPIPE.
 class RedisFence {
  public:
   /// How many writes one call takes, and how many arguments each of them.
