@@ -10,7 +10,8 @@ if [[ -t 1 ]]; then
 fi
 
 # In the order in which a newcomer would read them.
-names=(quick_start two_phase_locking shared_upgrade hierarchy range_locks deadlock concurrent fencing)
+names=(quick_start two_phase_locking shared_upgrade hierarchy range_locks deadlock concurrent
+       fencing)
 for name in "${names[@]}"; do
   source=examples/$name.cpp
   printf '\n%s%s%s  (%s)\n' "$bold" "$name" "$plain" "$source"
