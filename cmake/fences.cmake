@@ -17,6 +17,10 @@ function(tenure_fence name module)
   add_library(tenure::${name} ALIAS ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
                         VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
+  if(BUILD_SHARED_LIBS)
+    # libtenure lies beside it, also where the loader would not look.
+    set_target_properties(${library} PROPERTIES INSTALL_RPATH "\$ORIGIN")
+  endif()
   target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   # Publicly: whoever asks the fence also talks to the database.
   target_link_libraries(${library} PUBLIC tenure PkgConfig::tenure_${module}
