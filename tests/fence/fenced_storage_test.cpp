@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "fence/databases.hpp"
+#include "support/refusals.hpp"
 
 namespace tenure::test {
 namespace {
@@ -83,9 +84,8 @@ TEST_P(FencedStorage, refuses_the_same_token_again_where_once_is_asked_for) {
   EXPECT_EQ(admitted.error().reason, Reason::reused);
   EXPECT_EQ(admitted.error().highest, ann);
   EXPECT_EQ(storage_->texts("x"), Texts{"a"});
-  EXPECT_EQ(storage_->add({.resource = "x", .token = FencingToken{99}, .repeat = Repeat::refused})
-                .error()
-                .reason,
+  EXPECT_EQ(reason_of(storage_->add(
+                {.resource = "x", .token = FencingToken{99}, .repeat = Repeat::refused})),
             Reason::stale);
 }
 
@@ -140,8 +140,8 @@ TEST_P(FencedStorage, takes_names_up_to_1024_bytes_and_tokens_from_1) {
     EXPECT_EQ(admitted.error().reason, Reason::not_checked);
     EXPECT_EQ(admitted.error().error, Errc::invalid_argument);
   }
-  EXPECT_EQ(storage_->highest("").error(), Errc::invalid_argument);
-  EXPECT_EQ(storage_->highest(longest + 'x').error(), Errc::invalid_argument);
+  EXPECT_EQ(code_of(storage_->highest("")), Errc::invalid_argument);
+  EXPECT_EQ(code_of(storage_->highest(longest + 'x')), Errc::invalid_argument);
 }
 
 // 002-B12: a highest token that were kept in memory would be gone.
@@ -153,8 +153,7 @@ TEST_P(FencedStorage, remembers_after_a_crash) {
   storage_ = connect();
 
   EXPECT_EQ(storage_->highest("x"), bob);
-  EXPECT_EQ(storage_->add({.resource = "x", .token = ann, .text = "a"}).error().reason,
-            Reason::stale);
+  EXPECT_EQ(reason_of(storage_->add({.resource = "x", .token = ann, .text = "a"})), Reason::stale);
   EXPECT_EQ(storage_->texts("x"), Texts{"b"});
 }
 

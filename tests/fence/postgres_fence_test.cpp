@@ -8,6 +8,7 @@
 
 #include "fence/connections.hpp"
 #include "fence/databases.hpp"
+#include "support/refusals.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -165,9 +166,9 @@ TEST_F(PostgresFenceTest, says_that_the_table_is_missing_and_who_makes_it) {
 
 TEST_F(PostgresFenceTest, takes_only_plain_names_for_the_table) {
   for (const auto* name : {"", "a b", "1a", "a;DROP TABLE a", "A", "a\"b"}) {
-    EXPECT_EQ(PostgresFence::create_table(*first_, {.table = name}).error(),
+    EXPECT_EQ(code_of(PostgresFence::create_table(*first_, {.table = name})),
               Errc::invalid_argument);
-    EXPECT_EQ(PostgresFence::on(*first_, {.table = name}).error(), Errc::invalid_argument);
+    EXPECT_EQ(code_of(PostgresFence::on(*first_, {.table = name})), Errc::invalid_argument);
   }
 }
 
@@ -224,7 +225,7 @@ TEST_F(PostgresFenceTest, a_broken_connection_is_unavailable) {
   const auto known = fence.admit("x", ann);
   ASSERT_FALSE(known);
   EXPECT_EQ(known.error().error, Errc::unavailable);
-  EXPECT_EQ(fence.highest("x").error(), Errc::unavailable);
+  EXPECT_EQ(code_of(fence.highest("x")), Errc::unavailable);
 }
 
 }  // namespace

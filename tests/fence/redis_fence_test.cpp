@@ -8,6 +8,7 @@
 
 #include "fence/connections.hpp"
 #include "fence/databases.hpp"
+#include "support/refusals.hpp"
 
 namespace tenure::test {
 namespace {
@@ -56,8 +57,8 @@ TEST_F(RedisFenceTest, shuts_older_holders_out_without_a_write) {
   auto fence = this->fence();
 
   EXPECT_TRUE(fence.admit("x", bob));
-  EXPECT_EQ(fence.admit("x", ann).error().reason, Reason::stale);
-  EXPECT_EQ(fence.admit_once("x", bob).error().reason, Reason::reused);
+  EXPECT_EQ(reason_of(fence.admit("x", ann)), Reason::stale);
+  EXPECT_EQ(reason_of(fence.admit_once("x", bob)), Reason::reused);
 }
 
 // A cluster hashes what is in the first braces, so writes can lie beside their fence.
@@ -75,8 +76,8 @@ TEST_F(RedisFenceTest, two_prefixes_are_two_fences_and_braces_are_refused_in_the
   ASSERT_TRUE(fence.admit("x", bob));
 
   EXPECT_TRUE(other.admit("x", ann));
-  EXPECT_EQ(RedisFence::on(*connection_, {.key_prefix = "{a}"}).error(), Errc::invalid_argument);
-  EXPECT_EQ(RedisFence::on(*connection_, {.key_prefix = std::string(1025, 'a')}).error(),
+  EXPECT_EQ(code_of(RedisFence::on(*connection_, {.key_prefix = "{a}"})), Errc::invalid_argument);
+  EXPECT_EQ(code_of(RedisFence::on(*connection_, {.key_prefix = std::string(1025, 'a')})),
             Errc::invalid_argument);
 }
 
@@ -100,13 +101,13 @@ TEST_F(RedisFenceTest, works_inside_a_script_of_the_users_own) {
 
   EXPECT_TRUE(ask(bob, "again"));
   EXPECT_TRUE(ask(bob, "again"));
-  EXPECT_EQ(ask(bob, "once").error().reason, Reason::reused);
+  EXPECT_EQ(reason_of(ask(bob, "once")), Reason::reused);
   const auto stale = ask(ann, "again");
   ASSERT_FALSE(stale);
   EXPECT_EQ(stale.error().reason, Reason::stale);
   EXPECT_EQ(stale.error().highest, bob);
   EXPECT_EQ(value_of("{x}:a"), "aa");
-  EXPECT_EQ(fence.admit("x", ann).error().reason, Reason::stale);  // one fence for both
+  EXPECT_EQ(reason_of(fence.admit("x", ann)), Reason::stale);  // one fence for both
 }
 
 TEST_F(RedisFenceTest, a_script_that_shows_no_token_is_refused) {
@@ -128,7 +129,7 @@ TEST_F(RedisFenceTest, an_answer_that_is_none_admits_nobody) {
     ASSERT_FALSE(admitted) << script;
     EXPECT_NE(admitted.error().reason, Reason::stale) << script;
   }
-  EXPECT_EQ(RedisFence::read(nullptr, ann).error().error, Errc::unavailable);
+  EXPECT_EQ(code_of(RedisFence::read(nullptr, ann)), Errc::unavailable);
 }
 
 TEST_F(RedisFenceTest, goes_on_when_the_server_has_forgotten_the_script) {
@@ -182,7 +183,7 @@ TEST_F(RedisFenceTest, something_else_in_the_place_of_the_token_is_not_overwritt
     const auto admitted = fence.admit(name, ann);
     ASSERT_FALSE(admitted);
     EXPECT_EQ(admitted.error().error, Errc::invalid_argument);
-    EXPECT_EQ(fence.highest(name).error(), Errc::invalid_argument);
+    EXPECT_EQ(code_of(fence.highest(name)), Errc::invalid_argument);
   }
   EXPECT_EQ(value_of(fence.key_of("x")), "no token");
 }
@@ -197,10 +198,10 @@ TEST_F(RedisFenceTest, takes_1000_writes_of_1000_arguments_and_bytes_of_any_valu
 
   EXPECT_TRUE(fence.admit("x", ann, many));
   EXPECT_TRUE(fence.admit("x", ann, {{"RPUSH", "{x}:a", words}}));
-  EXPECT_EQ(fence.admit("x", bob, too_many).error().error, Errc::resource_exhausted);
-  EXPECT_EQ(fence.admit("x", bob, {{"RPUSH", "{x}:a", too_long}}).error().error,
+  EXPECT_EQ(code_of(fence.admit("x", bob, too_many)), Errc::resource_exhausted);
+  EXPECT_EQ(code_of(fence.admit("x", bob, {{"RPUSH", "{x}:a", too_long}})),
             Errc::resource_exhausted);
-  EXPECT_EQ(fence.admit("x", bob, {{"", "{x}:a"}}).error().error, Errc::invalid_argument);
+  EXPECT_EQ(code_of(fence.admit("x", bob, {{"", "{x}:a"}})), Errc::invalid_argument);
   EXPECT_EQ(run(*connection_, {"LLEN", "{x}:a"})->integer, 2000);
   EXPECT_EQ(fence.highest("x"), ann);
 }
@@ -216,8 +217,8 @@ TEST_F(RedisFenceTest, a_broken_connection_is_unavailable) {
   ASSERT_FALSE(admitted);
   EXPECT_EQ(admitted.error().reason, Reason::not_checked);
   EXPECT_EQ(admitted.error().error, Errc::unavailable);
-  EXPECT_EQ(fence.highest("x").error(), Errc::unavailable);
-  EXPECT_EQ(RedisFence::on(*connection_).error(), Errc::unavailable);
+  EXPECT_EQ(code_of(fence.highest("x")), Errc::unavailable);
+  EXPECT_EQ(code_of(RedisFence::on(*connection_)), Errc::unavailable);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "fence/connections.hpp"
 #include "fence/databases.hpp"
+#include "support/refusals.hpp"
 
 namespace tenure::test {
 namespace {
@@ -69,7 +70,8 @@ TEST_F(SqliteFenceTest, two_writers_that_meet_do_not_both_get_in) {
   run(*first, "COMMIT");
 
   run(*second, "BEGIN");
-  EXPECT_EQ(fence_of_second.admit("x", ann).error().highest, bob);
+  EXPECT_EQ(reason_of(fence_of_second.admit("x", ann)), Reason::stale);
+  EXPECT_EQ(fence_of_second.highest("x"), bob);
   run(*second, "ROLLBACK");
 }
 
@@ -93,7 +95,7 @@ TEST_F(SqliteFenceTest, does_not_trust_a_snapshot_that_has_become_old) {
   EXPECT_EQ(admitted.error().error, Errc::would_block);
   run(*second, "ROLLBACK");
   run(*second, "BEGIN");
-  EXPECT_EQ(fence_of_second.admit("x", ann).error().reason, Reason::stale);
+  EXPECT_EQ(reason_of(fence_of_second.admit("x", ann)), Reason::stale);
   run(*second, "ROLLBACK");
 }
 
@@ -132,9 +134,9 @@ TEST_F(SqliteFenceTest, two_tables_are_two_fences_and_only_plain_names_are_taken
   EXPECT_TRUE(other.admit("x", ann));
   run(*connection, "COMMIT");
   for (const auto* name : {"", "a b", "1a", "a;DROP TABLE a", "A", "a\"b"}) {
-    EXPECT_EQ(SqliteFence::create_table(*connection, {.table = name}).error(),
+    EXPECT_EQ(code_of(SqliteFence::create_table(*connection, {.table = name})),
               Errc::invalid_argument);
-    EXPECT_EQ(SqliteFence::on(*connection, {.table = name}).error(), Errc::invalid_argument);
+    EXPECT_EQ(code_of(SqliteFence::on(*connection, {.table = name})), Errc::invalid_argument);
   }
   EXPECT_FALSE(SqliteFence::create_table(*connection, {.table = std::string(64, 'a')}));
   EXPECT_TRUE(SqliteFence::create_table(*connection, {.table = std::string(63, 'a')}));

@@ -10,6 +10,8 @@
 
 #include <tenure/fence.hpp>
 
+#include "support/refusals.hpp"
+
 namespace tenure::test {
 namespace {
 
@@ -76,7 +78,7 @@ TEST(Fence, refuses_an_older_token_as_stale_also_where_once_is_asked_for) {
   Fence fence;
   ASSERT_TRUE(fence.admit_once("accounts/42", bob));
 
-  EXPECT_EQ(fence.admit_once("accounts/42", ann).error().reason, Reason::stale);
+  EXPECT_EQ(reason_of(fence.admit_once("accounts/42", ann)), Reason::stale);
   EXPECT_TRUE(fence.admit_once("accounts/42", FencingToken{102}));
 }
 
