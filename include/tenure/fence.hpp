@@ -20,6 +20,9 @@ struct Question;
 /// The largest token that a fence takes: databases count in signed 64 bits.
 inline constexpr FencingToken fencing_token_max{0x7FFF'FFFF'FFFF'FFFF};
 
+/// The longest name of a resource.
+inline constexpr std::size_t resource_bytes_max = 1024;
+
 /// Why a token was not admitted. The write that it stood for must not happen.
 struct Refusal {
   /// Each is a different thing the writer should do next.
@@ -79,8 +82,8 @@ class Fence {
   /// Admits `token` unless a newer one has been at `resource`, and remembers it. The same token is
   /// admitted as often as it comes: a holder usually writes more than once.
   ///
-  /// A resource has 1 to 1,024 bytes of any value, a token is 1 to fencing_token_max; anything else
-  /// is refused as not_checked, with invalid_argument.
+  /// A resource has 1 to resource_bytes_max bytes of any value, a token is 1 to fencing_token_max;
+  /// anything else is refused as not_checked, with invalid_argument.
   [[nodiscard]] Admission admit(std::string_view resource, FencingToken token);
 
   /// As admit(), and refuses the same token too: for one write per grant, where a repetition must

@@ -82,6 +82,7 @@ std::string admit_text(const std::string& table, std::string_view comparison) {
 }
 
 /// Runs `text` with the resource as $1 and, if it is there, the token as $2.
+/// REQUIRES: the resource is not empty, nor longer than resource_bytes_max.
 Reply run(pg_conn& connection, const std::string& text, std::string_view resource,
           std::optional<FencingToken> token) {
   constexpr Oid bytes_type = 17;
@@ -89,7 +90,7 @@ Reply run(pg_conn& connection, const std::string& text, std::string_view resourc
   constexpr std::array types{bytes_type, integer_type};
   constexpr std::array formats{1, 0};  // the name as it is, the token in digits
   const auto digits = std::to_string(token.value_or(FencingToken{}).get());
-  const std::array values{resource.data(), digits.c_str()};
+  const std::array values{&resource.front(), digits.c_str()};
   const std::array lengths{static_cast<int>(resource.size()), 0};
   const int count = token ? 2 : 1;
   return Reply(PQexecParams(&connection, text.c_str(), count, types.data(), values.data(),

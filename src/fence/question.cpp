@@ -6,8 +6,6 @@
 #include <system_error>
 #include <utility>
 
-#include <tenure/target.hpp>
-
 #include "sys/escape.hpp"
 
 namespace tenure::fence {
@@ -40,9 +38,9 @@ std::optional<Error> complaint(std::string_view resource) {
   if (resource.empty()) {
     return never("the resource has no name; it must be the same name for all who write there");
   }
-  if (resource.size() > name_bytes_max) {
+  if (resource.size() > resource_bytes_max) {
     return never("the name of the resource has " + std::to_string(resource.size()) +
-                 " bytes; at most " + std::to_string(name_bytes_max) + " are allowed");
+                 " bytes; at most " + std::to_string(resource_bytes_max) + " are allowed");
   }
   return std::nullopt;
 }
@@ -101,10 +99,10 @@ Admission not_checked(const Question& question, Error why) {
 
 std::optional<FencingToken> token_from(std::string_view digits) {
   std::uint64_t value = 0;
-  const auto* end = digits.data() + digits.size();
-  const auto [rest, code] = std::from_chars(digits.data(), end, value);
+  const auto [rest, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const FencingToken token{value};
-  if (code != std::errc{} || rest != end || token == FencingToken{} || token > fencing_token_max) {
+  if (code != std::errc{} || rest != digits.data() + digits.size() || token == FencingToken{} ||
+      token > fencing_token_max) {
     return std::nullopt;
   }
   return token;

@@ -8,7 +8,6 @@
 #include <hiredis/hiredis.h>
 
 #include <tenure/fence_redis.hpp>
-#include <tenure/target.hpp>
 
 #include "fence/question.hpp"
 #include "fence/scripts.hpp"
@@ -134,7 +133,7 @@ RedisFence::RedisFence(redisContext& connection, RedisFenceOptions options)
     : connection_(&connection), options_(std::move(options)) {}
 
 Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOptions& options) {
-  if (options.key_prefix.size() > name_bytes_max ||
+  if (options.key_prefix.size() > resource_bytes_max ||
       options.key_prefix.find_first_of("{}") != std::string::npos) {
     return fail(Errc::invalid_argument,
                 "key_prefix has at most 1,024 bytes and no braces: those mark what a Redis Cluster "

@@ -46,7 +46,7 @@ class Use {
     sqlite3_clear_bindings(statement_);
   }
 
-  /// REQUIRES: `resource` is not longer than name_bytes_max, and lives as long as this.
+  /// REQUIRES: `resource` is not longer than resource_bytes_max, and lives as long as this.
   int bind_resource(std::string_view resource) {
     return sqlite3_bind_blob(statement_, 1, resource.data(), static_cast<int>(resource.size()),
                              SQLITE_STATIC);
