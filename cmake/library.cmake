@@ -27,8 +27,11 @@ file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/backends/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/memory/*.cpp
      ${PROJECT_SOURCE_DIR}/src/client/*.cpp)
+# The fence in memory. The forms that need a database are libraries of their own: fences.cmake.
+list(APPEND TENURE_SOURCES ${PROJECT_SOURCE_DIR}/src/fence/fence.cpp
+                           ${PROJECT_SOURCE_DIR}/src/fence/question.cpp)
 
-# A library of its own: cmake/cluster.cmake.
+# tenure:// is a library of its own: cmake/server.cmake.
 list(FILTER TENURE_SOURCES EXCLUDE REGEX "/tenure_scheme\\.cpp$")
 add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>)
 add_library(tenure::tenure ALIAS tenure)

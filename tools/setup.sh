@@ -10,8 +10,11 @@ declare -A groups=(
             libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev"
   # For the first steps that make run prints.
   [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
+  # The last two lines are for the fences: client libraries, and servers that the tests start.
   [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
-          python3-protobuf prometheus curl openssl"
+          python3-protobuf prometheus curl openssl
+          libsqlite3-dev libpq-dev libhiredis-dev
+          postgresql redis-server"
   [check]="git clang-19 clang-format-19 clang-tidy-19"
   # The second line are the peers we compare with.
   [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev

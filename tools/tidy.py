@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "src/core": ("include",),
     "src/local": ("include", "src/sys", "src/core"),
     "src/h2": ("include",),
+    "src/fence": ("include", "src/sys"),
     "src/wire": ("include", "src/core", "src/h2"),
     "src/backends": ("include", "src/sys"),
     "src/backends/memory": (*BACKEND, "src/core"),

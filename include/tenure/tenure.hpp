@@ -7,6 +7,7 @@
 #include <tenure/deadlock.hpp>
 #include <tenure/election.hpp>
 #include <tenure/error.hpp>
+#include <tenure/fence.hpp>
 #include <tenure/guard.hpp>
 #include <tenure/ids.hpp>
 #include <tenure/key_range.hpp>

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the library to a temporary prefix, moves it (packages get moved), and builds and runs the
 # consumer against it by find_package and by pkg-config; for the static and for the shared library.
+# A second consumer uses the fences, which are components of the package.
 #   run.sh source-dir build-dir compiler
 set -euo pipefail
 source=$1 build=$2 compiler=$3
@@ -9,10 +10,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset CMAKE_PREFIX_PATH LD_LIBRARY_PATH
 
-expect_held() {
+late='lease_lost: token 99 is stale: 100 has been at "accounts/42"'
+
+# expect output program
+expect() {
   local output
-  output=$("$@")
-  [[ $output == "held: X" ]] || { echo "unexpected output of $1: $output"; exit 1; }
+  output=$("$2")
+  [[ $output == "$1" ]] || { echo "unexpected output of $2: $output"; exit 1; }
 }
 
 # use_package kind build-dir
@@ -27,13 +31,18 @@ use_package() {
   cmake -S "$consumer" -B "$work/$kind.cmake" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
   cmake --build "$work/$kind.cmake" >/dev/null
-  expect_held "$work/$kind.cmake/consumer"
+  expect "held: X" "$work/$kind.cmake/consumer"
+  expect "$late" "$work/$kind.cmake/fences"
 
   echo "$kind: pkg-config"
   local flags
   read -ra flags <<<"$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs tenure)"
   "$compiler" "$consumer/main.cpp" "${flags[@]}" -o "$work/$kind.consumer"
-  LD_LIBRARY_PATH=$lib expect_held "$work/$kind.consumer"
+  LD_LIBRARY_PATH=$lib expect "held: X" "$work/$kind.consumer"
+  read -ra flags <<<"$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs \
+    tenure_fence_sqlite tenure_fence_postgresql tenure_fence_redis)"
+  "$compiler" "$consumer/fences.cpp" "${flags[@]}" -o "$work/$kind.fences"
+  LD_LIBRARY_PATH=$lib expect "$late" "$work/$kind.fences"
 }
 
 use_package static "$build"

@@ -1,0 +1,47 @@
+# The fences that keep their tokens in a database: one library each, built where the client library
+# of its database is found. libtenure itself needs none of them.
+
+find_package(PkgConfig QUIET)
+
+# tenure_fence(name module sources...): the library tenure::name, on the pkg-config module `module`.
+function(tenure_fence name module)
+  if(PKG_CONFIG_FOUND)
+    pkg_check_modules(tenure_${module} QUIET IMPORTED_TARGET GLOBAL ${module})
+  endif()
+  if(NOT TARGET PkgConfig::tenure_${module})
+    message(STATUS "tenure::${name} is left out: pkg-config does not know ${module}")
+    return()
+  endif()
+  set(library tenure_${name})
+  add_library(${library} ${ARGN})
+  add_library(tenure::${name} ALIAS ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+                        VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
+  if(BUILD_SHARED_LIBS)
+    # libtenure lies beside it, also where the loader would not look.
+    set_target_properties(${library} PROPERTIES INSTALL_RPATH "\$ORIGIN")
+  endif()
+  target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  # Publicly: whoever asks the fence also talks to the database.
+  target_link_libraries(${library} PUBLIC tenure PkgConfig::tenure_${module}
+                                   PRIVATE $<BUILD_INTERFACE:tenure_warnings>)
+
+  install(TARGETS ${library} EXPORT ${library}-targets)
+  install(EXPORT ${library}-targets FILE tenure-${name}-targets.cmake NAMESPACE tenure::
+          DESTINATION ${package_dir})
+  set(pc_name tenure_${name})
+  set(pc_module ${module})
+  configure_file(cmake/tenure_fence.pc.in ${pc_name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+foreach(script admit write)
+  set(file ${PROJECT_SOURCE_DIR}/src/fence/${script}.lua)
+  file(READ ${file} ${script}_script)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+endforeach()
+configure_file(src/fence/scripts.cpp.in fence/scripts.cpp @ONLY)
+
+tenure_fence(fence_sqlite sqlite3 src/fence/sqlite.cpp)
+tenure_fence(fence_postgresql libpq src/fence/postgresql.cpp)
+tenure_fence(fence_redis hiredis src/fence/redis.cpp ${PROJECT_BINARY_DIR}/fence/scripts.cpp)

@@ -1,0 +1,174 @@
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <libpq-fe.h>
+
+#include <tenure/fence_postgresql.hpp>
+
+#include "fence/question.hpp"
+
+namespace tenure {
+namespace {
+
+struct Clear {
+  void operator()(PGresult* result) const noexcept { PQclear(result); }
+};
+using Reply = std::unique_ptr<PGresult, Clear>;
+
+/// What an SQLSTATE means to the caller (PostgreSQL 15, appendix A).
+Errc code_of(std::string_view state) {
+  if (state.starts_with("40") || state == "55P03") {
+    return Errc::would_block;
+  }
+  if (state == "57014") {
+    return Errc::timed_out;
+  }
+  if (state.starts_with("53")) {
+    return Errc::resource_exhausted;
+  }
+  if (state.starts_with("42") || state.starts_with("25")) {
+    return Errc::invalid_argument;
+  }
+  return Errc::unavailable;
+}
+
+Error error_of(pg_conn& connection, const PGresult* result) {
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  Error error{.code = state == nullptr ? Errc::unavailable : code_of(state),
+              .detail = "PostgreSQL: "};
+  error.detail += primary == nullptr ? PQerrorMessage(&connection) : primary;
+  while (error.detail.ends_with('\n')) {
+    error.detail.pop_back();
+  }
+  if (error.code == Errc::would_block) {
+    error.detail += "; roll back and begin the transaction again";
+  }
+  if (state != nullptr && std::string_view(state) == "42P01") {
+    error.detail += "; PostgresFence::create_table() makes it";
+  }
+  return error;
+}
+
+/// Why the fence cannot be asked now, or nothing.
+std::optional<Error> complaint(pg_conn& connection) {
+  switch (PQtransactionStatus(&connection)) {
+    case PQTRANS_INTRANS: return std::nullopt;
+    case PQTRANS_IDLE:
+      return Error{.code = Errc::invalid_argument,
+                   .detail =
+                       "no transaction is open on the connection: BEGIN, ask the fence, "
+                       "write, COMMIT"};
+    case PQTRANS_ACTIVE:
+      return Error{.code = Errc::invalid_argument,
+                   .detail = "a command is in progress on the connection; read its results first"};
+    case PQTRANS_INERROR:
+      return Error{.code = Errc::invalid_argument,
+                   .detail = "the transaction has failed already; roll back and begin again"};
+    case PQTRANS_UNKNOWN: break;
+  }
+  return Error{.code = Errc::unavailable, .detail = "the connection to PostgreSQL is broken"};
+}
+
+/// Writes the token unless a newer one is there. The row is locked either way (PostgreSQL 15,
+/// INSERT, ON CONFLICT DO UPDATE), so nothing changes until the end of the transaction.
+std::string admit_text(const std::string& table, std::string_view comparison) {
+  std::string text = "INSERT INTO " + table + " AS seen (resource, token) VALUES ($1, $2) ";
+  text += "ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token ";
+  text += comparison;
+  return text + " seen.token RETURNING seen.token";
+}
+
+/// Runs `text` with the resource as $1 and, if it is there, the token as $2.
+/// REQUIRES: the resource is not empty, nor longer than resource_bytes_max.
+Reply run(pg_conn& connection, const std::string& text, std::string_view resource,
+          std::optional<FencingToken> token) {
+  constexpr Oid bytes_type = 17;
+  constexpr Oid integer_type = 20;
+  constexpr std::array types{bytes_type, integer_type};
+  constexpr std::array formats{1, 0};  // the name as it is, the token in digits
+  const auto digits = std::to_string(token.value_or(FencingToken{}).get());
+  const std::array values{&resource.front(), digits.c_str()};
+  const std::array lengths{static_cast<int>(resource.size()), 0};
+  const int count = token ? 2 : 1;
+  return Reply(PQexecParams(&connection, text.c_str(), count, types.data(), values.data(),
+                            lengths.data(), formats.data(), 0));
+}
+
+}  // namespace
+
+Result<void> PostgresFence::create_table(pg_conn& connection, const PostgresFenceOptions& options) {
+  if (auto why = fence::table_complaint(options.table)) {
+    return std::unexpected(*std::move(why));
+  }
+  // IF NOT EXISTS alone fails for one of two who do it at once, so they go one after the other.
+  // Several statements sent together are one transaction. The number is "tenure" in ASCII.
+  const auto text = "SELECT pg_advisory_xact_lock(127978993709669); CREATE TABLE IF NOT EXISTS " +
+                    options.table +
+                    " (resource bytea PRIMARY KEY, token bigint NOT NULL CHECK (token > 0))";
+  const Reply reply(PQexec(&connection, text.c_str()));
+  if (PQresultStatus(reply.get()) != PGRES_COMMAND_OK) {
+    return std::unexpected(error_of(connection, reply.get()));
+  }
+  return {};
+}
+
+Result<PostgresFence> PostgresFence::on(pg_conn& connection, const PostgresFenceOptions& options) {
+  if (auto why = fence::table_complaint(options.table)) {
+    return std::unexpected(*std::move(why));
+  }
+  return PostgresFence(connection, options.table);
+}
+
+Admission PostgresFence::admit(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .equal = fence::Equal::admit});
+}
+
+Admission PostgresFence::admit_once(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .equal = fence::Equal::refuse});
+}
+
+Result<FencingToken> PostgresFence::highest(std::string_view resource) {
+  if (auto why = fence::complaint(resource)) {
+    return std::unexpected(*std::move(why));
+  }
+  const auto text = "SELECT token FROM " + table_ + " WHERE resource = $1";
+  const auto reply = run(*connection_, text, resource, std::nullopt);
+  if (PQresultStatus(reply.get()) != PGRES_TUPLES_OK) {
+    return std::unexpected(error_of(*connection_, reply.get()));
+  }
+  if (PQntuples(reply.get()) == 0) {
+    return FencingToken{};
+  }
+  const auto token = fence::token_from(PQgetvalue(reply.get(), 0, 0));
+  if (!token) {
+    return fail(Errc::unavailable, "the table " + table_ + " holds something that is no token");
+  }
+  return *token;
+}
+
+Admission PostgresFence::decide(const fence::Question& question) {
+  if (auto why = complaint(question)) {
+    return not_checked(question, *std::move(why));
+  }
+  if (auto why = complaint(*connection_)) {
+    return not_checked(question, *std::move(why));
+  }
+  const auto text = admit_text(table_, question.equal == fence::Equal::admit ? ">=" : ">");
+  const auto reply = run(*connection_, text, question.resource, question.token);
+  if (PQresultStatus(reply.get()) != PGRES_TUPLES_OK) {
+    return not_checked(question, error_of(*connection_, reply.get()));
+  }
+  if (PQntuples(reply.get()) > 0) {
+    return {};
+  }
+  const auto highest = this->highest(question.resource);
+  if (!highest) {
+    return not_checked(question, highest.error());
+  }
+  return not_taken(question, *highest);
+}
+
+}  // namespace tenure

@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <hiredis/hiredis.h>
+
+#include <tenure/fence_redis.hpp>
+
+#include "fence/question.hpp"
+#include "fence/scripts.hpp"
+
+namespace tenure {
+namespace {
+
+struct Free {
+  void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
+};
+using Reply = std::unique_ptr<redisReply, Free>;
+using Words = std::vector<std::string_view>;
+
+Reply run(redisContext& connection, const Words& words) {
+  std::vector<const char*> texts;
+  std::vector<std::size_t> lengths;
+  for (const auto word : words) {
+    texts.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  return Reply(static_cast<redisReply*>(
+      redisCommandArgv(&connection, static_cast<int>(words.size()), texts.data(), lengths.data())));
+}
+
+std::string_view text_of(const redisReply& reply) {
+  const bool is_text = reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS ||
+                       reply.type == REDIS_REPLY_ERROR;
+  return is_text ? std::string_view(reply.str, static_cast<std::size_t>(reply.len))
+                 : std::string_view();
+}
+
+bool is_error(const Reply& reply, std::string_view word) {
+  return reply != nullptr && reply->type == REDIS_REPLY_ERROR && text_of(*reply).starts_with(word);
+}
+
+/// What an error of the server means to the caller, by its first word.
+Errc code_of(std::string_view message) {
+  constexpr std::array not_ready{"LOADING",  "BUSY",    "MASTERDOWN", "READONLY", "CLUSTERDOWN",
+                                 "TRYAGAIN", "MISCONF", "NOREPLICAS", "MOVED",    "ASK"};
+  const auto word = message.substr(0, message.find(' '));
+  if (word == "OOM") {
+    return Errc::resource_exhausted;
+  }
+  return std::ranges::find(not_ready, word) == not_ready.end() ? Errc::invalid_argument
+                                                               : Errc::unavailable;
+}
+
+/// Why this is no answer to work with.
+Error error_of(const redisReply* reply) {
+  if (reply == nullptr) {
+    return {.code = Errc::unavailable,
+            .detail = "the connection to Redis broke; it is not known whether the script ran"};
+  }
+  if (reply->type != REDIS_REPLY_ERROR) {
+    return {.code = Errc::unavailable, .detail = "Redis gave an answer that is none of the fence"};
+  }
+  const auto message = text_of(*reply);
+  return {.code = code_of(message), .detail = "Redis: " + std::string(message)};
+}
+
+/// Why the writes cannot be sent, or nothing.
+std::optional<Error> complaint(std::span<const RedisWrite> writes) {
+  if (writes.size() > RedisFence::writes_max) {
+    return Error{.code = Errc::resource_exhausted,
+                 .detail = std::to_string(writes.size()) + " writes are too many for one call; " +
+                           std::to_string(RedisFence::writes_max) + " are allowed"};
+  }
+  for (const auto& write : writes) {
+    if (write.command.empty()) {
+      return Error{.code = Errc::invalid_argument, .detail = "a write has no command"};
+    }
+    if (write.arguments.size() > RedisFence::arguments_max) {
+      return Error{.code = Errc::resource_exhausted,
+                   .detail = std::to_string(write.arguments.size()) + " arguments are too many; " +
+                             std::to_string(RedisFence::arguments_max) + " are allowed"};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Says whether the server may throw away tokens. One that does not tell is trusted.
+bool may_evict_tokens(redisContext& connection) {
+  const auto reply = run(connection, {"INFO", "memory"});
+  return reply != nullptr && text_of(*reply).contains("maxmemory_policy:allkeys-");
+}
+
+const std::string& script_text() {
+  static const std::string text =
+      std::string(fence::admit_script) + std::string(fence::write_script);
+  return text;
+}
+
+/// EVALSHA, or EVAL where the server has forgotten the script: after a restart, or SCRIPT FLUSH.
+Reply evaluate(redisContext& connection, Words words) {
+  auto reply = run(connection, words);
+  if (is_error(reply, "NOSCRIPT")) {
+    words[0] = "EVAL";
+    words[1] = script_text();
+    reply = run(connection, words);
+  }
+  return reply;
+}
+
+Admission read_answer(const redisReply* reply, fence::Question question) {
+  if (reply == nullptr || reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
+    return not_checked(question, error_of(reply));
+  }
+  const auto verdict = text_of(*reply->element[0]);
+  const auto highest = fence::token_from(text_of(*reply->element[1]));
+  if (verdict == "admitted" && highest == question.token) {
+    return {};
+  }
+  if ((verdict == "stale" || verdict == "reused") && highest) {
+    question.equal = fence::Equal::refuse;  // a script of the user's may have asked for it
+    return not_taken(question, *highest);
+  }
+  return not_checked(question, error_of(reply));
+}
+
+}  // namespace
+
+RedisFence::RedisFence(redisContext& connection, RedisFenceOptions options)
+    : connection_(&connection), options_(std::move(options)) {}
+
+Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOptions& options) {
+  if (options.key_prefix.size() > resource_bytes_max ||
+      options.key_prefix.find_first_of("{}") != std::string::npos) {
+    return fail(Errc::invalid_argument,
+                "key_prefix has at most 1,024 bytes and no braces: those mark what a Redis Cluster "
+                "hashes");
+  }
+  const auto loaded = run(connection, {"SCRIPT", "LOAD", script_text()});
+  if (loaded == nullptr || loaded->type != REDIS_REPLY_STRING) {
+    return std::unexpected(error_of(loaded.get()));
+  }
+  if (may_evict_tokens(connection)) {
+    return fail(Errc::invalid_argument,
+                "this Redis may evict any key (maxmemory-policy allkeys-...): tokens would be "
+                "forgotten. Set noeviction, or a volatile- policy");
+  }
+  RedisFence made(connection, options);
+  made.script_ = text_of(*loaded);
+  return made;
+}
+
+Admission RedisFence::admit(std::string_view resource, FencingToken token,
+                            std::span<const RedisWrite> writes) {
+  return decide({.resource = resource, .token = token, .equal = fence::Equal::admit}, writes);
+}
+
+Admission RedisFence::admit(std::string_view resource, FencingToken token,
+                            std::initializer_list<RedisWrite> writes) {
+  return admit(resource, token, std::span(writes.begin(), writes.size()));
+}
+
+Admission RedisFence::admit_once(std::string_view resource, FencingToken token,
+                                 std::span<const RedisWrite> writes) {
+  return decide({.resource = resource, .token = token, .equal = fence::Equal::refuse}, writes);
+}
+
+Admission RedisFence::admit_once(std::string_view resource, FencingToken token,
+                                 std::initializer_list<RedisWrite> writes) {
+  return admit_once(resource, token, std::span(writes.begin(), writes.size()));
+}
+
+Result<FencingToken> RedisFence::highest(std::string_view resource) {
+  if (auto why = fence::complaint(resource)) {
+    return std::unexpected(*std::move(why));
+  }
+  const auto key = key_of(resource);
+  const auto reply = run(*connection_, {"GET", key});
+  if (reply != nullptr && reply->type == REDIS_REPLY_NIL) {
+    return FencingToken{};
+  }
+  if (reply == nullptr || reply->type != REDIS_REPLY_STRING) {
+    return std::unexpected(error_of(reply.get()));
+  }
+  const auto token = fence::token_from(text_of(*reply));
+  if (!token) {
+    return fail(Errc::invalid_argument, "the key " + key + " holds something that is no token");
+  }
+  return *token;
+}
+
+std::string_view RedisFence::lua() noexcept {
+  return fence::admit_script;
+}
+
+std::string RedisFence::key_of(std::string_view resource) const {
+  std::string key = options_.key_prefix;
+  key += '{';
+  key += resource;
+  key += '}';
+  return key;
+}
+
+Admission RedisFence::read(const redisReply* reply, FencingToken token) {
+  return read_answer(reply, {.resource = "a script's key", .token = token, .equal = {}});
+}
+
+Admission RedisFence::decide(const fence::Question& question, std::span<const RedisWrite> writes) {
+  if (auto why = complaint(question)) {
+    return not_checked(question, *std::move(why));
+  }
+  if (auto why = complaint(writes)) {
+    return not_checked(question, *std::move(why));
+  }
+  const auto key = key_of(question.resource);
+  const auto keys = std::to_string(1 + writes.size());
+  const auto token = std::to_string(question.token.get());
+  Words words{"EVALSHA", script_, keys, key};
+  for (const auto& write : writes) {
+    words.emplace_back(write.key);
+  }
+  words.emplace_back(token);
+  words.emplace_back(question.equal == fence::Equal::admit ? "again" : "once");
+  std::vector<std::string> counts(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    counts[i] = std::to_string(writes[i].arguments.size());
+    words.emplace_back(writes[i].command);
+    words.emplace_back(counts[i]);
+    words.insert(words.end(), writes[i].arguments.begin(), writes[i].arguments.end());
+  }
+  return read_answer(evaluate(*connection_, std::move(words)).get(), question);
+}
+
+}  // namespace tenure

@@ -1,0 +1,191 @@
+#include <cstdint>
+#include <utility>
+
+#include <sqlite3.h>
+
+#include <tenure/fence_sqlite.hpp>
+
+#include "fence/question.hpp"
+
+namespace tenure {
+namespace {
+
+Errc code_of(int answer) {
+  switch (answer & 0xFF) {  // the rest tells kinds of one error apart
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Errc::would_block;
+    case SQLITE_FULL:
+    case SQLITE_NOMEM: return Errc::resource_exhausted;
+    case SQLITE_ERROR:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_MISUSE: return Errc::invalid_argument;
+    default: return Errc::unavailable;
+  }
+}
+
+Error error_of(sqlite3& connection, int answer) {
+  const auto code = code_of(answer);
+  std::string detail = "SQLite: ";
+  detail += sqlite3_errmsg(&connection);
+  if (code == Errc::would_block) {
+    detail += "; roll back and begin the transaction again";
+  }
+  return {.code = code, .detail = std::move(detail)};
+}
+
+/// Makes a statement ready for its next use whatever became of this one.
+class Use {
+ public:
+  explicit Use(sqlite3_stmt* statement) : statement_(statement) {}
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
+
+  /// REQUIRES: `resource` is not longer than resource_bytes_max, and lives as long as this.
+  int bind_resource(std::string_view resource) {
+    return sqlite3_bind_blob(statement_, 1, resource.data(), static_cast<int>(resource.size()),
+                             SQLITE_STATIC);
+  }
+  int bind_token(FencingToken token) {
+    return sqlite3_bind_int64(statement_, 2, static_cast<sqlite3_int64>(token.get()));
+  }
+  int step() { return sqlite3_step(statement_); }
+  FencingToken token() {
+    return FencingToken{static_cast<std::uint64_t>(sqlite3_column_int64(statement_, 0))};
+  }
+
+ private:
+  sqlite3_stmt* statement_;
+};
+
+/// Writes the token unless a newer one is there. One statement, so that it takes the right to write
+/// before it looks: nothing changes between the look and the end of the transaction.
+std::string admit_text(const std::string& table, std::string_view comparison) {
+  std::string text = "INSERT INTO " + table + " (resource, token) VALUES (?1, ?2) ";
+  text += "ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token ";
+  text += comparison;
+  text += ' ';
+  return text + table + ".token";
+}
+
+}  // namespace
+
+void SqliteFence::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
+  sqlite3_finalize(statement);
+}
+
+Result<void> SqliteFence::create_table(sqlite3& connection, const SqliteFenceOptions& options) {
+  if (auto why = fence::table_complaint(options.table)) {
+    return std::unexpected(*std::move(why));
+  }
+  const auto text = "CREATE TABLE IF NOT EXISTS " + options.table +
+                    " (resource BLOB NOT NULL PRIMARY KEY,"
+                    " token INTEGER NOT NULL CHECK (token > 0)) WITHOUT ROWID";
+  const int answer = sqlite3_exec(&connection, text.c_str(), nullptr, nullptr, nullptr);
+  if (answer != SQLITE_OK) {
+    return std::unexpected(error_of(connection, answer));
+  }
+  return {};
+}
+
+Result<SqliteFence> SqliteFence::on(sqlite3& connection, const SqliteFenceOptions& options) {
+  if (auto why = fence::table_complaint(options.table)) {
+    return std::unexpected(*std::move(why));
+  }
+  auto admit = prepare(connection, admit_text(options.table, ">="));
+  if (!admit) {
+    return std::unexpected(std::move(admit).error());
+  }
+  auto admit_once = prepare(connection, admit_text(options.table, ">"));
+  if (!admit_once) {
+    return std::unexpected(std::move(admit_once).error());
+  }
+  auto highest = prepare(connection, "SELECT token FROM " + options.table + " WHERE resource = ?1");
+  if (!highest) {
+    return std::unexpected(std::move(highest).error());
+  }
+  SqliteFence made(connection);
+  made.admit_ = *std::move(admit);
+  made.admit_once_ = *std::move(admit_once);
+  made.highest_ = *std::move(highest);
+  return made;
+}
+
+Admission SqliteFence::admit(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .equal = fence::Equal::admit});
+}
+
+Admission SqliteFence::admit_once(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .equal = fence::Equal::refuse});
+}
+
+Result<FencingToken> SqliteFence::highest(std::string_view resource) {
+  if (auto why = fence::complaint(resource)) {
+    return std::unexpected(*std::move(why));
+  }
+  Use use(highest_.get());
+  int answer = use.bind_resource(resource);
+  if (answer == SQLITE_OK) {
+    answer = use.step();
+  }
+  if (answer == SQLITE_ROW) {
+    return use.token();
+  }
+  if (answer == SQLITE_DONE) {
+    return FencingToken{};
+  }
+  return std::unexpected(error_of(*connection_, answer));
+}
+
+Result<SqliteFence::Statement> SqliteFence::prepare(sqlite3& connection, const std::string& text) {
+  sqlite3_stmt* statement = nullptr;
+  const int answer = sqlite3_prepare_v3(&connection, text.c_str(), -1, SQLITE_PREPARE_PERSISTENT,
+                                        &statement, nullptr);
+  if (answer != SQLITE_OK) {
+    auto error = error_of(connection, answer);
+    if (error.detail.contains("no such table")) {
+      error.detail += "; SqliteFence::create_table() makes it";
+    }
+    return std::unexpected(std::move(error));
+  }
+  return Statement(statement);
+}
+
+Admission SqliteFence::decide(const fence::Question& question) {
+  if (auto why = complaint(question)) {
+    return not_checked(question, *std::move(why));
+  }
+  if (sqlite3_get_autocommit(connection_) != 0) {
+    return not_checked(question, {.code = Errc::invalid_argument,
+                                  .detail = "no transaction is open on the connection: BEGIN "
+                                            "IMMEDIATE, ask the fence, write, COMMIT"});
+  }
+  {
+    Use use(question.equal == fence::Equal::admit ? admit_.get() : admit_once_.get());
+    int answer = use.bind_resource(question.resource);
+    if (answer == SQLITE_OK) {
+      answer = use.bind_token(question.token);
+    }
+    if (answer == SQLITE_OK) {
+      answer = use.step();
+    }
+    if (answer != SQLITE_DONE) {
+      return not_checked(question, error_of(*connection_, answer));
+    }
+  }
+  if (sqlite3_changes(connection_) > 0) {
+    return {};
+  }
+  const auto highest = this->highest(question.resource);
+  if (!highest) {
+    return not_checked(question, highest.error());
+  }
+  return not_taken(question, *highest);
+}
+
+}  // namespace tenure

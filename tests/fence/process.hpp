@@ -1,0 +1,60 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace tenure::test {
+
+/// A program that the test started. It ends with the test, whatever happens to the test.
+class Process {
+ public:
+  struct Command {
+    std::vector<std::string> words;  ///< The program and its arguments.
+    std::string user = {};  ///< Whom to run as, if the test runs as root; empty: as itself.
+    std::filesystem::path log = "/dev/null";  ///< Where its errors go.
+  };
+
+  explicit Process(const Command& command);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process();
+
+  /// Sends a line to its input, and reads one from its output; waits at most 30 s for that. Throws
+  /// if there is none.
+  void say(const std::string& line) const;
+  [[nodiscard]] std::string hear();
+
+  /// Stops it as a debugger or a suspended machine would; returns when it stands still.
+  void pause() const;
+  void resume() const;
+
+  void signal(int number) const;
+  /// Waits for its end and returns its exit code, or 128 and the signal that ended it.
+  int wait();
+
+ private:
+  pid_t id_ = -1;
+  int input_ = -1;
+  int output_ = -1;
+  std::string heard_;
+};
+
+/// An empty folder for a server's files, which belongs to `user`; gone with the test.
+class ServerFolder {
+ public:
+  explicit ServerFolder(const std::string& user = {});
+  ServerFolder(const ServerFolder&) = delete;
+  ServerFolder& operator=(const ServerFolder&) = delete;
+  ~ServerFolder();
+
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace tenure::test
