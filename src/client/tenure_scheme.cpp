@@ -1,96 +1,28 @@
 // tenure://host:port,host:port?tls_ca=FILE&tls_cert=FILE&tls_key=FILE
 //
-// A library of its own (tenure::cluster): whoever links it can connect() to `tenured`, and whoever
+// A library of its own (tenure_cluster): whoever links it can connect() to `tenured`, and whoever
 // does not needs none of what it needs.
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "backends/cluster/cluster_backend.hpp"
-#include "backends/url.hpp"
+#include "backends/cluster/servers.hpp"
 #include "client/schemes.hpp"
-#include "h2/transport.hpp"
 #include "sys/process.hpp"
 
 namespace tenure::detail {
 namespace {
 
-using backends::complain_at;
-using backends::Url;
-
-constexpr std::uint16_t default_port = 7420;
-
-/// The content of the file that the parameter names, which is taken out of the URL.
-Result<std::optional<std::string>> take_file(Url& url, std::string_view key) {
-  const auto it = std::ranges::find_if(
-      url.parameters, [&](const Url::Parameter& one) { return one.key.text == key; });
-  if (it == url.parameters.end()) {
-    return std::nullopt;
+Result<std::unique_ptr<backends::Backend>> open_tenure(backends::Url& url,
+                                                       const ConnectOptions& options) {
+  auto servers = backends::cluster::servers_from(url, options.request_timeout);
+  if (!servers) {
+    return std::unexpected(std::move(servers).error());
   }
-  const auto value = it->value;
-  url.parameters.erase(it);
-  std::ifstream file(value.text, std::ios::binary);
-  if (!file) {
-    return complain_at(value.position, "cannot read " + value.text);
-  }
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-Result<std::shared_ptr<boost::asio::ssl::context>> take_tls(Url& url) {
-  h2::ClientTlsFiles files;
-  bool is_wanted = false;
-  const std::pair<const char*, std::string*> wanted[] = {
-      {"tls_ca", &files.ca}, {"tls_cert", &files.certificate}, {"tls_key", &files.key}};
-  for (const auto& [key, text] : wanted) {
-    auto read = take_file(url, key);
-    if (!read) {
-      return std::unexpected(std::move(read).error());
-    }
-    is_wanted = is_wanted || read->has_value();
-    *text = read->value_or("");
-  }
-  if (!is_wanted) {
-    return nullptr;
-  }
-  if (files.certificate.empty() != files.key.empty()) {
-    return fail(Errc::invalid_argument, "tls_cert and tls_key go together");
-  }
-  auto context = h2::client_context(files);
-  if (!context) {
-    return std::unexpected(std::move(context).error());
-  }
-  return std::shared_ptr<boost::asio::ssl::context>(*std::move(context));
-}
-
-Result<std::unique_ptr<backends::Backend>> open_tenure(Url& url, const ConnectOptions& options) {
-  if (!url.path.text.empty()) {
-    return complain_at(url.path.position, "tenure:// has no path; key_prefix=… is an option");
-  }
-  auto endpoints = backends::endpoints_of(url, default_port);
-  if (!endpoints) {
-    return std::unexpected(std::move(endpoints).error());
-  }
-  auto tls = take_tls(url);
-  if (!tls) {
-    return std::unexpected(std::move(tls).error());
-  }
-  if (!url.parameters.empty()) {
-    return complain_at(url.parameters.front().key.position,
-                       "unknown option \"" + url.parameters.front().key.text +
-                           "\"; there are owner, key_prefix, request_timeout, tls_ca, tls_cert, "
-                           "tls_key");
-  }
-  const auto servers = static_cast<int>(endpoints->size());
   auto opened = backends::cluster::ClusterBackend::open(
-      {.endpoints = *std::move(endpoints),
-       .tls = *std::move(tls),
-       .connect_timeout = options.request_timeout / servers},
-      options.owner.empty() ? sys::process_label() : options.owner, options.request_timeout);
+      *std::move(servers), options.owner.empty() ? sys::process_label() : options.owner,
+      options.request_timeout);
   if (!opened) {
     return std::unexpected(std::move(opened).error());
   }

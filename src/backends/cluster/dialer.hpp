@@ -5,24 +5,16 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "backends/cluster/servers.hpp"
 #include "backends/url.hpp"
 #include "h2/channel.hpp"
 
 namespace tenure::backends::cluster {
-
-/// Where the servers are, and how they are spoken to.
-struct Servers {
-  std::vector<Endpoint> endpoints{};                 ///< At least one.
-  std::shared_ptr<boost::asio::ssl::context> tls{};  ///< Null: plain text.
-  std::chrono::milliseconds connect_timeout{5000};
-};
 
 /// Makes connections, one after the other, to whichever server answers. All on the loop's thread.
 class Dialer : public std::enable_shared_from_this<Dialer> {
