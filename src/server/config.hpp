@@ -68,7 +68,8 @@ struct Config {
   Logs log{};
   Raft raft{};
   Service service{};
-  core::Limits limits{};
+  /// A client of the library has a lease for each of its holds and waits.
+  core::Limits limits{.leases_per_client_max = 100'000};
 };
 
 /// What no single setting can tell: addresses open to the network need TLS or `insecure`, a

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "backends/cluster/cluster_backend.hpp"
+#include "server/config.hpp"
 #include "server/raft/node.hpp"
 #include "server/rpc/rpc_server.hpp"
 #include "support/contract.hpp"
@@ -16,7 +17,9 @@ namespace {
 class TenureService : public ContractService {
  public:
   TenureService()
-      : node_(server::raft::Node::open({.folder = folder_.path()}).value()),
+      : node_(
+            server::raft::Node::open({.folder = folder_.path(), .limits = server::Config{}.limits})
+                .value()),
         rpc_(*node_, {.address = "127.0.0.1:0"}) {
     node_->start();
     port_ = static_cast<std::uint16_t>(rpc_.start().value());

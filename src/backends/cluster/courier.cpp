@@ -30,7 +30,7 @@ class Courier::Stream final : public h2::Exchange {
  private:
   void received(std::string_view message) override {
     const auto courier = courier_.lock();
-    if (!courier) {
+    if (!courier || courier->stream_.get() != this) {
       return;
     }
     if (!response_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
@@ -280,6 +280,10 @@ void Courier::received(const v1::SessionResponse& response) {
       listener_->hold_taken(LeaseId{taken.lease_id()}, RequestId{taken.request_id()});
     }
   }
+  if (std::exchange(is_unsure_, false)) {
+    dialer_->blame();
+    disconnected("the server cannot say what became of a request");
+  }
   done_if_idle();
 }
 
@@ -290,6 +294,11 @@ void Courier::answered(const v1::Outcome& outcome) {
   }
   if (outcome.has_queued()) {
     it->second.queue_position = static_cast<std::size_t>(outcome.queued().position());
+    return;
+  }
+  if (outcome.has_refused() && outcome.refused().code() == v1::CODE_UNAVAILABLE) {
+    // Nobody knows what becomes of it: it stays, and is asked again on the next connection.
+    is_unsure_ = true;
     return;
   }
   auto errand = take(outcome.id());

@@ -93,6 +93,8 @@ class Courier : public std::enable_shared_from_this<Courier> {
   std::size_t first_tries_left_;
   std::function<void()> stopped_;
 
+  bool is_unsure_ = false;  ///< Something was answered `unavailable`.
+
   Id last_id_ = 0;
   absl::btree_map<Id, Errand> open_;  ///< Not answered, in their order.
   absl::flat_hash_map<WaitKey, Id> waits_;

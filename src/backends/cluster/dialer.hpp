@@ -33,6 +33,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void dial();
   /// It works: the next pause is short again.
   void praise() { failures_ = 0; }
+  /// It does not: the next attempt waits a little.
+  void blame() { ++failures_; }
   void stop();
 
  private:
