@@ -2,6 +2,7 @@
 //
 //   library_load URL CLIENTS SECONDS           lock + unlock cycles, each client a thread
 //   library_load hand-over URL WAITERS SECONDS one lock that all want
+//   library_load round-trip                    one byte to another thread and back, by TCP
 //
 // All threads share one Client, as in a real process. Every client has a lock of its own and begins
 // the next cycle when the last one is through. Prints one line of JSON.
@@ -17,6 +18,11 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 
 #include <tenure/client.hpp>
 
@@ -107,18 +113,53 @@ void hand_over(const std::string& url, std::size_t waiters, std::chrono::seconds
   });
 }
 
+/// What no service can be faster than: the network alone.
+void round_trip() {
+  boost::asio::io_context loop;
+  using boost::asio::ip::tcp;
+  tcp::acceptor acceptor(loop, {boost::asio::ip::address_v4::loopback(), 0});
+  tcp::socket here(loop);
+  here.connect(acceptor.local_endpoint());
+  auto there = acceptor.accept();
+  for (auto* socket : {&here, &there}) {
+    socket->set_option(tcp::no_delay(true));
+  }
+  constexpr int rounds = 5000;
+  const std::jthread echo([&] {
+    char byte = 0;
+    for (int n = 0; n < rounds; ++n) {
+      boost::asio::read(there, boost::asio::buffer(&byte, 1));
+      boost::asio::write(there, boost::asio::buffer(&byte, 1));
+    }
+  });
+  std::vector<std::uint32_t> all;
+  for (int n = 0; n < rounds; ++n) {
+    char byte = 1;
+    const auto began = Clock::now();
+    boost::asio::write(here, boost::asio::buffer(&byte, 1));
+    boost::asio::read(here, boost::asio::buffer(&byte, 1));
+    all.push_back(microseconds_since(began));
+  }
+  print(std::move(all), std::chrono::seconds(0));
+}
+
 }  // namespace
 }  // namespace tenure::bench
 
 int main(int count, char** arguments) {
   using namespace tenure::bench;
   const std::vector<std::string> given(arguments + 1, arguments + count);
-  if (given.size() == 3) {
+  if (given.size() == 1 && given[0] == "round-trip") {
+    round_trip();
+  } else if (given.size() == 3) {
     cycles(given[0], std::stoul(given[1]), std::chrono::seconds(std::stoi(given[2])));
   } else if (given.size() == 4 && given[0] == "hand-over") {
     hand_over(given[1], std::stoul(given[2]), std::chrono::seconds(std::stoi(given[3])));
   } else {
-    std::fputs("usage: library_load [hand-over] URL CLIENTS SECONDS\n", stderr);
+    std::fputs(
+        "usage: library_load [hand-over] URL CLIENTS SECONDS\n"
+        "       library_load round-trip\n",
+        stderr);
     return 64;
   }
   return 0;
