@@ -58,7 +58,7 @@ TEST(Config, without_anything_it_listens_on_loopback) {
   ASSERT_TRUE(std::holds_alternative<Config>(said));
   EXPECT_EQ(std::get<Config>(said).listen.grpc, "127.0.0.1:7420");
   EXPECT_EQ(std::get<Config>(said).listen.http, "127.0.0.1:7421");
-  EXPECT_EQ(std::get<Config>(said).limits, core::Limits{});
+  EXPECT_EQ(std::get<Config>(said).limits, (core::Limits{.leases_per_client_max = 100'000}));
 }
 
 TEST(Config, flags_win_over_the_file_and_the_file_over_defaults) {
