@@ -5,11 +5,11 @@
   bench/run_service.py --quick                              a smoke run: numbers are rough
   bench/run_service.py --write docs/benchmarks_service.md   the same as Markdown
 
-The load makes lock + unlock cycles, every client on a lock of its own, the next when the last one is
-through: over unary gRPC calls (bench/service/load.cpp; "tenure" and "etcd"), and with our library
-(bench/service/library_load.cpp; "library", the same server). They take turns, each several times for
-each number of clients; the figure is the median. All files lie in one folder of one disk. Exit code
-0 also if targets are missed, unless --strict.
+The load makes lock + unlock cycles, every client on a lock of its own, the next when the last one
+is through: over unary gRPC calls (bench/service/load.cpp; "tenure" and "etcd"), and with our
+library (bench/service/library_load.cpp; "library", the same server). They take turns, each several
+times for each number of clients; the figure is the median. All files lie in one folder of one disk.
+Exit code 0 also if targets are missed, unless --strict.
 """
 
 import argparse
@@ -252,7 +252,7 @@ def report(results, options):
                          f"{ratio:>7.1f}")
     back = results["recovery"]
     lines += ["",
-              f"one fdatasync of 4 KiB on this disk: {results['fdatasync_us']:,.0f} us, one round "
+              f"one fdatasync of 4 KiB on this disk: {results['fdatasync_us']:,.0f} us, a round "
               f"trip on loopback: {results['round_trip_us']:,.0f} us (p50)",
               "from unlock() to the next holder's return from lock(), library, p50: " + ", ".join(
                   f"{taken:,.0f} us with {waiters} waiters"
@@ -269,8 +269,9 @@ def markdown(text, options):
     return (f"# The lock service beside etcd\n\nMade by `make bench-service` on {made}, "
             f"{os.cpu_count()} cores, {platform.release()}. Lock + unlock cycles, durable before "
             f"acknowledged, over unary gRPC calls (`tenure`, `etcd`) and with our library from as "
-            f"many threads of one process (`library`), {options.rounds} rounds of {options.seconds} s "
-            f"each in turn, medians. Read the ratios: the machine has other load.\n\n"
+            f"many threads of one process (`library`), {options.rounds} rounds of "
+            f"{options.seconds} s each in turn, medians. Read the ratios: the machine has other "
+            f"load.\n\n"
             f"```\n{text}\n```\n")
 
 
