@@ -45,7 +45,7 @@ class Metrics final : public Listener {
   /// The counters of one gRPC method, to be kept by whoever serves it. Thread safe.
   class Method {
    public:
-    /// `code` is a grpc::StatusCode.
+    /// `code` is an h2::StatusCode.
     void done(int code) const;
 
    private:

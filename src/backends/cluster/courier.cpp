@@ -108,6 +108,9 @@ void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
   dialer_->praise();
   stream_ = std::make_shared<Stream>(weak_from_this());
   channel->begin("/tenure.v1.LockService/Session", stream_);
+  if (!stream_) {
+    return;  // It could not even begin; disconnected() saw to it.
+  }
   v1::SessionRequest hello;
   hello.mutable_hello()->set_client(client_);
   hello.mutable_hello()->set_keep_waits(true);
