@@ -329,5 +329,21 @@ TEST_P(MutexContract, a_std_scoped_lock_takes_it_beside_a_local_mutex) {
   EXPECT_TRUE(bob.mutex("a").try_lock());
 }
 
+// 000-B15. The grant and the calling off cross on their way: it is held, or it is free, and the
+// caller is told which.
+TEST_P(MutexContract, a_grant_that_meets_its_cancellation_is_kept_or_given_back) {
+  for (int i = 0; i < 200; ++i) {
+    auto guard = ann.mutex("a").try_lock_for(std::chrono::microseconds(10 * i));
+    if (guard) {
+      EXPECT_FALSE(bob.mutex("a").try_lock());
+      const auto given_back = guard->unlock();
+      EXPECT_TRUE(given_back) << to_string(given_back.error());
+    } else {
+      EXPECT_EQ(guard.error(), i == 0 ? guard.error().code : Errc::timed_out);
+    }
+    EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  }
+}
+
 }  // namespace
 }  // namespace tenure::test

@@ -251,6 +251,7 @@ void Courier::abandon(LeaseId lease, RequestId request) {
     // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
     auto waiting = take(it->second);
     fail_with(std::move(waiting), {.code = Errc::cancelled});
+    errand.is_orphan = true;
   }
   std::vector<Errand> one;
   one.push_back(std::move(errand));
@@ -306,20 +307,21 @@ void Courier::answered(const v1::Outcome& outcome) {
   }
   auto errand = take(outcome.id());
   if (errand.operation.has_abandon()) {
-    abandon_answered(
-        {errand.operation.abandon().lease_id(), errand.operation.abandon().request_id()}, outcome);
+    abandon_answered(errand, outcome);
     return;
   }
   finish(std::move(errand), outcome);
 }
 
-void Courier::abandon_answered(WaitKey key, const v1::Outcome& outcome) {
+void Courier::abandon_answered(const Errand& abandon, const v1::Outcome& outcome) {
+  const WaitKey key{abandon.operation.abandon().lease_id(),
+                    abandon.operation.abandon().request_id()};
   if (const auto it = waits_.find(key); it != waits_.end()) {
     finish(take(it->second), outcome);
     return;
   }
-  if (outcome.has_granted()) {
-    // Its caller was told `cancelled` while nobody could be asked.
+  // Else the grant was told to its caller just before, and is his to give back.
+  if (abandon.is_orphan && outcome.has_granted()) {
     Errand errand;
     auto& release = *errand.operation.mutable_release();
     release.set_lease_id(key.first);

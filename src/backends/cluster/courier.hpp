@@ -32,6 +32,8 @@ struct Errand {
   v1::Operation operation{};
   Done done{};
   std::size_t queue_position = 0;
+  /// Of an abandon: its caller was told `cancelled` already, so a grant is nobody's.
+  bool is_orphan = false;
 };
 
 /// Carries errands to a server and their outcomes back, over one Session stream. When the
@@ -74,7 +76,7 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void answered(const v1::Outcome& outcome);
   void finish(Errand errand, const v1::Outcome& outcome);
   void fail_with(Errand errand, const Error& error);
-  void abandon_answered(WaitKey key, const v1::Outcome& outcome);
+  void abandon_answered(const Errand& abandon, const v1::Outcome& outcome);
   [[nodiscard]] Errand take(Id id);
   void follow_again();
   void done_if_idle();
