@@ -20,10 +20,8 @@ namespace tenure::test {
 /// as little there as on a disk, and syncs cost nothing.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    const std::filesystem::path memory = "/dev/shm";
-    const bool has_memory = ::access(memory.c_str(), W_OK) == 0;
-    const auto parent = has_memory ? memory : std::filesystem::temp_directory_path();
+  TemporaryFolder() : TemporaryFolder(in_memory()) {}
+  explicit TemporaryFolder(const std::filesystem::path& parent) {
     auto name = (parent / "tenure-test-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
   }
@@ -34,6 +32,14 @@ class TemporaryFolder {
     std::filesystem::remove_all(path_, ignored);
   }
 
+  [[nodiscard]] static std::filesystem::path in_memory() {
+    const std::filesystem::path memory = "/dev/shm";
+    const bool has_memory = ::access(memory.c_str(), W_OK) == 0;
+    return has_memory ? memory : on_disk();
+  }
+  [[nodiscard]] static std::filesystem::path on_disk() {
+    return std::filesystem::temp_directory_path();
+  }
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   [[nodiscard]] std::filesystem::path operator/(const std::string& name) const {
     return path_ / name;

@@ -58,6 +58,32 @@ Result<void> File::write_at(std::size_t offset, std::string_view bytes) {
   return {};
 }
 
+Result<void> File::read_at(std::size_t offset, std::span<char> room) const {
+  while (!room.empty()) {
+    const auto count = ::pread(descriptor_, room.data(), room.size(), static_cast<off_t>(offset));
+    if (count == 0) {
+      return fail(Errc::unavailable, "cannot read " + path_.string() + ": it is too short");
+    }
+    if (count < 0 && errno != EINTR) {
+      return system_failure("cannot read", path_);
+    }
+    const auto step = count < 0 ? 0 : static_cast<std::size_t>(count);
+    room = room.subspan(step);
+    offset += step;
+  }
+  return {};
+}
+
+bool File::bypass_cache() noexcept {
+  const int flags = ::fcntl(descriptor_, F_GETFL);
+  if (flags < 0 || ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) != 0) {
+    return false;
+  }
+  // What is cached would have to be dropped block by block otherwise, while somebody waits.
+  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+  return true;
+}
+
 Result<std::string> File::read_all() const {
   struct stat status{};
   if (::fstat(descriptor_, &status) != 0) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,11 @@ class File {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
   [[nodiscard]] Result<void> write_at(std::size_t offset, std::string_view bytes);
+  /// All of `room`; an error if the file ends before.
+  [[nodiscard]] Result<void> read_at(std::size_t offset, std::span<char> room) const;
+  /// From now on writes go straight to the disk, if the file system has that: true. Then they are
+  /// of whole blocks, in memory and in the file.
+  [[nodiscard]] bool bypass_cache() noexcept;
   /// From the beginning to the end.
   [[nodiscard]] Result<std::string> read_all() const;
   /// Content, and size if it changed.

@@ -58,20 +58,19 @@ std::size_t Journal::encode_what_fits(std::size_t begin, std::string& out) {
 }
 
 void Journal::write_group(const std::string& bytes) {
-  const auto offset = writer_.group_offset;
-  auto written = segment_.file.write_at(offset, bytes);
+  auto written = out_.write(segment_.file, bytes);
   // Where even space that was reserved can be missing (file systems that never overwrite), nothing
   // is lost by trying again. This does not go for fsync.
   while (!written && written.error() == Errc::resource_exhausted) {
     options_.report(Severity::error, written.error().detail + ". The log waits for space.");
     std::this_thread::sleep_for(options_.retry);
-    written = segment_.file.write_at(offset, bytes);
+    written = out_.write(segment_.file, bytes);
   }
   if (written) {
     written = segment_.file.sync_content();
   }
   if (!written) {
-    stop_process(options_.report, "The log at offset " + std::to_string(offset) +
+    stop_process(options_.report, "The log at offset " + std::to_string(writer_.group_offset) +
                                       " could not be made durable: " + written.error().detail +
                                       ".");
   }
@@ -85,11 +84,19 @@ void Journal::turn_over(std::size_t bytes_min) {
   const auto header = encode_segment_header(id);
   GroupWriter writer{
       .group = writer_.group, .offset = segment_header_bytes, .chain = header_checksum(header)};
-  begin_in(std::move(taken), writer);
+  if (auto begun = begin_in(std::move(taken), writer); !begun) {
+    stop_process(options_.report,
+                 "The log could not go on in its next file: " + begun.error().detail + ".");
+  }
   reserve_.prepare(segment_.number + 1);
 }
 
-void Journal::begin_in(Segment segment, const GroupWriter& writer) {
+Result<void> Journal::begin_in(Segment segment, const GroupWriter& writer) {
+  auto out = BlockWriter::begin(segment.file, segment.bytes, writer.offset);
+  if (!out) {
+    return std::unexpected(std::move(out).error());
+  }
+  out_ = std::move(*out);
   segment_ = std::move(segment);
   writer_ = writer;
   const auto [known, is_new] = known_.try_emplace(segment_.number);
@@ -98,6 +105,7 @@ void Journal::begin_in(Segment segment, const GroupWriter& writer) {
     bytes_ += segment_.bytes;
   }
   left_ = segment_.bytes - writer_.offset;
+  return {};
 }
 
 void Journal::cut(Index last) {

@@ -13,6 +13,7 @@
 
 #include <tenure/error.hpp>
 
+#include "server/raft/block_writer.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/record.hpp"
 #include "server/raft/report.hpp"
@@ -85,7 +86,7 @@ class Journal {
   };
 
   /// Continues behind what a scan found good.
-  void begin_in(Segment segment, const GroupWriter& writer);
+  [[nodiscard]] Result<void> begin_in(Segment segment, const GroupWriter& writer);
   void turn_over(std::size_t bytes_min);
   [[nodiscard]] std::size_t encode_what_fits(std::size_t begin, std::string& out);
   void write_group(const std::string& bytes);
@@ -93,6 +94,7 @@ class Journal {
   JournalOptions options_;
   Segment segment_;
   GroupWriter writer_;
+  BlockWriter out_;                       ///< Of the segment.
   std::map<std::uint64_t, Known> known_;  ///< By number of the segment.
   std::vector<Waiting> waiting_;
   std::atomic<std::size_t> left_ = 0;

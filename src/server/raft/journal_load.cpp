@@ -188,9 +188,12 @@ class JournalLoader {
     const auto number = segment->number;
     const auto header =
         encode_segment_header({.number = number, .cluster = journal_->options_.cluster});
-    journal_->begin_in(
+    auto begun = journal_->begin_in(
         std::move(*segment),
         {.group = group_ + 1, .offset = segment_header_bytes, .chain = header_checksum(header)});
+    if (!begun) {
+      return begun;
+    }
     if (untouched_.size() > 1 && untouched_[1].number == number + 1) {
       journal_->reserve_.prepare(std::move(untouched_[1]));
     } else {
@@ -229,10 +232,10 @@ class JournalLoader {
     journal_->options_.report(
         Severity::error, "there is no space for a new segment of the log in " + folder().string() +
                              "; it continues in the last one.");
-    journal_->begin_in({.number = used_->number, .file = std::move(*file), .bytes = used_->bytes},
-                       {.group = group_ + 1, .offset = scan.end, .chain = scan.chain});
     journal_->reserve_.prepare(used_->number + 1);
-    return {};
+    return journal_->begin_in(
+        {.number = used_->number, .file = std::move(*file), .bytes = used_->bytes},
+        {.group = group_ + 1, .offset = scan.end, .chain = scan.chain});
   }
 
   SnapshotMark snapshot_;

@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include "server/raft/block_writer.hpp"
+
 namespace tenure::server::raft {
 namespace {
 
@@ -113,8 +115,8 @@ Segment SegmentReserve::take(std::size_t bytes_min) {
       number = ready_->number;
     }
     // An entry larger than a whole segment gets one of its own size, in place of the ready one.
-    auto larger =
-        make_segment(options_.folder, {.number = number, .cluster = options_.cluster}, bytes_min);
+    auto larger = make_segment(options_.folder, {.number = number, .cluster = options_.cluster},
+                               BlockWriter::whole_blocks(bytes_min));
     const sys::MutexGuard guard(mutex_);
     if (larger) {
       ready_.reset();
