@@ -9,10 +9,10 @@
 
 namespace tenure {
 
-/// An acquisition that begins when it is awaited: `Result<Guard> guard = co_await …lock_async();`
-/// If it does not have to wait, the coroutine goes on at once; else it resumes on the client's
-/// notifier thread, which it must not hold up: hop to your own executor before long work. It blocks
-/// no thread while it waits.
+/// An acquisition that begins when it is awaited: `Result<Guard> guard = co_await …lock_async();`,
+/// or the giving back of one. If it does not have to wait, the coroutine goes on at once; else it
+/// resumes on the client's notifier thread, which it must not hold up: hop to your own executor
+/// before long work. It blocks no thread while it waits.
 ///
 /// REQUIRES: the coroutine is not destroyed while it waits; call it off by the stop_token instead.
 template <class T>

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include <tenure/acquiring.hpp>
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
 
@@ -85,6 +86,8 @@ class Possession {
   /// may have raced. Errc::not_held: unlocked or moved away before. Errc::unavailable: nobody
   /// answered; it is free at valid_until() at the latest.
   [[nodiscard]] Result<void> unlock();
+  /// The same, for a coroutine. Errc::unavailable comes when the lease is over at the latest.
+  [[nodiscard]] Acquiring<void> unlock_async();
 
   [[nodiscard]] AcquisitionReport report() const noexcept;
   [[nodiscard]] std::string_view name() const noexcept;

@@ -19,6 +19,8 @@
 #include <tenure/lock_mode.hpp>
 #include <tenure/watch.hpp>
 
+#include "backends/nap.hpp"
+
 /// The one seam between the client library and whatever keeps the locks.
 namespace tenure::backends {
 
@@ -226,6 +228,18 @@ class Backend {
   virtual WatchId watch(WatchRequest request, Sink sink) = 0;
   /// A thread that is on its way already may still call the sink.
   virtual void unwatch(WatchId watch) = 0;
+
+  /// A thread that waits for a `done` sleeps here until the nap has more calls than `calls_seen`,
+  /// or until the deadline; may return for no reason. A backend may use the thread to do its own
+  /// work meanwhile. REQUIRES: not inside a callback of the backend.
+  virtual void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline) {
+    nap.park(calls_seen, deadline);
+  }
+  /// Ends that sleep. From any thread, also inside callbacks.
+  virtual void wake(Nap& nap) {
+    nap.add_call();
+    nap.unpark();
+  }
 
   /// Who holds this name at the moment.
   virtual void holders(std::string name, Done<std::vector<Holder>> done) = 0;

@@ -1,7 +1,6 @@
 #include "client/acquisition.hpp"
 
 #include "client/session.hpp"
-#include "sys/parking.hpp"
 
 namespace tenure::detail {
 
@@ -36,7 +35,7 @@ void Acquisition::settle(Granted answer) {
     }
   }
   if (phase_.exchange(settled) == parked) {
-    sys::unpark(&phase_);
+    session_.backend().wake(nap_);
   }
   if (then) {
     session_.notifier().post(std::move(then));
@@ -63,10 +62,11 @@ void Acquisition::sleep(std::optional<std::chrono::steady_clock::time_point> dea
       // Somebody else changed it; `seen` has the new phase.
     }
     if (seen == parked) {
-      sys::unpark(&phase_);
+      session_.backend().wake(nap_);
     }
   });
   for (;;) {
+    const auto calls = nap_.calls();
     std::uint32_t seen = asking;
     const bool sleeps = phase_.compare_exchange_strong(seen, parked) || seen == parked;
     if (!sleeps || (deadline && std::chrono::steady_clock::now() >= *deadline)) {
@@ -75,7 +75,7 @@ void Acquisition::sleep(std::optional<std::chrono::steady_clock::time_point> dea
       phase_.compare_exchange_strong(seen, asking);
       return;
     }
-    sys::park(phase_, parked, deadline);
+    session_.backend().sleep(nap_, calls, deadline);
   }
 }
 

@@ -71,6 +71,7 @@ class Acquisition : public Dependent {
   const Question question_;
   const backends::RequestId request_;
   std::atomic<std::uint32_t> phase_ = asking;
+  backends::Nap nap_;                        ///< Of the thread that sleeps while it is `parked`.
   std::atomic<Errc> why_ = Errc::cancelled;  ///< What a wait that is called off answers.
 
   sys::Latch latch_;

@@ -60,7 +60,7 @@ Result<Lease> Client::lease(LeaseOptions options) const {
   if (!session_->backend().promises().has(backends::Promise::one_lease)) {
     return fail(Errc::unsupported, "this backend has no lease for several locks");
   }
-  detail::Completion<void> granted;
+  detail::Completion<void> granted(session_->backend());
   auto record = session_->new_lease({.id = LeaseId{sys::random_id()},
                                      .ttl = options.ttl,
                                      .renewals_per_ttl = options.renewals_per_ttl},

@@ -1,3 +1,6 @@
+#include <optional>
+#include <utility>
+
 #include <tenure/guard.hpp>
 
 #include "client/completion.hpp"
@@ -69,7 +72,7 @@ Result<void> Possession::extend() {
     return fail(Errc::lease_lost, "the lease ended before; lock anew");
   }
   auto& session = *spec_->session;
-  detail::Completion<void> renewed;
+  detail::Completion<void> renewed(session.backend());
   session.keeper().renew(hold_->lease(), renewed.callback());
   auto answer = renewed.wait_for(session.request_timeout());
   if (!answer) {
@@ -83,6 +86,18 @@ Result<void> Possession::unlock() {
     return fail(Errc::not_held, "never locked, or moved away");
   }
   return hold_->unlock();
+}
+
+Acquiring<void> Possession::unlock_async() {
+  return Acquiring<void>(
+      [spec = spec_, hold = hold_](Acquiring<void>::Done done) -> std::optional<Result<void>> {
+        if (hold == nullptr) {
+          return fail(Errc::not_held, "never locked, or moved away");
+        }
+        return hold->unlock_async([spec, done = std::move(done)](Result<void> answer) mutable {
+          done(std::move(answer));
+        });
+      });
 }
 
 AcquisitionReport Possession::report() const noexcept {

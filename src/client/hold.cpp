@@ -18,6 +18,19 @@ std::stop_token stopped() {
   return source.get_token();
 }
 
+/// The answer to a release, as the user is told.
+Result<void> explained(Result<void> answer) {
+  if (!answer && answer.error() == Errc::not_held) {
+    return fail(Errc::lease_lost,
+                "it was taken away before unlock(); work done since may have raced");
+  }
+  return answer;
+}
+
+Result<void> unanswered() {
+  return fail(Errc::unavailable, "no answer to the release before its lease ended");
+}
+
 }  // namespace
 
 Hold::Hold(const LockSpec& spec, Start start)
@@ -60,30 +73,70 @@ std::stop_token Hold::lost() {
   return is_lost && !lost_->stop_requested() ? stopped() : lost_->get_token();
 }
 
-Result<void> Hold::unlock() {
+Result<void> Hold::leave() {
   const bool was_lost = state() == GuardState::lost;
   if (!begin_release()) {
     return fail(Errc::not_held, "unlocked before");
   }
-  lease_->detach(*this);
   if (was_lost) {
     // It may live on over there, if only the answers were lost: so the service is told all the
     // same.
+    lease_->detach(*this);
     send_release([](const Result<void>&) {});
     return fail(Errc::lease_lost,
                 "the lease ended before unlock(); work done since may have raced");
   }
-  Completion<void> answered;
+  return {};
+}
+
+Result<void> Hold::unlock() {
+  if (auto left = leave(); !left) {
+    return left;
+  }
+  lease_->detach(*this);
+  Completion<void> answered(session_.backend());
   send_release(answered.callback());
   auto answer = answered.wait_for(session_.request_timeout());
   if (!answer) {
     return fail(Errc::unavailable, "no answer to the release; it is free when its lease ends");
   }
-  if (!*answer && answer->error() == Errc::not_held) {
-    return fail(Errc::lease_lost,
-                "it was taken away before unlock(); work done since may have raced");
+  return explained(*std::move(answer));
+}
+
+std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> done) {
+  if (auto left = leave(); !left) {
+    return left;
   }
-  return *std::move(answer);
+  // It stays attached: if nobody answers, the end of the lease does.
+  send_release([self = std::static_pointer_cast<Hold>(shared_from_this())](Result<void> answer) {
+    self->lease_->detach(*self);
+    self->settle_release(explained(std::move(answer)));
+  });
+  {
+    const sys::LatchGuard lock(latch_);
+    if (release_answer_) {
+      return std::exchange(release_answer_, std::nullopt);
+    }
+    releasing_ = std::move(done);
+  }
+  if (lease_->has_ended()) {
+    settle_release(unanswered());
+  }
+  return std::nullopt;
+}
+
+void Hold::settle_release(Result<void> answer) {
+  backends::Backend::Done<void> told;
+  {
+    const sys::LatchGuard lock(latch_);
+    told = std::exchange(releasing_, nullptr);
+    if (!told) {
+      release_answer_ = std::move(answer);
+      return;
+    }
+  }
+  session_.notifier().post(
+      [told = std::move(told), answer = std::move(answer)]() mutable { told(std::move(answer)); });
 }
 
 void Hold::drop() noexcept {
@@ -129,6 +182,9 @@ void Hold::strengthen(const backends::Granted& granted, std::shared_ptr<const ba
 }
 
 void Hold::lease_lost() {
+  if (is_released_) {
+    settle_release(unanswered());
+  }
   if (is_released_ || is_lost_.exchange(true)) {
     return;
   }

@@ -52,6 +52,9 @@ class Hold : public Dependent {
 
   /// Gives back and waits for the answer.
   [[nodiscard]] Result<void> unlock();
+  /// Gives back. Answers at once, or later by `done` on the notifier thread, which keeps whatever
+  /// keeps the session.
+  [[nodiscard]] std::optional<Result<void>> unlock_async(backends::Backend::Done<void> done);
   /// Gives back; nobody waits.
   void drop() noexcept;
 
@@ -65,7 +68,10 @@ class Hold : public Dependent {
 
  private:
   [[nodiscard]] bool begin_release() noexcept { return !is_released_.exchange(true); }
+  /// The guard lets go. An error is the answer to that; else the service is still to be asked.
+  [[nodiscard]] Result<void> leave();
   void send_release(backends::Backend::Done<void> done);
+  void settle_release(Result<void> answer);
   void fire_lost();
 
   Session& session_;
@@ -82,7 +88,9 @@ class Hold : public Dependent {
 
   sys::Latch latch_;
   std::shared_ptr<const backends::Ask> ask_ TENURE_GUARDED_BY(latch_);
-  std::optional<std::stop_source> lost_ TENURE_GUARDED_BY(latch_);  ///< Made when asked for.
+  std::optional<std::stop_source> lost_ TENURE_GUARDED_BY(latch_);     ///< Made when asked for.
+  backends::Backend::Done<void> releasing_ TENURE_GUARDED_BY(latch_);  ///< Who awaits the answer,
+  std::optional<Result<void>> release_answer_ TENURE_GUARDED_BY(latch_);  ///< unless it was first.
 };
 
 }  // namespace tenure::detail

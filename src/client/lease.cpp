@@ -39,7 +39,7 @@ Result<void> Lease::renew() const {
     return fail(Errc::lease_lost, "the lease has ended; begin anew");
   }
   auto& session = lease_->session();
-  detail::Completion<void> renewed;
+  detail::Completion<void> renewed(session.backend());
   session.keeper().renew(lease_->record(), renewed.callback());
   auto answer = renewed.wait_for(session.request_timeout());
   return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer to the renewal");
@@ -50,7 +50,7 @@ Result<void> Lease::revoke() const {
     return fail(Errc::lease_lost, "the lease has ended already");
   }
   auto& session = lease_->session();
-  detail::Completion<void> revoked;
+  detail::Completion<void> revoked(session.backend());
   session.lose(lease_->record(), revoked.callback());
   auto answer = revoked.wait_for(session.request_timeout());
   return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer to the revocation");

@@ -12,6 +12,7 @@ struct Notifier::Queue {
   sys::Signal changed;
   std::deque<Job> jobs TENURE_GUARDED_BY(mutex);
   bool is_ending TENURE_GUARDED_BY(mutex) = false;
+  bool is_asleep TENURE_GUARDED_BY(mutex) = false;
   std::thread thread TENURE_GUARDED_BY(mutex);
 };
 
@@ -49,6 +50,9 @@ void Notifier::post(Job job) {
     if (!queue_->thread.joinable()) {
       queue_->thread = std::thread([queue = queue_] { run(queue); });
     }
+    if (!std::exchange(queue_->is_asleep, false)) {
+      return;
+    }
   }
   queue_->changed.notify_one();
 }
@@ -59,6 +63,7 @@ void Notifier::run(const std::shared_ptr<Queue>& queue) {
     {
       const sys::MutexGuard lock(queue->mutex);
       while (queue->jobs.empty() && !queue->is_ending) {
+        queue->is_asleep = true;
         queue->changed.wait(queue->mutex);
       }
       if (queue->jobs.empty()) {

@@ -9,7 +9,7 @@
 namespace tenure::detail {
 
 Result<std::vector<Holder>> holders_of(Session& session, std::string full_name) {
-  Completion<std::vector<Holder>> answered;
+  Completion<std::vector<Holder>> answered(session.backend());
   session.backend().holders(std::move(full_name), answered.callback());
   auto answer = answered.wait_for(session.request_timeout());
   return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer; ask again");

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -103,6 +104,41 @@ TEST_P(CoroutineContract, what_can_never_succeed_is_told_without_suspending) {
 
   EXPECT_TRUE(is_done);
   EXPECT_EQ(told->error(), Errc::invalid_argument);
+}
+
+/// Locks, gives back, and tells how that went.
+Detached cycle_and_tell(Mutex mutex, std::vector<Result<void>>& told, std::atomic<bool>& is_done) {
+  auto guard = co_await mutex.lock_async();
+  if (guard) {
+    told.push_back(co_await guard->unlock_async());
+    told.push_back(co_await guard->unlock_async());
+  }
+  is_done = true;
+}
+
+TEST_P(CoroutineContract, what_was_given_back_is_free_when_the_coroutine_goes_on) {
+  for (int i = 0; i < 10; ++i) {
+    std::vector<Result<void>> told;
+    std::atomic<bool> is_done = false;
+
+    cycle_and_tell(ann.mutex("a"), told, is_done);
+
+    ASSERT_TRUE(eventually([&] { return is_done.load(); }));
+    ASSERT_EQ(told.size(), 2U);
+    EXPECT_TRUE(told[0]) << to_string(told[0].error());
+    EXPECT_EQ(told[1].error(), Errc::not_held);
+    EXPECT_TRUE(bob.mutex("a").try_lock());
+  }
+}
+
+TEST_P(CoroutineContract, giving_back_what_was_moved_away_is_told_without_suspending) {
+  std::optional<Result<void>> told;
+  [&]() -> Detached {
+    Guard nothing;
+    told = co_await nothing.unlock_async();
+  }();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->error(), Errc::not_held);
 }
 
 // A coroutine's frame may hold the last handle of all, on the notifier thread itself.

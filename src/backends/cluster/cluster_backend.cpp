@@ -1,9 +1,6 @@
 #include "backends/cluster/cluster_backend.hpp"
 
-#include <future>
 #include <utility>
-
-#include <boost/asio/post.hpp>
 
 #include "backends/cluster/proto_types.hpp"
 
@@ -17,35 +14,52 @@ constexpr std::uint64_t grant_request = ~std::uint64_t{0};
 
 ClusterBackend::ClusterBackend(Servers servers, std::string client)
     : farewell_(servers.connect_timeout),
-      work_(loop_.get_executor()),
-      courier_(std::make_shared<Courier>(loop_, std::move(servers), std::move(client))),
-      thread_([this] { loop_.run(); }) {}
+      courier_(std::make_shared<Courier>(pump_.loop(), std::move(servers), std::move(client))) {}
 
 Result<std::unique_ptr<ClusterBackend>> ClusterBackend::open(Servers servers, std::string client,
                                                              std::chrono::milliseconds patience) {
   auto backend = std::make_unique<ClusterBackend>(std::move(servers), std::move(client));
-  auto promise = std::make_shared<std::promise<Result<void>>>();
-  auto answer = promise->get_future();
-  boost::asio::post(backend->loop_, [courier = backend->courier_, promise] {
-    courier->start([promise](Result<void> first) { promise->set_value(std::move(first)); });
+  const auto connected = std::make_shared<Moment>();
+  const auto answer = std::make_shared<Result<void>>();
+  backend->pump_.post([courier = backend->courier_, answer, tell = backend->arrival_of(connected)] {
+    courier->start([answer, tell](Result<void> first) {
+      *answer = std::move(first);
+      tell();
+    });
   });
-  if (answer.wait_for(patience) != std::future_status::ready) {
+  backend->wait_for(*connected, std::chrono::steady_clock::now() + patience);
+  if (!connected->is_here) {
     return fail(Errc::unavailable, "no server answers");
   }
-  if (const auto first = answer.get(); !first) {
-    return std::unexpected(first.error());
+  if (!*answer) {
+    return std::unexpected(answer->error());
   }
   return backend;
 }
 
 ClusterBackend::~ClusterBackend() {
-  std::promise<void> stopped;
-  boost::asio::post(
-      loop_, [this, &stopped] { courier_->stop(farewell_, [&stopped] { stopped.set_value(); }); });
-  stopped.get_future().wait();
-  work_.reset();
-  loop_.stop();
-  thread_.join();
+  const auto stopped = std::make_shared<Moment>();
+  pump_.post([this, tell = arrival_of(stopped)] { courier_->stop(farewell_, tell); });
+  wait_for(*stopped, std::nullopt);
+  pump_.stop();
+}
+
+std::function<void()> ClusterBackend::arrival_of(const std::shared_ptr<Moment>& moment) {
+  return [this, moment] {
+    moment->is_here = true;
+    pump_.wake(moment->nap);
+  };
+}
+
+void ClusterBackend::wait_for(Moment& moment, Nap::Deadline deadline) {
+  for (;;) {
+    const auto calls = moment.nap.calls();
+    const bool is_late = deadline && std::chrono::steady_clock::now() >= *deadline;
+    if (moment.is_here || is_late) {
+      return;
+    }
+    pump_.sleep(moment.nap, calls, deadline);
+  }
 }
 
 Promises ClusterBackend::promises() const noexcept {
@@ -61,7 +75,7 @@ Bounds ClusterBackend::bounds() const noexcept {
 }
 
 void ClusterBackend::start(Listener& listener) {
-  boost::asio::post(loop_, [this, &listener] { courier_->listen(listener); });
+  pump_.post([this, &listener] { courier_->listen(listener); });
 }
 
 void ClusterBackend::post(Errand errand) {
@@ -72,7 +86,7 @@ void ClusterBackend::post(Errand errand) {
       return;
     }
   }
-  boost::asio::post(loop_, [this] {
+  pump_.post([this] {
     std::vector<Errand> taken;
     {
       const sys::MutexGuard guard(mutex_);
@@ -114,7 +128,7 @@ void ClusterBackend::acquire(AcquireRequest request, Done<Granted> done) {
 
 void ClusterBackend::abandon(LeaseId lease, RequestId request) {
   // After what was posted before: the acquire is one of those.
-  boost::asio::post(loop_, [this, lease, request] { courier_->abandon(lease, request); });
+  pump_.post([this, lease, request] { courier_->abandon(lease, request); });
 }
 
 void ClusterBackend::release(ReleaseRequest request, Done<void> done) {
@@ -125,25 +139,24 @@ void ClusterBackend::release(ReleaseRequest request, Done<void> done) {
 
 WatchId ClusterBackend::watch(WatchRequest request, Sink sink) {
   const WatchId id{++last_watch_};
-  const auto begun = std::make_shared<std::promise<void>>();
-  auto is_begun = begun->get_future();
-  boost::asio::post(
-      loop_, [this, id, begun, request = std::move(request), sink = std::move(sink)]() mutable {
-        courier_->watch(id, std::move(request), std::move(sink), [begun] { begun->set_value(); });
-      });
-  // What happens after the call is to be told, also by another client. Our own thread cannot wait.
-  if (std::this_thread::get_id() != thread_.get_id()) {
-    is_begun.wait_for(farewell_);
+  const auto begun = std::make_shared<Moment>();
+  pump_.post([this, id, tell = arrival_of(begun), request = std::move(request),
+              sink = std::move(sink)]() mutable {
+    courier_->watch(id, std::move(request), std::move(sink), std::move(tell));
+  });
+  // What happens after the call is to be told, also by another client. The loop cannot wait.
+  if (!pump_.runs_here()) {
+    wait_for(*begun, std::chrono::steady_clock::now() + farewell_);
   }
   return id;
 }
 
 void ClusterBackend::unwatch(WatchId watch) {
-  boost::asio::post(loop_, [this, watch] { courier_->unwatch(watch); });
+  pump_.post([this, watch] { courier_->unwatch(watch); });
 }
 
 void ClusterBackend::holders(std::string name, Done<std::vector<Holder>> done) {
-  boost::asio::post(loop_, [this, name = std::move(name), done = std::move(done)]() mutable {
+  pump_.post([this, name = std::move(name), done = std::move(done)]() mutable {
     courier_->holders(name, std::move(done));
   });
 }

@@ -3,23 +3,21 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
-
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 
 #include "backends/backend.hpp"
 #include "backends/cluster/courier.hpp"
 #include "backends/cluster/dialer.hpp"
+#include "backends/cluster/pump.hpp"
 #include "sys/mutex.hpp"
 
 namespace tenure::backends::cluster {
 
-/// The lock service `tenured`, over one connection with one thread, whatever the number of waits.
-/// What is asked for while the thread is busy leaves together.
+/// The lock service `tenured`, over one connection, whatever the number of waits. Threads that wait
+/// read their answers themselves, see Pump. What is asked for while one is at it leaves together.
 class ClusterBackend final : public Backend {
  public:
   /// Returns when a server answers; `unavailable` says why none did within `patience`.
@@ -37,6 +35,10 @@ class ClusterBackend final : public Backend {
   void acquire(AcquireRequest request, Done<Granted> done) override;
   void abandon(LeaseId lease, RequestId request) override;
   void release(ReleaseRequest request, Done<void> done) override;
+  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline) override {
+    pump_.sleep(nap, calls_seen, deadline);
+  }
+  void wake(Nap& nap) override { pump_.wake(nap); }
   WatchId watch(WatchRequest request, Sink sink) override;
   void unwatch(WatchId watch) override;
   void holders(std::string name, Done<std::vector<Holder>> done) override;
@@ -44,18 +46,24 @@ class ClusterBackend final : public Backend {
   ClusterBackend(Servers servers, std::string client);
 
  private:
+  /// Something that happens once, and that a thread waits for.
+  struct Moment {
+    Nap nap;
+    std::atomic<bool> is_here = false;
+  };
+
   void post(Errand errand);
+  [[nodiscard]] std::function<void()> arrival_of(const std::shared_ptr<Moment>& moment);
+  void wait_for(Moment& moment, Nap::Deadline deadline);
 
   std::chrono::milliseconds farewell_;
-  boost::asio::io_context loop_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  std::shared_ptr<Courier> courier_;
   std::atomic<std::uint64_t> last_watch_ = 0;
 
   sys::Mutex mutex_;
   std::vector<Errand> posted_ TENURE_GUARDED_BY(mutex_);  ///< The loop was told of the first.
 
-  std::thread thread_;
+  Pump pump_;
+  std::shared_ptr<Courier> courier_;  ///< On its loop.
 };
 
 }  // namespace tenure::backends::cluster

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include "backends/nap.hpp"
+#include "sys/mutex.hpp"
+
+namespace tenure::backends::cluster {
+
+/// Runs a loop on whichever thread has nothing better to do: one that waits for an answer, or one
+/// that has just posted something, or, when there is neither for a while, a thread of its own. So
+/// the bytes of an answer wake the very thread that waits for it, and not another one which then
+/// wakes it: half of the time that a lock takes on a quick network.
+///
+/// One thread at a time runs the loop; whatever runs there needs no other protection. Thread safe.
+class Pump {
+ public:
+  Pump();
+  Pump(const Pump&) = delete;
+  Pump& operator=(const Pump&) = delete;
+  ~Pump() { stop(); }
+
+  [[nodiscard]] boost::asio::io_context& loop() noexcept { return loop_; }
+
+  /// Does `job` on the loop, soon: on this thread, if nobody runs the loop. After what was posted
+  /// before.
+  template <class Job>
+  void post(Job job) {
+    boost::asio::post(loop_, std::move(job));
+    nudge();
+  }
+  [[nodiscard]] bool runs_here() { return loop_.get_executor().running_in_this_thread(); }
+
+  /// Ends our own thread; nothing runs any more. REQUIRES: nobody sleeps or posts.
+  void stop();
+
+  /// Sleeps until the nap has more calls than these, or until the deadline, and runs the loop
+  /// meanwhile if it can. May return for no reason. REQUIRES: not on the loop.
+  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline);
+  void wake(Nap& nap);
+
+ private:
+  enum class Runner : std::uint8_t { nobody, guest, own };
+
+  void nudge();
+  void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline);
+  /// The running thread goes; one that sleeps takes its place.
+  void leave();
+  void run_own();
+
+  boost::asio::io_context loop_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
+  std::atomic<bool> is_wanted_ = false;        ///< By a guest: our own thread shall leave.
+
+  sys::Mutex mutex_;
+  Runner runner_ TENURE_GUARDED_BY(mutex_) = Runner::nobody;
+  NapList sleepers_ TENURE_GUARDED_BY(mutex_);
+  bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;   ///< Something was posted since it last left.
+  std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;  ///< How often the runner changed.
+  bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
+  bool is_own_asleep_ TENURE_GUARDED_BY(mutex_) = false;  ///< Until it is told.
+  sys::Signal own_;
+  std::thread thread_;  ///< Last: uses all the rest.
+};
+
+}  // namespace tenure::backends::cluster

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/steady_timer.hpp>
+#include <gtest/gtest.h>
+
+#include "backends/cluster/pump.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::backends::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// Something that a thread waits for as clients do. Shared, because whoever calls may still be at
+/// it when the other one has seen what he waited for.
+struct Moment {
+  Nap nap;
+  std::atomic<bool> is_here = false;
+
+  void arrive(Pump& pump) {
+    is_here = true;
+    pump.wake(nap);
+  }
+  void wait(Pump& pump) {
+    for (;;) {
+      const auto calls = nap.calls();
+      if (is_here) {
+        return;
+      }
+      pump.sleep(nap, calls, std::nullopt);
+    }
+  }
+};
+
+TEST(Pumps, what_is_posted_is_done_though_nobody_waits) {
+  Pump pump;
+  std::atomic<int> done = 0;
+  for (int i = 0; i < 100; ++i) {
+    pump.post([&] { ++done; });
+  }
+  EXPECT_TRUE(test::eventually([&] { return done == 100; }));
+}
+
+TEST(Pumps, what_is_posted_is_done_in_its_order) {
+  Pump pump;
+  std::vector<int> order;
+  const auto end = std::make_shared<Moment>();
+  for (int i = 0; i < 1000; ++i) {
+    pump.post([&, i] { order.push_back(i); });
+  }
+  pump.post([&pump, end] { end->arrive(pump); });
+  end->wait(pump);
+  ASSERT_EQ(order.size(), 1000U);
+  EXPECT_TRUE(std::ranges::is_sorted(order));
+}
+
+TEST(Pumps, one_thread_at_a_time_runs_the_loop) {
+  Pump pump;
+  constexpr int threads = 8;
+  constexpr int rounds = 500;
+  int count = 0;  // Not protected by anything but the loop.
+  {
+    std::vector<std::jthread> running;
+    for (int n = 0; n < threads; ++n) {
+      running.emplace_back([&] {
+        for (int i = 0; i < rounds; ++i) {
+          const auto counted = std::make_shared<Moment>();
+          pump.post([&, counted] {
+            ++count;
+            counted->arrive(pump);
+          });
+          counted->wait(pump);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(count, threads * rounds);
+}
+
+TEST(Pumps, a_thread_that_waits_runs_the_loop_itself) {
+  Pump pump;
+  const auto here = std::this_thread::get_id();
+  // Our own thread of the pump may do the first ones; it gives way.
+  const auto runs_here = [&] {
+    const auto rung = std::make_shared<Moment>();
+    std::atomic<std::thread::id> who;
+    const auto timer = std::make_shared<boost::asio::steady_timer>(pump.loop());
+    pump.post([&, rung, timer] {
+      timer->expires_after(1ms);
+      timer->async_wait([&, rung](const boost::system::error_code&) {
+        who = std::this_thread::get_id();
+        rung->arrive(pump);
+      });
+    });
+    rung->wait(pump);
+    return who.load() == here;
+  };
+  EXPECT_TRUE(test::eventually(runs_here));
+}
+
+TEST(Pumps, a_deadline_ends_the_sleep_of_the_one_who_runs_and_of_one_who_does_not) {
+  Pump pump;
+  Nap one;
+  Nap two;
+  const auto deadline = Clock::now() + 5ms;
+  const std::jthread other([&] { pump.sleep(one, one.calls(), deadline); });
+  while (Clock::now() < deadline) {
+    pump.sleep(two, two.calls(), deadline);
+  }
+  EXPECT_EQ(two.calls(), 0U);
+}
+
+TEST(Pumps, a_call_from_another_thread_ends_the_sleep_of_whoever_runs) {
+  Pump pump;
+  for (int i = 0; i < 200; ++i) {
+    const auto called = std::make_shared<Moment>();
+    const std::jthread other([&] { called->arrive(pump); });
+    called->wait(pump);
+  }
+}
+
+TEST(Pumps, when_the_runner_goes_another_sleeper_takes_its_place) {
+  Pump pump;
+  const auto first = std::make_shared<Moment>();
+  const auto second = std::make_shared<Moment>();
+  std::jthread one([&] { first->wait(pump); });
+  std::jthread two([&] { second->wait(pump); });
+  first->arrive(pump);
+  one.join();
+  pump.post([&pump, second] { second->arrive(pump); });
+  two.join();
+}
+
+TEST(Pumps, a_job_may_post_another_one) {
+  Pump pump;
+  std::atomic<int> left = 1000;
+  std::function<void()> again = [&] {
+    if (--left > 0) {
+      pump.post(again);
+    }
+  };
+  pump.post(again);
+  EXPECT_TRUE(test::eventually([&] { return left == 0; }));
+}
+
+}  // namespace
+}  // namespace tenure::backends::cluster
