@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <coroutine>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -98,6 +99,38 @@ void cycles(const std::string& url, std::size_t clients, std::chrono::seconds du
   });
 }
 
+struct Task {
+  struct promise_type {
+    Task get_return_object() { return {}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::abort(); }
+  };
+};
+Task one_task(Mutex mutex, Clock::time_point from, Clock::time_point ends, std::vector<std::uint32_t>& out, std::atomic<int>& running) {
+  while (Clock::now() < ends) {
+    const auto began = Clock::now();
+    auto guard = insist(co_await mutex.lock_async(), "lock");
+    insist(co_await guard.unlock_async(), "unlock");
+    if (began >= from && Clock::now() < ends) out.push_back(microseconds_since(began));
+  }
+  --running; running.notify_all();
+}
+void tasks(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
+  auto client = insist(connect(url), "connect");
+  std::vector<std::vector<std::uint32_t>> out(clients);
+  std::atomic<int> running = static_cast<int>(clients);
+  const auto from = Clock::now() + std::chrono::milliseconds(500);
+  for (std::size_t n = 0; n < clients; ++n) {
+    one_task(client.mutex("bench/" + std::to_string(n)), from, from + duration, out[n], running);
+  }
+  for (int left = running; left > 0; left = running) running.wait(left);
+  std::vector<std::uint32_t> all;
+  for (const auto& one : out) all.insert(all.end(), one.begin(), one.end());
+  print(std::move(all), duration);
+}
+
 /// From just before the holder gives back until the next one has it.
 void hand_over(const std::string& url, std::size_t waiters, std::chrono::seconds duration) {
   auto client = insist(connect(url), "connect");
@@ -153,6 +186,8 @@ int main(int count, char** arguments) {
     round_trip();
   } else if (given.size() == 3) {
     cycles(given[0], std::stoul(given[1]), std::chrono::seconds(std::stoi(given[2])));
+  } else if (given.size() == 4 && given[0] == "tasks") {
+    tasks(given[1], std::stoul(given[2]), std::chrono::seconds(std::stoi(given[3])));
   } else if (given.size() == 4 && given[0] == "hand-over") {
     hand_over(given[1], std::stoul(given[2]), std::chrono::seconds(std::stoi(given[3])));
   } else {
