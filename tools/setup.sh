@@ -7,7 +7,7 @@ set -euo pipefail
 declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
   [server]="libraft-dev libnghttp2-dev libprotobuf-dev protobuf-compiler libboost1.81-dev libssl-dev
-            libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev"
+            libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev libjemalloc-dev"
   # For the first steps that make run prints.
   [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
   # The last two lines are for the fences: client libraries, and servers that the tests start.

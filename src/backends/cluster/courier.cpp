@@ -1,9 +1,12 @@
 #include "backends/cluster/courier.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string_view>
 #include <type_traits>
+
+#include <google/protobuf/arena.h>
 
 #include "backends/cluster/proto_types.hpp"
 #include "grpc/health/v1/health.pb.h"
@@ -33,11 +36,15 @@ class Courier::Stream final : public h2::Exchange {
     if (!courier || courier->stream_.get() != this) {
       return;
     }
-    if (!response_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+    // All parts of a message come and go together: no allocation for each.
+    std::array<char, 8192> begin;  // NOLINT(*-member-init): an arena needs no zeros
+    google::protobuf::Arena arena(begin.data(), begin.size());
+    auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
+    if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
       cancel();
       return;
     }
-    courier->received(response_);
+    courier->received(response);
   }
   void ended(const h2::Status& status) override {
     const auto courier = courier_.lock();
@@ -47,7 +54,6 @@ class Courier::Stream final : public h2::Exchange {
   }
 
   std::weak_ptr<Courier> courier_;
-  v1::SessionResponse response_;
 };
 
 Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string client)

@@ -262,11 +262,11 @@ void SessionStream::unfollow(core::LeaseId lease) {
 void SessionStream::lost(const core::Loss& loss) {
   if (loss.why != core::EventType::forced) {
     unfollow(loss.lease);
-    gathered_.add_lost_leases(loss.lease.get());
+    gathered().add_lost_leases(loss.lease.get());
     flush_soon();
     return;
   }
-  auto& taken = *gathered_.add_taken();
+  auto& taken = *gathered().add_taken();
   taken.set_lease_id(loss.lease.get());
   taken.set_request_id(loss.request.get());
   taken.set_fencing_token(loss.token.get());
@@ -277,14 +277,14 @@ void SessionStream::lost(const core::Loss& loss) {
 // ------------------------------------------------------------------------------------------
 
 void SessionStream::add(OperationId id, const core::Outcome& outcome) {
-  auto& out = *gathered_.add_outcomes();
+  auto& out = *gathered().add_outcomes();
   out.set_id(id);
   wire::write(outcome, out);
   flush_soon();
 }
 
 void SessionStream::add(OperationId id, const Error& error) {
-  auto& out = *gathered_.add_outcomes();
+  auto& out = *gathered().add_outcomes();
   out.set_id(id);
   wire::write(error, out);
   flush_soon();
@@ -300,8 +300,15 @@ void SessionStream::settle_one() {
   }
 }
 
+v1::SessionResponse& SessionStream::gathered() {
+  if (gathered_ == nullptr) {
+    gathered_ = google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena_);
+  }
+  return *gathered_;
+}
+
 void SessionStream::flush_soon() {
-  if (gathered_.outcomes_size() >= outcomes_per_message_max) {
+  if (gathered().outcomes_size() >= outcomes_per_message_max) {
     flush();
     return;
   }
@@ -315,12 +322,13 @@ void SessionStream::flush_soon() {
 }
 
 void SessionStream::flush() {
-  if (gathered_.outcomes_size() + gathered_.lost_leases_size() + gathered_.taken_size() == 0) {
+  if (gathered_ == nullptr) {
     return;
   }
-  desk_.write_header(revision_, term_, *gathered_.mutable_header());
-  send(gathered_);
-  gathered_.Clear();
+  desk_.write_header(revision_, term_, *gathered_->mutable_header());
+  send(*gathered_);
+  gathered_ = nullptr;
+  arena_.Reset();
   finish_if_idle();
 }
 

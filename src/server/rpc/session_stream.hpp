@@ -7,6 +7,7 @@
 
 #include <absl/container/flat_hash_map.h>
 #include <boost/asio/steady_timer.hpp>
+#include <google/protobuf/arena.h>
 
 #include "server/rpc/stream.hpp"
 #include "tenure/v1/session.pb.h"
@@ -52,6 +53,7 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void follow(core::LeaseId lease, bool is_own);
   void unfollow(core::LeaseId lease);
   void lost(const core::Loss& loss);
+  [[nodiscard]] v1::SessionResponse& gathered();
   void settle_one();
   void flush_soon();
   void flush();
@@ -66,8 +68,9 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   bool keeps_waits_ = false;
   bool revokes_leases_ = false;
 
-  std::size_t in_flight_ = 0;  ///< Operations proposed and not decided.
-  v1::SessionResponse gathered_;
+  std::size_t in_flight_ = 0;                ///< Operations proposed and not decided.
+  google::protobuf::Arena arena_;            ///< Of what is gathered.
+  v1::SessionResponse* gathered_ = nullptr;  ///< Null: nothing.
   std::uint64_t term_ = 0;
   core::Revision revision_{};
   absl::flat_hash_map<WaitKey, Waiting> waits_;
