@@ -232,7 +232,8 @@ class Backend {
   /// A thread that waits for a `done` sleeps here until the nap has more calls than `calls_seen`,
   /// or until the deadline; may return for no reason. A backend may use the thread to do its own
   /// work meanwhile. REQUIRES: not inside a callback of the backend.
-  virtual void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline) {
+  virtual void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
+                     SleepFor /*what*/ = SleepFor::answer) {
     nap.park(calls_seen, deadline);
   }
   /// Ends that sleep. From any thread, also inside callbacks.

@@ -9,6 +9,12 @@
 
 namespace tenure::backends {
 
+/// What a thread sleeps for.
+enum class SleepFor : std::uint8_t {
+  answer,  ///< Somebody is kept waiting.
+  work,    ///< It has nothing to do, and nobody misses it.
+};
+
 /// Where one thread sleeps until somebody calls it:
 ///
 ///   sleeper                                      caller

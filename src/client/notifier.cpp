@@ -8,8 +8,9 @@
 namespace tenure::detail {
 
 struct Notifier::Queue {
+  backends::Backend* backend = nullptr;
+  backends::Nap nap;  ///< Of the thread, while it is asleep.
   sys::Mutex mutex;
-  sys::Signal changed;
   std::deque<Job> jobs TENURE_GUARDED_BY(mutex);
   bool is_ending TENURE_GUARDED_BY(mutex) = false;
   bool is_asleep TENURE_GUARDED_BY(mutex) = false;
@@ -17,6 +18,10 @@ struct Notifier::Queue {
 };
 
 Notifier::Notifier() : queue_(std::make_shared<Queue>()) {}
+
+void Notifier::rest_in(backends::Backend& backend) {
+  queue_->backend = &backend;
+}
 
 void Notifier::close() {
   std::thread thread;
@@ -29,13 +34,13 @@ void Notifier::close() {
       left = std::exchange(queue_->jobs, {});
     }
   }
-  queue_->changed.notify_one();
   if (!thread.joinable()) {
     return;
   }
   if (thread.get_id() == std::this_thread::get_id()) {
     thread.detach();
   } else {
+    queue_->backend->wake(queue_->nap);
     thread.join();
   }
 }
@@ -54,25 +59,28 @@ void Notifier::post(Job job) {
       return;
     }
   }
-  queue_->changed.notify_one();
+  queue_->backend->wake(queue_->nap);
 }
 
 void Notifier::run(const std::shared_ptr<Queue>& queue) {
   for (;;) {
+    const auto calls = queue->nap.calls();
     Job job;
     {
       const sys::MutexGuard lock(queue->mutex);
-      while (queue->jobs.empty() && !queue->is_ending) {
-        queue->is_asleep = true;
-        queue->changed.wait(queue->mutex);
-      }
-      if (queue->jobs.empty()) {
+      if (!queue->jobs.empty()) {
+        job = std::move(queue->jobs.front());
+        queue->jobs.pop_front();
+      } else if (queue->is_ending) {
         return;
       }
-      job = std::move(queue->jobs.front());
-      queue->jobs.pop_front();
+      queue->is_asleep = !job;
     }
-    job();
+    if (job) {
+      job();
+    } else {
+      queue->backend->sleep(queue->nap, calls, std::nullopt, backends::SleepFor::work);
+    }
   }
 }
 

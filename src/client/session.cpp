@@ -26,6 +26,7 @@ Session::Session(std::unique_ptr<backends::Backend> backend, ConnectOptions opti
       backend_(std::move(backend)),
       bounds_(backend_->bounds()) {
   keeper_ = std::make_unique<LeaseKeeper>(*backend_, clock_, *this);
+  notifier_.rest_in(*backend_);
   backend_->start(*this);
 }
 

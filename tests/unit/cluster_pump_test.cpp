@@ -139,6 +139,73 @@ TEST(Pumps, when_the_runner_goes_another_sleeper_takes_its_place) {
   two.join();
 }
 
+/// A thread that sleeps for want of work until it is told to go, as the notifier of a client does.
+class Idler {
+ public:
+  explicit Idler(Pump& pump) : pump_(pump) {}
+  ~Idler() {
+    is_over_ = true;
+    pump_.wake(nap_);
+  }
+  [[nodiscard]] std::thread::id id() const { return thread_.get_id(); }
+
+ private:
+  void run() {
+    for (;;) {
+      const auto calls = nap_.calls();
+      if (is_over_) {
+        return;
+      }
+      pump_.sleep(nap_, calls, std::nullopt, SleepFor::work);
+    }
+  }
+
+  Pump& pump_;
+  Nap nap_;
+  std::atomic<bool> is_over_ = false;
+  std::jthread thread_{[this] { run(); }};
+};
+
+TEST(Pumps, one_that_sleeps_for_work_runs_the_loop_when_nobody_waits) {
+  Pump pump;
+  const Idler idler(pump);
+  EXPECT_TRUE(test::eventually([&] {
+    const auto rung = std::make_shared<std::atomic<bool>>(false);
+    const auto who = std::make_shared<std::atomic<std::thread::id>>();
+    const auto timer = std::make_shared<boost::asio::steady_timer>(pump.loop());
+    pump.post([=] {
+      timer->expires_after(5ms);
+      timer->async_wait([=](const boost::system::error_code&) {
+        *who = std::this_thread::get_id();
+        *rung = true;
+      });
+    });
+    return test::eventually([&] { return rung->load(); }) && who->load() == idler.id();
+  }));
+}
+
+TEST(Pumps, one_that_sleeps_for_work_gives_way_to_those_who_wait) {
+  Pump pump;
+  const Idler idler(pump);
+  int count = 0;  // Not protected by anything but the loop.
+  {
+    std::vector<std::jthread> running;
+    for (int n = 0; n < 4; ++n) {
+      running.emplace_back([&] {
+        for (int i = 0; i < 300; ++i) {
+          const auto counted = std::make_shared<Moment>();
+          pump.post([&, counted] {
+            ++count;
+            counted->arrive(pump);
+          });
+          counted->wait(pump);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(count, 1200);
+}
+
 TEST(Pumps, a_job_may_post_another_one) {
   Pump pump;
   std::atomic<int> left = 1000;

@@ -35,8 +35,8 @@ class ClusterBackend final : public Backend {
   void acquire(AcquireRequest request, Done<Granted> done) override;
   void abandon(LeaseId lease, RequestId request) override;
   void release(ReleaseRequest request, Done<void> done) override;
-  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline) override {
-    pump_.sleep(nap, calls_seen, deadline);
+  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) override {
+    pump_.sleep(nap, calls_seen, deadline, what);
   }
   void wake(Nap& nap) override { pump_.wake(nap); }
   WatchId watch(WatchRequest request, Sink sink) override;

@@ -28,7 +28,8 @@ void Pump::stop() {
 }
 
 void Pump::nudge() {
-  if (runs_here()) {
+  // One that sleeps for work will be back soon: what it posts until then leaves together.
+  if (runs_here() || idler_.load() == std::this_thread::get_id()) {
     return;
   }
   {
@@ -43,20 +44,26 @@ void Pump::nudge() {
   leave();
 }
 
-void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline) {
+void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) {
+  const bool is_idle = what == SleepFor::work;
   bool runs = false;
-  bool is_own_in_the_way = false;
+  bool is_one_in_the_way = false;
+  if (is_idle) {
+    idler_ = std::this_thread::get_id();
+  }
   {
     const sys::MutexGuard lock(mutex_);
     if (runner_ == Runner::nobody) {
-      runner_ = Runner::guest;
+      runner_ = is_idle ? Runner::idler : Runner::guest;
+      is_wanted_ = false;
       runs = true;
     } else {
-      is_own_in_the_way = runner_ == Runner::own && !is_wanted_.exchange(true);
-      sleepers_.push_back(nap);
+      const bool gives_way = runner_ == Runner::own || (runner_ == Runner::idler && !is_idle);
+      is_one_in_the_way = gives_way && !is_wanted_.exchange(true);
+      (is_idle ? idlers_ : sleepers_).push_back(nap);
     }
   }
-  if (is_own_in_the_way) {
+  if (is_one_in_the_way) {
     boost::asio::post(loop_, [] {});
   }
   if (!runs) {
@@ -64,18 +71,19 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline) {
     const sys::MutexGuard lock(mutex_);
     runs = nap.take_appointment();
     if (!runs) {
-      sleepers_.remove(nap);
+      (is_idle ? idlers_ : sleepers_).remove(nap);
     }
   }
   if (runs) {
-    run_for(nap, calls_seen, deadline);
+    run_for(nap, calls_seen, deadline, what);
     leave();
   }
 }
 
-void Pump::run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline) {
+void Pump::run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
+                   SleepFor what) {
   running_ = &nap;
-  while (nap.calls() == calls_seen) {
+  while (nap.calls() == calls_seen && (what == SleepFor::answer || !is_wanted_)) {
     if (!deadline) {
       loop_.run_one();
     } else if (loop_.run_one_until(*deadline) == 0) {
@@ -103,9 +111,7 @@ void Pump::leave() {
         if (auto* next = sleepers_.first()) {
           sleepers_.remove(*next);
           runner_ = Runner::guest;
-          // While we have the mutex it cannot have gone.
-          next->appoint();
-          next->unpark();
+          appoint(*next);
           return;
         }
         runner_ = Runner::nobody;
@@ -119,11 +125,23 @@ void Pump::leave() {
   }
 }
 
+void Pump::appoint(Nap& nap) {
+  // While we have the mutex it cannot have gone.
+  nap.appoint();
+  nap.unpark();
+}
+
 void Pump::run_own() {
   mutex_.lock();
   auto seen = turns_;
   while (!is_stopping_) {
-    if (turns_ == seen && runner_ == Runner::nobody) {
+    if (turns_ == seen && runner_ == Runner::nobody && !idlers_.empty()) {
+      auto& idler = *idlers_.first();
+      idlers_.remove(idler);
+      runner_ = Runner::idler;
+      is_wanted_ = false;
+      appoint(idler);
+    } else if (turns_ == seen && runner_ == Runner::nobody) {
       runner_ = Runner::own;
       is_wanted_ = false;
       mutex_.unlock();

@@ -15,7 +15,8 @@
 namespace tenure::backends::cluster {
 
 /// Runs a loop on whichever thread has nothing better to do: one that waits for an answer, or one
-/// that has just posted something, or, when there is neither for a while, a thread of its own. So
+/// that has just posted something, or, when there is neither for a while, one that sleeps for want
+/// of work or, if there is none of those either, a thread of its own. So
 /// the bytes of an answer wake the very thread that waits for it, and not another one which then
 /// wakes it: half of the time that a lock takes on a quick network.
 ///
@@ -43,14 +44,17 @@ class Pump {
 
   /// Sleeps until the nap has more calls than these, or until the deadline, and runs the loop
   /// meanwhile if it can. May return for no reason. REQUIRES: not on the loop.
-  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline);
+  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
+             SleepFor what = SleepFor::answer);
   void wake(Nap& nap);
 
  private:
-  enum class Runner : std::uint8_t { nobody, guest, own };
+  /// The last two have nothing else to do and give way to a guest.
+  enum class Runner : std::uint8_t { nobody, guest, idler, own };
 
   void nudge();
-  void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline);
+  void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what);
+  void appoint(Nap& nap) TENURE_REQUIRES(mutex_);
   /// The running thread goes; one that sleeps takes its place.
   void leave();
   void run_own();
@@ -58,11 +62,14 @@ class Pump {
   boost::asio::io_context loop_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
-  std::atomic<bool> is_wanted_ = false;        ///< By a guest: our own thread shall leave.
+  std::atomic<bool> is_wanted_ = false;        ///< By a guest: an idler or our thread shall leave.
+
+  std::atomic<std::thread::id> idler_{};  ///< The last one that slept for work.
 
   sys::Mutex mutex_;
   Runner runner_ TENURE_GUARDED_BY(mutex_) = Runner::nobody;
-  NapList sleepers_ TENURE_GUARDED_BY(mutex_);
+  NapList sleepers_ TENURE_GUARDED_BY(mutex_);         ///< For an answer.
+  NapList idlers_ TENURE_GUARDED_BY(mutex_);           ///< For work.
   bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;   ///< Something was posted since it last left.
   std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;  ///< How often the runner changed.
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
