@@ -107,16 +107,18 @@ TEST_F(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
 
 // Sent again by its request id: readers enter when the server is back.
 TEST_F(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
-  auto ann = connect(url(), {.request_timeout = 20ms}).value();
+  auto ann = connect(url()).value();
   auto bob = connect(url()).value();
-  auto guard = ann.rw_lock("a").try_lock_for(patience).value();
+  auto guard = ann.rw_lock("a").lock().value();
   const auto token = guard.token();
   stop();
-  const auto share = ann.rw_lock("a").downgrade(guard);
-  ASSERT_TRUE(share) << to_string(share.error());
+  auto asked = std::async(std::launch::async, [&] { return ann.rw_lock("a").downgrade(guard); });
+  EXPECT_EQ(asked.wait_for(10ms), std::future_status::timeout);
 
   start();
 
+  const auto share = asked.get();
+  ASSERT_TRUE(share) << to_string(share.error());
   EXPECT_TRUE(bob.rw_lock("a").try_lock_shared_for(patience));
   EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
   EXPECT_TRUE(share->owns_lock());
