@@ -47,8 +47,12 @@ class RwLock {
   /// the second gets Errc::deadlock and must let go.
   [[nodiscard]] Result<Guard> upgrade(SharedGuard& share, std::stop_token cancel = {}) const;
 
-  /// Turns exclusive possession into a share, at once; readers may enter beside it and nobody
-  /// writes in between. On success the share replaces `guard`.
+  /// Turns exclusive possession into a share, at once: same token, same lease, and nobody writes in
+  /// between. Readers may enter beside it, as far as they are not behind a writer who waits. On
+  /// success the share replaces `guard`; on failure the guard is as it was, or lost. If nobody
+  /// answers in time the share is there all the same, since nothing less is held, and readers enter
+  /// when the service hears of it. Not with Reentry::counted: other guards of the hold rely on
+  /// being alone.
   [[nodiscard]] Result<SharedGuard> downgrade(Guard& guard) const;
 
   [[nodiscard]] std::string_view name() const noexcept;

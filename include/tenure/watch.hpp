@@ -22,14 +22,15 @@ class EventStream;  // src/client/event_stream.hpp
 
 /// What happened to a lock.
 enum class LockEventType : std::uint8_t {
-  queued,     ///< Somebody joined the queue.
-  granted,    ///< Somebody holds it, or holds it in a stronger mode.
-  released,   ///< Given back by its holder.
-  expired,    ///< Its lease ran out: a hold if it has a token, else a wait.
-  revoked,    ///< Its lease was ended: likewise.
-  forced,     ///< Taken away by an operator.
-  abandoned,  ///< Left the queue.
-  deadlock,   ///< Was refused or left the queue because it closed a cycle.
+  queued,      ///< Somebody joined the queue.
+  granted,     ///< Somebody holds it, or holds it in a stronger mode.
+  released,    ///< Given back by its holder.
+  expired,     ///< Its lease ran out: a hold if it has a token, else a wait.
+  revoked,     ///< Its lease was ended: likewise.
+  forced,      ///< Taken away by an operator.
+  abandoned,   ///< Left the queue.
+  deadlock,    ///< Was refused or left the queue because it closed a cycle.
+  downgraded,  ///< Its holder holds it on, in a weaker mode.
 };
 
 [[nodiscard]] std::string_view to_string(LockEventType type) noexcept;

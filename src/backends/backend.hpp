@@ -83,6 +83,16 @@ struct ReleaseRequest {
   std::shared_ptr<const Ask> ask{};
 };
 
+/// A hold of one name or range to be weakened.
+struct DowngradeRequest {
+  LeaseId lease{};
+  RequestId request{};   ///< A fresh one.
+  RequestId acquired{};  ///< The one that began the hold.
+  FencingToken token{};
+  LockMode mode = LockMode::shared;  ///< One that the held mode covers.
+  std::shared_ptr<const Ask> ask{};  ///< What is held.
+};
+
 struct LeaseRequest {
   LeaseId id{};  ///< Chosen by the client, at random; so the first acquire need not wait for it.
   std::chrono::milliseconds ttl{};
@@ -220,6 +230,12 @@ class Backend {
   virtual void abandon(LeaseId lease, RequestId request) = 0;
   /// `not_held` if it was not held any more.
   virtual void release(ReleaseRequest request, Done<void> done) = 0;
+
+  /// Weakens a hold; nobody else holds it in between, and the token stays. Whoever may go then is
+  /// let in, in order. `not_held` if it was not held any more. REQUIRES: Promise::downgrade.
+  virtual void downgrade(DowngradeRequest /*request*/, Done<void> done) {
+    done(fail(Errc::unsupported, "this backend does not promise downgrade"));
+  }
 
   /// Tells events in order, without gap or duplicate, until unwatch(). An error is the last call.
   /// The one call that may wait for the network: until the service watches, so that nothing that

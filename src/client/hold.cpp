@@ -147,24 +147,14 @@ void Hold::drop() noexcept {
 }
 
 void Hold::send_release(backends::Backend::Done<void> done) {
-  std::shared_ptr<const backends::Ask> ask;
-  {
-    const sys::LatchGuard lock(latch_);
-    ask = ask_;
-  }
   for (auto extra = releases_.load(); extra > 1; --extra) {
-    session_.backend().release({.lease = lease_->id(),
-                                .request = session_.fresh_request(),
-                                .acquired = request_,
-                                .token = token(),
-                                .ask = ask},
-                               [](const Result<void>&) {});
+    send_one_release();
   }
   session_.backend().release({.lease = lease_->id(),
                               .request = session_.fresh_request(),
                               .acquired = request_,
                               .token = token(),
-                              .ask = std::move(ask)},
+                              .ask = ask()},
                              [&session = session_, lease = lease_, is_shared = is_lease_shared_,
                               done = std::move(done)](Result<void> answer) mutable {
                                if (!is_shared) {
@@ -172,6 +162,53 @@ void Hold::send_release(backends::Backend::Done<void> done) {
                                }
                                done(std::move(answer));
                              });
+}
+
+void Hold::send_one_release() {
+  session_.backend().release({.lease = lease_->id(),
+                              .request = session_.fresh_request(),
+                              .acquired = request_,
+                              .token = token(),
+                              .ask = ask()},
+                             [](const Result<void>&) {});
+}
+
+std::shared_ptr<const backends::Ask> Hold::ask() {
+  const sys::LatchGuard lock(latch_);
+  return ask_;
+}
+
+Result<void> Hold::downgrade(std::shared_ptr<const backends::Ask> shared) {
+  Completion<void> answered(session_.backend());
+  session_.backend().downgrade({.lease = lease_->id(),
+                                .request = session_.fresh_request(),
+                                .acquired = request_,
+                                .token = token(),
+                                .mode = LockMode::shared,
+                                .ask = ask()},
+                               answered.callback());
+  const auto answer = answered.wait_for(session_.request_timeout());
+  const auto why = answer && !*answer ? std::optional(answer->error()) : std::nullopt;
+  if (why && (*why == Errc::not_held || *why == Errc::lease_lost)) {
+    take_away();
+    return fail(Errc::lease_lost,
+                "it was taken away before the downgrade; work done since may have raced");
+  }
+  if (why && *why != Errc::unavailable) {
+    return *answer;
+  }
+  {
+    const sys::LatchGuard lock(latch_);
+    ask_ = std::move(shared);
+  }
+  // What upgrades counted is given back: who goes up and down for ever must not count for ever.
+  for (; releases_ > 1; --releases_) {
+    send_one_release();
+  }
+  if (state() == GuardState::lost) {
+    return fail(Errc::lease_lost, "the lease ended while the lock was downgraded");
+  }
+  return {};
 }
 
 void Hold::strengthen(const backends::Granted& granted, std::shared_ptr<const backends::Ask> ask) {
@@ -206,13 +243,8 @@ void Hold::lease_at_risk() {
   if (on_at_risk_ == nullptr || state() != GuardState::at_risk) {
     return;
   }
-  std::shared_ptr<const backends::Ask> ask;
-  {
-    const sys::LatchGuard lock(latch_);
-    ask = ask_;
-  }
   const auto left = lease_->valid_until() - session_.clock().now();
-  (*on_at_risk_)({.name = ask->items.front().name,
+  (*on_at_risk_)({.name = ask()->items.front().name,
                   .token = token(),
                   .left = std::chrono::duration_cast<std::chrono::milliseconds>(left)});
 }

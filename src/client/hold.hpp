@@ -60,6 +60,10 @@ class Hold : public Dependent {
 
   /// It was upgraded: another token, and one more release to be made.
   void strengthen(const backends::Granted& granted, std::shared_ptr<const backends::Ask> ask);
+  /// Makes it a share, with the same token. Waits for the answer, but does without: a share is all
+  /// that is left either way. On failure it is as it was, or lost. REQUIRES: exclusive, and nobody
+  /// else relies on that.
+  [[nodiscard]] Result<void> downgrade(std::shared_ptr<const backends::Ask> shared);
   /// Taken away by an operator. Fires lost().
   void take_away() { lease_lost(); }
 
@@ -72,6 +76,9 @@ class Hold : public Dependent {
   [[nodiscard]] Result<void> leave();
   void send_release(backends::Backend::Done<void> done);
   void settle_release(Result<void> answer);
+  /// Gives back once, of several times that it takes.
+  void send_one_release();
+  [[nodiscard]] std::shared_ptr<const backends::Ask> ask();
   void fire_lost();
 
   Session& session_;

@@ -7,6 +7,29 @@
 #include "client/session.hpp"
 
 namespace tenure {
+namespace {
+
+/// Is the possession one of this lock's, and there to be changed?
+Result<void> check_change(const Possession& held, std::string_view name, std::string_view what) {
+  if (held.state() == GuardState::released) {
+    return fail(Errc::not_held, "the " + std::string(what) + " was unlocked or moved away before");
+  }
+  if (held.name() != name) {
+    return fail(Errc::invalid_argument, "the " + std::string(what) + " is of another lock, " +
+                                            std::string(held.name()) + ", not of " +
+                                            std::string(name));
+  }
+  if (held.state() == GuardState::lost) {
+    return fail(Errc::lease_lost, "the " + std::string(what) + " was lost; lock anew");
+  }
+  return {};
+}
+
+Error of_another_client() {
+  return {.code = Errc::invalid_argument, .detail = "it was locked by another client"};
+}
+
+}  // namespace
 
 RwLock::RwLock(std::shared_ptr<const detail::LockSpec> exclusive,
                std::shared_ptr<const detail::LockSpec> shared) noexcept
@@ -67,16 +90,11 @@ Acquiring<SharedGuard> RwLock::lock_shared_async(std::stop_token cancel) const {
 }
 
 Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const {
-  if (share.state() == GuardState::released) {
-    return fail(Errc::not_held, "the share was unlocked or moved away before");
+  if (auto checked = check_change(share, name(), "share"); !checked) {
+    return std::unexpected(std::move(checked).error());
   }
-  if (share.name() != name()) {
-    return fail(Errc::invalid_argument, "the share is of another lock, " +
-                                            std::string(share.name()) + ", not of " +
-                                            std::string(name()));
-  }
-  if (share.state() == GuardState::lost) {
-    return fail(Errc::lease_lost, "the share was lost; lock anew");
+  if (share.spec_->session != exclusive_->session) {
+    return std::unexpected(of_another_client());
   }
   if (!exclusive_->session->backend().promises().has(backends::Promise::upgrade)) {
     return fail(Errc::unsupported, "this backend does not promise upgrade; unlock, then lock()");
@@ -94,11 +112,25 @@ Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const 
 }
 
 Result<SharedGuard> RwLock::downgrade(Guard& guard) const {
-  if (guard.state() == GuardState::released) {
-    return fail(Errc::not_held, "the guard was unlocked or moved away before");
+  if (auto checked = check_change(guard, name(), "guard"); !checked) {
+    return std::unexpected(std::move(checked).error());
   }
-  return fail(Errc::unsupported,
-              "this backend does not promise downgrade; unlock, then lock_shared()");
+  if (guard.spec_->session != exclusive_->session) {
+    return std::unexpected(of_another_client());
+  }
+  if (!exclusive_->session->backend().promises().has(backends::Promise::downgrade)) {
+    return fail(Errc::unsupported,
+                "this backend does not promise downgrade; unlock, then lock_shared()");
+  }
+  if (guard.spec_->ask->again == backends::Again::reenter) {
+    return fail(Errc::invalid_argument,
+                "a lock with Reentry::counted may have other guards, which rely on being alone; "
+                "unlock, then lock_shared()");
+  }
+  if (auto downgraded = guard.hold_->downgrade(shared_->ask); !downgraded) {
+    return std::unexpected(std::move(downgraded).error());
+  }
+  return SharedGuard(std::move(guard.spec_), std::move(guard.hold_));
 }
 
 std::string_view RwLock::name() const noexcept {

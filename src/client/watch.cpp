@@ -16,6 +16,7 @@ std::string_view to_string(LockEventType type) noexcept {
     case LockEventType::forced: return "forced";
     case LockEventType::abandoned: return "abandoned";
     case LockEventType::deadlock: return "deadlock";
+    case LockEventType::downgraded: return "downgraded";
   }
   return "unknown";
 }

@@ -29,7 +29,7 @@ class Decoder : private ValueReader {
   }
 
  private:
-  static_assert(std::variant_size_v<Command> == 10, "a new command is read here, too");
+  static_assert(std::variant_size_v<Command> == 11, "a new command is read here, too");
 
   Command command() {
     switch (up_to(std::variant_size_v<Command> - 1, "the kind of a command")) {
@@ -42,6 +42,7 @@ class Decoder : private ValueReader {
       case 7: return force_release();
       case 8: return Compact{id<Revision>()};
       case 9: return SetLimits{limits()};
+      case 10: return downgrade();
       default: return Tick{};
     }
   }
@@ -104,6 +105,15 @@ class Decoder : private ValueReader {
     if (up_to(1, "whether there is a token") == 1) {
       command.token = id<FencingToken>();
     }
+    return command;
+  }
+
+  Downgrade downgrade() {
+    Downgrade command;
+    command.lease = id<LeaseId>();
+    command.request = id<RequestId>();
+    command.token = id<FencingToken>();
+    command.mode = mode();
     return command;
   }
 };

@@ -85,6 +85,13 @@ class Encoder : private ValueWriter {
   void put(const Compact& command) { put(command.revision); }
 
   void put(const SetLimits& command) { put(command.limits); }
+
+  void put(const Downgrade& command) {
+    put(command.lease);
+    put(command.request);
+    put(command.token);
+    put(command.mode);
+  }
 };
 
 }  // namespace

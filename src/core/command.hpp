@@ -115,8 +115,19 @@ struct SetLimits {
   friend bool operator==(const SetLimits&, const SetLimits&) = default;
 };
 
+/// Weakens a hold of one lock or range to a mode that the held one covers, and lets in whoever may
+/// go then. Nobody else holds it in between; token and count stay.
+struct Downgrade {
+  LeaseId lease{};
+  RequestId request{};  ///< 0: not remembered. The same id again gets the same answer.
+  FencingToken token{};
+  LockMode mode = LockMode::shared;
+
+  friend bool operator==(const Downgrade&, const Downgrade&) = default;
+};
+
 /// The order is that of the log: new commands are added at the end.
 using Command = std::variant<Acquire, Release, Abandon, GrantLease, RenewLeases, RevokeLease, Tick,
-                             ForceRelease, Compact, SetLimits>;
+                             ForceRelease, Compact, SetLimits, Downgrade>;
 
 }  // namespace tenure::core

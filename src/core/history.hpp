@@ -19,7 +19,7 @@ struct Waiting {
 };
 
 /// What a request was told, or where it waits.
-using Answer = std::variant<Waiting, Granted, Released, Refused>;
+using Answer = std::variant<Waiting, Granted, Released, Refused, Downgraded>;
 
 /// The requests of one lease and their answers, so that each is applied exactly once. What waits
 /// or holds is never forgotten; of the finished, only the latest are kept. Ends with the lease.

@@ -304,6 +304,24 @@ class Inspection {
   std::vector<std::string> broken_;
 };
 
+/// Has the hold anything that it did not have before, in these modes?
+bool has_grown(const Hold& before, const Hold& after) {
+  return !std::ranges::all_of(after.items, [&](const Item& item) {
+    return std::ranges::any_of(before.items, [&](const Item& old) {
+      if (old == item) {
+        return true;
+      }
+      if (old.name != item.name || old.claim.index() != item.claim.index() ||
+          std::holds_alternative<Permits>(item.claim)) {
+        return false;
+      }
+      auto weaker = old;
+      set_mode(weaker, mode_of(item));
+      return weaker == item && covers(mode_of(old), mode_of(item));
+    });
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> check(const State& state) {
@@ -342,8 +360,12 @@ std::vector<std::string> check_step(const State& before, const State& after) {
     }
   }
   for (const auto& [token, hold] : after.locks.holds()) {
-    if (before.locks.find(token) == nullptr && token.get() <= before.revision.get()) {
+    const auto* old = before.locks.find(token);
+    if (old == nullptr && token.get() <= before.revision.get()) {
       broken.push_back("token " + std::to_string(token.get()) + " is not new");
+    }
+    if (old != nullptr && has_grown(*old, hold)) {
+      broken.push_back("hold " + std::to_string(token.get()) + " got stronger without a new token");
     }
   }
   return broken;

@@ -64,6 +64,19 @@ struct Item {
   friend bool operator==(const Item&, const Item&) = default;
 };
 
+/// REQUIRES: no permits, which have no mode.
+[[nodiscard]] inline LockMode mode_of(const Item& item) {
+  const auto* keys = std::get_if<Keys>(&item.claim);
+  return keys != nullptr ? keys->mode : std::get<Whole>(item.claim).mode;
+}
+inline void set_mode(Item& item, LockMode mode) {
+  if (auto* keys = std::get_if<Keys>(&item.claim)) {
+    keys->mode = mode;
+  } else {
+    std::get<Whole>(item.claim).mode = mode;
+  }
+}
+
 /// The order in which a request keeps its items: by place, then by the first key.
 [[nodiscard]] inline bool comes_before(const Item& left, const Item& right) {
   if (left.name != right.name || left.kind() != right.kind()) {

@@ -339,6 +339,20 @@ void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now
   holds_.emplace(token, std::move(hold));
 }
 
+void LockTable::weaken(FencingToken token, LockMode mode, Revision when) {
+  auto& item = holds_.at(token).items.front();
+  auto& lock = locks_.at(item.place());
+  lock.held.remove(item.claim);
+  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
+    lock.ranges.held.erase(keys->range, {.token = token, .mode = keys->mode});
+    lock.ranges.held.insert(keys->range, {.token = token, .mode = mode});
+  }
+  set_mode(item, mode);
+  lock.held.add(item.claim);
+  lock.mod_revision = when;
+  ++lock.version;
+}
+
 void LockTable::admit_waiters(const Place& place, const Grant& grant) {
   const auto found = locks_.find(place);
   if (found == locks_.end()) {

@@ -116,6 +116,9 @@ class LockTable {
   /// The hold of `wait.upgrades` gets the mode of the wait and this token.
   void strengthen(const Wait& wait, FencingToken token, ClusterTime now);
 
+  /// The hold keeps its token and gets this mode. REQUIRES: it has one item, with a mode.
+  void weaken(FencingToken token, LockMode mode, Revision when);
+
   /// Must add the hold and then remove the wait.
   using Grant = std::function<void(Revision)>;
   /// Calls grant(ticket) for everybody who may go at this name, in order.

@@ -92,20 +92,28 @@ struct Refused {
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 
+/// Held in this mode from then on.
+struct Downgraded {
+  LockMode mode = LockMode::shared;
+
+  friend bool operator==(const Downgraded&, const Downgraded&) = default;
+};
+
 using Outcome = std::variant<Done, Granted, Queued, Released, LeaseGranted, Renewed, Forced,
-                             LeaseLost, Refused>;
+                             LeaseLost, Refused, Downgraded>;
 
 enum class EventType : std::uint8_t {
-  queued,     ///< Joined the queue.
-  granted,    ///< Holds it, or holds it in a stronger mode.
-  released,   ///< Given back by its holder.
-  expired,    ///< Its lease ran out: a hold if it has a token, else a wait.
-  revoked,    ///< Its lease was revoked: likewise.
-  forced,     ///< Taken away by an operator.
-  abandoned,  ///< Left the queue.
-  deadlock,   ///< Was refused or left the queue because it closed a cycle.
+  queued,      ///< Joined the queue.
+  granted,     ///< Holds it, or holds it in a stronger mode.
+  released,    ///< Given back by its holder.
+  expired,     ///< Its lease ran out: a hold if it has a token, else a wait.
+  revoked,     ///< Its lease was revoked: likewise.
+  forced,      ///< Taken away by an operator.
+  abandoned,   ///< Left the queue.
+  deadlock,    ///< Was refused or left the queue because it closed a cycle.
+  downgraded,  ///< Holds it on, in a weaker mode.
 };
-inline constexpr EventType last_event_type = EventType::deadlock;
+inline constexpr EventType last_event_type = EventType::downgraded;
 
 /// What happened at one place.
 struct Event {

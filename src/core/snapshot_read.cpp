@@ -91,14 +91,17 @@ class Decoder : private ValueReader {
     });
   }
 
+  static_assert(std::variant_size_v<Answer> == 5, "a new answer is read here, too");
+
   Answer answer() {
-    switch (up_to(3, "the kind of an answer")) {
+    switch (up_to(std::variant_size_v<Answer> - 1, "the kind of an answer")) {
       case 0: return Waiting{id<Revision>()};
       case 1: {
         const auto token = id<FencingToken>();
         return Granted{.token = token, .count = count32("a count")};
       }
       case 2: return Released{.count_left = count32("a count")};
+      case 4: return Downgraded{.mode = mode()};
       default: return refused();
     }
   }

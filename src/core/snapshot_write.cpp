@@ -74,6 +74,8 @@ class Encoder : private ValueWriter {
       number(granted->count);
     } else if (const auto* released = std::get_if<Released>(&answer)) {
       number(released->count_left);
+    } else if (const auto* downgraded = std::get_if<Downgraded>(&answer)) {
+      put(downgraded->mode);
     } else {
       put(std::get<Refused>(answer));
     }

@@ -33,14 +33,17 @@ class Step {
   Outcome operator()(const ForceRelease& command);
   Outcome operator()(const Compact& command);
   Outcome operator()(const SetLimits& command);
+  Outcome operator()(const Downgrade& command);
 
  private:
   // Acquiring: step_acquire.cpp
   Outcome acquire_new(Lease& lease, const Wait& wanted, const Acquire& command);
   Outcome acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Acquire& command);
   Outcome wait_for(Lease& lease, const Wait& wanted);
+  /// What a request was for: an id is not used for two kinds.
+  enum class Kind : std::uint8_t { acquire, release, downgrade };
   [[nodiscard]] std::optional<Outcome> recall(const Lease& lease, RequestId request,
-                                              bool is_acquire) const;
+                                              Kind kind) const;
   [[nodiscard]] Queued queued(const Wait& wait) const;
   [[nodiscard]] bool is_in_its_own_way(const Wait& wanted) const;
   /// Turns what was wanted into a hold, with the present revision as token.
@@ -56,6 +59,9 @@ class Step {
   void end_waits_of(std::span<const LeaseId> leases, EventType why);
   void end_holds_of(std::span<const LeaseId> leases, EventType why);
   void end_wait(Revision ticket, Refused refused, EventType why);
+
+  // Holding less: step_downgrade.cpp
+  [[nodiscard]] std::optional<Refused> refusal_of(const Downgrade& command) const;
 
   // Letting in: step.cpp
   void touch(std::span<const Item> items);

@@ -9,19 +9,6 @@
 namespace tenure::core {
 namespace {
 
-LockMode mode_of(const Item& item) {
-  const auto* keys = std::get_if<Keys>(&item.claim);
-  return keys != nullptr ? keys->mode : std::get<Whole>(item.claim).mode;
-}
-
-void set_mode(Item& item, LockMode mode) {
-  if (auto* keys = std::get_if<Keys>(&item.claim)) {
-    keys->mode = mode;
-  } else {
-    std::get<Whole>(item.claim).mode = mode;
-  }
-}
-
 bool conflicts(const std::vector<Item>& left, const std::vector<Item>& right) {
   return std::ranges::any_of(left, [&](const Item& a) {
     return std::ranges::any_of(
@@ -60,7 +47,7 @@ Outcome Step::operator()(const Acquire& command) {
     return LeaseLost{command.lease};
   }
   lease->last_seen = state_.now;
-  if (auto known = recall(*lease, command.request, true)) {
+  if (auto known = recall(*lease, command.request, Kind::acquire)) {
     // Already applied: answer as before, change nothing.
     return *std::move(known);
   }
@@ -86,28 +73,30 @@ Outcome Step::operator()(const Acquire& command) {
   return acquire_new(*lease, wanted, command);
 }
 
-std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, bool is_acquire) const {
+std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind kind) const {
   const auto* entry = request == RequestId{} ? nullptr : lease.history.find(request);
   if (entry == nullptr) {
     return std::nullopt;
   }
-  const bool is_released = std::holds_alternative<Released>(entry->answer);
-  const bool is_acquired = std::holds_alternative<Waiting>(entry->answer) ||
-                           std::holds_alternative<Granted>(entry->answer);
-  if (is_acquire ? is_released : is_acquired) {
+  const auto& answer = entry->answer;
+  if (const auto* refused = std::get_if<Refused>(&answer)) {
+    return *refused;
+  }
+  const auto* released = std::get_if<Released>(&answer);
+  const auto* downgraded = std::get_if<Downgraded>(&answer);
+  const bool is_its_kind = (released != nullptr) == (kind == Kind::release) &&
+                           (downgraded != nullptr) == (kind == Kind::downgrade);
+  if (!is_its_kind) {
     return Refused{{.code = Errc::invalid_argument,
                     .detail = "the request id was used for another kind of request"}};
   }
-  if (const auto* waiting = std::get_if<Waiting>(&entry->answer)) {
+  if (const auto* waiting = std::get_if<Waiting>(&answer)) {
     return queued(*state_.locks.find(waiting->ticket));
   }
-  if (const auto* granted = std::get_if<Granted>(&entry->answer)) {
+  if (const auto* granted = std::get_if<Granted>(&answer)) {
     return *granted;
   }
-  if (is_released) {
-    return std::get<Released>(entry->answer);
-  }
-  return std::get<Refused>(entry->answer);
+  return released != nullptr ? Outcome(*released) : Outcome(*downgraded);
 }
 
 Queued Step::queued(const Wait& wait) const {

@@ -21,7 +21,7 @@ Outcome Step::operator()(const Release& command) {
     return LeaseLost{command.lease};
   }
   lease->last_seen = state_.now;
-  if (auto known = recall(*lease, command.request, false)) {
+  if (auto known = recall(*lease, command.request, Kind::release)) {
     // Already applied: answer as before, change nothing.
     return *std::move(known);
   }
@@ -112,7 +112,7 @@ Outcome Step::operator()(const Abandon& command) {
   }
   const auto* waiting = std::get_if<Waiting>(&entry->answer);
   if (waiting == nullptr) {
-    return *recall(*lease, command.request, true);
+    return *recall(*lease, command.request, Kind::acquire);
   }
   const auto wait = state_.locks.remove(waiting->ticket);
   touch(wait.items);

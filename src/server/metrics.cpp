@@ -79,6 +79,7 @@ class Metrics::Tally {
       case core::EventType::revoked: end_lease(event, AcquireResult::revoked); break;
       case core::EventType::abandoned: gave_up(event, AcquireResult::abandoned); break;
       case core::EventType::deadlock: gave_up(event, AcquireResult::deadlock); break;
+      case core::EventType::downgraded: tracker_.downgraded(event); break;
     }
   }
 

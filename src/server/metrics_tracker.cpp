@@ -73,19 +73,28 @@ void Metrics::Tracker::strengthen(Held& held, std::uint64_t first, const core::E
   renamed_.erase(held.token);
   held.token = event.token.get();
   renamed_.emplace(held.token, first);
+  set_mode(held, event.item.claim);
+}
+
+void Metrics::Tracker::downgraded(const core::Event& event) {
+  if (const auto it = find(event.token); it != holds_.end()) {
+    set_mode(it->second, event.item.claim);
+  }
+}
+
+void Metrics::Tracker::set_mode(Held& held, const core::Claim& claim) {
   --held_[held.mode];
-  held.mode = static_cast<std::uint8_t>(mode_index(event.item.claim));
+  held.mode = static_cast<std::uint8_t>(mode_index(claim));
   ++held_[held.mode];
 }
 
+Metrics::Tracker::Holds::iterator Metrics::Tracker::find(core::FencingToken token) {
+  const auto renamed = renamed_.find(token.get());
+  return holds_.find(renamed == renamed_.end() ? token.get() : renamed->second);
+}
+
 std::optional<core::ClusterTime> Metrics::Tracker::ended(const core::Event& event) {
-  auto first = event.token.get();
-  auto it = holds_.find(first);
-  if (it == holds_.end()) {
-    const auto renamed = renamed_.find(first);
-    first = renamed == renamed_.end() ? 0 : renamed->second;
-    it = holds_.find(first);
-  }
+  const auto it = find(event.token);
   if (it == holds_.end()) {
     return std::nullopt;
   }

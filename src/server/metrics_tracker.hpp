@@ -26,6 +26,7 @@ class Metrics::Tracker {
   /// How long it was held; nothing if that is not known.
   std::optional<core::ClusterTime> ended(const core::Event& event);
   void left_queue(const core::Event& event);
+  void downgraded(const core::Event& event);
   /// How many leases ran out in this command; a lease without locks has no events. One that was
   /// revoked without locks in the moment when others expired counts with them.
   std::size_t leases_expired(const core::Applied& what, const core::State& state);
@@ -37,14 +38,18 @@ class Metrics::Tracker {
     core::ClusterTime since{};
     std::uint64_t token = 0;  ///< The present one; an upgrade brings a new one.
     std::uint32_t items = 0;
-    std::uint8_t mode = 0;  ///< Of the last item; only holds of one item are upgraded.
+    std::uint8_t mode = 0;  ///< Of the last item; only those of one item change it.
   };
+  using Holds = absl::flat_hash_map<std::uint64_t, Held>;
 
+  /// By its present token.
+  [[nodiscard]] Holds::iterator find(core::FencingToken token);
+  void set_mode(Held& held, const core::Claim& claim);
   void strengthen(Held& held, std::uint64_t first, const core::Event& event);
 
   using Request = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
   absl::flat_hash_map<Request, core::ClusterTime> waits_;
-  absl::flat_hash_map<std::uint64_t, Held> holds_;             ///< By the first token.
+  Holds holds_;                                                ///< By the first token.
   absl::flat_hash_map<std::uint64_t, std::uint64_t> renamed_;  ///< Later tokens to the first one.
   std::array<std::uint64_t, claim_modes> held_{};
   Request last_granted_{};

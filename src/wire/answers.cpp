@@ -38,7 +38,8 @@ v1::Reason reason_of(Errc code) {
 
 v1::Change change_of(const core::Event& event) {
   switch (event.type) {
-    case core::EventType::granted: return v1::CHANGE_PUT;
+    case core::EventType::granted:
+    case core::EventType::downgraded: return v1::CHANGE_PUT;
     case core::EventType::released:
     case core::EventType::expired:
     case core::EventType::revoked:
@@ -85,6 +86,9 @@ class OutcomeWriter {
     for (const auto& answer : renewed.answers) {
       left.add_ttl_ms(answer.ttl ? milliseconds(*answer.ttl) : 0);
     }
+  }
+  void operator()(const core::Downgraded& downgraded) {
+    out_.mutable_downgraded()->set_mode(mode_of(downgraded.mode));
   }
   void operator()(const core::Forced&) { out_.mutable_done(); }
   void operator()(const core::LeaseLost&) { out_.mutable_refused()->set_code(v1::CODE_LEASE_LOST); }
@@ -142,7 +146,7 @@ void write(const core::Event& event, PreviousRecord previous, v1::Event& out) {
   const auto change = change_of(event);
   out.set_type(change);
   // The wire's numbers begin one later: 0 is "not said".
-  static_assert(v1::EVENT_TYPE_DEADLOCK == static_cast<int>(core::last_event_type) + 1);
+  static_assert(v1::EVENT_TYPE_DOWNGRADED == static_cast<int>(core::last_event_type) + 1);
   out.set_cause(static_cast<v1::EventType>(static_cast<int>(event.type) + 1));
   out.set_revision(event.revision.get());
   if (change != v1::CHANGE_DELETE) {

@@ -36,8 +36,8 @@ h2::Status lease_lost(core::LeaseId lease) {
 
 v1::Code code_of(Errc code) {
   // One numbering for both: new codes are added at the end of each.
-  static_assert(static_cast<int>(Errc::unavailable) == v1::CODE_UNAVAILABLE);
-  static_assert(v1::Code_MAX == v1::CODE_UNAVAILABLE);
+  static_assert(static_cast<int>(Errc::unsupported) == v1::CODE_UNSUPPORTED);
+  static_assert(v1::Code_MAX == v1::CODE_UNSUPPORTED);
   return static_cast<v1::Code>(code);
 }
 

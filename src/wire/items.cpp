@@ -8,13 +8,6 @@
 namespace tenure::wire {
 namespace {
 
-v1::Mode mode_of(LockMode mode) {
-  // The wire's numbers begin one later: 0 is "not said".
-  static_assert(v1::MODE_INTENTION_SHARED == static_cast<int>(LockMode::intention_shared) + 1);
-  static_assert(v1::MODE_EXCLUSIVE == static_cast<int>(LockMode::exclusive) + 1);
-  return static_cast<v1::Mode>(static_cast<int>(mode) + 1);
-}
-
 void write(const BytesRange& range, v1::Range& out) {
   out.set_start(range.start());
   if (range.end()) {
@@ -60,6 +53,13 @@ Result<LockMode> mode_from(v1::Mode mode) {
                                             std::to_string(v1::Mode_MAX) + " (X) are");
   }
   return static_cast<LockMode>(static_cast<int>(mode) - 1);
+}
+
+v1::Mode mode_of(LockMode mode) {
+  // The wire's numbers begin one later: 0 is "not said".
+  static_assert(v1::MODE_INTENTION_SHARED == static_cast<int>(LockMode::intention_shared) + 1);
+  static_assert(v1::MODE_EXCLUSIVE == static_cast<int>(LockMode::exclusive) + 1);
+  return static_cast<v1::Mode>(static_cast<int>(mode) + 1);
 }
 
 Result<BytesRange> range_from(const v1::Range& range) {

@@ -11,6 +11,7 @@ namespace tenure::wire {
 /// `invalid_argument` names the field that is wrong. Sizes and names are for the store to judge.
 [[nodiscard]] Result<core::Item> item_from(const v1::Item& item);
 [[nodiscard]] Result<LockMode> mode_from(v1::Mode mode);
+[[nodiscard]] v1::Mode mode_of(LockMode mode);
 [[nodiscard]] Result<BytesRange> range_from(const v1::Range& range);
 
 void write(const core::Item& item, v1::Item& out);

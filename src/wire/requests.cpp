@@ -96,6 +96,21 @@ Result<core::Release> any_release(const Request& request) {
 }
 
 template <class Request>
+Result<core::Downgrade> any_downgrade(const Request& request) {
+  core::Downgrade downgrade{.lease = core::LeaseId(request.lease_id()),
+                            .request = core::RequestId(request.request_id()),
+                            .token = core::FencingToken(request.fencing_token())};
+  if (request.mode() != v1::MODE_UNSPECIFIED) {
+    const auto mode = mode_from(request.mode());
+    if (!mode) {
+      return std::unexpected(mode.error());
+    }
+    downgrade.mode = *mode;
+  }
+  return downgrade;
+}
+
+template <class Request>
 core::GrantLease any_grant(const Request& request) {
   return {.id = core::LeaseId(request.id()),
           .request = core::RequestId(request.request_id()),
@@ -134,6 +149,14 @@ Result<core::Release> release_from(const v1::UnlockRequest& request) {
 
 Result<core::Release> release_from(const v1::Release& request) {
   return any_release(request);
+}
+
+Result<core::Downgrade> downgrade_from(const v1::DowngradeRequest& request) {
+  return any_downgrade(request);
+}
+
+Result<core::Downgrade> downgrade_from(const v1::Downgrade& request) {
+  return any_downgrade(request);
 }
 
 core::GrantLease grant_from(const v1::LeaseGrantRequest& request) {

@@ -21,6 +21,10 @@ namespace tenure::wire {
 [[nodiscard]] Result<core::Release> release_from(const v1::UnlockRequest& request);
 [[nodiscard]] Result<core::Release> release_from(const v1::Release& request);
 
+/// Without a mode: to shared.
+[[nodiscard]] Result<core::Downgrade> downgrade_from(const v1::DowngradeRequest& request);
+[[nodiscard]] Result<core::Downgrade> downgrade_from(const v1::Downgrade& request);
+
 /// Without a client's name or address.
 [[nodiscard]] core::GrantLease grant_from(const v1::LeaseGrantRequest& request);
 [[nodiscard]] core::GrantLease grant_from(const v1::GrantLease& request);

@@ -105,6 +105,26 @@ TEST_F(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
   EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
 }
 
+// Sent again by its request id: readers enter when the server is back.
+TEST_F(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
+  auto ann = connect(url()).value();
+  auto bob = connect(url()).value();
+  auto guard = ann.rw_lock("a").lock().value();
+  const auto token = guard.token();
+  stop();
+  auto asked = std::async(std::launch::async, [&] { return ann.rw_lock("a").downgrade(guard); });
+  EXPECT_EQ(asked.wait_for(10ms), std::future_status::timeout);
+
+  start();
+
+  const auto share = asked.get();
+  ASSERT_TRUE(share) << to_string(share.error());
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared_for(patience));
+  EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(share->owns_lock());
+  EXPECT_EQ(share->token(), token);
+}
+
 TEST_F(RpcRestart, a_lock_is_lost_by_our_own_clock_when_the_server_does_not_come_back) {
   auto ann = connect(url()).value();
   auto held = ann.mutex("a", {.ttl = 500ms}).lock().value();

@@ -207,21 +207,5 @@ TEST_P(RwLockContract, an_upgrade_of_nothing_or_of_another_lock_is_refused) {
   EXPECT_EQ(ann.rw_lock("a").upgrade(other).error(), Errc::invalid_argument);
 }
 
-// 000-B15, 004-B14
-TEST_P(RwLockContract, a_downgrade_lets_readers_in_and_no_writer) {
-  auto guard = ann.rw_lock("a").lock().value();
-  auto share = ann.rw_lock("a").downgrade(guard);
-
-  if (!promises(backends::Promise::downgrade)) {
-    EXPECT_EQ(share.error(), Errc::unsupported);
-    EXPECT_TRUE(guard.owns_lock());
-    return;
-  }
-  ASSERT_TRUE(share);
-  EXPECT_FALSE(guard.owns_lock());
-  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared());
-  EXPECT_FALSE(bob.rw_lock("a").try_lock());
-}
-
 }  // namespace
 }  // namespace tenure::test

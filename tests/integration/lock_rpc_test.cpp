@@ -239,6 +239,45 @@ TEST_F(LockRpc, readers_share_and_a_writer_waits_for_them) {
   EXPECT_FALSE(try_lock("a", lease(), v1::MODE_EXCLUSIVE).acquired());
 }
 
+// 000-B15, 004-B14
+TEST_F(LockRpc, a_writer_that_downgrades_lets_readers_in_and_keeps_its_token) {
+  const auto holder = lease();
+  v1::DowngradeRequest request;
+  request.set_lease_id(holder);
+  request.set_fencing_token(lock("a", holder).fencing_token());
+  v1::DowngradeResponse response;
+
+  const auto status = locks_->Downgrade(context().get(), request, &response);
+
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.mode(), v1::MODE_SHARED);
+  EXPECT_GT(response.header().revision(), 0U);
+  EXPECT_TRUE(try_lock("a", lease(), v1::MODE_SHARED).acquired());
+  EXPECT_FALSE(try_lock("a", lease()).acquired());
+  EXPECT_TRUE(unlock(holder, request.fencing_token()).ok());
+}
+
+TEST_F(LockRpc, a_downgrade_that_cannot_be_says_why) {
+  const auto holder = lease();
+  v1::DowngradeRequest request;
+  request.set_lease_id(holder);
+  request.set_fencing_token(try_lock("a", holder, v1::MODE_SHARED).fencing_token());
+  v1::DowngradeResponse response;
+
+  request.set_mode(v1::MODE_EXCLUSIVE);
+  const auto stronger = locks_->Downgrade(context().get(), request, &response);
+  request.set_mode(static_cast<v1::Mode>(99));
+  const auto unknown = locks_->Downgrade(context().get(), request, &response);
+  request.set_mode(v1::MODE_SHARED);
+  request.set_fencing_token(1'000'000);
+  const auto not_held = locks_->Downgrade(context().get(), request, &response);
+
+  EXPECT_EQ(stronger.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(stronger.error_message().find("held in S"), std::string::npos);
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(not_held.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
 TEST_F(LockRpc, a_semaphore_admits_as_many_as_its_capacity) {
   v1::LockRequest request;
   auto& item = *request.add_items();

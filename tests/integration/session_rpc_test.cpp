@@ -164,6 +164,29 @@ TEST_F(SessionRpc, a_wait_is_told_twice_when_it_joins_and_when_it_ends) {
   EXPECT_GT(granted.granted().fencing_token(), held.granted().fencing_token());
 }
 
+TEST_F(SessionRpc, a_downgrade_is_answered_with_the_mode_and_a_retry_likewise) {
+  Session session(*locks_, hello());
+  const auto owner = session.lease();
+  auto downgrade = session.operation();
+  downgrade.mutable_downgrade()->set_lease_id(owner);
+  downgrade.mutable_downgrade()->set_request_id(2);
+  downgrade.mutable_downgrade()->set_fencing_token(
+      session.lock("a", owner, 1).granted().fencing_token());
+
+  session.send(downgrade);
+  EXPECT_EQ(session.outcome().downgraded().mode(), v1::MODE_SHARED);
+  EXPECT_TRUE(try_lock("a", lease(), v1::MODE_SHARED).acquired());
+  downgrade.set_id(session.operation().id());
+  session.send(downgrade);
+  EXPECT_EQ(session.outcome().downgraded().mode(), v1::MODE_SHARED);
+
+  downgrade.set_id(session.operation().id());
+  downgrade.mutable_downgrade()->set_request_id(3);
+  downgrade.mutable_downgrade()->set_mode(static_cast<v1::Mode>(99));
+  session.send(downgrade);
+  EXPECT_EQ(session.outcome().refused().code(), v1::CODE_INVALID_ARGUMENT);
+}
+
 TEST_F(SessionRpc, timeouts_and_abandoning_end_a_wait) {
   Session session(*locks_, hello());
   const auto one = session.lease();

@@ -121,6 +121,11 @@ Command any_command() {
     case 7: return any_force_release();
     case 8: return Compact{any_id<Revision>()};
     case 9: return any_limits();
+    case 10:
+      return Downgrade{.lease = any_id<LeaseId>(),
+                       .request = any_id<RequestId>(),
+                       .token = any_id<FencingToken>(),
+                       .mode = any_mode()};
     default: return Tick{};
   }
 }

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr std::array verb_names{"acquire", "try_acquire", "release_token", "release_target",
                                 "abandon", "grant_lease", "renew",         "revoke",
-                                "force",   "compact",     "tick"};
+                                "force",   "compact",     "tick",          "downgrade"};
 
 Item whole(std::string name) {
   return {.name = std::move(name), .claim = Whole{}};
@@ -91,6 +91,17 @@ Command abandon(const Draw& draw, const State& state) {
   return Abandon{.lease = wait.lease, .request = wait.request};
 }
 
+/// Mostly of a hold that is there, by its holder; to whatever mode.
+Command downgrade(const Draw& draw, const World& world, const State& state) {
+  const auto token = token_of(draw, state);
+  const auto* hold = state.locks.find(token);
+  return Downgrade{
+      .lease = hold != nullptr && draw.request % 8 != 0 ? hold->lease : LeaseId{1 + draw.lease},
+      .request = RequestId{draw.request % 3 == 0 ? 0 : 2000 + draw.request},
+      .token = token,
+      .mode = world.modes[draw.thing % world.modes.size()]};
+}
+
 Command command_of(const Draw& draw, const World& world, const State& state) {
   const LeaseId lease{1 + draw.lease};
   switch (draw.verb) {
@@ -120,6 +131,7 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
           .token = draw.request % 2 == 0 ? std::nullopt : std::optional(token_of(draw, state))};
     }
     case Verb::compact: return Compact{Revision{state.revision.get() * (draw.pick % 4) / 3}};
+    case Verb::downgrade: return downgrade(draw, world, state);
     case Verb::tick: break;
   }
   return Tick{};
@@ -173,11 +185,11 @@ std::vector<std::pair<std::size_t, Verb>> all_verbs() {
   return {{12, Verb::acquire},       {3, Verb::try_acquire}, {6, Verb::release_token},
           {3, Verb::release_target}, {2, Verb::abandon},     {3, Verb::grant_lease},
           {4, Verb::renew},          {1, Verb::revoke},      {1, Verb::force},
-          {1, Verb::compact},        {1, Verb::tick}};
+          {1, Verb::compact},        {1, Verb::tick},        {4, Verb::downgrade}};
 }
 
 std::vector<std::pair<std::size_t, Verb>> mostly_waiting() {
-  return {{12, Verb::acquire}, {2, Verb::release_token}, {1, Verb::abandon}};
+  return {{12, Verb::acquire}, {2, Verb::release_token}, {1, Verb::abandon}, {2, Verb::downgrade}};
 }
 
 rc::Gen<std::vector<Draw>> draws_in(const World& world) {

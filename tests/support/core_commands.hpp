@@ -24,6 +24,7 @@ enum class Verb : std::uint8_t {
   force,
   compact,
   tick,
+  downgrade,
 };
 
 /// A command before it is known what there is to command. Shrinks to fewer and to smaller numbers.

@@ -63,7 +63,7 @@ Outcome Reference::apply(const Acquire& command) {
   if (!leases_.contains(command.lease)) {
     return LeaseLost{command.lease};
   }
-  if (auto before = answer_before(command.lease, command.request, true)) {
+  if (auto before = answer_before(command.lease, command.request, Kind::acquire)) {
     return *before;
   }
   Wait wanted{.ticket = Revision{revision_},
@@ -141,8 +141,7 @@ Outcome Reference::join_queue(const Wait& wanted) {
   return position_of(wanted);
 }
 
-std::optional<Outcome> Reference::answer_before(LeaseId lease, RequestId request,
-                                                bool is_acquire) const {
+std::optional<Outcome> Reference::answer_before(LeaseId lease, RequestId request, Kind kind) const {
   const auto& answers = leases_.at(lease).answers;
   const auto it = answers.find(request);
   if (request == RequestId{} || it == answers.end()) {
@@ -153,9 +152,12 @@ std::optional<Outcome> Reference::answer_before(LeaseId lease, RequestId request
     return *refusal;
   }
   if (const auto* released = std::get_if<Released>(&answer)) {
-    return is_acquire ? Outcome(refused(Errc::invalid_argument)) : Outcome(*released);
+    return kind == Kind::release ? Outcome(*released) : Outcome(refused(Errc::invalid_argument));
   }
-  if (!is_acquire) {
+  if (const auto* less = std::get_if<Downgraded>(&answer)) {
+    return kind == Kind::downgrade ? Outcome(*less) : Outcome(refused(Errc::invalid_argument));
+  }
+  if (kind != Kind::acquire) {
     return refused(Errc::invalid_argument);
   }
   if (const auto* granted = std::get_if<Granted>(&answer)) {
@@ -169,7 +171,7 @@ Outcome Reference::apply(const Release& command) {
   if (!leases_.contains(command.lease)) {
     return LeaseLost{command.lease};
   }
-  if (auto before = answer_before(command.lease, command.request, false)) {
+  if (auto before = answer_before(command.lease, command.request, Kind::release)) {
     return *before;
   }
   auto outcome = release(command);
@@ -209,6 +211,46 @@ Outcome Reference::release(const Release& command) {
   return refused(Errc::not_held);
 }
 
+Outcome Reference::apply(const Downgrade& command) {
+  if (!leases_.contains(command.lease)) {
+    return LeaseLost{command.lease};
+  }
+  if (auto before = answer_before(command.lease, command.request, Kind::downgrade)) {
+    return *before;
+  }
+  auto outcome = downgrade(command);
+  if (command.request != RequestId{}) {
+    auto& answer = leases_.at(command.lease).answers[command.request];
+    if (const auto* less = std::get_if<Downgraded>(&outcome)) {
+      answer = *less;
+    } else {
+      answer = std::get<Refused>(outcome);
+    }
+  }
+  return outcome;
+}
+
+Outcome Reference::downgrade(const Downgrade& command) {
+  auto* hold = hold_of(command.token);
+  if (hold == nullptr || hold->lease != command.lease) {
+    return refused(Errc::not_held);
+  }
+  const bool is_one_lock =
+      hold->items.size() == 1 && !std::holds_alternative<Permits>(hold->items.front().claim);
+  const bool is_upgrading =
+      std::ranges::any_of(waits_, [&](const Wait& wait) { return wait.upgrades == command.token; });
+  if (!is_one_lock || is_upgrading) {
+    return refused(Errc::invalid_argument);
+  }
+  auto& mode = mode_of(hold->items.front());
+  if (!covers(mode, command.mode)) {
+    return refused(Errc::invalid_argument);
+  }
+  mode = command.mode;
+  touch(hold->items);
+  return Downgraded{.mode = command.mode};
+}
+
 Outcome Reference::apply(const Abandon& command) {
   if (!leases_.contains(command.lease)) {
     return LeaseLost{command.lease};
@@ -216,7 +258,7 @@ Outcome Reference::apply(const Abandon& command) {
   auto& answers = leases_.at(command.lease).answers;
   const auto it = answers.find(command.request);
   if (it != answers.end() && !std::holds_alternative<Waiting>(it->second)) {
-    return *answer_before(command.lease, command.request, true);
+    return *answer_before(command.lease, command.request, Kind::acquire);
   }
   if (it != answers.end()) {
     const auto ticket = std::get<Waiting>(it->second).ticket;

@@ -56,6 +56,7 @@ class Reference {
   Outcome apply(const RenewLeases& command);
   Outcome apply(const RevokeLease& command);
   Outcome apply(const ForceRelease& command);
+  Outcome apply(const Downgrade& command);
   Outcome apply(const Tick&) { return Done{}; }
   Outcome apply(const Compact&) { return Done{}; }
   Outcome apply(const SetLimits&) { return Done{}; }
@@ -63,8 +64,10 @@ class Reference {
   Outcome enter(const Acquire& command, Wait wanted);
   Outcome join_queue(const Wait& wanted);
   Outcome release(const Release& command);
+  Outcome downgrade(const Downgrade& command);
+  enum class Kind : std::uint8_t { acquire, release, downgrade };
   [[nodiscard]] std::optional<Outcome> answer_before(LeaseId lease, RequestId request,
-                                                     bool is_acquire) const;
+                                                     Kind kind) const;
   [[nodiscard]] Queued position_of(const Wait& wait) const;
 
   [[nodiscard]] bool is_blocked(const Wait& wait) const;

@@ -75,6 +75,11 @@ class SilentBackend : public backends::Backend, private backends::Listener {
       inner_->release(std::move(request), heard(std::move(done)));
     }
   }
+  void downgrade(backends::DowngradeRequest request, Done<void> done) override {
+    if (!swallow(done)) {
+      inner_->downgrade(std::move(request), heard(std::move(done)));
+    }
+  }
   backends::WatchId watch(backends::WatchRequest request, Sink sink) override {
     return inner_->watch(std::move(request), std::move(sink));
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -102,6 +104,18 @@ TEST_F(CoreInvariants, a_broken_machine_ends_the_program_and_says_why) {
   EXPECT_DEATH(broken.apply(Tick{}, {}), "holders are not compatible");
 }
 #endif
+
+TEST_F(CoreInvariants, a_hold_that_gets_stronger_without_a_new_token_is_found) {
+  auto weaker = state;
+  weaker.locks.weaken(token, LockMode::shared, state.revision);
+  state.revision = Revision{state.revision.get() + 1};
+
+  const auto broken = invariants::check_step(weaker, state);
+
+  EXPECT_NE(std::ranges::find(broken, "hold " + std::to_string(token.get()) +
+                                          " got stronger without a new token"),
+            broken.end());
+}
 
 }  // namespace
 }  // namespace tenure::core

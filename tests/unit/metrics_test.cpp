@@ -100,6 +100,21 @@ TEST_F(MetricsTest, an_upgrade_changes_the_mode_and_not_the_beginning) {
   EXPECT_EQ(value("tenure_lease_expired_total"), "0");
 }
 
+TEST_F(MetricsTest, a_downgrade_changes_the_mode_and_is_no_grant) {
+  ask(ann, {lock("a", LockMode::shared)}, core::Again::reenter);
+  ask(ann, {lock("a")}, core::Again::reenter);
+  const auto token = token_of(applied.outcome);
+
+  run(core::Downgrade{.lease = ann, .token = token}, 1s);
+
+  EXPECT_EQ(value(R"(tenure_locks_held{mode="X"})"), "0");
+  EXPECT_EQ(value(R"(tenure_locks_held{mode="S"})"), "1");
+  EXPECT_EQ(value(R"(tenure_acquire_total{mode="S",result="granted"})"), "1");
+  run(core::RevokeLease{ann}, 1s);
+  EXPECT_EQ(value(R"(tenure_locks_held{mode="S"})"), "0");
+  EXPECT_EQ(value("tenure_hold_seconds_sum"), "2");
+}
+
 TEST_F(MetricsTest, leases_that_run_out_are_counted_with_and_without_locks) {
   ask(bob, {lock("a"), lock("b")});
   EXPECT_EQ(value("tenure_leases"), "2");

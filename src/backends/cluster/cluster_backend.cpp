@@ -63,10 +63,13 @@ void ClusterBackend::wait_for(Moment& moment, Nap::Deadline deadline) {
 }
 
 Promises ClusterBackend::promises() const noexcept {
-  return {Promise::fencing,         Promise::fifo,      Promise::shared,        Promise::modes,
-          Promise::ranges,          Promise::semaphore, Promise::several_names, Promise::upgrade,
-          Promise::reentry,         Promise::one_lease, Promise::deadlocks,     Promise::watches,
-          Promise::outlives_process};
+  return {Promise::fencing,       Promise::fifo,
+          Promise::shared,        Promise::modes,
+          Promise::ranges,        Promise::semaphore,
+          Promise::several_names, Promise::upgrade,
+          Promise::downgrade,     Promise::reentry,
+          Promise::one_lease,     Promise::deadlocks,
+          Promise::watches,       Promise::outlives_process};
 }
 
 Bounds ClusterBackend::bounds() const noexcept {
@@ -134,6 +137,12 @@ void ClusterBackend::abandon(LeaseId lease, RequestId request) {
 void ClusterBackend::release(ReleaseRequest request, Done<void> done) {
   Errand errand{.done = std::move(done)};
   write(request, *errand.operation.mutable_release());
+  post(std::move(errand));
+}
+
+void ClusterBackend::downgrade(DowngradeRequest request, Done<void> done) {
+  Errand errand{.done = std::move(done)};
+  write(request, *errand.operation.mutable_downgrade());
   post(std::move(errand));
 }
 

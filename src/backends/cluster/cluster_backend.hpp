@@ -39,6 +39,7 @@ class ClusterBackend final : public Backend {
     pump_.sleep(nap, calls_seen, deadline, what);
   }
   void wake(Nap& nap) override { pump_.wake(nap); }
+  void downgrade(DowngradeRequest request, Done<void> done) override;
   WatchId watch(WatchRequest request, Sink sink) override;
   void unwatch(WatchId watch) override;
   void holders(std::string name, Done<std::vector<Holder>> done) override;

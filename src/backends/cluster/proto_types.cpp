@@ -62,6 +62,13 @@ void write(const ReleaseRequest& request, v1::Release& out) {
   out.set_fencing_token(request.token.get());
 }
 
+void write(const DowngradeRequest& request, v1::Downgrade& out) {
+  out.set_lease_id(request.lease.get());
+  out.set_request_id(request.request.get());
+  out.set_fencing_token(request.token.get());
+  out.set_mode(mode_of(request.mode));
+}
+
 void write(const WatchRequest& request, Revision start, v1::WatchCreate& out) {
   out.set_key(request.name);
   out.set_prefix(request.scope == WatchScope::prefix);
@@ -71,9 +78,10 @@ void write(const WatchRequest& request, Revision start, v1::WatchCreate& out) {
 }
 
 Error error_from(const v1::Refused& refused) {
-  const auto code = static_cast<int>(refused.code());
-  const bool is_known = code >= v1::CODE_WOULD_BLOCK && code <= v1::CODE_UNAVAILABLE;
-  return {.code = is_known ? static_cast<Errc>(code) : Errc::unavailable,
+  // One numbering for both. A newer server may know more codes; what they mean is not known here.
+  static_assert(static_cast<int>(Errc::unsupported) == v1::Code_MAX);
+  const bool is_known = v1::Code_IsValid(refused.code()) && refused.code() != v1::CODE_UNSPECIFIED;
+  return {.code = is_known ? static_cast<Errc>(refused.code()) : Errc::unavailable,
           .detail = detail_of(refused)};
 }
 

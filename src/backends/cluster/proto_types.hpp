@@ -11,6 +11,7 @@ namespace tenure::backends::cluster {
 
 void write(const AcquireRequest& request, v1::Acquire& out);
 void write(const ReleaseRequest& request, v1::Release& out);
+void write(const DowngradeRequest& request, v1::Downgrade& out);
 void write(const WatchRequest& request, Revision start, v1::WatchCreate& out);
 
 [[nodiscard]] Error error_from(const v1::Refused& refused);

@@ -28,6 +28,7 @@ LockEventType from_core(core::EventType type) {
     case core::EventType::forced: return LockEventType::forced;
     case core::EventType::abandoned: return LockEventType::abandoned;
     case core::EventType::deadlock: return LockEventType::deadlock;
+    case core::EventType::downgraded: return LockEventType::downgraded;
   }
   return LockEventType::queued;
 }

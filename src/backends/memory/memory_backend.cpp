@@ -10,9 +10,10 @@ MemoryBackend::~MemoryBackend() {
 
 Promises MemoryBackend::promises() const noexcept {
   // A process that dies takes the store with it: nothing outlives it, and there is no failover.
-  return {Promise::fencing, Promise::fifo,      Promise::shared,        Promise::modes,
-          Promise::ranges,  Promise::semaphore, Promise::several_names, Promise::upgrade,
-          Promise::reentry, Promise::one_lease, Promise::deadlocks,     Promise::watches};
+  return {Promise::fencing,   Promise::fifo,      Promise::shared,        Promise::modes,
+          Promise::ranges,    Promise::semaphore, Promise::several_names, Promise::upgrade,
+          Promise::downgrade, Promise::reentry,   Promise::one_lease,     Promise::deadlocks,
+          Promise::watches};
 }
 
 void MemoryBackend::start(Listener& listener) {
@@ -42,6 +43,10 @@ void MemoryBackend::abandon(LeaseId lease, RequestId request) {
 
 void MemoryBackend::release(ReleaseRequest request, Done<void> done) {
   store_->release(request, std::move(done));
+}
+
+void MemoryBackend::downgrade(DowngradeRequest request, Done<void> done) {
+  store_->downgrade(request, std::move(done));
 }
 
 WatchId MemoryBackend::watch(WatchRequest request, Sink sink) {

@@ -29,6 +29,7 @@ class MemoryBackend : public Backend {
   void acquire(AcquireRequest request, Done<Granted> done) override;
   void abandon(LeaseId lease, RequestId request) override;
   void release(ReleaseRequest request, Done<void> done) override;
+  void downgrade(DowngradeRequest request, Done<void> done) override;
   WatchId watch(WatchRequest request, Sink sink) override;
   void unwatch(WatchId watch) override;
   void holders(std::string name, Done<std::vector<Holder>> done) override;

@@ -140,14 +140,18 @@ std::optional<Result<Granted>> MemoryStore::acquire_in_core(const AcquireRequest
 }
 
 Result<void> MemoryStore::release_in_core(const ReleaseRequest& request) {
-  const auto applied = apply(core::Release{.lease = core::LeaseId{request.lease.get()},
-                                           .request = core::RequestId{request.request.get()},
-                                           .what = thin_.there(request.token)});
+  return apply_for(request.lease, core::Release{.lease = core::LeaseId{request.lease.get()},
+                                                .request = core::RequestId{request.request.get()},
+                                                .what = thin_.there(request.token)});
+}
+
+Result<void> MemoryStore::apply_for(LeaseId lease, const core::Command& command) {
+  const auto applied = apply(command);
   if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
     return std::unexpected(from_core(*refused));
   }
   if (std::holds_alternative<core::LeaseLost>(applied.outcome)) {
-    return std::unexpected(lease_is_lost(request.lease));
+    return std::unexpected(lease_is_lost(lease));
   }
   return {};
 }
@@ -155,9 +159,9 @@ Result<void> MemoryStore::release_in_core(const ReleaseRequest& request) {
 void MemoryStore::tell(const core::Applied& applied) {
   for (const auto& event : applied.events) {
     tell_watchers(event);
-    const bool ends_hold =
-        event.type != core::EventType::granted && event.token != core::FencingToken{};
-    if (ends_hold) {
+    const bool is_held_on =
+        event.type == core::EventType::granted || event.type == core::EventType::downgraded;
+    if (!is_held_on && event.token != core::FencingToken{}) {
       thin_.forget(event.token);
     }
   }

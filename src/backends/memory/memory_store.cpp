@@ -210,6 +210,22 @@ void MemoryStore::release(const ReleaseRequest& request, Backend::Done<void> don
   done(std::move(answer));
 }
 
+void MemoryStore::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
+  Result<void> answer;
+  {
+    const sys::MutexGuard lock(mutex_);
+    // Others may come beside it from now on: that is for the state machine to decide.
+    thicken(request.ask->items.front().name);
+    answer =
+        apply_for(request.lease, core::Downgrade{.lease = to_core(request.lease),
+                                                 .request = core::RequestId{request.request.get()},
+                                                 .token = thin_.there(request.token),
+                                                 .mode = request.mode});
+  }
+  speak();
+  done(std::move(answer));
+}
+
 WatchId MemoryStore::watch(MemberId member, WatchRequest request, Backend::Sink sink) {
   WatchId id;
   {

@@ -59,6 +59,7 @@ class MemoryStore {
   void acquire(AcquireRequest request, Backend::Done<Granted> done);
   void abandon(LeaseId lease, RequestId request);
   void release(const ReleaseRequest& request, Backend::Done<void> done);
+  void downgrade(const DowngradeRequest& request, Backend::Done<void> done);
   WatchId watch(MemberId member, WatchRequest request, Backend::Sink sink);
   void unwatch(WatchId watch);
   [[nodiscard]] std::vector<Holder> holders(const std::string& name);
@@ -99,6 +100,9 @@ class MemoryStore {
                                                                Backend::Done<Granted>& done)
       TENURE_REQUIRES(mutex_);
   [[nodiscard]] Result<void> release_in_core(const ReleaseRequest& request) TENURE_REQUIRES(mutex_);
+  /// Of a command that was carried out, or not.
+  [[nodiscard]] Result<void> apply_for(LeaseId lease, const core::Command& command)
+      TENURE_REQUIRES(mutex_);
 
   void tell(const core::Applied& applied) TENURE_REQUIRES(mutex_);
   void tell_watchers(const core::Event& event) TENURE_REQUIRES(mutex_);

@@ -284,8 +284,9 @@ std::string_view front_page() {
 }
 
 std::string_view to_string(core::EventType type) noexcept {
-  constexpr std::array<std::string_view, 8> names{"queued",  "granted", "released",  "expired",
-                                                  "revoked", "forced",  "abandoned", "deadlock"};
+  constexpr std::array<std::string_view, 9> names{"queued",    "granted",  "released",
+                                                  "expired",   "revoked",  "forced",
+                                                  "abandoned", "deadlock", "downgraded"};
   static_assert(names.size() == static_cast<std::size_t>(core::last_event_type) + 1);
   return names[static_cast<std::size_t>(type)];
 }

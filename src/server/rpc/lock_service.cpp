@@ -61,6 +61,7 @@ void LockService::add_to(Routes& routes) {
   routes.add(service + "Lock", *this, &LockService::lock);
   routes.add(service + "TryLock", *this, &LockService::try_lock);
   routes.add(service + "Unlock", *this, &LockService::unlock);
+  routes.add(service + "Downgrade", *this, &LockService::downgrade);
   routes.add(service + "LeaseGrant", *this, &LockService::grant);
   routes.add(service + "LeaseRevoke", *this, &LockService::revoke);
   routes.add(service + "LeaseKeepAlive", streamed_by<KeepAliveStream>(desk_));
@@ -104,6 +105,19 @@ void LockService::unlock(const v1::UnlockRequest& request,
                          [](const core::Released& released, v1::UnlockResponse& out) {
                            out.set_count_left(released.count_left);
                          });
+}
+
+void LockService::downgrade(const v1::DowngradeRequest& request,
+                            const ReplyTo<v1::DowngradeResponse>& reply) {
+  auto downgrade = wire::downgrade_from(request);
+  if (!downgrade) {
+    reply->answer(wire::status_of(downgrade.error()));
+    return;
+  }
+  decide<core::Downgraded>(desk_, reply, *std::move(downgrade),
+                           [](const core::Downgraded& downgraded, v1::DowngradeResponse& out) {
+                             out.set_mode(wire::mode_of(downgraded.mode));
+                           });
 }
 
 void LockService::grant(const v1::LeaseGrantRequest& request,

@@ -20,6 +20,7 @@ class LockService {
   void lock(const v1::LockRequest& request, const ReplyTo<v1::LockResponse>& reply);
   void try_lock(const v1::TryLockRequest& request, const ReplyTo<v1::LockResponse>& reply);
   void unlock(const v1::UnlockRequest& request, const ReplyTo<v1::UnlockResponse>& reply);
+  void downgrade(const v1::DowngradeRequest& request, const ReplyTo<v1::DowngradeResponse>& reply);
   void grant(const v1::LeaseGrantRequest& request, const ReplyTo<v1::LeaseGrantResponse>& reply);
   void revoke(const v1::LeaseRevokeRequest& request, const ReplyTo<v1::LeaseRevokeResponse>& reply);
   void time_to_live(const v1::LeaseTimeToLiveRequest& request,

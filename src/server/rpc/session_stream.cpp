@@ -87,6 +87,11 @@ void SessionStream::begin(const v1::Operation& operation) {
     case v1::Operation::kRevokeLease:
       begin_revoke(id, core::LeaseId(operation.revoke_lease().id()));
       return;
+    case v1::Operation::kDowngrade: {
+      auto downgrade = wire::downgrade_from(operation.downgrade());
+      downgrade ? propose(id, *std::move(downgrade)) : refuse(id, downgrade.error());
+      return;
+    }
     case v1::Operation::WHAT_NOT_SET: break;
   }
   refuse(id, {.code = Errc::invalid_argument, .detail = "an operation that says nothing"});
