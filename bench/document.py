@@ -1,4 +1,4 @@
-"""docs/benchmarks.md has two authors, run_local.py and run_service.py: each replaces its section."""
+"""docs/benchmarks.md has two authors, run_local.py and run_service.py, and a section of each."""
 
 import re
 

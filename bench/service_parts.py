@@ -195,7 +195,7 @@ def takeover(folder, options):
 
 
 def late_waiters(options, name, server, count):
-    """In milliseconds. Each on a lock of its own, and the next begins before the last is through."""
+    """In milliseconds. Each on a lock of its own; the next begins before the last is through."""
     ttl, waiting = TAKEOVER_TTL_SECONDS[name], []
     for number in range(count):
         lock = f"takeover-{number}"
