@@ -142,7 +142,7 @@ def million(folder, options):
     progress(f"{locks:,} locks")
     with start_tenured(folder, options, name) as server:
         empty = server.resident_bytes()
-        run([str(options.build / "bench/service_load"), "fill", server.address, str(locks)])
+        fill = run([str(options.build / "bench/service_load"), "fill", server.address, str(locks)])
         filled = server.resident_bytes()
         server.stop(signal.SIGKILL)
     with start_tenured(folder, options, name) as killed:
@@ -156,7 +156,7 @@ def million(folder, options):
         stopped.stop(signal.SIGKILL)
     shutil.rmtree(folder / name)
     progress("")
-    return {"locks": locks, "bytes_per_lock": (filled - empty) / locks,
+    return {"locks": locks, "fill_s": fill["seconds"], "bytes_per_lock": (filled - empty) / locks,
             "bytes_per_lock_restarted": (restarted - empty) / locks,
             "bytes_per_lock_after_snapshots": (after - empty) / locks,
             "snapshot_s": [first["seconds"], second["seconds"]], "snapshot_cpu_s": first["cpu_s"],

@@ -55,6 +55,11 @@ T insist(Result<T> result, const char* what) {
   }
 }
 
+/// Patient: a server that stalls is to be measured, not given up.
+Client patient_client(const std::string& url) {
+  return insist(connect(url, {.request_timeout = std::chrono::seconds(30)}), "connect");
+}
+
 void print_all(const std::vector<Samples>& samples, std::chrono::seconds duration) {
   Samples all;
   for (const auto& one : samples) {
@@ -94,7 +99,7 @@ void run(std::size_t threads, std::chrono::seconds duration, Turn turn) {
 }
 
 void threads(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
-  const auto client = insist(connect(url), "connect");
+  const auto client = patient_client(url);
   const auto mutexes = mutexes_of(client, clients);
   run(clients, duration, [&](std::size_t n) {
     const auto began = Clock::now();
@@ -130,7 +135,7 @@ Task cycle(const Mutex& mutex, const Period& period, Samples& samples, std::latc
 }
 
 void tasks(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
-  const auto client = insist(connect(url), "connect");
+  const auto client = patient_client(url);
   const auto mutexes = mutexes_of(client, clients);
   std::vector<Samples> samples(clients);
   std::latch done(static_cast<std::ptrdiff_t>(clients));
@@ -144,7 +149,7 @@ void tasks(const std::string& url, std::size_t clients, std::chrono::seconds dur
 
 /// From just before the holder gives back until the next one has it. So many wait, and one holds.
 void hand_over(const std::string& url, std::size_t waiters, std::chrono::seconds duration) {
-  const auto client = insist(connect(url), "connect");
+  const auto client = patient_client(url);
   const auto mutex = client.mutex("bench/hot");
   std::atomic<Clock::time_point::rep> released = 0;
   run(waiters + 1, duration, [&](std::size_t) {

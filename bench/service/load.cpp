@@ -11,10 +11,12 @@
 // share one connection and one thread with a completion queue, the cheapest way gRPC has: the load
 // shares the machine with the server. Prints one line of JSON.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -150,30 +152,68 @@ void wait(const std::string& address, const Wish& wish) {
   print_moment(Clock::now());
 }
 
-void fill(const std::string& address, std::size_t locks) {
-  constexpr std::size_t locks_per_request = 64;
-  constexpr std::size_t locks_per_lease = 50'000;
-  const auto stub = v1::LockService::NewStub(connect(address));
-  std::uint64_t lease = 0;
-  for (std::size_t n = 0; n < locks; n += locks_per_request) {
-    if (n % locks_per_lease < locks_per_request) {
+/// Takes locks, one by one, and leaves them held.
+class Filler {
+ public:
+  Filler(const std::string& address, std::size_t locks)
+      : stub_(v1::LockService::NewStub(connect(address))), locks_(locks) {
+    for (std::size_t n = 0; n < locks; n += locks_per_lease) {
       grpc::ClientContext context;
       v1::LeaseGrantRequest request;
       request.set_ttl_ms(3'600'000);
       v1::LeaseGrantResponse response;
-      insist(stub->LeaseGrant(&context, request, &response), "LeaseGrant");
-      lease = response.id();
+      insist(stub_->LeaseGrant(&context, request, &response), "LeaseGrant");
+      leases_.push_back(response.id());
     }
-    grpc::ClientContext context;
-    v1::LockRequest request;
-    request.set_lease_id(lease);
-    for (std::size_t k = n; k < std::min(locks, n + locks_per_request); ++k) {
-      request.add_items()->set_name("filled/" + std::to_string(k));
-    }
-    v1::LockResponse response;
-    insist(stub->Lock(&context, request, &response), "Lock");
   }
-  std::printf("{\"locks\": %zu}\n", locks);
+
+  void run() {
+    std::vector<Call> calls(std::min(calls_at_once, locks_));
+    for (auto& call : calls) {
+      ask(call);
+    }
+    void* tag = nullptr;
+    bool is_ok = false;
+    for (std::size_t answers = 0; answers < locks_ && queue_.Next(&tag, &is_ok); ++answers) {
+      auto& call = *static_cast<Call*>(tag);
+      insist(call.status, "Lock");
+      if (next_ < locks_) {
+        ask(call);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t locks_per_lease = 50'000;
+  static constexpr std::size_t calls_at_once = 256;
+
+  struct Call {
+    std::optional<grpc::ClientContext> context{};
+    v1::LockResponse response{};
+    grpc::Status status{};
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::LockResponse>> answer{};
+  };
+
+  void ask(Call& call) {
+    const auto number = next_++;
+    v1::LockRequest request;
+    request.set_lease_id(leases_[number / locks_per_lease]);
+    request.set_name("filled/" + std::to_string(number));
+    call.answer = stub_->AsyncLock(&call.context.emplace(), request, &queue_);
+    call.answer->Finish(&call.response, &call.status, &call);
+  }
+
+  std::unique_ptr<v1::LockService::Stub> stub_;
+  grpc::CompletionQueue queue_;
+  std::size_t locks_;
+  std::size_t next_ = 0;
+  std::vector<std::uint64_t> leases_;
+};
+
+void fill(const std::string& address, std::size_t locks) {
+  const auto began = Clock::now();
+  Filler(address, locks).run();
+  std::printf("{\"locks\": %zu, \"seconds\": %.3f}\n", locks, microseconds_since(began) / 1e6);
 }
 
 void snapshot(const std::string& address) {
