@@ -67,11 +67,11 @@ bench-local: ## compare the in-process lock manager with its peers; writes docs/
 	@$(call build_preset,release,--target bench_local bench_memory)
 	@python3 bench/run_local.py --write docs/benchmarks.md
 
-bench-service: ## compare the lock service and the library with etcd; writes docs/benchmarks_service.md
+bench-service: ## compare the lock service with etcd and ZooKeeper; writes docs/benchmarks.md
 	@tools/setup.sh
 	$(call say,"bench-service")
-	@$(call build_preset,release,--target tenured service_load library_load)
-	@python3 bench/run_service.py --write docs/benchmarks_service.md
+	@$(call build_preset,release,--target tenured service_load library_load zookeeper_load bench_client)
+	@python3 bench/run_service.py --write docs/benchmarks.md
 
 ##@ The rest
 install: ## build the release and install it below PREFIX (default /usr/local)

@@ -3,7 +3,7 @@
 
   bench/run_local.py                              about three minutes
   bench/run_local.py --quick                      a smoke run: every row once, numbers are rough
-  bench/run_local.py --write docs/benchmarks.md   the same table as Markdown
+  bench/run_local.py --write docs/benchmarks.md   puts the table into the page, too
   bench/run_local.py --only range --only point_x  some rows
 
 The contenders of a row run in one process and in one minute, their repetitions shuffled; the figure
@@ -25,6 +25,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from document import replace_section  # noqa: E402
 from table_rows import BERKELEY, COLUMNS, FLOOR, RECREATION, ROCKS, all_rows  # noqa: E402
 
 HOME = pathlib.Path(__file__).resolve().parent.parent
@@ -53,7 +54,7 @@ def main():
         if name in values:
             print(text.format(values[name]))
     if options.write:
-        options.write.write_text(markdown(table, verdicts, values, options), encoding="utf-8")
+        replace_section(options.write, "bench-local", markdown(table, verdicts, values, options))
     if options.json:
         options.json.write_text(json.dumps(values, indent=1, sort_keys=True), encoding="utf-8")
     missed = any(not met for _, _, met in verdicts)
@@ -66,7 +67,8 @@ def arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=HOME / "build" / "release",
                         help="the build folder (default: build/release)")
-    parser.add_argument("--write", type=pathlib.Path, metavar="FILE", help="write Markdown")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE",
+                        help="replace this script's section of a page")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the figures")
     parser.add_argument("--only", action="append", default=[], metavar="ROW",
                         help="only this group of rows; may be repeated")
@@ -185,7 +187,7 @@ def summary(verdicts):
     return "\n".join([head] + missed)
 
 
-NOTES = f"""## Notes
+NOTES = f"""### Notes
 - *{RECREATION}*: lock-db 1.0 is a Rust crate; a plain C++ re-creation of its design stands in for
   it. Its author's own figures, from a Windows workstation and only quoted here: S 104 ns, X 106 ns,
   upgrade 121 ns, release_all 117 ns per lock, disjoint threads 100 ns, granted request 147 ns,
@@ -200,13 +202,11 @@ NOTES = f"""## Notes
 
 
 def markdown(table, verdicts, values, options):
-    """The page docs/benchmarks.md."""
-    lines = ["# Benchmarks", "",
-             "Written by `make bench-local`; do not edit. How to read it, and what stands in for",
-             "what: [bench/README.md](../bench/README.md).", "",
+    """The section of docs/benchmarks.md."""
+    lines = ["## The lock manager inside a process, beside its peers", "",
              "CPU nanoseconds for one operation, summed over the threads (hand-over: wall clock;",
              "memory: bytes). In brackets the peer's figure divided by ours: above 1x we win.", "",
-             f"Measured {facts(options)}.", "",
+             f"Measured by `make bench-local` {facts(options)}.", "",
              "| " + " | ".join(HEADER) + " |", "|---|" + "---:|" * (len(HEADER) - 2) + "---|"]
     lines += ["| " + " | ".join(cells) + " |" for cells in table]
     lines += ["", *(f"- {line.strip()}" for line in summary(verdicts).splitlines())]

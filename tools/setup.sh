@@ -16,9 +16,10 @@ declare -A groups=(
           libsqlite3-dev libpq-dev libhiredis-dev
           postgresql redis-server"
   [check]="git clang-19 clang-format-19 clang-tidy-19"
-  # The second line are the peers we compare with.
-  [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev
-           libdb-dev librocksdb-dev etcd-server"
+  # The second and the third line are the peers we compare with.
+  [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev python3
+           libdb-dev librocksdb-dev etcd-server
+           zookeeper libzookeeper-mt-dev"
 )
 
 # The version of the consensus library that our shim knows; Debian 12 has it in backports.

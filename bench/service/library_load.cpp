@@ -1,19 +1,28 @@
 // The same load as service_load, by users of the library:
 //
-//   library_load URL CLIENTS SECONDS           lock + unlock cycles, each client a thread
-//   library_load hand-over URL WAITERS SECONDS one lock that all want
-//   library_load round-trip                    one byte to another thread and back, by TCP
+//   library_load threads URL CLIENTS SECONDS    lock + unlock cycles, each client a thread
+//   library_load tasks URL CLIENTS SECONDS      the same, each client a coroutine
+//   library_load hand-over URL WAITERS SECONDS  one lock that all want, each client a thread
+//   library_load hold URL NAME TTL_SECONDS      takes it, renews nothing, stays
+//   library_load wait URL NAME                  until it is ours
+//   library_load leases URL COUNT SECONDS       keeps leases of ten seconds alive
+//   library_load open URL COUNT                 opens clients, each locks and unlocks once
+//   library_load round-trip                     one byte to another thread and back, by TCP
 //
-// All threads share one Client, as in a real process. Every client has a lock of its own and begins
-// the next cycle when the last one is through. Prints one line of JSON.
+// All clients of a load share one Client, as in a real process. Each has a lock of its own and
+// begins the next cycle when the last one is through. Prints one line of JSON, also when SIGINT
+// ends a load of cycles early.
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <coroutine>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <latch>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -24,13 +33,16 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <sys/resource.h>
 
 #include <tenure/client.hpp>
+
+#include "samples.hpp"
 
 namespace tenure::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Samples = std::vector<std::uint32_t>;
 
 template <class T>
 T insist(Result<T> result, const char* what) {
@@ -43,54 +55,52 @@ T insist(Result<T> result, const char* what) {
   }
 }
 
-std::uint32_t microseconds_since(Clock::time_point began) {
-  return static_cast<std::uint32_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began).count());
+/// Patient: a server that stalls is to be measured, not given up.
+Client patient_client(const std::string& url) {
+  return insist(connect(url, {.request_timeout = std::chrono::seconds(30)}), "connect");
 }
 
-void print(std::vector<std::uint32_t> all, std::chrono::seconds duration) {
-  std::ranges::sort(all);
-  const auto at = [&](double part) {
-    return all.empty() ? 0U
-                       : all[static_cast<std::size_t>(part * static_cast<double>(all.size() - 1))];
-  };
-  std::printf("{\"cycles\": %zu, \"seconds\": %lld, \"p50_us\": %u, \"p99_us\": %u}\n", all.size(),
-              static_cast<long long>(duration.count()), at(0.5), at(0.99));
-}
-
-/// Runs `turn(number, samples)` in so many threads until the time is over.
-template <class Turn>
-void run(std::size_t threads, std::chrono::seconds duration, Turn turn) {
-  const auto counts_from = Clock::now() + std::chrono::milliseconds(500);
-  const auto ends = counts_from + duration;
-  std::vector<std::vector<std::uint32_t>> samples(threads);
-  {
-    std::vector<std::jthread> running;
-    for (std::size_t n = 0; n < threads; ++n) {
-      running.emplace_back([&, n] {
-        while (Clock::now() < ends) {
-          const auto began = Clock::now();
-          const auto took = turn(n);
-          if (began >= counts_from && Clock::now() < ends) {
-            samples[n].push_back(took);
-          }
-        }
-      });
-    }
-  }
-  std::vector<std::uint32_t> all;
+void print_all(const std::vector<Samples>& samples, std::chrono::seconds duration) {
+  Samples all;
   for (const auto& one : samples) {
     all.insert(all.end(), one.begin(), one.end());
   }
   print(std::move(all), duration);
 }
 
-void cycles(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
-  auto client = insist(connect(url), "connect");
+std::vector<Mutex> mutexes_of(const Client& client, std::size_t count) {
   std::vector<Mutex> mutexes;
-  for (std::size_t n = 0; n < clients; ++n) {
+  for (std::size_t n = 0; n < count; ++n) {
     mutexes.push_back(client.mutex("bench/" + std::to_string(n)));
   }
+  return mutexes;
+}
+
+/// Runs `turn(number)`, which says how long it took, in so many threads until the time is over.
+template <class Turn>
+void run(std::size_t threads, std::chrono::seconds duration, Turn turn) {
+  const Period period{.duration = duration};
+  std::vector<Samples> samples(threads);
+  {
+    std::vector<std::jthread> running;
+    for (std::size_t n = 0; n < threads; ++n) {
+      running.emplace_back([&, n] {
+        while (!period.is_over()) {
+          const auto began = Clock::now();
+          const auto took = turn(n);
+          if (period.counts(began)) {
+            samples[n].push_back(took);
+          }
+        }
+      });
+    }
+  }
+  print_all(samples, duration);
+}
+
+void threads(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
+  const auto client = patient_client(url);
+  const auto mutexes = mutexes_of(client, clients);
   run(clients, duration, [&](std::size_t n) {
     const auto began = Clock::now();
     auto guard = insist(mutexes[n].lock(), "lock");
@@ -99,44 +109,49 @@ void cycles(const std::string& url, std::size_t clients, std::chrono::seconds du
   });
 }
 
+/// A coroutine that nobody awaits: it runs until it is through.
 struct Task {
   struct promise_type {
-    Task get_return_object() { return {}; }
-    std::suspend_never initial_suspend() { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::abort(); }
+    [[nodiscard]] static Task get_return_object() noexcept { return {}; }
+    [[nodiscard]] static std::suspend_never initial_suspend() noexcept { return {}; }
+    [[nodiscard]] static std::suspend_never final_suspend() noexcept { return {}; }
+    static void return_void() noexcept {}
+    [[noreturn]] static void unhandled_exception() noexcept { std::terminate(); }
   };
 };
-Task one_task(Mutex mutex, Clock::time_point from, Clock::time_point ends, std::vector<std::uint32_t>& out, std::atomic<int>& running) {
-  while (Clock::now() < ends) {
+
+/// One client of `tasks`. REQUIRES: all that it refers to outlives it; `done` says when it is over.
+Task cycle(const Mutex& mutex, const Period& period, Samples& samples, std::latch& done) {
+  while (!period.is_over()) {
     const auto began = Clock::now();
     auto guard = insist(co_await mutex.lock_async(), "lock");
     insist(co_await guard.unlock_async(), "unlock");
-    if (began >= from && Clock::now() < ends) out.push_back(microseconds_since(began));
+    if (period.counts(began)) {
+      samples.push_back(microseconds_since(began));
+    }
   }
-  --running; running.notify_all();
-}
-void tasks(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
-  auto client = insist(connect(url), "connect");
-  std::vector<std::vector<std::uint32_t>> out(clients);
-  std::atomic<int> running = static_cast<int>(clients);
-  const auto from = Clock::now() + std::chrono::milliseconds(500);
-  for (std::size_t n = 0; n < clients; ++n) {
-    one_task(client.mutex("bench/" + std::to_string(n)), from, from + duration, out[n], running);
-  }
-  for (int left = running; left > 0; left = running) running.wait(left);
-  std::vector<std::uint32_t> all;
-  for (const auto& one : out) all.insert(all.end(), one.begin(), one.end());
-  print(std::move(all), duration);
+  done.count_down();
 }
 
-/// From just before the holder gives back until the next one has it.
+void tasks(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
+  const auto client = patient_client(url);
+  const auto mutexes = mutexes_of(client, clients);
+  std::vector<Samples> samples(clients);
+  std::latch done(static_cast<std::ptrdiff_t>(clients));
+  const Period period{.duration = duration};
+  for (std::size_t n = 0; n < clients; ++n) {
+    cycle(mutexes[n], period, samples[n], done);
+  }
+  done.wait();
+  print_all(samples, duration);
+}
+
+/// From just before the holder gives back until the next one has it. So many wait, and one holds.
 void hand_over(const std::string& url, std::size_t waiters, std::chrono::seconds duration) {
-  auto client = insist(connect(url), "connect");
+  const auto client = patient_client(url);
   const auto mutex = client.mutex("bench/hot");
   std::atomic<Clock::time_point::rep> released = 0;
-  run(waiters, duration, [&](std::size_t) {
+  run(waiters + 1, duration, [&](std::size_t) {
     auto guard = insist(mutex.lock(), "lock");
     const Clock::time_point last{Clock::duration(released.load())};
     const auto took = microseconds_since(last);
@@ -144,6 +159,79 @@ void hand_over(const std::string& url, std::size_t waiters, std::chrono::seconds
     insist(guard.unlock(), "unlock");
     return took;
   });
+}
+
+/// Holds until it is killed. Prints the moment before it asked for its lease.
+void hold(const std::string& url, const std::string& name, std::chrono::seconds ttl) {
+  const auto client = insist(connect(url), "connect");
+  insist(client.holders(name), "holders");
+  const auto asked = Clock::now();
+  const auto lease = insist(client.lease({.ttl = ttl, .renewals_per_ttl = 0}), "lease");
+  const auto guard = insist(client.mutex(name, {.lease = lease}).lock(), "lock");
+  print_moment(asked);
+  std::this_thread::sleep_for(std::chrono::minutes(1));
+}
+
+/// Prints the moment at which it had the lock.
+void wait(const std::string& url, const std::string& name) {
+  const auto client = insist(connect(url), "connect");
+  const auto guard = insist(client.mutex(name).lock(), "lock");
+  print_moment(Clock::now());
+}
+
+double cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+/// Prints a line when all are there, and another at the end.
+void leases(const std::string& url, std::size_t count, std::chrono::seconds duration) {
+  constexpr std::size_t threads = 64;  // Each waits for the disk; together they share its writes.
+  const auto client = insist(connect(url), "connect");
+  std::vector<std::vector<Lease>> kept(threads);
+  const auto began = Clock::now();
+  {
+    std::vector<std::jthread> asking;
+    for (std::size_t n = 0; n < threads; ++n) {
+      asking.emplace_back([&, n] {
+        for (std::size_t k = n; k < count; k += threads) {
+          kept[n].push_back(insist(client.lease({.ttl = std::chrono::seconds(10)}), "lease"));
+        }
+      });
+    }
+  }
+  std::printf("{\"granted_s\": %.3f}\n", microseconds_since(began) / 1e6);
+  std::fflush(stdout);
+  const auto used = cpu_seconds();
+  std::this_thread::sleep_for(duration);
+  const auto cores = (cpu_seconds() - used) / static_cast<double>(duration.count());
+  std::size_t lost = 0;
+  for (const auto& some : kept) {
+    lost += static_cast<std::size_t>(std::ranges::count_if(some, [](const Lease& lease) {
+      return !lease.is_alive() || lease.lost().stop_requested();
+    }));
+  }
+  std::printf("{\"lost\": %zu, \"client_cores\": %.3f}\n", lost, cores);
+  std::fflush(stdout);
+  // Giving back so many would take longer than to let them run out.
+  std::_Exit(0);
+}
+
+/// From nothing to a client that has done its first cycle.
+void open(const std::string& url, std::size_t count) {
+  Samples all;
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto began = Clock::now();
+    const auto client = insist(connect(url), "connect");
+    auto guard = insist(client.mutex("bench/open").lock(), "lock");
+    insist(guard.unlock(), "unlock");
+    all.push_back(microseconds_since(began));
+  }
+  print(std::move(all), std::chrono::seconds(0));
 }
 
 /// What no service can be faster than: the network alone.
@@ -176,23 +264,45 @@ void round_trip() {
   print(std::move(all), std::chrono::seconds(0));
 }
 
+bool obey(const std::vector<std::string>& given) {
+  const auto has = [&](const char* what, std::size_t arguments) {
+    return given.size() == arguments + 1 && given[0] == what;
+  };
+  const auto seconds = [&] { return std::chrono::seconds(std::stoi(given[3])); };
+  if (has("threads", 3)) {
+    threads(given[1], std::stoul(given[2]), seconds());
+  } else if (has("tasks", 3)) {
+    tasks(given[1], std::stoul(given[2]), seconds());
+  } else if (has("hand-over", 3)) {
+    hand_over(given[1], std::stoul(given[2]), seconds());
+  } else if (has("leases", 3)) {
+    leases(given[1], std::stoul(given[2]), seconds());
+  } else if (has("hold", 3)) {
+    hold(given[1], given[2], seconds());
+  } else if (has("wait", 2)) {
+    wait(given[1], given[2]);
+  } else if (has("open", 2)) {
+    open(given[1], std::stoul(given[2]));
+  } else if (has("round-trip", 0)) {
+    round_trip();
+  } else {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 }  // namespace tenure::bench
 
 int main(int count, char** arguments) {
-  using namespace tenure::bench;
-  const std::vector<std::string> given(arguments + 1, arguments + count);
-  if (given.size() == 1 && given[0] == "round-trip") {
-    round_trip();
-  } else if (given.size() == 3) {
-    cycles(given[0], std::stoul(given[1]), std::chrono::seconds(std::stoi(given[2])));
-  } else if (given.size() == 4 && given[0] == "tasks") {
-    tasks(given[1], std::stoul(given[2]), std::chrono::seconds(std::stoi(given[3])));
-  } else if (given.size() == 4 && given[0] == "hand-over") {
-    hand_over(given[1], std::stoul(given[2]), std::chrono::seconds(std::stoi(given[3])));
-  } else {
+  std::signal(SIGINT, [](int) { tenure::bench::is_interrupted = true; });
+  if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
-        "usage: library_load [hand-over] URL CLIENTS SECONDS\n"
+        "usage: library_load threads|tasks|hand-over URL CLIENTS SECONDS\n"
+        "       library_load leases URL COUNT SECONDS\n"
+        "       library_load hold URL NAME TTL_SECONDS\n"
+        "       library_load wait URL NAME\n"
+        "       library_load open URL COUNT\n"
         "       library_load round-trip\n",
         stderr);
     return 64;

@@ -1,253 +1,279 @@
 // A load of lock + unlock cycles over unary gRPC calls, the same for Tenure and for etcd:
 //
-//   service_load tenure|etcd HOST:PORT CLIENTS SECONDS
-//   service_load fill HOST:PORT LOCKS
+//   service_load tenure|etcd cycles HOST:PORT CLIENTS SECONDS     each client on a lock of its own
+//   service_load tenure|etcd hand-over HOST:PORT WAITERS SECONDS  one lock that all want
+//   service_load tenure|etcd hold HOST:PORT NAME TTL_SECONDS      takes it, renews nothing, stays
+//   service_load tenure|etcd wait HOST:PORT NAME                  until it is ours
+//   service_load fill HOST:PORT LOCKS       takes so many of Tenure's locks and leaves them held
+//   service_load snapshot HOST:PORT         asks Tenure for one and waits for it
 //
-// Each client has its own lock and its own lease and begins the next cycle when the last one is
-// through. All clients share one connection and one thread with a completion queue, the cheapest
-// way gRPC has: the load shares the machine with the server. Prints one line of JSON. `fill` takes
-// so many locks and leaves them held: for measuring a recovery.
+// Each client has its own lease and begins the next cycle when the last one is through. All clients
+// share one connection and one thread with a completion queue, the cheapest way gRPC has: the load
+// shares the machine with the server. Prints one line of JSON.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
-#include "etcd_lease.grpc.pb.h"
-#include "etcd_lock.grpc.pb.h"
+#include "grpc_clients.hpp"
+#include "samples.hpp"
+#include "tenure/v1/admin.grpc.pb.h"
 #include "tenure/v1/lock.grpc.pb.h"
 
 namespace tenure::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// What all drivers of a load have in common.
+struct Load {
+  enum class Kind : std::uint8_t {
+    cycles,     ///< A sample is one lock + unlock.
+    hand_over,  ///< From just before the holder gives back until the next one has it.
+  };
+  Kind kind;
+  Period period;
+  grpc::CompletionQueue queue{};
+  Clock::time_point released{};
+  std::vector<std::uint32_t> samples{};
 
-void insist(const grpc::Status& status, const char* what) {
-  if (!status.ok()) {
-    std::fprintf(stderr, "%s: %s\n", what, status.error_message().c_str());
-    std::exit(1);
+  void sample(Clock::time_point began) {
+    if (period.counts(began)) {
+      samples.push_back(microseconds_since(began));
+    }
   }
-}
-
-/// One call under way.
-struct Turn {
-  grpc::CompletionQueue& queue;
-  void* tag;
-  std::optional<grpc::ClientContext> context{};
-  grpc::Status status{};
-};
-
-/// One of Tenure's clients.
-class TenureClient {
- public:
-  TenureClient(const std::shared_ptr<grpc::Channel>& channel, std::size_t number)
-      : stub_(v1::LockService::NewStub(channel)) {
-    grpc::ClientContext context;
-    v1::LeaseGrantRequest request;
-    request.set_ttl_ms(600'000);
-    v1::LeaseGrantResponse lease;
-    insist(stub_->LeaseGrant(&context, request, &lease), "LeaseGrant");
-    lock_.set_name("bench/" + std::to_string(number));
-    lock_.set_lease_id(lease.id());
-    unlock_.set_lease_id(lease.id());
-  }
-
-  void lock(Turn& turn) {
-    locked_.Clear();
-    locking_ = stub_->AsyncLock(&*turn.context, lock_, &turn.queue);
-    locking_->Finish(&locked_, &turn.status, turn.tag);
-  }
-  void unlock(Turn& turn) {
-    unlock_.set_fencing_token(locked_.fencing_token());
-    unlocking_ = stub_->AsyncUnlock(&*turn.context, unlock_, &turn.queue);
-    unlocking_->Finish(&unlocked_, &turn.status, turn.tag);
-  }
-
- private:
-  std::unique_ptr<v1::LockService::Stub> stub_;
-  v1::LockRequest lock_;
-  v1::LockResponse locked_;
-  v1::UnlockRequest unlock_;
-  v1::UnlockResponse unlocked_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::LockResponse>> locking_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::UnlockResponse>> unlocking_;
-};
-
-/// One of etcd's.
-class EtcdClient {
- public:
-  EtcdClient(const std::shared_ptr<grpc::Channel>& channel, std::size_t number)
-      : stub_(v3lockpb::Lock::NewStub(channel)) {
-    grpc::ClientContext context;
-    etcdserverpb::LeaseGrantRequest request;
-    request.set_ttl(600);
-    etcdserverpb::LeaseGrantResponse lease;
-    insist(etcdserverpb::Lease::NewStub(channel)->LeaseGrant(&context, request, &lease),
-           "LeaseGrant");
-    lock_.set_name("bench/" + std::to_string(number));
-    lock_.set_lease(lease.id());
-  }
-
-  void lock(Turn& turn) {
-    locking_ = stub_->AsyncLock(&*turn.context, lock_, &turn.queue);
-    locking_->Finish(&locked_, &turn.status, turn.tag);
-  }
-  void unlock(Turn& turn) {
-    unlock_.set_key(locked_.key());
-    unlocking_ = stub_->AsyncUnlock(&*turn.context, unlock_, &turn.queue);
-    unlocking_->Finish(&unlocked_, &turn.status, turn.tag);
-  }
-
- private:
-  std::unique_ptr<v3lockpb::Lock::Stub> stub_;
-  v3lockpb::LockRequest lock_;
-  v3lockpb::LockResponse locked_;
-  v3lockpb::UnlockRequest unlock_;
-  v3lockpb::UnlockResponse unlocked_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v3lockpb::LockResponse>> locking_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v3lockpb::UnlockResponse>> unlocking_;
 };
 
 /// Cycle after cycle until the time is over.
 template <class Client>
 class Driver {
  public:
-  Driver(const std::shared_ptr<grpc::Channel>& channel, std::size_t number,
-         grpc::CompletionQueue& queue)
-      : client_(channel, number), turn_{.queue = queue, .tag = this} {}
+  Driver(const Channel& channel, const Wish& wish, Load& load)
+      : client_(channel, wish), load_(load), turn_{.queue = load.queue, .tag = this} {}
 
-  void start(Clock::time_point counts_from, Clock::time_point ends) {
-    counts_from_ = counts_from;
-    ends_ = ends;
-    lock();
-  }
-  /// The call that was under way is answered. False: this client is through.
-  [[nodiscard]] bool answered() {
-    insist(turn_.status, is_locked_ ? "Unlock" : "Lock");
-    if (!is_locked_) {
-      is_locked_ = true;
-      turn_.context.emplace();
-      client_.unlock(turn_);
-      return true;
-    }
-    is_locked_ = false;
-    const auto now = Clock::now();
-    if (began_ >= counts_from_ && now < ends_) {
-      microseconds_.push_back(static_cast<std::uint32_t>(
-          std::chrono::duration_cast<std::chrono::microseconds>(now - began_).count()));
-    }
-    return lock();
-  }
-  [[nodiscard]] const std::vector<std::uint32_t>& microseconds() const { return microseconds_; }
-
- private:
   bool lock() {
     began_ = Clock::now();
-    if (began_ >= ends_) {
+    if (load_.period.is_over()) {
       return false;
     }
     turn_.context.emplace();
     client_.lock(turn_);
     return true;
   }
+  /// The call that was under way is answered. False: this client is through.
+  [[nodiscard]] bool answered() {
+    insist(turn_.status, is_locked_ ? "Unlock" : "Lock");
+    is_locked_ = !is_locked_;
+    if (is_locked_) {
+      unlock();
+      return true;
+    }
+    if (load_.kind == Load::Kind::cycles) {
+      load_.sample(began_);
+    }
+    return lock();
+  }
+
+ private:
+  void unlock() {
+    if (load_.kind == Load::Kind::hand_over) {
+      load_.sample(load_.released);
+      load_.released = Clock::now();
+    }
+    turn_.context.emplace();
+    client_.unlock(turn_);
+  }
 
   Client client_;
+  Load& load_;
   Turn turn_;
   bool is_locked_ = false;
   Clock::time_point began_;
-  Clock::time_point counts_from_;
-  Clock::time_point ends_;
-  std::vector<std::uint32_t> microseconds_;
 };
 
-std::shared_ptr<grpc::Channel> connect(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-}
-
 template <class Client>
-void run(const std::string& address, std::size_t clients, std::chrono::seconds duration) {
-  grpc::CompletionQueue queue;
+void run(const std::string& address, std::size_t clients, Load load) {
   std::vector<std::unique_ptr<Driver<Client>>> drivers;
   const auto channel = connect(address);
   for (std::size_t n = 0; n < clients; ++n) {
-    drivers.push_back(std::make_unique<Driver<Client>>(channel, n, queue));
+    const bool is_shared = load.kind == Load::Kind::hand_over;
+    const Wish wish{.name = is_shared ? "bench/hot" : "bench/" + std::to_string(n)};
+    drivers.push_back(std::make_unique<Driver<Client>>(channel, wish, load));
   }
-  const auto counts_from = Clock::now() + std::chrono::milliseconds(500);
+  load.period = {.duration = load.period.duration};
   for (auto& driver : drivers) {
-    driver->start(counts_from, counts_from + duration);
+    driver->lock();
   }
-  std::vector<std::uint32_t> all;
   void* tag = nullptr;
   bool is_ok = false;
-  for (auto left = clients; left > 0 && queue.Next(&tag, &is_ok);) {
+  for (auto left = clients; left > 0 && load.queue.Next(&tag, &is_ok);) {
     left -= static_cast<Driver<Client>*>(tag)->answered() ? 0U : 1U;
   }
-  for (auto& driver : drivers) {
-    all.insert(all.end(), driver->microseconds().begin(), driver->microseconds().end());
-  }
-  std::ranges::sort(all);
-  const auto at = [&](double part) {
-    return all.empty() ? 0U
-                       : all[static_cast<std::size_t>(part * static_cast<double>(all.size() - 1))];
-  };
-  std::printf("{\"cycles\": %zu, \"seconds\": %lld, \"p50_us\": %u, \"p99_us\": %u}\n", all.size(),
-              static_cast<long long>(duration.count()), at(0.5), at(0.99));
+  print(std::move(load.samples), load.period.duration);
 }
 
-void fill(const std::string& address, std::size_t locks) {
-  constexpr std::size_t locks_per_request = 64;
-  constexpr std::size_t locks_per_lease = 50'000;
-  const auto stub = v1::LockService::NewStub(connect(address));
-  std::uint64_t lease = 0;
-  for (std::size_t n = 0; n < locks; n += locks_per_request) {
-    if (n % locks_per_lease < locks_per_request) {
+/// One call, waited for.
+template <class Client>
+void lock(Client& client) {
+  grpc::CompletionQueue queue;
+  Turn turn{.queue = queue, .tag = nullptr};
+  turn.context.emplace();
+  client.lock(turn);
+  void* tag = nullptr;
+  bool is_ok = false;
+  queue.Next(&tag, &is_ok);
+  insist(turn.status, "Lock");
+}
+
+/// Holds until it is killed. Prints the moment before it asked for its lease.
+template <class Client>
+void hold(const std::string& address, const Wish& wish) {
+  const auto channel = connect(address);
+  channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  const auto asked = Clock::now();
+  Client client(channel, wish);
+  lock(client);
+  print_moment(asked);
+  std::this_thread::sleep_for(std::chrono::minutes(1));
+}
+
+/// Prints the moment at which it had the lock.
+template <class Client>
+void wait(const std::string& address, const Wish& wish) {
+  Client client(connect(address), wish);
+  lock(client);
+  print_moment(Clock::now());
+}
+
+/// Takes locks, one by one, and leaves them held.
+class Filler {
+ public:
+  Filler(const std::string& address, std::size_t locks)
+      : stub_(v1::LockService::NewStub(connect(address))), locks_(locks) {
+    for (std::size_t n = 0; n < locks; n += locks_per_lease) {
       grpc::ClientContext context;
       v1::LeaseGrantRequest request;
       request.set_ttl_ms(3'600'000);
       v1::LeaseGrantResponse response;
-      insist(stub->LeaseGrant(&context, request, &response), "LeaseGrant");
-      lease = response.id();
+      insist(stub_->LeaseGrant(&context, request, &response), "LeaseGrant");
+      leases_.push_back(response.id());
     }
-    grpc::ClientContext context;
-    v1::LockRequest request;
-    request.set_lease_id(lease);
-    for (std::size_t k = n; k < std::min(locks, n + locks_per_request); ++k) {
-      request.add_items()->set_name("filled/" + std::to_string(k));
-    }
-    v1::LockResponse response;
-    insist(stub->Lock(&context, request, &response), "Lock");
   }
-  std::printf("{\"locks\": %zu}\n", locks);
+
+  void run() {
+    std::vector<Call> calls(std::min(calls_at_once, locks_));
+    for (auto& call : calls) {
+      ask(call);
+    }
+    void* tag = nullptr;
+    bool is_ok = false;
+    for (std::size_t answers = 0; answers < locks_ && queue_.Next(&tag, &is_ok); ++answers) {
+      auto& call = *static_cast<Call*>(tag);
+      insist(call.status, "Lock");
+      if (next_ < locks_) {
+        ask(call);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t locks_per_lease = 50'000;
+  static constexpr std::size_t calls_at_once = 256;
+
+  struct Call {
+    std::optional<grpc::ClientContext> context{};
+    v1::LockResponse response{};
+    grpc::Status status{};
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::LockResponse>> answer{};
+  };
+
+  void ask(Call& call) {
+    const auto number = next_++;
+    v1::LockRequest request;
+    request.set_lease_id(leases_[number / locks_per_lease]);
+    request.set_name("filled/" + std::to_string(number));
+    call.answer = stub_->AsyncLock(&call.context.emplace(), request, &queue_);
+    call.answer->Finish(&call.response, &call.status, &call);
+  }
+
+  std::unique_ptr<v1::LockService::Stub> stub_;
+  grpc::CompletionQueue queue_;
+  std::size_t locks_;
+  std::size_t next_ = 0;
+  std::vector<std::uint64_t> leases_;
+};
+
+void fill(const std::string& address, std::size_t locks) {
+  const auto began = Clock::now();
+  Filler(address, locks).run();
+  std::printf("{\"locks\": %zu, \"seconds\": %.3f}\n", locks, microseconds_since(began) / 1e6);
+}
+
+void snapshot(const std::string& address) {
+  const auto stub = v1::Admin::NewStub(connect(address));
+  grpc::ClientContext context;
+  v1::SnapshotResponse response;
+  const auto began = Clock::now();
+  insist(stub->Snapshot(&context, {}, &response), "Snapshot");
+  std::printf("{\"seconds\": %.3f}\n", microseconds_since(began) / 1e6);
+}
+
+template <class Client>
+bool drive(const std::vector<std::string>& given) {
+  using std::chrono::seconds;
+  const auto& what = given[1];
+  if (given.size() == 5 && what == "cycles") {
+    run<Client>(given[2], std::stoul(given[3]),
+                {Load::Kind::cycles, {.duration = seconds(std::stoi(given[4]))}});
+  } else if (given.size() == 5 && what == "hand-over") {
+    // So many wait, and one holds.
+    run<Client>(given[2], std::stoul(given[3]) + 1,
+                {Load::Kind::hand_over, {.duration = seconds(std::stoi(given[4]))}});
+  } else if (given.size() == 5 && what == "hold") {
+    hold<Client>(given[2], {.name = given[3], .ttl = seconds(std::stoi(given[4]))});
+  } else if (given.size() == 4 && what == "wait") {
+    wait<Client>(given[2], {.name = given[3]});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool obey(const std::vector<std::string>& given) {
+  if (given.size() == 3 && given[0] == "fill") {
+    fill(given[1], std::stoul(given[2]));
+  } else if (given.size() == 2 && given[0] == "snapshot") {
+    snapshot(given[1]);
+  } else if (given.size() > 2 && given[0] == "tenure") {
+    return drive<TenureClient>(given);
+  } else if (given.size() > 2 && given[0] == "etcd") {
+    return drive<EtcdClient>(given);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
 }  // namespace tenure::bench
 
 int main(int count, char** arguments) {
-  using namespace tenure::bench;
   // As tenured does: Debian's Abseil otherwise checks the order of all of gRPC's locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  const std::vector<std::string> given(arguments + 1, arguments + count);
-  if (given.size() == 3 && given[0] == "fill") {
-    fill(given[1], std::stoul(given[2]));
-  } else if (given.size() == 4 && given[0] == "tenure") {
-    run<TenureClient>(given[1], std::stoul(given[2]), std::chrono::seconds(std::stoi(given[3])));
-  } else if (given.size() == 4 && given[0] == "etcd") {
-    run<EtcdClient>(given[1], std::stoul(given[2]), std::chrono::seconds(std::stoi(given[3])));
-  } else {
+  if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
-        "usage: service_load tenure|etcd HOST:PORT CLIENTS SECONDS\n"
-        "       service_load fill HOST:PORT LOCKS\n",
+        "usage: service_load tenure|etcd cycles|hand-over HOST:PORT CLIENTS SECONDS\n"
+        "       service_load tenure|etcd hold HOST:PORT NAME TTL_SECONDS\n"
+        "       service_load tenure|etcd wait HOST:PORT NAME\n"
+        "       service_load fill HOST:PORT LOCKS\n"
+        "       service_load snapshot HOST:PORT\n",
         stderr);
     return 64;
   }

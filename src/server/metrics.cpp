@@ -183,6 +183,10 @@ void Metrics::committed(std::chrono::nanoseconds took, std::size_t commands) {
   series_->batch_commands->Observe(static_cast<double>(commands));
 }
 
+void Metrics::snapshot_taken(std::chrono::nanoseconds took) {
+  series_->snapshot_seconds->Observe(in_seconds(took));
+}
+
 void Metrics::role_changed(const LogPosition& log) {
   if (log.is_leader) {
     series_->leader_changes->Increment();

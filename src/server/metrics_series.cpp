@@ -97,6 +97,9 @@ void make_log(const Maker& make, Metrics::Series& series) {
                                          "Commands that shared one entry.", batch_buckets);
   series.log_bytes = make.gauge("tenure_log_bytes", "The log on disk.");
   series.snapshot_bytes = make.gauge("tenure_snapshot_bytes", "The newest snapshot on disk.");
+  series.snapshot_seconds =
+      make.histogram("tenure_snapshot_seconds",
+                     "One snapshot, in the background, until it is durable.", waiting_buckets);
   series.has_space = make.gauge("tenure_disk_has_space", "0 if the disk is full.");
   series.revision = make.gauge("tenure_revision", "Revision of the store.");
 }

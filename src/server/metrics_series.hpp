@@ -68,6 +68,7 @@ struct Metrics::Series {
   Histogram* batch_commands{};
   Gauge* log_bytes{};
   Gauge* snapshot_bytes{};
+  Histogram* snapshot_seconds{};
   Gauge* has_space{};
   Gauge* revision{};
 

@@ -65,6 +65,8 @@ class Listener {
   virtual void synced(std::chrono::nanoseconds /*took*/, std::size_t /*entries*/) {}
   /// One entry of our own is applied: how long after it was proposed, and with how many commands.
   virtual void committed(std::chrono::nanoseconds /*took*/, std::size_t /*commands*/) {}
+  /// A snapshot is durable: how long it took to make and to write it.
+  virtual void snapshot_taken(std::chrono::nanoseconds /*took*/) {}
   /// This member began or ceased to lead.
   virtual void role_changed(const LogPosition& /*log*/) {}
 };

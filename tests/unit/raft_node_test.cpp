@@ -211,6 +211,28 @@ TEST_P(RaftNode, a_snapshot_on_request_cuts_the_log) {
   EXPECT_EQ(client.take_snapshot().value(), *index) << "nothing new, nothing to do";
 }
 
+TEST_P(RaftNode, listeners_hear_of_every_snapshot_and_how_long_it_took) {
+  class Counter final : public Listener {
+   public:
+    void snapshot_taken(std::chrono::nanoseconds took) override {
+      ++snapshots;
+      EXPECT_GT(took.count(), 0);
+    }
+    std::atomic<int> snapshots = 0;
+  } counter;
+  auto node = Node::open(options()).value();
+  node->listen(counter);
+  node->start();
+  RaftClient client(*node);
+  ASSERT_TRUE(client.grant_lease(ann).has_value());
+
+  ASSERT_TRUE(client.take_snapshot().has_value());
+  ASSERT_TRUE(client.take_snapshot().has_value()) << "nothing new, nothing to do";
+
+  EXPECT_EQ(counter.snapshots, 1);
+  node->stop();
+}
+
 // 002-B26: while one write is on its way, all that come share the next.
 TEST_P(RaftNode, commands_of_many_clients_share_one_write) {
   class Counter final : public Listener {

@@ -198,6 +198,7 @@ class Node final : public Store, private Effects {
   std::size_t log_bytes_ = 0;  ///< Of commands applied since the last snapshot.
   std::size_t snapshot_bytes_ = 0;
   bool is_compacting_ = false;
+  std::chrono::steady_clock::time_point compaction_began_;
   bool is_retry_pending_ = false;
   struct SnapshotWish {
     Index wanted{};

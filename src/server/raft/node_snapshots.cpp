@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -39,6 +40,7 @@ void Node::compact_if_due() {
 
 void Node::begin_compaction(SnapshotMark mark) {
   is_compacting_ = true;
+  compaction_began_ = std::chrono::steady_clock::now();
   const Index previous = replica_.snapshot().index;
   CompactionPlan plan{
       .previous = previous,
@@ -70,6 +72,9 @@ void Node::finish_compaction(const SnapshotMark& mark, std::size_t bytes,
   if (journal_->space().is_short) {
     retry_compaction_later();
   }
+  tell_all([took = std::chrono::steady_clock::now() - compaction_began_](Listener& listener) {
+    listener.snapshot_taken(took);
+  });
   after_event();
   grant_wishes();
 }
