@@ -35,7 +35,7 @@ def all_servers(folder, options):
 def cycles(folder, options):
     """{clients: {row: {...}}}, medians of all rounds, which the contenders take turns in."""
     samples = {clients: {row: [] for row in ROWS} for clients in CLIENTS}
-    floor = {"fdatasync_us": [], "round_trip_us": []}
+    floor = {"fdatasync_us": [], "round_trip_us": [], "written_round_trip_us": []}
     with all_servers(folder, options) as servers:
         for name, verb in ROWS.values():
             progress(f"{name} warms up")
@@ -44,7 +44,9 @@ def cycles(folder, options):
         for number, (clients, turn) in enumerate(steps):
             progress(f"cycles [{number + 1}/{len(steps)}], {clients} clients")
             floor["fdatasync_us"].append(fdatasync_us(folder))
-            floor["round_trip_us"].append(round_trip_us(options))
+            floor["round_trip_us"].append(round_trip_us(options, "round-trip"))
+            floor["written_round_trip_us"].append(
+                round_trip_us(options, "written-round-trip", folder / "probe"))
             for row in ROWS if turn % 2 == 0 else reversed(ROWS):
                 samples[clients][row].append(one_run(options, row, servers, clients))
         batch = batch_size(servers["tenure"])
@@ -77,8 +79,10 @@ def batch_size(server):
     return server.metric("tenure_commit_batch_commands_sum") / max(1.0, count)
 
 
-def round_trip_us(options):
-    return run([str(options.build / "bench" / "library_load"), "round-trip"])["p50_us"]
+def round_trip_us(options, *verb):
+    """To another thread and back by TCP; with a file, a block of it is written in between."""
+    program = options.build / "bench" / "library_load"
+    return run([str(part) for part in (program, *verb)])["p50_us"]
 
 
 def fdatasync_us(folder, rounds=200):

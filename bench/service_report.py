@@ -79,7 +79,7 @@ def cycle_targets(cycles):
     cpu = at_64[best]["cpu_us"] / at_64["etcd"]["cpu_us"]
     p50 = {row: one["p50_us"] for row, one in alone.items()}
     p50s = tuple(f"{p50[peer]:,.0f} us" for peer in ("etcd", "ZooKeeper"))
-    limit = 2 * (cycles["round_trip_us"] + cycles["fdatasync_us"])
+    limit = 2 * cycles["written_round_trip_us"]
     ours = min(p50[row] for row in LIBRARY)
     return [
         (f"64 clients, {best}: 10 x etcd's cycles, goal 25", f"{x_etcd:.1f} x", rates,
@@ -89,7 +89,8 @@ def cycle_targets(cycles):
         (f"64 clients, {best}: server CPU per cycle under 0.2 of etcd's", f"{cpu:.2f}",
          tuple(f"{at_64[peer]['cpu_us']:,.0f} us" for peer in ("etcd", "ZooKeeper")), cpu < 0.2),
         ("64 clients, unary calls: 3 x etcd's cycles", f"{unary:.1f} x", rates, unary >= 3),
-        (f"one client, library: p50 at most 1.3 x two round trips and two writes ({limit:,.0f} us)",
+        (f"one client, library: p50 at most 1.3 x two round trips with a synced write each "
+         f"({limit:,.0f} us)",
          f"{ours / limit:.2f} x", p50s, ours <= 1.3 * limit),
         ("one client, library: p50 below etcd's", f"{ours:,.0f} us", p50s, ours < p50["etcd"]),
         ("one client, unary calls: p50 below etcd's", f"{p50['unary calls']:,.0f} us", p50s,
@@ -153,8 +154,10 @@ def remarks(results):
     if "cycles" in results:
         cycles = results["cycles"]
         lines += [f"One fdatasync of 4 KiB on this disk: {cycles['fdatasync_us']:,.0f} us; a round "
-                  f"trip on loopback: {cycles['round_trip_us']:,.0f} us (p50, measured between the "
-                  f"rounds).",
+                  f"trip on loopback: {cycles['round_trip_us']:,.0f} us; a round trip with such a "
+                  f"write at the far end: {cycles['written_round_trip_us']:,.0f} us (p50, measured "
+                  f"between the rounds). The last is more than the sum of the others, because a "
+                  f"core that waits for the disk falls asleep and takes time to wake.",
                   f"Commands of ours that shared one entry of the log, over all rounds: "
                   f"{cycles['batch']:.1f}."]
     if "leases" in results:

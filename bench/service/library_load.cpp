@@ -8,6 +8,7 @@
 //   library_load leases URL COUNT SECONDS       keeps leases of ten seconds alive
 //   library_load open URL COUNT                 opens clients, each locks and unlocks once
 //   library_load round-trip                     one byte to another thread and back, by TCP
+//   library_load written-round-trip FILE        the same, and a block is synced before the answer
 //
 // All clients of a load share one Client, as in a real process. Each has a lock of its own and
 // begins the next cycle when the last one is through. Prints one line of JSON, also when SIGINT
@@ -22,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <latch>
 #include <string>
 #include <thread>
@@ -33,7 +35,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <tenure/client.hpp>
 
@@ -235,7 +239,7 @@ void open(const std::string& url, std::size_t count) {
 }
 
 /// What no service can be faster than: the network alone.
-void round_trip() {
+void round_trip(int rounds, const std::function<void()>& far_end) {
   boost::asio::io_context loop;
   using boost::asio::ip::tcp;
   tcp::acceptor acceptor(loop, {boost::asio::ip::address_v4::loopback(), 0});
@@ -245,11 +249,11 @@ void round_trip() {
   for (auto* socket : {&here, &there}) {
     socket->set_option(tcp::no_delay(true));
   }
-  constexpr int rounds = 5000;
   const std::jthread echo([&] {
     char byte = 0;
     for (int n = 0; n < rounds; ++n) {
       boost::asio::read(there, boost::asio::buffer(&byte, 1));
+      far_end();
       boost::asio::write(there, boost::asio::buffer(&byte, 1));
     }
   });
@@ -262,6 +266,34 @@ void round_trip() {
     all.push_back(microseconds_since(began));
   }
   print(std::move(all), std::chrono::seconds(0));
+}
+
+/// The network and the disk, one after the other as in a service: a block is written and synced
+/// before each answer.
+void written_round_trip(const std::string& path) {
+  constexpr int rounds = 500;
+  const std::string block(4096, 'x');
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const auto insist_on = [](bool is_done) {
+    if (!is_done) {
+      std::perror("written-round-trip");
+      std::exit(1);
+    }
+  };
+  const auto write = [&](int number) {
+    insist_on(::pwrite(file, block.data(), block.size(), number * 4096L) == 4096);
+  };
+  insist_on(file >= 0);
+  for (int n = 0; n < rounds; ++n) {
+    write(n);
+  }
+  insist_on(::fsync(file) == 0);
+  int number = 0;
+  round_trip(rounds, [&] {
+    write(number++);
+    insist_on(::fdatasync(file) == 0);
+  });
+  ::close(file);
 }
 
 bool obey(const std::vector<std::string>& given) {
@@ -284,7 +316,9 @@ bool obey(const std::vector<std::string>& given) {
   } else if (has("open", 2)) {
     open(given[1], std::stoul(given[2]));
   } else if (has("round-trip", 0)) {
-    round_trip();
+    round_trip(5000, [] {});
+  } else if (has("written-round-trip", 1)) {
+    written_round_trip(given[1]);
   } else {
     return false;
   }
@@ -303,7 +337,8 @@ int main(int count, char** arguments) {
         "       library_load hold URL NAME TTL_SECONDS\n"
         "       library_load wait URL NAME\n"
         "       library_load open URL COUNT\n"
-        "       library_load round-trip\n",
+        "       library_load round-trip\n"
+        "       library_load written-round-trip FILE\n",
         stderr);
     return 64;
   }
