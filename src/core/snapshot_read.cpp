@@ -136,7 +136,8 @@ class Decoder : private ValueReader {
       hold.acquired = time();
       hold.count = count32("a count");
       if (follows(last, hold.token)) {
-        state.locks.add(std::move(hold), {});
+        const Revision granted{hold.token.get()};
+        state.locks.add(std::move(hold), granted);
       }
     });
   }
@@ -165,7 +166,7 @@ class Decoder : private ValueReader {
     std::size_t count = 0;
     repeat([&] {
       auto where = place();
-      Lock counters;
+      Lock::Counters counters;
       counters.create_revision = id<Revision>();
       counters.mod_revision = id<Revision>();
       counters.version = number();

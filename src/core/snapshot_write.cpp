@@ -25,9 +25,9 @@ class Encoder : private ValueWriter {
     number(state.locks.locks().size());
     for (const auto& [place, lock] : state.locks.locks()) {
       put(place);
-      put(lock.create_revision);
-      put(lock.mod_revision);
-      number(lock.version);
+      put(lock.create_revision());
+      put(lock.mod_revision());
+      number(lock.version());
     }
     number(state.events.all().size());
     for (const auto& event : state.events.all()) {

@@ -114,7 +114,7 @@ Queued Step::queued(const Wait& wait) const {
   Queued answer{.ticket = wait.ticket};
   for (const auto& item : wait.items) {
     const auto place = item.place();
-    const auto& queue = state_.locks.find(place)->queue;
+    const auto& queue = state_.locks.find(place)->queue();
     const auto before = queue.count_before(wait.turn());
     if (before + 1 > answer.position) {
       answer.position = before + 1;

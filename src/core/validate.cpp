@@ -139,10 +139,10 @@ std::optional<Error> check_kinds(const std::vector<Item>& items, const LockTable
   for (const auto& item : items) {
     const auto* lock = table.find(item.place());
     const auto* permits = std::get_if<Permits>(&item.claim);
-    if (lock != nullptr && lock->capacity != (permits != nullptr ? permits->capacity : 0)) {
-      return invalid(lock->capacity == 0
+    if (lock != nullptr && lock->capacity() != (permits != nullptr ? permits->capacity : 0)) {
+      return invalid(lock->capacity() == 0
                          ? "it is in use as a lock, not as a semaphore"
-                         : "it is in use as a semaphore of " + std::to_string(lock->capacity));
+                         : "it is in use as a semaphore of " + std::to_string(lock->capacity()));
     }
   }
   return std::nullopt;
@@ -169,7 +169,7 @@ std::optional<Error> check_room(const Wait& wanted, Room room, const State& stat
   }
   const bool is_full = std::ranges::any_of(wanted.items, [&](const Item& item) {
     const auto* lock = table.find(item.place());
-    return lock != nullptr && lock->queue.size() >= limits.waiters_per_lock_max;
+    return lock != nullptr && lock->queue().size() >= limits.waiters_per_lock_max;
   });
   if (is_full) {
     return exhausted(at_most("waiters of one lock", limits.waiters_per_lock_max));

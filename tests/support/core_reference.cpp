@@ -92,7 +92,7 @@ Outcome Reference::enter(const Acquire& command, Wait wanted) {
     for (auto& hold : holds_ | std::views::reverse) {
       const auto& item = wanted.items.front();
       const auto* keys = std::get_if<Keys>(&item.claim);
-      const auto range = keys == nullptr ? std::nullopt : std::optional(keys->range);
+      const auto range = keys == nullptr ? std::nullopt : std::optional<BytesRange>(keys->range);
       const auto same = std::ranges::find_if(
           hold.items, [&](const Item& its) { return is_target(its, item.name, range); });
       if (hold.lease != command.lease || same == hold.items.end()) {
