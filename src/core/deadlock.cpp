@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "core/stuck.hpp"
@@ -126,7 +127,7 @@ class Search {
     return whole == nullptr ? std::nullopt : std::optional(whole->mode);
   }
 
-  void reach_if_blocking(LeaseId lease, const std::vector<Item>& items, const Wanted& wanted) {
+  void reach_if_blocking(LeaseId lease, std::span<const Item> items, const Wanted& wanted) {
     const bool blocks = std::ranges::any_of(items, [&](const Item& item) {
       return item.is_at(wanted.place) && (std::holds_alternative<Permits>(item.claim) ||
                                           conflict(item.claim, wanted.item.claim));

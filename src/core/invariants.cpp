@@ -182,7 +182,7 @@ class Inspection {
     look_at_holders(place, lock);
   }
 
-  void add_items(const Place& place, const Lock& lock, const std::vector<Item>& items, Load& load) {
+  void add_items(const Place& place, const Lock& lock, std::span<const Item> items, Load& load) {
     bool is_here = false;
     for (const auto& item : items) {
       if (item.is_at(place)) {
@@ -239,8 +239,7 @@ class Inspection {
   }
 
   template <class Visit>
-  static void for_each_range(const Place& place, const std::vector<Item>* items,
-                             const Visit& visit) {
+  static void for_each_range(const Place& place, const Items* items, const Visit& visit) {
     for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
       if ((*items)[i].is_at(place)) {
         visit(std::get<Keys>((*items)[i].claim));

@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include <absl/container/inlined_vector.h>
+
 #include <tenure/key_range.hpp>
 #include <tenure/lock_mode.hpp>
 
@@ -108,6 +110,9 @@ struct Item {
 
   friend bool operator==(const Item&, const Item&) = default;
 };
+
+/// The items of one request; most have one.
+using Items = absl::InlinedVector<Item, 1>;
 
 /// The order in which a request keeps its items: by place, then by the first key.
 [[nodiscard]] inline bool comes_before(const Item& left, const Item& right) {

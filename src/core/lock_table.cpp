@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -153,7 +154,8 @@ void LockTable::add(Hold hold, Revision when) {
     attach(hold, item, when);
   }
   const auto token = hold.token;
-  holds_.emplace(token, std::move(hold));
+  // Tokens grow, so it comes last, but for a snapshot that is wrong.
+  holds_.emplace_hint(holds_.end(), token, std::move(hold));
 }
 
 void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
@@ -177,7 +179,7 @@ void LockTable::add(Wait wait) {
     record_of(item).join(wait.turn(), item.claim);
   }
   const auto ticket = wait.ticket;
-  waits_.emplace(ticket, std::move(wait));
+  waits_.emplace_hint(waits_.end(), ticket, std::move(wait));
 }
 
 Hold LockTable::remove(FencingToken token, Revision when) {

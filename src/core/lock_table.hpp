@@ -5,14 +5,16 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <absl/container/btree_set.h>
+
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/lock.hpp"
+#include "core/text.hpp"
 #include "core/turn_queue.hpp"
 
 namespace tenure::core {
@@ -22,10 +24,10 @@ struct Hold {
   FencingToken token{};        ///< The revision of the grant; an upgrade gets a new one.
   Revision create_revision{};  ///< Of the first grant.
   LeaseId lease{};
-  RequestId request{};        ///< The one that began it.
-  std::vector<Item> items{};  ///< In the order of comes_before().
-  std::string owner{};
-  std::string metadata{};
+  RequestId request{};  ///< The one that began it.
+  Items items{};        ///< In the order of comes_before().
+  Text owner{};
+  Text metadata{};
   ClusterTime acquired{};   ///< When the token was granted.
   std::uint32_t count = 1;  ///< Releases that it takes.
 
@@ -37,7 +39,7 @@ struct Wait {
   Revision ticket{};
   LeaseId lease{};
   RequestId request{};
-  std::vector<Item> items{};  ///< In the order of comes_before().
+  Items items{};  ///< In the order of comes_before().
   std::string owner{};
   std::string metadata{};
   ClusterTime since{};
@@ -61,8 +63,8 @@ class LockTable {
 
   /// What hangs on one lease.
   struct Owned {
-    std::set<FencingToken> holds;
-    std::set<Revision> waits;
+    absl::btree_set<FencingToken> holds;
+    absl::btree_set<Revision> waits;
     std::size_t items = 0;  ///< In all of them.
   };
 

@@ -75,7 +75,7 @@ class Encoder : private ValueWriter {
     } else if (const auto* released = std::get_if<Released>(&answer)) {
       number(released->count_left);
     } else {
-      put(std::get<Refused>(answer));
+      put(*std::get<Box<Refused>>(answer));
     }
   }
 
@@ -97,8 +97,8 @@ class Encoder : private ValueWriter {
     put(hold.lease);
     put(hold.request);
     put(hold.items);
-    text(hold.owner);
-    text(hold.metadata);
+    text(hold.owner.view());
+    text(hold.metadata.view());
     put(hold.acquired);
     number(hold.count);
   }

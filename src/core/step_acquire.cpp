@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "core/deadlock.hpp"
@@ -22,7 +23,7 @@ void set_mode(Item& item, LockMode mode) {
   }
 }
 
-bool conflicts(const std::vector<Item>& left, const std::vector<Item>& right) {
+bool conflicts(std::span<const Item> left, std::span<const Item> right) {
   return std::ranges::any_of(left, [&](const Item& a) {
     return std::ranges::any_of(
         right, [&](const Item& b) { return a.name == b.name && conflict(a.claim, b.claim); });
@@ -36,9 +37,9 @@ bool starves_itself(const LockTable& table, const LockTable::Owned& owned, const
     return false;
   }
   std::uint64_t own = permits->wanted;
-  const auto count = [&](const std::vector<Item>& items) {
+  const auto count = [&](std::span<const Item> items) {
     for (const auto& item : items) {
-      if (item.is_at(wanted.place())) {
+      if (item.is_at(wanted.place_view())) {
         own += std::get<Permits>(item.claim).wanted;
       }
     }
@@ -107,14 +108,13 @@ std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, bool 
   if (is_released) {
     return std::get<Released>(entry->answer);
   }
-  return std::get<Refused>(entry->answer);
+  return *std::get<Box<Refused>>(entry->answer);
 }
 
 Queued Step::queued(const Wait& wait) const {
   Queued answer{.ticket = wait.ticket};
   for (const auto& item : wait.items) {
-    const auto place = item.place();
-    const auto& queue = state_.locks.find(place)->queue();
+    const auto& queue = state_.locks.find(item.place_view())->queue();
     const auto before = queue.count_before(wait.turn());
     if (before + 1 > answer.position) {
       answer.position = before + 1;

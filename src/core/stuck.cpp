@@ -1,6 +1,7 @@
 #include "core/stuck.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -62,7 +63,7 @@ class Reduction {
     }
   };
 
-  static const Claim& claim_at(const std::vector<Item>& items, const Place& place) {
+  static const Claim& claim_at(std::span<const Item> items, const Place& place) {
     return std::ranges::find_if(items, [&](const Item& item) { return item.is_at(place); })->claim;
   }
 
@@ -180,7 +181,7 @@ class Reduction {
     }
   }
 
-  void open(const std::vector<Item>& items) {
+  void open(std::span<const Item> items) {
     for (const auto& item : items) {
       auto place = item.place();
       if (!table_.find(place)->queue().empty()) {

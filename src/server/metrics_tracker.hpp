@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
 #include "core/outcome.hpp"
@@ -44,7 +45,7 @@ class Metrics::Tracker {
 
   using Request = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
   absl::flat_hash_map<Request, core::ClusterTime> waits_;
-  absl::flat_hash_map<std::uint64_t, Held> holds_;             ///< By the first token.
+  absl::btree_map<std::uint64_t, Held> holds_;                 ///< By the first token.
   absl::flat_hash_map<std::uint64_t, std::uint64_t> renamed_;  ///< Later tokens to the first one.
   std::array<std::uint64_t, claim_modes> held_{};
   Request last_granted_{};

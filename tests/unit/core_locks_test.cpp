@@ -30,7 +30,7 @@ TEST_F(CoreLocks, a_record_has_every_field_of_the_document) {
   EXPECT_EQ(record->create_revision(), applied.revision);
   EXPECT_EQ(record->mod_revision(), applied.revision);
   EXPECT_EQ(record->version(), 1U);
-  EXPECT_EQ(machine.state().locks.owned(ann).holds, std::set{hold.token});
+  EXPECT_EQ(machine.state().locks.owned(ann).holds, absl::btree_set<FencingToken>{hold.token});
 }
 
 // 002.059, 002.060, 002.078, 002.094, 002.097

@@ -49,8 +49,8 @@ void write_holder(const core::Hold& hold, const core::Item& item, const View& vi
   out.set_lease_id(hold.lease.get());
   out.set_request_id(hold.request.get());
   out.set_fencing_token(hold.token.get());
-  out.set_owner(hold.owner);
-  out.set_metadata(hold.metadata);
+  out.set_owner(std::string(hold.owner));
+  out.set_metadata(std::string(hold.metadata));
   out.set_held_ms(wire::milliseconds(view.now - hold.acquired));
   out.set_count(hold.count);
   out.set_create_revision(hold.create_revision.get());
@@ -64,7 +64,7 @@ void write_blockers(const core::Wait& wait, const core::Place& place, const core
         blocks(hold, wait, place)) {
       auto& blocker = *out.add_blockers();
       blocker.set_lease_id(hold.lease.get());
-      blocker.set_owner(hold.owner);
+      blocker.set_owner(std::string(hold.owner));
       blocker.set_fencing_token(token.get());
     }
   }
