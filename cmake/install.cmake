@@ -19,7 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tenure-config.cmake
               ${PROJECT_BINARY_DIR}/tenure-config-version.cmake
         DESTINATION ${package_dir})
 
-set(pc_needs "absl_flat_hash_map absl_flat_hash_set absl_inlined_vector")
+set(pc_needs "absl_btree absl_flat_hash_map absl_flat_hash_set absl_inlined_vector")
 if(BUILD_SHARED_LIBS)
   set(pc_requires "Requires.private: ${pc_needs}")
 else()

@@ -11,8 +11,10 @@ set_target_properties(tenure_core_objects PROPERTIES POSITION_INDEPENDENT_CODE O
 target_include_directories(tenure_core_objects PUBLIC ${PROJECT_SOURCE_DIR}/src
                                                       ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(tenure_core_objects PRIVATE -fno-semantic-interposition)
-target_link_libraries(tenure_core_objects PRIVATE tenure_warnings)
+target_link_libraries(tenure_core_objects PRIVATE tenure_warnings
+                      PUBLIC absl::btree absl::inlined_vector)
 add_library(tenure_core STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:tenure_core_objects>)
+target_link_libraries(tenure_core PUBLIC absl::btree absl::inlined_vector)
 target_include_directories(tenure_core PUBLIC ${PROJECT_SOURCE_DIR}/src
                                               ${PROJECT_SOURCE_DIR}/include)
 if(TENURE_CHECK_INVARIANTS)
@@ -47,7 +49,7 @@ target_include_directories(tenure
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tenure
   PUBLIC Threads::Threads
-  PRIVATE absl::flat_hash_map absl::flat_hash_set absl::inlined_vector
+  PRIVATE absl::btree absl::flat_hash_map absl::flat_hash_set absl::inlined_vector
           $<BUILD_INTERFACE:tenure_warnings>)
 
 # For our own tests and benchmarks: the library with its private headers and what they include.

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "core/stuck.hpp"
@@ -17,13 +18,13 @@ bool is_waited_for(const LockTable& table, LeaseId lease) {
   const auto& owned = table.owned(lease);
   const bool behind_holds = std::ranges::any_of(owned.holds, [&](FencingToken token) {
     return std::ranges::any_of(table.find(token)->items, [&](const Item& item) {
-      return !table.find(item.place())->queue.empty();
+      return !table.find(item.place())->queue().empty();
     });
   });
   return behind_holds || std::ranges::any_of(owned.waits, [&](Revision ticket) {
            const auto* wait = table.find(ticket);
            return std::ranges::any_of(wait->items, [&](const Item& item) {
-             return table.find(item.place())->queue.back() != wait->turn();
+             return table.find(item.place())->queue().back() != wait->turn();
            });
          });
 }
@@ -95,7 +96,7 @@ class Search {
 
   void expand_name(const Wanted& wanted) {
     const auto& lock = *table_.find(wanted.place);
-    auto from = lock.queue.begin();
+    auto from = lock.queue().begin();
     const auto turn = wanted.wait.turn();
     bool look_at_holds = true;
     // What `start` looked through it did without its own, which others may wait for.
@@ -105,16 +106,16 @@ class Search {
       if (!is_first && turn <= seen->second) {
         return;
       }
-      from = is_first ? from : lock.queue.lower_bound(seen->second);
+      from = is_first ? from : lock.queue().lower_bound(seen->second);
       seen->second = turn;
     }
     if (look_at_holds) {
-      for (const auto token : lock.holds) {
+      for (const auto token : lock.holds()) {
         const auto& hold = *table_.find(token);
         reach_if_blocking(hold.lease, hold.items, wanted);
       }
     }
-    for (const auto to = lock.queue.lower_bound(turn); from != to; ++from) {
+    for (const auto to = lock.queue().lower_bound(turn); from != to; ++from) {
       const auto& other = *table_.find(from->ticket);
       reach_if_blocking(other.lease, other.items, wanted);
     }
@@ -126,7 +127,7 @@ class Search {
     return whole == nullptr ? std::nullopt : std::optional(whole->mode);
   }
 
-  void reach_if_blocking(LeaseId lease, const std::vector<Item>& items, const Wanted& wanted) {
+  void reach_if_blocking(LeaseId lease, std::span<const Item> items, const Wanted& wanted) {
     const bool blocks = std::ranges::any_of(items, [&](const Item& item) {
       return item.is_at(wanted.place) && (std::holds_alternative<Permits>(item.claim) ||
                                           conflict(item.claim, wanted.item.claim));
@@ -137,7 +138,7 @@ class Search {
   }
 
   void expand_range(const Wanted& wanted) {
-    const auto& ranges = table_.find(wanted.place)->ranges;
+    const auto& ranges = table_.find(wanted.place)->ranges();
     const auto& keys = std::get<Keys>(wanted.item.claim);
     ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
       if (!compatible_with(held.mode, keys.mode)) {

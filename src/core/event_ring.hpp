@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <vector>
 
+#include "core/flat_queue.hpp"
 #include "core/ids.hpp"
 #include "core/outcome.hpp"
 
@@ -24,10 +24,10 @@ class EventRing {
   [[nodiscard]] std::vector<Event> since(Revision start) const;
   /// Events up to and with this revision are gone.
   [[nodiscard]] Revision compact_revision() const noexcept { return compacted_; }
-  [[nodiscard]] const std::deque<Event>& all() const noexcept { return events_; }
+  [[nodiscard]] const FlatQueue<Event>& all() const noexcept { return events_; }
 
  private:
-  std::deque<Event> events_;
+  FlatQueue<Event> events_;
   Revision compacted_{};
 };
 

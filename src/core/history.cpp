@@ -10,13 +10,14 @@ const History::Entry* History::find(RequestId request) const {
 }
 
 void History::note(RequestId request, Entry entry) {
-  if (const auto* old = find(request); old != nullptr && old->life == Life::over) {
-    finished_.erase({old->since, request});
+  const auto [it, is_new] = entries_.try_emplace(request);
+  if (!is_new && it->second.life == Life::over) {
+    finished_.erase({it->second.since, request});
   }
   if (entry.life == Life::over) {
-    finished_.emplace(entry.since, request);
+    finished_.insert({entry.since, request});
   }
-  entries_.insert_or_assign(request, std::move(entry));
+  it->second = std::move(entry);
 }
 
 void History::retire(RequestId request, Revision when) {
@@ -26,13 +27,13 @@ void History::retire(RequestId request, Revision when) {
   }
   it->second.life = Life::over;
   it->second.since = when;
-  finished_.emplace(when, request);
+  finished_.insert({when, request});
 }
 
 void History::forget_beyond(std::size_t finished_max) {
   while (finished_.size() > finished_max) {
-    entries_.erase(finished_.begin()->second);
-    finished_.erase(finished_.begin());
+    entries_.erase(finished_.front().second);
+    finished_.pop_front();
   }
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
-#include <set>
 #include <utility>
 #include <variant>
 
+#include <absl/container/btree_map.h>
+
+#include "core/box.hpp"
+#include "core/flat_queue.hpp"
 #include "core/ids.hpp"
 #include "core/outcome.hpp"
 
@@ -18,8 +20,8 @@ struct Waiting {
   friend bool operator==(const Waiting&, const Waiting&) = default;
 };
 
-/// What a request was told, or where it waits.
-using Answer = std::variant<Waiting, Granted, Released, Refused, Downgraded>;
+/// What a request was told, or where it waits. Refusals are rare, and large.
+using Answer = std::variant<Waiting, Granted, Released, Box<Refused>, Downgraded>;
 
 /// The requests of one lease and their answers, so that each is applied exactly once. What waits
 /// or holds is never forgotten; of the finished, only the latest are kept. Ends with the lease.
@@ -42,13 +44,15 @@ class History {
   void retire(RequestId request, Revision when);
   void forget_beyond(std::size_t finished_max);
 
-  [[nodiscard]] const std::map<RequestId, Entry>& entries() const noexcept { return entries_; }
+  using Entries = absl::btree_map<RequestId, Entry>;
+  [[nodiscard]] const Entries& entries() const noexcept { return entries_; }
   [[nodiscard]] std::size_t finished() const noexcept { return finished_.size(); }
   [[nodiscard]] bool has_sound_index() const;
 
  private:
-  std::map<RequestId, Entry> entries_;
-  std::set<std::pair<Revision, RequestId>> finished_;  ///< Of entries_, those that are over.
+  Entries entries_;
+  /// Of entries_, those that are over. They come in this order, but for a snapshot.
+  SortedQueue<std::pair<Revision, RequestId>> finished_;
 };
 
 }  // namespace tenure::core

@@ -116,7 +116,7 @@ class Inspection {
       expect(hold.count == 1 || hold.items.size() == 1, name, ": several items, entered again");
       for (const auto& item : hold.items) {
         const auto* lock = state_.locks.find(item.place());
-        expect(lock != nullptr && lock->holds.contains(token), name, " is not known to ",
+        expect(lock != nullptr && lock->has_holder(token), name, " is not known to ",
                named(item.place()));
       }
     }
@@ -133,7 +133,7 @@ class Inspection {
              " is not remembered as a wait");
       for (const auto& item : wait.items) {
         const auto* lock = state_.locks.find(item.place());
-        expect(lock != nullptr && lock->queue.contains(wait.turn()), name,
+        expect(lock != nullptr && lock->queue().contains(wait.turn()), name,
                " is not in the queue of ", named(item.place()));
       }
       if (look_at_upgrade(wait, name)) {
@@ -157,12 +157,12 @@ class Inspection {
 
   void look_at_lock(const Place& place, const Lock& lock) {
     const auto name = named(place);
-    expect(!lock.holds.empty() || !lock.queue.empty(), name, " is free and has a record");
-    expect(lock.create_revision <= lock.mod_revision && is_past(lock.mod_revision), name,
+    expect(!lock.holds().empty() || !lock.queue().empty(), name, " is free and has a record");
+    expect(lock.create_revision() <= lock.mod_revision() && is_past(lock.mod_revision()), name,
            ": its revisions are not in order");
-    expect(lock.holds.empty() || lock.version > 0, name, " is held in version 0");
+    expect(lock.holds().empty() || lock.version() > 0, name, " is held in version 0");
     Load held;
-    for (const auto token : lock.holds) {
+    for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
       expect(hold != nullptr, name, " has a holder that is not known");
       if (hold != nullptr) {
@@ -170,24 +170,24 @@ class Inspection {
       }
     }
     Load queued;
-    for (const auto& turn : lock.queue) {
+    for (const auto& turn : lock.queue()) {
       const auto* wait = state_.locks.find(turn.ticket);
       expect(wait != nullptr, name, " has a waiter that is not known");
       if (wait != nullptr) {
         add_items(place, lock, wait->items, queued);
       }
     }
-    expect(held == lock.held, name, " counts its holders wrong");
-    expect(queued == lock.queued, name, " counts its waiters wrong");
+    expect(held == lock.held(), name, " counts its holders wrong");
+    expect(queued == lock.queued(), name, " counts its waiters wrong");
     look_at_holders(place, lock);
   }
 
-  void add_items(const Place& place, const Lock& lock, const std::vector<Item>& items, Load& load) {
+  void add_items(const Place& place, const Lock& lock, std::span<const Item> items, Load& load) {
     bool is_here = false;
     for (const auto& item : items) {
       if (item.is_at(place)) {
         const auto* permits = std::get_if<Permits>(&item.claim);
-        expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity, named(place),
+        expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity(), named(place),
                ": capacities differ");
         expect(permits == nullptr || (permits->wanted > 0 && permits->wanted <= permits->capacity),
                named(place), ": a number of permits that cannot be");
@@ -199,10 +199,10 @@ class Inspection {
   }
 
   void look_at_holders(const Place& place, const Lock& lock) {
-    expect(lock.capacity == 0 || lock.held.permits <= lock.capacity, named(place),
+    expect(lock.capacity() == 0 || lock.held().permits <= lock.capacity(), named(place),
            ": more permits are held than there are");
     for (const auto mode : all_lock_modes) {
-      auto others = lock.held;
+      auto others = lock.held();
       auto& same = others.modes[static_cast<std::size_t>(mode)];
       if (same > 0) {
         --same;
@@ -218,29 +218,28 @@ class Inspection {
   /// Every item of theirs, and as many ranges as there are items.
   void look_at_index(const Place& place, const Lock& lock) {
     std::size_t held = 0;
-    for (const auto token : lock.holds) {
+    for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
       for_each_range(place, hold == nullptr ? nullptr : &hold->items, [&](const Keys& keys) {
         const RangeIndex::Held entry{.token = token, .mode = keys.mode};
-        held += has(lock.ranges.held, keys.range, entry) ? 1 : 0;
+        held += has(lock.ranges().held, keys.range, entry) ? 1 : 0;
       });
     }
     std::size_t queued = 0;
-    for (const auto& turn : lock.queue) {
+    for (const auto& turn : lock.queue()) {
       const auto* wait = state_.locks.find(turn.ticket);
       for_each_range(place, wait == nullptr ? nullptr : &wait->items, [&](const Keys& keys) {
         const RangeIndex::Queued entry{.turn = turn, .mode = keys.mode};
-        queued += has(lock.ranges.queued, keys.range, entry) ? 1 : 0;
+        queued += has(lock.ranges().queued, keys.range, entry) ? 1 : 0;
       });
     }
-    expect(held == lock.ranges.held.size(), named(place), ": its index of held ranges is wrong");
-    expect(queued == lock.ranges.queued.size(), named(place),
+    expect(held == lock.ranges().held.size(), named(place), ": its index of held ranges is wrong");
+    expect(queued == lock.ranges().queued.size(), named(place),
            ": its index of wanted ranges is wrong");
   }
 
   template <class Visit>
-  static void for_each_range(const Place& place, const std::vector<Item>* items,
-                             const Visit& visit) {
+  static void for_each_range(const Place& place, const Items* items, const Visit& visit) {
     for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
       if ((*items)[i].is_at(place)) {
         visit(std::get<Keys>((*items)[i].claim));
@@ -255,7 +254,7 @@ class Inspection {
 
   void look_at_ranges(const Place& place, const Lock& lock) {
     std::vector<const Keys*> ranges;
-    for (const auto token : lock.holds) {
+    for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
       for_each_range(place, hold == nullptr ? nullptr : &hold->items,
                      [&](const Keys& keys) { ranges.push_back(&keys); });
@@ -349,13 +348,14 @@ std::vector<std::string> check_step(const State& before, const State& after) {
   }
   for (const auto& [place, lock] : after.locks.locks()) {
     const auto* old = before.locks.find(place);
-    if (old != nullptr &&
-        (lock.mod_revision < old->mod_revision || lock.create_revision < old->create_revision)) {
+    if (old != nullptr && (lock.mod_revision() < old->mod_revision() ||
+                           lock.create_revision() < old->create_revision())) {
       broken.push_back(named(place) + ": its revisions went back");
     }
-    const bool is_same = old != nullptr && lock.create_revision == old->create_revision;
+    const bool is_same = old != nullptr && lock.create_revision() == old->create_revision();
     if (is_same &&
-        (old->holds == lock.holds ? lock.version < old->version : lock.version <= old->version)) {
+        (std::ranges::equal(old->holds(), lock.holds()) ? lock.version() < old->version()
+                                                        : lock.version() <= old->version())) {
       broken.push_back(named(place) + ": its version does not count its changes");
     }
   }

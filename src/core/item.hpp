@@ -2,25 +2,49 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include <absl/container/inlined_vector.h>
+
 #include <tenure/key_range.hpp>
 #include <tenure/lock_mode.hpp>
+
+#include "core/box.hpp"
 
 namespace tenure::core {
 
 /// A lock by name, and the space of keys of the same name, are two places.
 enum class PlaceKind : std::uint8_t { name, space };
 
+/// A place by somebody else's name, to look it up without a copy.
+struct PlaceView {
+  std::string_view name{};
+  PlaceKind kind = PlaceKind::name;
+
+  friend auto operator<=>(const PlaceView&, const PlaceView&) = default;
+};
+
 /// Where requests meet: it has holders and one queue.
 struct Place {
   std::string name{};
   PlaceKind kind = PlaceKind::name;
 
+  // NOLINTNEXTLINE(google-explicit-constructor): as a string is a string_view
+  operator PlaceView() const noexcept { return {.name = name, .kind = kind}; }
   /// By name first: effects on several places happen in this order.
   friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+/// The order of places, for maps that are asked with views.
+struct PlaceOrder {
+  using is_transparent = void;
+  bool operator()(const PlaceView& left, const PlaceView& right) const noexcept {
+    return left < right;
+  }
 };
 
 /// All of a named lock, in a mode. A mutex is X; a read-write lock S or X.
@@ -38,9 +62,33 @@ struct Permits {
   friend bool operator==(const Permits&, const Permits&) = default;
 };
 
+/// A BytesRange in eight bytes: few items have one, and all items are as large as those.
+class BoxedRange {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): it is one
+  BoxedRange(BytesRange range) : range_(std::move(range)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator const BytesRange&() const noexcept { return *range_; }
+
+  [[nodiscard]] const std::string& start() const noexcept { return range_->start(); }
+  [[nodiscard]] const std::optional<std::string>& end() const noexcept { return range_->end(); }
+  [[nodiscard]] bool contains(std::string_view key) const noexcept { return range_->contains(key); }
+  [[nodiscard]] bool overlaps(const BytesRange& other) const noexcept {
+    return range_->overlaps(other);
+  }
+
+  friend bool operator==(const BoxedRange&, const BoxedRange&) = default;
+  friend bool operator==(const BoxedRange& left, const BytesRange& right) {
+    return *left.range_ == right;
+  }
+
+ private:
+  Box<BytesRange> range_;  ///< Empty only after it was moved from.
+};
+
 /// An interval of keys of a space, in a mode.
 struct Keys {
-  BytesRange range = BytesRange::all();
+  BoxedRange range = BytesRange::all();
   LockMode mode = LockMode::exclusive;
 
   friend bool operator==(const Keys&, const Keys&) = default;
@@ -57,9 +105,8 @@ struct Item {
     return std::holds_alternative<Keys>(claim) ? PlaceKind::space : PlaceKind::name;
   }
   [[nodiscard]] Place place() const { return {.name = name, .kind = kind()}; }
-  [[nodiscard]] bool is_at(const Place& place) const noexcept {
-    return name == place.name && kind() == place.kind;
-  }
+  [[nodiscard]] PlaceView place_view() const noexcept { return {.name = name, .kind = kind()}; }
+  [[nodiscard]] bool is_at(const PlaceView& place) const noexcept { return place_view() == place; }
 
   friend bool operator==(const Item&, const Item&) = default;
 };
@@ -76,6 +123,9 @@ inline void set_mode(Item& item, LockMode mode) {
     std::get<Whole>(item.claim).mode = mode;
   }
 }
+
+/// The items of one request; most have one.
+using Items = absl::InlinedVector<Item, 1>;
 
 /// The order in which a request keeps its items: by place, then by the first key.
 [[nodiscard]] inline bool comes_before(const Item& left, const Item& right) {

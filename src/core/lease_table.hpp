@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <absl/container/btree_set.h>
+
 #include "core/history.hpp"
 #include "core/ids.hpp"
 
@@ -63,8 +65,8 @@ class LeaseTable {
 
  private:
   std::map<LeaseId, Lease> leases_;
-  std::set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
-  std::map<std::string, std::set<LeaseId>> clients_;     ///< Of leases_, those with a client.
+  absl::btree_set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
+  std::map<std::string, std::set<LeaseId>> clients_;  ///< Of leases_, those with a client.
   LeaseId last_id_{};
 };
 

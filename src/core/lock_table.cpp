@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -13,7 +14,7 @@ std::size_t index_of(LockMode mode) {
   return static_cast<std::size_t>(mode);
 }
 
-bool has_item_at(std::span<const Item> items, const Place& place) {
+bool has_item_at(std::span<const Item> items, const PlaceView& place) {
   return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
 }
 
@@ -29,18 +30,20 @@ bool is_like(const Item& left, const Item& right) {
 /// Nobody behind such a load can be admitted.
 bool is_full(const Lock& lock, const Load& ahead) {
   const auto exclusive = index_of(LockMode::exclusive);
-  return lock.held.modes[exclusive] + ahead.modes[exclusive] > 0 ||
-         (lock.capacity > 0 && lock.held.permits + ahead.permits >= lock.capacity);
+  const auto held = lock.held();
+  return held.modes[exclusive] + ahead.modes[exclusive] > 0 ||
+         (lock.capacity() > 0 && held.permits + ahead.permits >= lock.capacity());
 }
 
 /// May anybody go who is not among those `ahead`? Somebody who upgrades may in any case.
 bool lets_in_more(const Lock& lock, const Load& ahead) {
-  if (lock.capacity > 0) {
-    return lock.held.permits + ahead.permits < lock.capacity;
+  const auto held = lock.held();
+  if (lock.capacity() > 0) {
+    return held.permits + ahead.permits < lock.capacity();
   }
   return std::ranges::any_of(all_lock_modes, [&](LockMode mode) {
-    return lock.queued.modes[index_of(mode)] > ahead.modes[index_of(mode)] &&
-           lock.held.admits(mode) && ahead.admits(mode);
+    return lock.queued().modes[index_of(mode)] > ahead.modes[index_of(mode)] && held.admits(mode) &&
+           ahead.admits(mode);
   });
 }
 
@@ -55,42 +58,7 @@ bool admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges)
 
 }  // namespace
 
-void Load::add(const Claim& claim) {
-  if (const auto* whole = std::get_if<Whole>(&claim)) {
-    ++modes[index_of(whole->mode)];
-  } else if (const auto* some = std::get_if<Permits>(&claim)) {
-    permits += some->wanted;
-  }
-}
-
-void Load::remove(const Claim& claim) {
-  if (const auto* whole = std::get_if<Whole>(&claim)) {
-    assert(modes[index_of(whole->mode)] > 0);
-    --modes[index_of(whole->mode)];
-  } else if (const auto* some = std::get_if<Permits>(&claim)) {
-    assert(permits >= some->wanted);
-    permits -= some->wanted;
-  }
-}
-
-bool Load::admits(LockMode mode) const noexcept {
-  return std::ranges::none_of(all_lock_modes, [&](LockMode other) {
-    return modes[index_of(other)] > 0 && !compatible_with(mode, other);
-  });
-}
-
-Load Load::without(const Load& part) const noexcept {
-  Load rest = *this;
-  for (std::size_t i = 0; i < modes.size(); ++i) {
-    assert(modes[i] >= part.modes[i]);
-    rest.modes[i] -= part.modes[i];
-  }
-  assert(permits >= part.permits);
-  rest.permits -= part.permits;
-  return rest;
-}
-
-const Lock* LockTable::find(const Place& place) const {
+const Lock* LockTable::find(const PlaceView& place) const {
   const auto it = locks_.find(place);
   return it == locks_.end() ? nullptr : &it->second;
 }
@@ -116,7 +84,7 @@ bool LockTable::admits(const Wait& wanted) const {
 }
 
 bool LockTable::admits(const Wait& wanted, const Item& item) const {
-  const auto place = item.place();
+  const auto place = item.place_view();
   const auto* lock = find(place);
   return lock == nullptr || admits(wanted, item, *lock, load_before(*lock, place, wanted.turn()));
 }
@@ -124,28 +92,28 @@ bool LockTable::admits(const Wait& wanted, const Item& item) const {
 bool LockTable::admits(const Wait& wanted, const Item& item, const Lock& lock,
                        const Load& ahead) const {
   if (const auto* some = std::get_if<Permits>(&item.claim)) {
-    return lock.held.permits + ahead.permits + some->wanted <= lock.capacity;
+    return lock.held().permits + ahead.permits + some->wanted <= lock.capacity();
   }
   if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-    return admits_keys(wanted, *keys, lock.ranges);
+    return admits_keys(wanted, *keys, lock.ranges());
   }
   const auto mode = std::get<Whole>(item.claim).mode;
-  auto held = lock.held;
-  if (wanted.upgrades && lock.holds.contains(*wanted.upgrades)) {
+  auto held = lock.held();
+  if (wanted.upgrades && lock.has_holder(*wanted.upgrades)) {
     held.remove(holds_.at(*wanted.upgrades).items.front().claim);
   }
   return held.admits(mode) && ahead.admits(mode);
 }
 
-Load LockTable::load_before(const Lock& lock, const Place& place, Turn turn) const {
-  if (lock.queue.empty() || place.kind == PlaceKind::space) {
+Load LockTable::load_before(const Lock& lock, const PlaceView& place, Turn turn) const {
+  if (lock.queue().empty() || place.kind == PlaceKind::space) {
     return {};
   }
-  if (lock.queue.back() < turn) {
-    return lock.queued;
+  if (lock.queue().back() < turn) {
+    return lock.queued();
   }
   Load load;
-  for (const auto& other : lock.queue) {
+  for (const auto& other : lock.queue()) {
     if (!(other < turn) || is_full(lock, load)) {
       break;
     }
@@ -159,20 +127,22 @@ Load LockTable::load_before(const Lock& lock, const Place& place, Turn turn) con
 }
 
 const Hold* LockTable::own_hold(LeaseId lease, const Item& like) const {
-  const auto* lock = find(like.place());
+  const auto* lock = find(like.place_view());
   if (lock == nullptr) {
     return nullptr;
   }
-  const auto& mine = owned(lease).holds;
-  const auto& fewer = mine.size() < lock->holds.size() ? mine : lock->holds;
-  for (auto it = fewer.rbegin(); it != fewer.rend(); ++it) {
-    const auto& hold = holds_.at(*it);
-    if (hold.lease == lease &&
-        std::ranges::any_of(hold.items, [&](const Item& item) { return is_like(item, like); })) {
-      return &hold;
+  const auto last_of = [&](const auto& tokens) -> const Hold* {
+    for (auto it = tokens.rbegin(); it != tokens.rend(); ++it) {
+      const auto& hold = holds_.at(*it);
+      if (hold.lease == lease &&
+          std::ranges::any_of(hold.items, [&](const Item& item) { return is_like(item, like); })) {
+        return &hold;
+      }
     }
-  }
-  return nullptr;
+    return nullptr;
+  };
+  const auto& mine = owned(lease).holds;
+  return mine.size() < lock->holds().size() ? last_of(mine) : last_of(lock->holds());
 }
 
 void LockTable::add(Hold hold, Revision when) {
@@ -184,25 +154,21 @@ void LockTable::add(Hold hold, Revision when) {
     attach(hold, item, when);
   }
   const auto token = hold.token;
-  holds_.emplace(token, std::move(hold));
+  // Tokens grow, so it comes last, but for a snapshot that is wrong.
+  holds_.emplace_hint(holds_.end(), token, std::move(hold));
 }
 
 void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
-  auto [it, is_new] = locks_.try_emplace(item.place());
-  auto& lock = it->second;
-  if (lock.version == 0) {
-    lock.create_revision = when;
+  record_of(item).add({.token = hold.token, .claim = item.claim}, when);
+}
+
+Lock& LockTable::record_of(const Item& item) {
+  const auto place = item.place_view();
+  const auto found = locks_.lower_bound(place);
+  if (found != locks_.end() && !(place < found->first)) {
+    return found->second;
   }
-  if (const auto* some = std::get_if<Permits>(&item.claim); some != nullptr && is_new) {
-    lock.capacity = some->capacity;
-  }
-  lock.holds.insert(hold.token);
-  lock.held.add(item.claim);
-  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-    lock.ranges.held.insert(keys->range, {.token = hold.token, .mode = keys->mode});
-  }
-  lock.mod_revision = when;
-  ++lock.version;
+  return locks_.emplace_hint(found, item.place(), Lock{})->second;
 }
 
 void LockTable::add(Wait wait) {
@@ -210,24 +176,10 @@ void LockTable::add(Wait wait) {
   owner.waits.insert(wait.ticket);
   owner.items += wait.items.size();
   for (const auto& item : wait.items) {
-    auto [it, is_new] = locks_.try_emplace(item.place());
-    auto& lock = it->second;
-    if (is_new) {
-      // Free itself, but part of a request that waits elsewhere: the queue keeps its turn.
-      lock.create_revision = wait.ticket;
-      lock.mod_revision = wait.ticket;
-      if (const auto* some = std::get_if<Permits>(&item.claim)) {
-        lock.capacity = some->capacity;
-      }
-    }
-    lock.queue.insert(wait.turn());
-    lock.queued.add(item.claim);
-    if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-      lock.ranges.queued.insert(keys->range, {.turn = wait.turn(), .mode = keys->mode});
-    }
+    record_of(item).join(wait.turn(), item.claim);
   }
   const auto ticket = wait.ticket;
-  waits_.emplace(ticket, std::move(wait));
+  waits_.emplace_hint(waits_.end(), ticket, std::move(wait));
 }
 
 Hold LockTable::remove(FencingToken token, Revision when) {
@@ -258,18 +210,16 @@ Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when
 
 void LockTable::detach(FencingToken token, std::span<const Item> left, const Item& item,
                        Revision when) {
-  const auto place = item.place();
-  auto& lock = locks_.at(place);
+  const auto place = item.place_view();
+  const auto it = locks_.find(place);
+  auto& lock = it->second;
+  lock.remove({.token = token, .claim = item.claim}, when);
   if (!has_item_at(left, place)) {
-    lock.holds.erase(token);
+    lock.remove_holder(token);
   }
-  lock.held.remove(item.claim);
-  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-    lock.ranges.held.erase(keys->range, {.token = token, .mode = keys->mode});
+  if (lock.is_free()) {
+    locks_.erase(it);
   }
-  lock.mod_revision = when;
-  ++lock.version;
-  drop_if_free(place);
 }
 
 Wait LockTable::remove(Revision ticket) {
@@ -281,22 +231,17 @@ Wait LockTable::remove(Revision ticket) {
   owner.items -= wait.items.size();
   disown(wait.lease);
   for (const auto& item : wait.items) {
-    auto& lock = locks_.at(item.place());
-    lock.queue.erase(wait.turn());
-    lock.queued.remove(item.claim);
-    if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-      lock.ranges.queued.erase(keys->range, {.turn = wait.turn(), .mode = keys->mode});
-    }
+    locks_.find(item.place_view())->second.leave(wait.turn(), item.claim);
   }
   for (const auto& item : wait.items) {
-    drop_if_free(item.place());
+    drop_if_free(item.place_view());
   }
   return wait;
 }
 
-void LockTable::drop_if_free(const Place& place) {
+void LockTable::drop_if_free(const PlaceView& place) {
   const auto it = locks_.find(place);
-  if (it != locks_.end() && it->second.holds.empty() && it->second.queue.empty()) {
+  if (it != locks_.end() && it->second.is_free()) {
     locks_.erase(it);
   }
 }
@@ -315,18 +260,9 @@ void LockTable::set_count(FencingToken token, std::uint32_t count) {
 void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now) {
   assert(wait.upgrades.has_value());
   auto hold = std::move(holds_.extract(*wait.upgrades).mapped());
-  auto& lock = locks_.at(wait.items.front().place());
-  lock.held.remove(hold.items.front().claim);
-  lock.held.add(wait.items.front().claim);
-  if (const auto* keys = std::get_if<Keys>(&hold.items.front().claim)) {
-    lock.ranges.held.erase(keys->range, {.token = hold.token, .mode = keys->mode});
-    const auto stronger = std::get<Keys>(wait.items.front().claim).mode;
-    lock.ranges.held.insert(keys->range, {.token = token, .mode = stronger});
-  }
-  lock.holds.erase(hold.token);
-  lock.holds.insert(token);
-  lock.mod_revision = Revision{token.get()};
-  ++lock.version;
+  locks_.find(wait.items.front().place_view())
+      ->second.replace({.token = hold.token, .claim = hold.items.front().claim},
+                       {.token = token, .claim = wait.items.front().claim}, Revision{token.get()});
   auto& mine = owners_.at(hold.lease).holds;
   mine.erase(hold.token);
   mine.insert(token);
@@ -341,27 +277,22 @@ void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now
 
 void LockTable::weaken(FencingToken token, LockMode mode, Revision when) {
   auto& item = holds_.at(token).items.front();
-  auto& lock = locks_.at(item.place());
-  lock.held.remove(item.claim);
-  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-    lock.ranges.held.erase(keys->range, {.token = token, .mode = keys->mode});
-    lock.ranges.held.insert(keys->range, {.token = token, .mode = mode});
-  }
+  const auto before = item.claim;
   set_mode(item, mode);
-  lock.held.add(item.claim);
-  lock.mod_revision = when;
-  ++lock.version;
+  locks_.find(item.place_view())
+      ->second.replace({.token = token, .claim = before}, {.token = token, .claim = item.claim},
+                       when);
 }
 
-void LockTable::admit_waiters(const Place& place, const Grant& grant) {
+void LockTable::admit_waiters(const PlaceView& place, const Grant& grant) {
   const auto found = locks_.find(place);
   if (found == locks_.end()) {
     return;
   }
   const auto& lock = found->second;
   Load ahead;
-  for (std::size_t i = 0; i < lock.queue.size();) {
-    const auto turn = lock.queue[i];
+  for (std::size_t i = 0; i < lock.queue().size();) {
+    const auto turn = lock.queue()[i];
     if (turn.rank != Rank::upgrade && !lets_in_more(lock, ahead)) {
       return;
     }
@@ -380,14 +311,14 @@ void LockTable::admit_waiters(const Place& place, const Grant& grant) {
   }
 }
 
-bool LockTable::may_go(const Wait& wait, const Place& place, const Load& ahead) const {
-  const auto& lock = locks_.at(place);
+bool LockTable::may_go(const Wait& wait, const PlaceView& place, const Load& ahead) const {
+  const auto& lock = locks_.find(place)->second;
   return std::ranges::all_of(wait.items, [&](const Item& item) {
     return item.is_at(place) ? admits(wait, item, lock, ahead) : admits(wait, item);
   });
 }
 
-void LockTable::admit_waiters(const Place& space, const std::vector<BytesRange>& freed,
+void LockTable::admit_waiters(const PlaceView& space, const std::vector<BytesRange>& freed,
                               const Grant& grant) {
   const auto found = locks_.find(space);
   if (found == locks_.end()) {
@@ -395,7 +326,7 @@ void LockTable::admit_waiters(const Place& space, const std::vector<BytesRange>&
   }
   std::set<Turn> candidates;
   for (const auto& range : freed) {
-    found->second.ranges.queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
+    found->second.ranges().queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
       candidates.insert(queued.turn);
       return true;
     });
@@ -407,11 +338,8 @@ void LockTable::admit_waiters(const Place& space, const std::vector<BytesRange>&
   }
 }
 
-void LockTable::set_counters(const Place& place, const Lock& counters) {
-  auto& lock = locks_.at(place);
-  lock.create_revision = counters.create_revision;
-  lock.mod_revision = counters.mod_revision;
-  lock.version = counters.version;
+void LockTable::set_counters(const PlaceView& place, const Lock::Counters& counters) {
+  locks_.find(place)->second.set_counters(counters);
 }
 
 }  // namespace tenure::core

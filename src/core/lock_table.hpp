@@ -1,46 +1,33 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <absl/container/btree_set.h>
+
 #include "core/ids.hpp"
 #include "core/item.hpp"
-#include "core/range_index.hpp"
+#include "core/lock.hpp"
+#include "core/text.hpp"
 #include "core/turn_queue.hpp"
 
 namespace tenure::core {
-
-/// How much of a place is taken: by mode, and in permits. Ranges are compared one by one.
-struct Load {
-  std::array<std::uint32_t, all_lock_modes.size()> modes{};
-  std::uint64_t permits = 0;
-
-  void add(const Claim& claim);
-  void remove(const Claim& claim);
-  [[nodiscard]] bool admits(LockMode mode) const noexcept;
-  /// REQUIRES: `part` is part of it.
-  [[nodiscard]] Load without(const Load& part) const noexcept;
-
-  friend bool operator==(const Load&, const Load&) = default;
-};
 
 /// A granted request.
 struct Hold {
   FencingToken token{};        ///< The revision of the grant; an upgrade gets a new one.
   Revision create_revision{};  ///< Of the first grant.
   LeaseId lease{};
-  RequestId request{};        ///< The one that began it.
-  std::vector<Item> items{};  ///< In the order of comes_before().
-  std::string owner{};
-  std::string metadata{};
+  RequestId request{};  ///< The one that began it.
+  Items items{};        ///< In the order of comes_before().
+  Text owner{};
+  Text metadata{};
   ClusterTime acquired{};   ///< When the token was granted.
   std::uint32_t count = 1;  ///< Releases that it takes.
 
@@ -52,7 +39,7 @@ struct Wait {
   Revision ticket{};
   LeaseId lease{};
   RequestId request{};
-  std::vector<Item> items{};  ///< In the order of comes_before().
+  Items items{};  ///< In the order of comes_before().
   std::string owner{};
   std::string metadata{};
   ClusterTime since{};
@@ -64,22 +51,6 @@ struct Wait {
   friend bool operator==(const Wait&, const Wait&) = default;
 };
 
-/// A place that somebody holds or waits for. A free lock has no record. One without holders has a
-/// queue of requests that wait for something else as well.
-struct Lock {
-  std::uint32_t capacity = 0;  ///< Of a semaphore; 0 for all others.
-  Revision create_revision{};  ///< When its first holder came.
-  Revision mod_revision{};     ///< When its holders last changed.
-  std::uint64_t version = 0;   ///< How often they changed since create_revision.
-
-  // Rebuilt from holds and waits.
-  std::set<FencingToken> holds;
-  TurnQueue queue;
-  Load held;
-  Load queued;
-  RangeIndex ranges;  ///< Of a space.
-};
-
 /// Holds and queues of all places, and who may go. It knows neither leases' lives nor events.
 ///
 /// A claim is admitted when it is compatible with every holder and everybody ahead in the queue;
@@ -88,14 +59,16 @@ struct Lock {
 /// the holder.
 class LockTable {
  public:
+  using Locks = std::map<Place, Lock, PlaceOrder>;
+
   /// What hangs on one lease.
   struct Owned {
-    std::set<FencingToken> holds;
-    std::set<Revision> waits;
+    absl::btree_set<FencingToken> holds;
+    absl::btree_set<Revision> waits;
     std::size_t items = 0;  ///< In all of them.
   };
 
-  [[nodiscard]] const Lock* find(const Place& place) const;
+  [[nodiscard]] const Lock* find(const PlaceView& place) const;
   [[nodiscard]] const Hold* find(FencingToken token) const;
   [[nodiscard]] const Wait* find(Revision ticket) const;
   [[nodiscard]] const Owned& owned(LeaseId lease) const;
@@ -122,31 +95,34 @@ class LockTable {
   /// Must add the hold and then remove the wait.
   using Grant = std::function<void(Revision)>;
   /// Calls grant(ticket) for everybody who may go at this name, in order.
-  void admit_waiters(const Place& place, const Grant& grant);
+  void admit_waiters(const PlaceView& place, const Grant& grant);
   /// The same for a space, of which something in these ranges came free. Who waits for none of
   /// them is not looked at.
-  void admit_waiters(const Place& space, const std::vector<BytesRange>& freed, const Grant& grant);
+  void admit_waiters(const PlaceView& space, const std::vector<BytesRange>& freed,
+                     const Grant& grant);
 
-  [[nodiscard]] const std::map<Place, Lock>& locks() const noexcept { return locks_; }
+  [[nodiscard]] const Locks& locks() const noexcept { return locks_; }
   [[nodiscard]] const std::map<FencingToken, Hold>& holds() const noexcept { return holds_; }
   [[nodiscard]] const std::map<Revision, Wait>& waits() const noexcept { return waits_; }
   [[nodiscard]] const std::map<LeaseId, Owned>& owners() const noexcept { return owners_; }
 
   /// For the snapshot: the counters of a lock, after its holds were added.
-  void set_counters(const Place& place, const Lock& counters);
+  void set_counters(const PlaceView& place, const Lock::Counters& counters);
 
  private:
   [[nodiscard]] bool admits(const Wait& wanted, const Item& item) const;
   [[nodiscard]] bool admits(const Wait& wanted, const Item& item, const Lock& lock,
                             const Load& ahead) const;
-  [[nodiscard]] bool may_go(const Wait& wait, const Place& place, const Load& ahead) const;
-  [[nodiscard]] Load load_before(const Lock& lock, const Place& place, Turn turn) const;
+  [[nodiscard]] bool may_go(const Wait& wait, const PlaceView& place, const Load& ahead) const;
+  [[nodiscard]] Load load_before(const Lock& lock, const PlaceView& place, Turn turn) const;
   void attach(const Hold& hold, const Item& item, Revision when);
   void detach(FencingToken token, std::span<const Item> left, const Item& item, Revision when);
-  void drop_if_free(const Place& place);
+  /// Makes one if there is none.
+  Lock& record_of(const Item& item);
+  void drop_if_free(const PlaceView& place);
   void disown(LeaseId lease);
 
-  std::map<Place, Lock> locks_;
+  Locks locks_;
   std::map<FencingToken, Hold> holds_;
   std::map<Revision, Wait> waits_;
   std::map<LeaseId, Owned> owners_;

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/bytes.hpp"
 #include "core/invariants.hpp"
@@ -53,12 +55,12 @@ class Decoder : private ValueReader {
     return ok();
   }
 
-  std::vector<Item> some_items() {
-    auto all = items();
+  Items some_items() {
+    const auto all = items();
     if (all.empty()) {
       complain("a request without items");
     }
-    return all;
+    return {all.begin(), all.end()};
   }
 
   void get_leases(State& state) {
@@ -75,6 +77,7 @@ class Decoder : private ValueReader {
       lease.address = text();
       lease.last_seen = time();
       std::optional<RequestId> last_request;
+      std::vector<std::pair<RequestId, History::Entry>> entries;
       repeat([&] {
         const auto request = id<RequestId>();
         History::Entry entry;
@@ -82,9 +85,10 @@ class Decoder : private ValueReader {
         entry.life = one_of(History::Life::over, "the life of a request");
         entry.answer = answer();
         if (follows(last_request, request)) {
-          lease.history.note(request, std::move(entry));
+          entries.emplace_back(request, std::move(entry));
         }
       });
+      note_all(std::move(entries), lease.history);
       if (follows(last, lease.id)) {
         state.leases.add(std::move(lease));
       }
@@ -92,6 +96,16 @@ class Decoder : private ValueReader {
   }
 
   static_assert(std::variant_size_v<Answer> == 5, "a new answer is read here, too");
+
+  /// In the order in which they became what they are, which is the quick one.
+  static void note_all(std::vector<std::pair<RequestId, History::Entry>> entries,
+                       History& history) {
+    std::ranges::sort(entries, {},
+                      [](const auto& entry) { return std::pair(entry.second.since, entry.first); });
+    for (auto& [request, entry] : entries) {
+      history.note(request, std::move(entry));
+    }
+  }
 
   Answer answer() {
     switch (up_to(std::variant_size_v<Answer> - 1, "the kind of an answer")) {
@@ -102,7 +116,7 @@ class Decoder : private ValueReader {
       }
       case 2: return Released{.count_left = count32("a count")};
       case 4: return Downgraded{.mode = mode()};
-      default: return refused();
+      default: return Box(refused());
     }
   }
 
@@ -139,7 +153,8 @@ class Decoder : private ValueReader {
       hold.acquired = time();
       hold.count = count32("a count");
       if (follows(last, hold.token)) {
-        state.locks.add(std::move(hold), {});
+        const Revision granted{hold.token.get()};
+        state.locks.add(std::move(hold), granted);
       }
     });
   }
@@ -168,7 +183,7 @@ class Decoder : private ValueReader {
     std::size_t count = 0;
     repeat([&] {
       auto where = place();
-      Lock counters;
+      Lock::Counters counters;
       counters.create_revision = id<Revision>();
       counters.mod_revision = id<Revision>();
       counters.version = number();

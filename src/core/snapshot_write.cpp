@@ -25,9 +25,9 @@ class Encoder : private ValueWriter {
     number(state.locks.locks().size());
     for (const auto& [place, lock] : state.locks.locks()) {
       put(place);
-      put(lock.create_revision);
-      put(lock.mod_revision);
-      number(lock.version);
+      put(lock.create_revision());
+      put(lock.mod_revision());
+      number(lock.version());
     }
     number(state.events.all().size());
     for (const auto& event : state.events.all()) {
@@ -77,7 +77,7 @@ class Encoder : private ValueWriter {
     } else if (const auto* downgraded = std::get_if<Downgraded>(&answer)) {
       put(downgraded->mode);
     } else {
-      put(std::get<Refused>(answer));
+      put(*std::get<Box<Refused>>(answer));
     }
   }
 
@@ -99,8 +99,8 @@ class Encoder : private ValueWriter {
     put(hold.lease);
     put(hold.request);
     put(hold.items);
-    text(hold.owner);
-    text(hold.metadata);
+    text(hold.owner.view());
+    text(hold.metadata.view());
     put(hold.acquired);
     number(hold.count);
   }

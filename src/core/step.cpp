@@ -39,6 +39,10 @@ Applied Step::finish(Outcome outcome) {
 
 void Step::touch(std::span<const Item> items) {
   for (const auto& item : items) {
+    const auto* lock = state_.locks.find(item.place_view());
+    if (lock == nullptr || lock->queue().empty()) {
+      continue;  // Nobody to let in, and a wait begins only when all is settled.
+    }
     auto& ranges = touched_[item.place()];
     if (const auto* keys = std::get_if<Keys>(&item.claim)) {
       ranges.push_back(keys->range);
@@ -117,7 +121,7 @@ void Step::remember(Lease& lease, RequestId request, History::Entry entry) {
 
 void Step::refuse(Lease& lease, RequestId request, const Refused& refused) {
   remember(lease, request,
-           {.answer = refused, .since = state_.revision, .life = History::Life::over});
+           {.answer = Box(refused), .since = state_.revision, .life = History::Life::over});
 }
 
 Outcome Step::operator()(const Tick&) {

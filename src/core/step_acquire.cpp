@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "core/deadlock.hpp"
@@ -9,7 +10,7 @@
 namespace tenure::core {
 namespace {
 
-bool conflicts(const std::vector<Item>& left, const std::vector<Item>& right) {
+bool conflicts(std::span<const Item> left, std::span<const Item> right) {
   return std::ranges::any_of(left, [&](const Item& a) {
     return std::ranges::any_of(
         right, [&](const Item& b) { return a.name == b.name && conflict(a.claim, b.claim); });
@@ -23,9 +24,9 @@ bool starves_itself(const LockTable& table, const LockTable::Owned& owned, const
     return false;
   }
   std::uint64_t own = permits->wanted;
-  const auto count = [&](const std::vector<Item>& items) {
+  const auto count = [&](std::span<const Item> items) {
     for (const auto& item : items) {
-      if (item.is_at(wanted.place())) {
+      if (item.is_at(wanted.place_view())) {
         own += std::get<Permits>(item.claim).wanted;
       }
     }
@@ -79,8 +80,8 @@ std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind 
     return std::nullopt;
   }
   const auto& answer = entry->answer;
-  if (const auto* refused = std::get_if<Refused>(&answer)) {
-    return *refused;
+  if (const auto* refused = std::get_if<Box<Refused>>(&answer)) {
+    return **refused;
   }
   const auto* released = std::get_if<Released>(&answer);
   const auto* downgraded = std::get_if<Downgraded>(&answer);
@@ -102,8 +103,7 @@ std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind 
 Queued Step::queued(const Wait& wait) const {
   Queued answer{.ticket = wait.ticket};
   for (const auto& item : wait.items) {
-    const auto place = item.place();
-    const auto& queue = state_.locks.find(place)->queue;
+    const auto& queue = state_.locks.find(item.place_view())->queue();
     const auto before = queue.count_before(wait.turn());
     if (before + 1 > answer.position) {
       answer.position = before + 1;

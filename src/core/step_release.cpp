@@ -64,7 +64,7 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
 Outcome Step::release_item(Lease& lease, const Target& target) {
   auto wanted = like(target);
   const auto* lock = state_.locks.find(wanted.place());
-  if (lock != nullptr && lock->capacity > 0) {
+  if (lock != nullptr && lock->capacity() > 0) {
     wanted.claim = Permits{};
   }
   const auto* hold = state_.locks.own_hold(lease.id, wanted);
@@ -125,7 +125,9 @@ Outcome Step::operator()(const Abandon& command) {
 
 Outcome Step::operator()(const ForceRelease& command) {
   const auto* lock = state_.locks.find(command.place);
-  const auto tokens = lock == nullptr ? std::set<FencingToken>{} : lock->holds;
+  // A copy: the lock may go with the last of them.
+  const auto tokens = lock == nullptr ? std::vector<FencingToken>{}
+                                      : std::vector(lock->holds().begin(), lock->holds().end());
   Forced forced;
   for (const auto token : tokens) {
     if (command.token && *command.token != token) {

@@ -1,6 +1,7 @@
 #include "core/stuck.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -62,7 +63,7 @@ class Reduction {
     }
   };
 
-  static const Claim& claim_at(const std::vector<Item>& items, const Place& place) {
+  static const Claim& claim_at(std::span<const Item> items, const Place& place) {
     return std::ranges::find_if(items, [&](const Item& item) { return item.is_at(place); })->claim;
   }
 
@@ -80,7 +81,7 @@ class Reduction {
 
   void look_at_counts(const Place& place, const Lock& lock) {
     Taken taken;
-    for (const auto token : lock.holds) {
+    for (const auto token : lock.holds()) {
       const auto& hold = *table_.find(token);
       if (stuck_.leases.contains(hold.lease)) {
         taken.add(hold.lease, claim_at(hold.items, place));
@@ -89,7 +90,7 @@ class Reduction {
     stuck_.starving.erase(place);
     std::set<LeaseId> waiting;
     std::set<LeaseId> blocked;
-    for (const auto& turn : lock.queue) {
+    for (const auto& turn : lock.queue()) {
       const auto& wait = *table_.find(turn.ticket);
       if (!stuck_.leases.contains(wait.lease)) {
         continue;
@@ -125,7 +126,7 @@ class Reduction {
   void look_at_ranges(const Place& place, const Lock& lock) {
     std::set<LeaseId> waiting;
     std::set<LeaseId> blocked;
-    for (const auto& turn : lock.queue) {
+    for (const auto& turn : lock.queue()) {
       const auto& wait = *table_.find(turn.ticket);
       if (!stuck_.leases.contains(wait.lease)) {
         continue;
@@ -147,9 +148,9 @@ class Reduction {
       return lease == wait.lease || compatible_with(mode, keys.mode) ||
              !stuck_.leases.contains(lease);
     };
-    return lock.ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
+    return lock.ranges().held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
       return lets_in(table_.find(held.token)->lease, held.mode);
-    }) && lock.ranges.queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& queued) {
+    }) && lock.ranges().queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& queued) {
       return !(queued.turn < wait.turn()) ||
              lets_in(table_.find(queued.turn.ticket)->lease, queued.mode);
     });
@@ -180,10 +181,10 @@ class Reduction {
     }
   }
 
-  void open(const std::vector<Item>& items) {
+  void open(std::span<const Item> items) {
     for (const auto& item : items) {
       auto place = item.place();
-      if (!table_.find(place)->queue.empty()) {
+      if (!table_.find(place)->queue().empty()) {
         open_.insert(std::move(place));
       }
     }

@@ -105,6 +105,9 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
       (command.items.size() > 1 || std::holds_alternative<Permits>(first.claim))) {
     return invalid("only a single lock or range can be entered again");
   }
+  if (command.items.size() == 1) {
+    return std::nullopt;
+  }
   const auto items = in_order(command.items);
   if (std::ranges::adjacent_find(items, meet) != items.end()) {
     return invalid("two items of the request are about the same thing");
@@ -130,19 +133,20 @@ std::optional<Error> check(const RenewLeases& command, const Limits& limits) {
   return std::nullopt;
 }
 
-std::vector<Item> in_order(std::vector<Item> items) {
-  std::ranges::sort(items, comes_before);
-  return items;
+Items in_order(std::span<const Item> items) {
+  Items sorted(items.begin(), items.end());
+  std::ranges::sort(sorted, comes_before);
+  return sorted;
 }
 
-std::optional<Error> check_kinds(const std::vector<Item>& items, const LockTable& table) {
+std::optional<Error> check_kinds(std::span<const Item> items, const LockTable& table) {
   for (const auto& item : items) {
-    const auto* lock = table.find(item.place());
+    const auto* lock = table.find(item.place_view());
     const auto* permits = std::get_if<Permits>(&item.claim);
-    if (lock != nullptr && lock->capacity != (permits != nullptr ? permits->capacity : 0)) {
-      return invalid(lock->capacity == 0
+    if (lock != nullptr && lock->capacity() != (permits != nullptr ? permits->capacity : 0)) {
+      return invalid(lock->capacity() == 0
                          ? "it is in use as a lock, not as a semaphore"
-                         : "it is in use as a semaphore of " + std::to_string(lock->capacity));
+                         : "it is in use as a semaphore of " + std::to_string(lock->capacity()));
     }
   }
   return std::nullopt;
@@ -168,8 +172,8 @@ std::optional<Error> check_room(const Wait& wanted, Room room, const State& stat
     return exhausted(at_most("waiting requests of one client", limits.waits_per_client_max));
   }
   const bool is_full = std::ranges::any_of(wanted.items, [&](const Item& item) {
-    const auto* lock = table.find(item.place());
-    return lock != nullptr && lock->queue.size() >= limits.waiters_per_lock_max;
+    const auto* lock = table.find(item.place_view());
+    return lock != nullptr && lock->queue().size() >= limits.waiters_per_lock_max;
   });
   if (is_full) {
     return exhausted(at_most("waiters of one lock", limits.waiters_per_lock_max));

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <optional>
-#include <vector>
+#include <span>
 
 #include <tenure/error.hpp>
 
@@ -18,11 +18,10 @@ namespace tenure::core {
 [[nodiscard]] std::optional<Error> check(const RenewLeases& command, const Limits& limits);
 
 /// Items in the order of comes_before(). REQUIRES: check() had no complaint.
-[[nodiscard]] std::vector<Item> in_order(std::vector<Item> items);
+[[nodiscard]] Items in_order(std::span<const Item> items);
 
 /// A semaphore is asked for as a semaphore of the same capacity, a lock as a lock.
-[[nodiscard]] std::optional<Error> check_kinds(const std::vector<Item>& items,
-                                               const LockTable& table);
+[[nodiscard]] std::optional<Error> check_kinds(std::span<const Item> items, const LockTable& table);
 
 /// Room for the items under the lease; with `wait`, also for one more in every queue and among the
 /// waits of the lease and its client. REQUIRES: the lease lives.

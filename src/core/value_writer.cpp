@@ -38,7 +38,7 @@ void ValueWriter::put(const Item& item) {
   }
 }
 
-void ValueWriter::put(const std::vector<Item>& items) {
+void ValueWriter::put(std::span<const Item> items) {
   number(items.size());
   for (const auto& item : items) {
     put(item);

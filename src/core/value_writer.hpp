@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
-#include <vector>
 
 #include <tenure/strong.hpp>
 
@@ -26,7 +26,7 @@ class ValueWriter {
   void put(const Place& place);
   void put(const BytesRange& range);
   void put(const Item& item);
-  void put(const std::vector<Item>& items);
+  void put(std::span<const Item> items);
   void put(const Limits& limits);
   void number(std::uint64_t value) { out_.number(value); }
   void text(std::string_view value) { out_.text(value); }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
 #include "core/outcome.hpp"
@@ -40,7 +41,7 @@ class Metrics::Tracker {
     std::uint32_t items = 0;
     std::uint8_t mode = 0;  ///< Of the last item; only those of one item change it.
   };
-  using Holds = absl::flat_hash_map<std::uint64_t, Held>;
+  using Holds = absl::btree_map<std::uint64_t, Held>;
 
   /// By its present token.
   [[nodiscard]] Holds::iterator find(core::FencingToken token);

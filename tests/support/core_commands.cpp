@@ -76,8 +76,9 @@ Command release_target(const Draw& draw, const World& world) {
   return Release{
       .lease = LeaseId{1 + draw.lease},
       .request = RequestId{draw.request % 3 == 0 ? 0 : 1 + draw.request},
-      .what = Target{.name = item.name,
-                     .range = range == nullptr ? std::nullopt : std::optional(range->range)}};
+      .what = Target{
+          .name = item.name,
+          .range = range == nullptr ? std::nullopt : std::optional<BytesRange>(range->range)}};
 }
 
 /// Mostly a request that waits; now and then one that is over, or was never made.

@@ -94,7 +94,7 @@ class CoreTest : public ::testing::Test {
   std::vector<LeaseId> holders_of(const Place& where) const {
     std::vector<LeaseId> leases;
     if (const auto* found = machine.state().locks.find(where)) {
-      for (const auto token : found->holds) {
+      for (const auto token : found->holds()) {
         leases.push_back(machine.state().locks.find(token)->lease);
       }
     }

@@ -69,7 +69,7 @@ Outcome Reference::apply(const Acquire& command) {
   Wait wanted{.ticket = Revision{revision_},
               .lease = command.lease,
               .request = command.request,
-              .items = command.items,
+              .items = Items(command.items.begin(), command.items.end()),
               .owner = command.owner,
               .metadata = command.metadata,
               .since = now_};
@@ -92,7 +92,7 @@ Outcome Reference::enter(const Acquire& command, Wait wanted) {
     for (auto& hold : holds_ | std::views::reverse) {
       const auto& item = wanted.items.front();
       const auto* keys = std::get_if<Keys>(&item.claim);
-      const auto range = keys == nullptr ? std::nullopt : std::optional(keys->range);
+      const auto range = keys == nullptr ? std::nullopt : std::optional<BytesRange>(keys->range);
       const auto same = std::ranges::find_if(
           hold.items, [&](const Item& its) { return is_target(its, item.name, range); });
       if (hold.lease != command.lease || same == hold.items.end()) {
@@ -316,7 +316,9 @@ Outcome Reference::apply(const ForceRelease& command) {
   for (auto& hold : holds_) {
     if (has(hold.items, command.place) && (!command.token || *command.token == hold.token)) {
       ++forced.holds;
-      std::erase_if(hold.items, [&](const Item& item) { return item.is_at(command.place); });
+      const auto taken = std::ranges::remove_if(
+          hold.items, [&](const Item& item) { return item.is_at(command.place); });
+      hold.items.erase(taken.begin(), taken.end());
       losses_.push_back({.lease = hold.lease,
                          .request = hold.request,
                          .token = hold.token,

@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/command.hpp"
@@ -15,7 +17,7 @@
 
 namespace tenure::core::model {
 
-[[nodiscard]] inline bool has(const std::vector<Item>& items, const Place& place) {
+[[nodiscard]] inline bool has(std::span<const Item> items, const Place& place) {
   return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
 }
 
@@ -46,7 +48,8 @@ class Reference {
     ClusterTime deadline{};
     RequestId request{};
     std::string client;
-    std::map<RequestId, Answer> answers;
+    /// As History has them, but plain.
+    std::map<RequestId, std::variant<Waiting, Granted, Released, Refused, Downgraded>> answers;
   };
 
   Outcome apply(const Acquire& command);
@@ -86,7 +89,7 @@ class Reference {
   void end(const std::set<LeaseId>& leases, EventType why);
   void drop_wait(Revision ticket);
   void drop_hold(FencingToken token);
-  void touch(const std::vector<Item>& items);
+  void touch(std::span<const Item> items);
 
   std::uint64_t revision_ = 0;
   ClusterTime now_{};

@@ -9,13 +9,13 @@
 namespace tenure::core::model {
 namespace {
 
-bool clash(const std::vector<Item>& items, const Item& wanted) {
+bool clash(std::span<const Item> items, const Item& wanted) {
   return std::ranges::any_of(items, [&](const Item& item) {
     return item.is_at(wanted.place()) && conflict(item.claim, wanted.claim);
   });
 }
 
-std::uint64_t permits_at(const std::vector<Item>& items, const Place& place) {
+std::uint64_t permits_at(std::span<const Item> items, const Place& place) {
   std::uint64_t sum = 0;
   for (const auto& item : items) {
     if (item.is_at(place)) {
@@ -115,7 +115,7 @@ std::set<LeaseId> Reference::blockers(const Wait& wait, const Item& item,
   std::uint64_t own = 0;
   std::uint64_t others = 0;
   const auto* permits = std::get_if<Permits>(&item.claim);
-  const auto look = [&](LeaseId lease, const std::vector<Item>& items) {
+  const auto look = [&](LeaseId lease, std::span<const Item> items) {
     if (permits != nullptr && lease == wait.lease) {
       own += permits_at(items, item.place());
     } else if (lease != wait.lease && among.contains(lease) &&
@@ -282,7 +282,7 @@ Hold* Reference::hold_of(FencingToken token) {
   return it == holds_.end() ? nullptr : &*it;
 }
 
-void Reference::touch(const std::vector<Item>& items) {
+void Reference::touch(std::span<const Item> items) {
   for (const auto& item : items) {
     touched_.insert(item.place());
   }

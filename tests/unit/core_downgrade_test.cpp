@@ -95,12 +95,12 @@ TEST_F(CoreDowngrade, keeps_the_count_and_can_be_upgraded_again) {
 
 TEST_F(CoreDowngrade, to_the_mode_it_has_changes_nothing) {
   const auto token = token_of(acquire(ann, {lock("a", LockMode::shared)}));
-  const auto version = machine.state().locks.find(place("a"))->version;
+  const auto version = machine.state().locks.find(place("a"))->version();
 
   EXPECT_EQ(downgrade(ann, token), Outcome(to_shared));
 
   EXPECT_EQ(event_types(), Types{});
-  EXPECT_EQ(machine.state().locks.find(place("a"))->version, version);
+  EXPECT_EQ(machine.state().locks.find(place("a"))->version(), version);
 }
 
 // 002-B32, FAULTS X: also when it was upgraded again meanwhile.

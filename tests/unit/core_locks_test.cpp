@@ -21,16 +21,16 @@ TEST_F(CoreLocks, a_record_has_every_field_of_the_document) {
 
   const auto* record = machine.state().locks.find(place("/locks/database/users-table"));
   ASSERT_NE(record, nullptr);
-  const auto& hold = *machine.state().locks.find(*record->holds.begin());
+  const auto& hold = *machine.state().locks.find(*record->holds().begin());
   EXPECT_EQ(hold.owner, "service-a");
   EXPECT_EQ(hold.lease, ann);
   EXPECT_EQ(hold.metadata, "schema-migration");
   EXPECT_EQ(hold.acquired, seconds(2));
   EXPECT_EQ(hold.token, token_of(applied.outcome));
-  EXPECT_EQ(record->create_revision, applied.revision);
-  EXPECT_EQ(record->mod_revision, applied.revision);
-  EXPECT_EQ(record->version, 1U);
-  EXPECT_EQ(machine.state().locks.owned(ann).holds, std::set{hold.token});
+  EXPECT_EQ(record->create_revision(), applied.revision);
+  EXPECT_EQ(record->mod_revision(), applied.revision);
+  EXPECT_EQ(record->version(), 1U);
+  EXPECT_EQ(machine.state().locks.owned(ann).holds, absl::btree_set<FencingToken>{hold.token});
 }
 
 // 002.059, 002.060, 002.078, 002.094, 002.097
@@ -82,9 +82,9 @@ TEST_F(CoreLocks, hand_over_keeps_create_revision_and_raises_the_others) {
   release(ann, first);
 
   const auto& record = *machine.state().locks.find(place("a"));
-  EXPECT_EQ(record.create_revision.get(), first.get());
-  EXPECT_EQ(record.mod_revision, applied.revision);
-  EXPECT_EQ(record.version, 3U);
+  EXPECT_EQ(record.create_revision().get(), first.get());
+  EXPECT_EQ(record.mod_revision(), applied.revision);
+  EXPECT_EQ(record.version(), 3U);
 }
 
 // 002.079, 002.061: the last release removes the record.

@@ -265,7 +265,7 @@ std::vector<Holder> MemoryStore::holders(const std::string& name) {
   std::vector<Holder> found;
   const auto& locks = machine_.state().locks;
   if (const auto* lock_there = locks.find(core::Place{.name = name})) {
-    for (const auto token : lock_there->holds) {
+    for (const auto token : lock_there->holds()) {
       const auto& hold = *locks.find(token);
       found.push_back({.owner = hold.owner,
                        .token = thin_.told(token),

@@ -45,18 +45,18 @@ void each_item_at(const Record& record, const core::Place& place, Add add) {
 
 LockRecord copy_head(const core::Place& place, const core::Lock& lock) {
   return {.place = place,
-          .capacity = lock.capacity,
-          .create_revision = lock.create_revision,
-          .mod_revision = lock.mod_revision,
-          .version = lock.version,
-          .holder_count = lock.holds.size(),
-          .waiter_count = lock.queue.size()};
+          .capacity = lock.capacity(),
+          .create_revision = lock.create_revision(),
+          .mod_revision = lock.mod_revision(),
+          .version = lock.version(),
+          .holder_count = lock.holds().size(),
+          .waiter_count = lock.queue().size()};
 }
 
 LockRecord copy(const View& view, const core::Place& place, const core::Lock& lock, Depth depth) {
   auto record = copy_head(place, lock);
   const auto& table = view.state.locks;
-  for (const auto token : lock.holds) {
+  for (const auto token : lock.holds()) {
     if (record.holders.size() >= depth.holders) {
       break;
     }
@@ -67,7 +67,7 @@ LockRecord copy(const View& view, const core::Place& place, const core::Lock& lo
   }
   std::optional<core::Revision> before;
   std::size_t position = 0;
-  for (const auto& turn : lock.queue) {
+  for (const auto& turn : lock.queue()) {
     if (record.queue.size() >= depth.waiters) {
       break;
     }

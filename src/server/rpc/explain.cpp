@@ -49,8 +49,8 @@ void write_holder(const core::Hold& hold, const core::Item& item, const View& vi
   out.set_lease_id(hold.lease.get());
   out.set_request_id(hold.request.get());
   out.set_fencing_token(hold.token.get());
-  out.set_owner(hold.owner);
-  out.set_metadata(hold.metadata);
+  out.set_owner(std::string(hold.owner));
+  out.set_metadata(std::string(hold.metadata));
   out.set_held_ms(wire::milliseconds(view.now - hold.acquired));
   out.set_count(hold.count);
   out.set_create_revision(hold.create_revision.get());
@@ -58,17 +58,17 @@ void write_holder(const core::Hold& hold, const core::Item& item, const View& vi
 
 void write_blockers(const core::Wait& wait, const core::Place& place, const core::Lock& lock,
                     const View& view, v1::Waiter& out) {
-  for (const auto token : lock.holds) {
+  for (const auto token : lock.holds()) {
     const auto& hold = *view.state.locks.find(token);
     if (out.blockers_size() < blockers_shown_max && wait.upgrades != token &&
         blocks(hold, wait, place)) {
       auto& blocker = *out.add_blockers();
       blocker.set_lease_id(hold.lease.get());
-      blocker.set_owner(hold.owner);
+      blocker.set_owner(std::string(hold.owner));
       blocker.set_fencing_token(token.get());
     }
   }
-  for (const auto turn : lock.queue) {
+  for (const auto turn : lock.queue()) {
     if (!(turn < wait.turn()) || out.blockers_size() >= blockers_shown_max) {
       break;
     }
@@ -86,7 +86,7 @@ void write_queue(const core::Place& place, const core::Lock& lock, const View& v
                  v1::ExplainResponse& out) {
   std::size_t position = 0;
   core::Revision predecessor{};
-  for (const auto turn : lock.queue) {
+  for (const auto turn : lock.queue()) {
     if (++position > waiters_shown_max) {
       break;
     }
@@ -108,7 +108,7 @@ void write_queue(const core::Place& place, const core::Lock& lock, const View& v
 
 /// Why the holders do not let go: what they wait for themselves.
 void write_waits_of_holders(const core::Lock& lock, const View& view, v1::ExplainResponse& out) {
-  for (const auto token : lock.holds) {
+  for (const auto token : lock.holds()) {
     const auto& hold = *view.state.locks.find(token);
     for (const auto ticket : view.state.locks.owned(hold.lease).waits) {
       if (static_cast<std::size_t>(out.waits_of_holders_size()) >= waiters_shown_max) {
@@ -167,14 +167,14 @@ void write(const core::Place& place, const core::Lock& lock, const View& view,
            v1::LockStatus& out) {
   out.set_name(place.name);
   out.set_is_space(place.kind == core::PlaceKind::space);
-  out.set_capacity(lock.capacity);
-  out.set_create_revision(lock.create_revision.get());
-  out.set_mod_revision(lock.mod_revision.get());
-  out.set_version(lock.version);
-  out.set_holder_count(lock.holds.size());
-  out.set_waiter_count(lock.queue.size());
+  out.set_capacity(lock.capacity());
+  out.set_create_revision(lock.create_revision().get());
+  out.set_mod_revision(lock.mod_revision().get());
+  out.set_version(lock.version());
+  out.set_holder_count(lock.holds().size());
+  out.set_waiter_count(lock.queue().size());
   std::size_t shown = 0;
-  for (const auto token : lock.holds) {
+  for (const auto token : lock.holds()) {
     if (++shown > holders_shown_max) {
       break;
     }

@@ -149,10 +149,13 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
          }
          write(*lease, view, *out.mutable_lease());
          const auto& owned = view.state.locks.owned(id);
-         for (const auto token : wants_keys ? owned.holds : std::set<core::FencingToken>()) {
+         if (!wants_keys) {
+           return {};
+         }
+         for (const auto token : owned.holds) {
            write_items(*view.state.locks.find(token), token, *out.mutable_held());
          }
-         for (const auto ticket : wants_keys ? owned.waits : std::set<core::Revision>()) {
+         for (const auto ticket : owned.waits) {
            write_items(*view.state.locks.find(ticket), {}, *out.mutable_waiting());
          }
          return {};

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace tenure::core {
+
+/// A sequence in one array, with room at its front where some have left. Joining at the end and
+/// leaving from either end cost next to nothing; elsewhere the shorter side moves. Empty it has no
+/// memory of its own, unlike a std::deque.
+template <class Value>
+class FlatQueue {
+ public:
+  using Iterator = const Value*;
+
+  [[nodiscard]] Iterator begin() const noexcept { return slots_.data() + gone_; }
+  [[nodiscard]] Iterator end() const noexcept { return slots_.data() + slots_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return slots_.size() - gone_; }
+  [[nodiscard]] bool empty() const noexcept { return slots_.size() == gone_; }
+  [[nodiscard]] const Value& operator[](std::size_t index) const { return slots_[gone_ + index]; }
+  [[nodiscard]] const Value& front() const { return slots_[gone_]; }
+  [[nodiscard]] const Value& back() const { return slots_.back(); }
+
+  void push_back(Value value) { slots_.push_back(std::move(value)); }
+
+  void pop_front() {
+    // What it has on the heap goes now.
+    slots_[gone_++] = Value{};
+    close_gap();
+  }
+
+  void insert(Iterator before, Value value) {
+    const auto place = slots_.begin() + (before - slots_.data());
+    if (gone_ == 0 || before - begin() > end() - before) {
+      slots_.insert(place, std::move(value));
+      return;
+    }
+    const auto first = slots_.begin() + static_cast<std::ptrdiff_t>(gone_);
+    std::move(first, place, first - 1);
+    *(place - 1) = std::move(value);
+    --gone_;
+  }
+
+  void erase(Iterator which) {
+    const auto place = slots_.begin() + (which - slots_.data());
+    if (which - begin() > end() - which) {
+      slots_.erase(place);
+      return;
+    }
+    const auto first = slots_.begin() + static_cast<std::ptrdiff_t>(gone_);
+    std::move_backward(first, place, place + 1);
+    pop_front();
+  }
+
+ private:
+  /// When half of the array is a gap, the rest moves down: everyone moves about once in its life.
+  void close_gap() {
+    constexpr std::size_t small = 16;
+    if (gone_ == slots_.size()) {
+      slots_.clear();
+      gone_ = 0;
+    } else if (gone_ >= small && 2 * gone_ >= slots_.size()) {
+      slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(gone_));
+      gone_ = 0;
+    }
+  }
+
+  std::vector<Value> slots_;
+  std::size_t gone_ = 0;  ///< Slots at the front whose values have left.
+};
+
+/// A set as a sorted array, for what comes in about ascending order and leaves in about the same.
+template <class Value>
+class SortedQueue {
+ public:
+  using Iterator = typename FlatQueue<Value>::Iterator;
+
+  /// A value is there once, however often it is inserted.
+  void insert(const Value& value) {
+    const auto place = lower_bound(value);
+    if (place == end() || *place != value) {
+      values_.insert(place, value);
+    }
+  }
+  void erase(const Value& value) {
+    const auto place = lower_bound(value);
+    if (place != end() && *place == value) {
+      values_.erase(place);
+    }
+  }
+  void pop_front() { values_.pop_front(); }
+
+  /// The first one that is not before `value`.
+  [[nodiscard]] Iterator lower_bound(const Value& value) const {
+    // Most come last.
+    return empty() || back() < value ? end() : std::lower_bound(begin(), end(), value);
+  }
+  [[nodiscard]] bool contains(const Value& value) const {
+    const auto place = lower_bound(value);
+    return place != end() && *place == value;
+  }
+  /// How many are before `value`.
+  [[nodiscard]] std::size_t count_before(const Value& value) const {
+    return static_cast<std::size_t>(lower_bound(value) - begin());
+  }
+
+  [[nodiscard]] Iterator begin() const noexcept { return values_.begin(); }
+  [[nodiscard]] Iterator end() const noexcept { return values_.end(); }
+  [[nodiscard]] const Value& operator[](std::size_t index) const { return values_[index]; }
+  [[nodiscard]] const Value& front() const { return values_.front(); }
+  [[nodiscard]] const Value& back() const { return values_.back(); }
+  [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return values_.empty(); }
+
+ private:
+  FlatQueue<Value> values_;  ///< Ascending.
+};
+
+}  // namespace tenure::core
