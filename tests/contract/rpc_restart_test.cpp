@@ -102,6 +102,19 @@ TEST_P(RpcRestart, a_lock_is_lost_by_our_own_clock_when_the_server_does_not_come
   EXPECT_FALSE(held.owns_lock());
 }
 
+// A destructor does not throw, and waits no longer than request_timeout.
+TEST_P(RpcRestart, a_client_with_a_lock_ends_though_nobody_is_there) {
+  auto ann = std::make_optional(connect(url()).value());
+  auto held = std::make_optional(ann->mutex("a").lock().value());
+  stop();
+  const auto began = std::chrono::steady_clock::now();
+
+  held.reset();
+  ann.reset();
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
+}
+
 TEST_P(RpcRestart, nobody_there_is_unavailable_and_says_who) {
   const auto before = url();
   stop();
