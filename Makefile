@@ -75,7 +75,7 @@ bench-service: ## compare the lock service with etcd and ZooKeeper; writes docs/
 
 ##@ The rest
 install: ## build the release and install it below PREFIX (default /usr/local)
-	@tools/setup.sh build
+	@tools/setup.sh build cluster
 	@mkdir -p build
 	@cmake --preset release -DTENURE_SERVER=OFF -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
 	  -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/.install.log || \

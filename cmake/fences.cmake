@@ -14,25 +14,12 @@ function(tenure_fence name module)
   endif()
   set(library tenure_${name})
   add_library(${library} ${ARGN})
-  add_library(tenure::${name} ALIAS ${library})
-  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
-                        VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
-  if(BUILD_SHARED_LIBS)
-    # libtenure lies beside it, also where the loader would not look.
-    set_target_properties(${library} PROPERTIES INSTALL_RPATH "\$ORIGIN")
-  endif()
   target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   # Publicly: whoever asks the fence also talks to the database.
   target_link_libraries(${library} PUBLIC tenure PkgConfig::tenure_${module}
                                    PRIVATE $<BUILD_INTERFACE:tenure_warnings>)
-
-  install(TARGETS ${library} EXPORT ${library}-targets)
-  install(EXPORT ${library}-targets FILE tenure-${name}-targets.cmake NAMESPACE tenure::
-          DESTINATION ${package_dir})
-  set(pc_name tenure_${name})
-  set(pc_module ${module})
-  configure_file(cmake/tenure_fence.pc.in ${pc_name}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  tenure_component(${name} DESCRIPTION "Fencing tokens beside the data, on ${module}"
+                   SEEN ${module})
 endfunction()
 
 foreach(script admit write)

@@ -33,3 +33,50 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
            BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE pc_prefix)
 configure_file(cmake/tenure.pc.in tenure.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# tenure_component(name DESCRIPTION text [UNCALLED symbol] [SEEN modules...] [HIDDEN modules...]):
+# installs the library tenure_<name> as the component tenure::<name> of the package and as the module
+# tenure_<name> of pkg-config. SEEN modules of pkg-config are what its users need in any case; the
+# HIDDEN ones they need if it is static. UNCALLED: nobody calls it by name, it works by being there;
+# linkers leave such out unless they are told, and the symbol is one of what must not be left out.
+function(tenure_component name)
+  cmake_parse_arguments(arg "" "DESCRIPTION;UNCALLED" "SEEN;HIDDEN" ${ARGN})
+  set(library tenure_${name})
+  add_library(tenure::${name} ALIAS ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+                        VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
+  if(BUILD_SHARED_LIBS)
+    # libtenure lies beside it, also where the loader would not look.
+    set_target_properties(${library} PROPERTIES INSTALL_RPATH "\$ORIGIN")
+  endif()
+  install(TARGETS ${library} EXPORT ${library}-targets)
+  install(EXPORT ${library}-targets FILE tenure-${name}-targets.cmake NAMESPACE tenure::
+          DESTINATION ${package_dir})
+
+  set(pc_name ${library})
+  set(pc_description ${arg_DESCRIPTION})
+  set(requires tenure ${arg_SEEN})
+  set(requires_private)
+  if(BUILD_SHARED_LIBS)
+    set(requires_private ${arg_HIDDEN})
+  else()
+    list(APPEND requires ${arg_HIDDEN})
+  endif()
+  list(JOIN requires " " requires)
+  set(pc_requires "Requires: ${requires}")
+  if(requires_private)
+    list(JOIN requires_private " " requires_private)
+    string(APPEND pc_requires "\nRequires.private: ${requires_private}")
+  endif()
+  set(pc_libs -l${library})
+  if(arg_UNCALLED AND BUILD_SHARED_LIBS)
+    target_link_options(${library} INTERFACE
+      LINKER:--push-state,--no-as-needed,$<TARGET_FILE:tenure::${name}>,--pop-state)
+    set(pc_libs "-Wl,--push-state,--no-as-needed -l${library} -Wl,--pop-state")
+  elseif(arg_UNCALLED)
+    target_link_options(${library} INTERFACE LINKER:--undefined=${arg_UNCALLED})
+    set(pc_libs "-Wl,--undefined=${arg_UNCALLED} -l${library}")
+  endif()
+  configure_file(cmake/tenure_component.pc.in ${pc_name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()

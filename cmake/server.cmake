@@ -1,27 +1,17 @@
 # The daemon. One static library per room, so that each can be tested with as little as it needs.
 # libraft is dynamic: LGPL-3 with linking exception.
 
+if(NOT TARGET tenure_cluster)
+  message(FATAL_ERROR "tenured needs what tenure::cluster needs: tools/setup.sh server, or "
+                      "-DTENURE_SERVER=OFF")
+endif()
 enable_language(C)
 find_package(PkgConfig REQUIRED)
-find_package(Boost 1.81 REQUIRED)
-find_package(OpenSSL REQUIRED)
-find_package(Protobuf REQUIRED)
 find_package(absl REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 # Exactly this one: who owns which buffer changes from version to version (ENGINE.md).
 pkg_check_modules(raft REQUIRED IMPORTED_TARGET raft=0.22.1)
-pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
-
-# Boost.Asio as we use it: no deprecated names, no implicit threads.
-add_library(tenure_asio INTERFACE)
-target_link_libraries(tenure_asio INTERFACE Boost::headers Threads::Threads)
-target_compile_definitions(tenure_asio INTERFACE BOOST_ASIO_NO_DEPRECATED
-                                                 BOOST_ASIO_NO_TS_EXECUTORS)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # Asio's fences are beside mutexes that the thread sanitizer does understand.
-  target_compile_options(tenure_asio INTERFACE -Wno-tsan)
-endif()
 
 function(tenure_room name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
@@ -37,39 +27,12 @@ function(tenure_room name)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE tenure_warnings)
 endfunction()
 
-# The wire: what protoc makes of proto/, and its translation into our own types.
-set(TENURE_PROTO_DIR ${PROJECT_SOURCE_DIR}/proto)
-set(TENURE_PROTO_OUT ${PROJECT_BINARY_DIR}/proto)
-file(GLOB_RECURSE TENURE_PROTOS CONFIGURE_DEPENDS ${TENURE_PROTO_DIR}/*.proto)
-file(MAKE_DIRECTORY ${TENURE_PROTO_OUT})
-set(proto_sources)
-foreach(proto IN LISTS TENURE_PROTOS)
-  cmake_path(RELATIVE_PATH proto BASE_DIRECTORY ${TENURE_PROTO_DIR} OUTPUT_VARIABLE stem)
-  string(REPLACE ".proto" "" stem ${stem})
-  set(made ${TENURE_PROTO_OUT}/${stem}.pb.cc ${TENURE_PROTO_OUT}/${stem}.pb.h)
-  add_custom_command(OUTPUT ${made}
-    COMMAND protobuf::protoc -I ${TENURE_PROTO_DIR} --cpp_out ${TENURE_PROTO_OUT} ${proto}
-    DEPENDS ${TENURE_PROTOS} VERBATIM)
-  list(APPEND proto_sources ${made})
-endforeach()
-add_library(tenure_proto STATIC EXCLUDE_FROM_ALL ${proto_sources})
-target_include_directories(tenure_proto SYSTEM PUBLIC ${TENURE_PROTO_OUT})
-target_link_libraries(tenure_proto PUBLIC protobuf::libprotobuf)
-
-# gRPC over HTTP/2, by nghttp2 on Asio.
-tenure_room(tenure_h2
-  SOURCES ${PROJECT_SOURCE_DIR}/src/h2/*.cpp
-  LINK tenure tenure_asio protobuf::libprotobuf PkgConfig::nghttp2 OpenSSL::SSL
-       absl::flat_hash_map absl::flat_hash_set)
+# The server's end of gRPC; the other, and the messages, are in cluster.cmake.
+file(GLOB h2_server CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/h2/*.cpp)
+list(REMOVE_ITEM h2_server ${TENURE_H2_CLIENT})
+tenure_room(tenure_h2 SOURCES ${h2_server} LINK tenure_h2_client)
 tenure_room(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
             LINK tenure_core tenure_proto tenure_h2)
-
-# tenure:// for the library.
-tenure_room(tenure_cluster
-  SOURCES ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp
-          ${PROJECT_SOURCE_DIR}/src/client/tenure_scheme.cpp
-  LINK tenure tenure_proto tenure_h2 absl::btree absl::flat_hash_map absl::flat_hash_set)
-target_link_options(tenure_cluster INTERFACE LINKER:--undefined=tenure_has_cluster)
 
 # What users of gRPC's own library have; for tests and benchmarks.
 function(tenure_stubs)

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the groups named, or of all groups. Silent when all are there;
 # asks the network only when one is missing. As root or through sudo.
-#   tools/setup.sh [build] [server] [run] [test] [check] [bench]
+#   tools/setup.sh [build] [cluster] [server] [run] [test] [check] [bench]
 set -euo pipefail
 
+# For tenure://, of which the server has the other end.
+cluster="libnghttp2-dev libprotobuf-dev protobuf-compiler libboost1.81-dev libssl-dev"
 declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
-  [server]="libraft-dev libnghttp2-dev libprotobuf-dev protobuf-compiler libboost1.81-dev libssl-dev
-            libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev libjemalloc-dev"
+  [cluster]="$cluster"
+  [server]="$cluster
+            libraft-dev libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev
+            libjemalloc-dev"
   # For the first steps that make run prints.
   [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
   # The last two lines are for the fences: client libraries, and servers that the tests start.
@@ -26,7 +30,7 @@ declare -A groups=(
 raft_version=0.22.1
 
 packages=()
-for group in "${@:-build server run test check bench}"; do
+for group in "${@:-build cluster server run test check bench}"; do
   for name in $group; do
     read -rd '' -a names <<<"${groups[$name]}" || true
     packages+=("${names[@]}")

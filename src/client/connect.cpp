@@ -42,6 +42,15 @@ Schemes& schemes() {
   return all;
 }
 
+/// What to do about a scheme that is ours, but not in this program.
+std::string how_to_get(std::string_view scheme) {
+  if (scheme != "tenure") {
+    return {};
+  }
+  return ". It is a library of its own: link tenure::cluster (CMake: find_package(tenure "
+         "COMPONENTS cluster)) or what pkg-config --libs tenure_cluster says";
+}
+
 Result<OpenBackend> opener_of(const std::string& scheme) {
   auto& all = schemes();
   const sys::MutexGuard lock(all.mutex);
@@ -52,8 +61,8 @@ Result<OpenBackend> opener_of(const std::string& scheme) {
   for (const auto& [name, opener] : all.openers) {
     known += (known.empty() ? "" : ", ") + name + "://";
   }
-  return fail(Errc::unsupported,
-              "at 0: this build does not know " + scheme + "://; it knows " + known);
+  return fail(Errc::unsupported, "at 0: this program does not know " + scheme + "://; it knows " +
+                                     known + how_to_get(scheme));
 }
 
 /// `2s`, `500ms`, `1m`.

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "h2/fault.hpp"
+
 namespace tenure::h2 {
 namespace {
 
@@ -210,9 +212,8 @@ void Channel::end(std::int32_t stream, std::uint32_t error) {
   const auto& exchange = node.mapped();
   exchange->channel_ = nullptr;
   if (!exchange->status_) {
-    exchange->status_ = error == NGHTTP2_CANCEL
-                            ? Status{StatusCode::cancelled, "called off"}
-                            : Status{StatusCode::unavailable, "the connection is lost"};
+    exchange->status_ =
+        error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "called off"} : explain(fault());
   }
   exchange->ended(*exchange->status_);
 }

@@ -75,6 +75,9 @@ class Channel final : public Link {
   void open(Ready ready, Gone gone);
   /// Somebody else is to be told.
   void when_gone(Gone gone) { gone_ = std::move(gone); }
+  /// "host:port", of the server.
+  [[nodiscard]] const std::string& authority() const noexcept { return origin_.authority; }
+  [[nodiscard]] bool is_tls() const noexcept { return origin_.is_tls; }
   /// REQUIRES: ready. `path`: "/package.Service/Method".
   void begin(const std::string& path, const std::shared_ptr<Exchange>& exchange);
 

@@ -28,6 +28,7 @@ Link::Link(boost::asio::io_context& loop, std::unique_ptr<Transport> transport, 
 void Link::open() {
   transport_->greet([self = shared_from_this()](const boost::system::error_code& error) {
     if (error || self->is_closed_) {
+      self->fault_ = error;
       self->close();
       return;
     }
@@ -89,6 +90,7 @@ void Link::read() {
       return;
     }
     if (error) {
+      self->fault_ = error;
       self->close();
       return;
     }
@@ -103,6 +105,7 @@ void Link::arrived(std::span<const std::uint8_t> bytes) {
   if (used < 0) {
     // Not HTTP/2, or a flood. What nghttp2 has to say about it goes out first.
     is_broken_ = true;
+    fault_ = make_error_code(boost::system::errc::protocol_error);
   } else if (!is_closed_) {
     read();
   }
@@ -146,6 +149,10 @@ void Link::flush() {
   }
   is_writing_ = true;
   transport_->write(out_, [self = shared_from_this()](const boost::system::error_code& error) {
+    if (error && !self->is_broken_) {
+      // The read fails too, and knows why: what the other end said last still arrives.
+      return;
+    }
     self->is_writing_ = false;
     error ? self->close() : self->flush();
   });

@@ -35,6 +35,8 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Sends a ping if it is quiet, and closes if the last one was not answered.
   void check(Clock::time_point now);
   void close();
+  /// Why it closed, where the transport or the other end's bytes told.
+  [[nodiscard]] const boost::system::error_code& fault() const noexcept { return fault_; }
 
  protected:
   enum class Side : std::uint8_t { server, client };
@@ -78,6 +80,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::string out_;           ///< Being written.
   Clock::time_point heard_;   ///< When something last arrived,
   Clock::time_point pinged_;  ///< and when we asked whether anybody is there.
+  boost::system::error_code fault_;
   bool is_ping_open_ = false;
   bool is_writing_ = false;
   bool is_flush_due_ = false;

@@ -5,10 +5,12 @@
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <openssl/ssl.h>
+
+#include "h2/fault.hpp"
 
 namespace tenure::h2 {
 namespace {
@@ -72,14 +74,24 @@ class TlsTransport final : public Transport {
 
   /// Also the name that is asked for.
   void expect(const std::string& host) {
-    error_code ignored;
-    stream_.set_verify_callback(asio::ssl::host_name_verification(host), ignored);
-    SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+    auto* const connection = stream_.native_handle();
+    error_code is_no_address;
+    asio::ip::make_address(host, is_no_address);
+    if (!is_no_address) {
+      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(connection), host.c_str());
+      return;
+    }
+    SSL_set1_host(connection, host.c_str());
+    SSL_set_tlsext_host_name(connection, host.c_str());
   }
 
   void greet(Done done) override {
-    stream_.async_handshake(
-        side_, [done = std::move(done)](const error_code& error) mutable { done(error); });
+    stream_.async_handshake(side_, [this, done = std::move(done)](const error_code& error) mutable {
+      const auto verdict = SSL_get_verify_result(stream_.native_handle());
+      // "verification failed" alone would not tell people what to do.
+      error&& verdict != X509_V_OK ? done({static_cast<int>(verdict), certificate_category()})
+                                   : done(error);
+    });
   }
 
   void read(Arrived arrived) override {

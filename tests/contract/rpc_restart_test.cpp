@@ -1,6 +1,6 @@
 #include <chrono>
 #include <future>
-#include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -9,9 +9,8 @@
 
 #include <tenure/client.hpp>
 
-#include "server/raft/node.hpp"
-#include "server/rpc/rpc_server.hpp"
-#include "support/raft_folder.hpp"
+#include "support/rpc_certificates.hpp"
+#include "support/rpc_service.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -19,41 +18,28 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A lock service that can be taken away and brought back, on the same port with the same folder.
-class RpcRestart : public ::testing::Test {
+/// On a lock service that goes away and comes back.
+class RpcRestart : public ::testing::TestWithParam<const char*> {
  protected:
-  RpcRestart() { start(); }
-  ~RpcRestart() override { stop(); }
-
-  void start() {
-    node_ = server::raft::Node::open({.folder = folder_.path()}).value();
-    rpc_ = std::make_unique<server::RpcServer>(
-        *node_, server::RpcOptions{.address = "127.0.0.1:" + std::to_string(port_)});
-    node_->start();
-    port_ = rpc_->start().value();
+  [[nodiscard]] std::string url(const std::string& more = {}) const {
+    return service_.url("?request_timeout=2s" + more +
+                        (is_tls_ ? "&tls_ca=" + authority_.file().string() : ""));
   }
-  void stop() {
-    if (rpc_) {
-      rpc_->stop();
-      node_->stop();
-      rpc_.reset();
-      node_.reset();
-    }
-  }
-  [[nodiscard]] std::string url(const std::string& options = {}) const {
-    return "tenure://127.0.0.1:" + std::to_string(port_) + options;
-  }
+  void stop() { service_.stop(); }
+  void start() { service_.start(); }
 
  private:
-  TemporaryFolder folder_;
-  int port_ = 0;
-  std::unique_ptr<server::raft::Node> node_;
-  std::unique_ptr<server::RpcServer> rpc_;
+  bool is_tls_ = std::string(GetParam()) == "tls";
+  Authority authority_;
+  RpcService service_{{.tls = is_tls_ ? std::optional(Authority::server_files(authority_.sign({})))
+                                      : std::nullopt}};
 };
+INSTANTIATE_TEST_SUITE_P(Over, RpcRestart, ::testing::Values("plain", "tls"),
+                         [](const auto& one) { return std::string(one.param); });
 
-TEST_F(RpcRestart, a_hold_a_wait_and_a_watch_survive_the_server) {
-  auto ann = connect(url("?owner=ann")).value();
-  auto bob = connect(url("?owner=bob")).value();
+TEST_P(RpcRestart, a_hold_a_wait_and_a_watch_survive_the_server) {
+  auto ann = connect(url("&owner=ann")).value();
+  auto bob = connect(url("&owner=bob")).value();
   auto watch = ann.watch("a").value();
   auto held = ann.mutex("a").lock().value();
   auto waiting = std::async(std::launch::async, [&] { return bob.mutex("a").lock(); });
@@ -76,7 +62,7 @@ TEST_F(RpcRestart, a_hold_a_wait_and_a_watch_survive_the_server) {
   EXPECT_EQ(watch.next_for(patience).value().type, LockEventType::released);
 }
 
-TEST_F(RpcRestart, what_is_asked_while_nobody_is_there_is_answered_later) {
+TEST_P(RpcRestart, what_is_asked_while_nobody_is_there_is_answered_later) {
   auto ann = connect(url()).value();
   stop();
   auto asked = std::async(std::launch::async, [&] { return ann.mutex("a").lock(); });
@@ -87,7 +73,7 @@ TEST_F(RpcRestart, what_is_asked_while_nobody_is_there_is_answered_later) {
   EXPECT_TRUE(asked.get());
 }
 
-TEST_F(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
+TEST_P(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
   auto ann = connect(url()).value();
   auto bob = connect(url()).value();
   auto held = ann.mutex("a").lock().value();
@@ -106,7 +92,7 @@ TEST_F(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
 }
 
 // Sent again by its request id: readers enter when the server is back.
-TEST_F(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
+TEST_P(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
   auto ann = connect(url()).value();
   auto bob = connect(url()).value();
   auto guard = ann.rw_lock("a").lock().value();
@@ -125,7 +111,7 @@ TEST_F(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
   EXPECT_EQ(share->token(), token);
 }
 
-TEST_F(RpcRestart, a_lock_is_lost_by_our_own_clock_when_the_server_does_not_come_back) {
+TEST_P(RpcRestart, a_lock_is_lost_by_our_own_clock_when_the_server_does_not_come_back) {
   auto ann = connect(url()).value();
   auto held = ann.mutex("a", {.ttl = 500ms}).lock().value();
   const auto lost = held.lost();
@@ -136,7 +122,20 @@ TEST_F(RpcRestart, a_lock_is_lost_by_our_own_clock_when_the_server_does_not_come
   EXPECT_FALSE(held.owns_lock());
 }
 
-TEST_F(RpcRestart, nobody_there_is_unavailable_and_says_who) {
+// A destructor does not throw, and waits no longer than request_timeout.
+TEST_P(RpcRestart, a_client_with_a_lock_ends_though_nobody_is_there) {
+  auto ann = std::make_optional(connect(url()).value());
+  auto held = std::make_optional(ann->mutex("a").lock().value());
+  stop();
+  const auto began = std::chrono::steady_clock::now();
+
+  held.reset();
+  ann.reset();
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
+}
+
+TEST_P(RpcRestart, nobody_there_is_unavailable_and_says_who) {
   const auto before = url();
   stop();
 
@@ -145,22 +144,6 @@ TEST_F(RpcRestart, nobody_there_is_unavailable_and_says_who) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), Errc::unavailable);
   EXPECT_NE(refused.error().detail.find("127.0.0.1"), std::string::npos) << refused.error().detail;
-}
-
-TEST_F(RpcRestart, the_first_of_several_that_answers_is_taken) {
-  const auto only = url().substr(std::string("tenure://").size());
-
-  EXPECT_TRUE(connect("tenure://127.0.0.1:1," + only));
-  EXPECT_EQ(connect("tenure://127.0.0.1:1,127.0.0.1:2").error(), Errc::unavailable);
-}
-
-TEST_F(RpcRestart, wrong_urls_say_where) {
-  EXPECT_EQ(connect(url("/path")).error(), Errc::invalid_argument);
-  EXPECT_EQ(connect(url("?colour=red")).error(), Errc::invalid_argument);
-  const auto unreadable = connect(url("?tls_ca=/nowhere/ca.pem"));
-  ASSERT_FALSE(unreadable);
-  EXPECT_EQ(unreadable.error(), Errc::invalid_argument);
-  EXPECT_NE(unreadable.error().detail.find("/nowhere/ca.pem"), std::string::npos);
 }
 
 }  // namespace

@@ -27,12 +27,17 @@ ContractBackend memory(std::string name, backends::ThinHolds thin) {
 
 }  // namespace
 
+void PrintTo(const ContractBackend& backend, std::ostream* out) {
+  *out << backend.name;
+}
+
 const std::vector<ContractBackend>& contract_backends() {
   static const std::vector<ContractBackend> all{
       memory("memory", backends::ThinHolds::on),
       memory("memory_without_thin_holds", backends::ThinHolds::off),
 #ifdef TENURE_WITH_SERVER
       {.name = "tenure", .start = start_tenure_service},
+      {.name = "tenure_tls", .start = start_tenure_tls_service},
 #endif
   };
   return all;

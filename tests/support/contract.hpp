@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,16 @@ class ContractService {
 
 /// A real lock service with its log on disk, in this process; rpc_contract.cpp.
 [[nodiscard]] std::unique_ptr<ContractService> start_tenure_service();
+/// The same behind TLS, with certificates at both ends.
+[[nodiscard]] std::unique_ptr<ContractService> start_tenure_tls_service();
 
 /// One line of the table of backends.
 struct ContractBackend {
   std::string name;
   std::function<std::unique_ptr<ContractService>()> start;
 };
+/// For gtest, which would show bytes.
+void PrintTo(const ContractBackend& backend, std::ostream* out);
 
 /// Every backend there is. A new one is added here, and nowhere else.
 [[nodiscard]] const std::vector<ContractBackend>& contract_backends();

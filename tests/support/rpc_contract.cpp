@@ -5,60 +5,67 @@
 #include <variant>
 
 #include "backends/cluster/cluster_backend.hpp"
-#include "server/config.hpp"
-#include "server/raft/node.hpp"
-#include "server/rpc/rpc_server.hpp"
+#include "backends/cluster/servers.hpp"
 #include "support/contract.hpp"
-#include "support/raft_folder.hpp"
+#include "support/rpc_certificates.hpp"
+#include "support/rpc_service.hpp"
 
 namespace tenure::test {
 namespace {
 
 class TenureService : public ContractService {
  public:
-  TenureService()
-      : node_(
-            server::raft::Node::open({.folder = folder_.path(), .limits = server::Config{}.limits})
-                .value()),
-        rpc_(*node_, {.address = "127.0.0.1:0"}) {
-    node_->start();
-    port_ = static_cast<std::uint16_t>(rpc_.start().value());
-  }
-  ~TenureService() override {
-    rpc_.stop();
-    node_->stop();
-  }
+  TenureService() : TenureService(server::RpcOptions{}, "") {}
 
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
-    using backends::cluster::ClusterBackend;
-    return ClusterBackend::open({.endpoints = {{.host = "127.0.0.1", .port = port_}}}, "contract",
-                                std::chrono::seconds(5))
+    constexpr std::chrono::seconds patience{5};
+    auto url = backends::parse_url(this->url()).value();
+    return backends::cluster::ClusterBackend::open(
+               backends::cluster::servers_from(url, patience).value(), "contract", patience)
         .value();
   }
   bool force_release(const std::string& name) override {
     std::promise<bool> done;
-    node_->propose(core::ForceRelease{.place = {.name = name}},
-                   [&](const Result<server::Decided>& decided) {
-                     const auto* forced = std::get_if<core::Forced>(&decided.value().outcome);
-                     done.set_value(forced != nullptr && forced->holds > 0);
-                   });
+    service_.node().propose(
+        core::ForceRelease{.place = {.name = name}}, [&](const Result<server::Decided>& decided) {
+          const auto* forced = std::get_if<core::Forced>(&decided.value().outcome);
+          done.set_value(forced != nullptr && forced->holds > 0);
+        });
     return done.get_future().get();
   }
-  [[nodiscard]] std::string url() const override {
-    return "tenure://127.0.0.1:" + std::to_string(port_);
-  }
+  [[nodiscard]] std::string url() const override { return service_.url(url_options_); }
+
+ protected:
+  TenureService(server::RpcOptions options, std::string url_options)
+      : service_(std::move(options)), url_options_(std::move(url_options)) {}
 
  private:
-  TemporaryFolder folder_;
-  std::unique_ptr<server::raft::Node> node_;
-  server::RpcServer rpc_;
-  std::uint16_t port_ = 0;
+  RpcService service_;
+  std::string url_options_;
+};
+
+/// Both ends show a certificate.
+struct Papers {
+  Authority authority;
+  Certificate server = authority.sign({.name = "server"});
+  Certificate client = authority.sign({.name = "client"});
+};
+class TenureTlsService : private Papers, public TenureService {
+ public:
+  TenureTlsService()
+      : TenureService({.tls = authority.mutual_files(server)},
+                      "?tls_ca=" + authority.file().string() + "&tls_cert=" + client.file.string() +
+                          "&tls_key=" + client.key.string()) {}
 };
 
 }  // namespace
 
 std::unique_ptr<ContractService> start_tenure_service() {
   return std::make_unique<TenureService>();
+}
+
+std::unique_ptr<ContractService> start_tenure_tls_service() {
+  return std::make_unique<TenureTlsService>();
 }
 
 }  // namespace tenure::test

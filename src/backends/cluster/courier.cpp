@@ -10,6 +10,7 @@
 
 #include "backends/cluster/proto_types.hpp"
 #include "grpc/health/v1/health.pb.h"
+#include "h2/fault.hpp"
 
 namespace tenure::backends::cluster {
 namespace {
@@ -21,6 +22,19 @@ constexpr std::chrono::milliseconds check_every{1000};
 
 Error unavailable(const std::string& why) {
   return {.code = Errc::unavailable, .detail = why};
+}
+
+/// Of the server at the other end.
+Error unavailable(const h2::Channel& channel, const std::string& why) {
+  return error_from({h2::StatusCode::unavailable, why}, channel.authority());
+}
+
+/// Of a server that did not even say how it is: it may want something else.
+h2::Status with_hint(h2::Status status, const h2::Channel& channel) {
+  if (status.code == h2::StatusCode::unavailable && !channel.is_tls()) {
+    status.message += "; if it wants TLS, tls_ca names its authority";
+  }
+  return status;
 }
 
 }  // namespace
@@ -49,7 +63,7 @@ class Courier::Stream final : public h2::Exchange {
   void ended(const h2::Status& status) override {
     const auto courier = courier_.lock();
     if (courier && courier->stream_.get() == this) {
-      courier->disconnected(status.message);
+      courier->disconnected(error_from(status, courier->channel_->authority()));
     }
   }
 
@@ -59,13 +73,19 @@ class Courier::Stream final : public h2::Exchange {
 Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string client)
     : loop_(loop),
       client_(std::move(client)),
+      inspection_max_(servers.connect_timeout),
+      inspection_(loop),
       check_(loop),
       farewell_(loop),
       first_tries_left_(servers.endpoints.size()) {
   dialer_ = std::make_shared<Dialer>(
       loop, std::move(servers),
       Dialer::Calls{.connected = [this](const auto& channel) { inspect(channel); },
-                    .failed = [this](const std::string& why) { first_failed(why); }});
+                    .failed =
+                        [this](const Error& why) {
+                          refusal_.reset();
+                          first_failed(why);
+                        }});
 }
 
 // The connection.
@@ -89,9 +109,17 @@ void Courier::inspect(const std::shared_ptr<h2::Channel>& channel) {
   channel_ = channel;
   channel->when_gone([weak = weak_from_this(), raw = channel.get()] {
     if (const auto self = weak.lock(); self && self->channel_.get() == raw) {
-      self->disconnected("the connection is lost");
+      self->disconnected(error_from(h2::explain(raw->fault()), raw->authority()));
     }
   });
+  inspection_.expires_after(inspection_max_);
+  inspection_.async_wait(
+      [weak = weak_from_this(), channel](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->channel_ == channel && !self->stream_) {
+          self->disconnected(unavailable(*channel, "it does not answer; is it tenured?"));
+        }
+      });
   h2::Question<HealthCheckResponse>::ask(
       *channel, "/grpc.health.v1.Health/Check", grpc::health::v1::HealthCheckRequest(),
       [weak = weak_from_this(), channel](const h2::Status& status,
@@ -101,9 +129,9 @@ void Courier::inspect(const std::shared_ptr<h2::Channel>& channel) {
           return;
         }
         if (!status.ok()) {
-          self->disconnected(status.message);
+          self->disconnected(error_from(with_hint(status, *channel), channel->authority()));
         } else if (answer.status() != HealthCheckResponse::SERVING) {
-          self->disconnected("this server does not serve at the moment");
+          self->disconnected(unavailable(*channel, "it does not serve at the moment"));
         } else {
           self->begin_session(channel);
         }
@@ -111,7 +139,8 @@ void Courier::inspect(const std::shared_ptr<h2::Channel>& channel) {
 }
 
 void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
-  dialer_->praise();
+  inspection_.cancel();
+  refusal_.reset();
   stream_ = std::make_shared<Stream>(weak_from_this());
   channel->begin("/tenure.v1.LockService/Session", stream_);
   if (!stream_) {
@@ -136,7 +165,7 @@ void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
   }
 }
 
-void Courier::disconnected(const std::string& why) {
+void Courier::disconnected(const Error& why) {
   const auto channel = std::exchange(channel_, nullptr);
   const auto stream = std::exchange(stream_, nullptr);
   watches_.disconnected();
@@ -144,7 +173,11 @@ void Courier::disconnected(const std::string& why) {
     channel->close();
   }
   if (stream && listener_ != nullptr) {
-    listener_->connection_changed(false, why);
+    listener_->connection_changed(false, why.detail);
+  }
+  refusal_.reset();
+  if (why != Errc::unavailable) {
+    refused(why);
   }
   first_failed(why);
   if (!stopped_) {
@@ -152,9 +185,18 @@ void Courier::disconnected(const std::string& why) {
   }
 }
 
-void Courier::first_failed(const std::string& why) {
+void Courier::refused(const Error& why) {
+  refusal_ = why;
+  waits_.clear();
+  for (auto& [id, errand] : std::exchange(open_, {})) {
+    fail_with(std::move(errand), why);
+  }
+  done_if_idle();
+}
+
+void Courier::first_failed(const Error& why) {
   if (first_ && --first_tries_left_ == 0) {
-    std::exchange(first_, nullptr)(std::unexpected(unavailable(why)));
+    std::exchange(first_, nullptr)(std::unexpected(why));
   }
 }
 
@@ -198,6 +240,10 @@ void Courier::run(std::vector<Errand> errands) {
   std::vector<Id> ids;
   ids.reserve(errands.size());
   for (auto& errand : errands) {
+    if (stopped_ || refusal_) {
+      fail_with(std::move(errand), stopped_ ? unavailable("the client ends") : *refusal_);
+      continue;
+    }
     const auto id = ++last_id_;
     errand.operation.set_id(id);
     if (errand.operation.has_acquire()) {
@@ -207,10 +253,6 @@ void Courier::run(std::vector<Errand> errands) {
       leases_.insert(errand.operation.grant_lease().id());
     } else if (errand.operation.has_revoke_lease()) {
       leases_.erase(errand.operation.revoke_lease().id());
-    }
-    if (stopped_) {
-      fail_with(std::move(errand), unavailable("the client ends"));
-      continue;
     }
     open_.emplace(id, std::move(errand));
     ids.push_back(id);
@@ -276,6 +318,7 @@ Errand Courier::take(Id id) {
 }
 
 void Courier::received(const v1::SessionResponse& response) {
+  dialer_->praise();
   for (const auto& outcome : response.outcomes()) {
     answered(outcome);
   }
@@ -292,7 +335,7 @@ void Courier::received(const v1::SessionResponse& response) {
   }
   if (std::exchange(is_unsure_, false)) {
     dialer_->blame();
-    disconnected("the server cannot say what became of a request");
+    disconnected(unavailable(*channel_, "it cannot say what became of a request"));
   }
   done_if_idle();
 }
@@ -400,10 +443,10 @@ void Courier::holders(const std::string& name, Backend::Done<std::vector<Holder>
   request.set_limit(2);  // A lock and a space may have the same name.
   h2::Question<v1::ListResponse>::ask(
       *channel_, "/tenure.v1.Admin/List", request,
-      [name, done = std::move(done)](const h2::Status& status,
-                                     const v1::ListResponse& answer) mutable {
+      [name, server = channel_->authority(), done = std::move(done)](
+          const h2::Status& status, const v1::ListResponse& answer) mutable {
         if (!status.ok()) {
-          done(std::unexpected(unavailable(status.message)));
+          done(std::unexpected(error_from(status, server)));
           return;
         }
         std::vector<Holder> found;
@@ -415,47 +458,6 @@ void Courier::holders(const std::string& name, Backend::Done<std::vector<Holder>
         }
         done(std::move(found));
       });
-}
-
-void Courier::stop(std::chrono::milliseconds patience, std::function<void()> done) {
-  stopped_ = std::move(done);
-  std::vector<Id> waits;
-  for (const auto& [key, id] : waits_) {
-    waits.push_back(id);
-  }
-  for (const auto id : waits) {
-    fail_with(take(id), unavailable("the client ends"));
-  }
-  watches_.end();
-  farewell_.expires_after(stream_ ? patience : std::chrono::milliseconds(0));
-  farewell_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-    if (!error) {
-      self->end();
-    }
-  });
-  done_if_idle();
-}
-
-void Courier::done_if_idle() {
-  if (stopped_ && open_.empty()) {
-    end();
-  }
-}
-
-void Courier::end() {
-  const auto done = std::exchange(stopped_, [] {});
-  listener_ = nullptr;
-  dialer_->stop();
-  check_.cancel();
-  farewell_.cancel();
-  stream_.reset();
-  if (const auto channel = std::exchange(channel_, nullptr)) {
-    channel->close();
-  }
-  for (auto& [id, errand] : std::exchange(open_, {})) {
-    fail_with(std::move(errand), unavailable("the client ends"));
-  }
-  done();
 }
 
 }  // namespace tenure::backends::cluster

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -65,9 +66,11 @@ class Courier : public std::enable_shared_from_this<Courier> {
 
   void inspect(const std::shared_ptr<h2::Channel>& channel);
   void begin_session(const std::shared_ptr<h2::Channel>& channel);
-  void disconnected(const std::string& why);
+  void disconnected(const Error& why);
+  /// By a server that answers, so that asking again would not help: all that is open fails.
+  void refused(const Error& why);
   /// Tells the opener, when no server is left to be tried.
-  void first_failed(const std::string& why);
+  void first_failed(const Error& why);
   void check_soon();
 
   void send(Id id, v1::SessionRequest& batch, std::size_t& bytes);
@@ -87,6 +90,8 @@ class Courier : public std::enable_shared_from_this<Courier> {
   std::shared_ptr<Dialer> dialer_;
   std::shared_ptr<h2::Channel> channel_;  ///< Null: not connected.
   std::shared_ptr<Stream> stream_;        ///< On it.
+  std::chrono::milliseconds inspection_max_;
+  boost::asio::steady_timer inspection_;
   boost::asio::steady_timer check_;
   boost::asio::steady_timer farewell_;
   Watches watches_;
@@ -96,6 +101,8 @@ class Courier : public std::enable_shared_from_this<Courier> {
   std::function<void()> stopped_;
 
   bool is_unsure_ = false;  ///< Something was answered `unavailable`.
+  /// Why the last server refused us; what is asked until there is another connection fails by it.
+  std::optional<Error> refusal_;
 
   Id last_id_ = 0;
   absl::btree_map<Id, Errand> open_;  ///< Not answered, in their order.

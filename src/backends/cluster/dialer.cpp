@@ -5,6 +5,8 @@
 
 #include <boost/asio/connect.hpp>
 
+#include "backends/cluster/proto_types.hpp"
+#include "h2/fault.hpp"
 #include "h2/transport.hpp"
 
 namespace tenure::backends::cluster {
@@ -18,6 +20,10 @@ constexpr std::chrono::milliseconds pause_max{1000};
 std::string name_of(const Endpoint& endpoint) {
   const bool is_v6 = endpoint.host.find(':') != std::string::npos;
   return (is_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+h2::Status cannot(const error_code& error, const std::string& hint) {
+  return {h2::StatusCode::unavailable, error.message() + "; " + hint};
 }
 
 }  // namespace
@@ -67,7 +73,7 @@ void Dialer::try_next() {
   patience_.expires_after(servers_.connect_timeout);
   patience_.async_wait([self = shared_from_this(), attempt, endpoint](const error_code& error) {
     if (!error && attempt == self->attempt_) {
-      self->failed(name_of(endpoint) + " does not answer");
+      self->failed(endpoint, {h2::StatusCode::unavailable, "no answer; is the address right?"});
     }
   });
   resolver_.async_resolve(endpoint.host, std::to_string(endpoint.port),
@@ -76,7 +82,7 @@ void Dialer::try_next() {
                             if (self->is_stopped_ || attempt != self->attempt_) {
                               return;
                             }
-                            error ? self->failed(name_of(endpoint) + ": " + error.message())
+                            error ? self->failed(endpoint, cannot(error, "is the name right?"))
                                   : self->resolved(endpoint, found);
                           });
 }
@@ -91,7 +97,7 @@ void Dialer::resolved(const Endpoint& endpoint, const tcp::resolver::results_typ
                                }
                                self->socket_.reset();
                                if (error) {
-                                 self->failed(name_of(endpoint) + ": " + error.message());
+                                 self->failed(endpoint, cannot(error, "does a tenured run there?"));
                                  return;
                                }
                                error_code ignored;
@@ -121,15 +127,13 @@ void Dialer::greet(const Endpoint& endpoint, tcp::socket socket) {
       },
       [self = shared_from_this(), attempt = attempt_, endpoint] {
         if (self->greeted_ && attempt == self->attempt_ && !self->is_stopped_) {
-          self->greeted_.reset();
-          self->failed(name_of(endpoint) + (self->servers_.tls
-                                                ? ": TLS was refused: is the certificate right?"
-                                                : ": closed the connection"));
+          const auto channel = std::exchange(self->greeted_, nullptr);
+          self->failed(endpoint, h2::explain(channel->fault()));
         }
       });
 }
 
-void Dialer::failed(const std::string& why) {
+void Dialer::failed(const Endpoint& endpoint, const h2::Status& why) {
   ++attempt_;
   patience_.cancel();
   if (const auto socket = std::exchange(socket_, nullptr)) {
@@ -141,7 +145,7 @@ void Dialer::failed(const std::string& why) {
   }
   ++failures_;
   is_dialing_ = false;
-  calls_.failed(why);
+  calls_.failed(error_from(why, name_of(endpoint)));
   dial();
 }
 

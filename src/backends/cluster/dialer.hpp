@@ -23,7 +23,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
     /// A connection stands.
     std::function<void(const std::shared_ptr<h2::Channel>&)> connected;
     /// None does, and why; it is tried again.
-    std::function<void(const std::string& why)> failed;
+    std::function<void(const Error& why)> failed;
   };
 
   Dialer(boost::asio::io_context& loop, Servers servers, Calls calls);
@@ -43,7 +43,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void try_next();
   void resolved(const Endpoint& endpoint, const tcp::resolver::results_type& found);
   void greet(const Endpoint& endpoint, tcp::socket socket);
-  void failed(const std::string& why);
+  void failed(const Endpoint& endpoint, const h2::Status& why);
 
   boost::asio::io_context& loop_;
   Servers servers_;

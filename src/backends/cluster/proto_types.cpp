@@ -85,6 +85,20 @@ Error error_from(const v1::Refused& refused) {
           .detail = detail_of(refused)};
 }
 
+Error error_from(const h2::Status& status, const std::string& server) {
+  const auto with = [&](Errc code) {
+    return Error{.code = code, .detail = server + ": " + status.message};
+  };
+  switch (status.code) {
+    case h2::StatusCode::permission_denied:
+    case h2::StatusCode::unauthenticated: return with(Errc::permission_denied);
+    case h2::StatusCode::unimplemented: return with(Errc::unsupported);
+    case h2::StatusCode::resource_exhausted: return with(Errc::resource_exhausted);
+    case h2::StatusCode::invalid_argument: return with(Errc::invalid_argument);
+    default: return with(Errc::unavailable);
+  }
+}
+
 LockEvent event_from(const v1::Event& event) {
   const auto& record = event.type() == v1::CHANGE_DELETE ? event.prev_kv() : event.kv();
   return {.revision = Revision{event.revision()},

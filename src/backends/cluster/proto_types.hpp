@@ -3,6 +3,7 @@
 #include <string>
 
 #include "backends/backend.hpp"
+#include "h2/status.hpp"
 #include "tenure/v1/admin.pb.h"
 #include "tenure/v1/session.pb.h"
 #include "tenure/v1/watch.pb.h"
@@ -15,6 +16,8 @@ void write(const DowngradeRequest& request, v1::Downgrade& out);
 void write(const WatchRequest& request, Revision start, v1::WatchCreate& out);
 
 [[nodiscard]] Error error_from(const v1::Refused& refused);
+/// How a call at `server` ended, if not well.
+[[nodiscard]] Error error_from(const h2::Status& status, const std::string& server);
 [[nodiscard]] LockEvent event_from(const v1::Event& event);
 [[nodiscard]] Holder holder_from(const v1::Holder& holder);
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,8 +15,14 @@ namespace {
 
 constexpr std::uint16_t default_port = 7420;
 
-/// The content of the file that the parameter names, which is taken out of the URL.
-Result<std::optional<std::string>> take_file(Url& url, std::string_view key) {
+/// What a file has that the URL names, and where it does so.
+struct Named {
+  std::string content{};
+  std::size_t position = 0;
+};
+
+/// The file that the parameter names, which is taken out of the URL.
+Result<std::optional<Named>> take_file(Url& url, std::string_view key) {
   const auto it = std::ranges::find_if(
       url.parameters, [&](const Url::Parameter& one) { return one.key.text == key; });
   if (it == url.parameters.end()) {
@@ -28,12 +34,19 @@ Result<std::optional<std::string>> take_file(Url& url, std::string_view key) {
   if (!file) {
     return complain_at(value.position, "cannot read " + value.text);
   }
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream content;  // a folder can be opened, and fails only now
+  content << file.rdbuf();
+  Named named{.content = std::move(content).str(), .position = value.position};
+  if (named.content.empty()) {
+    // Not the same as none: that would mean to trust others than the user said.
+    return complain_at(value.position, value.text + " is empty, or no file");
+  }
+  return named;
 }
 
 Result<std::shared_ptr<boost::asio::ssl::context>> take_tls(Url& url) {
   h2::ClientTlsFiles files;
-  bool is_wanted = false;
+  std::optional<std::size_t> first;  // of the options, where it stands
   const std::pair<const char*, std::string*> wanted[] = {
       {"tls_ca", &files.ca}, {"tls_cert", &files.certificate}, {"tls_key", &files.key}};
   for (const auto& [key, text] : wanted) {
@@ -41,18 +54,20 @@ Result<std::shared_ptr<boost::asio::ssl::context>> take_tls(Url& url) {
     if (!read) {
       return std::unexpected(std::move(read).error());
     }
-    is_wanted = is_wanted || read->has_value();
-    *text = read->value_or("");
+    if (read->has_value()) {
+      first = std::min(first.value_or((*read)->position), (*read)->position);
+      *text = std::move((*read)->content);
+    }
   }
-  if (!is_wanted) {
+  if (!first) {
     return nullptr;
   }
   if (files.certificate.empty() != files.key.empty()) {
-    return fail(Errc::invalid_argument, "tls_cert and tls_key go together");
+    return complain_at(*first, "tls_cert and tls_key go together");
   }
   auto context = h2::client_context(files);
   if (!context) {
-    return std::unexpected(std::move(context).error());
+    return complain_at(*first, context.error().detail);
   }
   return std::shared_ptr<boost::asio::ssl::context>(*std::move(context));
 }

@@ -54,6 +54,9 @@ void Watches::begin(WatchId id, const Watch& watch) {
   if (!stream_) {
     stream_ = std::make_shared<Stream>(*this);
     channel_->begin("/tenure.v1.LockService/Watch", stream_);
+    if (!stream_) {
+      return;  // It could not even begin; the connection is at its end.
+    }
   }
   v1::WatchRequest request;
   write(watch.request, watch.next, *request.mutable_create());
@@ -137,11 +140,15 @@ void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
 
 void Watches::ended(const h2::Status& status) {
   stream_.reset();
-  if (status.code == h2::StatusCode::unavailable || status.code == h2::StatusCode::cancelled) {
+  const auto error = error_from(status, channel_->authority());
+  if (error == Errc::unavailable) {
     return;  // The connection is lost; connected() begins again.
   }
   for (const auto& [id, watch] : std::exchange(watches_, {})) {
-    (*watch.sink)(fail(Errc::resource_exhausted, status.message));
+    if (watch.begun) {
+      watch.begun();  // Nobody has to wait for it any longer.
+    }
+    (*watch.sink)(std::unexpected(error));
   }
 }
 

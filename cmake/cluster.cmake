@@ -1,0 +1,95 @@
+# tenure://: the client's half of the wire, and the library tenure::cluster that makes connect() know
+# the scheme. One file to link, built where what it stands on is found; libtenure needs none of that.
+
+find_package(PkgConfig QUIET)
+find_package(Boost 1.81 QUIET)
+find_package(Protobuf QUIET)
+
+# By their names in pkg-config: what the library is linked with, and its users if it is static.
+set(TENURE_CLUSTER_MODULES protobuf libnghttp2 openssl)
+set(missing)
+foreach(module IN LISTS TENURE_CLUSTER_MODULES)
+  if(PKG_CONFIG_FOUND)
+    pkg_check_modules(tenure_${module} QUIET IMPORTED_TARGET GLOBAL ${module})
+  endif()
+  if(NOT TARGET PkgConfig::tenure_${module})
+    list(APPEND missing ${module})
+  endif()
+endforeach()
+if(NOT TARGET Boost::headers)
+  list(APPEND missing boost)
+endif()
+if(NOT TARGET protobuf::protoc)
+  list(APPEND missing protoc)
+endif()
+if(missing)
+  list(JOIN missing ", " missing)
+  message(STATUS "tenure::cluster (tenure://) is left out for want of ${missing}: "
+                 "tools/setup.sh cluster")
+  return()
+endif()
+
+# Boost.Asio as we use it: no deprecated names, no implicit threads.
+add_library(tenure_asio INTERFACE)
+target_link_libraries(tenure_asio INTERFACE Boost::headers Threads::Threads)
+target_compile_definitions(tenure_asio INTERFACE BOOST_ASIO_NO_DEPRECATED
+                                                 BOOST_ASIO_NO_TS_EXECUTORS)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Asio's fences are beside mutexes that the thread sanitizer does understand.
+  target_compile_options(tenure_asio INTERFACE -Wno-tsan)
+endif()
+
+# The wire: what protoc makes of proto/.
+set(TENURE_PROTO_DIR ${PROJECT_SOURCE_DIR}/proto)
+set(TENURE_PROTO_OUT ${PROJECT_BINARY_DIR}/proto)
+file(GLOB_RECURSE TENURE_PROTOS CONFIGURE_DEPENDS ${TENURE_PROTO_DIR}/*.proto)
+file(MAKE_DIRECTORY ${TENURE_PROTO_OUT})
+set(proto_sources)
+foreach(proto IN LISTS TENURE_PROTOS)
+  cmake_path(RELATIVE_PATH proto BASE_DIRECTORY ${TENURE_PROTO_DIR} OUTPUT_VARIABLE stem)
+  string(REPLACE ".proto" "" stem ${stem})
+  set(made ${TENURE_PROTO_OUT}/${stem}.pb.cc ${TENURE_PROTO_OUT}/${stem}.pb.h)
+  add_custom_command(OUTPUT ${made}
+    COMMAND protobuf::protoc -I ${TENURE_PROTO_DIR} --cpp_out ${TENURE_PROTO_OUT} ${proto}
+    DEPENDS ${TENURE_PROTOS} VERBATIM)
+  list(APPEND proto_sources ${made})
+endforeach()
+add_library(tenure_proto STATIC EXCLUDE_FROM_ALL ${proto_sources})
+set_target_properties(tenure_proto PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(tenure_proto SYSTEM PUBLIC ${TENURE_PROTO_OUT})
+target_link_libraries(tenure_proto PUBLIC PkgConfig::tenure_protobuf)
+
+# gRPC over HTTP/2, by nghttp2 on Asio: what both ends need, and the client's end. The server's is
+# in server.cmake.
+set(TENURE_H2_CLIENT)
+foreach(stem channel fault link message status transport)
+  list(APPEND TENURE_H2_CLIENT ${PROJECT_SOURCE_DIR}/src/h2/${stem}.cpp)
+endforeach()
+add_library(tenure_h2_client STATIC EXCLUDE_FROM_ALL ${TENURE_H2_CLIENT})
+set_target_properties(tenure_h2_client PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(tenure_h2_client PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(tenure_h2_client
+  PUBLIC tenure tenure_asio PkgConfig::tenure_protobuf PkgConfig::tenure_libnghttp2
+         PkgConfig::tenure_openssl absl::flat_hash_map absl::flat_hash_set
+  PRIVATE tenure_warnings)
+
+# Swallows the two, so that there is one library to install.
+file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp)
+add_library(tenure_cluster ${cluster_sources} ${PROJECT_SOURCE_DIR}/src/client/tenure_scheme.cpp
+            $<TARGET_OBJECTS:tenure_proto> $<TARGET_OBJECTS:tenure_h2_client>)
+set_target_properties(tenure_cluster PROPERTIES LINKER_LANGUAGE CXX)
+target_include_directories(tenure_cluster PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(tenure_cluster SYSTEM PRIVATE ${TENURE_PROTO_OUT})
+list(TRANSFORM TENURE_CLUSTER_MODULES PREPEND PkgConfig::tenure_ OUTPUT_VARIABLE cluster_needs)
+target_link_libraries(tenure_cluster
+  PUBLIC tenure
+  PRIVATE ${cluster_needs} absl::btree absl::flat_hash_map absl::flat_hash_set
+          $<BUILD_INTERFACE:tenure_asio> $<BUILD_INTERFACE:tenure_warnings>)
+tenure_component(cluster UNCALLED tenure_has_cluster
+  DESCRIPTION "connect() to tenured, the lock service: tenure://"
+  HIDDEN ${TENURE_CLUSTER_MODULES} absl_btree absl_flat_hash_map absl_flat_hash_set)
+
+# For our own tests: with the private headers and what they include.
+add_library(tenure_cluster_private INTERFACE)
+target_link_libraries(tenure_cluster_private INTERFACE tenure_cluster tenure_h2_client tenure_proto
+                                                       absl::btree)

@@ -1,0 +1,61 @@
+#include <chrono>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "backends/cluster/courier.hpp"
+
+// The end of a courier.
+
+namespace tenure::backends::cluster {
+namespace {
+
+Error the_client_ends() {
+  return {.code = Errc::unavailable, .detail = "the client ends"};
+}
+
+}  // namespace
+
+void Courier::stop(std::chrono::milliseconds patience, std::function<void()> done) {
+  stopped_ = std::move(done);
+  std::vector<Id> waits;
+  for (const auto& [key, id] : waits_) {
+    waits.push_back(id);
+  }
+  for (const auto id : waits) {
+    fail_with(take(id), the_client_ends());
+  }
+  watches_.end();
+  farewell_.expires_after(stream_ ? patience : std::chrono::milliseconds(0));
+  farewell_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error) {
+      self->end();
+    }
+  });
+  done_if_idle();
+}
+
+void Courier::done_if_idle() {
+  if (stopped_ && open_.empty()) {
+    end();
+  }
+}
+
+void Courier::end() {
+  const auto done = std::exchange(stopped_, [] {});
+  listener_ = nullptr;
+  dialer_->stop();
+  inspection_.cancel();
+  check_.cancel();
+  farewell_.cancel();
+  stream_.reset();
+  if (const auto channel = std::exchange(channel_, nullptr)) {
+    channel->close();
+  }
+  for (auto& [id, errand] : std::exchange(open_, {})) {
+    fail_with(std::move(errand), the_client_ends());
+  }
+  done();
+}
+
+}  // namespace tenure::backends::cluster

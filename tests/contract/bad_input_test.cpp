@@ -1,0 +1,99 @@
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+#include <tenure/election.hpp>
+#include <tenure/watch.hpp>
+
+#include "support/contract.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TENURE_CONTRACT(BadInputContract);
+
+std::ptrdiff_t count_in(const char* folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+static_assert(std::is_nothrow_destructible_v<Client> && std::is_nothrow_destructible_v<Guard> &&
+              std::is_nothrow_destructible_v<Lease> && std::is_nothrow_destructible_v<Watch>);
+
+// 000.016, 000.039, 003.010: the same rule on every backend, told before anything is asked.
+TEST_P(BadInputContract, a_name_that_is_none_is_refused_with_what_is_allowed) {
+  const auto empty = ann.mutex("").lock();
+  const auto oversize = ann.mutex(std::string(1025, 'x')).try_lock();
+
+  EXPECT_EQ(empty.error(), Errc::invalid_argument);
+  EXPECT_EQ(oversize.error(), Errc::invalid_argument);
+  EXPECT_NE(oversize.error().detail.find("1024"), std::string::npos) << oversize.error().detail;
+  EXPECT_TRUE(ann.mutex(std::string(1024, 'x')).try_lock());
+}
+
+// 000.040, 000-B25
+TEST_P(BadInputContract, a_lease_that_never_begins_is_refused_with_what_is_allowed) {
+  for (const auto ttl : {0ms, -1ms, 99ms}) {
+    const auto refused = ann.mutex("a", {.ttl = ttl}).lock();
+
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), Errc::invalid_argument);
+    EXPECT_NE(refused.error().detail.find("ttl"), std::string::npos);
+  }
+  EXPECT_EQ(ann.lease({.ttl = 0ms}).error(), Errc::invalid_argument);
+}
+
+// 003.007, 003.012: what is said about a lock that is not held is said to people.
+TEST_P(BadInputContract, a_guard_that_holds_nothing_says_why) {
+  auto guard = ann.mutex("a").lock().value();
+  auto other = std::move(guard);
+  EXPECT_TRUE(other.unlock());
+
+  // NOLINTBEGIN(bugprone-use-after-move): what it answers then is what this is about.
+  for (auto* used : {&guard, &other}) {
+    EXPECT_EQ(used->unlock().error(), Errc::not_held);
+    EXPECT_EQ(used->extend().error(), Errc::not_held);
+    EXPECT_FALSE(used->unlock().error().detail.empty());
+  }
+  // NOLINTEND(bugprone-use-after-move)
+}
+
+// Nothing leaks: threads and descriptors end with the last handle, whatever the client did.
+TEST_P(BadInputContract, no_thread_is_left_behind_when_the_last_handle_goes) {
+  // What the service itself starts at its first use stays.
+  EXPECT_TRUE(ann.mutex("warm").lock());
+  EXPECT_TRUE(bob.mutex("warm").lock());
+  const auto threads = count_in("/proc/self/task");
+  const auto files = count_in("/proc/self/fd");
+  {
+    auto cid = std::make_optional(connect({.owner = "cid"}));
+    auto guard = cid->mutex("a").lock().value();
+    std::atomic<bool> is_told = false;
+    const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+    const auto watch = cid->watch("a");
+    const auto lease = cid->lease().value();
+    EXPECT_EQ(cid->mutex("a").try_lock_for(1ms).error(), Errc::timed_out);
+    EXPECT_EQ(cid->mutex("").lock().error(), Errc::invalid_argument);
+    EXPECT_GT(count_in("/proc/self/task"), threads);
+    cid.reset();  // A handle, but not the last one.
+    EXPECT_TRUE(guard.owns_lock());
+  }
+
+  // A thread that was joined may stand in the list for a moment, and the service has to hear of it.
+  EXPECT_TRUE(eventually([&] { return count_in("/proc/self/task") == threads; }));
+  EXPECT_TRUE(eventually([&] { return count_in("/proc/self/fd") == files; }));
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,204 @@
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "grpc/health/v1/health.pb.h"
+#include "h2/server.hpp"
+#include "support/rpc_service.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Says that all is well.
+class HealthAnswer final : public h2::Call {
+ public:
+  using Call::Call;
+
+ private:
+  void received(std::string_view /*message*/) override {}
+  void half_closed() override {
+    grpc::health::v1::HealthCheckResponse response;
+    response.set_status(grpc::health::v1::HealthCheckResponse::SERVING);
+    send(response);
+    finish({});
+  }
+  void closed() override {}
+};
+
+/// Ends at once with a status, or listens for ever.
+class Refusal final : public h2::Call {
+ public:
+  using Call::Call;
+  Refusal(const h2::Opening& opening, h2::Status status) : Call(opening) {
+    finish(std::move(status));
+  }
+
+ private:
+  void received(std::string_view /*message*/) override {}
+  void half_closed() override {}
+  void closed() override {}
+};
+
+/// Speaks gRPC, is well, and refuses the calls it is told to refuse.
+class RefusingServer {
+ public:
+  explicit RefusingServer(const std::map<std::string, h2::Status>& refusals) {
+    add("/grpc.health.v1.Health/Check",
+        [](const h2::Opening& opening) { return std::make_shared<HealthAnswer>(opening); });
+    add("/tenure.v1.LockService/Session",
+        [](const h2::Opening& opening) { return std::make_shared<Refusal>(opening); });
+    for (const auto& [call, status] : refusals) {
+      add(call, [status](const h2::Opening& opening) {
+        return std::make_shared<Refusal>(opening, status);
+      });
+    }
+    port_ = server_->listen().value();
+    server_->open();
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  ~RefusingServer() {
+    server_->shut();
+    server_->stop(0ms);
+    work_.reset();
+    thread_.join();
+  }
+  RefusingServer(const RefusingServer&) = delete;
+  RefusingServer& operator=(const RefusingServer&) = delete;
+
+  [[nodiscard]] std::string url() const { return "tenure://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  void add(const std::string& call, h2::Router::Open open) {
+    house_.router.add(call, {.open = std::move(open), .ended = [](h2::StatusCode) {}});
+  }
+
+  boost::asio::io_context loop_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
+      loop_.get_executor()};
+  h2::House house_{.loop = loop_};
+  std::shared_ptr<h2::Server> server_ = std::make_shared<h2::Server>(house_, h2::ServerOptions{});
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+constexpr auto health = "/grpc.health.v1.Health/Check";
+constexpr auto session = "/tenure.v1.LockService/Session";
+constexpr auto watch = "/tenure.v1.LockService/Watch";
+constexpr auto list = "/tenure.v1.Admin/List";
+
+TEST(RpcRefusal, who_may_not_even_ask_cannot_connect) {
+  for (const auto code : {h2::StatusCode::unauthenticated, h2::StatusCode::permission_denied}) {
+    const RefusingServer server({{health, {code, "show a token"}}});
+
+    const auto refused = connect(server.url(), {.request_timeout = 60s});
+
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), Errc::permission_denied);
+    EXPECT_NE(refused.error().detail.find("show a token"), std::string::npos);
+  }
+}
+
+// A lost connection is made again and the request repeated. A refused one would be so for ever.
+TEST(RpcRefusal, a_lock_that_is_not_allowed_ends_with_the_words_of_the_server) {
+  const std::pair<h2::StatusCode, Errc> codes[] = {
+      {h2::StatusCode::permission_denied, Errc::permission_denied},
+      {h2::StatusCode::unauthenticated, Errc::permission_denied},
+      {h2::StatusCode::unimplemented, Errc::unsupported},
+      {h2::StatusCode::resource_exhausted, Errc::resource_exhausted},
+      {h2::StatusCode::invalid_argument, Errc::invalid_argument}};
+  for (const auto& [code, expected] : codes) {
+    const RefusingServer server({{session, {code, "not you"}}});
+    const auto client = connect(server.url(), {.request_timeout = 60s}).value();
+
+    for (int round = 0; round < 3; ++round) {
+      const auto refused = client.mutex("a").lock();
+
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error(), expected) << to_string(refused.error());
+      EXPECT_NE(refused.error().detail.find("not you"), std::string::npos);
+    }
+  }
+}
+
+TEST(RpcRefusal, a_watch_and_a_look_that_are_not_allowed_say_so) {
+  const RefusingServer server({{watch, {h2::StatusCode::permission_denied, "not you"}},
+                               {list, {h2::StatusCode::unauthenticated, "who are you?"}}});
+  const auto client = connect(server.url(), {.request_timeout = 60s}).value();
+
+  const auto refused = client.holders("a");
+  EXPECT_EQ(refused.error(), Errc::permission_denied) << to_string(refused.error());
+  auto watching = client.watch("a").value();
+  EXPECT_EQ(watching.next_for(patience).error(), Errc::permission_denied);
+}
+
+// A server that accepts and says nothing must not keep us from the others.
+TEST(RpcRefusal, the_first_of_several_that_answers_is_taken) {
+  const RpcService service;
+  boost::asio::io_context unused;
+  const boost::asio::ip::tcp::acceptor silent(unused, {boost::asio::ip::address_v4::loopback(), 0});
+  const auto first = "tenure://127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+
+  EXPECT_TRUE(connect(first + "," + service.address(), {.request_timeout = 200ms}));
+  EXPECT_TRUE(connect("tenure://127.0.0.1:1," + service.address()));
+  EXPECT_EQ(connect("tenure://127.0.0.1:1,127.0.0.1:2").error(), Errc::unavailable);
+  EXPECT_EQ(connect(first, {.request_timeout = 100ms}).error(), Errc::unavailable);
+}
+
+TEST(RpcRefusal, wrong_urls_say_where) {
+  const auto complaint = [](const std::string& text) {
+    const auto refused = connect("tenure://" + text);
+    EXPECT_EQ(refused.error(), Errc::invalid_argument);
+    return refused.error().detail;
+  };
+
+  EXPECT_TRUE(complaint("a/path").starts_with("at 11: "));
+  EXPECT_TRUE(complaint("a?colour=red").starts_with("at 11: unknown option \"colour\""));
+  EXPECT_TRUE(complaint("").starts_with("at 9: a host name is missing"));
+  EXPECT_TRUE(complaint("a:0").starts_with("at 10: a port"));
+}
+
+// The limits are the server's; what the client checks by itself are the defaults.
+TEST(RpcRefusal, a_lease_that_the_server_finds_too_short_is_told_what_it_takes) {
+  auto limits = server::Config{}.limits;
+  limits.ttl_min = 5s;
+  const RpcService service({}, limits);
+  const auto client = connect(service.url()).value();
+
+  const auto refused = client.mutex("a", {.ttl = 1s}).lock();
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), Errc::invalid_argument);
+  EXPECT_NE(refused.error().detail.find("at least 5000000"), std::string::npos);
+  EXPECT_TRUE(client.mutex("a", {.ttl = 5s}).lock());
+}
+
+TEST(RpcRefusal, a_name_that_the_server_finds_too_long_is_told_what_it_takes) {
+  auto limits = server::Config{}.limits;
+  limits.name_bytes_max = 10;
+  const RpcService service({}, limits);
+  const auto client = connect(service.url()).value();
+
+  const auto refused = client.mutex("12345678901").lock();
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), Errc::invalid_argument);
+  EXPECT_NE(refused.error().detail.find("10"), std::string::npos) << refused.error().detail;
+  EXPECT_TRUE(client.mutex("1234567890").lock());
+}
+
+}  // namespace
+}  // namespace tenure::test
