@@ -156,8 +156,7 @@ def remarks(results):
         lines += [f"One fdatasync of 4 KiB on this disk: {cycles['fdatasync_us']:,.0f} us; a round "
                   f"trip on loopback: {cycles['round_trip_us']:,.0f} us; a round trip with such a "
                   f"write at the far end: {cycles['written_round_trip_us']:,.0f} us (p50, measured "
-                  f"between the rounds). The last is more than the sum of the others, because a "
-                  f"core that waits for the disk falls asleep and takes time to wake.",
+                  f"between the rounds).",
                   f"Commands of ours that shared one entry of the log, over all rounds: "
                   f"{cycles['batch']:.1f}."]
     if "leases" in results:

@@ -1,7 +1,5 @@
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <iterator>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -15,6 +13,7 @@
 #include <tenure/watch.hpp>
 
 #include "support/contract.hpp"
+#include "support/process_counts.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -23,10 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 
 TENURE_CONTRACT(BadInputContract);
-
-std::ptrdiff_t count_in(const char* folder) {
-  return std::distance(std::filesystem::directory_iterator(folder), {});
-}
 
 static_assert(std::is_nothrow_destructible_v<Client> && std::is_nothrow_destructible_v<Guard> &&
               std::is_nothrow_destructible_v<Lease> && std::is_nothrow_destructible_v<Watch>);
@@ -74,8 +69,8 @@ TEST_P(BadInputContract, no_thread_is_left_behind_when_the_last_handle_goes) {
   // What the service itself starts at its first use stays.
   EXPECT_TRUE(ann.mutex("warm").lock());
   EXPECT_TRUE(bob.mutex("warm").lock());
-  const auto threads = count_in("/proc/self/task");
-  const auto files = count_in("/proc/self/fd");
+  const auto threads = thread_count();
+  const auto sockets = socket_count();
   {
     auto cid = std::make_optional(connect({.owner = "cid"}));
     auto guard = cid->mutex("a").lock().value();
@@ -85,14 +80,14 @@ TEST_P(BadInputContract, no_thread_is_left_behind_when_the_last_handle_goes) {
     const auto lease = cid->lease().value();
     EXPECT_EQ(cid->mutex("a").try_lock_for(1ms).error(), Errc::timed_out);
     EXPECT_EQ(cid->mutex("").lock().error(), Errc::invalid_argument);
-    EXPECT_GT(count_in("/proc/self/task"), threads);
+    EXPECT_GT(thread_count(), threads);
     cid.reset();  // A handle, but not the last one.
     EXPECT_TRUE(guard.owns_lock());
   }
 
   // A thread that was joined may stand in the list for a moment, and the service has to hear of it.
-  EXPECT_TRUE(eventually([&] { return count_in("/proc/self/task") == threads; }));
-  EXPECT_TRUE(eventually([&] { return count_in("/proc/self/fd") == files; }));
+  EXPECT_TRUE(eventually([&] { return thread_count() == threads; }));
+  EXPECT_TRUE(eventually([&] { return socket_count() == sockets; }));
 }
 
 }  // namespace

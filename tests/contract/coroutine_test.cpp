@@ -2,8 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <iterator>
 #include <latch>
 #include <optional>
 #include <stop_token>
@@ -15,6 +13,7 @@
 #include <tenure/client.hpp>
 
 #include "support/contract.hpp"
+#include "support/process_counts.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -37,10 +36,6 @@ Detached lock_and_tell(Mutex mutex, std::optional<Result<FencingToken>>& told,
 Detached count_in(RwLock lock, std::atomic<int>& entered) {
   const auto guard = co_await lock.lock_shared_async();
   entered += guard ? 1 : 0;
-}
-
-std::ptrdiff_t thread_count() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
 // 000.010

@@ -1,6 +1,4 @@
 #include <chrono>
-#include <filesystem>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +7,7 @@
 
 #include <tenure/client.hpp>
 
+#include "support/process_counts.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/rpc_service.hpp"
 #include "support/wait_until.hpp"
@@ -17,10 +16,6 @@ namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::ptrdiff_t count_in(const char* folder) {
-  return std::distance(std::filesystem::directory_iterator(folder), {});
-}
 
 /// Says what connect() answers, and finds out whether it hung or left something behind.
 class RpcTls : public ::testing::Test {
@@ -34,13 +29,13 @@ class RpcTls : public ::testing::Test {
 
   /// The error, which must come long before the client would lose patience.
   [[nodiscard]] static Error refusal(const std::string& url) {
-    const auto threads = count_in("/proc/self/task");
-    const auto files = count_in("/proc/self/fd");
+    const auto threads = thread_count();
+    const auto sockets = socket_count();
     const auto began = std::chrono::steady_clock::now();
     const auto refused = connect(url, {.request_timeout = 60s});
     EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "it waited for nothing";
-    EXPECT_TRUE(eventually([&] { return count_in("/proc/self/task") <= threads; }));
-    EXPECT_TRUE(eventually([&] { return count_in("/proc/self/fd") <= files; }));
+    EXPECT_TRUE(eventually([&] { return thread_count() <= threads; }));
+    EXPECT_TRUE(eventually([&] { return socket_count() <= sockets; }));
     return refused ? Error{.code = Errc{}, .detail = "it connects"} : refused.error();
   }
   static void expect(const Error& error, Errc code, const std::string& words) {
