@@ -23,7 +23,7 @@ class SilentBackend : public backends::Backend, private backends::Listener {
   };
 
   SilentBackend(std::unique_ptr<backends::Backend> inner, std::shared_ptr<Network> network)
-      : inner_(std::move(inner)), network_(std::move(network)) {}
+      : network_(std::move(network)), inner_(std::move(inner)) {}
   SilentBackend(const SilentBackend&) = delete;
   SilentBackend& operator=(const SilentBackend&) = delete;
   ~SilentBackend() override {
@@ -35,7 +35,6 @@ class SilentBackend : public backends::Backend, private backends::Listener {
     for (auto& end : swallowed) {
       end();
     }
-    inner_.reset();
   }
 
   [[nodiscard]] backends::Promises promises() const noexcept override { return inner_->promises(); }
@@ -124,11 +123,11 @@ class SilentBackend : public backends::Backend, private backends::Listener {
     listener_->connection_changed(is_connected, detail);
   }
 
-  std::unique_ptr<backends::Backend> inner_;
   std::shared_ptr<Network> network_;
   backends::Listener* listener_ = nullptr;
   sys::Mutex mutex_;
   std::vector<std::move_only_function<void()>> swallowed_ TENURE_GUARDED_BY(mutex_);
+  std::unique_ptr<backends::Backend> inner_;  ///< Last: what it still answers goes to the rest.
 };
 
 }  // namespace tenure::test
