@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <variant>
 
 #include <boost/asio/io_context.hpp>
 
@@ -27,6 +29,7 @@ struct Identity {
 struct LogPosition {
   bool is_leader = false;
   std::uint64_t leader{};          ///< Its member id; 0: nobody, or not known.
+  std::string leader_address{};    ///< Where clients reach it; empty: not known.
   std::uint64_t term{};            ///< Of the present leadership.
   std::uint64_t commit{};          ///< Index of the last entry known to be durable on a majority.
   std::uint64_t applied{};         ///< Index of the last entry that is in the state.
@@ -37,6 +40,30 @@ struct LogPosition {
   std::uint64_t snapshot_bytes{};  ///< Of the newest snapshot.
   bool has_space = true;           ///< False: the disk is full and new commands are refused.
 };
+
+/// One member of the group, as this member knows it.
+struct MemberStatus {
+  std::uint64_t id{};
+  bool is_voter = true;                ///< False: it gets the log and does not count yet.
+  std::string peer_address{};          ///< Where the other members reach it.
+  std::string client_address{};        ///< Where clients reach it.
+  std::uint64_t match{};               ///< It is known to have the log up to here. By the leader.
+  std::chrono::milliseconds silent{};  ///< Since it was last heard of. By the leader.
+};
+
+/// A new member: gets the log first, and votes when it has caught up.
+struct AddMember {
+  std::uint64_t id{};
+  std::string peer_address{};
+  std::string client_address{};
+};
+
+/// A member that is not to come back; the last three voters stay.
+struct RemoveMember {
+  std::uint64_t id{};
+};
+
+using MemberChange = std::variant<AddMember, RemoveMember>;
 
 /// What became of a command that is durable.
 struct Decided {
@@ -50,6 +77,7 @@ struct View {
   const core::State& state;
   const LogPosition& log;
   core::ClusterTime now;  ///< Cluster time at this moment; the state may be a little older.
+  std::span<const MemberStatus> members{};
 };
 
 /// Hears of everything that happens. All calls come on the store's thread; they must be quick and
@@ -95,6 +123,17 @@ class Store {
   /// Takes a snapshot of the present state, durable when `done` is called on the store's thread
   /// with the index that it stands for.
   virtual void take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) = 0;
+
+  /// Calls `done` on the store's thread when the group has been changed: a new member has caught up
+  /// and votes, or a removed one does not count any more. `unavailable`: this member does not lead,
+  /// or ceased to: look at the members before asking again. `invalid_argument`: there is (no) such
+  /// member, or too few voters would be left. `would_block`: another change is under way.
+  virtual void change_members(MemberChange change,
+                              std::move_only_function<void(Result<void>)> done) = 0;
+  /// Hands leadership to this voter, 0: to the one that has most of the log. `done` comes when this
+  /// member has ceased to lead, or with `timed_out` if it goes on leading.
+  virtual void transfer_leadership(std::uint64_t to,
+                                   std::move_only_function<void(Result<void>)> done) = 0;
 
   [[nodiscard]] virtual Identity identity() const = 0;
   /// For timers and tasks on the store's thread.

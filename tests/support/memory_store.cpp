@@ -75,6 +75,20 @@ void MemoryStore::take_snapshot(std::move_only_function<void(Result<std::uint64_
   });
 }
 
+void MemoryStore::change_members(server::MemberChange /*change*/,
+                                 std::move_only_function<void(Result<void>)> done) {
+  on_loop([done = std::move(done)]() mutable {
+    done(fail(Errc::unsupported, "a store in memory has no members"));
+  });
+}
+
+void MemoryStore::transfer_leadership(std::uint64_t /*to*/,
+                                      std::move_only_function<void(Result<void>)> done) {
+  on_loop([done = std::move(done)]() mutable {
+    done(fail(Errc::unsupported, "a store in memory has no members"));
+  });
+}
+
 Result<server::Decided> MemoryStore::ask(core::Command command) {
   // Shared: a store that is paused decides after we are gone.
   auto answer = std::make_shared<std::optional<Result<server::Decided>>>();

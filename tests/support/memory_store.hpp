@@ -53,6 +53,10 @@ class MemoryStore final : public server::Store {
   void read(Look look) override;
   void peek(Look look) override;
   void take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) override;
+  void change_members(server::MemberChange change,
+                      std::move_only_function<void(Result<void>)> done) override;
+  void transfer_leadership(std::uint64_t to,
+                           std::move_only_function<void(Result<void>)> done) override;
   [[nodiscard]] server::Identity identity() const override { return options_.identity; }
   [[nodiscard]] boost::asio::io_context& loop() override { return loop_; }
   void listen(server::Listener& listener) override { listeners_.push_back(&listener); }

@@ -91,6 +91,20 @@ Identity Node::identity() const {
   return {.cluster = folder_.cluster().get(), .member = folder_.member().get()};
 }
 
+void Node::change_members(MemberChange /*change*/,
+                          std::move_only_function<void(Result<void>)> done) {
+  boost::asio::post(loop_, [done = std::move(done)]() mutable {
+    done(fail(Errc::unsupported, "a member that is alone stays alone"));
+  });
+}
+
+void Node::transfer_leadership(std::uint64_t /*to*/,
+                               std::move_only_function<void(Result<void>)> done) {
+  boost::asio::post(loop_, [done = std::move(done)]() mutable {
+    done(fail(Errc::invalid_argument, "there is no other member that could lead"));
+  });
+}
+
 void Node::read(Look look) {
   boost::asio::post(loop_, [this, look = std::move(look)]() mutable {
     // A member that is alone has no rival that could have gone on without it, and whatever was

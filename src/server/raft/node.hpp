@@ -90,6 +90,10 @@ class Node final : public Store, private Effects {
   void read(Look look) override;
   void peek(Look look) override;
   void take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) override;
+  void change_members(MemberChange change,
+                      std::move_only_function<void(Result<void>)> done) override;
+  void transfer_leadership(std::uint64_t to,
+                           std::move_only_function<void(Result<void>)> done) override;
   [[nodiscard]] Identity identity() const override;
   [[nodiscard]] boost::asio::io_context& loop() override { return loop_; }
   void listen(Listener& listener) override { listeners_.push_back(&listener); }
