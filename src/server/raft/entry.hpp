@@ -61,6 +61,8 @@ enum class Part : std::uint8_t {
 struct Member {
   MemberId id{};
   Part part = Part::voter;
+  std::string peer{};    ///< host:port where the other members reach it.
+  std::string client{};  ///< host:port where clients reach it.
 
   friend bool operator==(const Member&, const Member&) = default;
 };

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+
+#include "server/raft/entry.hpp"
+#include "server/raft/message.hpp"
+
+namespace tenure::server::raft {
+
+/// How members reach each other. Messages between two members arrive in the order in which they
+/// were sent, or not at all; never twice. A sender is who it says it is.
+///
+/// All calls come on the thread of the loop, and so does `receive`.
+class Transport {
+ public:
+  using Receive = std::function<void(MemberId sender, Message message)>;
+
+  virtual ~Transport() = default;
+
+  virtual void start(boost::asio::io_context& loop, Receive receive) = 0;
+  /// Who takes part from now on, and where. Connections to others end.
+  virtual void set_members(const std::vector<Member>& members) = 0;
+  /// Never waits. What cannot be sent, because the peer is away or too slow, is dropped.
+  virtual void send(MemberId peer, Message message) = 0;
+  /// Nothing is received after it returns.
+  virtual void stop() = 0;
+};
+
+}  // namespace tenure::server::raft
