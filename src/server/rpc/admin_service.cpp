@@ -109,7 +109,8 @@ void AdminService::status(const v1::StatusRequest& /*request*/,
       reply->answer(wire::status_of(view.error()));
       return;
     }
-    const auto& [state, log, now] = *view;
+    const auto& state = view->state;
+    const auto& log = view->log;
     desk.write_header(*view, *reply->response.mutable_header());
     reply->response.set_version(desk.version);
     reply->response.set_is_leader(log.is_leader);
@@ -127,7 +128,7 @@ void AdminService::status(const v1::StatusRequest& /*request*/,
     reply->response.set_waits(state.locks.waits().size());
     reply->response.set_leases(state.leases.all().size());
     reply->response.set_compact_revision(state.events.compact_revision().get());
-    reply->response.set_cluster_time_ms(wire::milliseconds(now));
+    reply->response.set_cluster_time_ms(wire::milliseconds(view->now));
     reply->answer();
   });
 }
