@@ -48,8 +48,8 @@ struct Config {
     std::uint32_t entries_in_flight_max = 4096;
     std::size_t commands_in_flight_max = 100'000;
     std::size_t bytes_in_flight_max = std::size_t{64} << 20U;
-    std::chrono::milliseconds election_timeout{1000};
-    std::chrono::milliseconds heartbeat{100};
+    std::chrono::milliseconds election_timeout{300};
+    std::chrono::milliseconds heartbeat{50};
   };
 
   /// Of this process; those of the store are replicated.

@@ -58,6 +58,8 @@ raft::NodeOptions node_options(const Config& config) {
                                           .bytes = config.raft.bytes_in_flight_max}};
   options.segment_bytes = config.raft.segment_bytes;
   options.snapshot_log_bytes = config.raft.snapshot_bytes;
+  options.election_timeout = config.raft.election_timeout;
+  options.heartbeat = config.raft.heartbeat;
   options.report = report;
   return options;
 }
