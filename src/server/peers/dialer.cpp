@@ -30,7 +30,7 @@ Dialer::Dialer(std::shared_ptr<const Hall> hall, raft::MemberId peer, std::strin
       pause_(hall_->options.patience.first_pause),
       outbox_(hall_->options.outbox),
       snapshots_(hall_->options.snapshot) {
-  counts_.peer = peer;
+  counts_.peer = peer.get();
 }
 
 void Dialer::start() {
@@ -283,7 +283,7 @@ void Dialer::sweep() {
   snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
 }
 
-PeerCounts Dialer::counts() const {
+PeerTraffic Dialer::counts() const {
   auto counts = counts_;
   counts.is_connected = phase_ == Phase::open;
   if (line_) {

@@ -8,7 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "server/peers/counts.hpp"
+#include "server/metrics.hpp"
 #include "server/peers/line.hpp"
 #include "server/peers/options.hpp"
 #include "server/peers/outbox.hpp"
@@ -39,7 +39,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void sweep();
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
-  [[nodiscard]] PeerCounts counts() const;
+  [[nodiscard]] PeerTraffic counts() const;
 
  private:
   enum class Phase : std::uint8_t { waiting, connecting, greeting, open, closed };
@@ -79,7 +79,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
 
   Outbox outbox_;
   SnapshotSender snapshots_;
-  PeerCounts counts_;
+  PeerTraffic counts_;
   std::string told_;
 };
 

@@ -22,7 +22,7 @@ using boost::system::error_code;
 bool is_no_tls(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
          reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
-         reason == SSL_R_BAD_RECORD_TYPE || reason == SSL_R_RECORD_LAYER_FAILURE;
+         reason == SSL_R_BAD_RECORD_TYPE;
 }
 
 }  // namespace

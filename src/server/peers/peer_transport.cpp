@@ -46,11 +46,6 @@ PeerTransport::~PeerTransport() {
   stop();
 }
 
-void PeerTransport::set_self(raft::ClusterId cluster, raft::MemberId member) {
-  options_.self.cluster = cluster;
-  options_.self.member = member;
-}
-
 void PeerTransport::start(asio::io_context& loop, Receive receive) {
   hall_ =
       std::make_shared<const Hall>(Hall{.loop = loop, .options = options_, .tls = std::move(tls_)});
@@ -274,8 +269,17 @@ void PeerTransport::gone(Caller& caller) {
   it->second.caller.reset();
   if (!it->second.is_member) {
     forget(it->second);
-    peers_.erase(it);
+    erase_if_done(it);
   }
+}
+
+/// A guest that is gone may come back for the rest of its snapshot: the leader of a member that
+/// joins is one.
+PeerTransport::Peers::iterator PeerTransport::erase_if_done(Peers::iterator it) {
+  const auto& peer = it->second;
+  const bool is_done =
+      !peer.is_member && !peer.caller && (!peer.snapshots || peer.snapshots->is_idle());
+  return is_done ? peers_.erase(it) : std::next(it);
 }
 
 void PeerTransport::tell_of_stranger(const Caller& caller) {
@@ -299,24 +303,30 @@ void PeerTransport::sweep_later() {
     if (!self || error) {
       return;
     }
-    const auto now = std::chrono::steady_clock::now();
-    for (auto& [id, peer] : (*self)->peers_) {
-      if (peer.snapshots) {
-        peer.snapshots->give_up_if_stalled(now);
-      }
-      if (peer.dialer) {
-        peer.dialer->sweep();
-      }
-    }
+    (*self)->sweep();
     (*self)->sweep_later();
   });
 }
 
-std::vector<PeerCounts> PeerTransport::counts() const {
-  std::vector<PeerCounts> all;
+void PeerTransport::sweep() {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto it = peers_.begin(); it != peers_.end();) {
+    auto& peer = it->second;
+    if (peer.snapshots) {
+      peer.snapshots->give_up_if_stalled(now);
+    }
+    if (peer.dialer) {
+      peer.dialer->sweep();
+    }
+    it = erase_if_done(it);
+  }
+}
+
+std::vector<PeerTraffic> PeerTransport::counts() const {
+  std::vector<PeerTraffic> all;
   for (const auto& [id, peer] : peers_) {
-    auto counts = peer.dialer ? peer.dialer->counts() : PeerCounts{};
-    counts.peer = id;
+    auto counts = peer.dialer ? peer.dialer->counts() : PeerTraffic{};
+    counts.peer = id.get();
     counts.bytes_received += peer.counts.bytes_received;
     counts.bytes_received += peer.caller ? peer.caller->bytes_read() : 0;
     counts.messages_received = peer.counts.messages_received;

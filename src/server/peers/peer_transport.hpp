@@ -13,8 +13,8 @@
 
 #include <tenure/error.hpp>
 
+#include "server/metrics.hpp"
 #include "server/peers/caller.hpp"
-#include "server/peers/counts.hpp"
 #include "server/peers/dialer.hpp"
 #include "server/peers/listening.hpp"
 #include "server/peers/options.hpp"
@@ -30,13 +30,11 @@ namespace tenure::server::peers {
 /// Snapshots may arrive later than what was sent after them.
 class PeerTransport final : public raft::Transport {
  public:
-  /// `invalid_argument`: what is wrong with the certificates. `self.cluster` may still be unknown.
+  /// `invalid_argument`: what is wrong with the certificates.
   [[nodiscard]] static Result<std::unique_ptr<PeerTransport>> make(PeerOptions options,
                                                                    Listening listening);
   ~PeerTransport() override;
 
-  /// REQUIRES: before start(). Where this member is can be found out late.
-  void set_self(raft::ClusterId cluster, raft::MemberId member);
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
   void start(boost::asio::io_context& loop, Receive receive) override;
@@ -45,7 +43,7 @@ class PeerTransport final : public raft::Transport {
   void stop() override;
 
   /// On the loop's thread.
-  [[nodiscard]] std::vector<PeerCounts> counts() const;
+  [[nodiscard]] std::vector<PeerTraffic> counts() const;
 
  private:
   /// All about one peer that outlives a connection.
@@ -54,8 +52,10 @@ class PeerTransport final : public raft::Transport {
     std::shared_ptr<Dialer> dialer{};
     std::shared_ptr<Caller> caller{};
     std::optional<SnapshotReceiver> snapshots{};
-    PeerCounts counts{};  ///< Of what came from it on earlier connections.
+    PeerTraffic counts{};  ///< Of what came from it on earlier connections.
   };
+
+  using Peers = std::map<raft::MemberId, Peer>;
 
   PeerTransport(PeerOptions options, std::optional<TlsContexts> tls, Listening listening);
 
@@ -70,7 +70,9 @@ class PeerTransport final : public raft::Transport {
   void gone(Caller& caller);
   void set_dialer(Peer& peer, raft::MemberId id, const std::string& address);
   static void forget(Peer& peer);
+  Peers::iterator erase_if_done(Peers::iterator it);
   void sweep_later();
+  void sweep();
   /// Says the same about the same place once in a while only.
   void tell_of_stranger(const Caller& caller);
 
@@ -84,7 +86,7 @@ class PeerTransport final : public raft::Transport {
   Receive receive_;
   std::optional<boost::asio::ip::tcp::acceptor> acceptor_;
   std::optional<boost::asio::steady_timer> timer_;
-  std::map<raft::MemberId, Peer> peers_;
+  Peers peers_;
   std::vector<std::shared_ptr<Caller>> strangers_;  ///< Oldest first.
   std::map<std::string, std::chrono::steady_clock::time_point> told_;
 
