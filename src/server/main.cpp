@@ -7,6 +7,7 @@
 #include <expected>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -176,6 +177,20 @@ Started<std::unique_ptr<raft::Node>> open_node(const Config& config) {
   return std::unexpected(Failure{ExitCode::disk, why});
 }
 
+/// A member of a cluster that was started as if it were alone would wait for the others for ever.
+Started<void> check_company(raft::Node& node, const Config& config) {
+  std::promise<std::size_t> count;
+  node.peek([&](Result<View> view) { count.set_value(view ? view->members.size() : 0); });
+  const auto members = count.get_future().get();
+  if (config.has_peers() || members < 2) {
+    return {};
+  }
+  return std::unexpected(Failure{ExitCode::configuration,
+                                 "the folder " + config.node.data_dir.string() +
+                                     " is of a member of a cluster of " + std::to_string(members) +
+                                     ": start it with its cluster.members, or cluster.join"});
+}
+
 /// Everything that runs. Stops in the reverse order.
 class Daemon {
  public:
@@ -230,9 +245,13 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     daemon->http_.emplace(*daemon->node_, daemon->metrics_, options);
   }
   daemon->node_->start();
-  if (auto listening = daemon->listen(config); !listening) {
+  auto started = check_company(*daemon->node_, config);
+  if (started) {
+    started = daemon->listen(config);
+  }
+  if (!started) {
     daemon->stop();
-    return std::unexpected(std::move(listening).error());
+    return std::unexpected(std::move(started).error());
   }
   return daemon;
 }

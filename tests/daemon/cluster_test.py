@@ -120,6 +120,10 @@ class ClusterLife(unittest.TestCase):
 
         for daemon in cluster.daemons.values():
             self.assertEqual(daemon.stop(), 0)
+        alone = run("--data-dir", str(cluster.data(1)), "--listen-grpc", "127.0.0.1:0",
+                    "--listen-http", "off")
+        self.assertEqual(alone.returncode, 78, alone.stderr)
+        self.assertIn("a member of a cluster of 3", alone.stderr)
         cluster.start()
 
         client = cluster.daemons[cluster.leader()].client()
