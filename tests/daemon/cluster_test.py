@@ -190,8 +190,8 @@ class ClusterRefusals(unittest.TestCase):
         self.refused(78, "say which member this is", "--members", members)
         self.refused(64, "two members are less safe", "--members", ",".join(members.split(",")[:2]),
                      "--member-id", "1")
-        self.refused(64, "stands there twice", "--members", members + ",4" + members[1:].split(",")[0],
-                     "--member-id", "1")
+        again = members + ",4" + members[1:].split(",", maxsplit=1)[0]
+        self.refused(64, "stands there twice", "--members", again, "--member-id", "1")
         self.refused(78, "open to the network", "--members",
                      "1=a:1/a:2,2=b:1/b:2,3=c:1/c:2", "--member-id", "1")
         self.refused(78, "name the cluster", "--join", "--member-id", "4")
@@ -201,7 +201,8 @@ class ClusterRefusals(unittest.TestCase):
         ours.sign("member")
         self.refused(78, "certificate of another cluster", *self.cluster.flags(1),
                      "--peer-tls-cert", ours.path("member.pem"),
-                     "--peer-tls-key", ours.path("member.key"), "--peer-tls-ca", theirs.path("ca.pem"))
+                     "--peer-tls-key", ours.path("member.key"),
+                     "--peer-tls-ca", theirs.path("ca.pem"))
 
     def test_ports_in_use(self):
         for setting, addresses in (("listen.peers", self.cluster.peers),
