@@ -239,6 +239,25 @@ TEST_F(RpcLeader, changes_and_whoever_looks_sees_what_was_acknowledged_before) {
   }
 }
 
+// One that never asks for anything is led to each leader as quickly as one that does.
+TEST_F(RpcLeader, changes_many_times_before_a_client_has_anything_to_ask) {
+  auto ann = connect();
+  for (std::size_t round = 1; round <= 12; ++round) {
+    cluster.move(round % 3);
+    ASSERT_TRUE(eventually([&] {
+      std::size_t streams = 0;
+      cluster.leader().look(
+          [&](const server::View&) { streams = cluster.rpc(round % 3).desk().streams; });
+      return streams > 0;
+    }));
+  }
+  const auto began = std::chrono::steady_clock::now();
+
+  EXPECT_TRUE(ann.mutex("a").lock());
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+}
+
 // The others name it until they have elected another; that must not send us in circles.
 TEST_F(RpcLeader, that_is_dead_is_named_by_the_others_for_a_while) {
   auto ann = connect();

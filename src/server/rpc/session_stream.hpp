@@ -36,6 +36,8 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void closed() override;
   void leader_lost() override { lead_away(leadership_lost()); }
   [[nodiscard]] bool greet(const v1::SessionRequest& request);
+  /// Says that this member leads, so that a client with nothing to ask knows where it is.
+  void welcome();
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
   void begin_revoke(OperationId id, core::LeaseId lease);
