@@ -168,8 +168,8 @@ class Failover(unittest.TestCase):
 
     def test_the_example_follows_the_leader(self):
         hold = subprocess.Popen(
-            [str(HOME / "examples/python/hold.py"), "example", "--seconds", "3", "--server",
-             ",".join(self.nodes.addresses())], stdout=subprocess.PIPE, text=True)
+            ["/usr/bin/python3", str(HOME / "examples/python/hold.py"), "example", "--seconds", "3",
+             "--server", ",".join(self.nodes.addresses())], stdout=subprocess.PIPE, text=True)
         self.addCleanup(hold.stdout.close)
         self.assertRegex(hold.stdout.readline(), "is held, fencing token")
 
