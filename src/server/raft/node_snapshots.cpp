@@ -41,11 +41,7 @@ void Node::compact_if_due() {
 void Node::begin_compaction(SnapshotMark mark) {
   is_compacting_ = true;
   compaction_began_ = std::chrono::steady_clock::now();
-  const Index previous = replica_.snapshot().index;
-  CompactionPlan plan{
-      .previous = previous,
-      .entries = replica_.log().copy(next(previous), mark.index.get() - previous.get()),
-      .mark = mark};
+  CompactionPlan plan{.mark = mark, .image = core::image_of(machine_.state())};
   compactor_.begin(std::move(plan), [this, mark, bytes = log_bytes_](Result<void> result) {
     boost::asio::post(loop_, [this, mark, bytes, result = std::move(result)] {
       finish_compaction(mark, bytes, result);
