@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <thread>
 
@@ -22,11 +23,14 @@ struct CompactionPlan {
   core::Image image;  ///< Of the state when all up to `mark` was applied, and nothing else.
 };
 
-/// Writes snapshots on a thread of its own, one at a time. Nobody has to stop for it: the state
-/// goes on, and what it changes meanwhile it no longer shares with the image.
+/// Writes a snapshot. Nobody has to stop for it: the state goes on, and what it changes meanwhile
+/// it no longer shares with the image. Gives the bytes of the state.
+[[nodiscard]] Result<std::size_t> compact(CompactionPlan plan, SnapshotFile& file);
+
+/// Runs compactions on a thread of their own, one at a time.
 class Compactor {
  public:
-  using Finished = std::function<void(Result<void>)>;
+  using Finished = std::function<void(Result<std::size_t>)>;
 
   explicit Compactor(SnapshotFile& file) : file_(file) {}
 

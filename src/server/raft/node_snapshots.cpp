@@ -42,7 +42,8 @@ void Node::begin_compaction(SnapshotMark mark) {
   is_compacting_ = true;
   compaction_began_ = std::chrono::steady_clock::now();
   CompactionPlan plan{.mark = mark, .image = core::image_of(machine_.state())};
-  compactor_.begin(std::move(plan), [this, mark, bytes = log_bytes_](Result<void> result) {
+  compactor_.begin(std::move(plan), [this, mark, bytes = log_bytes_](Result<std::size_t> written) {
+    auto result = written ? Result<void>() : std::unexpected(std::move(written).error());
     boost::asio::post(loop_, [this, mark, bytes, result = std::move(result)] {
       finish_compaction(mark, bytes, result);
     });
