@@ -17,7 +17,7 @@ SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '
 say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
 ##@ Every day
-.PHONY: help setup build run examples test chaos check bench bench-local bench-service bench-cluster fmt clean install
+.PHONY: help setup build run cluster examples test chaos check bench bench-local bench-service bench-cluster fmt clean install
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -37,6 +37,12 @@ run: ## build and start a lock server in this folder (./var), and say what to tr
 	$(call say,"build")
 	@$(call build_preset,run,--target tenured)
 	@tools/run_server.sh build/run/tenured
+
+cluster: ## build and start three lock servers that are one cluster (./var/cluster), until Ctrl-C
+	@tools/setup.sh build server run
+	$(call say,"build")
+	@$(call build_preset,run,--target tenured)
+	@tools/run_cluster.sh build/run/tenured
 
 examples: build ## run the examples of the library, with their output explained
 	@tools/run_examples.sh build/dev/examples

@@ -194,6 +194,10 @@ void Metrics::snapshot_taken(std::chrono::nanoseconds took) {
   series_->snapshot_seconds->Observe(in_seconds(took));
 }
 
+void Metrics::restored(const core::State& /*state*/) {
+  is_in_step_ = false;
+}
+
 void Metrics::role_changed(const LogPosition& log) {
   if (log.is_leader) {
     series_->leader_changes->Increment();
@@ -220,6 +224,31 @@ void Metrics::observe(const View& view) {
   series_->log_bytes->Set(static_cast<double>(view.log.log_bytes));
   series_->snapshot_bytes->Set(static_cast<double>(view.log.snapshot_bytes));
   series_->has_space->Set(view.log.has_space ? 1 : 0);
+  if (ask_peers_) {
+    for (const auto& traffic : ask_peers_()) {
+      observe_peer(traffic);
+    }
+  }
+}
+
+void Metrics::observe_peer(const PeerTraffic& traffic) {
+  const auto peer = std::to_string(traffic.peer);
+  // Counters can only be added to. A member that was away and came back begins at 0 again.
+  const auto raise = [](prometheus::Counter& counter, std::uint64_t value) {
+    counter.Increment(std::max(0.0, static_cast<double>(value) - counter.Value()));
+  };
+  const auto both = [&](prometheus::Family<prometheus::Counter>& family, std::uint64_t sent,
+                        std::uint64_t received) {
+    raise(family.Add({{"peer", peer}, {"direction", "sent"}}), sent);
+    raise(family.Add({{"peer", peer}, {"direction", "received"}}), received);
+  };
+  series_->peer_connected->Add({{"peer", peer}}).Set(traffic.is_connected ? 1 : 0);
+  raise(series_->peer_connections->Add({{"peer", peer}}), traffic.connections);
+  raise(series_->peer_dropped->Add({{"peer", peer}}), traffic.messages_dropped);
+  both(*series_->peer_bytes, traffic.bytes_sent, traffic.bytes_received);
+  both(*series_->peer_messages, traffic.messages_sent, traffic.messages_received);
+  both(*series_->peer_snapshot_chunks, traffic.snapshot_chunks_sent,
+       traffic.snapshot_chunks_received);
 }
 
 std::string Metrics::text() {

@@ -71,6 +71,14 @@ struct Metrics::Series {
   Gauge* has_space{};
   Gauge* revision{};
 
+  // By peer: there are a few.
+  prometheus::Family<Gauge>* peer_connected{};
+  prometheus::Family<Counter>* peer_connections{};
+  prometheus::Family<Counter>* peer_bytes{};
+  prometheus::Family<Counter>* peer_messages{};
+  prometheus::Family<Counter>* peer_dropped{};
+  prometheus::Family<Counter>* peer_snapshot_chunks{};
+
   Gauge* watchers{};
   Counter* watches_cut{};
   prometheus::Family<Counter>* requests{};
