@@ -368,6 +368,14 @@ int run_seed(const SeedOrder& order) {
 }  // namespace
 }  // namespace tenure::server
 
+// jemalloc looks here before main(). What a snapshot or the log behind it took goes back to the
+// system within a second, also when nothing happens; by itself it would keep it for ten, or longer.
+extern "C" {
+// NOLINTNEXTLINE(readability-identifier-naming,cppcoreguidelines-avoid-non-const-global-variables)
+extern const char* malloc_conf;
+const char* malloc_conf = "background_thread:true,dirty_decay_ms:1000";
+}
+
 int main(int count, char** arguments) {
   using namespace tenure::server;
   const auto read =

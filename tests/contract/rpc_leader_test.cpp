@@ -130,7 +130,7 @@ TEST_F(RpcLeader, dies_with_the_answer_to_a_grant_and_the_next_one_tells_it) {
   cluster.store(1).lead(true);
   std::optional<core::LeaseId> holder;
   cluster.store(1).look(
-      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second.lease; });
+      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second->lease; });
   (void)cluster.store(1).ask(core::Release{.lease = *holder, .what = core::Target{"a", {}}});
   EXPECT_EQ(waiters(1), 0U);
 
@@ -165,7 +165,7 @@ TEST_F(RpcLeader, tells_of_leases_that_ended_before_it_led) {
   cluster.store(1).lead(true);
   std::optional<core::LeaseId> holder;
   cluster.store(1).look(
-      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second.lease; });
+      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second->lease; });
   (void)cluster.store(1).ask(core::RevokeLease{.lease = *holder});
 
   cluster.elect(1);
