@@ -118,6 +118,28 @@ TEST(Pumps, a_deadline_ends_the_sleep_of_the_one_who_runs_and_of_one_who_does_no
   EXPECT_EQ(two.calls(), 0U);
 }
 
+// Who runs the loop for others must not forget the time over it.
+TEST(Pumps, a_deadline_ends_the_sleep_of_one_who_always_has_something_to_run) {
+  std::atomic<bool> is_over = false;
+  std::function<void()> again;
+  Pump pump;
+  again = [&] {
+    if (!is_over) {
+      boost::asio::post(pump.loop(), again);
+    }
+  };
+  pump.post([&] { boost::asio::post(pump.loop(), again); });
+  Nap nap;
+  const auto deadline = Clock::now() + 5ms;
+
+  while (Clock::now() < deadline) {
+    pump.sleep(nap, nap.calls(), deadline);
+  }
+
+  EXPECT_EQ(nap.calls(), 0U);
+  is_over = true;
+}
+
 TEST(Pumps, a_call_from_another_thread_ends_the_sleep_of_whoever_runs) {
   Pump pump;
   for (int i = 0; i < 200; ++i) {

@@ -11,6 +11,7 @@
 
 #include "backends/nap.hpp"
 #include "sys/mutex.hpp"
+#include "sys/vigil.hpp"
 
 namespace tenure::backends::cluster {
 
@@ -61,6 +62,7 @@ class Pump {
 
   boost::asio::io_context loop_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  sys::Vigil vigil_;                           ///< Of whoever runs the loop.
   std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
   std::atomic<bool> is_wanted_ = false;        ///< By a guest: an idler or our thread shall leave.
 
