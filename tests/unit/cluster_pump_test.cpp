@@ -206,6 +206,22 @@ TEST(Pumps, one_that_sleeps_for_work_runs_the_loop_when_nobody_waits) {
   }));
 }
 
+// What it posts between two sleeps leaves together, but a long burst must not wait for its end.
+TEST(Pumps, one_that_sleeps_for_work_can_hurry_what_it_posted) {
+  Pump pump;
+  std::atomic<bool> is_done = false;
+  std::jthread idler([&] {
+    Nap nap;
+    pump.sleep(nap, nap.calls(), Clock::now() + 1ms, SleepFor::work);
+    pump.post([&] { is_done = true; });
+    while (!is_done) {
+      pump.hurry();
+    }
+  });
+  idler.join();
+  EXPECT_TRUE(is_done);
+}
+
 TEST(Pumps, one_that_sleeps_for_work_gives_way_to_those_who_wait) {
   Pump pump;
   const Idler idler(pump);

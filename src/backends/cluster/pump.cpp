@@ -31,9 +31,12 @@ void Pump::stop() {
 
 void Pump::nudge() {
   // One that sleeps for work will be back soon: what it posts until then leaves together.
-  if (runs_here() || idler_.load() == std::this_thread::get_id()) {
-    return;
+  if (!runs_here() && idler_.load() != std::this_thread::get_id()) {
+    hurry();
   }
+}
+
+void Pump::hurry() {
   {
     const sys::MutexGuard lock(mutex_);
     if (runner_ != Runner::nobody) {

@@ -38,6 +38,8 @@ class Pump {
     boost::asio::post(loop_, std::move(job));
     nudge();
   }
+  /// Does what was posted now, on this thread if nobody runs the loop, though more may follow soon.
+  void hurry();
   [[nodiscard]] bool runs_here() { return loop_.get_executor().running_in_this_thread(); }
 
   /// Ends our own thread; nothing runs any more. REQUIRES: nobody sleeps or posts.
