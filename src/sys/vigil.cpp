@@ -27,8 +27,8 @@ bool Vigil::let_others(Clock::time_point& now) noexcept {
   return now - before < turn_of_another;
 }
 
-void Vigil::missed() noexcept {
-  misses_ = std::min(misses_ + 1, misses_free + doublings_max);
+void Vigil::missed(std::uint32_t times) noexcept {
+  misses_ = std::min(misses_ + times, misses_free + doublings_max);
   pauses_left_ = misses_ <= misses_free ? 0 : 1U << (misses_ - misses_free);
 }
 

@@ -27,14 +27,16 @@ class Vigil {
     auto now = Clock::now();
     for (const auto end = now + longest_; now < end;) {
       if (look()) {
-        misses_ /= 2;
+        misses_ -= misses_ > 0 ? 1 : 0;
         return true;
       }
       if (!let_others(now)) {
-        break;
+        // Worse than in vain: a thread that yields to others comes last among them.
+        missed(2);
+        return false;
       }
     }
-    missed();
+    missed(1);
     return false;
   }
 
@@ -43,10 +45,10 @@ class Vigil {
 
   /// Gives the core to whoever waits for it. False if somebody did. `now`: when it last looked.
   [[nodiscard]] static bool let_others(Clock::time_point& now) noexcept;
-  void missed() noexcept;
+  void missed(std::uint32_t times) noexcept;
 
   std::chrono::microseconds longest_;
-  std::uint32_t misses_ = 0;       ///< In a row.
+  std::uint32_t misses_ = 0;       ///< More than it paid.
   std::uint32_t pauses_left_ = 0;  ///< Sleeps until it tries again.
 };
 
