@@ -64,6 +64,13 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   /// Ends the stream because others will know what becomes of what was asked here: waits and leases
   /// stay for them.
   void lead_away(const Error& why);
+  /// A burst of outcomes fits into one block or two.
+  [[nodiscard]] static google::protobuf::ArenaOptions arena_options() {
+    google::protobuf::ArenaOptions options;
+    options.start_block_size = 8 * 1024;
+    options.max_block_size = 32 * 1024;
+    return options;
+  }
 
   [[nodiscard]] std::shared_ptr<SessionStream> self() {
     return std::static_pointer_cast<SessionStream>(shared_from_this());
@@ -74,9 +81,9 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   bool keeps_waits_ = false;
   bool revokes_leases_ = false;
 
-  std::size_t in_flight_ = 0;                ///< Operations proposed and not decided.
-  google::protobuf::Arena arena_;            ///< Of what is gathered.
-  v1::SessionResponse* gathered_ = nullptr;  ///< Null: nothing.
+  std::size_t in_flight_ = 0;                       ///< Operations proposed and not decided.
+  google::protobuf::Arena arena_{arena_options()};  ///< Of what is gathered.
+  v1::SessionResponse* gathered_ = nullptr;         ///< Null: nothing.
   std::uint64_t term_ = 0;
   core::Revision revision_{};
   absl::flat_hash_map<WaitKey, Waiting> waits_;
