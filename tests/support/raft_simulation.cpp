@@ -92,7 +92,9 @@ class Server final : public Effects {
   void append(Index first, const std::vector<Entry>& entries) override;
   void install(const Snapshot& snapshot) override;
   void send(MemberId peer, Message message) override;
-  Snapshot newest_snapshot() override { return platter_.snapshot; }
+  void send_snapshot(MemberId peer, Term term) override {
+    send(peer, InstallSnapshot{.term = term, .snapshot = platter_.snapshot});
+  }
   void apply(Index index, const Entry& entry) override;
   void restore(const Snapshot& snapshot) override;
   void role_changed(Role role) override;

@@ -127,7 +127,7 @@ class Node final : public Store, private Effects {
   void append(Index first, const std::vector<Entry>& entries) override;
   void install(const Snapshot& snapshot) override;
   void send(MemberId peer, Message message) override;
-  Snapshot newest_snapshot() override;
+  void send_snapshot(MemberId peer, Term term) override;
   void apply(Index index, const Entry& entry) override;
   void restore(const Snapshot& snapshot) override;
   void role_changed(Role role) override;

@@ -29,14 +29,8 @@ void Node::send(MemberId /*peer*/, Message /*message*/) {
   // Alone: there are no peers yet.
 }
 
-Snapshot Node::newest_snapshot() {
-  auto snapshot = snapshot_file_->read();
-  if (!snapshot || !snapshot->has_value()) {
-    stop_process(options_.report,
-                 "The snapshot that a peer needs cannot be read: " +
-                     (snapshot ? std::string("there is none") : snapshot.error().detail) + ".");
-  }
-  return std::move(**snapshot);
+void Node::send_snapshot(MemberId /*peer*/, Term /*term*/) {
+  // Alone: there are no peers yet.
 }
 
 void Node::apply(Index index, const Entry& entry) {
