@@ -147,6 +147,7 @@ class Client final : public Asker {
   std::size_t server_ = 0;  ///< Whom it asks at present.
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, Question> questions_;
+  std::map<std::uint64_t, std::string> acquisitions_;  ///< Ids in the history, also of those over.
   std::map<std::uint64_t, sys::BootTime>
       renewals_;  ///< When those were sent that are not answered.
   struct Reading {

@@ -22,7 +22,7 @@ namespace tenure::simulation {
 
 /// A machine with one member on it: the real Participant between a simulated disk, a simulated
 /// network and a simulated clock, and in front of it what server/rpc does with calls.
-class Host final : private server::raft::Surroundings, private server::Listener {
+class Host final : public server::raft::Surroundings, public server::Listener {
  public:
   struct Around {
     World& world;

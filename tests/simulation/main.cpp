@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -94,7 +95,7 @@ std::string line_of(const Outcome& outcome) {
 class Batch {
  public:
   Batch(const Order& order, std::uint64_t first, std::uint64_t end)
-      : order_(order), next_(first), end_(end) {}
+      : order_(&order), next_(first), end_(end) {}
 
   [[nodiscard]] bool start() {
     int ends[2];
@@ -146,7 +147,7 @@ class Batch {
   void work(int out) const {
     for (auto seed = next_; seed < end_; ++seed) {
       alarm(seconds_max);
-      const auto outcome = run(options_for(order_, seed));
+      const auto outcome = run(options_for(*order_, seed));
       auto failure = outcome.failure;
       for (auto& letter : failure) {
         letter = letter == '\n' || letter == '|' ? ' ' : letter;
@@ -158,7 +159,7 @@ class Batch {
     }
   }
 
-  const Order& order_;
+  const Order* order_;
   std::uint64_t next_;
   std::uint64_t end_;
   pid_t process_ = 0;
