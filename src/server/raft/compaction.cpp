@@ -51,17 +51,21 @@ Result<void> replay(core::StateMachine& machine, const Entry& entry) {
   return {};
 }
 
-Result<void> compact(const CompactionPlan& plan, SnapshotFile& file) {
+Result<std::size_t> compact(const CompactionPlan& plan, SnapshotFile& file) {
   auto machine = restore(plan.previous, file);
   if (!machine) {
     return std::unexpected(std::move(machine).error());
   }
   for (const auto& entry : plan.entries) {
     if (auto replayed = replay(*machine, entry); !replayed) {
-      return replayed;
+      return std::unexpected(std::move(replayed).error());
     }
   }
-  return file.write(plan.mark, core::encode(machine->state()));
+  const auto body = core::encode(machine->state());
+  if (auto written = file.write(plan.mark, body); !written) {
+    return std::unexpected(std::move(written).error());
+  }
+  return body.size();
 }
 
 void Compactor::begin(CompactionPlan plan, Finished finished) {

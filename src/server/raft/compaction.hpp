@@ -28,12 +28,13 @@ struct CompactionPlan {
 /// Makes a snapshot by restoring the last one and applying what came since. Nobody has to stop for
 /// it, and every snapshot proves that the one before can be restored. Costs memory for a second
 /// state while it lasts.
-[[nodiscard]] Result<void> compact(const CompactionPlan& plan, SnapshotFile& file);
+/// Gives the bytes of the state.
+[[nodiscard]] Result<std::size_t> compact(const CompactionPlan& plan, SnapshotFile& file);
 
 /// Runs compactions on a thread of their own, one at a time.
 class Compactor {
  public:
-  using Finished = std::function<void(Result<void>)>;
+  using Finished = std::function<void(Result<std::size_t>)>;
 
   explicit Compactor(SnapshotFile& file) : file_(file) {}
 

@@ -115,6 +115,9 @@ class Participant final : private Effects {
   [[nodiscard]] Intake& intake() noexcept { return intake_; }
   /// Makes one entry of all that waits. What comes while it is on its way waits for the next.
   void drain(Time now);
+  /// To be called after drain(), when its entry is on its way: if more has come meanwhile, asks to
+  /// be drained once more; otherwise the next push says `queued_first` again.
+  void rest();
   void read(Look look, Time now);
   void peek(Look look, Time now);
   void take_snapshot(SnapshotDone done, Time now);
@@ -158,23 +161,25 @@ class Participant final : private Effects {
   /// A change of the members under way, and what it waits for.
   struct Change {
     enum class Phase : std::uint8_t {
-      settling,     ///< The last voter that was added has to say that it knows.
-      adding,       ///< The stand-by is in the log, not committed.
-      catching_up,  ///< It gets the log.
-      promoting,    ///< Its vote is in the log, not committed.
-      removing,     ///< The same for a member that goes.
+      waiting,       ///< For the end of the last change, and for the voter that it made (R8).
+      handing_over,  ///< We are the one to go; somebody else has to do it.
+      adding,        ///< The stand-by is in the log, not committed.
+      catching_up,   ///< It gets the log.
+      promoting,     ///< Its vote is in the log, and it has to say that it knows.
+      removing,      ///< The shorter list is in the log, not committed.
     };
     MemberChange what;
     Done done;
-    Phase phase = Phase::settling;
+    Phase phase = Phase::waiting;
     Index index{};  ///< Of the entry that the phase waits for.
-    Time until;     ///< Of settling.
+    Time until;     ///< For how long to wait for others that may be away.
   };
 
   struct Transfer {
     MemberId to{};
     Done done;
     Time until;
+    bool is_over = false;  ///< We lead no more. Told when the event is dealt with.
   };
 
   /// A member that was removed and is told so for a while.
@@ -208,13 +213,13 @@ class Participant final : private Effects {
   void settle();
   void begin_to_lead();
   void notice_leader();
+  void tell_role();
+  void receive_own(MemberId sender, const Message& message);
   [[nodiscard]] std::optional<Time> tick_at() const;
   void tick();
   [[nodiscard]] bool is_alone() const;
   [[nodiscard]] bool has_replica_timer() const;
   [[nodiscard]] Error not_leading() const;
-  template <class Tell>
-  void tell_all(const Tell& tell);
 
   // Batches: participant_batches.cpp
   void resume_draining();
@@ -242,27 +247,32 @@ class Participant final : private Effects {
   // Members and the leadership: participant_members.cpp, participant_changes.cpp
   [[nodiscard]] const Member* find(MemberId id) const;
   [[nodiscard]] std::size_t voters() const;
-  [[nodiscard]] bool is_fresh_voter_settled(const MemberChange& change) const;
+  [[nodiscard]] bool may_change(const MemberChange& change) const;
   [[nodiscard]] Result<void> check(const AddMember& change) const;
   [[nodiscard]] Result<void> check(const RemoveMember& change) const;
   void advance_change();
-  [[nodiscard]] bool step_change(Change& change);
-  [[nodiscard]] bool begin_change(Change& change);
-  [[nodiscard]] bool catch_up(Change& change);
-  [[nodiscard]] bool submit_members(Change& change, const std::vector<Member>& members,
-                                    Change::Phase phase);
+  void begin_change();
+  void begin_adding(const AddMember& adding);
+  void begin_removing(const RemoveMember& removing);
+  void begin_catching_up();
+  void watch_catching_up();
+  void promote();
+  void submit_members(const std::vector<Member>& members, Change::Phase phase);
   void end_change(Result<void> result);
   void begin_transfer(MemberId to, Done done);
   [[nodiscard]] MemberId best_successor() const;
   void end_transfer(Result<void> result);
   void check_transfer();
+  void apply_members(Index index, const std::vector<Member>& members);
   void receive_dismissal(const Dismissal& dismissal);
+  void report_dismissal(Index index);
   void tell_the_leaving();
   void tell_stranger(MemberId sender, const Message& message);
   void publish_members();
 
   // Snapshots: participant_snapshots.cpp
   void request_snapshot(SnapshotDone done);
+  void cut_log();
   void compact_if_due();
   [[nodiscard]] bool is_compaction_due() const;
   void grant_wishes();
@@ -289,7 +299,9 @@ class Participant final : private Effects {
   Intake intake_;
   ReadRounds reads_;
 
-  std::vector<Member> members_;  ///< The newest list in our log, committed or not.
+  std::vector<Member> members_;    ///< The newest list in our log, committed or not.
+  std::vector<Member> committed_;  ///< The newest that is committed.
+  std::vector<Member> published_;  ///< Who the transport knows.
   std::map<MemberId, Time> heard_;
   struct FreshVoter {
     MemberId id{};
@@ -299,7 +311,8 @@ class Participant final : private Effects {
   std::optional<Change> change_;
   std::optional<Transfer> transfer_;
   std::vector<Leaving> leaving_;
-  Index dismissed_at_{};
+  Index dismissed_at_{};  ///< As others told us.
+  bool was_member_ = false;
   struct SnapshotSent {
     Index index{};
     Time at;
@@ -315,6 +328,8 @@ class Participant final : private Effects {
     Time began;
   };
   std::optional<Compaction> compaction_;
+  Index last_compacted_{};
+  Index cut_before_{};                    ///< The log on disk begins here, or is told to.
   std::optional<Time> compact_again_at_;  ///< After one that failed.
   std::vector<SnapshotWish> wishes_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -136,6 +137,10 @@ class Replica {
   [[nodiscard]] bool is_changing() const;
   /// The last change of the members that is committed.
   [[nodiscard]] Index configuration_index() const noexcept { return configuration_index_; }
+  /// The last one in the log.
+  [[nodiscard]] Index newest_configuration_index() const noexcept {
+    return Index{std::max(configuration_mark_.committed, configuration_mark_.uncommitted)};
+  }
   [[nodiscard]] const LogWindow& log() const noexcept { return log_; }
   /// The newest snapshot that the log stands on; index 0: none.
   [[nodiscard]] const SnapshotMark& snapshot() const noexcept { return snapshot_; }

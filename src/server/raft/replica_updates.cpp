@@ -35,7 +35,7 @@ void Replica::process(const shim_update& update, std::span<const Entry> given,
 }
 
 void Replica::notice_members() {
-  const auto flat = shim_configuration_mark(core_.get());
+  const auto flat = shim_mark_configuration(core_.get());
   const ConfigurationMark mark{
       .place = flat.place, .committed = flat.committed, .uncommitted = flat.uncommitted};
   if (mark == configuration_mark_) {

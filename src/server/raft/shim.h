@@ -161,14 +161,14 @@ bool shim_match(const struct shim* shim, uint64_t peer, uint64_t* index);
 // How far a stand-by is that was told to catch up: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
 int shim_catch_up_status(const struct shim* shim, uint64_t peer);
 
-// The newest configuration in the log, committed or not. shim_configuration_mark() differs from
+// The newest configuration in the log, committed or not. shim_mark_configuration() differs from
 // what it was before the last step if that changed.
 struct shim_configuration_mark {
   const void* place;
   uint64_t committed;
   uint64_t uncommitted;
 };
-struct shim_configuration_mark shim_configuration_mark(const struct shim* shim);
+struct shim_configuration_mark shim_mark_configuration(const struct shim* shim);
 size_t shim_configuration_members(const struct shim* shim, struct shim_member* out,
                                   size_t capacity);
 

@@ -66,7 +66,7 @@ int shim_catch_up_status(const struct shim* shim, uint64_t peer) {
   return raft_catch_up(&shim->raft, peer, &status) != 0 ? -1 : status;
 }
 
-struct shim_configuration_mark shim_configuration_mark(const struct shim* shim) {
+struct shim_configuration_mark shim_mark_configuration(const struct shim* shim) {
   // The library makes a new array for every new configuration before it frees the old one.
   const struct shim_configuration_mark mark = {
       .place = shim->raft.configuration.servers,
