@@ -32,11 +32,18 @@ std::size_t Callers::attached() const {
 }
 
 void Callers::dismiss() {
+  give_up("the server stops; ask again with the same request id");
+}
+
+void Callers::restored(const core::State& /*state*/) {
+  give_up("this member was behind; ask again with the same request id");
+}
+
+void Callers::give_up(const std::string& why) {
   auto waits = std::exchange(waits_, {});
   for (auto& [key, callers] : waits) {
     for (auto& caller : callers) {
-      caller.told(fail(Errc::unavailable, "the server stops; ask again with the same request id"),
-                  {});
+      caller.told(fail(Errc::unavailable, why), {});
     }
   }
 }

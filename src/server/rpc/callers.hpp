@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,9 @@ class Callers final : public Listener {
   [[nodiscard]] std::size_t attached() const;
 
   void applied(const core::Applied& what, const core::State& state) override;
+  /// Ends of waits may be among what was not told: everybody is told that the outcome is unknown,
+  /// and asks again.
+  void restored(const core::State& state) override;
 
  private:
   struct Caller {
@@ -66,6 +70,7 @@ class Callers final : public Listener {
   };
 
   void tell_followers(const core::Loss& loss);
+  void give_up(const std::string& why);
 
   absl::flat_hash_map<WaitKey, std::vector<Caller>> waits_;
   absl::flat_hash_map<std::uint64_t, std::vector<Follower>> leases_;
