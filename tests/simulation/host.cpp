@@ -243,6 +243,7 @@ void Host::drain_soon() {
       enter([this](Participant& here, Time now) {
         is_drain_due_ = false;
         here.drain(now);
+        here.rest();
       });
     }
   });
