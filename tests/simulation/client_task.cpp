@@ -159,6 +159,10 @@ void Client::granted(const core::Granted& granted) {
   auto& held = work_.held.back();
   ++grants_;
   held.token = granted.token;
+  if (held.asking == history::Asking::reenter) {
+    // One hold from now on; made stronger, it has another token.
+    work_.held.front().token = granted.token;
+  }
   // L2: what is believed comes from the last confirmed renewal, not from when the grant arrived.
   const auto until = is_believed() ? real(session_->record->valid_until()) : world_.now().count();
   record(history::Kind::granted, held, {.token = granted.token.get(), .until = until});
@@ -241,7 +245,11 @@ void Client::write_to_storage(const Held& held) {
     if (whole == nullptr || whole->mode != LockMode::exclusive) {
       continue;
     }
-    const auto delay = world_.chance().between(Moment(100), world_.options().network_delay * 4);
+    // Sometimes the writer is stopped between its look at the clock and its write: only the fence
+    // can help then.
+    const Moment longest = world_.chance().one_in(12) ? Moment(world_.options().ttl_max) * 2
+                                                      : world_.options().network_delay * 4;
+    const auto delay = world_.chance().between(Moment(100), longest);
     world_.after(delay, [this, name = item.name, token = held.token] {
       const bool is_admitted = storage_.fence.admit(name, FencingToken{token.get()}).has_value() ||
                                world_.options().mutant == Mutant::storage_unfenced;

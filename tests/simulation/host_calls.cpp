@@ -102,14 +102,19 @@ void Host::watch(const Ask& ask, core::Revision start) {
   enter([this, ask, start](Participant& here, Time now) {
     here.peek(
         [this, ask, start](Result<server::View> view) {
+          if (view->log.leader == 0 || serving_->participant->is_dismissed()) {
+            // Nothing would ever come from here.
+            answer(ask, Error{.code = Errc::unavailable, .detail = "follows nobody"});
+            return;
+          }
           auto stream = std::make_shared<Stream>();
           stream->ask = ask;
           const auto weak = std::weak_ptr(stream);
           auto added =
               serving_->hub.add({.key = "", .match = server::Match::prefix, .start = start},
                                 view->state, [this, weak] {
-                                  if (const auto here = weak.lock()) {
-                                    tell_watcher(here);
+                                  if (const auto there = weak.lock()) {
+                                    tell_watcher(there);
                                   }
                                 });
           if (!added) {

@@ -19,7 +19,7 @@ void Watcher::connect() {
   next_place_ = 0;
   is_open_ = false;
   heard_ = world_.now();
-  server_ = world_.chance().index(directory_.hosts.size());
+  server_ = (server_ + 1) % directory_.hosts.size();
   const Ask ask{.client = endpoint_,
                 .number = stream_,
                 .what = WatchFrom{has_begun_ ? core::Revision{last_.get() + 1} : core::Revision{}}};
@@ -50,6 +50,8 @@ void Watcher::answered(const Answer& answer) {
     this->began(*began);
   } else if (const auto* events = std::get_if<WatchEvents>(&answer.what)) {
     take(*events);
+  } else if (std::holds_alternative<Error>(answer.what)) {
+    connect();
   } else if (std::holds_alternative<WatchLost>(answer.what)) {
     world_.fail(name_ + " was told that what it wants is forgotten already");
   }
