@@ -130,7 +130,8 @@ class Client final : public Asker {
   void give_back();
   void given_back(const core::Outcome& outcome);
   void drop_work(const std::string& why);
-  void maybe_read();
+  [[nodiscard]] bool chance_to_read();
+  void read(const std::string& name);
   [[nodiscard]] std::vector<core::Item> choose_items();
   void record(history::Kind kind, const Held& held, history::Event event = {});
 

@@ -42,7 +42,9 @@ void Client::begin_work() {
     work_later();
     return;
   }
-  maybe_read();
+  if (chance_to_read()) {
+    read(world_.chance().one_in(2) ? "leader" : "rare" + std::to_string(world_.chance().index(12)));
+  }
   ++work_.number;
   work_.wanted = world_.chance().one_in(4) ? 2 : 1;
   take_one_more();
@@ -210,6 +212,9 @@ void Client::lose_patience() {
 void Client::hold() {
   auto& chance = world_.chance();
   work_.step = Work::Step::holding;
+  if (chance_to_read()) {
+    read(work_.held.back().items.front().name);
+  }
   const bool is_long = work_.held.front().items.front().name == "leader";
   const auto length = chance.between<nanoseconds>(1ms, is_long ? 3s : 300ms);
   const auto is_current = [this, work = work_.number] {
@@ -296,6 +301,10 @@ void Client::give_back() {
 void Client::given_back(const core::Outcome& outcome) {
   if (std::holds_alternative<core::Released>(outcome)) {
     record(history::Kind::released, work_.held.back());
+    // What was just given back must not be seen any more, whoever leads now.
+    if (chance_to_read()) {
+      read(work_.held.back().items.front().name);
+    }
   } else {
     const auto* refused = std::get_if<core::Refused>(&outcome);
     world_.fail("a release by its holder was refused: " +
@@ -322,17 +331,15 @@ void Client::drop_work(const std::string& why) {
   work_later();
 }
 
-void Client::maybe_read() {
-  auto& chance = world_.chance();
-  if (!chance.one_in(4)) {
-    return;
-  }
+bool Client::chance_to_read() {
+  return world_.chance().one_in(3);
+}
+
+void Client::read(const std::string& name) {
   const auto number = ++last_number_;
-  const auto name =
-      chance.one_in(2) ? std::string("leader") : "rare" + std::to_string(chance.index(12));
   reads_[number] = {.name = name, .since = world_.now()};
   const auto to = world_.options().mutant == Mutant::read_unconfirmed
-                      ? chance.index(directory_.hosts.size())
+                      ? world_.chance().index(directory_.hosts.size())
                       : server_;
   const Ask ask{.client = endpoint_, .number = number, .what = ReadName{name}};
   network_.send(endpoint_, to, [this, ask, to] { directory_.hosts[to]->asked(ask); });

@@ -42,7 +42,15 @@ void Faults::break_network() {
     return;
   }
   switch (chance.below(6)) {
-    case 0: network_.isolate(chance.index(hosts_.size())); return;
+    case 0: {
+      // From the other members only: clients still reach a leader that is none any more.
+      const auto alone = chance.index(hosts_.size());
+      for (std::size_t other = 0; other < hosts_.size(); ++other) {
+        network_.cut(alone, other);
+        network_.cut(other, alone);
+      }
+      return;
+    }
     case 1: network_.isolate(chance.index(network_.endpoints())); return;
     case 2:
       // One way only.
