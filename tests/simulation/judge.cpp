@@ -33,8 +33,8 @@ void Judge::look(MemberId member, const Replica& replica, const core::State& sta
       continue;
     }
     const auto payload = std::hash<std::string_view>()(*entry->payload);
-    const auto [it, is_first] =
-        agreed_.try_emplace(index, Agreed{.term = entry->term, .payload = payload});
+    const auto [it, is_first] = agreed_.try_emplace(
+        index, Agreed{.term = entry->term, .payload = payload, .committed = replica.term()});
     if (it->second.term != entry->term || it->second.payload != payload) {
       world_.fail(name(member) + " applied another entry at " + std::to_string(index.get()) +
                   " than somebody before");
@@ -62,7 +62,8 @@ void Judge::look_at_leader(MemberId member, const Replica& replica) {
   const auto first = replica.log().first();
   for (auto it = agreed_.lower_bound(first); it != agreed_.end(); ++it) {
     const auto* entry = replica.log().find(it->first);
-    if (it->second.term < replica.term() && (entry == nullptr || entry->term != it->second.term)) {
+    if (it->second.committed < replica.term() &&
+        (entry == nullptr || entry->term != it->second.term)) {
       world_.fail(name(member) + " leads in term " + std::to_string(replica.term().get()) +
                   " and lacks the committed entry " + std::to_string(it->first.get()));
       return;

@@ -51,6 +51,9 @@ class Judge {
   struct Agreed {
     server::raft::Term term{};
     std::size_t payload = 0;  ///< A hash.
+    /// Not before the term in which it was committed: an entry may be much older than that, and
+    /// leaders of the terms between need not have it.
+    server::raft::Term committed{};
   };
 
   void look_at_leader(server::raft::MemberId member, const server::raft::Replica& replica);
