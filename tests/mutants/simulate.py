@@ -57,9 +57,6 @@ DEFECTS = (
      "flight.batch.stamp.time = clock_.at(flight.proposed);",
      "flight.batch.stamp.time = std::chrono::duration_cast<core::ClusterTime>("
      "flight.proposed.time_since_epoch());"),
-    ("a read without a quorum", "server/raft/read_rounds.cpp",
-     "newest[newest.size() / 2]",
-     "newest[0]"),
     ("watchers are not told of a snapshot", "server/raft/participant_effects.cpp",
      "listener->restored(machine_.state());",
      "static_cast<void>(listener);"),
@@ -78,6 +75,9 @@ DEFECTS = (
 # These show in one run of hundreds or thousands (ENGINE.md), or not at all while everything else
 # holds: only with --rare, and with as many seeds as there is time for.
 RARE = (
+    ("a read without a quorum", "server/raft/read_rounds.cpp",
+     "newest[newest.size() / 2]",
+     "newest[0]"),
     ("a new leader serves before it has applied the past", "server/raft/participant.cpp",
      "if (!is_ready_ && past_.has_value() && replica_.applied() >= *past_) {",
      "if (!is_ready_ && past_.has_value()) {"),

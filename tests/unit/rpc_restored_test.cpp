@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "core/state_machine.hpp"
-#include "server/rpc/callers.hpp"
 #include "server/rpc/watch_hub.hpp"
 
 namespace tenure::server {
@@ -81,19 +80,6 @@ TEST_F(Restored, a_watch_is_cut_where_the_snapshot_remembers_less) {
 
   EXPECT_EQ(told_, 1);
   EXPECT_EQ(watch->cut(), core::Revision{3}) << "it saw 2";
-}
-
-TEST_F(Restored, who_waits_for_an_answer_is_sent_to_ask_again) {
-  Callers callers;
-  Errc told = Errc::cancelled;
-  static_cast<void>(callers.attach(
-      {.lease = core::LeaseId{1}, .request = core::RequestId{7}},
-      [&](const Result<core::Notice>& notice, core::Revision) { told = notice.error().code; }));
-
-  callers.restored(leader_.state());
-
-  EXPECT_EQ(told, Errc::unavailable);
-  EXPECT_EQ(callers.attached(), 0U);
 }
 
 }  // namespace
