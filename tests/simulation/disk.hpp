@@ -78,7 +78,7 @@ class Disk {
   void install_now(const server::raft::Snapshot& snapshot);
   void cut_now(server::raft::Index last);
   void put(const server::raft::Snapshot& snapshot);
-  [[nodiscard]] Result<std::string> make_snapshot(const server::raft::CompactionPlan& plan) const;
+  [[nodiscard]] std::string make_snapshot(const server::raft::CompactionPlan& plan);
   void take_record(const server::raft::Record& record, Found& found);
   void settle_with_snapshot(Found& found);
 
@@ -93,6 +93,7 @@ class Disk {
   std::map<std::uint64_t, Segment> segments_;
   // One vote ago, for a disk that lies.
   server::raft::Term former_term_{};
+  std::string former_state_;  ///< Of the snapshot before.
   server::raft::MemberId former_vote_{};
 
   // What does not.
