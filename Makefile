@@ -17,7 +17,7 @@ SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '
 say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
 ##@ Every day
-.PHONY: help setup build run cluster examples test chaos check bench bench-local bench-service fmt clean install
+.PHONY: help setup build run cluster examples test chaos check bench bench-local bench-service bench-cluster fmt clean install
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -65,7 +65,7 @@ fmt: ## format all C++ files
 	@clang-format-19 -i $(SOURCES)
 
 ##@ Speed
-bench: bench-local bench-service ## run all benchmarks
+bench: bench-local bench-service bench-cluster ## run all benchmarks
 
 bench-local: ## compare the in-process lock manager with its peers; writes docs/benchmarks.md
 	@tools/setup.sh
@@ -78,6 +78,12 @@ bench-service: ## compare the lock service with etcd and ZooKeeper; writes docs/
 	$(call say,"bench-service")
 	@$(call build_preset,release,--target tenured service_load library_load zookeeper_load bench_client)
 	@python3 bench/run_service.py --write docs/benchmarks.md
+
+bench-cluster: ## compare three nodes with three of etcd and ZooKeeper; writes docs/benchmarks.md
+	@tools/setup.sh
+	$(call say,"bench-cluster")
+	@$(call build_preset,release,--target tenured service_load library_load zookeeper_load)
+	@python3 bench/run_cluster.py --write docs/benchmarks.md
 
 ##@ The rest
 install: ## build the release and install it below PREFIX (default /usr/local)

@@ -34,31 +34,37 @@ def all_servers(folder, options):
 
 def cycles(folder, options):
     """{clients: {row: {...}}}, medians of all rounds, which the contenders take turns in."""
-    samples = {clients: {row: [] for row in ROWS} for clients in CLIENTS}
     floor = {"fdatasync_us": [], "round_trip_us": [], "written_round_trip_us": []}
+
+    def measure_floor():
+        floor["fdatasync_us"].append(fdatasync_us(folder))
+        floor["round_trip_us"].append(round_trip_us(options, "round-trip"))
+        floor["written_round_trip_us"].append(
+            round_trip_us(options, "written-round-trip", folder / "probe"))
+
     with all_servers(folder, options) as servers:
-        for name, verb in ROWS.values():
-            progress(f"{name} warms up")
-            run(command_of(options, name, verb, servers[name], 8, options.seconds))
-        steps = [(clients, turn) for clients in CLIENTS for turn in range(options.rounds)]
-        for number, (clients, turn) in enumerate(steps):
-            progress(f"cycles [{number + 1}/{len(steps)}], {clients} clients")
-            floor["fdatasync_us"].append(fdatasync_us(folder))
-            floor["round_trip_us"].append(round_trip_us(options, "round-trip"))
-            floor["written_round_trip_us"].append(
-                round_trip_us(options, "written-round-trip", folder / "probe"))
-            for row in ROWS if turn % 2 == 0 else reversed(ROWS):
-                samples[clients][row].append(one_run(options, row, servers, clients))
-        batch = batch_size(servers["tenure"])
+        result = cycle_rounds(options, servers, ROWS, CLIENTS, measure_floor)
+        result["batch"] = batch_size(servers["tenure"])
+    return result | {key: statistics.median(taken) for key, taken in floor.items()}
+
+
+def cycle_rounds(options, servers, rows, all_clients, between=lambda: None):
+    """{clients: {row: {...}}}; `between` is called before each round."""
+    samples = {clients: {row: [] for row in rows} for clients in all_clients}
+    for name, verb in map(ROWS.get, rows):
+        progress(f"{name} warms up")
+        run(command_of(options, name, verb, servers[name], 8, options.seconds))
+    steps = [(clients, turn) for clients in all_clients for turn in range(options.rounds)]
+    for number, (clients, turn) in enumerate(steps):
+        progress(f"cycles [{number + 1}/{len(steps)}], {clients} clients")
+        between()
+        for row in rows if turn % 2 == 0 else reversed(rows):
+            samples[clients][row].append(one_run(options, row, servers, clients))
     progress("")
-    result = {key: statistics.median(taken) for key, taken in floor.items()}
-    result["batch"] = batch
-    for clients, by_row in samples.items():
-        result[str(clients)] = {
-            row: {key: statistics.median(sample[key] for sample in taken)
-                  for key in ("per_second", "p50_us", "p99_us", "cpu_us")}
-            for row, taken in by_row.items()}
-    return result
+    return {str(clients): {
+        row: {key: statistics.median(sample[key] for sample in taken)
+              for key in ("per_second", "p50_us", "p99_us", "cpu_us")}
+        for row, taken in by_row.items()} for clients, by_row in samples.items()}
 
 
 def one_run(options, row, servers, clients):
@@ -106,16 +112,20 @@ def fdatasync_us(folder, rounds=200):
 
 def hand_over(folder, options):
     """{waiters: {name: p50 in us}}"""
-    result = {}
     with all_servers(folder, options) as servers:
-        for name in ("library", "etcd", "zookeeper"):
-            run(command_of(options, name, "hand-over", servers[name], 2, 1))
-        for waiters in WAITERS:
-            progress(f"hand-over, {waiters} waiters")
-            result[str(waiters)] = {
-                name: run(command_of(options, name, "hand-over", servers[name], waiters,
-                                     options.seconds))["p50_us"]
-                for name in ("library", "etcd", "zookeeper")}
+        return hand_over_rounds(options, servers)
+
+
+def hand_over_rounds(options, servers):
+    names, result = ("library", "etcd", "zookeeper"), {}
+    for name in names:
+        run(command_of(options, name, "hand-over", servers[name], 2, 1))
+    for waiters in WAITERS:
+        progress(f"hand-over, {waiters} waiters")
+        result[str(waiters)] = {
+            name: run(command_of(options, name, "hand-over", servers[name], waiters,
+                                 options.seconds))["p50_us"]
+            for name in names}
     progress("")
     return result
 

@@ -14,7 +14,7 @@ def report(results, options):
     """Markdown that is also read well on a terminal."""
     lines = [f"Lock + unlock cycles, durable before acknowledged, every client on a lock of its "
              f"own: medians of {options.rounds} rounds of {options.seconds} s.", "",
-             *cycle_table(results["cycles"]), ""] if "cycles" in results else []
+             *cycle_table(results["cycles"], CLIENTS, ROWS), ""] if "cycles" in results else []
     judged = targets(results)
     lines += table(["target", "reached", "etcd", "ZooKeeper", ""],
                    [[what, reached, *peers, MET[met]] for what, reached, peers, met in judged],
@@ -24,11 +24,12 @@ def report(results, options):
     return "\n".join(lines + ([""] if more else []) + [f"- {one}" for one in more])
 
 
-def markdown(text, options):
-    """The section of docs/benchmarks.md."""
+def markdown(text, options, title="The lock service, beside etcd and ZooKeeper",
+             target="bench-service"):
+    """The section of docs/benchmarks.md that a target of make writes."""
     made = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     rough = " A smoke run: rough numbers." if options.quick else ""
-    return (f"## The lock service, beside etcd and ZooKeeper\n\nMeasured by `make bench-service` "
+    return (f"## {title}\n\nMeasured by `make {target}` "
             f"on {made}, {os.cpu_count()} cores, Linux {platform.release()}.{rough} All servers "
             f"and their load share the machine and one disk, so read the ratios.\n\n{text}\n")
 
@@ -46,11 +47,11 @@ def table(header, rows, alignment):
     return [line(header), f"|{'|'.join(rules)}|", *map(line, rows)]
 
 
-def cycle_table(cycles):
+def cycle_table(cycles, all_clients, names):
     rows = []
-    for clients in CLIENTS:
+    for clients in all_clients:
         by_row = cycles[str(clients)]
-        for name in ROWS:
+        for name in names:
             one = by_row[name]
             rows.append([str(clients), name, f"{one['per_second']:,.0f}", f"{one['p50_us']:,.0f}",
                          f"{one['p99_us']:,.0f}", f"{one['cpu_us']:,.0f}",
