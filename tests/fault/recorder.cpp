@@ -1,0 +1,54 @@
+#include "fault/recorder.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "history/lines.hpp"
+
+namespace tenure::fault {
+namespace {
+
+[[noreturn]] void give_up(const std::string& what) {
+  std::fprintf(stderr, "tenure_workload: %s: %s\n", what.c_str(), std::strerror(errno));
+  std::_Exit(1);
+}
+
+}  // namespace
+
+history::Time now() {
+  timespec time{};
+  clock_gettime(CLOCK_BOOTTIME, &time);
+  return history::Time{time.tv_sec} * 1'000'000 + time.tv_nsec / 1'000;
+}
+
+history::Time at(std::chrono::steady_clock::time_point when) {
+  const auto left = when - std::chrono::steady_clock::now();
+  return now() + std::chrono::duration_cast<std::chrono::microseconds>(left).count();
+}
+
+Recorder::Recorder(const std::string& path)
+    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (file_ < 0) {
+    give_up(path);
+  }
+}
+
+Recorder::~Recorder() {
+  ::close(file_);
+}
+
+void Recorder::write(const history::Event& event) {
+  const auto line = history::to_line(event) + "\n";
+  const std::lock_guard guard(mutex_);
+  if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    give_up("cannot write the history");
+  }
+}
+
+}  // namespace tenure::fault

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+
+#include "history/event.hpp"
+
+namespace tenure::fault {
+
+/// Microseconds of CLOCK_BOOTTIME: the one clock of a history of real processes on one machine.
+[[nodiscard]] history::Time now();
+/// The same for what the client library tells in steady time.
+[[nodiscard]] history::Time at(std::chrono::steady_clock::time_point when);
+
+/// Writes what happens to a file, a line each, at once: whoever kills us takes nothing back.
+/// Thread safe.
+class Recorder {
+ public:
+  /// Ends the process if the file cannot be written: a run without its history proves nothing.
+  explicit Recorder(const std::string& path);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  ~Recorder();
+
+  void write(const history::Event& event);
+
+ private:
+  std::mutex mutex_;  ///< Lines are whole.
+  int file_ = -1;
+};
+
+}  // namespace tenure::fault
