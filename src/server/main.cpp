@@ -7,6 +7,7 @@
 #include <expected>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -33,6 +34,9 @@
 
 namespace tenure::server {
 namespace {
+
+/// How long a stop may wait for another member to take over.
+constexpr std::chrono::milliseconds hand_over_max{1000};
 
 /// Why it cannot start, and with which code it leaves.
 struct Failure {
@@ -188,6 +192,9 @@ class Daemon {
       : node_(std::move(node)), notifier_(node_->loop()) {}
   void connect(std::unique_ptr<peers::PeerTransport> transport);
   [[nodiscard]] Started<void> listen(const Config& config);
+  /// If it leads: to another member, before the clients are sent away, so that they go on there at
+  /// once.
+  void hand_over();
 
   std::unique_ptr<raft::Node> node_;
   ServiceNotifier notifier_;
@@ -272,8 +279,16 @@ Started<void> Daemon::listen(const Config& config) {
   return {};
 }
 
+void Daemon::hand_over() {
+  const auto done = std::make_shared<std::promise<void>>();
+  auto is_done = done->get_future();
+  node_->transfer_leadership(0, [done](const Result<void>&) { done->set_value(); });
+  is_done.wait_for(hand_over_max);
+}
+
 void Daemon::stop() {
   notifier_.stopping();
+  hand_over();
   rpc_->stop();
   if (http_) {
     http_->stop();

@@ -187,6 +187,10 @@ void Metrics::snapshot_taken(std::chrono::nanoseconds took) {
   series_->snapshot_seconds->Observe(in_seconds(took));
 }
 
+void Metrics::restored(const core::State& /*state*/) {
+  is_in_step_ = false;
+}
+
 void Metrics::role_changed(const LogPosition& log) {
   if (log.is_leader) {
     series_->leader_changes->Increment();

@@ -47,6 +47,7 @@ class Metrics final : public Listener {
   void synced(std::chrono::nanoseconds took, std::size_t entries) override;
   void committed(std::chrono::nanoseconds took, std::size_t commands) override;
   void snapshot_taken(std::chrono::nanoseconds took) override;
+  void restored(const core::State& state) override;
   void role_changed(const LogPosition& log) override;
 
   /// Takes what is not told by events. REQUIRES: on the store's thread. Quick: no scan.

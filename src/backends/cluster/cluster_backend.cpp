@@ -9,6 +9,7 @@ namespace {
 
 /// Of granting a lease; those of acquisitions are counted from 1.
 constexpr std::uint64_t grant_request = ~std::uint64_t{0};
+constexpr std::chrono::milliseconds grace{500};
 
 }  // namespace
 
@@ -21,13 +22,15 @@ Result<std::unique_ptr<ClusterBackend>> ClusterBackend::open(Servers servers, st
   auto backend = std::make_unique<ClusterBackend>(std::move(servers), std::move(client));
   const auto connected = std::make_shared<Moment>();
   const auto answer = std::make_shared<Result<void>>();
-  backend->pump_.post([courier = backend->courier_, answer, tell = backend->arrival_of(connected)] {
-    courier->start([answer, tell](Result<void> first) {
-      *answer = std::move(first);
-      tell();
-    });
-  });
-  backend->wait_for(*connected, std::chrono::steady_clock::now() + patience);
+  backend->pump_.post(
+      [courier = backend->courier_, answer, patience, tell = backend->arrival_of(connected)] {
+        courier->start(patience, [answer, tell](Result<void> first) {
+          *answer = std::move(first);
+          tell();
+        });
+      });
+  // The courier keeps the time, and knows what went wrong.
+  backend->wait_for(*connected, std::chrono::steady_clock::now() + patience + grace);
   if (!connected->is_here) {
     return fail(Errc::unavailable, "no server answers");
   }
@@ -69,7 +72,8 @@ Promises ClusterBackend::promises() const noexcept {
           Promise::several_names, Promise::upgrade,
           Promise::downgrade,     Promise::reentry,
           Promise::one_lease,     Promise::deadlocks,
-          Promise::watches,       Promise::outlives_process};
+          Promise::watches,       Promise::outlives_process,
+          Promise::failover};
 }
 
 Bounds ClusterBackend::bounds() const noexcept {
@@ -166,7 +170,7 @@ void ClusterBackend::unwatch(WatchId watch) {
 
 void ClusterBackend::holders(std::string name, Done<std::vector<Holder>> done) {
   pump_.post([this, name = std::move(name), done = std::move(done)]() mutable {
-    courier_->holders(name, std::move(done));
+    courier_->holders(std::move(name), std::move(done));
   });
 }
 

@@ -130,9 +130,14 @@ EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executo
     : store_(store), metrics_(metrics), home_(std::move(home)), options_(options) {}
 
 void EventFeed::applied(const core::Applied& what, const core::State& /*state*/) {
+  known_ = what.revision;
   if (readers_.load(std::memory_order_relaxed) > 0) {
     gathered_.insert(gathered_.end(), what.events.begin(), what.events.end());
   }
+}
+
+void EventFeed::restored(const core::State& /*state*/) {
+  boost::asio::post(home_, [this, resume = core::Revision{known_.get() + 1}] { cut_all(resume); });
 }
 
 void EventFeed::settled() {
@@ -200,6 +205,7 @@ void EventFeed::hand_over(const Reader& reader, const EventFilter& filter,
 }
 
 EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& filter) {
+  known_ = view.state.revision;
   const auto& ring = view.state.events;
   EventSubscription::Replay replay{.revision = view.state.revision,
                                    .compact_revision = ring.compact_revision()};

@@ -119,6 +119,7 @@ void write_lease(Json& json, const LeaseRecord& lease) {
 void write_log(Json& json, const LogPosition& log) {
   json.object("log", [&] {
     json.id("leader", log.leader);
+    json.bytes("leader_address", log.leader_address);
     json.id("term", log.term);
     json.id("commit", log.commit);
     json.id("applied", log.applied);
@@ -128,6 +129,20 @@ void write_log(Json& json, const LogPosition& log) {
     json.field("log_bytes", log.log_bytes);
     json.field("snapshot_bytes", log.snapshot_bytes);
     json.field("has_space", log.has_space);
+  });
+}
+
+void write_member(Json& json, const MemberStatus& member, const LogPosition& log) {
+  json.object([&] {
+    json.id("id", member.id);
+    json.field("is_voter", member.is_voter);
+    json.field("is_leader", member.id == log.leader);
+    json.bytes("peer_address", member.peer_address);
+    json.bytes("client_address", member.client_address);
+    if (log.is_leader) {
+      json.id("match", member.match);
+      json.field("silent_ms", member.silent.count());
+    }
   });
 }
 
@@ -219,6 +234,23 @@ std::string write(const StatusRecord& status, const ServerFacts& facts) {
   return json.take() + '\n';
 }
 
+std::string write(const ClusterRecord& cluster, const ServerFacts& facts) {
+  const auto& log = cluster.log;
+  Json json;
+  json.object([&] {
+    json.id("cluster_id", facts.identity.cluster);
+    json.id("member_id", facts.identity.member);
+    json.field("role", log.is_leader ? "leader" : "follower");
+    json.id("leader", log.leader);
+    json.bytes("leader_address", log.leader_address);
+    json.id("term", log.term);
+    json.id("commit", log.commit);
+    write_all(json, "members", cluster.members,
+              [&](Json& out, const MemberStatus& member) { write_member(out, member, log); });
+  });
+  return json.take() + '\n';
+}
+
 std::string write(const core::Event& event) {
   Json json;
   json.object([&] {
@@ -276,6 +308,7 @@ std::string_view front_page() {
          "GET /readyz                              it can serve; 503 and why if not\n"
          "GET /metrics                             for Prometheus\n"
          "GET /v1/status                           this member, its log and its limits\n"
+         "GET /v1/cluster                          its members, and who leads\n"
          "GET /v1/locks?prefix=&limit=&after=      locks that are held or waited for\n"
          "GET /v1/locks/NAME                       one lock with its queue (?kind=space)\n"
          "GET /v1/leases?limit=&after=             leases that live\n"

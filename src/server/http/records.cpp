@@ -178,4 +178,10 @@ StatusRecord copy_status(const View& view) {
           .events = state.events.all().size()};
 }
 
+ClusterRecord copy_cluster(const View& view) {
+  ClusterRecord record{.log = view.log, .members = {view.members.begin(), view.members.end()}};
+  std::ranges::sort(record.members, {}, &MemberStatus::id);
+  return record;
+}
+
 }  // namespace tenure::server::http

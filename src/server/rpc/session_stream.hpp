@@ -34,6 +34,7 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void half_closed() override;
   /// Ends the client's waits, and its leases if it asked for that.
   void closed() override;
+  void leader_lost() override { lead_away(leadership_lost()); }
   [[nodiscard]] bool greet(const v1::SessionRequest& request);
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
@@ -58,6 +59,9 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void flush_soon();
   void flush();
   void finish_if_idle();
+  /// Ends the stream because others will know what becomes of what was asked here: waits and leases
+  /// stay for them.
+  void lead_away(const Error& why);
 
   [[nodiscard]] std::shared_ptr<SessionStream> self() {
     return std::static_pointer_cast<SessionStream>(shared_from_this());
