@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <latch>
 #include <mutex>
 #include <string_view>
 #include <utility>
-
-#include "support/coroutine.hpp"
 
 namespace tenure::fault {
 namespace {
@@ -207,25 +204,27 @@ void Worker::use_task() {
   const Claim claim{.items = {in_mode(name, LockMode::exclusive)}};
   const auto request = invoke(claim);
   std::latch done(1);
-  // By reference and not captured: all of it outlives the latch.
-  [](Worker& worker, const Claim& claim, const std::string& request, const Mutex mutex,
-     std::latch& done) -> test::Detached {
-    auto held = co_await mutex.lock_async(worker.shop_.stop);
-    if (held) {
-      worker.granted(claim, request, *held);
-      worker.say(Kind::release, request);
-      const auto unlocked = co_await held->unlock_async();
-      if (unlocked) {
-        worker.say(Kind::released, request);
-      } else {
-        worker.say_lost(claim, request);
-      }
-    } else {
-      worker.fail(claim, request, held.error());
-    }
-    done.count_down();
-  }(*this, claim, request, shop_.client.mutex(name, options(claim, request)), done);
+  take_in_a_coroutine(claim, request, shop_.client.mutex(name, options(claim, request)), done);
   done.wait();
+}
+
+// By reference, since the worker waits for the latch; the mutex lives in the coroutine.
+test::Detached Worker::take_in_a_coroutine(const Claim& claim, const std::string& request,
+                                           Mutex mutex, std::latch& done) {
+  auto held = co_await mutex.lock_async(shop_.stop);
+  if (held) {
+    granted(claim, request, *held);
+    say(Kind::release, request);
+    const auto unlocked = co_await held->unlock_async();
+    if (unlocked) {
+      say(Kind::released, request);
+    } else {
+      say_lost(claim, request);
+    }
+  } else {
+    fail(claim, request, held.error());
+  }
+  done.count_down();
 }
 
 std::string Worker::invoke(const Claim& claim) {

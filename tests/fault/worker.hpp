@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <latch>
 #include <optional>
 #include <random>
 #include <stop_token>
@@ -13,6 +14,7 @@
 #include "fault/ledger.hpp"
 #include "fault/recorder.hpp"
 #include "history/event.hpp"
+#include "support/coroutine.hpp"
 
 namespace tenure::fault {
 
@@ -58,6 +60,8 @@ class Worker {
   void use_several();
   void write_late();
   void use_task();
+  test::Detached take_in_a_coroutine(const Claim& claim, const std::string& request, Mutex mutex,
+                                     std::latch& done);
 
   /// Tells that it is asked for. The name of the request.
   std::string invoke(const Claim& claim);
