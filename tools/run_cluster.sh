@@ -30,15 +30,18 @@ fi
 servers=()
 stop() {
   trap - INT TERM
-  # The same for all, and then wait: each may take a moment for its snapshot.
-  kill -TERM "${servers[@]}" 2>/dev/null || true
-  local code=0
+  # All at once, and then wait: each may take a moment for its snapshot. What became of those that
+  # were gone before is not our business.
+  local code=0 alive=()
   for server in "${servers[@]}"; do
+    kill -TERM "$server" 2>/dev/null && alive+=("$server")
+  done
+  for server in "${alive[@]}"; do
     wait "$server" || code=$?
   done
-  exit "$code"
+  exit "${1:-$code}"
 }
-trap stop INT TERM
+trap 'stop' INT TERM
 
 for member in 1 2 3; do
   "$tenured" --data-dir "$folder/$member" --member-id $member --name "member $member" \
@@ -58,13 +61,13 @@ for _ in $(seq 300); do
   done
   [[ -n $leader ]] && break
   for server in "${servers[@]}"; do
-    kill -0 "$server" 2>/dev/null || stop
+    kill -0 "$server" 2>/dev/null || stop 1
   done
   sleep 0.1
 done
 if [[ -z $leader ]]; then
   echo "no member leads after half a minute" >&2
-  stop
+  stop 1
 fi
 
 cat <<END
