@@ -2,6 +2,7 @@
 """Three real tenured whose leader is killed, stopped and moved, seen by clients of another
 language."""
 
+import os
 import subprocess
 import threading
 import unittest
@@ -177,6 +178,54 @@ class Failover(unittest.TestCase):
 
         self.assertIn("is free again", hold.communicate(timeout=PATIENCE)[0])
         self.assertEqual(hold.returncode, 0)
+
+
+class CppClient(unittest.TestCase):
+    """Nothing but latency is seen by an application of the C++ library."""
+
+    def setUp(self):
+        self.context = cluster.running()
+        self.nodes = self.context.__enter__()
+        self.addCleanup(self.context.__exit__, None, None, None)
+        path = os.environ.get("TENURE_CYCLER", str(HOME / "build/dev/tests/tenure_cycler"))
+        self.cycler = subprocess.Popen([path, self.nodes.url(), "8"], stdout=subprocess.PIPE,
+                                       text=True)
+        self.addCleanup(self.cycler.stdout.close)
+        self.assertEqual(self.cycler.stdout.readline(), "running\n")
+
+    def check(self):
+        said = self.cycler.communicate(timeout=2 * PATIENCE)[0]
+        print(said.strip())
+        seen = dict(pair.split("=", 1) for pair in said.split(" problem=")[0].split())
+        self.assertGreater(int(seen["cycles"]), 0, said)
+        for nothing in ("errors", "backwards", "gaps"):
+            self.assertEqual(seen[nothing], "0", said)
+        self.assertEqual(seen["kept"], "1", said)
+        self.assertLess(int(seen["longest_ms"]), 10_000, said)  # a third of the ttl
+
+    # 002.103, 002.106, 002.108
+    def test_does_not_notice_that_leaders_die(self):
+        for _ in range(2):
+            dead = self.nodes.wait_for_leader()
+            self.nodes.kill(dead)
+            self.nodes.wait_for_leader(but=dead)
+            self.nodes.restart(dead)
+            eventually(lambda: self.nodes.node(dead).seen() is not None, "it is back")
+        self.check()
+
+    def test_does_not_notice_that_a_leader_hangs(self):
+        hung = self.nodes.wait_for_leader()
+        self.nodes.pause(hung)
+        self.nodes.wait_for_leader(but=hung)
+        self.nodes.resume(hung)
+        self.check()
+
+    def test_does_not_notice_that_leadership_moves(self):
+        for _ in range(5):
+            before = self.nodes.wait_for_leader()
+            self.nodes.transfer()
+            self.nodes.wait_for_leader(but=before)
+        self.check()
 
 
 class Members(unittest.TestCase):
