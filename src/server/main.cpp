@@ -87,6 +87,8 @@ raft::NodeOptions node_options(const Config& config) {
   options.heartbeat = config.raft.heartbeat;
   options.segment_bytes = config.raft.segment_bytes;
   options.snapshot_log_bytes = config.raft.snapshot_bytes;
+  options.election_timeout = config.raft.election_timeout;
+  options.heartbeat = config.raft.heartbeat;
   options.report = report;
   return options;
 }

@@ -118,7 +118,7 @@ TEST(RaftParticipant, a_leader_that_is_cut_off_ends_what_is_in_flight_as_unknown
   group.heal();
   ASSERT_TRUE(group.propose(next, grant(bob)).has_value());
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
-  EXPECT_EQ(next.state().leases.size(), 1U) << "what was never committed never happened";
+  EXPECT_EQ(next.state().leases.all().size(), 1U) << "what was never committed never happened";
 }
 
 TEST(RaftParticipant, a_follower_refuses_at_once_and_names_the_leader) {
@@ -224,10 +224,10 @@ TEST(RaftParticipant, a_leaderless_gap_never_shortens_a_lease) {
   group.boot(other);
   auto& second = group.elect();
 
-  EXPECT_EQ(second.state().leases.size(), 1U);
+  EXPECT_EQ(second.state().leases.all().size(), 1U);
   group.pass(seconds(4));
-  EXPECT_EQ(second.state().leases.size(), 1U) << "four of five seconds";
-  EXPECT_TRUE(group.eventually([&] { return second.state().leases.size() == 0; }));
+  EXPECT_EQ(second.state().leases.all().size(), 1U) << "four of five seconds";
+  EXPECT_TRUE(group.eventually([&] { return second.state().leases.all().size() == 0; }));
 }
 
 // Expiry is an entry like any other.
@@ -255,10 +255,10 @@ TEST(RaftParticipant, a_paused_leader_can_neither_expire_nor_grant) {
   EXPECT_TRUE(is_decided);
   EXPECT_EQ(old.state().revision, revision);
   group.pass(seconds(1));
-  EXPECT_EQ(old.state().leases.size(), 2U) << "nothing expires by a clock of its own";
+  EXPECT_EQ(old.state().leases.all().size(), 2U) << "nothing expires by a clock of its own";
   group.heal();
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
-  EXPECT_EQ(next.state().leases.size(), 2U) << "it was renewed all the time";
+  EXPECT_EQ(next.state().leases.all().size(), 2U) << "it was renewed all the time";
 }
 
 TEST(RaftParticipant, a_member_that_is_behind_gets_a_snapshot_and_goes_on) {

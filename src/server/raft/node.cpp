@@ -27,6 +27,7 @@ ParticipantOptions participant_options(const NodeOptions& options, MemberId id, 
           .trailing_entries = company == Company::alone ? 0 : options.trailing_entries,
           .snapshot_log_bytes = options.snapshot_log_bytes,
           .snapshot_factor = options.snapshot_factor,
+          .disk_name = options.folder.string(),
           .space_retry = options.space_retry,
           .snapshot_retry = options.snapshot_retry};
 }

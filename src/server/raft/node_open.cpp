@@ -21,6 +21,37 @@ Result<core::StateMachine> restored_machine(const std::optional<Snapshot>& snaps
   return core::StateMachine(std::move(*state));
 }
 
+// What a new folder is to become, before anything of it is there.
+Result<void> check_beginning(const NodeOptions& options) {
+  const auto& founders = options.founders;
+  if (options.beginning == Beginning::join) {
+    return founders.empty()
+               ? Result<void>()
+               : fail(Errc::invalid_argument, "a member that joins a cluster does not found one");
+  }
+  if (founders.empty()) {
+    return {};
+  }
+  if (founders.size() == 2) {
+    return fail(Errc::invalid_argument, "a cluster has three members or more, or one alone");
+  }
+  if (options.identity.cluster == ClusterId{} && founders.size() > 1) {
+    return fail(Errc::invalid_argument,
+                "the members of a new cluster must agree on its id before they begin");
+  }
+  if (std::ranges::find(founders, options.identity.member, &Member::id) == founders.end()) {
+    return fail(Errc::invalid_argument, "this is member " +
+                                            std::to_string(options.identity.member.get()) +
+                                            ", and it is not among those who found the cluster");
+  }
+  if (encode_members(founders).empty()) {
+    return fail(Errc::invalid_argument,
+                "the list of the members cannot be used: every one needs an id and addresses that "
+                "no other has");
+  }
+  return {};
+}
+
 // A folder without a log and without a snapshot. One that waits to be added may know a term
 // already.
 Result<void> check_new(const Node::Loaded& loaded, const NodeOptions& options) {
@@ -31,19 +62,6 @@ Result<void> check_new(const Node::Loaded& loaded, const NodeOptions& options) {
                 "the folder " + loaded.folder.path().string() +
                     " was in use, but its log and its snapshot are gone. Restore it from a backup, "
                     "or name an empty folder to begin anew.");
-  }
-  if (is_joining && !options.founders.empty()) {
-    return fail(Errc::invalid_argument, "a member that joins a cluster does not found one");
-  }
-  const auto& founders = options.founders;
-  const auto own = std::ranges::find(founders, loaded.folder.member(), &Member::id);
-  if (!founders.empty() && own == founders.end()) {
-    return fail(Errc::invalid_argument, "this is member " +
-                                            std::to_string(loaded.folder.member().get()) +
-                                            ", and it is not among those who found the cluster");
-  }
-  if (founders.size() == 2) {
-    return fail(Errc::invalid_argument, "a cluster has three members or more, or one alone");
   }
   return {};
 }
@@ -61,11 +79,6 @@ Result<void> bootstrap(Node::Loaded& loaded, const NodeOptions& options) {
     members = {{.id = loaded.folder.member()}};
   }
   auto configuration = encode_members(members);
-  if (configuration.empty()) {
-    return fail(Errc::invalid_argument,
-                "the list of the members cannot be used: every one needs an id and addresses that "
-                "no other has");
-  }
   auto& recovered = loaded.recovered;
   recovered.term = Term{1};
   if (auto saved = loaded.votes.save({.term = recovered.term}); !saved) {
@@ -164,6 +177,11 @@ Result<Node::Loaded> load(const NodeOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
+  if (!std::filesystem::exists(options.folder / "identity")) {
+    if (auto checked = check_beginning(options); !checked) {
+      return std::unexpected(std::move(checked).error());
+    }
+  }
   auto loaded = load(options);
   if (!loaded) {
     return std::unexpected(std::move(loaded).error());

@@ -48,7 +48,9 @@ void Participant::start(Time now) {
 
 void Participant::receive(MemberId sender, const Message& message, Time now) {
   arrive(now);
-  heard_[sender] = now_;
+  if (find(sender) != nullptr) {
+    heard_[sender] = now_;
+  }
   const bool is_ours = std::holds_alternative<Probe>(message) ||
                        std::holds_alternative<ProbeResult>(message) ||
                        std::holds_alternative<Dismissal>(message);
@@ -214,9 +216,10 @@ bool Participant::is_alone() const {
 }
 
 // A member that is alone has nobody to send heartbeats to and nobody to miss; one that was removed
-// must not disturb the others.
+// must not disturb the others, and one that stops does not want to lead.
 bool Participant::has_replica_timer() const {
-  return !(replica_.role() == Role::leader && is_alone()) && !is_dismissed();
+  const bool leads = replica_.role() == Role::leader;
+  return leads ? !is_alone() : !is_stopping_ && !is_dismissed();
 }
 
 Error Participant::not_leading() const {

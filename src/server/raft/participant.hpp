@@ -58,6 +58,7 @@ struct ParticipantOptions {
   /// of a start.
   std::size_t snapshot_log_bytes = std::size_t{64} << 20;
   std::size_t snapshot_factor = 2;
+  std::string disk_name = "this member";  ///< For people, when it is full.
   /// How often to look for space on a full disk.
   std::chrono::milliseconds space_retry{1000};
   /// How long to wait after a snapshot that failed.

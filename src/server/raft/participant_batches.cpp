@@ -84,7 +84,7 @@ Participant::Flight Participant::gather() {
     } else if (!admit(proposal, room)) {
       refuse(std::move(proposal),
              {.code = Errc::resource_exhausted,
-              .detail = "the disk of member " + std::to_string(options_.id.get()) +
+              .detail = "the disk of " + options_.disk_name +
                         " is full; free some space there, the server goes on by itself"});
     } else {
       ++flight.proposals;
