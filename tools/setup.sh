@@ -14,7 +14,7 @@ declare -A groups=(
             libjemalloc-dev"
   # For the first steps that make run prints.
   [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
-  # For the fences: client libraries, and servers that the tests start; for partitions: the last line.
+  # The last three lines are for the fences (client libraries, servers) and for partitions.
   [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
           python3-protobuf prometheus curl openssl
           libsqlite3-dev libpq-dev libhiredis-dev

@@ -4,7 +4,7 @@
     admin.py [--server 127.0.0.1:7420,...] members
     admin.py ... add ID PEER_ADDRESS CLIENT_ADDRESS    it runs already, with --join
     admin.py ... remove ID
-    admin.py ... transfer [ID]                         leadership, to the one that has most of the log
+    admin.py ... transfer [ID]                         leadership; to the one that is best prepared
     admin.py ... snapshot                              of every server named, one after the other
 
 Each command asks the leader, whoever of the servers named that is, and ends when it is done.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does what an operator would do with docs/operating.md: runs its ```sh blocks that have
-`<!-- run -->` above, from top to bottom in one shell, with tenured in the path. A ```text block right
-after one is what it prints; `...` in it is anything.
+`<!-- run -->` above, from top to bottom in one shell, with tenured in the path. A ```text block
+right after one is what it prints; `...` in it is anything.
 
     operating.py docs/operating.md --tenured build/dev/tenured
 """

@@ -95,7 +95,7 @@ class Ranger:
                 continue
             try:
                 left = client.ask(lambda me: next(me.locks.LeaseKeepAlive(
-                    iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=2)), patience=2).ttl_ms
+                    iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=2)), 2).ttl_ms
             except (grpc.RpcError, StopIteration):
                 continue
             if left and lease == self.lease:
@@ -189,6 +189,7 @@ def writes(folder):
     if not path.exists():
         return []
     with sqlite3.connect(path) as connection:
-        rows = connection.execute("SELECT at, resource, token, accepted FROM writes ORDER BY number")
+        rows = connection.execute(
+            "SELECT at, resource, token, accepted FROM writes ORDER BY number")
         return [{"at": at, "kind": "write", "resource": resource, "token": token,
                  "accepted": accepted} for at, resource, token, accepted in rows]

@@ -1,5 +1,6 @@
-"""What lies between members where network namespaces are not to be had: a TCP proxy on loopback, one
-address for each member, which knows who calls and treats every direction of every pair by itself."""
+"""What lies between members where network namespaces are not to be had: a TCP proxy on loopback
+with an address for each member, which knows who calls and treats every direction of every pair by
+itself."""
 
 import asyncio
 import os

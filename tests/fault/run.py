@@ -227,7 +227,8 @@ class Report:
 
     def unavailable(self):
         """For each mishap, the longest time until the next one in which nobody was answered."""
-        answered = [event["at"] for event in self.events if event["kind"] in ("granted", "released")]
+        answered = [event["at"] for event in self.events
+                    if event["kind"] in ("granted", "released")]
         marks = [event["at"] for event in self.events if event["kind"] == "fault"]
         gaps = []
         for begin, end in zip(marks, [*marks[1:], max(answered, default=0)]):
@@ -303,7 +304,8 @@ def main():
     for seed in range(options.seed, options.seed + options.rounds):
         began = time.monotonic()
         try:
-            print(one(options, seed).text() + f"wall {time.monotonic() - began:.0f} s\n", flush=True)
+            report = one(options, seed)
+            print(f"{report.text()}wall {time.monotonic() - began:.0f} s\n", flush=True)
         except Exception as error:  # a run that fails is a result; the others still run
             failed += 1
             print(f"{type(error).__name__}: {error}\n", flush=True)

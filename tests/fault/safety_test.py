@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What a lease is worth on a cluster of real processes: nobody ends it early, nobody who was deposed
-prolongs it, and what was acknowledged stays. Each by the calls themselves, one at a time."""
+"""What a lease is worth on a cluster of real processes: nobody ends it early, nobody who was
+deposed prolongs it, and what was acknowledged stays. Each by the calls themselves, one at a
+time."""
 
 import time
 import unittest
@@ -118,7 +119,8 @@ class Safety(unittest.TestCase):
 
         answer = client.admin_call("List", admin_pb.ListRequest(prefix="lock/"))
 
-        self.assertEqual({lock.name: lock.holders[0].fencing_token for lock in answer.locks}, tokens)
+        self.assertEqual({lock.name: lock.holders[0].fencing_token for lock in answer.locks},
+                         tokens)
         self.assertEqual(sorted(tokens.values()), list(tokens.values()))
         nodes.wait_until_equal()
 

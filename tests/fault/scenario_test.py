@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Each thing that can go wrong, by itself, under load, on real processes: people of two processes take
-locks of every shape meanwhile, and the checker judges what they saw. 002.103 to 002.110."""
+"""Each thing that can go wrong, by itself, under load, on real processes: people of two processes
+take locks of every shape meanwhile, and the checker judges what they saw. 002.103 to 002.110."""
 
 import os
 import unittest

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Data directories of earlier versions, as they lie in tests/fixtures: whoever upgrades has all that
-was there. `upgrade_test.py --make` writes one of this version, which is then checked in."""
+"""Data directories of earlier versions, as they lie in tests/fixtures: whoever upgrades has all
+that was there. `upgrade_test.py --make` writes one of this version, which is then checked in."""
 
 import json
 import pathlib
