@@ -28,8 +28,10 @@ history::Time now() {
 }
 
 history::Time at(std::chrono::steady_clock::time_point when) {
+  // In this order: if we are held up in between it comes out early, and belief is never overstated.
+  const auto boot = now();
   const auto left = when - std::chrono::steady_clock::now();
-  return now() + std::chrono::duration_cast<std::chrono::microseconds>(left).count();
+  return boot + std::chrono::duration_cast<std::chrono::microseconds>(left).count();
 }
 
 Recorder::Recorder(const std::string& path)
