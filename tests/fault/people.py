@@ -44,10 +44,11 @@ class Workload:
         words = {"--url": url, "--name": name, "--history": self.history,
                  "--ledger": folder / "ledger.db"}
         words |= {"--" + option.replace("_", "-"): value for option, value in options.items()}
-        self.process = subprocess.Popen(
-            [str(BUILD / "tests/tenure_workload"),
-             *(str(word) for pair in words.items() for word in pair)],
-            stdout=subprocess.DEVNULL, stderr=open(folder / f"{name}.log", "wb"))
+        with open(folder / f"{name}.log", "wb") as log:
+            self.process = subprocess.Popen(
+                [str(BUILD / "tests/tenure_workload"),
+                 *(str(word) for pair in words.items() for word in pair)],
+                stdout=subprocess.DEVNULL, stderr=log)
 
     def stop(self, patience=60):
         self.process.terminate()

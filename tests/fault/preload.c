@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -122,5 +123,24 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
   const int64_t told = now + add;
   time->tv_sec = told / 1000000000;
   time->tv_nsec = told % 1000000000;
+  return 0;
+}
+
+/* OpenSSL asks here whether a certificate is valid. */
+time_t time(time_t *out) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out != NULL) {
+    *out = now.tv_sec;
+  }
+  return now.tv_sec;
+}
+
+int gettimeofday(struct timeval *restrict out, void *restrict zone) {
+  struct timespec now;
+  (void)zone;
+  clock_gettime(CLOCK_REALTIME, &now);
+  out->tv_sec = now.tv_sec;
+  out->tv_usec = now.tv_nsec / 1000;
   return 0;
 }

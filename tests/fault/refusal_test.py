@@ -7,8 +7,8 @@ import socket
 import subprocess
 import unittest
 
+import fleet  # first: it knows where the next ones are
 import cluster
-import fleet
 from daemon import PATIENCE, eventually, tenured_path
 from tls_test import Authority
 

@@ -16,9 +16,9 @@ import subprocess
 import sys
 import time
 
+from fleet import BUILD, Fleet, remove_folder, temporary_folder  # first: it knows where daemon is
 import mishaps
 from daemon import HOME, PATIENCE, eventually
-from fleet import BUILD, Fleet, remove_folder, temporary_folder
 from people import Ranger, Reader, Recorder, Workload, now, writes
 
 TTL = 3.0       # seconds: every lease of the people
@@ -102,6 +102,7 @@ class Run:
         for other in self.others:
             other.stop_event.set()
         self.fleet.end()
+        self.recorder.close()
 
     def keep_logs(self):
         for node in [*self.fleet.nodes.values(), *self.gone]:
@@ -184,6 +185,9 @@ class Run:
         except AssertionError:
             raise Failed(f"{len(seen)} of {wanted} were served within {PATIENCE} s after all was "
                          f"well again: {sorted(seen)}") from None
+        finally:
+            for tail in tails.values():
+                tail.file.close()
 
     def collect(self):
         """One history of all files, in the order of time."""

@@ -9,8 +9,8 @@ import sys
 import tarfile
 import unittest
 
+import fleet  # first: it knows where the next ones are
 import cluster
-import fleet
 from daemon import HOME, PATIENCE, Daemon, admin_pb, eventually, lease_pb, lock_pb, tenured_path
 
 FIXTURES = HOME / "tests/fixtures"
