@@ -1,5 +1,6 @@
 """A cluster whose members, disks, clocks and network can be broken and mended."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -193,24 +194,31 @@ class Fleet(cluster.Cluster):
 
         eventually(lambda: len(shown()) == 1, "everybody shows the same locks")
 
-    def state_of(self, process):
-        """R, S, T (stopped), Z: what the kernel says of a process."""
-        status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-        return status.split("State:\t", 1)[1][0]
+    def wait_until_caught_up(self, member):
+        """It has applied what the others had at this moment."""
+        def revision(node):
+            return int(json.loads(node.get("/v1/status")[1])["revision"])
+
+        wanted = max(revision(node) for node in self.nodes.values())
+        eventually(lambda: revision(self.nodes[member]) >= wanted, f"{member} has caught up")
 
 
-def torn(folder, chance):
-    """Damages the end of the log of a stopped member as a lost write does. What was done."""
-    def used(path):
-        return len(path.read_bytes().rstrip(b"\0"))
+def used_bytes(path):
+    return len(path.read_bytes().rstrip(b"\0"))
 
-    segment = max(folder.glob("log-*"), key=lambda path: (used(path) > 0, path.name))
-    end = used(segment)
-    size = chance.randint(1, min(40, max(1, end - 64)))
+
+def torn(folder, chance, size):
+    """Damages the end of the log of a stopped member: cuts `size` bytes off what was written, or, if
+    that is 0, leaves a piece of a write that never ended. What was done."""
+    header = 256  # more than it has; the file prepared for later has nothing else
+    segment = max((path for path in folder.glob("log-*") if used_bytes(path) > header),
+                  key=lambda path: path.name)
+    end = used_bytes(segment)
     with open(segment, "r+b") as file:
         file.seek(end - size)
-        file.write(chance.choice([bytes(size), chance.randbytes(size)]))
-    return f"the last {size} bytes of {segment.name}"
+        file.write(bytes(size) or chance.randbytes(min(chance.randint(1, 500),
+                                                       max(1, segment.stat().st_size - end))))
+    return f"{size or 'no'} bytes cut off {segment.name}"
 
 
 def temporary_folder():

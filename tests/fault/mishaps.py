@@ -7,10 +7,13 @@ The run waits between the two for as long as its schedule says; `run.chance` is 
 seed to seed."""
 
 import errno
-import subprocess
+import signal
+
+import grpc
 
 from daemon import PATIENCE, eventually
 from fleet import torn
+from people import now
 
 ALL = {}
 
@@ -87,12 +90,14 @@ def pause_follower(run):
 def pause_holders(run):
     """SIGSTOP of a process that holds locks, for longer than its leases live."""
     workload = run.chance.choice(run.workloads)
-    workload.process.send_signal(subprocess.signal.SIGSTOP)
+    began = now()
+    workload.process.send_signal(signal.SIGSTOP)
     try:
         yield
         run.rest(run.ttl * 1.2)
     finally:
-        workload.process.send_signal(subprocess.signal.SIGCONT)
+        workload.process.send_signal(signal.SIGCONT)
+        run.pauses.append((workload.name, began, now()))
 
 
 @mishap
@@ -180,15 +185,28 @@ def full_disk(run):
 
 
 @mishap
-def torn_log(run):
-    """A member is killed and the end of its log is lost: it starts, and gets the rest from the
-    others."""
+def torn_write(run):
+    """A member is killed in the middle of a write, of which a piece is on the disk. Nobody was told
+    of it, so any member may lose it."""
     member = run.chance.choice(run.fleet.running())
-    node = run.fleet.nodes[member]
     run.fleet.kill(member)
-    run.note(torn(node.folder, run.chance))
+    run.note(torn(run.fleet.nodes[member].folder, run.chance, 0))
     yield
     run.fleet.restart(member)
+
+
+@mishap
+def torn_log(run):
+    """The disk of a stopped follower forgets the end of what it had promised to keep. One of three
+    may do that, while the others stay: it gets everything from them. (No log can tell this from a
+    write that never ended; of two such members one could be elected.)"""
+    member = a_follower(run)
+    run.fleet.kill(member)
+    run.note(torn(run.fleet.nodes[member].folder, run.chance, run.chance.randint(1, 40)))
+    yield
+    run.fleet.restart(member)
+    run.fleet.wait_until_whole()
+    run.fleet.wait_until_caught_up(member)
 
 
 @mishap
@@ -213,8 +231,13 @@ def rolling_restart(run):
 
 @mishap
 def transfer(run):
-    """Leadership is moved by hand."""
-    run.fleet.transfer(a_follower(run))
+    """Leadership is moved by hand. That nobody took over in time is an answer, too."""
+    try:
+        run.fleet.transfer(a_follower(run))
+    except grpc.RpcError as error:
+        if error.code() != grpc.StatusCode.DEADLINE_EXCEEDED:
+            raise
+        run.note("a transfer was not taken up in time")
     yield
 
 

@@ -110,8 +110,9 @@ class Proxy:
 
     def _who_calls(self, port):
         """The member whose process has this port: by /proc, since TLS shows nothing else."""
-        inode = next((fields[9] for fields in map(str.split, open("/proc/net/tcp"))
-                      if fields[1].endswith(":%04X" % port)), None)
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            inode = next((fields[9] for fields in map(str.split, table)
+                          if fields[1].endswith(":%04X" % port)), None)
         for member, pid in self.pid_of().items():
             try:
                 files = os.scandir(f"/proc/{pid}/fd")

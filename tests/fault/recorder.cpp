@@ -19,6 +19,14 @@ namespace {
   std::_Exit(1);
 }
 
+int open_to_append(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) {
+    give_up(path);
+  }
+  return file;
+}
+
 }  // namespace
 
 history::Time now() {
@@ -35,20 +43,24 @@ history::Time at(std::chrono::steady_clock::time_point when) {
 }
 
 Recorder::Recorder(const std::string& path)
-    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-  if (file_ < 0) {
-    give_up(path);
-  }
-}
+    : file_(open_to_append(path)), expired_(open_to_append(path + ".expired")) {}
 
 Recorder::~Recorder() {
   ::close(file_);
+  ::close(expired_);
 }
 
 void Recorder::write(const history::Event& event) {
-  const auto line = history::to_line(event) + "\n";
+  append(file_, history::to_line(event) + "\n");
+}
+
+void Recorder::note_expired(const std::string& request) {
+  append(expired_, std::to_string(now()) + " " + request + "\n");
+}
+
+void Recorder::append(int file, const std::string& line) {
   const std::lock_guard guard(mutex_);
-  if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+  if (::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
     give_up("cannot write the history");
   }
 }

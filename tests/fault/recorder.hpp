@@ -24,10 +24,17 @@ class Recorder {
   ~Recorder();
 
   void write(const history::Event& event);
+  /// The lease of a request ended while it waited, and with it its place. The library asks again by
+  /// itself, so for the history it is still the same request; the driver has to know. Goes to a
+  /// file of its own, since no client saw it.
+  void note_expired(const std::string& request);
 
  private:
+  void append(int file, const std::string& line);
+
   std::mutex mutex_;  ///< Lines are whole.
   int file_ = -1;
+  int expired_ = -1;
 };
 
 }  // namespace tenure::fault

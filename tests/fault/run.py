@@ -66,7 +66,7 @@ class Run:
         self.fleet = Fleet(self.folder, size, *flags, net=net)
         self.workloads, self.others, self.gone = [], [], []
         self.counts, self.notes, self.stopped_members = {}, [], {}
-        self.small_disk = 0
+        self.small_disk, self.pauses = 0, []
         for member, ppm in (rate_ppm or {}).items():
             self.fleet.nodes[member].faults.set(rate_ppm=ppm)
         if has_small_disk:
@@ -193,7 +193,7 @@ class Run:
         """One history of all files, in the order of time."""
         events = [json.loads(line) for path in sorted(self.folder.glob("*.jsonl"))
                   for line in path.read_text(encoding="utf-8").splitlines()]
-        events += writes(self.folder)
+        events = self.without_lost_places(events) + writes(self.folder)
         events.sort(key=lambda event: event["at"])
         first = {"at": 0, "kind": "history", "properties": self.properties,
                  "bound": int(BOUND * 1e6), "ttl_max": int(TTL * 1e6)}
@@ -202,6 +202,20 @@ class Run:
             for event in [first, *events]:
                 file.write(json.dumps(event) + "\n")
         return path
+
+    def without_lost_places(self, events):
+        """Whoever was stopped for longer than its lease has lost its place in the queue; it is told
+        nothing, since the library asks again. So it was not queued before. That a lease ends while
+        its process runs is not excused."""
+        lost = {}
+        for path in self.folder.glob("*.expired"):
+            for at, request in map(str.split, path.read_text(encoding="utf-8").splitlines()):
+                process = request.split(".")[0]
+                if any(begin <= int(at) <= end + TTL * 1e6
+                       for name, begin, end in self.pauses if name == process):
+                    lost[request] = max(lost.get(request, 0), int(at))
+        return [event for event in events if event["kind"] != "queued"
+                or event["at"] > lost.get(event["request"], 0)]
 
     def check(self, path):
         judged = subprocess.run([str(BUILD / "tests/tenure_history"), "check", str(path)],

@@ -83,6 +83,9 @@ class Scenario(unittest.TestCase):
     def test_the_end_of_a_log_is_lost(self):
         self.suffer("torn_log", "torn_log", seconds=0.5)
 
+    def test_a_write_is_torn(self):
+        self.suffer("torn_write", "torn_write", seconds=0.5)
+
     def test_wall_clocks_jump_by_an_hour(self):
         self.suffer("clock_jump", "clock_jump", seconds=0.5)
 
