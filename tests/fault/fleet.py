@@ -208,8 +208,8 @@ def used_bytes(path):
 
 
 def torn(folder, chance, size):
-    """Damages the end of the log of a stopped member: cuts `size` bytes off what was written, or, if
-    that is 0, leaves a piece of a write that never ended. What was done."""
+    """Damages the end of the log of a stopped member: cuts `size` bytes off what was written, or,
+    if that is 0, leaves a piece of a write that never ended. What was done."""
     header = 256  # more than it has; the file prepared for later has nothing else
     segment = max((path for path in folder.glob("log-*") if used_bytes(path) > header),
                   key=lambda path: path.name)

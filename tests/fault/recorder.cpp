@@ -54,8 +54,9 @@ void Recorder::write(const history::Event& event) {
   append(file_, history::to_line(event) + "\n");
 }
 
-void Recorder::note_expired(const std::string& request) {
-  append(expired_, std::to_string(now()) + " " + request + "\n");
+void Recorder::note_expired(const std::string& request, FencingToken token) {
+  append(expired_,
+         std::to_string(now()) + " " + request + " " + std::to_string(token.get()) + "\n");
 }
 
 void Recorder::append(int file, const std::string& line) {

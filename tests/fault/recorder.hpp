@@ -4,6 +4,8 @@
 #include <mutex>
 #include <string>
 
+#include <tenure/ids.hpp>
+
 #include "history/event.hpp"
 
 namespace tenure::fault {
@@ -24,10 +26,10 @@ class Recorder {
   ~Recorder();
 
   void write(const history::Event& event);
-  /// The lease of a request ended while it waited, and with it its place. The library asks again by
-  /// itself, so for the history it is still the same request; the driver has to know. Goes to a
-  /// file of its own, since no client saw it.
-  void note_expired(const std::string& request);
+  /// The lease of a request ended while it waited (no token), or while a grant was under way to it
+  /// that it never saw. The library asks again by itself, so for the history it is still the same
+  /// request; the driver has to know. Goes to a file of its own, since no client saw it.
+  void note_expired(const std::string& request, FencingToken token);
 
  private:
   void append(int file, const std::string& line);

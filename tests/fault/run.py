@@ -204,18 +204,29 @@ class Run:
         return path
 
     def without_lost_places(self, events):
-        """Whoever was stopped for longer than its lease has lost its place in the queue; it is told
-        nothing, since the library asks again. So it was not queued before. That a lease ends while
-        its process runs is not excused."""
-        lost = {}
+        """Whoever was stopped for longer than its lease has lost its place in the queue, or a grant
+        that it never heard of; it is told nothing, since the library asks again. So it was not
+        queued before, and not granted that. That a lease ends while its process runs is not
+        excused."""
+        places, grants = {}, set()
         for path in self.folder.glob("*.expired"):
-            for at, request in map(str.split, path.read_text(encoding="utf-8").splitlines()):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                at, request, token = line.split(" ")
                 process = request.split(".")[0]
                 if any(begin <= int(at) <= end + TTL * 1e6
                        for name, begin, end in self.pauses if name == process):
-                    lost[request] = max(lost.get(request, 0), int(at))
-        return [event for event in events if event["kind"] != "queued"
-                or event["at"] > lost.get(event["request"], 0)]
+                    places[request] = max(places.get(request, 0), int(at))
+                    grants.add((request, int(token)))
+        seen = {(event["request"], event["token"]) for event in events
+                if event["kind"] == "granted"}
+
+        def counts(event):
+            if event["kind"] == "queued":
+                return event["at"] > places.get(event["request"], 0)
+            grant = (event.get("request"), event.get("token"))
+            return event["kind"] != "watch" or grant in seen or grant not in grants
+
+        return [event for event in events if counts(event)]
 
     def check(self, path):
         judged = subprocess.run([str(BUILD / "tests/tenure_history"), "check", str(path)],

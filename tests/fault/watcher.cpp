@@ -44,10 +44,8 @@ void Watcher::tell(const LockEvent& event) {
   if (event.type == LockEventType::queued && !event.metadata.empty()) {
     shop_.recorder.write({.kind = Kind::queued, .at = now(), .request = event.metadata});
   }
-  const bool is_wait_over =
-      event.type == LockEventType::expired || event.type == LockEventType::revoked;
-  if (is_wait_over && event.token == FencingToken{} && !event.metadata.empty()) {
-    shop_.recorder.note_expired(event.metadata);
+  if (event.type == LockEventType::expired || event.type == LockEventType::revoked) {
+    shop_.recorder.note_expired(event.metadata, event.token);
   }
   if (event.type == LockEventType::granted) {
     shop_.recorder.write({.kind = Kind::watch,
