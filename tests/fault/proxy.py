@@ -115,8 +115,8 @@ class Proxy:
                           if fields[1].endswith(":%04X" % port)), None)
         for member, pid in self.pid_of().items():
             try:
-                files = os.scandir(f"/proc/{pid}/fd")
-                if any(os.readlink(file.path) == f"socket:[{inode}]" for file in files):
+                files = [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
+                if any(os.readlink(file) == f"socket:[{inode}]" for file in files):
                     return member
             except OSError:
                 continue

@@ -175,8 +175,9 @@ class Run:
 
         def all_served():
             for path in self.folder.glob("*.jsonl"):
-                tail = tails.setdefault(path, Tail(path))
-                seen.update(event["request"].split("-")[0] for event in tail.more()
+                if path not in tails:
+                    tails[path] = Tail(path)
+                seen.update(event["request"].split("-")[0] for event in tails[path].more()
                             if event["kind"] == "granted" and event["at"] > since)
             return len(seen) == wanted
 
