@@ -19,7 +19,7 @@ import tempfile
 from readme import blocks_of
 
 MARK = "=== end of block"
-SECONDS_MAX = 240
+SECONDS_MAX = int(os.environ.get("SECONDS_MAX", "120"))
 PORTS = "127.0.0.1:74"  # the page's; others are put in their place, so that nobody is disturbed
 
 
@@ -60,15 +60,18 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tenure_operating.") as folder:
         paths = [str(options.tenured.resolve().parent), str(home / "examples/python")]
         environment = os.environ | {"PATH": ":".join([*paths, os.environ["PATH"]])}
-        shell = subprocess.Popen(
-            ["bash", "-c", script_of(run).replace(PORTS, prefix)], cwd=folder, text=True,
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True)
+        # To a file: what the shell leaves behind in the background would keep a pipe open.
+        printed = pathlib.Path(folder) / "printed"
+        with open(printed, "w", encoding="utf-8") as file:
+            shell = subprocess.Popen(
+                ["bash", "-c", script_of(run).replace(PORTS, prefix)], cwd=folder,
+                env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            output, _ = shell.communicate(timeout=SECONDS_MAX)
+            shell.wait(SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            output = "(it hangs)"
+            pass
         finally:
+            output = printed.read_text(encoding="utf-8")
             try:
                 os.killpg(shell.pid, signal.SIGKILL)
             except ProcessLookupError:

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -63,6 +64,13 @@ class FaultNode(cluster.Node):
         self.peer_address = self.peer_address.replace("127.0.0.1", address)
         self.prefix = (*prefix, *self.prefix)
         self.switches += ("--insecure",)
+
+    def pause(self):
+        """Returns when every thread stands still: until then it may still answer."""
+        super().pause()
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        eventually(lambda: all("State:\tT" in (task / "status").read_text(encoding="utf-8")
+                               for task in tasks.iterdir()), "it stands still")
 
     def pid(self):
         return self.process.pid if self.is_running() else 0
@@ -189,8 +197,10 @@ class Fleet(cluster.Cluster):
     def wait_until_equal(self):
         """Everybody has applied the same and shows the same locks."""
         def shown():
-            return {(node.get("/v1/locks?stale=true&limit=1000")[1]) for node in
-                    self.nodes.values()}
+            pages = (node.get("/v1/locks?stale=true&limit=1000")[1] for node in
+                     self.nodes.values())
+            # How long something is held is as old as the last entry that a member has applied.
+            return {re.sub(r'"(held|waited|waiting)_for_ms":\d+', "", page) for page in pages}
 
         eventually(lambda: len(shown()) == 1, "everybody shows the same locks")
 

@@ -29,11 +29,12 @@ def make():
     client.lock("shared", leases[1], request_id=1, mode=3)
     client.admin.Snapshot(admin_pb.SnapshotRequest(), timeout=PATIENCE)
     client.lock("after/the/snapshot", leases[1], request_id=2)
-    client.locks.Lock.future(lock_pb.LockRequest(name="after/the/snapshot", lease_id=leases[2],
+    waiting = client.locks.Lock.future(lock_pb.LockRequest(name="after/the/snapshot", lease_id=leases[2],
                                                  request_id=1), timeout=PATIENCE)
     eventually(lambda: client.status().waits == 1, "one waits")
     seen = what_is_there(client)
     daemon.kill()
+    waiting.cancel()
     (folder / "store" / "LOCK").unlink(missing_ok=True)
     with tarfile.open(FIXTURES / "store_v1.tar.gz", "w:gz") as archive:
         archive.add(folder / "store", "store")
