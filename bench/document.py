@@ -1,4 +1,4 @@
-"""docs/benchmarks.md has three authors, run_local.py, run_service.py, run_cluster.py, and a section of each."""
+"""docs/benchmarks.md has a section of each of run_local.py, run_service.py, run_cluster.py."""
 
 import re
 

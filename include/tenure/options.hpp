@@ -21,8 +21,8 @@ struct ConnectOptions {
   std::string key_prefix = {};
 
   /// Longest wait for one answer of the service; not for a lock, which takes as long as it takes.
-  /// Longer rides out a slow service, shorter tells Errc::unavailable sooner.
-  std::chrono::milliseconds request_timeout = std::chrono::seconds(1);
+  /// The default rides out the change of a cluster's leader. Shorter tells Errc::unavailable sooner.
+  std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
 };
 
 /// A hold is in danger: its renewal is not confirmed, and time runs.

@@ -8,6 +8,9 @@
 namespace tenure::server {
 namespace {
 
+/// Of one request: half of what fits into one entry between members (peers/message_codec.hpp).
+constexpr std::size_t replicated_bytes_max = std::size_t{32} << 20U;
+
 bool is_open(std::string_view address) {
   const auto parsed = parse_address(address);
   return parsed && !parsed->is_loopback();
@@ -91,6 +94,9 @@ void check_cluster(const Config& config, Complaints& complaints) {
   const auto members = members_of(config);
   check_identity(config, members, complaints);
   check_peer_addresses(config, members, complaints);
+  if (config.service.message_bytes_max > replicated_bytes_max) {
+    complaints.add("service.message_bytes_max: members pass on at most 32MiB at once");
+  }
   const auto peers = parse_address(config.listen.peers);
   if (peers && peers->port == 0 && find_own(members, config) != nullptr) {
     complaints.add(

@@ -87,8 +87,6 @@ raft::NodeOptions node_options(const Config& config) {
   options.heartbeat = config.raft.heartbeat;
   options.segment_bytes = config.raft.segment_bytes;
   options.snapshot_log_bytes = config.raft.snapshot_bytes;
-  options.election_timeout = config.raft.election_timeout;
-  options.heartbeat = config.raft.heartbeat;
   options.report = report;
   return options;
 }
@@ -182,6 +180,20 @@ Started<std::unique_ptr<raft::Node>> open_node(const Config& config) {
   return std::unexpected(Failure{ExitCode::disk, why});
 }
 
+/// A member of a cluster that was started as if it were alone would wait for the others for ever.
+Started<void> check_company(raft::Node& node, const Config& config) {
+  std::promise<std::size_t> count;
+  node.peek([&](Result<View> view) { count.set_value(view ? view->members.size() : 0); });
+  const auto members = count.get_future().get();
+  if (config.has_peers() || members < 2) {
+    return {};
+  }
+  return std::unexpected(Failure{ExitCode::configuration,
+                                 "the folder " + config.node.data_dir.string() +
+                                     " is of a member of a cluster of " + std::to_string(members) +
+                                     ": start it with its cluster.members, or cluster.join"});
+}
+
 /// Everything that runs. Stops in the reverse order.
 class Daemon {
  public:
@@ -239,9 +251,13 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     daemon->http_.emplace(*daemon->node_, daemon->metrics_, options);
   }
   daemon->node_->start();
-  if (auto listening = daemon->listen(config); !listening) {
+  auto started = check_company(*daemon->node_, config);
+  if (started) {
+    started = daemon->listen(config);
+  }
+  if (!started) {
     daemon->stop();
-    return std::unexpected(std::move(listening).error());
+    return std::unexpected(std::move(started).error());
   }
   return daemon;
 }
@@ -351,6 +367,14 @@ int run_seed(const SeedOrder& order) {
 
 }  // namespace
 }  // namespace tenure::server
+
+// jemalloc looks here before main(). What a snapshot or the log behind it took goes back to the
+// system within a second, also when nothing happens; by itself it would keep it for ten, or longer.
+extern "C" {
+// NOLINTNEXTLINE(readability-identifier-naming,cppcoreguidelines-avoid-non-const-global-variables)
+extern const char* malloc_conf;
+const char* malloc_conf = "background_thread:true,dirty_decay_ms:1000";
+}
 
 int main(int count, char** arguments) {
   using namespace tenure::server;

@@ -135,14 +135,6 @@ void make_process(const Maker& make, Metrics::Series& series) {
 
 }  // namespace
 
-std::size_t mode_index(const core::Claim& claim) noexcept {
-  if (const auto* whole = std::get_if<core::Whole>(&claim)) {
-    return static_cast<std::size_t>(whole->mode);
-  }
-  const auto* keys = std::get_if<core::Keys>(&claim);
-  return keys != nullptr ? static_cast<std::size_t>(keys->mode) : claim_modes - 1;
-}
-
 std::string_view mode_name(std::size_t index) noexcept {
   return index < all_lock_modes.size() ? to_string(all_lock_modes[index]) : "permits";
 }

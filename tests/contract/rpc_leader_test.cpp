@@ -130,7 +130,7 @@ TEST_F(RpcLeader, dies_with_the_answer_to_a_grant_and_the_next_one_tells_it) {
   cluster.store(1).lead(true);
   std::optional<core::LeaseId> holder;
   cluster.store(1).look(
-      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second.lease; });
+      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second->lease; });
   (void)cluster.store(1).ask(core::Release{.lease = *holder, .what = core::Target{"a", {}}});
   EXPECT_EQ(waiters(1), 0U);
 
@@ -165,7 +165,7 @@ TEST_F(RpcLeader, tells_of_leases_that_ended_before_it_led) {
   cluster.store(1).lead(true);
   std::optional<core::LeaseId> holder;
   cluster.store(1).look(
-      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second.lease; });
+      [&](const server::View& view) { holder = view.state.locks.holds().begin()->second->lease; });
   (void)cluster.store(1).ask(core::RevokeLease{.lease = *holder});
 
   cluster.elect(1);
@@ -237,6 +237,25 @@ TEST_F(RpcLeader, changes_and_whoever_looks_sees_what_was_acknowledged_before) {
     EXPECT_EQ(holders->front().token, guard.token());
     EXPECT_TRUE(guard.unlock());
   }
+}
+
+// One that never asks for anything is led to each leader as quickly as one that does.
+TEST_F(RpcLeader, changes_many_times_before_a_client_has_anything_to_ask) {
+  auto ann = connect();
+  for (std::size_t round = 1; round <= 12; ++round) {
+    cluster.move(round % 3);
+    ASSERT_TRUE(eventually([&] {
+      std::size_t streams = 0;
+      cluster.leader().look(
+          [&](const server::View&) { streams = cluster.rpc(round % 3).desk().streams; });
+      return streams > 0;
+    }));
+  }
+  const auto began = std::chrono::steady_clock::now();
+
+  EXPECT_TRUE(ann.mutex("a").lock());
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
 }
 
 // The others name it until they have elected another; that must not send us in circles.

@@ -1,273 +1,234 @@
 #!/usr/bin/python3
-"""Three real tenured whose leader is killed, stopped and moved, seen by clients of another
-language."""
+"""Three real members on loopback: they begin from one list, find a leader, lose it, and refuse what
+cannot work before anything is written."""
 
-import os
-import subprocess
-import threading
+import json
+import pathlib
+import socket
+import tempfile
 import unittest
 
-import grpc
-
-import cluster
-from daemon import HOME, PATIENCE, admin_pb, eventually, lease_pb, watch_pb
+from daemon import Daemon, eventually, run
+from tls_test import Authority
 
 
-class Failover(unittest.TestCase):
+def free_ports(count):
+    """Ports that nobody has at the moment."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+class Cluster:
+    """Members with files in one folder; `more(id)` are further flags of one."""
+
+    def __init__(self, folder, ids=(1, 2, 3), more=lambda member: ()):
+        self.folder = pathlib.Path(folder)
+        ports = free_ports(2 * len(ids))
+        self.peers = {member: f"127.0.0.1:{ports.pop()}" for member in ids}
+        self.grpc = {member: f"127.0.0.1:{ports.pop()}" for member in ids}
+        self.members = ",".join(f"{member}={self.peers[member]}/{self.grpc[member]}"
+                                for member in ids)
+        self.daemons = {member: Daemon(self.data(member), *self.flags(member), *more(member))
+                        for member in ids}
+
+    def data(self, member):
+        return self.folder / str(member)
+
+    def flags(self, member):
+        return ("--member-id", str(member), "--members", self.members, "--listen-peers",
+                self.peers[member], "--listen-grpc", self.grpc[member])
+
+    def start(self):
+        for daemon in self.daemons.values():
+            daemon.spawn()
+        for daemon in self.daemons.values():
+            ready = daemon.wait_for_event("ready")
+            daemon.grpc_address = f"127.0.0.1:{ready['grpc_port']}"
+            daemon.http_address = f"http://127.0.0.1:{ready['http_port']}"
+        return self
+
+    def alive(self):
+        return {member: daemon for member, daemon in self.daemons.items()
+                if daemon.process and daemon.process.poll() is None}
+
+    def status(self, member):
+        return json.loads(self.daemons[member].get("/v1/status")[1])
+
+    def leaders(self):
+        return [member for member in self.alive() if self.status(member)["role"] == "leader"]
+
+    def leader(self):
+        """The id of the one that leads, as soon as there is one."""
+        eventually(lambda: len(self.leaders()) == 1, "one of them leads")
+        return self.leaders()[0]
+
+    def kill(self):
+        for daemon in self.alive().values():
+            daemon.kill()
+
+
+class ClusterLife(unittest.TestCase):
     def setUp(self):
-        self.context = cluster.running()
-        self.nodes = self.context.__enter__()
-        self.addCleanup(self.context.__exit__, None, None, None)
-        self.client = self.nodes.client()
+        folder = tempfile.TemporaryDirectory(prefix="tenured.")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
 
-    def wait_in_queue(self, name, lease):
-        """A Lock call in a thread, which is in the queue when this returns."""
-        answers = []
-        waiter = self.nodes.client()
-        before = self.waits()
-        thread = threading.Thread(target=lambda: answers.append(waiter.lock(name, lease)))
-        thread.start()
-        eventually(lambda: self.waits() == before + 1, "one more waits")
-        return thread, answers
+    def begin(self, **options):
+        cluster = Cluster(self.folder, **options)
+        self.addCleanup(cluster.kill)
+        return cluster.start()
 
-    def waits(self):
-        return self.nodes.node(self.nodes.wait_for_leader()).client().status().waits
+    def test_three_members_begin_from_one_list_and_one_of_them_leads(self):
+        cluster = self.begin()
 
-    # 002.103, 002.108
-    def test_a_lock_and_a_wait_survive_the_death_of_the_leader(self):
-        one, two = self.client.lease(), self.client.lease()
-        held = self.client.lock("a", one)
-        thread, answers = self.wait_in_queue("a", two)
-        dead = self.nodes.wait_for_leader()
+        leader = cluster.leader()
 
-        self.nodes.kill(dead)
-        self.nodes.wait_for_leader(but=dead)
-        self.client.unlock(one, held.fencing_token)
-        thread.join(PATIENCE)
+        self.assertEqual(len({cluster.status(member)["cluster_id"] for member in (1, 2, 3)}), 1)
+        eventually(lambda: all(cluster.daemons[member].get("/readyz")[0] == 200
+                               for member in (1, 2, 3)), "all are ready")
+        metrics = cluster.daemons[leader].get("/metrics")[1]
+        self.assertEqual(metrics.count('tenure_peer_connected{peer="'), 2)
 
-        self.assertTrue(answers[0].acquired)
-        self.assertGreater(answers[0].fencing_token, held.fencing_token)
-        self.nodes.restart(dead)
-        eventually(lambda: self.nodes.node(dead).seen() is not None, "it is back")
-        self.assertFalse(self.client.try_lock("a", one).acquired)
+    def test_another_leads_when_the_leader_is_killed_and_knows_every_lock(self):
+        cluster = self.begin()
+        first = cluster.leader()
+        client = cluster.daemons[first].client()
+        held = client.lock("a", client.lease())
+        client.close()
 
-    # 002.103, 002.104: a paused leader can neither renew, expire nor grant.
-    def test_a_leader_that_hangs_is_left_and_decides_nothing_when_it_is_back(self):
-        lease = self.client.lease(ttl_ms=5000)
-        held = self.client.lock("a", lease)
-        hung = self.nodes.wait_for_leader()
+        cluster.daemons[first].kill()
 
-        self.nodes.pause(hung)
-        other = self.nodes.wait_for_leader(but=hung)
-        self.assertEqual(self.client.renew(lease), 5000)
-        self.nodes.resume(hung)
-        eventually(lambda: (self.nodes.node(hung).seen() or {}).get("leader") == str(other),
-                   "it follows")
+        second = cluster.leader()
+        self.assertNotEqual(second, first)
+        client = cluster.daemons[second].client()
+        self.assertFalse(client.try_lock("a", client.lease()).acquired)
+        other = client.lock("b", client.lease())
+        self.assertGreater(other.fencing_token, held.fencing_token)
+        client.close()
 
-        self.assertEqual(self.client.renew(lease), 5000)
-        self.client.unlock(lease, held.fencing_token)
+    def test_all_are_stopped_and_started_again_with_their_locks(self):
+        cluster = self.begin()
+        client = cluster.daemons[cluster.leader()].client()
+        client.lock("a", client.lease())
+        client.close()
 
-    # 002.109: a minority grants nothing and renews nothing.
-    def test_a_leader_without_a_majority_acknowledges_nothing(self):
-        lease = self.client.lease()
-        leader = self.nodes.wait_for_leader()
-        alone = self.nodes.node(leader).client()
-        for follower in self.nodes.followers():
-            self.nodes.kill(follower)
+        for daemon in cluster.daemons.values():
+            self.assertEqual(daemon.stop(), 0)
+        alone = run("--data-dir", str(cluster.data(1)), "--listen-grpc", "127.0.0.1:0",
+                    "--listen-http", "off")
+        self.assertEqual(alone.returncode, 78, alone.stderr)
+        self.assertIn("a member of a cluster of 3", alone.stderr)
+        cluster.start()
 
-        for call in (lambda: alone.try_lock("a", lease, request_id=1),
-                     lambda: next(alone.locks.LeaseKeepAlive(
-                         iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=PATIENCE))):
-            with self.assertRaises(grpc.RpcError) as caught:
-                call()
-            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
-        eventually(lambda: self.nodes.node(leader).get("/readyz")[0] == 503, "it is not ready")
-        self.assertEqual(self.nodes.node(leader).get("/healthz")[0], 200)
+        client = cluster.daemons[cluster.leader()].client()
+        self.assertFalse(client.try_lock("a", client.lease()).acquired)
+        client.close()
 
-    # 002.106
-    def test_a_watch_goes_on_at_the_next_leader_without_gap_or_duplicate(self):
-        lease = self.client.lease()
-        seen = []
+    def test_members_with_certificates_of_one_authority_are_a_cluster(self):
+        authority = Authority(self.folder, "ours")
+        for member in (1, 2, 3):
+            authority.sign(f"member{member}")
 
-        def watch():
-            start = 0
-            while len(seen) < 20:
-                leader = self.nodes.node(self.nodes.wait_for_leader()).client()
-                create = watch_pb.WatchCreate(key="w", start_revision=start)
-                stop = threading.Event()
+        cluster = self.begin(more=lambda member: (
+            "--peer-tls-cert", authority.path(f"member{member}.pem"),
+            "--peer-tls-key", authority.path(f"member{member}.key"),
+            "--peer-tls-ca", authority.path("ca.pem")))
 
-                def requests():
-                    yield watch_pb.WatchRequest(create=create)
-                    stop.wait(PATIENCE)
+        cluster.leader()
 
-                try:
-                    for answer in leader.locks.Watch(requests(), timeout=PATIENCE):
-                        if answer.created and start == 0:
-                            start = answer.header.revision + 1
-                            begun.set()
-                        for event in answer.events:
-                            seen.append(event.revision)
-                            start = event.revision + 1
-                        if len(seen) >= 20:
-                            break
-                except grpc.RpcError as error:
-                    assert error.code() == grpc.StatusCode.UNAVAILABLE, error
-                finally:
-                    stop.set()
+    def test_a_single_node_becomes_a_cluster_by_a_planned_restart(self):
+        single = Daemon(self.folder / "single").start()
+        self.addCleanup(lambda: single.process.poll() is None and single.kill())
+        client = single.client()
+        token = client.lock("a", client.lease()).fencing_token
+        client.close()
+        cluster = Cluster(self.folder)
+        self.addCleanup(cluster.kill)
+        seed = [("seed", "--from", str(single.folder), "--data-dir", str(cluster.data(member)),
+                 *cluster.flags(member)) for member in (1, 2, 3)]
 
-        begun = threading.Event()
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        begun.wait(PATIENCE)
-        for round_ in range(10):
-            held = self.client.lock("w", lease)
-            self.client.unlock(lease, held.fencing_token)
-            if round_ in (3, 6):
-                self.nodes.transfer()
-        watcher.join(PATIENCE)
+        self.assertEqual(run(*seed[0]).returncode, 74, "it still runs")
+        self.assertFalse(cluster.data(1).exists())
+        single.kill()
+        for one in seed:
+            done = run(*one)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(run(*seed[0]).returncode, 74, "it is seeded once")
+        cluster.start()
 
-        self.assertEqual(len(seen), 20)
-        self.assertEqual(seen, sorted(set(seen)))
-
-    def test_leadership_moves_to_whom_one_wants_and_back(self):
-        for wanted in (2, 3, 1, 2):
-            if self.nodes.wait_for_leader() == wanted:
-                continue
-            self.nodes.transfer(wanted)
-            eventually(lambda: self.nodes.leader() == wanted, f"{wanted} leads")
-            lease = self.client.lease()
-            self.assertTrue(self.client.lock("a", lease).acquired)
-            self.client.lock_call("LeaseRevoke", lease_pb.LeaseRevokeRequest(id=lease))
-
-    def test_a_clean_stop_of_the_leader_hands_over(self):
-        lease = self.client.lease()
-        held = self.client.lock("a", lease)
-        leader = self.nodes.wait_for_leader()
-
-        code = self.nodes.stop(leader)
-
-        self.assertEqual(code, 0)
-        self.client.unlock(lease, held.fencing_token)
-
-    def test_followers_name_the_leader_and_answer_what_may_be_stale(self):
-        lease = self.client.lease()
-        self.client.lock("a", lease)
-        leader = self.nodes.node(self.nodes.wait_for_leader())
-        for member in self.nodes.followers():
-            follower = self.nodes.node(member).client()
-            with self.assertRaises(grpc.RpcError) as caught:
-                follower.lease()
-            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
-            named = dict(caught.exception.trailing_metadata())
-            self.assertEqual(named["tenure-leader"], leader.grpc_address)
-            self.assertEqual(named["tenure-leader-id"], str(leader.member))
-            eventually(lambda: [lock.name for lock in follower.admin.List(
-                admin_pb.ListRequest(stale=True), timeout=PATIENCE).locks] == ["a"], "it is there")
-            self.assertEqual(self.nodes.node(member).get("/readyz")[0], 200)
-            self.assertEqual(self.nodes.node(member).get("/v1/locks")[0], 503)
-
-    def test_the_example_follows_the_leader(self):
-        hold = subprocess.Popen(
-            [str(HOME / "examples/python/hold.py"), "example", "--seconds", "3", "--server",
-             ",".join(self.nodes.addresses())], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(hold.stdout.close)
-        self.assertRegex(hold.stdout.readline(), "is held, fencing token")
-
-        dead = self.nodes.wait_for_leader()
-        self.nodes.kill(dead)
-
-        self.assertIn("is free again", hold.communicate(timeout=PATIENCE)[0])
-        self.assertEqual(hold.returncode, 0)
+        client = cluster.daemons[cluster.leader()].client()
+        self.assertFalse(client.try_lock("a", client.lease()).acquired)
+        self.assertGreater(client.lock("b", client.lease()).fencing_token, token)
+        client.close()
 
 
-class CppClient(unittest.TestCase):
-    """Nothing but latency is seen by an application of the C++ library."""
+class ClusterRefusals(unittest.TestCase):
+    """Each with its exit code, words that help, and nothing written."""
 
     def setUp(self):
-        self.context = cluster.running()
-        self.nodes = self.context.__enter__()
-        self.addCleanup(self.context.__exit__, None, None, None)
-        path = os.environ.get("TENURE_CYCLER", str(HOME / "build/dev/tests/tenure_cycler"))
-        self.cycler = subprocess.Popen([path, self.nodes.url(), "8"], stdout=subprocess.PIPE,
-                                       text=True)
-        self.addCleanup(self.cycler.stdout.close)
-        self.assertEqual(self.cycler.stdout.readline(), "running\n")
+        folder = tempfile.TemporaryDirectory(prefix="tenured.")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.cluster = Cluster(self.folder)
+        self.data = self.folder / "refused"
 
-    def check(self):
-        said = self.cycler.communicate(timeout=2 * PATIENCE)[0]
-        print(said.strip())
-        seen = dict(pair.split("=", 1) for pair in said.split(" problem=")[0].split())
-        self.assertGreater(int(seen["cycles"]), 0, said)
-        for nothing in ("errors", "backwards", "gaps"):
-            self.assertEqual(seen[nothing], "0", said)
-        self.assertEqual(seen["kept"], "1", said)
-        self.assertLess(int(seen["longest_ms"]), 10_000, said)  # a third of the ttl
+    def refused(self, code, words, *flags):
+        wrong = run("--data-dir", str(self.data), "--listen-http", "off", *flags)
+        self.assertEqual(wrong.returncode, code, wrong.stderr)
+        self.assertIn(words, wrong.stderr)
+        self.assertFalse(self.data.exists(), "something was written")
 
-    # 002.103, 002.106, 002.108
-    def test_does_not_notice_that_leaders_die(self):
-        for _ in range(2):
-            dead = self.nodes.wait_for_leader()
-            self.nodes.kill(dead)
-            self.nodes.wait_for_leader(but=dead)
-            self.nodes.restart(dead)
-            eventually(lambda: self.nodes.node(dead).seen() is not None, "it is back")
-        self.check()
+    def test_wrong_lists(self):
+        members = self.cluster.members
+        self.refused(78, "is not in the list", "--members", members, "--member-id", "4")
+        self.refused(78, "say which member this is", "--members", members)
+        self.refused(64, "two members are less safe", "--members", ",".join(members.split(",")[:2]),
+                     "--member-id", "1")
+        again = members + ",4" + members[1:].split(",", maxsplit=1)[0]
+        self.refused(64, "stands there twice", "--members", again, "--member-id", "1")
+        self.refused(78, "open to the network", "--members",
+                     "1=a:1/a:2,2=b:1/b:2,3=c:1/c:2", "--member-id", "1")
+        self.refused(78, "name the cluster", "--join", "--member-id", "4")
 
-    def test_does_not_notice_that_a_leader_hangs(self):
-        hung = self.nodes.wait_for_leader()
-        self.nodes.pause(hung)
-        self.nodes.wait_for_leader(but=hung)
-        self.nodes.resume(hung)
-        self.check()
+    def test_a_certificate_of_another_cluster(self):
+        ours, theirs = (Authority(self.folder, name) for name in ("ours", "theirs"))
+        ours.sign("member")
+        self.refused(78, "certificate of another cluster", *self.cluster.flags(1),
+                     "--peer-tls-cert", ours.path("member.pem"),
+                     "--peer-tls-key", ours.path("member.key"),
+                     "--peer-tls-ca", theirs.path("ca.pem"))
 
-    def test_does_not_notice_that_leadership_moves(self):
-        for _ in range(5):
-            before = self.nodes.wait_for_leader()
-            self.nodes.transfer()
-            self.nodes.wait_for_leader(but=before)
-        self.check()
+    def test_ports_in_use(self):
+        for setting, addresses in (("listen.peers", self.cluster.peers),
+                                   ("listen.grpc", self.cluster.grpc)):
+            host, port = addresses[1].split(":")
+            with socket.socket() as taken:
+                taken.bind((host, int(port)))
+                taken.listen()
+                self.refused(69, setting, *self.cluster.flags(1))
 
+    def test_folders_of_somebody_else(self):
+        foreign = self.folder / "foreign"
+        foreign.mkdir()
+        (foreign / "thesis.txt").write_text("years of work", encoding="utf-8")
+        wrong = run("--listen-http", "off", *self.cluster.flags(1), "--data-dir", str(foreign))
+        self.assertEqual(wrong.returncode, 74, wrong.stderr)
+        self.assertIn("thesis.txt", wrong.stderr)
+        self.assertEqual([path.name for path in foreign.iterdir()], ["thesis.txt"])
 
-class Members(unittest.TestCase):
-    def setUp(self):
-        self.context = cluster.running()
-        self.nodes = self.context.__enter__()
-        self.addCleanup(self.context.__exit__, None, None, None)
-
-    def test_a_member_is_added_and_a_dead_one_replaced(self):
-        client = self.nodes.client()
-        lease = client.lease()
-        held = client.lock("a", lease)
-
-        self.nodes.add(4)
-        dead = self.nodes.followers()[0]
-        self.nodes.kill(dead)
-        self.nodes.remove(dead)
-
-        members = self.nodes.members()
-        self.assertEqual(set(members), {1, 2, 3, 4} - {dead})
-        self.assertTrue(all(member.is_voter for member in members.values()))
-        self.assertEqual(sum(member.is_leader for member in members.values()), 1)
-        client.unlock(lease, held.fencing_token)
-
-    def test_three_stay(self):
-        with self.assertRaises(grpc.RpcError) as caught:
-            self.nodes.remove(self.nodes.followers()[0])
-        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
-
-    # 002.030
-    def test_every_member_shows_the_cluster(self):
-        leader = self.nodes.wait_for_leader()
-        for node in self.nodes.nodes.values():
-            eventually(lambda: node.seen()["leader"] == str(leader), "it knows the leader")
-            seen = node.seen()
-            self.assertEqual([member["id"] for member in seen["members"]], ["1", "2", "3"])
-            self.assertEqual(seen["leader_address"], self.nodes.node(leader).grpc_address)
-            status = node.client().status()
-            self.assertEqual(status.leader_address, seen["leader_address"])
-            self.assertEqual(len(status.members), 3)
-            self.assertEqual(status.header.member_id, node.member)
-            self.assertEqual(status.header.raft_term, status.term)
+    def test_a_folder_of_a_single_node_or_of_another_cluster(self):
+        single = Daemon(self.folder / "single").start()
+        self.assertEqual(single.stop(), 0)
+        wrong = run("--listen-http", "off", *self.cluster.flags(1), "--data-dir",
+                    str(single.folder))
+        self.assertEqual(wrong.returncode, 74, wrong.stderr)
+        self.assertIn("tenured seed", wrong.stderr)
 
 
 if __name__ == "__main__":

@@ -356,10 +356,10 @@ TEST_F(LeaderRpc, health_says_who_serves_locks_and_whether_anybody_leads) {
     const auto context = RpcTest::context();
     const grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
                                            grpc::internal::RpcMethod::NORMAL_RPC);
-    const auto status =
-        grpc::internal::BlockingUnaryCall<grpc::health::v1::HealthCheckRequest, HealthCheckResponse,
-                                          grpc::protobuf::MessageLite, grpc::protobuf::MessageLite>(
-            channels_[member].get(), method, context.get(), request, &response);
+    const auto status = grpc::internal::BlockingUnaryCallImpl<grpc::health::v1::HealthCheckRequest,
+                                                              HealthCheckResponse>(
+                            channels_[member].get(), method, context.get(), request, &response)
+                            .status();
     EXPECT_TRUE(status.ok()) << status.error_message();
     return std::pair(response.status(), leader_in(*context));
   };

@@ -174,14 +174,7 @@ void RaftGroup::Machine::work() {
     participant_->disk_done(1, group_.now_);
   }
   if (auto plan = std::exchange(plan_, std::nullopt)) {
-    core::StateMachine machine;
-    if (plan->previous != Index{}) {
-      machine = core::StateMachine(core::decode(*platter_.snapshot->body).value());
-    }
-    for (const auto& entry : plan->entries) {
-      EXPECT_TRUE(replay(machine, entry).has_value());
-    }
-    auto body = std::make_shared<const std::string>(core::encode(machine.state()));
+    auto body = std::make_shared<const std::string>(core::encode(plan->image));
     if (!platter_.snapshot.has_value() || platter_.snapshot->mark.index < plan->mark.index) {
       platter_.snapshot = {.mark = plan->mark, .body = body};
     }

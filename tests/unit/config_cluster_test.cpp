@@ -147,6 +147,14 @@ TEST(ConfigCluster, certificates_come_all_three_or_not_at_all) {
   expect_words(complaint_about(config), "peer_tls.cert: cannot read '/nowhere/cert.pem'");
 }
 
+// What one member accepts all must be able to get.
+TEST(ConfigCluster, requests_are_not_larger_than_what_members_pass_on) {
+  auto config = member(1);
+  config.service.message_bytes_max = std::size_t{33} << 20U;
+
+  expect_words(complaint_about(config), "members pass on at most 32MiB at once");
+}
+
 TEST(ConfigCluster, what_works_and_is_not_wise_is_a_warning) {
   const auto told = [](const Config& config) {
     std::string all;

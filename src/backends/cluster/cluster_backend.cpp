@@ -10,6 +10,8 @@ namespace {
 /// Of granting a lease; those of acquisitions are counted from 1.
 constexpr std::uint64_t grant_request = ~std::uint64_t{0};
 constexpr std::chrono::milliseconds grace{500};
+/// So many leave together though more may follow: the server works on them meanwhile.
+constexpr std::size_t errands_at_once = 16;
 
 }  // namespace
 
@@ -86,12 +88,17 @@ void ClusterBackend::start(Listener& listener) {
 }
 
 void ClusterBackend::post(Errand errand) {
+  std::size_t waiting = 0;
   {
     const sys::MutexGuard guard(mutex_);
     posted_.push_back(std::move(errand));
-    if (posted_.size() > 1) {
-      return;
+    waiting = posted_.size();
+  }
+  if (waiting > 1) {
+    if (waiting == errands_at_once) {
+      pump_.hurry();
     }
+    return;
   }
   pump_.post([this] {
     std::vector<Errand> taken;

@@ -34,7 +34,7 @@ class Courier::Stream final : public h2::Exchange {
       return;
     }
     // All parts of a message come and go together: no allocation for each.
-    std::array<char, 8192> begin;  // NOLINT(*-member-init): an arena needs no zeros
+    std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init): an arena needs no zeros
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
     if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
@@ -119,22 +119,19 @@ void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
 
 /// A server tells of losses only on the stream that used the lease last.
 void Courier::follow_again() {
-  v1::SessionRequest batch;
-  std::size_t bytes = 0;
+  std::vector<Id> ids;
   std::vector<std::uint64_t> leases(leases_.begin(), leases_.end());
   constexpr std::size_t leases_at_once = 4000;
   for (std::size_t first = 0; first < leases.size(); first += leases_at_once) {
     Errand errand;
-    auto& ids = *errand.operation.mutable_renew_leases()->mutable_ids();
+    auto& some = *errand.operation.mutable_renew_leases()->mutable_ids();
     const auto end = std::min(leases.size(), first + leases_at_once);
-    ids.Add(leases.begin() + static_cast<std::ptrdiff_t>(first),
-            leases.begin() + static_cast<std::ptrdiff_t>(end));
+    some.Add(leases.begin() + static_cast<std::ptrdiff_t>(first),
+             leases.begin() + static_cast<std::ptrdiff_t>(end));
     open_.emplace(++last_id_, std::move(errand));
-    send(last_id_, batch, bytes);
+    ids.push_back(last_id_);
   }
-  if (batch.operations_size() > 0) {
-    stream_->send(batch);
-  }
+  send_all(ids);
 }
 
 // Errands.
@@ -170,25 +167,25 @@ void Courier::run(std::vector<Errand> errands) {
 void Courier::send_all(const std::vector<Id>& ids) {
   v1::SessionRequest batch;
   std::size_t bytes = 0;
+  // The operations stay ours, in case they have to be sent again: the batch only borrows them.
+  const auto send = [&] {
+    if (batch.operations_size() > 0) {
+      stream_->send(batch);
+      batch.mutable_operations()->UnsafeArenaExtractSubrange(0, batch.operations_size(), nullptr);
+      bytes = 0;
+    }
+  };
   for (const auto id : ids) {
-    send(id, batch, bytes);
+    auto& operation = open_.at(id).operation;
+    operation.set_id(id);
+    const auto size = operation.ByteSizeLong() + 8;
+    if (bytes + size > message_bytes) {
+      send();
+    }
+    batch.mutable_operations()->UnsafeArenaAddAllocated(&operation);
+    bytes += size;
   }
-  if (batch.operations_size() > 0) {
-    stream_->send(batch);
-  }
-}
-
-void Courier::send(Id id, v1::SessionRequest& batch, std::size_t& bytes) {
-  auto& errand = open_.at(id);
-  errand.operation.set_id(id);
-  const auto size = errand.operation.ByteSizeLong() + 8;
-  if (batch.operations_size() > 0 && bytes + size > message_bytes) {
-    stream_->send(batch);
-    batch.Clear();
-    bytes = 0;
-  }
-  *batch.add_operations() = errand.operation;
-  bytes += size;
+  send();
 }
 
 void Courier::abandon(LeaseId lease, RequestId request) {

@@ -88,7 +88,6 @@ class Courier : public std::enable_shared_from_this<Courier> {
   [[nodiscard]] h2::Link::Patience patience() const;
   void heed_ttl(std::chrono::milliseconds ttl);
 
-  void send(Id id, v1::SessionRequest& batch, std::size_t& bytes);
   void send_all(const std::vector<Id>& ids);
   void received(const v1::SessionResponse& response);
   void answered(const v1::Outcome& outcome);

@@ -211,16 +211,18 @@ EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& f
                                    .compact_revision = ring.compact_revision()};
   std::vector<core::Event> events;
   if (filter.start && *filter.start > ring.compact_revision()) {
-    auto it = std::ranges::lower_bound(ring.all(), *filter.start, {}, &core::Event::revision);
+    const auto all = ring.all().in_order();
+    auto it = std::ranges::lower_bound(all, *filter.start, {}, &core::Event::revision);
     core::Revision last{};
-    for (std::size_t seen = 0; it != ring.all().end(); ++it, ++seen) {
-      if (seen >= options_.replay_max && it->revision != last) {
-        replay.next = it->revision;
+    for (std::size_t seen = 0; it != all.end(); ++it, ++seen) {
+      const core::Event& event = *it;
+      if (seen >= options_.replay_max && event.revision != last) {
+        replay.next = event.revision;
         break;
       }
-      last = it->revision;
-      if (it->item.name.starts_with(filter.prefix)) {
-        events.push_back(*it);
+      last = event.revision;
+      if (event.item.name.starts_with(filter.prefix)) {
+        events.push_back(event);
       }
     }
   }

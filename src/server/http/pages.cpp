@@ -81,7 +81,7 @@ std::string_view kind_of(const LockRecord& lock) {
 
 void write_lock(Json& json, const LockRecord& lock) {
   json.object([&] {
-    json.bytes("name", lock.place.name);
+    json.bytes("name", lock.place.name.view());
     json.field("kind", kind_of(lock));
     if (lock.capacity > 0) {
       json.field("capacity", lock.capacity);
@@ -257,7 +257,7 @@ std::string write(const core::Event& event) {
     json.field("type", to_string(event.type));
     json.field("revision", event.revision);
     json.field("cluster_time_ms", in_ms(event.time));
-    json.bytes("name", event.item.name);
+    json.bytes("name", event.item.name.view());
     json.field("kind", event.item.kind() == core::PlaceKind::space ? "space" : "lock");
     write_claim(json, event.item.claim);
     json.field("lease", event.lease);
@@ -274,7 +274,7 @@ std::string write(const core::Event& event) {
 std::string print_position(const core::Place& place) {
   std::string out = place.kind == core::PlaceKind::space ? "s" : "n";
   constexpr std::string_view digits = "0123456789abcdef";
-  for (const auto byte : place.name) {
+  for (const auto byte : place.name.view()) {
     out += digits[static_cast<std::uint8_t>(byte) >> 4U];
     out += digits[static_cast<std::uint8_t>(byte) & 15U];
   }
@@ -288,7 +288,7 @@ Result<core::Place> parse_position(std::string_view text) {
   if (text.size() % 2 != 1 || (text[0] != 's' && text[0] != 'n')) {
     return wrong();
   }
-  core::Place place{.kind = text[0] == 's' ? core::PlaceKind::space : core::PlaceKind::name};
+  std::string name;
   for (std::size_t i = 1; i < text.size(); i += 2) {
     std::uint8_t byte = 0;
     const auto* end = text.data() + i + 2;
@@ -296,9 +296,10 @@ Result<core::Place> parse_position(std::string_view text) {
     if (error != std::errc{} || stop != end) {
       return wrong();
     }
-    place.name += static_cast<char>(byte);
+    name += static_cast<char>(byte);
   }
-  return place;
+  return core::Place{.name = name,
+                     .kind = text[0] == 's' ? core::PlaceKind::space : core::PlaceKind::name};
 }
 
 std::string_view front_page() {

@@ -128,7 +128,7 @@ LeasePage copy_leases(const View& view, core::LeaseId after, std::size_t limit) 
       page.next = page.records.back().id;
       break;
     }
-    page.records.push_back(copy_lease_head(view, it->second));
+    page.records.push_back(copy_lease_head(view, *it->second));
   }
   return page;
 }

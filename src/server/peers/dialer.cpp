@@ -156,7 +156,7 @@ void Dialer::welcomed(const ArrivedFrame& frame) {
   }
   phase_ = Phase::open;
   timer_.cancel();
-  pause_ = hall_->options.patience.first_pause;
+  opened_ = std::chrono::steady_clock::now();
   ++counts_.connections;
   // What waits here is older than the connection; there should be nothing.
   outbox_.clear();
@@ -209,7 +209,6 @@ void Dialer::pump() {
 }
 
 void Dialer::hurry() {
-  pause_ = hall_->options.patience.first_pause;
   if (phase_ == Phase::waiting && attempt_ > 0) {
     timer_.cancel();
     dial();
@@ -219,6 +218,11 @@ void Dialer::hurry() {
 void Dialer::broke(const std::string& why) {
   const bool was_open = phase_ == Phase::open;
   if (was_open) {
+    // One that welcomes us only to break off is not called more and more often.
+    const auto lasted = std::chrono::steady_clock::now() - opened_;
+    if (lasted > hall_->options.patience.longest_pause) {
+      pause_ = hall_->options.patience.first_pause;
+    }
     tell(Severity::warning, "lost " + name() + ": " + why);
   } else {
     tell(Severity::warning, "cannot reach " + name() + ": " + why);

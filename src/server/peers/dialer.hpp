@@ -74,6 +74,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   boost::asio::ip::tcp::socket socket_;  ///< While connecting.
   boost::asio::steady_timer timer_;
   std::chrono::milliseconds pause_;
+  std::chrono::steady_clock::time_point opened_{};
   std::shared_ptr<Line> line_;
   Hello hello_;
 

@@ -52,7 +52,10 @@ Result<void> FrameReader::feed(std::string_view bytes, const Take& take) {
     if (!used) {
       return std::unexpected(used.error());
     }
-    rest_.assign(bytes.substr(*used));
+    if (*used < bytes.size()) {
+      rest_.reserve(wanted_);
+      rest_.assign(bytes.substr(*used));
+    }
     return {};
   }
   rest_.append(bytes);

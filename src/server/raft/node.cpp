@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 
 #include "server/raft/node_loaded.hpp"
+#include "sys/vigil.hpp"
 
 namespace tenure::server::raft {
 
@@ -30,6 +31,20 @@ ParticipantOptions participant_options(const NodeOptions& options, MemberId id, 
           .disk_name = options.folder.string(),
           .space_retry = options.space_retry,
           .snapshot_retry = options.snapshot_retry};
+}
+
+/// A client that got an answer often asks the next thing within this time.
+constexpr std::chrono::microseconds awake_for{100};
+
+/// Until it is stopped. Stays awake for a moment after each thing that it did.
+void run(boost::asio::io_context& loop) {
+  sys::Vigil vigil(awake_for);
+  const auto look = [&] { return loop.poll() > 0 || loop.stopped(); };
+  while (!loop.stopped()) {
+    if (!look() && !vigil.keep(look)) {
+      loop.run_one();
+    }
+  }
 }
 
 }  // namespace
@@ -73,7 +88,7 @@ void Node::start() {
     participant_.start(steady_clock::now());
     after_event();
     replayed.set_value();
-    loop_.run();
+    run(loop_);
   });
   is_replayed.wait();
 }

@@ -40,11 +40,7 @@ void Participant::compact_if_due() {
 }
 
 void Participant::begin_compaction(SnapshotMark mark) {
-  const Index previous = replica_.snapshot().index;
-  CompactionPlan plan{
-      .previous = previous,
-      .entries = replica_.log().copy(next(previous), mark.index.get() - previous.get()),
-      .mark = mark};
+  CompactionPlan plan{.mark = mark, .image = core::image_of(machine_.state())};
   compaction_ = {.mark = std::move(mark), .log_bytes = log_bytes_, .began = now_};
   surroundings_.compact(std::move(plan));
 }

@@ -38,8 +38,8 @@ void AdminService::list(const v1::ListRequest& request, const ReplyTo<v1::ListRe
   look(desk_, reply, freshness_of(request),
        [after, limit, prefix = request.prefix()](const View& view, v1::ListResponse& out) {
          const auto& locks = view.state.locks.locks();
-         auto it =
-             after.name < prefix ? locks.lower_bound({.name = prefix}) : locks.upper_bound(after);
+         auto it = after.name.view() < prefix ? locks.lower_bound(core::PlaceView{.name = prefix})
+                                              : locks.upper_bound(after);
          const auto is_wanted = [&] {
            return it != locks.end() && it->first.name.starts_with(prefix);
          };

@@ -171,7 +171,7 @@ void LockService::leases(const v1::LeasesRequest& request,
          const auto& leases = view.state.leases.all();
          auto it = leases.upper_bound(after);
          for (std::uint32_t n = 0; n < limit && it != leases.end(); ++n, ++it) {
-           write(it->second, view, *out.add_leases());
+           write(*it->second, view, *out.add_leases());
          }
          out.set_more(it != leases.end());
          return {};

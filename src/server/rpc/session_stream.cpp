@@ -53,11 +53,24 @@ bool SessionStream::greet(const v1::SessionRequest& request) {
       lead_away({.code = Errc::unavailable, .detail = "this member does not lead"});
       return false;
     }
+    if (request.has_hello()) {
+      welcome();
+    }
     return true;
   }
   finish({h2::StatusCode::invalid_argument,
           is_greeted_ ? "hello comes once" : "the first message has a hello"});
   return false;
+}
+
+void SessionStream::welcome() {
+  desk_.store.peek([self = self()](const Result<View>& view) {
+    if (view && !self->is_gone_) {
+      v1::SessionResponse response;
+      self->desk_.write_header(*view, *response.mutable_header());
+      self->send(response);
+    }
+  });
 }
 
 void SessionStream::begin(const v1::Operation& operation) {

@@ -53,7 +53,7 @@ class Stream : public h2::Call, public Led {
  private:
   void received(std::string_view message) final {
     // All parts of a message come and go together: no allocation for each.
-    std::array<char, 8192> begin;  // NOLINT(*-member-init): an arena needs no zeros
+    std::array<char, 32 * 1024> begin;  // NOLINT(*-member-init): an arena needs no zeros
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) {

@@ -116,7 +116,7 @@ void WatchHub::tell(const core::Event& event) {
     }
     offer(it->second, shared);
   };
-  const std::string_view name = event.item.name;
+  const std::string_view name = event.item.name.view();
   pass_on(exact_, name);
   for (const auto& [length, count] : lengths_) {
     if (length > name.size()) {
