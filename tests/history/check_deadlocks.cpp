@@ -67,9 +67,13 @@ class Graph {
   std::map<std::string, Requests> waits_;
 };
 
-bool may_wait(const Request& request, Time begin, Time end) {
-  return request.invoked <= end && (!request.answered || *request.answered >= begin) &&
-         (!request.failed || *request.failed >= begin);
+/// One that gave up because its lease was lost, by its own clock, may stand in the queue for a
+/// while yet.
+bool may_wait(const History& history, const Request& request, Time begin, Time end) {
+  const bool is_out =
+      request.failed.has_value() && *request.failed < begin &&
+      (request.is_refused() || request.why == "cancelled" || surely_over(history, request) < begin);
+  return request.invoked <= end && (!request.answered || *request.answered >= begin) && !is_out;
 }
 
 // All edges that there may have been while the victim asked: if even they have no cycle, there was
@@ -81,7 +85,7 @@ void check_victim(const History& history, const Request& victim, Findings& findi
     return other.invoked <= end && other.may_hold() && surely_over(history, other) >= begin;
   });
   for (const auto& [id, request] : history.requests) {
-    if (may_wait(request, begin, end)) {
+    if (may_wait(history, request, begin, end)) {
       graph.add_waiter(request);
     }
   }

@@ -35,10 +35,11 @@ std::string words(const Held& held) {
          std::to_string(held.when.begin) + " to " + std::to_string(held.when.end);
 }
 
-/// A hold that was entered again, or made stronger, is one hold.
+/// A hold that was entered again, or made stronger, is one hold, whether its token stays or not.
 bool is_one_hold(const Held& left, const Held& right) {
-  return left.request == right.request || (left.request->owner == right.request->owner &&
-                                           left.request->token() == right.request->token());
+  const bool reenters =
+      left.request->asking == Asking::reenter || right.request->asking == Asking::reenter;
+  return left.request == right.request || (left.request->owner == right.request->owner && reenters);
 }
 
 void check_place(const std::vector<Held>& all, Findings& findings) {

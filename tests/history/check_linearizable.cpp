@@ -195,6 +195,14 @@ std::vector<Operation> operations_of(const History& history, const std::string& 
   return operations.size() > Search::operations_max ? std::vector<Operation>{} : operations;
 }
 
+/// Its owner made it stronger, which may have given it another token.
+bool is_reentered(const std::vector<Use>& uses, const Request& request, Time before) {
+  return std::ranges::any_of(uses, [&](const Use& use) {
+    return use.request->asking == Asking::reenter && use.request->owner == request.owner &&
+           use.request->invoked < before;
+  });
+}
+
 // However many there are: what was held for the whole time of a read is in it, and what was given
 // back before it is not.
 void check_read(const History& history, const Read& read, Findings& findings) {
@@ -204,14 +212,13 @@ void check_read(const History& history, const Read& read, Findings& findings) {
   }
   for (const auto& use : uses->second) {
     const auto& request = *use.request;
-    if (!request.is_granted()) {
+    if (!request.is_granted() || is_reentered(uses->second, request, read.at)) {
       continue;
     }
     const bool is_shown = std::ranges::find(read.holders, request.token()) != read.holders.end();
     const bool is_held =
         *request.answered < read.since && request.belief.covers(read.since, read.at);
-    const bool is_over = request.released.has_value() && *request.released < read.since &&
-                         request.asking != Asking::reenter;
+    const bool is_over = request.released.has_value() && *request.released < read.since;
     if (is_held && !is_shown) {
       findings.add('L', "a read of " + read.name + " from " + std::to_string(read.since) + " to " +
                             std::to_string(read.at) + " does not show " + words(request));

@@ -49,10 +49,12 @@ class Feed {
     });
   }
 
+  // A hold that was made stronger is told under the request that began it or the one that did so.
   bool is_known(const Watched& event) const {
     return std::ranges::any_of(uses_, [&](const Use& use) {
       const auto& request = *use.request;
-      const bool is_meant = event.request.empty() || event.request == request.id;
+      const bool is_meant =
+          event.request.empty() || event.request == request.id || request.asking == Asking::reenter;
       return is_meant && request.invoked <= event.at &&
              (request.is_granted() ? request.token() == event.token : !request.is_refused());
     });

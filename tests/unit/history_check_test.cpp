@@ -269,6 +269,18 @@ TEST(HistoryCheck, a_victim_that_was_in_no_cycle_is_noticed) {
   EXPECT_EQ(broken(half + victim), "W");
 }
 
+TEST(HistoryCheck, a_waiter_that_lost_its_lease_by_its_own_clock_may_still_be_in_a_cycle) {
+  const auto gave_up_at = [](int at) {
+    return invoke(0, "a1", n_exclusive) + granted(10, "a1", 1, 60) + invoke(0, "b1", m_exclusive) +
+           granted(11, "b1", 2, 9000) + invoke(20, "a2", m_exclusive) + of(30, "queued", "a2") +
+           of(at, "failed", "a2", R"("why":"lease_lost")") + line(at, "lost", R"("owner":"a")") +
+           invoke(800, "b2", n_exclusive) + of(810, "failed", "b2", R"("why":"deadlock")");
+  };
+
+  EXPECT_EQ(broken(gave_up_at(400)), "") << "the service may have kept its lease until 900";
+  EXPECT_EQ(broken(gave_up_at(200)), "W");
+}
+
 // The mutant: deadlocks are not looked for.
 TEST(HistoryCheck, a_cycle_that_stays_is_noticed) {
   const auto lines = renewed(0, "a", 9000) + renewed(0, "b", 9000) + invoke(0, "a1", n_exclusive) +
