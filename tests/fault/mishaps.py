@@ -13,7 +13,6 @@ import grpc
 
 from daemon import PATIENCE, eventually
 from fleet import torn
-from people import now
 
 ALL = {}
 
@@ -90,14 +89,12 @@ def pause_follower(run):
 def pause_holders(run):
     """SIGSTOP of a process that holds locks, for longer than its leases live."""
     workload = run.chance.choice(run.workloads)
-    began = now()
     workload.process.send_signal(signal.SIGSTOP)
     try:
         yield
         run.rest(run.ttl * 1.2)
     finally:
         workload.process.send_signal(signal.SIGCONT)
-        run.pauses.append((workload.name, began, now()))
 
 
 @mishap

@@ -43,20 +43,20 @@ history::Time at(std::chrono::steady_clock::time_point when) {
 }
 
 Recorder::Recorder(const std::string& path)
-    : file_(open_to_append(path)), expired_(open_to_append(path + ".expired")) {}
+    : file_(open_to_append(path)), ended_(open_to_append(path + ".ended")) {}
 
 Recorder::~Recorder() {
   ::close(file_);
-  ::close(expired_);
+  ::close(ended_);
 }
 
 void Recorder::write(const history::Event& event) {
   append(file_, history::to_line(event) + "\n");
 }
 
-void Recorder::note_expired(const std::string& request, FencingToken token) {
-  append(expired_,
-         std::to_string(now()) + " " + request + " " + std::to_string(token.get()) + "\n");
+void Recorder::note_ended(const LockEvent& event) {
+  append(ended_, std::to_string(now()) + " " + std::string(to_string(event.type)) + " " +
+                     event.metadata + " " + std::to_string(event.token.get()) + "\n");
 }
 
 void Recorder::append(int file, const std::string& line) {

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include <tenure/ids.hpp>
+#include <tenure/watch.hpp>
 
 #include "history/event.hpp"
 
@@ -26,17 +26,17 @@ class Recorder {
   ~Recorder();
 
   void write(const history::Event& event);
-  /// The lease of a request ended while it waited (no token), or while a grant was under way to it
-  /// that it never saw. The library asks again by itself, so for the history it is still the same
-  /// request; the driver has to know. Goes to a file of its own, since no client saw it.
-  void note_expired(const std::string& request, FencingToken token);
+  /// The lease of a request ended while it waited (no token), or while it held. The library asks
+  /// again by itself if the grant had not arrived, so for the history it is still the same request;
+  /// the driver has to know. Goes to a file of its own, since no client saw it.
+  void note_ended(const LockEvent& event);
 
  private:
   void append(int file, const std::string& line);
 
   std::mutex mutex_;  ///< Lines are whole.
   int file_ = -1;
-  int expired_ = -1;
+  int ended_ = -1;
 };
 
 }  // namespace tenure::fault

@@ -66,7 +66,7 @@ class Run:
         self.fleet = Fleet(self.folder, size, *flags, net=net)
         self.workloads, self.others, self.gone = [], [], []
         self.counts, self.notes, self.stopped_members = {}, [], {}
-        self.small_disk, self.pauses = 0, []
+        self.small_disk = 0
         for member, ppm in (rate_ppm or {}).items():
             self.fleet.nodes[member].faults.set(rate_ppm=ppm)
         if has_small_disk:
@@ -205,17 +205,20 @@ class Run:
         return path
 
     def without_lost_places(self, events):
-        """Whoever was stopped for longer than its lease has lost its place in the queue, or a grant
-        that it never heard of; it is told nothing, since the library asks again. So it was not
-        queued before, and not granted that. That a lease ends while its process runs is not
+        """A client that hears nothing for as long as its lease lives gives it up, by its own clock,
+        and with it its place in the queue or a grant that it never heard of. The library asks again
+        without a word, so for the history it is the same request: it was not queued before, and not
+        granted that. A lease that the service lets expire while its client is answered is not
         excused."""
+        silences = self.silences(events)
         places, grants = {}, set()
-        for path in self.folder.glob("*.expired"):
+        for path in self.folder.glob("*.ended"):
             for line in path.read_text(encoding="utf-8").splitlines():
-                at, request, token = line.split(" ")
-                process = request.split(".")[0]
-                if any(begin <= int(at) <= end + TTL * 1e6
-                       for name, begin, end in self.pauses if name == process):
+                at, how, request, token = line.split(" ")
+                is_excused = how == "revoked" or any(
+                    end - TTL * 1e6 <= int(at) <= end + 2 * TTL * 1e6
+                    for end in silences.get(request.split(".")[0], ()))
+                if is_excused:
                     places[request] = max(places.get(request, 0), int(at))
                     grants.add((request, int(token)))
         seen = {(event["request"], event["token"]) for event in events
@@ -228,6 +231,19 @@ class Run:
             return event["kind"] != "watch" or grant in seen or grant not in grants
 
         return [event for event in events if counts(event)]
+
+    @staticmethod
+    def silences(events):
+        """For each process the ends of times in which it got no answer, nearly as long as a lease:
+        between two renewals a third of it passes."""
+        last, found = {}, {}
+        for event in sorted(events, key=lambda event: event["at"]):
+            if event["kind"] in ("granted", "released"):
+                process = event["request"].split(".")[0]
+                if event["at"] - last.get(process, event["at"]) > TTL * 0.6 * 1e6:
+                    found.setdefault(process, []).append(event["at"])
+                last[process] = event["at"]
+        return found
 
     def check(self, path):
         judged = subprocess.run([str(BUILD / "tests/tenure_history"), "check", str(path)],

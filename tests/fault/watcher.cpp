@@ -45,7 +45,7 @@ void Watcher::tell(const LockEvent& event) {
     shop_.recorder.write({.kind = Kind::queued, .at = now(), .request = event.metadata});
   }
   if (event.type == LockEventType::expired || event.type == LockEventType::revoked) {
-    shop_.recorder.note_expired(event.metadata, event.token);
+    shop_.recorder.note_ended(event);
   }
   if (event.type == LockEventType::granted) {
     shop_.recorder.write({.kind = Kind::watch,
