@@ -29,8 +29,8 @@ def make():
     client.lock("shared", leases[1], request_id=1, mode=3)
     client.admin.Snapshot(admin_pb.SnapshotRequest(), timeout=PATIENCE)
     client.lock("after/the/snapshot", leases[1], request_id=2)
-    waiting = client.locks.Lock.future(lock_pb.LockRequest(name="after/the/snapshot", lease_id=leases[2],
-                                                 request_id=1), timeout=PATIENCE)
+    waiting = client.locks.Lock.future(lock_pb.LockRequest(
+        name="after/the/snapshot", lease_id=leases[2], request_id=1), timeout=PATIENCE)
     eventually(lambda: client.status().waits == 1, "one waits")
     seen = what_is_there(client)
     daemon.kill()
