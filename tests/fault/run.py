@@ -57,9 +57,11 @@ class Run:
     """
 
     def __init__(self, seed=1, size=3, flags=(), net="proxy", properties=PROPERTIES, people=2,
-                 rate_ppm=None, has_small_disk=False, command=None):
+                 rate_ppm=None, has_small_disk=False, command=None, hold_ms=10,
+                 keeps_folder=True):
         self.seed, self.chance = seed, random.Random(seed)
         self.ttl, self.properties, self.people = TTL, properties, people
+        self.hold_ms, self.keeps_folder = hold_ms, keeps_folder
         self.folder = temporary_folder()
         self.recorder = Recorder(self.folder / "driver.jsonl")
         self.command = command or f"{' '.join(sys.argv)}"
@@ -88,7 +90,7 @@ class Run:
 
     def __exit__(self, kind, _, __):
         self.end()
-        if kind is None:
+        if kind is None or not self.keeps_folder:
             remove_folder(self.folder)
         else:
             self.keep_logs()
@@ -114,7 +116,7 @@ class Run:
         for number in range(self.people):
             self.workloads.append(Workload(self.folder, f"people{number}", url,
                                            seed=self.seed * 10 + number, workers=WORKERS,
-                                           ttl_ms=int(TTL * 1000)))
+                                           ttl_ms=int(TTL * 1000), hold_ms=self.hold_ms))
         for number in range(RANGERS):
             self.others.append(Ranger(self.folder, self.fleet, number, self.seed + number,
                                       int(TTL * 1000)))

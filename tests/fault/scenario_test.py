@@ -5,7 +5,7 @@ take locks of every shape meanwhile, and the checker judges what they saw. 002.1
 import os
 import unittest
 
-from run import Run
+from run import Failed, Run
 
 SEED = int(os.environ.get("TENURE_SEED", "1"))
 
@@ -98,6 +98,14 @@ class Scenario(unittest.TestCase):
     def test_clocks_run_five_per_cent_too_fast(self):
         self.suffer("kill_leader", "pause_holders", seconds=0.5, properties="TSFREX",
                     rate_ppm={1: 50_000, 2: 50_000, 3: 50_000})
+
+    # A suite that cannot fail proves nothing: servers at twice the speed end leases in which a
+    # stopped process believes.
+    def test_a_promise_that_is_broken_is_found(self):
+        with self.assertRaises(Failed) as caught:
+            self.suffer("pause_holders", seconds=0, properties="M", hold_ms=200, keeps_folder=False,
+                        rate_ppm={1: 1_000_000, 2: 1_000_000, 3: 1_000_000})
+        self.assertRegex(str(caught.exception), r"violations M [1-9]")
 
     def test_members_are_restarted_one_after_the_other(self):
         report = self.suffer("rolling_restart", seconds=0)

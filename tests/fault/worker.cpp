@@ -194,7 +194,7 @@ void Worker::write_late() {
     return;
   }
   granted(claim, request, *held);
-  pause(shop_.hold_max);
+  pause(5 * shop_.hold_max);  // Longer than others: so it is often the one who is stopped there.
   shop_.ledger.write(name, held->token());
   give_back(claim, request, *held);
 }
