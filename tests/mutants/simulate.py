@@ -61,9 +61,6 @@ DEFECTS = (
      "listener->restored(machine_.state());",
      "static_cast<void>(listener);"),
     # The guards around libraft.
-    ("R1 off: a change is not the first of its message", "server/raft/replica_messages.cpp",
-     "while (end < entries.size() && entries[end].type != EntryType::change) {",
-     "while (end < entries.size()) {"),
     ("a vote that is not saved", "server/raft/replica_updates.cpp",
      "effects_.save_vote(term(), MemberId{shim_voted_for(core_.get())});",
      ";"),
@@ -75,6 +72,9 @@ DEFECTS = (
 # These show in one run of hundreds or thousands (ENGINE.md), or not at all while everything else
 # holds: only with --rare, and with as many seeds as there is time for.
 RARE = (
+    ("R1 off: a change is not the first of its message", "server/raft/replica_messages.cpp",
+     "while (end < entries.size() && entries[end].type != EntryType::change) {",
+     "while (end < entries.size()) {"),
     ("a read without a quorum", "server/raft/read_rounds.cpp",
      "newest[newest.size() / 2]",
      "newest[0]"),
