@@ -314,7 +314,7 @@ def commit():
 
 def names_for(options, run):
     names = options.faults.split(",") if options.faults else sorted(mishaps.ALL)
-    if not run.small_disk:
+    if run.small_disk not in run.fleet.nodes:  # there was none, or its member went
         names = [name for name in names if name != "full_disk"]
     return names
 
@@ -327,10 +327,9 @@ def one(options, seed):
     print(f"seed {seed}: {command}", flush=True)
     with Run(seed, options.size, net=options.net, has_small_disk=not options.faults,
              command=command) as run:
-        names = names_for(options, run)
         end = time.monotonic() + options.seconds
         while time.monotonic() < end:
-            run.suffer(run.chance.choice(names), run.chance.uniform(0.1, 2.5))
+            run.suffer(run.chance.choice(names_for(options, run)), run.chance.uniform(0.1, 2.5))
             if run.chance.random() < 0.7:
                 run.fleet.wait_for_leader()
                 run.rest(run.chance.uniform(0.0, 1.0))
