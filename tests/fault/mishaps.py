@@ -246,7 +246,7 @@ def grow_and_shrink(run):
     run.note(f"member {new} came")
     yield
     gone = run.chance.choice([member for member in run.fleet.nodes if member != new])
-    run.fleet.remove(gone)
+    ask_again(run, lambda: run.fleet.remove(gone))
     node = run.fleet.nodes.pop(gone)
     run.gone.append(node)
     if node.is_running():
@@ -262,10 +262,22 @@ def replace_dead(run):
     run.fleet.wait_for_leader(but=dead)
     new = max(run.fleet.nodes) + 1
     run.fleet.add(new)
-    run.fleet.remove(dead)
+    ask_again(run, lambda: run.fleet.remove(dead))
     run.gone.append(run.fleet.nodes.pop(dead))
     run.note(f"member {new} in the place of {dead}")
     yield
+
+
+def ask_again(run, call):
+    """Whoever is to be removed hands over first; nobody taking over in time is an answer, too."""
+    for _ in range(5):
+        try:
+            return call()
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise
+            run.note(f"asked again: {error.details()}")
+    return call()
 
 
 def wait_for_end(node):
