@@ -8,7 +8,12 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 ALL ?=
-ROUNDS ?= 200
+ROUNDS ?= 20
+SECONDS ?= 60
+KILLS ?= 200
+SIZE ?= 3
+NET ?= proxy
+SEED ?=
 SEEDS ?= 1000
 FIRST_SEED ?= 1
 
@@ -55,8 +60,10 @@ test: build ## build and run every test; the last line counts them
 	@ctest --preset dev -j $(JOBS) --output-junit tests.xml || true
 	@python3 tools/count_tests.py build/dev/tests.xml
 
-chaos: build ## kill a server under load 200 times (ROUNDS=n) and check every answer it gave
-	@TENURED=build/dev/tenured /usr/bin/python3 tests/daemon/crash_test.py --rounds $(ROUNDS)
+chaos: build ## break a cluster in every way under load, ROUNDS=20 times SECONDS=60; KILLS=200 of one server; SEED=n repeats
+	@TENURED=build/dev/tenured /usr/bin/python3 tests/daemon/crash_test.py --rounds $(KILLS)
+	@TENURED=build/dev/tenured TENURE_BUILD=build/dev /usr/bin/python3 tests/fault/run.py \
+	  --rounds $(ROUNDS) --seconds $(SECONDS) --size $(SIZE) --net $(NET) $(if $(SEED),--seed $(SEED))
 
 sim: ## simulate 1000 faulty clusters of a minute each (SEEDS=n FIRST_SEED=k) and judge all they did
 	@tools/setup.sh build server test

@@ -14,11 +14,12 @@ declare -A groups=(
             libjemalloc-dev"
   # For the first steps that make run prints.
   [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
-  # The last two lines are for the fences: client libraries, and servers that the tests start.
+  # The last three lines are for the fences (client libraries, servers) and for partitions.
   [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
           python3-protobuf prometheus curl openssl
           libsqlite3-dev libpq-dev libhiredis-dev
-          postgresql redis-server"
+          postgresql redis-server
+          iproute2 nftables"
   [check]="git clang-19 clang-format-19 clang-tidy-19"
   # The second and the third line are the peers we compare with.
   [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev python3

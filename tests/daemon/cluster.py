@@ -167,7 +167,7 @@ class Cluster:
         """Starts a new one, takes it in, and returns when it votes."""
         node = self.make(member)
         node.flags += ("--members", self.founders)
-        node.switches = ("--join",)
+        node.switches += ("--join",)
         node.begin()
         self.client().admin_call("MemberAdd", admin_pb.MemberAddRequest(
             id=member, peer_address=node.peer_address, client_address=node.grpc_address))

@@ -8,8 +8,7 @@
 namespace tenure::history {
 
 void Findings::add(char property, std::string what) {
-  ++counts_[property];
-  if (told_.size() < told_max) {
+  if (++counts_[property] <= told_max) {
     told_.push_back({.property = property, .what = std::move(what)});
   }
 }

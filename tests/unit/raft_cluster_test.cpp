@@ -281,6 +281,14 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
   EXPECT_GT(client.ask([](const View& view) { return view.state.revision; }), revision);
   EXPECT_GE(client.ask([](const View& view) { return view.state.now; }), time);
   EXPECT_TRUE(test::eventually([&] { return agree(); }));
+
+  // Found by docs/operating.md: a snapshot of index 1 was never sent.
+  auto joining = options(4);
+  joining.founders = {};
+  joining.beginning = Beginning::join;
+  start(joining);
+  const auto added = change(elect(), test::RaftGroup::addition(4));
+  EXPECT_TRUE(added.has_value()) << added.error().detail;
 }
 
 TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {

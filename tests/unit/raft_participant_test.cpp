@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -282,6 +283,29 @@ TEST(RaftParticipant, a_member_that_is_behind_gets_a_snapshot_and_goes_on) {
   group.crash(leader.id().get());
   auto& next = group.elect();
   EXPECT_TRUE(is_granted(group.propose(next, acquire(ann, "more", 100))));
+}
+
+// Found by tests/fault: it stayed behind for as long as the leader was the same, and nobody said
+// so.
+TEST(RaftParticipant, a_member_whose_disk_forgot_entries_is_named_and_gets_them_again) {
+  RaftGroup group(3);
+  auto& leader = group.elect();
+  const auto forgetful = leader.id().get() % 3 + 1;
+  ASSERT_TRUE(group.propose(leader, grant(ann)).has_value());
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    ASSERT_TRUE(group.propose(leader, acquire(ann, "lock" + std::to_string(i), i + 1)).has_value());
+  }
+  ASSERT_TRUE(group.eventually([&] { return agree(group, 3); }));
+  group.crash(forgetful);
+  group.at(forgetful).platter().entries.pop_back();
+  group.at(forgetful).platter().entries.pop_back();
+
+  group.boot(forgetful);
+
+  EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
+  EXPECT_TRUE(std::ranges::any_of(
+      leader.reports, [](const auto& told) { return told.contains("has lost entries"); }));
+  EXPECT_TRUE(is_granted(group.propose(group.elect(), acquire(ann, "more", 100))));
 }
 
 TEST(RaftParticipant, leadership_is_handed_over_within_a_few_round_trips) {

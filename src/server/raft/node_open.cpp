@@ -177,7 +177,8 @@ Result<Node::Loaded> load(const NodeOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
-  if (!std::filesystem::exists(options.folder / "identity")) {
+  std::error_code error;  // Who may not look is told so by load().
+  if (!std::filesystem::exists(options.folder / "identity", error)) {
     if (auto checked = check_beginning(options); !checked) {
       return std::unexpected(std::move(checked).error());
     }

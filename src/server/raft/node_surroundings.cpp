@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -81,8 +82,10 @@ void Node::report(Severity severity, const std::string& what) {
   options_.report(severity, what);
 }
 
+// A bug of ours, or of the library: here a core file is wanted.
 void Node::fatal(const std::string& why) {
-  stop_process(options_.report, "Consensus cannot go on: " + why + ".");
+  report(Severity::error, "Consensus cannot go on: " + why + ". The server stops now.");
+  std::abort();
 }
 
 }  // namespace tenure::server::raft

@@ -57,6 +57,7 @@ void Participant::receive(MemberId sender, const Message& message, Time now) {
   if (is_ours) {
     receive_own(sender, message);
   } else {
+    doubt(sender, message);
     replica_.receive(sender, message);
     tell_stranger(sender, message);
   }

@@ -262,6 +262,9 @@ class Participant final : private Effects {
   void end_change(Result<void> result);
   void begin_transfer(MemberId to, Done done);
   [[nodiscard]] MemberId best_successor() const;
+  [[nodiscard]] bool was_heard_lately(MemberId member) const;
+  void doubt(MemberId sender, const Message& message);
+  void mend_forgetful(MemberId member, Index has, Index acknowledged);
   void end_transfer(Result<void> result);
   void check_transfer();
   void apply_members(Index index, const std::vector<Member>& members);
@@ -311,6 +314,9 @@ class Participant final : private Effects {
   std::optional<FreshVoter> fresh_voter_;
   std::optional<Change> change_;
   std::optional<Transfer> transfer_;
+  /// Members that say to have less of the log than they once acknowledged, and since when; or when
+  /// to do something about it again.
+  std::map<MemberId, Time> doubts_;
   std::vector<Leaving> leaving_;
   Index dismissed_at_{};  ///< As others told us.
   bool was_member_ = false;

@@ -178,18 +178,57 @@ MemberId Participant::best_successor() const {
   auto best_rank = std::pair(false, Index{});
   for (const auto& member : members_) {
     const auto match = replica_.match(member.id);
-    if (member.part != Part::voter || member.id == options_.id || !match.has_value()) {
+    if (member.part != Part::voter || member.id == options_.id || !match.has_value() ||
+        doubts_.contains(member.id)) {
       continue;
     }
-    const auto heard = heard_.find(member.id);
-    const bool is_near = heard != heard_.end() && now_ - heard->second < options_.election_timeout;
-    const auto rank = std::pair(is_near, *match);
+    const auto rank = std::pair(was_heard_lately(member.id), *match);
     if (best == MemberId{} || rank > best_rank) {
       best = member.id;
       best_rank = rank;
     }
   }
   return best;
+}
+
+bool Participant::was_heard_lately(MemberId member) const {
+  const auto heard = heard_.find(member);
+  return heard != heard_.end() && now_ - heard->second < options_.election_timeout;
+}
+
+// A rejection that was on its way for long looks the same, and must be left out (R4). But one that
+// comes again and again, with nothing accepted in between, is the truth: the disk of that member
+// lost what it had promised to keep.
+void Participant::doubt(MemberId sender, const Message& message) {
+  const auto* result = std::get_if<AppendResult>(&message);
+  if (result == nullptr || result->term != replica_.term() || replica_.role() != Role::leader) {
+    return;
+  }
+  const auto match = replica_.match(sender);
+  if (!match.has_value() || result->rejected == Index{} || result->last >= *match) {
+    doubts_.erase(sender);
+    return;
+  }
+  const auto since = doubts_.try_emplace(sender, now_).first->second;
+  if (now_ - since >= 2 * options_.election_timeout) {
+    mend_forgetful(sender, result->last, *match);
+  }
+}
+
+// The library never goes back behind what it once knew of a member, so this leader cannot send what
+// is missing. The next one can: it begins by asking everybody.
+void Participant::mend_forgetful(MemberId member, Index has, Index acknowledged) {
+  doubts_[member] = now_ + 8 * options_.election_timeout;
+  surroundings_.report(Severity::error,
+                       "member " + std::to_string(member.get()) +
+                           " has lost entries: it has the log up to " + std::to_string(has.get()) +
+                           " and had acknowledged it up to " + std::to_string(acknowledged.get()) +
+                           ". Its disk does not keep what it promises: replace it. The leadership "
+                           "changes now, so that the member gets what it lost.");
+  const auto successor = best_successor();
+  if (is_ready_ && !transfer_.has_value() && was_heard_lately(successor)) {
+    begin_transfer(successor, [](const Result<void>& /*either way it is tried again*/) {});
+  }
 }
 
 void Participant::begin_transfer(MemberId to, Done done) {

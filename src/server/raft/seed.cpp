@@ -13,8 +13,10 @@
 namespace tenure::server::raft {
 namespace {
 
-// What a new cluster begins with: as if the list of its members had been the first entry.
-constexpr Index seed_index{1};
+// What a new cluster begins with: as if the list of its members had been an early entry. Not the
+// very first: the library offers a snapshot of index 1 to nobody, and a member that joins later
+// would wait for ever.
+constexpr Index seed_index{2};
 constexpr Term seed_term{1};
 
 Result<core::StateMachine> restored(const std::optional<Snapshot>& snapshot) {

@@ -1,0 +1,146 @@
+/* Breaks the disk and the clocks of one process, by LD_PRELOAD. What is broken stands in a file of
+ * eight 64-bit numbers that TENURE_FAULT_FILE names; it is mapped, so the driver changes it while
+ * the process runs. Without the file nothing is broken. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+struct faults {
+  volatile int64_t sync_delay_us; /* each fdatasync and fsync takes that much longer */
+  volatile int64_t sync_errno;    /* they fail with it */
+  volatile int64_t wall_ms;       /* added to CLOCK_REALTIME */
+  volatile int64_t rate_ppm;      /* CLOCK_MONOTONIC and CLOCK_BOOTTIME gain it; fixed at start */
+  volatile int64_t write_delay_us; /* each pwrite takes that much longer */
+  volatile int64_t syncs;          /* how many there were: the driver sees that we are at work */
+  volatile int64_t unused[2];
+};
+
+static struct faults nothing;
+static struct faults *faults = &nothing;
+static int64_t rate_ppm;
+static int64_t began_ns[2];
+static int (*real_clock_gettime)(clockid_t, struct timespec *);
+static int (*real_fdatasync)(int);
+static int (*real_fsync)(int);
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+
+static int64_t nanoseconds(clockid_t clock) {
+  struct timespec time;
+  real_clock_gettime(clock, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void find_real(void) {
+  if (real_pwrite != NULL) {
+    return;
+  }
+  real_clock_gettime = dlsym(RTLD_NEXT, "clock_gettime");
+  real_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
+  real_fsync = dlsym(RTLD_NEXT, "fsync");
+  real_pwrite = dlsym(RTLD_NEXT, "pwrite");
+}
+
+__attribute__((constructor)) static void begin(void) {
+  find_real();
+  const char *path = getenv("TENURE_FAULT_FILE");
+  const int file = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) {
+    return;
+  }
+  void *mapped = mmap(NULL, sizeof(struct faults), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (mapped == MAP_FAILED) {
+    return;
+  }
+  began_ns[0] = nanoseconds(CLOCK_MONOTONIC);
+  began_ns[1] = nanoseconds(CLOCK_BOOTTIME);
+  faults = mapped;
+  rate_ppm = faults->rate_ppm;
+}
+
+static void wait_us(int64_t us) {
+  const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+  nanosleep(&time, NULL);
+}
+
+static int hurt_sync(void) {
+  faults->syncs++;
+  if (faults->sync_delay_us > 0) {
+    wait_us(faults->sync_delay_us);
+  }
+  if (faults->sync_errno != 0) {
+    errno = (int)faults->sync_errno;
+    return -1;
+  }
+  return 0;
+}
+
+int fdatasync(int file) {
+  find_real();
+  return hurt_sync() != 0 ? -1 : real_fdatasync(file);
+}
+
+int fsync(int file) {
+  find_real();
+  return hurt_sync() != 0 ? -1 : real_fsync(file);
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
+  find_real();
+  if (faults->write_delay_us > 0) {
+    wait_us(faults->write_delay_us);
+  }
+  return real_pwrite(file, bytes, count, offset);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t count, off_t offset) {
+  return pwrite(file, bytes, count, offset);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+  find_real();
+  const int answer = real_clock_gettime(clock, time);
+  if (answer != 0 || faults == &nothing) {
+    return answer;
+  }
+  int64_t add = 0;
+  const int64_t now = (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) {
+    add = faults->wall_ms * 1000000;
+  } else if (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE) {
+    add = (now - began_ns[0]) / 1000000 * rate_ppm;
+  } else if (clock == CLOCK_BOOTTIME) {
+    add = (now - began_ns[1]) / 1000000 * rate_ppm;
+  }
+  const int64_t told = now + add;
+  time->tv_sec = told / 1000000000;
+  time->tv_nsec = told % 1000000000;
+  return 0;
+}
+
+/* OpenSSL asks here whether a certificate is valid. */
+time_t time(time_t *out) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out != NULL) {
+    *out = now.tv_sec;
+  }
+  return now.tv_sec;
+}
+
+int gettimeofday(struct timeval *restrict out, void *restrict zone) {
+  struct timespec now;
+  (void)zone;
+  clock_gettime(CLOCK_REALTIME, &now);
+  out->tv_sec = now.tv_sec;
+  out->tv_usec = now.tv_nsec / 1000;
+  return 0;
+}

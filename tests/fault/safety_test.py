@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""What a lease is worth on a cluster of real processes: nobody ends it early, nobody who was
+deposed prolongs it, and what was acknowledged stays. Each by the calls themselves, one at a
+time."""
+
+import time
+import unittest
+
+import grpc
+
+import fleet  # first: it knows where the next ones are
+import cluster
+from daemon import PATIENCE, admin_pb, eventually, lease_pb, lock_pb
+
+
+class Safety(unittest.TestCase):
+    def start(self, size=3, *flags):
+        folder = fleet.temporary_folder()
+        self.addCleanup(fleet.remove_folder, folder)
+        nodes = fleet.Fleet(folder, size, *flags, net="plain")
+        self.addCleanup(nodes.end)
+        nodes.start()
+        nodes.wait_until_whole()
+        return nodes
+
+    def holders(self, client, name):
+        answer = client.admin_call("Explain", admin_pb.ExplainRequest(name=name))
+        return [holder.fencing_token for holder in answer.lock.holders]
+
+    # 002.103, 002.104: its clients ask while it sleeps, so that it finds their calls when it wakes
+    # up, before it can have heard of the new leader.
+    def test_a_leader_that_wakes_up_neither_renews_nor_grants_nor_takes(self):
+        nodes = self.start()
+        client = nodes.client()
+        lease, other = client.lease(ttl_ms=60_000), client.lease(ttl_ms=60_000)
+        held = client.lock("a", lease)
+        old = nodes.wait_for_leader()
+        direct = nodes.node(old).client()
+        direct.status()  # connected
+        nodes.pause(old)
+        asked = [
+            direct.locks.TryLock.future(lock_pb.TryLockRequest(
+                name="b", lease_id=other, request_id=7), timeout=PATIENCE),
+            direct.locks.Unlock.future(lock_pb.UnlockRequest(
+                lease_id=lease, fencing_token=held.fencing_token, request_id=8), timeout=PATIENCE),
+            direct.locks.LeaseGrant.future(lease_pb.LeaseGrantRequest(
+                ttl_ms=60_000, id=4711, request_id=9), timeout=PATIENCE)]
+        renewal = direct.locks.LeaseKeepAlive(
+            iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=PATIENCE)
+        leader = nodes.wait_for_leader(but=old)
+
+        nodes.resume(old)
+
+        for call in asked:
+            error = call.exception(PATIENCE)
+            self.assertIsNotNone(error, f"{old} answered, {leader} leads, "
+                                        f"{error or (call.result(), nodes.node(old).lines)}")
+            self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
+        with self.assertRaises(grpc.RpcError) as caught:
+            next(renewal)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+        self.assertEqual(self.holders(client, "a"), [held.fencing_token])
+        self.assertTrue(client.try_lock("b", lease).acquired)
+
+    # It slept over the end of a lease that the new leader was told to prolong.
+    def test_a_leader_that_wakes_up_does_not_expire(self):
+        nodes = self.start()
+        client = nodes.client()
+        lease = client.lease(ttl_ms=2000)
+        held = client.lock("a", lease)
+        old = nodes.wait_for_leader()
+        nodes.pause(old)
+        # Straight to the new one: to find out that the old one hangs takes a good part of the ttl.
+        client = cluster.FollowingClient(
+            [nodes.node(nodes.wait_for_leader(but=old)).grpc_address])
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            self.assertEqual(client.renew(lease), 2000)
+            time.sleep(0.1)  # the pace of renewals
+
+        nodes.resume(old)
+
+        eventually(lambda: (nodes.node(old).seen() or {}).get("role") == "follower", "it follows")
+        self.assertEqual(client.renew(lease), 2000)
+        self.assertEqual(self.holders(client, "a"), [held.fencing_token])
+
+    # 002-B23
+    def test_a_time_without_a_leader_does_not_shorten_a_lease(self):
+        nodes = self.start()
+        client = nodes.client()
+        lease, other = client.lease(ttl_ms=2000), client.lease(ttl_ms=60_000)
+        held = client.lock("a", lease)
+        for member in nodes.nodes:
+            nodes.kill(member)
+        time.sleep(3)  # longer than the lease; nobody is there to count it
+
+        for member in nodes.nodes:
+            nodes.restart(member)
+        nodes.wait_for_leader()
+
+        self.assertFalse(client.try_lock("a", other).acquired)
+        self.assertEqual(client.renew(lease), 2000)
+        self.assertEqual(self.holders(client, "a"), [held.fencing_token])
+
+    # 002.107, 002.108
+    def acknowledged_survive(self, size, killed):
+        nodes = self.start(size)
+        client = nodes.client()
+        lease = client.lease()
+        tokens = {}
+        for number in range(60):
+            name = f"lock/{number:02}"
+            tokens[name] = client.lock(name, lease).fencing_token
+            if number % 20 == 10:
+                # Right after an answer: whoever is killed had no time to tell others anything more.
+                dead = [nodes.wait_for_leader()]
+                nodes.kill(dead[0])
+                while len(dead) < killed:
+                    dead.append(next(one for one in nodes.running()))
+                    nodes.kill(dead[-1])
+                nodes.wait_for_leader()
+                for member in dead:
+                    nodes.restart(member)
+                nodes.wait_until_whole()
+
+        answer = client.admin_call("List", admin_pb.ListRequest(prefix="lock/"))
+
+        self.assertEqual({lock.name: lock.holders[0].fencing_token for lock in answer.locks},
+                         tokens)
+        self.assertEqual(sorted(tokens.values()), list(tokens.values()))
+        nodes.wait_until_equal()
+
+    def test_what_was_acknowledged_survives_the_death_of_one_of_three(self):
+        self.acknowledged_survive(3, 1)
+
+    def test_what_was_acknowledged_survives_the_death_of_two_of_five(self):
+        self.acknowledged_survive(5, 2)
+
+    # 002.107: also if nobody is left.
+    def test_what_was_acknowledged_survives_the_death_of_all(self):
+        nodes = self.start()
+        client = nodes.client()
+        lease = client.lease()
+        tokens = [client.lock(f"lock/{number}", lease).fencing_token for number in range(30)]
+        for member in nodes.nodes:
+            nodes.kill(member)
+        for member in nodes.nodes:
+            nodes.restart(member)
+        nodes.wait_for_leader()
+
+        answer = client.admin_call("List", admin_pb.ListRequest(prefix="lock/"))
+
+        self.assertEqual(sorted(lock.holders[0].fencing_token for lock in answer.locks), tokens)
+
+
+if __name__ == "__main__":
+    unittest.main()
