@@ -21,7 +21,7 @@ struct ConnectOptions {
   std::string key_prefix = {};
 
   /// Longest wait for one answer of the service; not for a lock, which takes as long as it takes.
-  /// The default rides out the change of a cluster's leader. Shorter tells Errc::unavailable sooner.
+  /// The default rides out a change of the leader; shorter tells Errc::unavailable sooner.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
 };
 

@@ -32,7 +32,7 @@ class Itinerary {
 
   static constexpr std::size_t hops_max = 4;     ///< Names followed without a pause in between.
   static constexpr std::size_t learned_max = 8;  ///< Servers remembered besides those of the URL.
-  static constexpr std::chrono::milliseconds grudge{2000};
+  static constexpr std::chrono::milliseconds grudge{1000};
   static constexpr Pause pause_min{20};
   static constexpr Pause pause_max{1000};
 
