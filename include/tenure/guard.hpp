@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string_view>
 #include <utility>
@@ -80,7 +81,12 @@ class Possession {
 
   /// Renews now and waits for the answer; valid_until() is a full ttl later then. Errc::lease_lost
   /// if it was no longer ours, Errc::unavailable if nobody answers in time.
-  [[nodiscard]] Result<void> extend();
+  ///
+  /// With a ttl, that is the ttl of its lease from now on, for this renewal and all later ones, and
+  /// for everything else under the same Lease. A shorter one counts from before it is sent, also if
+  /// no answer comes; a longer one when it is confirmed. Errc::invalid_argument if the service does
+  /// not take it: nothing has changed then. Errc::unsupported if the backend cannot.
+  [[nodiscard]] Result<void> extend(std::optional<std::chrono::milliseconds> ttl = std::nullopt);
 
   /// Gives back and tells how it went. Errc::lease_lost: it was no longer ours, and the work since
   /// may have raced. Errc::not_held: unlocked or moved away before. Errc::unavailable: nobody

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stop_token>
 
 #include <tenure/error.hpp>
@@ -45,8 +46,10 @@ class [[nodiscard]] Lease {
   [[nodiscard]] std::stop_token lost() const;
   /// Until then the service keeps it, as far as we can tell.
   [[nodiscard]] std::chrono::steady_clock::time_point valid_until() const noexcept;
-  /// Renews now, and waits for the answer. Errc::lease_lost if it came too late.
-  [[nodiscard]] Result<void> renew() const;
+  /// Renews now, and waits for the answer. Errc::lease_lost if it came too late. With a ttl, that
+  /// is its ttl from now on, for all that hangs on it: as Guard::extend() says.
+  [[nodiscard]] Result<void> renew(
+      std::optional<std::chrono::milliseconds> ttl = std::nullopt) const;
   /// Ends it, and all that hangs on it. Errc::lease_lost if it had ended already.
   [[nodiscard]] Result<void> revoke() const;
 

@@ -13,6 +13,7 @@ std::string_view to_string(Promise promise) noexcept {
     case Promise::several_names: return "several_names";
     case Promise::upgrade: return "upgrade";
     case Promise::downgrade: return "downgrade";
+    case Promise::new_ttl: return "new_ttl";
     case Promise::reentry: return "reentry";
     case Promise::one_lease: return "one_lease";
     case Promise::deadlocks: return "deadlocks";

@@ -84,6 +84,12 @@ struct ReleaseRequest {
 };
 
 /// A hold of one name or range to be weakened.
+struct TtlRequest {
+  LeaseId lease{};
+  RequestId request{};
+  std::chrono::milliseconds ttl{};
+};
+
 struct DowngradeRequest {
   LeaseId lease{};
   RequestId request{};   ///< A fresh one.
@@ -131,6 +137,7 @@ enum class Promise : std::uint8_t {
   several_names,     ///< All or none.
   upgrade,           ///< From shared to exclusive, without letting go.
   downgrade,         ///< From exclusive to shared, likewise.
+  new_ttl,           ///< The ttl of a lease can change while it lives.
   reentry,           ///< Again::reenter.
   one_lease,         ///< Several locks live and die with one lease.
   deadlocks,         ///< A cycle of waits between leases is found.
@@ -219,6 +226,12 @@ class Backend {
   virtual void grant_lease(LeaseRequest request, Done<void> done) = 0;
   /// REQUIRES: not more than Bounds::renewals_max.
   virtual void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) = 0;
+  /// Renews a lease, and counts this ttl for it from then on. `lease_lost` if it has ended,
+  /// `invalid_argument` if this ttl is not taken, and then it is as it was; after any other error
+  /// it may be either. What arrives twice, or late, is done once. REQUIRES: Promise::new_ttl.
+  virtual void set_ttl(TtlRequest /*request*/, Done<void> done) {
+    done(fail(Errc::unsupported, "this backend does not promise new_ttl"));
+  }
   /// Ends the lease and all that hangs on it.
   virtual void revoke_lease(LeaseId lease, Done<void> done) = 0;
 

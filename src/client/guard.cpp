@@ -3,7 +3,6 @@
 
 #include <tenure/guard.hpp>
 
-#include "client/completion.hpp"
 #include "client/hold.hpp"
 #include "client/session.hpp"
 
@@ -64,21 +63,14 @@ std::chrono::steady_clock::time_point Possession::valid_until() const noexcept {
   return spec_->session->steady(hold_->lease()->valid_until());
 }
 
-Result<void> Possession::extend() {
+Result<void> Possession::extend(std::optional<std::chrono::milliseconds> ttl) {
   if (state() == GuardState::released) {
     return fail(Errc::not_held, "unlocked or moved away before; lock anew");
   }
   if (state() == GuardState::lost) {
     return fail(Errc::lease_lost, "the lease ended before; lock anew");
   }
-  auto& session = *spec_->session;
-  detail::Completion<void> renewed(session.backend());
-  session.keeper().renew(hold_->lease(), renewed.callback());
-  auto answer = renewed.wait_for(session.request_timeout());
-  if (!answer) {
-    return fail(Errc::unavailable, "no answer to the renewal; it runs until valid_until()");
-  }
-  return *std::move(answer);
+  return spec_->session->renew(hold_->lease(), ttl);
 }
 
 Result<void> Possession::unlock() {

@@ -34,15 +34,11 @@ std::chrono::steady_clock::time_point Lease::valid_until() const noexcept {
   return lease_->session().steady(lease_->record()->valid_until());
 }
 
-Result<void> Lease::renew() const {
+Result<void> Lease::renew(std::optional<std::chrono::milliseconds> ttl) const {
   if (!is_alive()) {
     return fail(Errc::lease_lost, "the lease has ended; begin anew");
   }
-  auto& session = lease_->session();
-  detail::Completion<void> renewed(session.backend());
-  session.keeper().renew(lease_->record(), renewed.callback());
-  auto answer = renewed.wait_for(session.request_timeout());
-  return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer to the renewal");
+  return lease_->session().renew(lease_->record(), ttl);
 }
 
 Result<void> Lease::revoke() const {

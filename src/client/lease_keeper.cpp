@@ -9,13 +9,13 @@ namespace {
 
 /// When the keeper has to look at a lease next: to renew, to warn, or to declare it lost.
 sys::BootTime next_look(const LeaseRecord& lease, sys::BootTime now) {
-  const auto& terms = lease.terms();
-  const auto end = lease.valid_until();
-  const auto risk = at_risk_from(lease.confirmed(), terms.ttl);
+  const auto term = lease.term();
+  const auto end = valid_until(term.sent, term.ttl);
+  const auto risk = at_risk_from(term.sent, term.ttl);
   auto next = now < risk ? std::min(risk, end) : end;
-  if (terms.renewals_per_ttl > 0) {
-    const auto interval = renewal_interval(terms.ttl, terms.renewals_per_ttl);
-    const auto due = lease.confirmed() + interval;
+  if (lease.renewals_per_ttl() > 0) {
+    const auto interval = renewal_interval(term.ttl, lease.renewals_per_ttl());
+    const auto due = term.sent + interval;
     // Past its time and not confirmed: once more, soon.
     next = std::min(next, due > now ? due : now + interval / 2);
   }
@@ -28,7 +28,7 @@ LeaseKeeper::LeaseKeeper(backends::Backend& backend, sys::Clock& clock, Owner& o
     : backend_(backend), clock_(clock), owner_(owner), alarm_(clock.make_alarm()) {}
 
 void LeaseKeeper::keep(Record lease) {
-  schedule(lease, next_look(*lease, lease->confirmed()));
+  schedule(lease, lease->term().sent);
 }
 
 void LeaseKeeper::renew(const Record& lease, backends::Backend::Done<void> done) {
@@ -46,6 +46,35 @@ void LeaseKeeper::renew(const Record& lease, backends::Backend::Done<void> done)
   });
 }
 
+void LeaseKeeper::set_ttl(const Record& lease, backends::RequestId request,
+                          std::chrono::milliseconds ttl, backends::Backend::Done<void> done) {
+  const auto sent = clock_.now();
+  if (!lease->ask_ttl({.sent = sent, .ttl = ttl})) {
+    done(fail(Errc::unavailable, "another ttl was asked for before, and is not answered yet"));
+    return;
+  }
+  // Before it leaves: it may be over sooner from now on.
+  schedule(lease, sent);
+  backend_.set_ttl({.lease = lease->id(), .request = request, .ttl = ttl},
+                   [this, lease, done = std::move(done)](Result<void> answer) mutable {
+                     done(ttl_answered(lease, std::move(answer)));
+                   });
+}
+
+Result<void> LeaseKeeper::ttl_answered(const Record& lease, Result<void> answer) {
+  if (!answer && answer.error() == Errc::invalid_argument) {
+    lease->refuse_ttl();
+  } else if (!answer && answer.error() != Errc::lease_lost) {
+    lease->fear_ttl();
+  } else if (answer && lease->is_valid(clock_.now())) {
+    lease->confirm_ttl();
+  } else {
+    owner_.lost(lease);
+    return fail(Errc::lease_lost, "the renewal came too late; begin anew");
+  }
+  return answer;
+}
+
 void LeaseKeeper::call_at(sys::BootTime when, std::weak_ptr<Dependent> owner,
                           std::function<void()> wake) {
   const sys::MutexGuard lock(mutex_);
@@ -58,11 +87,14 @@ void LeaseKeeper::call_at(sys::BootTime when, std::weak_ptr<Dependent> owner,
   }
 }
 
-void LeaseKeeper::schedule(const Record& lease, sys::BootTime when) {
+void LeaseKeeper::schedule(const Record& lease, sys::BootTime now) {
   const sys::MutexGuard lock(mutex_);
   if (is_stopped_) {
     return;
   }
+  // Under the mutex: whoever comes last has seen the latest ttl.
+  const auto when = next_look(*lease, now);
+  lease->look_ = when;
   leases_.emplace(when, lease);
   if (!thread_.joinable()) {
     thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
@@ -85,7 +117,8 @@ void LeaseKeeper::stop() {
 
 std::size_t LeaseKeeper::size() {
   const sys::MutexGuard lock(mutex_);
-  return leases_.size();
+  return static_cast<std::size_t>(std::ranges::count_if(
+      leases_, [](const auto& entry) { return entry.second->look_ == entry.first; }));
 }
 
 void LeaseKeeper::run(std::stop_token stop) {
@@ -123,8 +156,11 @@ void LeaseKeeper::run(std::stop_token stop) {
 LeaseKeeper::Due LeaseKeeper::take_due(sys::BootTime now) {
   Due due;
   while (!leases_.empty() && leases_.begin()->first <= now) {
-    due.leases.push_back(std::move(leases_.begin()->second));
-    leases_.erase(leases_.begin());
+    auto entry = leases_.extract(leases_.begin());
+    if (entry.mapped()->look_ == entry.key()) {
+      entry.mapped()->look_.reset();
+      due.leases.push_back(std::move(entry.mapped()));
+    }
   }
   while (!calls_.empty() && calls_.begin()->first <= now) {
     due.calls.push_back(std::move(calls_.begin()->second));
@@ -141,10 +177,9 @@ bool LeaseKeeper::look_at(const Record& lease, sys::BootTime now) {
     owner_.lost(lease);
     return false;
   }
-  const auto& terms = lease->terms();
-  const bool is_due =
-      terms.renewals_per_ttl > 0 &&
-      now >= lease->confirmed() + renewal_interval(terms.ttl, terms.renewals_per_ttl);
+  const auto term = lease->term();
+  const bool is_due = lease->renewals_per_ttl() > 0 &&
+                      now >= term.sent + renewal_interval(term.ttl, lease->renewals_per_ttl());
   if (is_due && owner_.give_up(lease)) {
     backend_.revoke_lease(lease->id(), [](const Result<void>&) {});
     return false;
@@ -152,7 +187,7 @@ bool LeaseKeeper::look_at(const Record& lease, sys::BootTime now) {
   if (lease->is_at_risk(now) && lease->shall_warn()) {
     owner_.at_risk(lease);
   }
-  schedule(lease, next_look(*lease, now));
+  schedule(lease, now);
   return is_due;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -44,6 +45,9 @@ class LeaseKeeper {
   void keep(Record lease);
   /// Renews at once, besides the schedule.
   void renew(const Record& lease, backends::Backend::Done<void> done);
+  /// The same, for this ttl, which is that of the lease from then on.
+  void set_ttl(const Record& lease, backends::RequestId request, std::chrono::milliseconds ttl,
+               backends::Backend::Done<void> done);
   /// Calls `wake` at this time, unless it is gone by then. REQUIRES: quick, and calls no user.
   void call_at(sys::BootTime when, std::weak_ptr<Dependent> owner, std::function<void()> wake);
   /// Ends the thread. What is kept is kept no more.
@@ -69,7 +73,9 @@ class LeaseKeeper {
   void renew_all(std::vector<Record> leases, sys::BootTime now);
   void answered(const std::vector<Record>& leases, sys::BootTime sent,
                 const Result<backends::Renewed>& answer);
-  void schedule(const Record& lease, sys::BootTime when);
+  [[nodiscard]] Result<void> ttl_answered(const Record& lease, Result<void> answer);
+  /// Looks at it when there is something to do next, and not before or after.
+  void schedule(const Record& lease, sys::BootTime now);
 
   backends::Backend& backend_;
   sys::Clock& clock_;
@@ -77,6 +83,7 @@ class LeaseKeeper {
   const std::unique_ptr<sys::Alarm> alarm_;
 
   sys::Mutex mutex_;
+  /// An entry at another time than LeaseRecord::look_ is an old one, and says nothing.
   std::multimap<sys::BootTime, Record> leases_ TENURE_GUARDED_BY(mutex_);
   std::multimap<sys::BootTime, Call> calls_ TENURE_GUARDED_BY(mutex_);
   std::optional<sys::BootTime> alarm_set_ TENURE_GUARDED_BY(mutex_);

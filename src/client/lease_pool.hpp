@@ -19,12 +19,11 @@ class LeasePool {
  public:
   using Record = std::shared_ptr<LeaseRecord>;
 
-  /// One with these terms; or nothing. It may have ended meanwhile.
+  /// One with these terms, whatever it began with; or nothing. It may have ended meanwhile.
   [[nodiscard]] Record take(std::chrono::milliseconds ttl, int renewals_per_ttl) {
     const sys::LatchGuard lock(latch_);
     for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
-      const auto& terms = (*it)->terms();
-      if (terms.ttl != ttl || terms.renewals_per_ttl != renewals_per_ttl) {
+      if ((*it)->term().ttl != ttl || (*it)->renewals_per_ttl() != renewals_per_ttl) {
         continue;
       }
       auto lease = std::move(*it);

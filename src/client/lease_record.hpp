@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -49,17 +50,20 @@ class LeaseRecord {
 
   /// `sent`: before the request for it left.
   LeaseRecord(Terms terms, sys::BootTime sent) noexcept
-      : terms_(terms), confirmed_(sent.time_since_epoch().count()) {}
+      : id_(terms.id), renewals_per_ttl_(terms.renewals_per_ttl), confirmed_(sent) {
+    believe({.sent = sent, .ttl = terms.ttl});
+  }
 
-  [[nodiscard]] LeaseId id() const noexcept { return terms_.id; }
-  [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
+  [[nodiscard]] LeaseId id() const noexcept { return id_; }
+  [[nodiscard]] int renewals_per_ttl() const noexcept { return renewals_per_ttl_; }
 
-  /// When the last confirmed renewal was sent.
-  [[nodiscard]] sys::BootTime confirmed() const noexcept {
-    return sys::BootTime(std::chrono::nanoseconds(confirmed_.load(std::memory_order_acquire)));
+  /// What we believe: when the last confirmed renewal was sent, and the ttl it counts.
+  [[nodiscard]] Term term() const {
+    const sys::LatchGuard lock(latch_);
+    return term_;
   }
   [[nodiscard]] sys::BootTime valid_until() const noexcept {
-    return detail::valid_until(confirmed(), terms_.ttl);
+    return sys::BootTime(std::chrono::nanoseconds(valid_until_.load(std::memory_order_acquire)));
   }
 
   [[nodiscard]] bool is_lost() const noexcept { return life_.load() == Life::lost; }
@@ -69,21 +73,56 @@ class LeaseRecord {
     return !has_ended() && now < valid_until();
   }
   [[nodiscard]] bool is_at_risk(sys::BootTime now) const noexcept {
-    return is_doubted_.load() || now >= at_risk_from(confirmed(), terms_.ttl);
+    return is_doubted_.load() || now.time_since_epoch().count() >= at_risk_from_.load();
   }
 
   /// A renewal that left at this time was confirmed.
-  void confirm(sys::BootTime sent) noexcept {
-    auto known = confirmed_.load();
-    const auto count = sent.time_since_epoch().count();
-    while (known < count && !confirmed_.compare_exchange_weak(known, count)) {
-      // Another one was confirmed meanwhile; the later counts.
-    }
-    is_doubted_ = false;
-    has_warned_ = false;
+  void confirm(sys::BootTime sent) {
+    const sys::LatchGuard lock(latch_);
+    confirm_for(term_.ttl, sent);
   }
   /// A renewal was answered by an error, or by nobody.
   void doubt() noexcept { is_doubted_ = true; }
+  /// Another ttl is about to be asked for. A shorter one counts at once, since it may arrive at any
+  /// time from now on; a longer one when it is confirmed. False: the answer to an earlier one is
+  /// still out, and what the service counts is for that to say.
+  [[nodiscard]] bool ask_ttl(Term asked) {
+    const sys::LatchGuard lock(latch_);
+    if (asked_) {
+      return false;
+    }
+    asked_ = Asked{.term = asked, .ttl_before = term_.ttl};
+    if (asked.ttl < term_.ttl) {
+      believe(shortened(term_, asked));
+    }
+    return true;
+  }
+  /// It is the ttl from then on. REQUIRES: ask_ttl().
+  void confirm_ttl() {
+    const sys::LatchGuard lock(latch_);
+    const auto asked = std::exchange(asked_, std::nullopt)->term;
+    term_.ttl = std::min(asked.ttl, feared_);
+    confirm_for(term_.ttl, asked.sent);
+  }
+  /// The service did not take it: all is as before. REQUIRES: ask_ttl().
+  void refuse_ttl() {
+    const sys::LatchGuard lock(latch_);
+    const auto before = std::exchange(asked_, std::nullopt)->ttl_before;
+    believe({.sent = confirmed_, .ttl = before});
+  }
+  /// Nobody says whether the service took it, or will yet: no longer one is believed in again.
+  /// REQUIRES: ask_ttl().
+  void fear_ttl() {
+    const sys::LatchGuard lock(latch_);
+    feared_ = std::min(feared_, std::exchange(asked_, std::nullopt)->term.ttl);
+    is_doubted_ = true;
+  }
+  /// False: the service may count another ttl than we do.
+  [[nodiscard]] bool is_ttl_known() const {
+    const sys::LatchGuard lock(latch_);
+    return !asked_ && feared_ == std::chrono::milliseconds::max();
+  }
+
   /// True for the first of them to ask, until it is confirmed again.
   [[nodiscard]] bool shall_warn() noexcept { return !has_warned_.exchange(true); }
 
@@ -140,7 +179,12 @@ class LeaseRecord {
   [[nodiscard]] bool was_used() noexcept { return was_used_.exchange(false); }
 
  private:
+  friend class LeaseKeeper;
   enum class Life : std::uint8_t { alive, lost, ended };
+  struct Asked {
+    Term term;
+    std::chrono::milliseconds ttl_before;
+  };
   struct Entry {
     Dependent* who;
     std::weak_ptr<Dependent> alive;
@@ -155,14 +199,38 @@ class LeaseRecord {
     return true;
   }
 
-  const Terms terms_;
-  std::atomic<std::int64_t> confirmed_;  ///< In nanoseconds since boot. Never decreases.
+  void believe(Term term) noexcept TENURE_REQUIRES(latch_) {
+    term_ = term;
+    valid_until_ = detail::valid_until(term.sent, term.ttl).time_since_epoch().count();
+    at_risk_from_ = detail::at_risk_from(term.sent, term.ttl).time_since_epoch().count();
+  }
+  /// Answers may come out of order: the latest that was sent counts.
+  void confirm_for(std::chrono::milliseconds ttl, sys::BootTime sent) noexcept
+      TENURE_REQUIRES(latch_) {
+    confirmed_ = std::max(confirmed_, sent);
+    believe({.sent = std::max(term_.sent, sent), .ttl = ttl});
+    is_doubted_ = false;
+    has_warned_ = false;
+  }
+
+  const LeaseId id_;
+  const int renewals_per_ttl_;
+  std::atomic<std::int64_t> valid_until_;   ///< In nanoseconds since boot.
+  std::atomic<std::int64_t> at_risk_from_;  ///< Likewise.
   std::atomic<Life> life_ = Life::alive;
   std::atomic<bool> is_doubted_ = false;
   std::atomic<bool> has_warned_ = false;
   std::atomic<bool> was_used_ = false;
 
-  sys::Latch latch_;
+  std::optional<sys::BootTime> look_;  ///< When the keeper looks next; guarded by its mutex.
+
+  mutable sys::Latch latch_;
+  /// What valid_until_ and at_risk_from_ say. Its end never comes nearer, but for a shorter ttl.
+  Term term_ TENURE_GUARDED_BY(latch_);
+  sys::BootTime confirmed_ TENURE_GUARDED_BY(latch_);  ///< When what is confirmed was sent.
+  std::optional<Asked> asked_ TENURE_GUARDED_BY(latch_);
+  /// The least that was asked for and never answered. A copy of that may be on its way still.
+  std::chrono::milliseconds feared_ TENURE_GUARDED_BY(latch_) = std::chrono::milliseconds::max();
   std::vector<Entry> dependents_ TENURE_GUARDED_BY(latch_);
   std::optional<Error> refused_ TENURE_GUARDED_BY(latch_);
 };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/completion.hpp"
 #include "client/hold.hpp"
+#include "client/lock_spec.hpp"
 #include "sys/chance.hpp"
 #include "sys/process.hpp"
 
@@ -76,8 +78,25 @@ Session::Record Session::new_lease(LeaseRecord::Terms terms,
   return lease;
 }
 
+Result<void> Session::renew(const Record& lease, std::optional<std::chrono::milliseconds> ttl) {
+  Completion<void> renewed(*backend_);
+  if (!ttl) {
+    keeper_->renew(lease, renewed.callback());
+  } else if (auto error = check_ttl(*ttl, lease->renewals_per_ttl(), bounds_)) {
+    return std::unexpected(*std::move(error));
+  } else if (!backend_->promises().has(backends::Promise::new_ttl)) {
+    return fail(Errc::unsupported,
+                "this backend does not promise new_ttl; extend() without one renews");
+  } else {
+    keeper_->set_ttl(lease, fresh_request(), *ttl, renewed.callback());
+  }
+  auto answer = renewed.wait_for(request_timeout());
+  return answer ? *std::move(answer)
+                : fail(Errc::unavailable, "no answer to the renewal; it runs until valid_until()");
+}
+
 void Session::free_lease(const Record& lease, bool is_clean) {
-  if (is_clean && lease->terms().renewals_per_ttl > 0) {
+  if (is_clean && lease->renewals_per_ttl() > 0 && lease->is_ttl_known()) {
     pool_.give_back(lease);
   } else if (!lease->has_ended()) {
     end_lease(lease);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,9 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
                                   Freshness freshness);
   /// A new lease; `granted` is told what the service says.
   [[nodiscard]] Record new_lease(LeaseRecord::Terms terms, backends::Backend::Done<void> granted);
+  /// Renews it now, for this ttl from then on if one is given, and waits for the answer.
+  [[nodiscard]] Result<void> renew(const Record& lease,
+                                   std::optional<std::chrono::milliseconds> ttl);
   /// The hold under it is over. `is_clean`: for sure, so that it may be used again.
   void free_lease(const Record& lease, bool is_clean);
   /// Ends it at the service too.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include "sys/boot_clock.hpp"
@@ -27,6 +28,22 @@ namespace tenure::detail {
 [[nodiscard]] constexpr sys::BootTime at_risk_from(sys::BootTime sent,
                                                    std::chrono::milliseconds ttl) noexcept {
   return sent + std::chrono::nanoseconds(ttl) * 2 / 3;
+}
+
+/// Confirmed at this time, for this long; or as if it were.
+struct Term {
+  sys::BootTime sent{};  ///< Before the request left.
+  std::chrono::milliseconds ttl{};
+
+  friend bool operator==(const Term&, const Term&) = default;
+};
+
+/// What is left of a term while a shorter one is asked for: nobody knows whether the service counts
+/// that already, so it ends when the earlier of the two does.
+[[nodiscard]] constexpr Term shortened(const Term& known, const Term& asked) noexcept {
+  const auto counted = asked.ttl - drift_margin(asked.ttl);
+  return {.sent = std::min(asked.sent, valid_until(known.sent, known.ttl) - counted),
+          .ttl = asked.ttl};
 }
 
 /// Between two renewals. REQUIRES: renewals_per_ttl > 0.

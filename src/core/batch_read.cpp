@@ -29,7 +29,7 @@ class Decoder : private ValueReader {
   }
 
  private:
-  static_assert(std::variant_size_v<Command> == 11, "a new command is read here, too");
+  static_assert(std::variant_size_v<Command> == 12, "a new command is read here, too");
 
   Command command() {
     switch (up_to(std::variant_size_v<Command> - 1, "the kind of a command")) {
@@ -43,6 +43,7 @@ class Decoder : private ValueReader {
       case 8: return Compact{id<Revision>()};
       case 9: return SetLimits{limits()};
       case 10: return downgrade();
+      case 11: return set_ttl();
       default: return Tick{};
     }
   }
@@ -114,6 +115,14 @@ class Decoder : private ValueReader {
     command.request = id<RequestId>();
     command.token = id<FencingToken>();
     command.mode = mode();
+    return command;
+  }
+
+  SetTtl set_ttl() {
+    SetTtl command;
+    command.lease = id<LeaseId>();
+    command.request = id<RequestId>();
+    command.ttl = any_time();
     return command;
   }
 };

@@ -92,6 +92,12 @@ class Encoder : private ValueWriter {
     put(command.token);
     put(command.mode);
   }
+
+  void put(const SetTtl& command) {
+    put(command.lease);
+    put(command.request);
+    put(command.ttl);
+  }
 };
 
 }  // namespace

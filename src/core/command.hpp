@@ -126,8 +126,19 @@ struct Downgrade {
   friend bool operator==(const Downgrade&, const Downgrade&) = default;
 };
 
+/// Renews a lease, and from now on counts this ttl for it. What it was is forgotten.
+struct SetTtl {
+  LeaseId lease{};
+  /// 0: not remembered. With one, a copy that arrives late changes nothing: it must not shorten
+  /// what was lengthened since.
+  RequestId request{};
+  ClusterTime ttl{};
+
+  friend bool operator==(const SetTtl&, const SetTtl&) = default;
+};
+
 /// The order is that of the log: new commands are added at the end.
 using Command = std::variant<Acquire, Release, Abandon, GrantLease, RenewLeases, RevokeLease, Tick,
-                             ForceRelease, Compact, SetLimits, Downgrade>;
+                             ForceRelease, Compact, SetLimits, Downgrade, SetTtl>;
 
 }  // namespace tenure::core

@@ -21,8 +21,15 @@ struct Waiting {
   friend bool operator==(const Waiting&, const Waiting&) = default;
 };
 
+/// The lease was given this ttl.
+struct TtlSet {
+  ClusterTime ttl{};
+
+  friend bool operator==(const TtlSet&, const TtlSet&) = default;
+};
+
 /// What a request was told, or where it waits. Refusals are rare, and large.
-using Answer = std::variant<Waiting, Granted, Released, Box<Refused>, Downgraded>;
+using Answer = std::variant<Waiting, Granted, Released, Box<Refused>, Downgraded, TtlSet>;
 
 /// The requests of one lease and their answers, so that each is applied exactly once. What waits
 /// or holds is never forgotten; of the finished, only the latest are kept. Ends with the lease.

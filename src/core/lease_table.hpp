@@ -23,7 +23,7 @@ namespace tenure::core {
 /// LockTable::owned().
 struct Lease {
   LeaseId id{};
-  ClusterTime ttl{};           ///< As granted; every renewal counts it anew.
+  ClusterTime ttl{};           ///< As granted, or set since; every renewal counts it anew.
   ClusterTime deadline{};      ///< Lives while cluster time is less than this.
   ClusterTime granted{};       ///< When.
   Revision create_revision{};  ///< Likewise.

@@ -101,7 +101,7 @@ class Decoder : private ValueReader {
     });
   }
 
-  static_assert(std::variant_size_v<Answer> == 5, "a new answer is read here, too");
+  static_assert(std::variant_size_v<Answer> == 6, "a new answer is read here, too");
 
   /// In the order in which they became what they are, which is the quick one.
   static void note_all(std::vector<std::pair<RequestId, History::Entry>> entries,
@@ -122,6 +122,7 @@ class Decoder : private ValueReader {
       }
       case 2: return Released{.count_left = count32("a count")};
       case 4: return Downgraded{.mode = mode()};
+      case 5: return TtlSet{time()};
       default: return Box(refused());
     }
   }

@@ -78,6 +78,8 @@ class Encoder : private ValueWriter {
       number(released->count_left);
     } else if (const auto* downgraded = std::get_if<Downgraded>(&answer)) {
       put(downgraded->mode);
+    } else if (const auto* set = std::get_if<TtlSet>(&answer)) {
+      put(set->ttl);
     } else {
       put(*std::get<Box<Refused>>(answer));
     }

@@ -35,6 +35,7 @@ class Step {
   Outcome operator()(const Compact& command);
   Outcome operator()(const SetLimits& command);
   Outcome operator()(const Downgrade& command);
+  Outcome operator()(const SetTtl& command);
 
  private:
   // Acquiring: step_acquire.cpp
@@ -42,7 +43,7 @@ class Step {
   Outcome acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Acquire& command);
   Outcome wait_for(Lease& lease, const Wait& wanted);
   /// What a request was for: an id is not used for two kinds.
-  enum class Kind : std::uint8_t { acquire, release, downgrade };
+  enum class Kind : std::uint8_t { acquire, release, downgrade, set_ttl };
   [[nodiscard]] std::optional<Outcome> recall(const Lease& lease, RequestId request,
                                               Kind kind) const;
   [[nodiscard]] Queued queued(const Wait& wait) const;

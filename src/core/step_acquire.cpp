@@ -85,8 +85,10 @@ std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind 
   }
   const auto* released = std::get_if<Released>(&answer);
   const auto* downgraded = std::get_if<Downgraded>(&answer);
+  const auto* set = std::get_if<TtlSet>(&answer);
   const bool is_its_kind = (released != nullptr) == (kind == Kind::release) &&
-                           (downgraded != nullptr) == (kind == Kind::downgrade);
+                           (downgraded != nullptr) == (kind == Kind::downgrade) &&
+                           (set != nullptr) == (kind == Kind::set_ttl);
   if (!is_its_kind) {
     return Refused{{.code = Errc::invalid_argument,
                     .detail = "the request id was used for another kind of request"}};
@@ -96,6 +98,9 @@ std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind 
   }
   if (const auto* granted = std::get_if<Granted>(&answer)) {
     return *granted;
+  }
+  if (set != nullptr) {
+    return Renewed{{{.id = lease.id, .ttl = set->ttl}}};
   }
   return released != nullptr ? Outcome(*released) : Outcome(*downgraded);
 }

@@ -82,6 +82,28 @@ Outcome Step::operator()(const RenewLeases& command) {
   return renewed;
 }
 
+Outcome Step::operator()(const SetTtl& command) {
+  auto* lease = state_.leases.edit(command.lease);
+  if (lease == nullptr) {
+    return Renewed{{{.id = command.lease, .ttl = std::nullopt}}};
+  }
+  lease->last_seen = state_.now;
+  if (auto known = recall(*lease, command.request, Kind::set_ttl)) {
+    // Already applied: answer as before, change nothing.
+    return *std::move(known);
+  }
+  if (auto error = check(command, state_.limits)) {
+    Refused refused{*std::move(error)};
+    refuse(*lease, command.request, refused);
+    return refused;
+  }
+  lease->ttl = command.ttl;
+  state_.leases.set_deadline(*lease, state_.now + command.ttl);
+  remember(*lease, command.request,
+           {.answer = TtlSet{command.ttl}, .since = state_.revision, .life = History::Life::over});
+  return Renewed{{{.id = command.lease, .ttl = command.ttl}}};
+}
+
 Outcome Step::operator()(const RevokeLease& command) {
   if (state_.leases.find(command.lease) == nullptr) {
     return LeaseLost{command.lease};

@@ -67,6 +67,14 @@ std::optional<Error> check_item(const Item& item, const Limits& limits) {
   return std::nullopt;
 }
 
+std::optional<Error> check_ttl(ClusterTime ttl, const Limits& limits) {
+  if (ttl < limits.ttl_min || ttl > limits.ttl_max) {
+    return invalid("ttl in microseconds: at least " + std::to_string(limits.ttl_min.count()) +
+                   ", at most " + std::to_string(limits.ttl_max.count()));
+  }
+  return std::nullopt;
+}
+
 /// Two items of one request are never about the same thing.
 bool meet(const Item& left, const Item& right) {
   if (left.name != right.name || left.kind() != right.kind()) {
@@ -116,9 +124,8 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
 }
 
 std::optional<Error> check(const GrantLease& command, const Limits& limits) {
-  if (command.ttl < limits.ttl_min || command.ttl > limits.ttl_max) {
-    return invalid("ttl in microseconds: at least " + std::to_string(limits.ttl_min.count()) +
-                   ", at most " + std::to_string(limits.ttl_max.count()));
+  if (auto error = check_ttl(command.ttl, limits)) {
+    return error;
   }
   if (std::max(command.client.size(), command.address.size()) > limits.owner_bytes_max) {
     return invalid(at_most("bytes of client and address", limits.owner_bytes_max));
@@ -131,6 +138,10 @@ std::optional<Error> check(const RenewLeases& command, const Limits& limits) {
     return invalid(at_most("leases in one renewal", limits.renewals_max));
   }
   return std::nullopt;
+}
+
+std::optional<Error> check(const SetTtl& command, const Limits& limits) {
+  return check_ttl(command.ttl, limits);
 }
 
 Items in_order(std::span<const Item> items) {

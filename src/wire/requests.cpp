@@ -159,6 +159,29 @@ Result<core::Downgrade> downgrade_from(const v1::Downgrade& request) {
   return any_downgrade(request);
 }
 
+Result<core::Command> renewal_from(const v1::LeaseKeepAliveRequest& request) {
+  if (request.has_ttl_ms() && request.more_ids_size() > 0) {
+    return fail(Errc::invalid_argument, "ttl_ms is for one lease; more_ids names others");
+  }
+  if (request.has_ttl_ms()) {
+    return core::SetTtl{.lease = core::LeaseId(request.id()),
+                        .request = core::RequestId(request.request_id()),
+                        .ttl = time_from(request.ttl_ms())};
+  }
+  core::RenewLeases renew;
+  renew.leases.emplace_back(request.id());
+  for (const auto id : request.more_ids()) {
+    renew.leases.emplace_back(id);
+  }
+  return renew;
+}
+
+core::SetTtl set_ttl_from(const v1::SetTtl& request) {
+  return {.lease = core::LeaseId(request.lease_id()),
+          .request = core::RequestId(request.request_id()),
+          .ttl = time_from(request.ttl_ms())};
+}
+
 core::GrantLease grant_from(const v1::LeaseGrantRequest& request) {
   return any_grant(request);
 }

@@ -25,6 +25,10 @@ namespace tenure::wire {
 [[nodiscard]] Result<core::Downgrade> downgrade_from(const v1::DowngradeRequest& request);
 [[nodiscard]] Result<core::Downgrade> downgrade_from(const v1::Downgrade& request);
 
+/// A renewal; with a ttl, of one lease.
+[[nodiscard]] Result<core::Command> renewal_from(const v1::LeaseKeepAliveRequest& request);
+[[nodiscard]] core::SetTtl set_ttl_from(const v1::SetTtl& request);
+
 /// Without a client's name or address.
 [[nodiscard]] core::GrantLease grant_from(const v1::LeaseGrantRequest& request);
 [[nodiscard]] core::GrantLease grant_from(const v1::GrantLease& request);

@@ -186,6 +186,20 @@ TEST(RpcRefusal, a_lease_that_the_server_finds_too_short_is_told_what_it_takes) 
   EXPECT_TRUE(client.mutex("a", {.ttl = 5s}).lock());
 }
 
+// 003.006
+TEST(RpcRefusal, a_ttl_that_the_server_finds_too_short_leaves_the_lease_as_it_was) {
+  auto limits = server::Config{}.limits;
+  limits.ttl_min = 5s;
+  const RpcService service({}, limits);
+  const auto client = connect(service.url()).value();
+  auto guard = client.mutex("a", {.ttl = 60s}).lock().value();
+
+  EXPECT_EQ(guard.extend(1s).error(), Errc::invalid_argument);
+
+  EXPECT_EQ(guard.state(), GuardState::held);
+  EXPECT_GT(guard.valid_until(), std::chrono::steady_clock::now() + 30s);
+}
+
 TEST(RpcRefusal, a_name_that_the_server_finds_too_long_is_told_what_it_takes) {
   auto limits = server::Config{}.limits;
   limits.name_bytes_max = 10;

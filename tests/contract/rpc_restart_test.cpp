@@ -111,6 +111,21 @@ TEST_P(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
   EXPECT_EQ(share->token(), token);
 }
 
+// 003.006
+TEST_P(RpcRestart, a_ttl_that_is_set_while_nobody_is_there_counts_later) {
+  auto ann = connect(url()).value();
+  auto guard = ann.mutex("a", {.ttl = 30s}).lock().value();
+  stop();
+  auto asked = std::async(std::launch::async, [&] { return guard.extend(60s); });
+  EXPECT_EQ(asked.wait_for(10ms), std::future_status::timeout);
+
+  start();
+
+  const auto extended = asked.get();
+  ASSERT_TRUE(extended) << to_string(extended.error());
+  EXPECT_GT(guard.valid_until(), std::chrono::steady_clock::now() + 40s);
+}
+
 TEST_P(RpcRestart, a_lock_is_lost_by_our_own_clock_when_the_server_does_not_come_back) {
   auto ann = connect(url()).value();
   auto held = ann.mutex("a", {.ttl = 500ms}).lock().value();

@@ -101,6 +101,48 @@ TEST_F(LeaseRpc, keep_alive_renews_each_lease_and_names_the_lost_ones) {
   EXPECT_GT(time_to_live(one).lease().ttl_ms(), 0U);
 }
 
+// 003.006: by any gRPC client; a copy that comes late undoes nothing.
+TEST_F(LeaseRpc, a_keep_alive_with_a_ttl_changes_it_for_good) {
+  const auto kept = lease(10'000);
+  v1::LeaseKeepAliveRequest request;
+  request.set_id(kept);
+  request.set_ttl_ms(1'000);
+  request.set_request_id(1);
+  EXPECT_EQ(keep_alive(request).at(0).ttl_ms(), 1'000U);
+  auto longer = request;
+  longer.set_ttl_ms(60'000);
+  longer.set_request_id(2);
+  EXPECT_EQ(keep_alive(longer).at(0).ttl_ms(), 60'000U);
+
+  EXPECT_EQ(keep_alive(request).at(0).ttl_ms(), 1'000U) << "as it was answered before";
+
+  v1::LeaseKeepAliveRequest plain;
+  plain.set_id(kept);
+  EXPECT_EQ(keep_alive(plain).at(0).ttl_ms(), 60'000U);
+  EXPECT_EQ(time_to_live(kept).lease().granted_ttl_ms(), 60'000U);
+  longer.set_id(999);
+  EXPECT_EQ(keep_alive(longer).at(0).ttl_ms(), 0U);
+}
+
+TEST_F(LeaseRpc, a_ttl_for_several_leases_or_out_of_bounds_ends_the_stream) {
+  v1::LeaseKeepAliveRequest several;
+  several.set_id(lease());
+  several.set_ttl_ms(1'000);
+  several.add_more_ids(lease());
+  v1::LeaseKeepAliveRequest tiny;
+  tiny.set_id(lease());
+  tiny.set_ttl_ms(0);
+  for (const auto& request : {several, tiny}) {
+    const auto call = context();
+    const auto stream = locks_->LeaseKeepAlive(call.get());
+    ASSERT_TRUE(stream->Write(request));
+
+    v1::LeaseKeepAliveResponse response;
+    EXPECT_FALSE(stream->Read(&response));
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
 TEST_F(LeaseRpc, a_keep_alive_stream_answers_many_messages_in_order) {
   const auto kept = lease();
   const auto call = context();

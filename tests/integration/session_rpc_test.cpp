@@ -187,6 +187,28 @@ TEST_F(SessionRpc, a_downgrade_is_answered_with_the_mode_and_a_retry_likewise) {
   EXPECT_EQ(session.outcome().refused().code(), v1::CODE_INVALID_ARGUMENT);
 }
 
+// 003.006
+TEST_F(SessionRpc, a_ttl_is_set_and_answered_as_a_renewal_is) {
+  Session session(*locks_, hello());
+  auto set = session.operation();
+  set.mutable_set_ttl()->set_lease_id(session.lease());
+  set.mutable_set_ttl()->set_request_id(1);
+  set.mutable_set_ttl()->set_ttl_ms(7'000);
+
+  session.send(set);
+  EXPECT_EQ(session.outcome().renewed().ttl_ms(0), 7'000U);
+
+  set.set_id(session.operation().id());
+  set.mutable_set_ttl()->set_request_id(2);
+  set.mutable_set_ttl()->set_ttl_ms(0);
+  session.send(set);
+  EXPECT_EQ(session.outcome().refused().code(), v1::CODE_INVALID_ARGUMENT);
+  set.set_id(session.operation().id());
+  set.mutable_set_ttl()->set_lease_id(999);
+  session.send(set);
+  EXPECT_EQ(session.outcome().renewed().ttl_ms(0), 0U);
+}
+
 TEST_F(SessionRpc, timeouts_and_abandoning_end_a_wait) {
   Session session(*locks_, hello());
   const auto one = session.lease();

@@ -126,6 +126,8 @@ Command any_command() {
                        .request = any_id<RequestId>(),
                        .token = any_id<FencingToken>(),
                        .mode = any_mode()};
+    case 11:
+      return SetTtl{.lease = any_id<LeaseId>(), .request = any_id<RequestId>(), .ttl = any_time()};
     default: return Tick{};
   }
 }

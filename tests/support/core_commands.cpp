@@ -17,7 +17,8 @@ using std::chrono::milliseconds;
 
 constexpr std::array verb_names{"acquire", "try_acquire", "release_token", "release_target",
                                 "abandon", "grant_lease", "renew",         "revoke",
-                                "force",   "compact",     "tick",          "downgrade"};
+                                "force",   "compact",     "tick",          "downgrade",
+                                "set_ttl"};
 
 Item whole(std::string name) {
   return {.name = std::move(name), .claim = Whole{}};
@@ -133,6 +134,10 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
     }
     case Verb::compact: return Compact{Revision{state.revision.get() * (draw.pick % 4) / 3}};
     case Verb::downgrade: return downgrade(draw, world, state);
+    case Verb::set_ttl:
+      return SetTtl{.lease = lease,
+                    .request = RequestId{draw.request % 3 == 0 ? 0 : 3000 + draw.request},
+                    .ttl = milliseconds(100 + 300 * (draw.pick % 4))};
     case Verb::tick: break;
   }
   return Tick{};
@@ -186,7 +191,8 @@ std::vector<std::pair<std::size_t, Verb>> all_verbs() {
   return {{12, Verb::acquire},       {3, Verb::try_acquire}, {6, Verb::release_token},
           {3, Verb::release_target}, {2, Verb::abandon},     {3, Verb::grant_lease},
           {4, Verb::renew},          {1, Verb::revoke},      {1, Verb::force},
-          {1, Verb::compact},        {1, Verb::tick},        {4, Verb::downgrade}};
+          {1, Verb::compact},        {1, Verb::tick},        {4, Verb::downgrade},
+          {2, Verb::set_ttl}};
 }
 
 std::vector<std::pair<std::size_t, Verb>> mostly_waiting() {

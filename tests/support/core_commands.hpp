@@ -25,6 +25,7 @@ enum class Verb : std::uint8_t {
   compact,
   tick,
   downgrade,
+  set_ttl,
 };
 
 /// A command before it is known what there is to command. Shrinks to fewer and to smaller numbers.

@@ -157,6 +157,10 @@ std::optional<Outcome> Reference::answer_before(LeaseId lease, RequestId request
   if (const auto* less = std::get_if<Downgraded>(&answer)) {
     return kind == Kind::downgrade ? Outcome(*less) : Outcome(refused(Errc::invalid_argument));
   }
+  if (const auto* set = std::get_if<TtlSet>(&answer)) {
+    return kind == Kind::set_ttl ? Outcome(Renewed{{{.id = lease, .ttl = set->ttl}}})
+                                 : Outcome(refused(Errc::invalid_argument));
+  }
   if (kind != Kind::acquire) {
     return refused(Errc::invalid_argument);
   }
@@ -301,6 +305,23 @@ Outcome Reference::apply(const RenewLeases& command) {
     renewed.answers.push_back({.id = id, .ttl = it->second.ttl});
   }
   return renewed;
+}
+
+Outcome Reference::apply(const SetTtl& command) {
+  const auto it = leases_.find(command.lease);
+  if (it == leases_.end()) {
+    return Renewed{{{.id = command.lease, .ttl = std::nullopt}}};
+  }
+  if (auto before = answer_before(command.lease, command.request, Kind::set_ttl)) {
+    return *before;
+  }
+  auto& lease = it->second;
+  lease.ttl = command.ttl;
+  lease.deadline = now_ + command.ttl;
+  if (command.request != RequestId{}) {
+    lease.answers[command.request] = TtlSet{command.ttl};
+  }
+  return Renewed{{{.id = command.lease, .ttl = command.ttl}}};
 }
 
 Outcome Reference::apply(const RevokeLease& command) {

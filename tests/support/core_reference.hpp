@@ -49,7 +49,8 @@ class Reference {
     RequestId request{};
     std::string client;
     /// As History has them, but plain.
-    std::map<RequestId, std::variant<Waiting, Granted, Released, Refused, Downgraded>> answers;
+    std::map<RequestId, std::variant<Waiting, Granted, Released, Refused, Downgraded, TtlSet>>
+        answers;
   };
 
   Outcome apply(const Acquire& command);
@@ -60,6 +61,7 @@ class Reference {
   Outcome apply(const RevokeLease& command);
   Outcome apply(const ForceRelease& command);
   Outcome apply(const Downgrade& command);
+  Outcome apply(const SetTtl& command);
   Outcome apply(const Tick&) { return Done{}; }
   Outcome apply(const Compact&) { return Done{}; }
   Outcome apply(const SetLimits&) { return Done{}; }
@@ -68,7 +70,7 @@ class Reference {
   Outcome join_queue(const Wait& wanted);
   Outcome release(const Release& command);
   Outcome downgrade(const Downgrade& command);
-  enum class Kind : std::uint8_t { acquire, release, downgrade };
+  enum class Kind : std::uint8_t { acquire, release, downgrade, set_ttl };
   [[nodiscard]] std::optional<Outcome> answer_before(LeaseId lease, RequestId request,
                                                      Kind kind) const;
   [[nodiscard]] Queued position_of(const Wait& wait) const;

@@ -54,6 +54,11 @@ class SilentBackend : public backends::Backend, private backends::Listener {
       inner_->renew_leases(std::move(leases), heard(std::move(done)));
     }
   }
+  void set_ttl(backends::TtlRequest request, Done<void> done) override {
+    if (!swallow(done)) {
+      inner_->set_ttl(request, heard(std::move(done)));
+    }
+  }
   void revoke_lease(LeaseId lease, Done<void> done) override {
     if (!swallow(done)) {
       inner_->revoke_lease(lease, heard(std::move(done)));

@@ -155,6 +155,39 @@ TEST_F(Keeper, many_leases_are_kept) {
   EXPECT_TRUE(guards.back().owns_lock());
 }
 
+// 003.006
+TEST_F(Keeper, a_lease_of_another_ttl_is_renewed_after_a_third_of_that) {
+  const auto client = open();
+  auto guard = client.mutex("a", {.ttl = 600s}).lock().value();
+  ASSERT_TRUE(guard.extend(30s));
+  EXPECT_EQ(session->keeper().size(), 1U);
+
+  for (int i = 0; i < 5; ++i) {
+    clock.advance(10s);
+    EXPECT_TRUE(
+        eventually([&] { return guard.valid_until() > std::chrono::steady_clock::now() + 25s; }));
+  }
+
+  EXPECT_TRUE(guard.owns_lock());
+  EXPECT_EQ(session->keeper().size(), 1U);
+}
+
+// 003.006: nobody answers, and the keeper does not sleep until the old ttl is over.
+TEST_F(Keeper, a_shorter_ttl_without_an_answer_is_lost_when_that_is_over) {
+  const auto client = open({.request_timeout = 1ms});
+  std::atomic<bool> is_lost = false;
+  auto guard = client.mutex("a", {.ttl = 600s, .renewals_per_ttl = 0}).lock().value();
+  const std::stop_callback on_lost(guard.lost(), [&] { is_lost = true; });
+  network->is_silent = true;
+  EXPECT_EQ(guard.extend(30s).error(), Errc::unavailable);
+
+  clock.advance(29s);
+  EXPECT_TRUE(guard.owns_lock());
+  clock.advance(1s);
+
+  EXPECT_TRUE(eventually([&] { return is_lost.load(); }));
+}
+
 TEST_F(Keeper, a_lease_that_the_service_refuses_tells_why) {
   const auto client = open();
   const detail::LeaseRecord::Terms too_short{.id = LeaseId{5}, .ttl = 1ms, .renewals_per_ttl = 3};

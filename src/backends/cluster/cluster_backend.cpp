@@ -68,14 +68,10 @@ void ClusterBackend::wait_for(Moment& moment, Nap::Deadline deadline) {
 }
 
 Promises ClusterBackend::promises() const noexcept {
-  return {Promise::fencing,       Promise::fifo,
-          Promise::shared,        Promise::modes,
-          Promise::ranges,        Promise::semaphore,
-          Promise::several_names, Promise::upgrade,
-          Promise::downgrade,     Promise::reentry,
-          Promise::one_lease,     Promise::deadlocks,
-          Promise::watches,       Promise::outlives_process,
-          Promise::failover};
+  return {Promise::fencing,   Promise::fifo,      Promise::shared,           Promise::modes,
+          Promise::ranges,    Promise::semaphore, Promise::several_names,    Promise::upgrade,
+          Promise::downgrade, Promise::new_ttl,   Promise::reentry,          Promise::one_lease,
+          Promise::deadlocks, Promise::watches,   Promise::outlives_process, Promise::failover};
 }
 
 Bounds ClusterBackend::bounds() const noexcept {
@@ -125,6 +121,15 @@ void ClusterBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> don
   for (const auto lease : leases) {
     renew.add_ids(lease.get());
   }
+  post(std::move(errand));
+}
+
+void ClusterBackend::set_ttl(TtlRequest request, Done<void> done) {
+  Errand errand{.done = std::move(done)};
+  auto& set = *errand.operation.mutable_set_ttl();
+  set.set_lease_id(request.lease.get());
+  set.set_request_id(request.request.get());
+  set.set_ttl_ms(static_cast<std::uint64_t>(request.ttl.count()));
   post(std::move(errand));
 }
 

@@ -31,6 +31,7 @@ class ClusterBackend final : public Backend {
 
   void grant_lease(LeaseRequest request, Done<void> done) override;
   void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) override;
+  void set_ttl(TtlRequest request, Done<void> done) override;
   void revoke_lease(LeaseId lease, Done<void> done) override;
   void acquire(AcquireRequest request, Done<Granted> done) override;
   void abandon(LeaseId lease, RequestId request) override;

@@ -153,6 +153,8 @@ void Courier::run(std::vector<Errand> errands) {
       const auto& grant = errand.operation.grant_lease();
       leases_.insert(grant.id());
       heed_ttl(std::chrono::milliseconds(grant.ttl_ms()));
+    } else if (errand.operation.has_set_ttl()) {
+      heed_ttl(std::chrono::milliseconds(errand.operation.set_ttl().ttl_ms()));
     } else if (errand.operation.has_revoke_lease()) {
       leases_.erase(errand.operation.revoke_lease().id());
     }
@@ -303,13 +305,23 @@ void Courier::finish(Errand errand, const v1::Outcome& outcome) {
                        .queue_position = errand.queue_position});
     return;
   }
+  if (errand.operation.has_set_ttl()) {
+    const auto lease = errand.operation.set_ttl().lease_id();
+    const bool is_alive = outcome.renewed().ttl_ms_size() > 0 && outcome.renewed().ttl_ms(0) > 0;
+    if (!is_alive) {
+      lost(lease);
+    }
+    std::get<Backend::Done<void>>(errand.done)(
+        is_alive ? Result<void>() : fail(Errc::lease_lost, "the lease has ended"));
+    return;
+  }
   if (outcome.has_renewed()) {
     Renewed renewed;
     const auto& ids = errand.operation.renew_leases().ids();
     for (int n = 0; n < outcome.renewed().ttl_ms_size(); ++n) {
       renewed.push_back(outcome.renewed().ttl_ms(n) > 0);
-      if (!renewed.back() && n < ids.size() && leases_.erase(ids[n]) > 0 && listener_ != nullptr) {
-        listener_->lease_lost(LeaseId{ids[n]});
+      if (!renewed.back() && n < ids.size()) {
+        lost(ids[n]);
       }
     }
     if (auto* told = std::get_if<Backend::Done<Renewed>>(&errand.done)) {
@@ -319,6 +331,12 @@ void Courier::finish(Errand errand, const v1::Outcome& outcome) {
   }
   if (auto* told = std::get_if<Backend::Done<void>>(&errand.done)) {
     (*told)({});
+  }
+}
+
+void Courier::lost(std::uint64_t lease) {
+  if (leases_.erase(lease) > 0 && listener_ != nullptr) {
+    listener_->lease_lost(LeaseId{lease});
   }
 }
 

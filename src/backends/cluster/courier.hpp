@@ -92,6 +92,8 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void received(const v1::SessionResponse& response);
   void answered(const v1::Outcome& outcome);
   void finish(Errand errand, const v1::Outcome& outcome);
+  /// By the answer to a renewal.
+  void lost(std::uint64_t lease);
   void fail_with(Errand errand, const Error& error);
   void abandon_answered(const Errand& abandon, const v1::Outcome& outcome);
   [[nodiscard]] Errand take(Id id);

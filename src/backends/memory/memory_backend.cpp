@@ -12,8 +12,8 @@ Promises MemoryBackend::promises() const noexcept {
   // A process that dies takes the store with it: nothing outlives it, and there is no failover.
   return {Promise::fencing,   Promise::fifo,      Promise::shared,        Promise::modes,
           Promise::ranges,    Promise::semaphore, Promise::several_names, Promise::upgrade,
-          Promise::downgrade, Promise::reentry,   Promise::one_lease,     Promise::deadlocks,
-          Promise::watches};
+          Promise::downgrade, Promise::new_ttl,   Promise::reentry,       Promise::one_lease,
+          Promise::deadlocks, Promise::watches};
 }
 
 void MemoryBackend::start(Listener& listener) {
@@ -27,6 +27,10 @@ void MemoryBackend::grant_lease(LeaseRequest request, Done<void> done) {
 
 void MemoryBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) {
   store_->renew_leases(leases, std::move(done));
+}
+
+void MemoryBackend::set_ttl(TtlRequest request, Done<void> done) {
+  store_->set_ttl(request, std::move(done));
 }
 
 void MemoryBackend::revoke_lease(LeaseId lease, Done<void> done) {

@@ -142,6 +142,23 @@ void MemoryStore::renew_leases(const std::vector<LeaseId>& leases, Backend::Done
   done(std::move(renewed));
 }
 
+void MemoryStore::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
+  Result<void> answer;
+  {
+    const sys::MutexGuard lock(mutex_);
+    const auto applied = apply(core::SetTtl{.lease = to_core(request.lease),
+                                            .request = core::RequestId{request.request.get()},
+                                            .ttl = request.ttl});
+    if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
+      answer = std::unexpected(backends::from_core(*refused));
+    } else if (!std::get<core::Renewed>(applied.outcome).answers.front().ttl) {
+      answer = std::unexpected(lease_is_lost(request.lease));
+    }
+  }
+  speak();
+  done(std::move(answer));
+}
+
 void MemoryStore::revoke_lease(LeaseId lease, Backend::Done<void> done) {
   bool was_there = false;
   {

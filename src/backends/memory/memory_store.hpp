@@ -55,6 +55,7 @@ class MemoryStore {
 
   void grant_lease(MemberId member, const LeaseRequest& request, Backend::Done<void> done);
   void renew_leases(const std::vector<LeaseId>& leases, Backend::Done<Renewed> done);
+  void set_ttl(const TtlRequest& request, Backend::Done<void> done);
   void revoke_lease(LeaseId lease, Backend::Done<void> done);
   void acquire(AcquireRequest request, Backend::Done<Granted> done);
   void abandon(LeaseId lease, RequestId request);

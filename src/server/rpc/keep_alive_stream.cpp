@@ -6,19 +6,20 @@
 
 #include "wire/answers.hpp"
 #include "wire/errors.hpp"
+#include "wire/requests.hpp"
 
 namespace tenure::server {
 
 void KeepAliveStream::asked(v1::LeaseKeepAliveRequest& request) {
-  core::RenewLeases renew;
-  renew.leases.emplace_back(request.id());
-  for (const auto id : request.more_ids()) {
-    renew.leases.emplace_back(id);
+  auto renewal = wire::renewal_from(request);
+  if (!renewal) {
+    finish(wire::status_of(renewal.error()));
+    return;
   }
   if (++in_flight_ >= desk_.limits.operations_in_flight_max) {
     hold_back();
   }
-  desk_.store.propose(std::move(renew),
+  desk_.store.propose(*std::move(renewal),
                       [self = std::static_pointer_cast<KeepAliveStream>(shared_from_this())](
                           const Result<Decided>& result) { self->decided(result); });
 }

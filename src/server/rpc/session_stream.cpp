@@ -109,6 +109,7 @@ void SessionStream::begin(const v1::Operation& operation) {
       downgrade ? propose(id, *std::move(downgrade)) : refuse(id, downgrade.error());
       return;
     }
+    case v1::Operation::kSetTtl: propose(id, wire::set_ttl_from(operation.set_ttl())); return;
     case v1::Operation::WHAT_NOT_SET: break;
   }
   refuse(id, {.code = Errc::invalid_argument, .detail = "an operation that says nothing"});
