@@ -256,8 +256,9 @@ void Client::write_to_storage(const Held& held) {
                                                       : world_.options().network_delay * 4;
     const auto delay = world_.chance().between(Moment(100), longest);
     world_.after(delay, [this, name = item.name, token = held.token] {
-      const bool is_admitted = storage_.fence.admit(name.view(), FencingToken{token.get()}).has_value() ||
-                               world_.options().mutant == Mutant::storage_unfenced;
+      const bool is_admitted =
+          storage_.fence.admit(name.view(), FencingToken{token.get()}).has_value() ||
+          world_.options().mutant == Mutant::storage_unfenced;
       world_.record({.kind = history::Kind::write,
                      .token = token.get(),
                      .resource = name,
