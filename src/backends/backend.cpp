@@ -14,6 +14,7 @@ std::string_view to_string(Promise promise) noexcept {
     case Promise::upgrade: return "upgrade";
     case Promise::downgrade: return "downgrade";
     case Promise::reentry: return "reentry";
+    case Promise::barging: return "barging";
     case Promise::one_lease: return "one_lease";
     case Promise::deadlocks: return "deadlocks";
     case Promise::watches: return "watches";

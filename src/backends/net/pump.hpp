@@ -12,7 +12,7 @@
 #include "backends/nap.hpp"
 #include "sys/mutex.hpp"
 
-namespace tenure::backends::cluster {
+namespace tenure::backends {
 
 /// Runs a loop on whichever thread has nothing better to do: one that waits for an answer, or one
 /// that has just posted something, or, when there is neither for a while, one that sleeps for want
@@ -78,4 +78,4 @@ class Pump {
   std::thread thread_;  ///< Last: uses all the rest.
 };
 
-}  // namespace tenure::backends::cluster
+}  // namespace tenure::backends
