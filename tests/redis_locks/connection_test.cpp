@@ -193,7 +193,7 @@ TEST(RedisConnection, a_server_that_may_evict_locks_is_warned_of) {
   EXPECT_NE(warnings.front().find(std::to_string(server.port())), std::string::npos);
 }
 
-// 000.088, 003-B21
+// 000.088, 001.017, 003-B21
 TEST(RedisConnection, scripts_that_the_server_forgot_are_told_again) {
   RedisServer server;
   const auto client = connect(server.url()).value();

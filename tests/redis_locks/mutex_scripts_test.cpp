@@ -9,7 +9,7 @@ namespace {
 
 using MutexScripts = RedisScripts;
 
-// 000.070, 000.071, 000.111, 001.001: at most one holds it.
+// 000.071, 000.111, 001.001, 001.004, 001.006, 001.010, 001.011: at most one holds it.
 TEST_F(MutexScripts, acquire_exclusion) {
   EXPECT_TRUE(is_granted(acquire({.member = "ann"})));
 
@@ -39,7 +39,7 @@ TEST_F(MutexScripts, a_renewal_never_takes_time_away) {
   EXPECT_GT(std::stoll(server.ask({"PTTL", head})), 140'000);
 }
 
-// 000.073, 000.113, 001-B7: who does not hold it is told so, and it stays.
+// 000.073, 000.113, 001.021, 001.028, 001-B7: who does not hold it is told so, and it stays.
 TEST_F(MutexScripts, owner_gated_release) {
   acquire({.member = "ann"});
 
@@ -61,7 +61,7 @@ TEST_F(MutexScripts, re_acquire_after_release) {
   EXPECT_GT(second, first);
 }
 
-// 000.115, 000.087, 001.003: a crashed holder's lock comes free.
+// 000.069, 000.087, 000.115, 001.002, 001.009, 001.024: a crashed holder's lock comes free.
 TEST_F(MutexScripts, lease_expiry_frees_the_key) {
   acquire({.member = "ann", .ttl = 5});
 
@@ -71,7 +71,7 @@ TEST_F(MutexScripts, lease_expiry_frees_the_key) {
   EXPECT_TRUE(holds("bob"));
 }
 
-// 000-B22, 001-B2: a reply was lost. The retry finds its own hold and its own place.
+// 000-B22, 001.014, 001-B2: a reply was lost. The retry finds its own hold and its own place.
 TEST_F(MutexScripts, the_same_request_again_finds_what_became_of_the_first) {
   const auto token = acquire({.member = "ann"});
   EXPECT_EQ(acquire({.member = "ann"}), "1 " + token + " 0 1");
@@ -85,7 +85,8 @@ TEST_F(MutexScripts, the_same_request_again_finds_what_became_of_the_first) {
   EXPECT_EQ(release("ann"), "3") << "and so does the one who gave it back";
 }
 
-// 001-B1, 001-B4, 001.004: in the queue from the first attempt on, and handed over inside release.
+// 001.003, 001.007, 001.012, 001.013, 001.016, 001.018-020, 001-B1, 001-B4: in the queue from the
+// first attempt on, and handed over inside release.
 TEST_F(MutexScripts, release_hands_over_to_the_first_in_line) {
   listen();
   acquire({.member = "ann"});
@@ -101,21 +102,26 @@ TEST_F(MutexScripts, release_hands_over_to_the_first_in_line) {
   EXPECT_TRUE(holds("cid"));
 }
 
-// 001-B3: a dead waiter costs nobody a lock-time.
+// 001.025, 001-B3: at the head, in the middle, at the tail; a dead waiter costs nobody a lock-time.
 TEST_F(MutexScripts, waiters_whose_time_is_over_are_passed_by) {
   listen();
   acquire({.member = "ann"});
   acquire({.member = "bob", .ttl = 1});
-  acquire({.member = "cid", .ttl = 1});
-  acquire({.member = "dan"});
-  EXPECT_TRUE(eventually([&] { return look() != "0" && waiting() == "dan"; }));
+  acquire({.member = "cid"});
+  acquire({.member = "dan", .ttl = 1});
+  acquire({.member = "eve"});
+  acquire({.member = "fay", .ttl = 1});
+  EXPECT_TRUE(eventually([&] { return look() != "0" && waiting() == "cid eve"; }));
 
   release("ann");
+  EXPECT_TRUE(holds("cid"));
+  release("cid");
 
-  EXPECT_TRUE(holds("dan"));
+  EXPECT_TRUE(holds("eve"));
 }
 
-// 001-B3: nor does one whose process is gone, though its time is not over. It keeps its place.
+// 001.025, 001.027, 001-B3: nor does one whose process is gone, though its time is not over. It
+// keeps its place.
 TEST_F(MutexScripts, who_cannot_be_told_is_passed_over_and_keeps_his_place) {
   acquire({.member = "ann"});
   acquire({.member = "bob"});
@@ -130,7 +136,7 @@ TEST_F(MutexScripts, who_cannot_be_told_is_passed_over_and_keeps_his_place) {
   EXPECT_TRUE(is_granted(acquire({.member = "bob"}))) << "he is back, and first";
 }
 
-// 001-B10, 000-B5, 000-B13: leaving touches nothing but the own place.
+// 001.026, 001-B10, 000-B5, 000-B13: leaving touches nothing but the own place.
 TEST_F(MutexScripts, a_waiter_that_leaves_leaves_no_trace) {
   listen();
   acquire({.member = "ann"});
@@ -149,7 +155,7 @@ TEST_F(MutexScripts, a_waiter_that_leaves_leaves_no_trace) {
   EXPECT_TRUE(holds("cid"));
 }
 
-// 001-B8, 000-B20: nothing is left behind but the memory of the last token, for a minute.
+// 001-B8, 000-B20, 000.173: nothing is left behind but the memory of the last token, for a minute.
 TEST_F(MutexScripts, a_free_lock_is_one_small_key_that_expires) {
   listen();
   acquire({.member = "ann"});
@@ -224,6 +230,25 @@ TEST_F(MutexScripts, a_key_of_another_type_is_an_error_and_stays) {
   server.ask({"SET", head, "mine"});
   EXPECT_TRUE(acquire({.member = "ann"}).starts_with("TENURE"));
   EXPECT_EQ(server.ask({"GET", head}), "mine");
+}
+
+// 001.003, 001.022, 001.029: the lock is free and the one who is next has not come back: a newcomer
+// who asks once does not pass him.
+TEST_F(MutexScripts, a_newcomer_does_not_pass_a_queue_though_the_lock_is_free) {
+  acquire({.member = "ann"});
+  for (const auto* who : {"bob", "cid", "dan"}) {
+    acquire({.member = who});
+  }
+  release("ann");  // nobody hears it
+
+  EXPECT_EQ(try_acquire({.member = "eve"}), "0");
+  EXPECT_EQ(waiting(), "bob cid dan");
+  listen();
+  look();
+
+  EXPECT_TRUE(holds("bob"));
+  release("bob");
+  EXPECT_TRUE(holds("cid"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// 000.170: each test has a server of its own.
 /// Two clients of one server, as if in two processes.
 class RedisMutex : public ::testing::Test {
  protected:
@@ -30,7 +31,7 @@ class RedisMutex : public ::testing::Test {
   Client bob = connect({.owner = "bob"});
 };
 
-// 000.119, 000.168
+// 000.101, 000.119, 000.168
 TEST_F(RedisMutex, try_lock_excludes_second_owner) {
   const auto guard = ann.mutex("a").try_lock().value();
 
@@ -50,7 +51,7 @@ TEST_F(RedisMutex, lock_waits_then_succeeds) {
   EXPECT_GT(token, guard.token());
 }
 
-// 000.121
+// 000.102, 000.121
 TEST_F(RedisMutex, try_lock_for_times_out) {
   const auto guard = ann.mutex("a").lock().value();
 
@@ -94,7 +95,8 @@ TEST_F(RedisMutex, get_state_reports_acquired_while_held) {
   EXPECT_EQ(guard.state(), GuardState::held);
 }
 
-// 000.126, 000.091, 000.096: a DEL by hand is found out by the next renewal, for ever.
+// 000.103, 000.106, 000.126, 000.091, 000.096: a DEL by hand is found out by the next renewal, for
+// ever.
 TEST_F(RedisMutex, lost_lease_reports_lost_state) {
   auto guard = ann.mutex("a", {.ttl = 300ms}).lock().value();
   const auto lost = guard.lost();

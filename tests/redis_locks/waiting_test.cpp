@@ -43,7 +43,8 @@ Detached take_turn(Mutex mutex, std::atomic<int>& turns) {
   }
 }
 
-// 000-B11, 001-B9: 1,000 wait, and each release wakes the next one and nobody else. Nobody polls.
+// 001.023, 000-B11, 001-B9: 1,000 wait, and each release wakes the next one and nobody else. Nobody
+// polls.
 TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
   constexpr int waits = 1000;
   const auto ann = connect();
@@ -63,7 +64,7 @@ TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
   EXPECT_EQ(calls_of("evalsha"), waits + 1) << "one release each, and no question besides";
 }
 
-// 001-B5: a wake-up that was said while nobody listened is found out.
+// 001.008, 001.015, 001.027, 001-B5: a wake-up that was said while nobody listened is found out.
 TEST_F(RedisWaiting, a_wait_outlives_the_connection_that_would_have_woken_it) {
   const auto ann = connect();
   const auto bob = connect();
@@ -117,7 +118,7 @@ TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_block_itself) {
   EXPECT_TRUE(connect().mutex("a").try_lock_for(patience));
 }
 
-// 001-B9: a holder that dies tells nobody. The waiters ask when its time is over.
+// 001.005, 001.024, 001-B9: a holder that dies tells nobody. The waiters ask when its time is over.
 TEST_F(RedisWaiting, a_dead_holder_is_waited_for_no_longer_than_its_ttl) {
   const auto bob = connect();
   // As a client that was killed would leave it: nobody renews.

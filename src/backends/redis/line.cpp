@@ -90,8 +90,10 @@ void Line::dial_now() {
   patience_.expires_after(address_.timeout);
   patience_.async_wait([self = shared_from_this(), attempt](const error_code& error) {
     if (!error && attempt == self->attempt_ && !self->is_ready_) {
-      self->failed(self->unavailable(self->transport_ ? "it does not answer; is it Redis?"
-                                                      : "no answer; is the address right?"));
+      const auto* const why = !self->transport_    ? "no answer; is the address right?"
+                              : self->address_.tls ? "it does not answer; does it speak TLS there?"
+                                                   : "it does not answer; is it Redis?";
+      self->failed(self->unavailable(why));
     }
   });
   resolver_.async_resolve(
