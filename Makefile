@@ -9,6 +9,8 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 ALL ?=
 ROUNDS ?= 200
+SEEDS ?= 1000
+FIRST_SEED ?= 1
 
 # What was edited, whether committed or not, lives under these folders.
 SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
@@ -17,7 +19,7 @@ SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '
 say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
 ##@ Every day
-.PHONY: help setup build run examples test chaos check bench bench-local bench-service bench-cluster bench-redis fmt clean install
+.PHONY: help setup build run cluster examples test chaos sim check bench bench-local bench-service bench-cluster bench-redis fmt clean install
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -38,6 +40,12 @@ run: ## build and start a lock server in this folder (./var), and say what to tr
 	@$(call build_preset,run,--target tenured)
 	@tools/run_server.sh build/run/tenured
 
+cluster: ## build and start three lock servers that are one cluster (./var/cluster), until Ctrl-C
+	@tools/setup.sh build server run
+	$(call say,"build")
+	@$(call build_preset,run,--target tenured)
+	@tools/run_cluster.sh build/run/tenured
+
 examples: build ## run the examples of the library, with their output explained
 	@tools/run_examples.sh build/dev/examples
 
@@ -49,6 +57,13 @@ test: build ## build and run every test; the last line counts them
 
 chaos: build ## kill a server under load 200 times (ROUNDS=n) and check every answer it gave
 	@TENURED=build/dev/tenured /usr/bin/python3 tests/daemon/crash_test.py --rounds $(ROUNDS)
+
+sim: ## simulate 1000 faulty clusters of a minute each (SEEDS=n FIRST_SEED=k) and judge all they did
+	@tools/setup.sh build server test
+	$(call say,"build")
+	@$(call build_preset,dev,--target tenure_simulation tenure_history)
+	$(call say,"sim")
+	@build/dev/tests/tenure_simulation --first $(FIRST_SEED) --seeds $(SEEDS) --jobs $(JOBS)
 
 ##@ Before a commit
 check: check-format check-tidy check-models check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers

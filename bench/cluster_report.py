@@ -13,9 +13,9 @@ TRANSFER_MS_MAX = 50
 
 def report(results, options):
     """Markdown that is also read well on a terminal."""
-    lines = [f"Three members each. Lock + unlock cycles, durable on a majority before acknowledged, "
-             f"every client on a lock of its own: medians of {options.rounds} rounds of "
-             f"{options.seconds} s.", "",
+    lines = [f"Three members each. Lock + unlock cycles, durable on a majority before they are "
+             f"acknowledged, every client on a lock of its own: medians of {options.rounds} rounds "
+             f"of {options.seconds} s.", "",
              *cycle_table(results["cycles"], CLIENTS, ROWS), ""] if "cycles" in results else []
     judged = targets(results)
     lines += table(["target", "reached", "etcd", "ZooKeeper", ""],

@@ -57,6 +57,9 @@ endif()
 tenure_room(tenure_raft
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/raft/*.c ${PROJECT_SOURCE_DIR}/src/server/raft/*.cpp
   LINK tenure_core tenure_asio PkgConfig::raft)
+tenure_room(tenure_peers
+  SOURCES ${PROJECT_SOURCE_DIR}/src/server/peers/*.cpp
+  LINK tenure_daemon tenure_raft tenure_h2_client tenure_asio)
 tenure_room(tenure_rpc
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/rpc/*.cpp
   LINK tenure_daemon tenure_wire tenure_h2 tenure_asio)
@@ -73,7 +76,7 @@ endif()
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
   add_executable(tenured src/server/main.cpp)
-  target_link_libraries(tenured PRIVATE tenure_daemon tenure_rpc tenure_http tenure_raft
+  target_link_libraries(tenured PRIVATE tenure_daemon tenure_rpc tenure_http tenure_peers tenure_raft
                                         tenure_warnings)
   # A batch allocates and frees the same few sizes dozens of times: jemalloc does that with a third
   # less CPU for the whole server. Sanitizers bring their own allocator.

@@ -6,6 +6,7 @@
 //   service_load tenure|etcd wait HOST:PORT NAME                  until it is ours
 //   service_load fill HOST:PORT LOCKS       takes so many of Tenure's locks and leaves them held
 //   service_load snapshot HOST:PORT         asks Tenure for one and waits for it
+//   service_load transfer HOST:PORT         asks a leader of Tenure to let another one lead
 //
 // Each client has its own lease and begins the next cycle when the last one is through. All clients
 // share one connection and one thread with a completion queue, the cheapest way gRPC has: the load
@@ -225,6 +226,13 @@ void snapshot(const std::string& address) {
   std::printf("{\"seconds\": %.3f}\n", microseconds_since(began) / 1e6);
 }
 
+void transfer(const std::string& address) {
+  const auto stub = v1::Admin::NewStub(connect(address));
+  grpc::ClientContext context;
+  v1::TransferLeadershipResponse response;
+  insist(stub->TransferLeadership(&context, {}, &response), "TransferLeadership");
+}
+
 template <class Client>
 bool drive(const std::vector<std::string>& given) {
   using std::chrono::seconds;
@@ -251,6 +259,8 @@ bool obey(const std::vector<std::string>& given) {
     fill(given[1], std::stoul(given[2]));
   } else if (given.size() == 2 && given[0] == "snapshot") {
     snapshot(given[1]);
+  } else if (given.size() == 2 && given[0] == "transfer") {
+    transfer(given[1]);
   } else if (given.size() > 2 && given[0] == "tenure") {
     return drive<TenureClient>(given);
   } else if (given.size() > 2 && given[0] == "etcd") {
@@ -273,7 +283,7 @@ int main(int count, char** arguments) {
         "       service_load tenure|etcd hold HOST:PORT NAME TTL_SECONDS\n"
         "       service_load tenure|etcd wait HOST:PORT NAME\n"
         "       service_load fill HOST:PORT LOCKS\n"
-        "       service_load snapshot HOST:PORT\n",
+        "       service_load snapshot|transfer HOST:PORT\n",
         stderr);
     return 64;
   }

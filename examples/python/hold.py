@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Takes a lock of a running tenured, holds it for some seconds, gives it back.
 
-    hold.py NAME [--seconds 10] [--server 127.0.0.1:7420] [--wait SECONDS]
+    hold.py NAME [--seconds 10] [--server 127.0.0.1:7420,...] [--wait SECONDS]
 
-It shows all that a client in whatever language needs: code made from proto/, a lease that is kept
-alive, a Lock call that waits its turn, and the fencing token to show to storage. Needs Debian's
+It shows all that a client in whatever language needs: code made from proto/, a cluster whose leader
+is followed, a lease that is kept alive, a Lock call that waits its turn, and the fencing token to
+show to storage. Needs Debian's
 python3-grpcio, python3-protobuf and protobuf-compiler-grpc.
 """
 
@@ -12,10 +13,13 @@ import argparse
 import importlib
 import os
 import pathlib
+import random
+import secrets
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import grpc
 
@@ -34,47 +38,92 @@ def make_stubs(folder):
             for name in ("lock_pb2", "lease_pb2", "lock_pb2_grpc")]
 
 
+class Leader:
+    """Asks the leader of a cluster, whoever that is at the moment (docs/wire.md, The leader)."""
+
+    HOPS_MAX = 4  # names followed without a pause in between
+    # A leader that hangs keeps its connections: pings find out.
+    OPTIONS = [("grpc.keepalive_time_ms", 2000), ("grpc.keepalive_timeout_ms", 1000),
+               ("grpc.http2.max_pings_without_data", 0)]
+
+    def __init__(self, servers, stub):
+        self.servers, self.stub = servers, stub
+        self.turn, self.hops, self.lock = 0, 0, threading.Lock()
+        self.go_to(servers[0])
+
+    def go_to(self, server):
+        self.server = server
+        self.service = self.stub(grpc.insecure_channel(server, options=self.OPTIONS))
+
+    def ask(self, call):
+        """The answer of the leader to call(service). Asked again when another one leads: so the
+        call has ids of its own, and the same ones every time."""
+        while True:
+            service = self.service
+            try:
+                answer = call(service)
+                self.hops = 0
+                return answer
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.UNAVAILABLE:
+                    raise
+                with self.lock:
+                    if service is self.service:  # else another thread has found it already
+                        self.leave(dict(error.trailing_metadata() or ()).get("tenure-leader"))
+
+    def leave(self, leader):
+        if leader and leader != self.server and self.hops < self.HOPS_MAX:
+            self.hops += 1
+            self.go_to(leader)
+            return
+        self.hops = 0
+        time.sleep(random.uniform(0.02, 0.2))
+        self.turn += 1
+        self.go_to(self.servers[self.turn % len(self.servers)])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name")
     parser.add_argument("--seconds", type=float, default=10, help="how long to hold it")
-    parser.add_argument("--server", default="127.0.0.1:7420")
+    parser.add_argument("--server", default="127.0.0.1:7420", help="or several, parted by commas")
     parser.add_argument("--wait", type=float, help="give up after so many seconds; default: never")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lock_pb2, lease_pb2, lock_pb2_grpc = make_stubs(folder)
-    service = lock_pb2_grpc.LockServiceStub(grpc.insecure_channel(options.server))
+    leader = Leader(options.server.split(","), lock_pb2_grpc.LockServiceStub)
 
-    lease = service.LeaseGrant(lease_pb2.LeaseGrantRequest(ttl_ms=9000, client="hold.py"))
+    # Whoever chooses the ids may ask twice.
+    lease = lease_pb2.LeaseGrantRequest(id=secrets.randbits(63), request_id=1, ttl_ms=9000,
+                                        client="hold.py")
+    leader.ask(lambda service: service.LeaseGrant(lease))
     over = threading.Event()
 
-    def renewals():
+    def keep_alive():
         # Every third of the time to live: two may get lost.
         while not over.wait(lease.ttl_ms / 3000):
-            yield lease_pb2.LeaseKeepAliveRequest(id=lease.id)
-
-    def keep_alive():
-        try:
-            for answer in service.LeaseKeepAlive(renewals()):
-                if answer.ttl_ms == 0:
-                    print("the lease is lost, and the lock with it", file=sys.stderr)
-                    os._exit(79)
-        except grpc.RpcError as error:
-            print(f"no renewal any more: {error.details()}", file=sys.stderr)
+            renewal = lease_pb2.LeaseKeepAliveRequest(id=lease.id)
+            answer = leader.ask(lambda service: next(service.LeaseKeepAlive(iter([renewal]))))
+            if answer.ttl_ms == 0:
+                print("the lease is lost, and the lock with it", file=sys.stderr)
+                os._exit(79)
 
     threading.Thread(target=keep_alive, daemon=True).start()
-    request = lock_pb2.LockRequest(name=options.name, lease_id=lease.id, owner=f"pid {os.getpid()}")
+    request = lock_pb2.LockRequest(name=options.name, lease_id=lease.id, request_id=2,
+                                   owner=f"pid {os.getpid()}")
     if options.wait is not None:
         request.timeout_ms = int(options.wait * 1000)
-    held = service.Lock(request)
+    held = leader.ask(lambda service: service.Lock(request))
     if not held.acquired:
         print(f"{options.name}: {held.detail}")
         return 75
     print(f"{options.name} is held, fencing token {held.fencing_token}", flush=True)
     over.wait(options.seconds)
-    service.Unlock(lock_pb2.UnlockRequest(lease_id=lease.id, fencing_token=held.fencing_token))
+    unlock = lock_pb2.UnlockRequest(lease_id=lease.id, fencing_token=held.fencing_token,
+                                    request_id=3)
+    leader.ask(lambda service: service.Unlock(unlock))
     over.set()
-    service.LeaseRevoke(lease_pb2.LeaseRevokeRequest(id=lease.id))
+    leader.ask(lambda service: service.LeaseRevoke(lease_pb2.LeaseRevokeRequest(id=lease.id)))
     print(f"{options.name} is free again")
     return 0
 

@@ -22,8 +22,8 @@ struct ConnectOptions {
   std::string key_prefix = {};
 
   /// Longest wait for one answer of the service; not for a lock, which takes as long as it takes.
-  /// Longer rides out a slow service, shorter tells Errc::unavailable sooner.
-  std::chrono::milliseconds request_timeout = std::chrono::seconds(1);
+  /// The default rides out a change of the leader; shorter tells Errc::unavailable sooner.
+  std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
 
   /// Called inside connect(), for what is no error but people should know: that a Redis may evict
   /// locks when its memory is full, for one.

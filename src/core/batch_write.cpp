@@ -99,7 +99,10 @@ class Encoder : private ValueWriter {
 std::string encode(const Batch& batch) {
   Encoder encoder;
   encoder.put(batch);
-  return std::move(encoder).take();
+  auto bytes = std::move(encoder).take();
+  // The log keeps it for long.
+  bytes.shrink_to_fit();
+  return bytes;
 }
 
 }  // namespace tenure::core

@@ -62,11 +62,14 @@ std::uint32_t crc32c(std::string_view bytes) noexcept {
 }
 
 void ByteWriter::number(std::uint64_t value) {
-  while (value >= 0x80) {
-    bytes_.push_back(static_cast<char>((value & 0x7F) | 0x80));
-    value >>= 7;
+  constexpr std::size_t longest = 10;
+  std::array<char, longest> digits;
+  std::size_t count = 0;
+  for (; value >= 0x80; value >>= 7) {
+    digits[count++] = static_cast<char>((value & 0x7F) | 0x80);
   }
-  bytes_.push_back(static_cast<char>(value));
+  digits[count++] = static_cast<char>(value);
+  bytes_.append(digits.data(), count);
 }
 
 void ByteWriter::fixed32(std::uint32_t value) {
@@ -138,13 +141,13 @@ std::uint64_t ByteReader::fixed64() {
   return fixed(8);
 }
 
-std::string ByteReader::text() {
+std::string_view ByteReader::text_view() {
   const auto size = number();
   if (!ok() || size > left()) {
     complain("it ends in the middle of a string");
     return {};
   }
-  std::string value(bytes_.substr(at_, size));
+  const auto value = bytes_.substr(at_, size);
   at_ += size;
   return value;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tenure::core {
 
@@ -13,6 +14,10 @@ namespace tenure::core {
 /// Appends numbers and strings to a byte string. There is one way only to write each.
 class ByteWriter {
  public:
+  ByteWriter() = default;
+  /// Goes on behind these bytes.
+  explicit ByteWriter(std::string begin) : bytes_(std::move(begin)) {}
+
   /// Seven bits a byte, low ones first, the top bit says that more follow.
   void number(std::uint64_t value);
   void fixed32(std::uint32_t value);  ///< Little-endian.
@@ -38,7 +43,9 @@ class ByteReader {
   [[nodiscard]] std::uint64_t number_up_to(std::uint64_t max, std::string_view what);
   [[nodiscard]] std::uint32_t fixed32();
   [[nodiscard]] std::uint64_t fixed64();
-  [[nodiscard]] std::string text();
+  [[nodiscard]] std::string text() { return std::string(text_view()); }
+  /// The same, where it stands.
+  [[nodiscard]] std::string_view text_view();
 
   void complain(std::string_view what);
   [[nodiscard]] bool ok() const noexcept { return complaint_.empty(); }

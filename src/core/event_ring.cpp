@@ -2,9 +2,26 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 namespace tenure::core {
+
+void Events::push_back(Event event) {
+  if (chunks_.empty() || chunks_.back()->size() == chunk_events) {
+    chunks_.push_back(Shared(std::vector<Event>()));
+  }
+  chunks_.edit_back().edit().push_back(std::move(event));
+  ++size_;
+}
+
+void Events::pop_front() {
+  --size_;
+  if (++gone_ == chunk_events || size_ == 0) {
+    chunks_.pop_front();
+    gone_ = 0;
+  }
+}
 
 void EventRing::append(Event event) {
   assert(events_.empty() || events_.back().revision <= event.revision);
@@ -27,8 +44,11 @@ void EventRing::compact(Revision revision) {
 
 std::vector<Event> EventRing::since(Revision start) const {
   assert(start > compacted_);
-  const auto first = std::ranges::lower_bound(events_, start, {}, &Event::revision);
-  return {first, events_.end()};
+  const auto all = events_.in_order();
+  std::vector<Event> events;
+  std::ranges::copy(std::ranges::lower_bound(all, start, {}, &Event::revision), all.end(),
+                    std::back_inserter(events));
+  return events;
 }
 
 }  // namespace tenure::core

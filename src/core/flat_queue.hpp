@@ -24,6 +24,9 @@ class FlatQueue {
   [[nodiscard]] const Value& front() const { return slots_[gone_]; }
   [[nodiscard]] const Value& back() const { return slots_.back(); }
 
+  /// To be changed. REQUIRES: it is not empty.
+  [[nodiscard]] Value& edit_back() { return slots_.back(); }
+
   void push_back(Value value) { slots_.push_back(std::move(value)); }
 
   void pop_front() {

@@ -4,30 +4,42 @@
 
 namespace tenure::core {
 
-const History::Entry* History::find(RequestId request) const {
-  const auto it = entries_.find(request);
-  return it == entries_.end() ? nullptr : &it->second;
+std::optional<History::Entry> History::find(RequestId request) const {
+  if (const auto* token = held_.find(request)) {
+    return entry_of(*token);
+  }
+  const auto* entry = entries_.find(request);
+  return entry == nullptr ? std::nullopt : std::optional(*entry);
 }
 
 void History::note(RequestId request, Entry entry) {
-  const auto [it, is_new] = entries_.try_emplace(request);
-  if (!is_new && it->second.life == Life::over) {
-    finished_.erase({it->second.since, request});
+  if (held_.contains(request)) {
+    held_.erase(request);
+  } else if (const auto* old = entries_.find(request)) {
+    if (old->life == Life::over) {
+      finished_.erase({old->since, request});
+    }
+    entries_.erase(request);
   }
   if (entry.life == Life::over) {
     finished_.insert({entry.since, request});
   }
-  it->second = std::move(entry);
+  const auto* granted = std::get_if<Granted>(&entry.answer);
+  if (granted != nullptr && entry == entry_of(granted->token)) {
+    held_[request] = granted->token;
+  } else {
+    entries_[request] = std::move(entry);
+  }
 }
 
 void History::retire(RequestId request, Revision when) {
-  const auto it = entries_.find(request);
-  if (it == entries_.end() || it->second.life == Life::over) {
+  auto entry = find(request);
+  if (!entry || entry->life == Life::over) {
     return;
   }
-  it->second.life = Life::over;
-  it->second.since = when;
-  finished_.insert({when, request});
+  entry->life = Life::over;
+  entry->since = when;
+  note(request, *std::move(entry));
 }
 
 void History::forget_beyond(std::size_t finished_max) {
@@ -42,7 +54,7 @@ bool History::has_sound_index() const {
       entries_, [](const auto& entry) { return entry.second.life == Life::over; });
   return static_cast<std::size_t>(over) == finished_.size() &&
          std::ranges::all_of(finished_, [this](const auto& finished) {
-           const auto* entry = find(finished.second);
+           const auto* entry = entries_.find(finished.second);
            return entry != nullptr && entry->life == Life::over && entry->since == finished.first;
          });
 }

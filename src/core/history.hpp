@@ -1,15 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <variant>
-
-#include <absl/container/btree_map.h>
 
 #include "core/box.hpp"
 #include "core/flat_queue.hpp"
 #include "core/ids.hpp"
 #include "core/outcome.hpp"
+#include "core/shared_map.hpp"
 
 namespace tenure::core {
 
@@ -38,21 +39,44 @@ class History {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
-  [[nodiscard]] const Entry* find(RequestId request) const;
+  [[nodiscard]] std::optional<Entry> find(RequestId request) const;
   void note(RequestId request, Entry entry);
   /// The hold of this request has ended.
   void retire(RequestId request, Revision when);
   void forget_beyond(std::size_t finished_max);
 
-  using Entries = absl::btree_map<RequestId, Entry>;
-  [[nodiscard]] const Entries& entries() const noexcept { return entries_; }
+  [[nodiscard]] std::size_t size() const noexcept { return held_.size() + entries_.size(); }
   [[nodiscard]] std::size_t finished() const noexcept { return finished_.size(); }
+  /// Calls visit(request, entry) for all, by request.
+  template <class Visit>
+  void for_each(const Visit& visit) const;
   [[nodiscard]] bool has_sound_index() const;
 
  private:
-  Entries entries_;
+  /// The entry of a request that was granted at once or after a wait, and whose hold lives.
+  static Entry entry_of(FencingToken token) {
+    return {.answer = Granted{.token = token}, .since = Revision{token.get()}};
+  }
+
+  /// Nearly all that live: the token they were granted says everything.
+  SharedMap<RequestId, FencingToken> held_;
+  SharedMap<RequestId, Entry> entries_;  ///< All others.
   /// Of entries_, those that are over. They come in this order, but for a snapshot.
   SortedQueue<std::pair<Revision, RequestId>> finished_;
 };
+
+template <class Visit>
+void History::for_each(const Visit& visit) const {
+  auto held = held_.begin();
+  for (const auto& [request, entry] : entries_) {
+    for (; held != held_.end() && held->first < request; ++held) {
+      visit(held->first, entry_of(held->second));
+    }
+    visit(request, entry);
+  }
+  for (; held != held_.end(); ++held) {
+    visit(held->first, entry_of(held->second));
+  }
+}
 
 }  // namespace tenure::core

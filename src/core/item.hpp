@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include <tenure/lock_mode.hpp>
 
 #include "core/box.hpp"
+#include "core/text.hpp"
 
 namespace tenure::core {
 
@@ -30,11 +32,11 @@ struct PlaceView {
 
 /// Where requests meet: it has holders and one queue.
 struct Place {
-  std::string name{};
+  Text name{};
   PlaceKind kind = PlaceKind::name;
 
   // NOLINTNEXTLINE(google-explicit-constructor): as a string is a string_view
-  operator PlaceView() const noexcept { return {.name = name, .kind = kind}; }
+  operator PlaceView() const noexcept { return {.name = name.view(), .kind = kind}; }
   /// By name first: effects on several places happen in this order.
   friend auto operator<=>(const Place&, const Place&) = default;
 };
@@ -98,14 +100,16 @@ using Claim = std::variant<Whole, Permits, Keys>;
 
 /// One thing that a request asks for.
 struct Item {
-  std::string name{};
+  Text name{};
   Claim claim{};
 
   [[nodiscard]] PlaceKind kind() const noexcept {
     return std::holds_alternative<Keys>(claim) ? PlaceKind::space : PlaceKind::name;
   }
   [[nodiscard]] Place place() const { return {.name = name, .kind = kind()}; }
-  [[nodiscard]] PlaceView place_view() const noexcept { return {.name = name, .kind = kind()}; }
+  [[nodiscard]] PlaceView place_view() const noexcept {
+    return {.name = name.view(), .kind = kind()};
+  }
   [[nodiscard]] bool is_at(const PlaceView& place) const noexcept { return place_view() == place; }
 
   friend bool operator==(const Item&, const Item&) = default;
@@ -124,14 +128,23 @@ inline void set_mode(Item& item, LockMode mode) {
   }
 }
 
+/// Which kind of claim, to count by: its mode, or behind all modes for permits.
+inline constexpr std::size_t claim_kinds = all_lock_modes.size() + 1;
+[[nodiscard]] inline std::size_t kind_of(const Claim& claim) noexcept {
+  if (const auto* whole = std::get_if<Whole>(&claim)) {
+    return static_cast<std::size_t>(whole->mode);
+  }
+  const auto* keys = std::get_if<Keys>(&claim);
+  return keys != nullptr ? static_cast<std::size_t>(keys->mode) : claim_kinds - 1;
+}
+
 /// The items of one request; most have one.
 using Items = absl::InlinedVector<Item, 1>;
 
 /// The order in which a request keeps its items: by place, then by the first key.
 [[nodiscard]] inline bool comes_before(const Item& left, const Item& right) {
   if (left.name != right.name || left.kind() != right.kind()) {
-    return std::pair(std::string_view(left.name), left.kind()) <
-           std::pair(std::string_view(right.name), right.kind());
+    return left.place_view() < right.place_view();
   }
   const auto* a = std::get_if<Keys>(&left.claim);
   const auto* b = std::get_if<Keys>(&right.claim);

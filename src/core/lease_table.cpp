@@ -6,13 +6,13 @@
 namespace tenure::core {
 
 const Lease* LeaseTable::find(LeaseId id) const {
-  const auto it = leases_.find(id);
-  return it == leases_.end() ? nullptr : &it->second;
+  const auto* lease = leases_.find(id);
+  return lease == nullptr ? nullptr : &**lease;
 }
 
-Lease* LeaseTable::find(LeaseId id) {
-  const auto it = leases_.find(id);
-  return it == leases_.end() ? nullptr : &it->second;
+Lease* LeaseTable::edit(LeaseId id) {
+  auto* lease = leases_.edit(id);
+  return lease == nullptr ? nullptr : &lease->edit();
 }
 
 const std::set<LeaseId>& LeaseTable::of_client(const std::string& client) const {
@@ -21,29 +21,31 @@ const std::set<LeaseId>& LeaseTable::of_client(const std::string& client) const 
   return it == clients_.end() ? none : it->second;
 }
 
-Lease& LeaseTable::add(Lease lease) {
+const Lease& LeaseTable::add(Lease lease) {
   assert(find(lease.id) == nullptr);
   deadlines_.emplace(lease.deadline, lease.id);
   if (!lease.client.empty()) {
     clients_[lease.client].insert(lease.id);
   }
   const auto id = lease.id;
-  return leases_.emplace(id, std::move(lease)).first->second;
+  auto& added = leases_[id];
+  added = Shared(std::move(lease));
+  return *added;
 }
 
 void LeaseTable::remove(LeaseId id) {
-  const auto it = leases_.find(id);
-  if (it == leases_.end()) {
+  const auto* lease = find(id);
+  if (lease == nullptr) {
     return;
   }
-  deadlines_.erase({it->second.deadline, id});
-  if (const auto client = clients_.find(it->second.client); client != clients_.end()) {
+  deadlines_.erase({lease->deadline, id});
+  if (const auto client = clients_.find(lease->client); client != clients_.end()) {
     client->second.erase(id);
     if (client->second.empty()) {
       clients_.erase(client);
     }
   }
-  leases_.erase(it);
+  leases_.erase(id);
 }
 
 void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
@@ -53,8 +55,14 @@ void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
 }
 
 void LeaseTable::forget_answers_beyond(std::size_t finished_max) {
-  for (auto& [id, lease] : leases_) {
-    lease.history.forget_beyond(finished_max);
+  std::vector<LeaseId> some;
+  for (const auto& [id, lease] : leases_) {
+    if (lease->history.finished() > finished_max) {
+      some.push_back(id);
+    }
+  }
+  for (const auto id : some) {
+    edit(id)->history.forget_beyond(finished_max);
   }
 }
 
@@ -81,14 +89,14 @@ LeaseId LeaseTable::fresh_id() {
 bool LeaseTable::has_sound_index() const {
   std::map<std::string, std::set<LeaseId>> expected;
   for (const auto& [id, lease] : leases_) {
-    if (!lease.client.empty()) {
-      expected[lease.client].insert(id);
+    if (!lease->client.empty()) {
+      expected[lease->client].insert(id);
     }
   }
   return clients_ == expected && deadlines_.size() == leases_.size() &&
          std::ranges::all_of(leases_, [this](const auto& entry) {
-           return entry.first == entry.second.id &&
-                  deadlines_.contains({entry.second.deadline, entry.first});
+           return entry.first == entry.second->id &&
+                  deadlines_.contains({entry.second->deadline, entry.first});
          });
 }
 

@@ -13,6 +13,9 @@
 
 #include "core/history.hpp"
 #include "core/ids.hpp"
+#include "core/shared.hpp"
+#include "core/shared_map.hpp"
+#include "core/text.hpp"
 
 namespace tenure::core {
 
@@ -25,8 +28,8 @@ struct Lease {
   ClusterTime granted{};       ///< When.
   Revision create_revision{};  ///< Likewise.
   RequestId request{};         ///< Of the GrantLease, to know a retry.
-  std::string client{};        ///< Whose. One client may have several leases.
-  std::string address{};       ///< Where the client was last known to be.
+  Text client{};               ///< Whose. One client may have several leases.
+  Text address{};              ///< Where the client was last known to be.
   ClusterTime last_seen{};     ///< The last command in its name.
   History history{};
 };
@@ -34,9 +37,13 @@ struct Lease {
 /// All leases that live, by id, by deadline and by client.
 class LeaseTable {
  public:
+  using Leases = SharedMap<LeaseId, Shared<Lease>>;
+
+  /// Null if it does not live.
   [[nodiscard]] const Lease* find(LeaseId id) const;
-  [[nodiscard]] Lease* find(LeaseId id);
-  [[nodiscard]] const std::map<LeaseId, Lease>& all() const noexcept { return leases_; }
+  /// The same, to be changed. Not its deadline and its client, which are in an index.
+  [[nodiscard]] Lease* edit(LeaseId id);
+  [[nodiscard]] const Leases& all() const noexcept { return leases_; }
 
   /// The leases of each client, by the client's id. Those without a client are not among them.
   [[nodiscard]] const std::map<std::string, std::set<LeaseId>>& clients() const noexcept {
@@ -45,7 +52,7 @@ class LeaseTable {
   [[nodiscard]] const std::set<LeaseId>& of_client(const std::string& client) const;
 
   /// REQUIRES: no lease has this id.
-  Lease& add(Lease lease);
+  const Lease& add(Lease lease);
   void remove(LeaseId id);
   void set_deadline(Lease& lease, ClusterTime deadline);
   /// The oldest finished answers of each lease go, until no more than these are left.
@@ -64,7 +71,7 @@ class LeaseTable {
   [[nodiscard]] bool has_sound_index() const;
 
  private:
-  std::map<LeaseId, Lease> leases_;
+  Leases leases_;
   absl::btree_set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
   std::map<std::string, std::set<LeaseId>> clients_;  ///< Of leases_, those with a client.
   LeaseId last_id_{};

@@ -98,9 +98,9 @@ Lock::Crowd& Lock::widen() {
     if (sole_ != FencingToken{}) {
       crowd.holds.insert(sole_);
     }
-    crowd_ = Box(std::move(crowd));
+    crowd_ = Shared(std::move(crowd));
   }
-  return *crowd_;
+  return crowd_.edit();
 }
 
 void Lock::change(Crowd& crowd, Revision when) {
@@ -136,16 +136,17 @@ void Lock::remove(const Stake& stake, Revision when) {
     // Its only claim, so the holder goes next, and with it the record.
     return;
   }
-  change(*crowd_, when);
-  crowd_->held.remove(stake.claim);
+  auto& crowd = crowd_.edit();
+  change(crowd, when);
+  crowd.held.remove(stake.claim);
   if (const auto* keys = std::get_if<Keys>(&stake.claim)) {
-    crowd_->ranges.held.erase(keys->range, {.token = stake.token, .mode = keys->mode});
+    crowd.ranges.held.erase(keys->range, {.token = stake.token, .mode = keys->mode});
   }
 }
 
 void Lock::remove_holder(FencingToken token) {
   if (crowd_) {
-    crowd_->holds.erase(token);
+    crowd_.edit().holds.erase(token);
   } else if (sole_ == token) {
     sole_ = {};
   }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include "core/box.hpp"
 #include "core/flat_queue.hpp"
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/range_index.hpp"
+#include "core/shared.hpp"
 #include "core/turn_queue.hpp"
 
 namespace tenure::core {
@@ -97,7 +97,7 @@ class Lock {
 
   FencingToken sole_{};  ///< The holder when there is no crowd; 0 is nobody.
   LockMode mode_{};      ///< In which it holds all of the name.
-  Box<Crowd> crowd_;
+  Shared<Crowd> crowd_;
 };
 
 }  // namespace tenure::core

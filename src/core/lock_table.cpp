@@ -59,18 +59,17 @@ bool admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges)
 }  // namespace
 
 const Lock* LockTable::find(const PlaceView& place) const {
-  const auto it = locks_.find(place);
-  return it == locks_.end() ? nullptr : &it->second;
+  return locks_.find(place);
 }
 
 const Hold* LockTable::find(FencingToken token) const {
-  const auto it = holds_.find(token);
-  return it == holds_.end() ? nullptr : &it->second;
+  const auto* hold = holds_.find(token);
+  return hold == nullptr ? nullptr : &**hold;
 }
 
 const Wait* LockTable::find(Revision ticket) const {
-  const auto it = waits_.find(ticket);
-  return it == waits_.end() ? nullptr : &it->second;
+  const auto* wait = waits_.find(ticket);
+  return wait == nullptr ? nullptr : &**wait;
 }
 
 const LockTable::Owned& LockTable::owned(LeaseId lease) const {
@@ -100,7 +99,7 @@ bool LockTable::admits(const Wait& wanted, const Item& item, const Lock& lock,
   const auto mode = std::get<Whole>(item.claim).mode;
   auto held = lock.held();
   if (wanted.upgrades && lock.has_holder(*wanted.upgrades)) {
-    held.remove(holds_.at(*wanted.upgrades).items.front().claim);
+    held.remove(find(*wanted.upgrades)->items.front().claim);
   }
   return held.admits(mode) && ahead.admits(mode);
 }
@@ -117,7 +116,7 @@ Load LockTable::load_before(const Lock& lock, const PlaceView& place, Turn turn)
     if (!(other < turn) || is_full(lock, load)) {
       break;
     }
-    for (const auto& item : waits_.at(other.ticket).items) {
+    for (const auto& item : find(other.ticket)->items) {
       if (item.is_at(place)) {
         load.add(item.claim);
       }
@@ -133,7 +132,7 @@ const Hold* LockTable::own_hold(LeaseId lease, const Item& like) const {
   }
   const auto last_of = [&](const auto& tokens) -> const Hold* {
     for (auto it = tokens.rbegin(); it != tokens.rend(); ++it) {
-      const auto& hold = holds_.at(*it);
+      const auto& hold = *find(*it);
       if (hold.lease == lease &&
           std::ranges::any_of(hold.items, [&](const Item& item) { return is_like(item, like); })) {
         return &hold;
@@ -153,22 +152,18 @@ void LockTable::add(Hold hold, Revision when) {
   for (const auto& item : hold.items) {
     attach(hold, item, when);
   }
-  const auto token = hold.token;
-  // Tokens grow, so it comes last, but for a snapshot that is wrong.
-  holds_.emplace_hint(holds_.end(), token, std::move(hold));
+  auto& added = holds_[hold.token];
+  added = Shared(std::move(hold));
 }
 
 void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
+  ++held_[kind_of(item.claim)];
   record_of(item).add({.token = hold.token, .claim = item.claim}, when);
 }
 
 Lock& LockTable::record_of(const Item& item) {
-  const auto place = item.place_view();
-  const auto found = locks_.lower_bound(place);
-  if (found != locks_.end() && !(place < found->first)) {
-    return found->second;
-  }
-  return locks_.emplace_hint(found, item.place(), Lock{})->second;
+  auto* lock = locks_.edit(item.place_view());
+  return lock != nullptr ? *lock : locks_[item.place()];
 }
 
 void LockTable::add(Wait wait) {
@@ -178,14 +173,13 @@ void LockTable::add(Wait wait) {
   for (const auto& item : wait.items) {
     record_of(item).join(wait.turn(), item.claim);
   }
-  const auto ticket = wait.ticket;
-  waits_.emplace_hint(waits_.end(), ticket, std::move(wait));
+  auto& added = waits_[wait.ticket];
+  added = Shared(std::move(wait));
 }
 
 Hold LockTable::remove(FencingToken token, Revision when) {
-  auto node = holds_.extract(token);
-  assert(!node.empty());
-  auto hold = std::move(node.mapped());
+  auto hold = *find(token);
+  holds_.erase(token);
   auto& owner = owners_.at(hold.lease);
   owner.holds.erase(token);
   owner.items -= hold.items.size();
@@ -197,10 +191,10 @@ Hold LockTable::remove(FencingToken token, Revision when) {
 }
 
 Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when) {
-  auto& hold = holds_.at(token);
-  if (hold.items.size() == 1) {
+  if (find(token)->items.size() == 1) {
     return remove(token, when).items.front();
   }
+  auto& hold = holds_.edit(token)->edit();
   auto item = std::move(hold.items.at(index));
   hold.items.erase(hold.items.begin() + static_cast<std::ptrdiff_t>(index));
   --owners_.at(hold.lease).items;
@@ -210,28 +204,27 @@ Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when
 
 void LockTable::detach(FencingToken token, std::span<const Item> left, const Item& item,
                        Revision when) {
+  --held_[kind_of(item.claim)];
   const auto place = item.place_view();
-  const auto it = locks_.find(place);
-  auto& lock = it->second;
+  auto& lock = *locks_.edit(place);
   lock.remove({.token = token, .claim = item.claim}, when);
   if (!has_item_at(left, place)) {
     lock.remove_holder(token);
   }
   if (lock.is_free()) {
-    locks_.erase(it);
+    locks_.erase(place);
   }
 }
 
 Wait LockTable::remove(Revision ticket) {
-  auto node = waits_.extract(ticket);
-  assert(!node.empty());
-  auto wait = std::move(node.mapped());
+  auto wait = *find(ticket);
+  waits_.erase(ticket);
   auto& owner = owners_.at(wait.lease);
   owner.waits.erase(ticket);
   owner.items -= wait.items.size();
   disown(wait.lease);
   for (const auto& item : wait.items) {
-    locks_.find(item.place_view())->second.leave(wait.turn(), item.claim);
+    locks_.edit(item.place_view())->leave(wait.turn(), item.claim);
   }
   for (const auto& item : wait.items) {
     drop_if_free(item.place_view());
@@ -240,9 +233,9 @@ Wait LockTable::remove(Revision ticket) {
 }
 
 void LockTable::drop_if_free(const PlaceView& place) {
-  const auto it = locks_.find(place);
-  if (it != locks_.end() && it->second.is_free()) {
-    locks_.erase(it);
+  const auto* lock = find(place);
+  if (lock != nullptr && lock->is_free()) {
+    locks_.erase(place);
   }
 }
 
@@ -254,15 +247,18 @@ void LockTable::disown(LeaseId lease) {
 }
 
 void LockTable::set_count(FencingToken token, std::uint32_t count) {
-  holds_.at(token).count = count;
+  holds_.edit(token)->edit().count = count;
 }
 
 void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now) {
   assert(wait.upgrades.has_value());
-  auto hold = std::move(holds_.extract(*wait.upgrades).mapped());
-  locks_.find(wait.items.front().place_view())
-      ->second.replace({.token = hold.token, .claim = hold.items.front().claim},
-                       {.token = token, .claim = wait.items.front().claim}, Revision{token.get()});
+  auto hold = *find(*wait.upgrades);
+  holds_.erase(hold.token);
+  locks_.edit(wait.items.front().place_view())
+      ->replace({.token = hold.token, .claim = hold.items.front().claim},
+                {.token = token, .claim = wait.items.front().claim}, Revision{token.get()});
+  --held_[kind_of(hold.items.front().claim)];
+  ++held_[kind_of(wait.items.front().claim)];
   auto& mine = owners_.at(hold.lease).holds;
   mine.erase(hold.token);
   mine.insert(token);
@@ -272,33 +268,32 @@ void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now
   hold.metadata = wait.metadata;
   hold.acquired = now;
   ++hold.count;
-  holds_.emplace(token, std::move(hold));
+  holds_[token] = Shared(std::move(hold));
 }
 
 void LockTable::weaken(FencingToken token, LockMode mode, Revision when) {
-  auto& item = holds_.at(token).items.front();
+  auto& item = holds_.edit(token)->edit().items.front();
   const auto before = item.claim;
   set_mode(item, mode);
-  locks_.find(item.place_view())
-      ->second.replace({.token = token, .claim = before}, {.token = token, .claim = item.claim},
-                       when);
+  --held_[kind_of(before)];
+  ++held_[kind_of(item.claim)];
+  locks_.edit(item.place_view())
+      ->replace({.token = token, .claim = before}, {.token = token, .claim = item.claim}, when);
 }
 
 void LockTable::admit_waiters(const PlaceView& place, const Grant& grant) {
-  const auto found = locks_.find(place);
-  if (found == locks_.end()) {
-    return;
-  }
-  const auto& lock = found->second;
   Load ahead;
-  for (std::size_t i = 0; i < lock.queue().size();) {
-    const auto turn = lock.queue()[i];
-    if (turn.rank != Rank::upgrade && !lets_in_more(lock, ahead)) {
+  std::size_t left_behind = 0;
+  // A grant may move the record of the lock, which lives on: it has a holder then.
+  for (const auto* lock = find(place); lock != nullptr && left_behind < lock->queue().size();
+       lock = find(place)) {
+    const auto turn = lock->queue()[left_behind];
+    if (turn.rank != Rank::upgrade && !lets_in_more(*lock, ahead)) {
       return;
     }
-    const auto& wait = waits_.at(turn.ticket);
+    const auto& wait = *find(turn.ticket);
     if (may_go(wait, place, ahead)) {
-      // It takes away its own turn only, and the lock lives on: it has a holder then.
+      // It takes away its own turn only.
       grant(turn.ticket);
       continue;
     }
@@ -307,12 +302,12 @@ void LockTable::admit_waiters(const PlaceView& place, const Grant& grant) {
         ahead.add(item.claim);
       }
     }
-    ++i;
+    ++left_behind;
   }
 }
 
 bool LockTable::may_go(const Wait& wait, const PlaceView& place, const Load& ahead) const {
-  const auto& lock = locks_.find(place)->second;
+  const auto& lock = *find(place);
   return std::ranges::all_of(wait.items, [&](const Item& item) {
     return item.is_at(place) ? admits(wait, item, lock, ahead) : admits(wait, item);
   });
@@ -320,26 +315,26 @@ bool LockTable::may_go(const Wait& wait, const PlaceView& place, const Load& ahe
 
 void LockTable::admit_waiters(const PlaceView& space, const std::vector<BytesRange>& freed,
                               const Grant& grant) {
-  const auto found = locks_.find(space);
-  if (found == locks_.end()) {
+  const auto* lock = find(space);
+  if (lock == nullptr) {
     return;
   }
   std::set<Turn> candidates;
   for (const auto& range : freed) {
-    found->second.ranges().queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
+    lock->ranges().queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
       candidates.insert(queued.turn);
       return true;
     });
   }
   for (const auto& turn : candidates) {
-    if (admits(waits_.at(turn.ticket))) {
+    if (admits(*find(turn.ticket))) {
       grant(turn.ticket);
     }
   }
 }
 
 void LockTable::set_counters(const PlaceView& place, const Lock::Counters& counters) {
-  locks_.find(place)->second.set_counters(counters);
+  locks_.edit(place)->set_counters(counters);
 }
 
 }  // namespace tenure::core

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,8 @@
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/lock.hpp"
+#include "core/shared.hpp"
+#include "core/shared_map.hpp"
 #include "core/text.hpp"
 #include "core/turn_queue.hpp"
 
@@ -40,8 +43,8 @@ struct Wait {
   LeaseId lease{};
   RequestId request{};
   Items items{};  ///< In the order of comes_before().
-  std::string owner{};
-  std::string metadata{};
+  Text owner{};
+  Text metadata{};
   ClusterTime since{};
   std::optional<FencingToken> upgrades{};  ///< The hold it wants to strengthen.
 
@@ -59,7 +62,9 @@ struct Wait {
 /// the holder.
 class LockTable {
  public:
-  using Locks = std::map<Place, Lock, PlaceOrder>;
+  using Locks = SharedMap<Place, Lock, PlaceOrder>;
+  using Holds = SharedMap<FencingToken, Shared<Hold>>;
+  using Waits = SharedMap<Revision, Shared<Wait>>;
 
   /// What hangs on one lease.
   struct Owned {
@@ -68,6 +73,7 @@ class LockTable {
     std::size_t items = 0;  ///< In all of them.
   };
 
+  // What find() returns may be of another age after any change: then ask again.
   [[nodiscard]] const Lock* find(const PlaceView& place) const;
   [[nodiscard]] const Hold* find(FencingToken token) const;
   [[nodiscard]] const Wait* find(Revision ticket) const;
@@ -102,9 +108,13 @@ class LockTable {
                      const Grant& grant);
 
   [[nodiscard]] const Locks& locks() const noexcept { return locks_; }
-  [[nodiscard]] const std::map<FencingToken, Hold>& holds() const noexcept { return holds_; }
-  [[nodiscard]] const std::map<Revision, Wait>& waits() const noexcept { return waits_; }
+  [[nodiscard]] const Holds& holds() const noexcept { return holds_; }
+  [[nodiscard]] const Waits& waits() const noexcept { return waits_; }
   [[nodiscard]] const std::map<LeaseId, Owned>& owners() const noexcept { return owners_; }
+
+  /// How many items are held, by kind_of() their claims.
+  using Counts = std::array<std::size_t, claim_kinds>;
+  [[nodiscard]] const Counts& held() const noexcept { return held_; }
 
   /// For the snapshot: the counters of a lock, after its holds were added.
   void set_counters(const PlaceView& place, const Lock::Counters& counters);
@@ -123,9 +133,10 @@ class LockTable {
   void disown(LeaseId lease);
 
   Locks locks_;
-  std::map<FencingToken, Hold> holds_;
-  std::map<Revision, Wait> waits_;
+  Holds holds_;
+  Waits waits_;
   std::map<LeaseId, Owned> owners_;
+  Counts held_{};
 };
 
 }  // namespace tenure::core

@@ -150,6 +150,14 @@ struct Loss {
   friend bool operator==(const Loss&, const Loss&) = default;
 };
 
+/// What a hold was before it ended, or was strengthened.
+struct Former {
+  Revision create_revision{};  ///< Of its first grant.
+  ClusterTime acquired{};      ///< When it got the token that it had.
+
+  friend bool operator==(const Former&, const Former&) = default;
+};
+
 /// What one command did.
 struct Applied {
   Revision revision{};  ///< Of the store, afterwards.
@@ -157,7 +165,9 @@ struct Applied {
   Outcome outcome{};
   std::vector<Event> events{};
   std::vector<Notice> notices{};
-  std::vector<Loss> losses{};  ///< One per hold.
+  std::vector<Loss> losses{};   ///< One per hold.
+  std::vector<Former> ended{};  ///< One for each event of an end with a token, in that order.
+  std::vector<Former> strengthened{};  ///< Holds that were upgraded.
 
   friend bool operator==(const Applied&, const Applied&) = default;
 };

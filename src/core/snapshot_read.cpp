@@ -56,11 +56,12 @@ class Decoder : private ValueReader {
   }
 
   Items some_items() {
-    const auto all = items();
+    Items all;
+    repeat([&] { all.push_back(item()); });
     if (all.empty()) {
       complain("a request without items");
     }
-    return {all.begin(), all.end()};
+    return all;
   }
 
   void get_leases(State& state) {
@@ -73,22 +74,27 @@ class Decoder : private ValueReader {
       lease.granted = time();
       lease.create_revision = id<Revision>();
       lease.request = id<RequestId>();
-      lease.client = text();
-      lease.address = text();
+      lease.client = text_view();
+      lease.address = text_view();
       lease.last_seen = time();
       std::optional<RequestId> last_request;
-      std::vector<std::pair<RequestId, History::Entry>> entries;
+      std::vector<std::pair<RequestId, History::Entry>> finished;
       repeat([&] {
         const auto request = id<RequestId>();
         History::Entry entry;
         entry.since = id<Revision>();
         entry.life = one_of(History::Life::over, "the life of a request");
         entry.answer = answer();
-        if (follows(last_request, request)) {
-          entries.emplace_back(request, std::move(entry));
+        if (!follows(last_request, request)) {
+          return;
+        }
+        if (entry.life == History::Life::live) {
+          lease.history.note(request, std::move(entry));
+        } else {
+          finished.emplace_back(request, std::move(entry));
         }
       });
-      note_all(std::move(entries), lease.history);
+      note_all(std::move(finished), lease.history);
       if (follows(last, lease.id)) {
         state.leases.add(std::move(lease));
       }
@@ -148,8 +154,8 @@ class Decoder : private ValueReader {
       hold.lease = id<LeaseId>();
       hold.request = id<RequestId>();
       hold.items = some_items();
-      hold.owner = text();
-      hold.metadata = text();
+      hold.owner = text_view();
+      hold.metadata = text_view();
       hold.acquired = time();
       hold.count = count32("a count");
       if (follows(last, hold.token)) {
@@ -167,8 +173,8 @@ class Decoder : private ValueReader {
       wait.lease = id<LeaseId>();
       wait.request = id<RequestId>();
       wait.items = some_items();
-      wait.owner = text();
-      wait.metadata = text();
+      wait.owner = text_view();
+      wait.metadata = text_view();
       wait.since = time();
       const auto upgrades = id<FencingToken>();
       wait.upgrades = upgrades == FencingToken{} ? std::nullopt : std::optional(upgrades);
@@ -178,27 +184,34 @@ class Decoder : private ValueReader {
     });
   }
 
+  /// The locks are those of the holds and waits, so they come one by one with what is read.
   void get_counters(State& state) {
-    std::optional<Place> last;
-    std::size_t count = 0;
+    std::vector<std::pair<Place, Lock::Counters>> unusual;
+    const auto& locks = state.locks.locks();
+    auto it = locks.begin();
     repeat([&] {
-      auto where = place();
+      const auto where = place_view();
       Lock::Counters counters;
       counters.create_revision = id<Revision>();
       counters.mod_revision = id<Revision>();
       counters.version = number();
-      ++count;
-      if (!follows(last, where)) {
+      if (!ok()) {
         return;
       }
-      if (state.locks.find(where) == nullptr) {
-        complain("a lock that nobody holds or waits for");
+      if (it == locks.end() || PlaceView(it->first) != where) {
+        complain("the locks are not those that are held and waited for, in ascending order");
         return;
       }
-      state.locks.set_counters(where, counters);
+      if (it->second.counters() != counters) {
+        unusual.emplace_back(it->first, counters);
+      }
+      ++it;
     });
-    if (count != state.locks.locks().size()) {
+    if (ok() && it != locks.end()) {
       complain("a lock without a record");
+    }
+    for (const auto& [place, counters] : unusual) {
+      state.locks.set_counters(place, counters);
     }
   }
 

@@ -11,26 +11,28 @@ namespace {
 
 class Encoder : private ValueWriter {
  public:
+  explicit Encoder(std::string begin) : ValueWriter(std::move(begin)) {}
   using ValueWriter::take;
 
-  void put(const State& state) {
-    put(state.limits);
-    put(state.revision);
-    put(state.now);
-    put(state.leases.last_id());
-    put(state.events.compact_revision());
-    put_all(state.leases.all());
-    put_all(state.locks.holds());
-    put_all(state.locks.waits());
-    number(state.locks.locks().size());
-    for (const auto& [place, lock] : state.locks.locks()) {
+  void put(const Image& image) {
+    put(image.limits);
+    put(image.revision);
+    put(image.now);
+    put(image.last_lease);
+    put(image.compacted);
+    put_all(image.leases);
+    put_all(image.holds);
+    put_all(image.waits);
+    number(image.locks.size());
+    for (const auto& [place, lock] : image.locks) {
+      const auto counters = lock.counters();
       put(place);
-      put(lock.create_revision());
-      put(lock.mod_revision());
-      number(lock.version());
+      put(counters.create_revision);
+      put(counters.mod_revision);
+      number(counters.version);
     }
-    number(state.events.all().size());
-    for (const auto& event : state.events.all()) {
+    number(image.events.size());
+    for (const auto& event : image.events.in_order()) {
       put(event);
     }
   }
@@ -42,7 +44,7 @@ class Encoder : private ValueWriter {
   void put_all(const Map& records) {
     number(records.size());
     for (const auto& [id, record] : records) {
-      put(record);
+      put(*record);
     }
   }
 
@@ -53,16 +55,16 @@ class Encoder : private ValueWriter {
     put(lease.granted);
     put(lease.create_revision);
     put(lease.request);
-    text(lease.client);
-    text(lease.address);
+    text(lease.client.view());
+    text(lease.address.view());
     put(lease.last_seen);
-    number(lease.history.entries().size());
-    for (const auto& [request, entry] : lease.history.entries()) {
+    number(lease.history.size());
+    lease.history.for_each([this](RequestId request, const History::Entry& entry) {
       put(request);
       put(entry.since);
       number(std::to_underlying(entry.life));
       put(entry.answer);
-    }
+    });
   }
 
   void put(const Answer& answer) {
@@ -110,8 +112,8 @@ class Encoder : private ValueWriter {
     put(wait.lease);
     put(wait.request);
     put(wait.items);
-    text(wait.owner);
-    text(wait.metadata);
+    text(wait.owner.view());
+    text(wait.metadata.view());
     put(wait.since);
     put(wait.upgrades.value_or(FencingToken{}));
   }
@@ -131,18 +133,35 @@ class Encoder : private ValueWriter {
 
 }  // namespace
 
-std::string encode(const State& state) {
-  Encoder encoder;
-  encoder.put(state);
-  const auto body = std::move(encoder).take();
+Image image_of(const State& state) {
+  return {.limits = state.limits,
+          .revision = state.revision,
+          .now = state.now,
+          .last_lease = state.leases.last_id(),
+          .compacted = state.events.compact_revision(),
+          .leases = state.leases.all(),
+          .holds = state.locks.holds(),
+          .waits = state.locks.waits(),
+          .locks = state.locks.locks(),
+          .events = state.events.all()};
+}
 
-  ByteWriter all;
-  all.raw(snapshot_magic);
-  all.fixed32(snapshot_version);
-  all.fixed64(body.size());
-  all.raw(body);
-  all.fixed32(crc32c(all.bytes()));
-  return std::move(all).take();
+std::string encode(const Image& image) {
+  ByteWriter head;
+  head.raw(snapshot_magic);
+  head.fixed32(snapshot_version);
+  // The length is known when the body is written; there may be too much of it to write it twice.
+  head.fixed64(0);
+  Encoder encoder(std::move(head).take());
+  encoder.put(image);
+
+  auto all = std::move(encoder).take();
+  ByteWriter length;
+  length.fixed64(all.size() - snapshot_head_bytes);
+  all.replace(snapshot_head_bytes - length.bytes().size(), length.bytes().size(), length.bytes());
+  ByteWriter checksum;
+  checksum.fixed32(crc32c(all));
+  return all += checksum.bytes();
 }
 
 }  // namespace tenure::core

@@ -103,7 +103,7 @@ void Step::end_wait(Revision ticket, Refused refused, EventType why) {
   for (const auto& item : wait.items) {
     tell(why, item, wait, {});
   }
-  refuse(*state_.leases.find(wait.lease), wait.request, refused);
+  refuse(*state_.leases.edit(wait.lease), wait.request, refused);
   applied_.notices.push_back(
       {.lease = wait.lease, .request = wait.request, .end = std::move(refused)});
 }

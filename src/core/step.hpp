@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -98,6 +99,12 @@ void Step::tell(EventType type, const Item& item, const Record& record, FencingT
                              .owner = record.owner,
                              .metadata = record.metadata});
   state_.events.append(applied_.events.back());
+  if constexpr (std::is_same_v<Record, Hold>) {
+    if (type != EventType::granted && type != EventType::downgraded) {
+      applied_.ended.push_back(
+          {.create_revision = record.create_revision, .acquired = record.acquired});
+    }
+  }
 }
 
 }  // namespace tenure::core

@@ -43,7 +43,7 @@ bool starves_itself(const LockTable& table, const LockTable::Owned& owned, const
 }  // namespace
 
 Outcome Step::operator()(const Acquire& command) {
-  auto* lease = state_.leases.find(command.lease);
+  auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
     return LeaseLost{command.lease};
   }
@@ -75,8 +75,8 @@ Outcome Step::operator()(const Acquire& command) {
 }
 
 std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind kind) const {
-  const auto* entry = request == RequestId{} ? nullptr : lease.history.find(request);
-  if (entry == nullptr) {
+  const auto entry = request == RequestId{} ? std::nullopt : lease.history.find(request);
+  if (!entry) {
     return std::nullopt;
   }
   const auto& answer = entry->answer;
@@ -203,8 +203,11 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
 Granted Step::grant(const Wait& wanted) {
   const FencingToken token{state_.revision.get()};
   Granted granted{.token = token};
-  const bool is_upgrade = wanted.upgrades && state_.locks.find(*wanted.upgrades) != nullptr;
+  const auto* old = wanted.upgrades ? state_.locks.find(*wanted.upgrades) : nullptr;
+  const bool is_upgrade = old != nullptr;
   if (is_upgrade) {
+    applied_.strengthened.push_back(
+        {.create_revision = old->create_revision, .acquired = old->acquired});
     state_.locks.strengthen(wanted, token, state_.now);
     granted.count = state_.locks.find(token)->count;
   } else {
@@ -221,7 +224,7 @@ Granted Step::grant(const Wait& wanted) {
   for (const auto& item : wanted.items) {
     tell(EventType::granted, item, wanted, token);
   }
-  remember(*state_.leases.find(wanted.lease), wanted.request,
+  remember(*state_.leases.edit(wanted.lease), wanted.request,
            {.answer = granted,
             .since = state_.revision,
             .life = is_upgrade ? History::Life::over : History::Life::live});

@@ -14,7 +14,7 @@ Refused invalid(std::string detail) {
 }  // namespace
 
 Outcome Step::operator()(const Downgrade& command) {
-  auto* lease = state_.leases.find(command.lease);
+  auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
     return LeaseLost{command.lease};
   }
@@ -28,9 +28,9 @@ Outcome Step::operator()(const Downgrade& command) {
     return *std::move(refused);
   }
   const Downgraded downgraded{.mode = command.mode};
-  const auto& hold = *state_.locks.find(command.token);
-  if (mode_of(hold.items.front()) != command.mode) {
+  if (mode_of(state_.locks.find(command.token)->items.front()) != command.mode) {
     state_.locks.weaken(command.token, command.mode, state_.revision);
+    const auto& hold = *state_.locks.find(command.token);
     tell(EventType::downgraded, hold.items.front(), hold, command.token);
     touch(hold.items);
   }

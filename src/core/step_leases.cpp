@@ -69,8 +69,9 @@ Outcome Step::operator()(const RenewLeases& command) {
     return Refused{*std::move(error)};
   }
   Renewed renewed;
+  renewed.answers.reserve(command.leases.size());
   for (const auto id : command.leases) {
-    auto* lease = state_.leases.find(id);
+    auto* lease = state_.leases.edit(id);
     if (lease != nullptr) {
       state_.leases.set_deadline(*lease, state_.now + lease->ttl);
       lease->last_seen = state_.now;

@@ -16,7 +16,7 @@ Item like(const Target& target) {
 }  // namespace
 
 Outcome Step::operator()(const Release& command) {
-  auto* lease = state_.leases.find(command.lease);
+  auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
     return LeaseLost{command.lease};
   }
@@ -88,14 +88,14 @@ void Step::take_item(FencingToken token, std::size_t index, EventType why) {
   touch(std::span(&item, 1));
   tell(why, item, hold, token);
   if (hold.items.size() == 1) {
-    auto& lease = *state_.leases.find(hold.lease);
+    auto& lease = *state_.leases.edit(hold.lease);
     lease.history.retire(hold.request, state_.revision);
     lease.history.forget_beyond(state_.limits.answers_per_lease_max);
   }
 }
 
 Outcome Step::operator()(const Abandon& command) {
-  auto* lease = state_.leases.find(command.lease);
+  auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
     return LeaseLost{command.lease};
   }
@@ -104,8 +104,8 @@ Outcome Step::operator()(const Abandon& command) {
     return Refused{{.code = Errc::invalid_argument, .detail = "which request?"}};
   }
   Refused cancelled{{.code = Errc::cancelled}};
-  const auto* entry = lease->history.find(command.request);
-  if (entry == nullptr) {
+  const auto entry = lease->history.find(command.request);
+  if (!entry) {
     // Not arrived yet, or long over. If it is still to come, it comes too late.
     refuse(*lease, command.request, cancelled);
     return cancelled;

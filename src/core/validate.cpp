@@ -52,7 +52,7 @@ std::optional<Error> check_item(const Item& item, const Limits& limits) {
   if (item.name.empty() || item.name.size() > limits.name_bytes_max) {
     return invalid(at_most("a name has at least one byte", limits.name_bytes_max));
   }
-  if (auto error = check_printable("a name", item.name)) {
+  if (auto error = check_printable("a name", item.name.view())) {
     return error;
   }
   if (const auto* permits = std::get_if<Permits>(&item.claim)) {

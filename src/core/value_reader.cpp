@@ -20,8 +20,13 @@ std::uint32_t ValueReader::count32(std::string_view what) {
 }
 
 Place ValueReader::place() {
-  auto name = text();
-  return {.name = std::move(name), .kind = one_of(PlaceKind::space, "the kind of a place")};
+  const auto view = place_view();
+  return {.name = view.name, .kind = view.kind};
+}
+
+PlaceView ValueReader::place_view() {
+  const auto name = text_view();
+  return {.name = name, .kind = one_of(PlaceKind::space, "the kind of a place")};
 }
 
 BytesRange ValueReader::range() {
@@ -37,7 +42,7 @@ BytesRange ValueReader::range() {
 }
 
 Item ValueReader::item() {
-  Item item{.name = text(), .claim = Whole{}};
+  Item item{.name = text_view(), .claim = Whole{}};
   switch (up_to(2, "the kind of an item")) {
     case 0: item.claim = Whole{.mode = mode()}; break;
     case 1: {

@@ -26,6 +26,8 @@ class ValueReader {
   }
   std::uint64_t number() { return in_.number(); }
   std::string text() { return in_.text(); }
+  /// The same, where it stands.
+  std::string_view text_view() { return in_.text_view(); }
   /// Within what a store can have.
   ClusterTime time();
   /// Any, as ValueWriter writes it.
@@ -42,6 +44,8 @@ class ValueReader {
 
   LockMode mode() { return one_of(last_lock_mode, "a mode"); }
   Place place();
+  /// The same, where it stands.
+  PlaceView place_view();
   BytesRange range();
   Item item();
   std::vector<Item> items();

@@ -11,7 +11,7 @@ void ValueWriter::put(LockMode mode) {
 }
 
 void ValueWriter::put(const Place& place) {
-  text(place.name);
+  text(place.name.view());
   number(std::to_underlying(place.kind));
 }
 
@@ -24,7 +24,7 @@ void ValueWriter::put(const BytesRange& range) {
 }
 
 void ValueWriter::put(const Item& item) {
-  text(item.name);
+  text(item.name.view());
   number(item.claim.index());
   if (const auto* whole = std::get_if<Whole>(&item.claim)) {
     put(whole->mode);

@@ -16,6 +16,10 @@ namespace tenure::core {
 /// Writes what snapshots and the log have in common. ValueReader reads it.
 class ValueWriter {
  public:
+  ValueWriter() = default;
+  /// Goes on behind these bytes.
+  explicit ValueWriter(std::string begin) : out_(std::move(begin)) {}
+
   template <class Tag>
   void put(const Strong<std::uint64_t, Tag>& id) {
     out_.number(id.get());

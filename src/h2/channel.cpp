@@ -185,6 +185,8 @@ void Channel::add_header(std::int32_t stream, std::string_view name, std::string
   } else if (name == ":status" && value != "200") {
     exchange->status_ =
         Status{StatusCode::unavailable, "the server answered HTTP " + std::string(value)};
+  } else if (name.starts_with("tenure-") && exchange->trailers_.size() < trailers_max) {
+    exchange->trailers_.push_back({std::string(name), std::string(value)});
   }
 }
 
@@ -215,6 +217,7 @@ void Channel::end(std::int32_t stream, std::uint32_t error) {
     exchange->status_ =
         error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "called off"} : explain(fault());
   }
+  exchange->status_->trailers = std::move(exchange->trailers_);
   exchange->ended(*exchange->status_);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <absl/container/flat_hash_map.h>
 #include <boost/asio/io_context.hpp>
@@ -54,6 +55,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::string out_;       ///< Framed, not yet passed to the channel but for the
   std::size_t sent_ = 0;  ///< first so many bytes.
   std::optional<Status> status_;
+  std::vector<Trailer> trailers_;  ///< Ours, of the status.
   bool is_half_closed_ = false;
 };
 
@@ -78,6 +80,8 @@ class Channel final : public Link {
   /// "host:port", of the server.
   [[nodiscard]] const std::string& authority() const noexcept { return origin_.authority; }
   [[nodiscard]] bool is_tls() const noexcept { return origin_.is_tls; }
+  /// Nobody is at the other end any more.
+  [[nodiscard]] bool is_gone() const noexcept { return is_closed(); }
   /// REQUIRES: ready. `path`: "/package.Service/Method".
   void begin(const std::string& path, const std::shared_ptr<Exchange>& exchange);
 

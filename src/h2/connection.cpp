@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ranges>
 #include <utility>
 
 namespace tenure::h2 {
@@ -290,7 +291,7 @@ void Connection::begin_response(Call& call) {
 void Connection::submit_end(Call& call, bool with_head) {
   call.is_begun_ = true;
   const auto message = percent_encoded(call.status_->message);
-  std::array<nghttp2_nv, 4> lines;
+  std::array<nghttp2_nv, 4 + trailers_max> lines;
   std::size_t count = 0;
   if (with_head) {
     lines[count++] = header(":status", "200", constant);
@@ -299,6 +300,9 @@ void Connection::submit_end(Call& call, bool with_head) {
   lines[count++] = header("grpc-status", number_of(call.status_->code), constant);
   if (!message.empty()) {
     lines[count++] = header("grpc-message", message, NGHTTP2_NV_FLAG_NO_COPY_NAME);
+  }
+  for (const auto& trailer : call.status_->trailers | std::views::take(trailers_max)) {
+    lines[count++] = header(trailer.name, trailer.value, NGHTTP2_NV_FLAG_NONE);
   }
   if (with_head) {
     nghttp2_submit_response(session(), call.stream_, lines.data(), count, nullptr);

@@ -52,21 +52,21 @@ void Link::make_session(Side side, nghttp2_session_callbacks* events, nghttp2_op
   nghttp2_session_callbacks_del(events);
 }
 
-void Link::check(Clock::time_point now) {
+void Link::check(Clock::time_point now, const Patience& patience) {
   if (!is_greeted_ || is_through()) {
     // It has as long as a silent one to get through the handshake, or to read our good-bye.
-    if (now - heard_ > patience_.ping_every + patience_.ping_wait) {
+    if (now - heard_ > patience.ping_every + patience.ping_wait) {
       close();
     }
     return;
   }
   if (is_ping_open_) {
-    if (now - std::max(pinged_, heard_) > patience_.ping_wait) {
+    if (now - std::max(pinged_, heard_) > patience.ping_wait) {
       close();
     }
     return;
   }
-  if (now - heard_ >= patience_.ping_every) {
+  if (now - heard_ >= patience.ping_every) {
     is_ping_open_ = true;
     pinged_ = now;
     nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);

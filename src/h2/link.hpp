@@ -33,7 +33,9 @@ class Link : public std::enable_shared_from_this<Link> {
   Link& operator=(const Link&) = delete;
 
   /// Sends a ping if it is quiet, and closes if the last one was not answered.
-  void check(Clock::time_point now);
+  void check(Clock::time_point now) { check(now, patience_); }
+  /// The same with another patience, this time.
+  void check(Clock::time_point now, const Patience& patience);
   void close();
   /// Why it closed, where the transport or the other end's bytes told.
   [[nodiscard]] const boost::system::error_code& fault() const noexcept { return fault_; }

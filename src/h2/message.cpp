@@ -12,13 +12,20 @@ std::uint8_t byte_at(const std::string& text, std::size_t index) {
 }  // namespace
 
 void append_framed(const google::protobuf::MessageLite& message, std::string& out) {
+  const auto begin = out.size();
   const auto size = message.ByteSizeLong();
-  out.reserve(out.size() + prefix_bytes + size);
-  out += '\0';
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    out += static_cast<char>((size >> static_cast<unsigned>(shift)) & 0xFFU);
-  }
-  message.AppendPartialToString(&out);
+  const auto total = begin + prefix_bytes + size;
+  // Some libraries name more bytes than were asked for.
+  out.resize_and_overwrite(total, [&](char* bytes, std::size_t /*count*/) {
+    auto* at = reinterpret_cast<std::uint8_t*>(bytes + begin);
+    *at++ = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      *at++ = static_cast<std::uint8_t>(size >> static_cast<unsigned>(shift));
+    }
+    // Not AppendToString(), which would count all the bytes once more.
+    message.SerializeWithCachedSizesToArray(at);
+    return total;
+  });
 }
 
 void MessageReader::add(std::span<const std::uint8_t> piece) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tenure::h2 {
 
@@ -29,9 +31,20 @@ enum class StatusCode : std::uint8_t {
 /// The code as gRPC's documents write it, e.g. "NOT_FOUND".
 [[nodiscard]] const char* name_of(StatusCode code);
 
+/// Something a server says besides the status, in a line of its own.
+struct Trailer {
+  std::string name{};   ///< Lower case.
+  std::string value{};  ///< Printable ASCII.
+
+  friend bool operator==(const Trailer&, const Trailer&) = default;
+};
+
+inline constexpr std::size_t trailers_max = 4;  ///< Of one status; more are dropped.
+
 struct Status {
   StatusCode code = StatusCode::ok;
   std::string message{};
+  std::vector<Trailer> trailers{};
 
   [[nodiscard]] bool ok() const noexcept { return code == StatusCode::ok; }
   friend bool operator==(const Status&, const Status&) = default;

@@ -44,6 +44,12 @@ class PlainTransport final : public Transport {
         [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
   }
 
+  void write(std::vector<asio::const_buffer> parts, Done done) override {
+    asio::async_write(
+        socket_, std::move(parts),
+        [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
+  }
+
   void close() override {
     error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_both, ignored);
@@ -107,6 +113,14 @@ class TlsTransport final : public Transport {
         stream_, asio::buffer(bytes.data(), bytes.size()),
         [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
   }
+
+  void write(std::vector<asio::const_buffer> parts, Done done) override {
+    asio::async_write(
+        stream_, std::move(parts),
+        [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
+  }
+
+  [[nodiscard]] SSL* tls() noexcept override { return stream_.native_handle(); }
 
   void close() override {
     error_code ignored;
@@ -178,6 +192,11 @@ std::unique_ptr<Transport> tls_transport_to(const std::string& host, tcp::socket
       std::make_unique<TlsTransport>(std::move(socket), context, asio::ssl::stream_base::client);
   transport->expect(host);
   return transport;
+}
+
+std::unique_ptr<Transport> tls_transport_to_anybody(tcp::socket socket,
+                                                    asio::ssl::context& context) {
+  return std::make_unique<TlsTransport>(std::move(socket), context, asio::ssl::stream_base::client);
 }
 
 Result<std::unique_ptr<asio::ssl::context>> server_context(const TlsFiles& files) {

@@ -6,10 +6,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/system/error_code.hpp>
+#include <openssl/types.h>
 
 #include <tenure/error.hpp>
 
@@ -32,8 +35,12 @@ class Transport {
   virtual void read(Arrived arrived) = 0;
   /// All of them; they must stay until it is done. One at a time.
   virtual void write(std::span<const char> bytes, Done done) = 0;
+  /// The same for bytes in several places, which are not copied together.
+  virtual void write(std::vector<boost::asio::const_buffer> parts, Done done) = 0;
   /// At once. What is under way ends with an error.
   virtual void close() = 0;
+  /// Its TLS, once greeted; null if it is plain.
+  [[nodiscard]] virtual SSL* tls() noexcept { return nullptr; }
 };
 
 [[nodiscard]] std::unique_ptr<Transport> plain_transport(boost::asio::ip::tcp::socket socket);
@@ -56,6 +63,11 @@ struct TlsFiles {
 [[nodiscard]] std::unique_ptr<Transport> tls_transport_to(const std::string& host,
                                                           boost::asio::ip::tcp::socket socket,
                                                           boost::asio::ssl::context& context);
+
+/// The same for whoever looks at the certificate himself: it is by an authority of the context, but
+/// may be anybody's.
+[[nodiscard]] std::unique_ptr<Transport> tls_transport_to_anybody(
+    boost::asio::ip::tcp::socket socket, boost::asio::ssl::context& context);
 
 /// What a client trusts and shows, as PEM text.
 struct ClientTlsFiles {

@@ -46,6 +46,8 @@ struct Flags {
   std::string file;
   bool prints_config = false;
   bool asks_version = false;
+  bool seeds = false;
+  std::string seed_from;
   std::map<const Setting*, std::string> values;
 };
 
@@ -70,6 +72,16 @@ void describe(CLI::App& app, Flags& flags) {
   for (const auto& setting : settings()) {
     add_setting(app, setting, flags);
   }
+  // Takes all flags of the daemon, which follow it or are in the file: a member is seeded with the
+  // configuration that it will be started with.
+  auto* seed = app.add_subcommand("seed",
+                                  "Make the data directory of a member of a new cluster out of "
+                                  "that of a single node, which is stopped; then exit");
+  seed->add_option("--from", flags.seed_from, "Data directory of the single node")
+      ->type_name("DIRECTORY")
+      ->required();
+  seed->fallthrough();
+  seed->callback([&flags] { flags.seeds = true; });
   app.footer(std::string(footer));
   app.get_formatter()->column_width(40);
 }
@@ -84,7 +96,7 @@ Farewell wrong(ExitCode code, std::string_view complaints) {
   return {.code = code, .text = std::move(text)};
 }
 
-std::variant<Config, Farewell> settle(const Flags& flags) {
+Order settle(const Flags& flags) {
   if (flags.asks_version) {
     return Farewell{.text = "tenured " + std::string(version()) + '\n'};
   }
@@ -106,6 +118,12 @@ std::variant<Config, Farewell> settle(const Flags& flags) {
   if (const auto checked = check(config); !checked) {
     return wrong(ExitCode::configuration, checked.error().detail);
   }
+  if (flags.seeds) {
+    if (config.cluster.members.empty() || config.cluster.join) {
+      return wrong(ExitCode::usage, "seed: name the members of the new cluster: --members");
+    }
+    return SeedOrder{.config = std::move(config), .from = flags.seed_from};
+  }
   return config;
 }
 
@@ -115,7 +133,7 @@ std::string_view version() {
   return TENURE_VERSION;
 }
 
-std::variant<Config, Farewell> read_command_line(std::span<const char* const> arguments) {
+Order read_command_line(std::span<const char* const> arguments) {
   CLI::App app("tenured: the lock service of Tenure", "tenured");
   Flags flags;
   describe(app, flags);

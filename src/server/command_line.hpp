@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,10 +20,17 @@ struct Farewell {
   std::string text{};  ///< Whole lines.
 };
 
-/// Reads the command line and the file it names; flags win over the file, the file over defaults.
+/// `tenured seed`: to make the folder of a member of a new cluster out of that of a single node.
+struct SeedOrder {
+  Config config{};               ///< Of the member; checked.
+  std::filesystem::path from{};  ///< The folder of the single node.
+};
+
 /// A Config that was checked, if the daemon shall run. A Farewell after --help, --version,
 /// --print-config, and after mistakes.
-[[nodiscard]] std::variant<Config, Farewell> read_command_line(
-    std::span<const char* const> arguments);
+using Order = std::variant<Config, SeedOrder, Farewell>;
+
+/// Reads the command line and the file it names; flags win over the file, the file over defaults.
+[[nodiscard]] Order read_command_line(std::span<const char* const> arguments);
 
 }  // namespace tenure::server

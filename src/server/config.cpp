@@ -1,26 +1,13 @@
 #include "server/config.hpp"
 
-#include <fstream>
 #include <string_view>
 
+#include "server/cluster_config.hpp"
+#include "server/complaints.hpp"
 #include "server/units.hpp"
 
 namespace tenure::server {
 namespace {
-
-class Complaints {
- public:
-  void add(std::string_view line) {
-    text_ += text_.empty() ? "" : "\n";
-    text_ += line;
-  }
-  [[nodiscard]] Result<void> result() const {
-    return text_.empty() ? Result<void>{} : fail(Errc::invalid_argument, text_);
-  }
-
- private:
-  std::string text_;
-};
 
 bool is_open(std::string_view address) {
   const auto parsed = parse_address(address);
@@ -53,14 +40,9 @@ void check_tls(const Config& config, Complaints& complaints) {
   if (!tls.client_ca.empty() && tls.cert.empty()) {
     complaints.add("tls.client_ca: clients are checked only with TLS: set tls.cert and tls.key");
   }
-  const auto readable = [&](std::string_view key, const std::filesystem::path& path) {
-    if (!path.empty() && !std::ifstream(path)) {
-      complaints.add(std::string(key) + ": cannot read '" + path.string() + "'");
-    }
-  };
-  readable("tls.cert", tls.cert);
-  readable("tls.key", tls.key);
-  readable("tls.client_ca", tls.client_ca);
+  check_readable("tls.cert", tls.cert, complaints);
+  check_readable("tls.key", tls.key, complaints);
+  check_readable("tls.client_ca", tls.client_ca, complaints);
 }
 
 }  // namespace
@@ -69,6 +51,7 @@ Result<void> check(const Config& config) {
   Complaints complaints;
   check_addresses(config, complaints);
   check_tls(config, complaints);
+  check_cluster(config, complaints);
   if (config.raft.heartbeat * 2 > config.raft.election_timeout) {
     complaints.add("raft.heartbeat: must be at most half of raft.election_timeout");
   }

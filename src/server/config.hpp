@@ -28,13 +28,29 @@ struct Config {
     std::string grpc = "127.0.0.1:7420";
     std::string http = "127.0.0.1:7421";
     std::string http_hosts{};
+    std::string peers = "127.0.0.1:7422";
     bool insecure = false;
+  };
+
+  struct Cluster {
+    std::string members{};
+    bool join = false;
+    std::string name{};
+    std::string peer_address{};
+    std::string client_address{};
+    std::filesystem::path secret_file{};
   };
 
   struct Tls {
     std::filesystem::path cert{};
     std::filesystem::path key{};
     std::filesystem::path client_ca{};
+  };
+
+  struct PeerTls {
+    std::filesystem::path cert{};
+    std::filesystem::path key{};
+    std::filesystem::path ca{};
   };
 
   struct Logs {
@@ -48,8 +64,8 @@ struct Config {
     std::uint32_t entries_in_flight_max = 4096;
     std::size_t commands_in_flight_max = 100'000;
     std::size_t bytes_in_flight_max = std::size_t{64} << 20U;
-    std::chrono::milliseconds election_timeout{1000};
-    std::chrono::milliseconds heartbeat{100};
+    std::chrono::milliseconds election_timeout{300};
+    std::chrono::milliseconds heartbeat{50};
   };
 
   /// Of this process; those of the store are replicated.
@@ -64,12 +80,18 @@ struct Config {
 
   Node node{};
   Listen listen{};
+  Cluster cluster{};
   Tls tls{};
+  PeerTls peer_tls{};
   Logs log{};
   Raft raft{};
   Service service{};
   /// A client of the library has a lease for each of its holds and waits.
   core::Limits limits{.leases_per_client_max = 100'000};
+
+  /// Takes part in a group of several, or is going to. Else it is alone, and no port is open for
+  /// peers.
+  [[nodiscard]] bool has_peers() const { return !cluster.members.empty() || cluster.join; }
 };
 
 /// What no single setting can tell: addresses open to the network need TLS or `insecure`, a

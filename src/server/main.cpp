@@ -7,6 +7,7 @@
 #include <expected>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -17,18 +18,25 @@
 
 #include <pthread.h>
 
+#include "server/cluster_config.hpp"
 #include "server/command_line.hpp"
 #include "server/config.hpp"
 #include "server/exit_code.hpp"
 #include "server/http/server.hpp"
 #include "server/metrics.hpp"
 #include "server/notify.hpp"
+#include "server/peers/joining.hpp"
+#include "server/peers/listening.hpp"
 #include "server/raft/node.hpp"
+#include "server/raft/seed.hpp"
 #include "server/rpc/rpc_server.hpp"
 #include "sys/log.hpp"
 
 namespace tenure::server {
 namespace {
+
+/// How long a stop may wait for another member to take over.
+constexpr std::chrono::milliseconds hand_over_max{1000};
 
 /// Why it cannot start, and with which code it leaves.
 struct Failure {
@@ -49,13 +57,34 @@ void report(raft::Severity severity, const std::string& what) {
   log::flush();
 }
 
+void report_peers(raft::Severity severity, const std::string& what) {
+  const auto* event = "peers";
+  switch (severity) {
+    case raft::Severity::note: log::info(event, {{"what", what}}); return;
+    case raft::Severity::warning: log::warning(event, {{"what", what}}); return;
+    case raft::Severity::error: log::error(event, {{"what", what}}); return;
+  }
+}
+
+raft::ExpectedIdentity expected_identity(const Config& config) {
+  const auto cluster =
+      config.has_peers() ? plan_cluster(config).cluster_id : config.node.cluster_id;
+  return {.cluster = raft::ClusterId(cluster), .member = raft::MemberId(config.node.member_id)};
+}
+
 raft::NodeOptions node_options(const Config& config) {
-  raft::NodeOptions options{.folder = config.node.data_dir,
-                            .identity = {.cluster = raft::ClusterId(config.node.cluster_id),
-                                         .member = raft::MemberId(config.node.member_id)},
-                            .limits = config.limits,
-                            .in_flight = {.commands = config.raft.commands_in_flight_max,
-                                          .bytes = config.raft.bytes_in_flight_max}};
+  raft::NodeOptions options;
+  options.folder = config.node.data_dir;
+  options.identity = expected_identity(config);
+  options.limits = config.limits;
+  options.in_flight = {.commands = config.raft.commands_in_flight_max,
+                       .bytes = config.raft.bytes_in_flight_max};
+  if (config.has_peers()) {
+    options.founders = peers::founders_of(plan_cluster(config));
+  }
+  options.beginning = config.cluster.join ? raft::Beginning::join : raft::Beginning::found;
+  options.election_timeout = config.raft.election_timeout;
+  options.heartbeat = config.raft.heartbeat;
   options.segment_bytes = config.raft.segment_bytes;
   options.snapshot_log_bytes = config.raft.snapshot_bytes;
   options.report = report;
@@ -103,6 +132,68 @@ RpcOptions rpc_options(const Config& config, std::optional<h2::TlsFiles> tls, Me
   return options;
 }
 
+/// Before anything is written: are the ports to be had at all?
+Started<void> try_ports(const Config& config) {
+  const std::pair<const char*, const std::string&> wanted[] = {{"listen.grpc", config.listen.grpc},
+                                                               {"listen.http", config.listen.http}};
+  for (const auto& [setting, text] : wanted) {
+    const auto address = parse_address(text);
+    if (!address) {
+      continue;  // off
+    }
+    if (const auto tried = peers::Listening::bind(address->host, address->port); !tried) {
+      return std::unexpected(
+          Failure{ExitCode::unavailable, std::string(setting) + ": " + tried.error().detail});
+    }
+  }
+  return {};
+}
+
+Started<std::unique_ptr<peers::PeerTransport>> make_transport(const Config& config) {
+  if (!config.has_peers()) {
+    return nullptr;
+  }
+  for (const auto& warning : warnings_about(config)) {
+    log::warning("configuration", {{"what", warning}});
+  }
+  auto transport = peers::prepare_transport(config, report_peers);
+  if (!transport) {
+    const bool is_port = transport.error() == Errc::unavailable;
+    return std::unexpected(Failure{is_port ? ExitCode::unavailable : ExitCode::configuration,
+                                   transport.error().detail});
+  }
+  return *std::move(transport);
+}
+
+Started<std::unique_ptr<raft::Node>> open_node(const Config& config) {
+  auto node = raft::Node::open(node_options(config));
+  if (node) {
+    return *std::move(node);
+  }
+  auto why = node.error().detail;
+  if (config.has_peers() && config.node.cluster_id == 0 &&
+      why.find("belongs to cluster") != std::string::npos) {
+    why +=
+        ", which comes of cluster.members and cluster.name. A single node becomes a cluster by "
+        "`tenured seed`; if the list was changed on purpose, set node.cluster_id";
+  }
+  return std::unexpected(Failure{ExitCode::disk, why});
+}
+
+/// A member of a cluster that was started as if it were alone would wait for the others for ever.
+Started<void> check_company(raft::Node& node, const Config& config) {
+  std::promise<std::size_t> count;
+  node.peek([&](Result<View> view) { count.set_value(view ? view->members.size() : 0); });
+  const auto members = count.get_future().get();
+  if (config.has_peers() || members < 2) {
+    return {};
+  }
+  return std::unexpected(Failure{ExitCode::configuration,
+                                 "the folder " + config.node.data_dir.string() +
+                                     " is of a member of a cluster of " + std::to_string(members) +
+                                     ": start it with its cluster.members, or cluster.join"});
+}
+
 /// Everything that runs. Stops in the reverse order.
 class Daemon {
  public:
@@ -113,7 +204,11 @@ class Daemon {
  private:
   explicit Daemon(std::unique_ptr<raft::Node> node)
       : node_(std::move(node)), notifier_(node_->loop()) {}
+  void connect(std::unique_ptr<peers::PeerTransport> transport);
   [[nodiscard]] Started<void> listen(const Config& config);
+  /// If it leads: to another member, before the clients are sent away, so that they go on there at
+  /// once.
+  void hand_over();
 
   std::unique_ptr<raft::Node> node_;
   ServiceNotifier notifier_;
@@ -127,11 +222,19 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }
-  auto node = raft::Node::open(node_options(config));
+  auto transport = make_transport(config);
+  if (!transport) {
+    return std::unexpected(std::move(transport).error());
+  }
+  if (auto tried = try_ports(config); !tried) {
+    return std::unexpected(std::move(tried).error());
+  }
+  auto node = open_node(config);
   if (!node) {
-    return std::unexpected(Failure{ExitCode::disk, node.error().detail});
+    return std::unexpected(std::move(node).error());
   }
   std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node)));
+  daemon->connect(*std::move(transport));
   daemon->rpc_.emplace(*daemon->node_, rpc_options(config, *std::move(tls), daemon->metrics_));
   daemon->node_->listen(daemon->metrics_);
   if (config.listen.http != "off") {
@@ -148,11 +251,24 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     daemon->http_.emplace(*daemon->node_, daemon->metrics_, options);
   }
   daemon->node_->start();
-  if (auto listening = daemon->listen(config); !listening) {
+  auto started = check_company(*daemon->node_, config);
+  if (started) {
+    started = daemon->listen(config);
+  }
+  if (!started) {
     daemon->stop();
-    return std::unexpected(std::move(listening).error());
+    return std::unexpected(std::move(started).error());
   }
   return daemon;
+}
+
+void Daemon::connect(std::unique_ptr<peers::PeerTransport> transport) {
+  if (!transport) {
+    return;
+  }
+  // Both are asked on the thread of the store, and the node keeps the transport.
+  metrics_.ask_peers([peers = transport.get()] { return peers->counts(); });
+  node_->connect(std::move(transport));
 }
 
 Started<void> Daemon::listen(const Config& config) {
@@ -173,6 +289,7 @@ Started<void> Daemon::listen(const Config& config) {
                       {"grpc_port", *grpc_port},
                       {"http", config.listen.http},
                       {"http_port", http_port},
+                      {"peers", config.has_peers() ? config.listen.peers : "off"},
                       {"data_dir", config.node.data_dir.string()},
                       {"cluster", std::to_string(node_->identity().cluster)},
                       {"member", std::to_string(node_->identity().member)}});
@@ -180,8 +297,16 @@ Started<void> Daemon::listen(const Config& config) {
   return {};
 }
 
+void Daemon::hand_over() {
+  const auto done = std::make_shared<std::promise<void>>();
+  auto is_done = done->get_future();
+  node_->transfer_leadership(0, [done](const Result<void>&) { done->set_value(); });
+  is_done.wait_for(hand_over_max);
+}
+
 void Daemon::stop() {
   notifier_.stopping();
+  hand_over();
   rpc_->stop();
   if (http_) {
     http_->stop();
@@ -220,8 +345,36 @@ int run(const Config& config) {
   return static_cast<int>(ExitCode::stopped);
 }
 
+/// `tenured seed`.
+int run_seed(const SeedOrder& order) {
+  const auto& config = order.config;
+  const auto state = raft::read_state(order.from);
+  const auto planted = state ? raft::plant({.folder = config.node.data_dir,
+                                            .identity = expected_identity(config),
+                                            .members = peers::founders_of(plan_cluster(config)),
+                                            .body = *state})
+                             : Result<void>(std::unexpected(state.error()));
+  if (!planted) {
+    std::fprintf(stderr, "tenured: seed: %s\n", planted.error().detail.c_str());
+    return static_cast<int>(ExitCode::disk);
+  }
+  std::printf("member %llu of cluster %llu is in %s: all that was in %s\n",
+              static_cast<unsigned long long>(config.node.member_id),
+              static_cast<unsigned long long>(expected_identity(config).cluster.get()),
+              config.node.data_dir.c_str(), order.from.c_str());
+  return static_cast<int>(ExitCode::stopped);
+}
+
 }  // namespace
 }  // namespace tenure::server
+
+// jemalloc looks here before main(). What a snapshot or the log behind it took goes back to the
+// system within a second, also when nothing happens; by itself it would keep it for ten, or longer.
+extern "C" {
+// NOLINTNEXTLINE(readability-identifier-naming,cppcoreguidelines-avoid-non-const-global-variables)
+extern const char* malloc_conf;
+const char* malloc_conf = "background_thread:true,dirty_decay_ms:1000";
+}
 
 int main(int count, char** arguments) {
   using namespace tenure::server;
@@ -230,6 +383,9 @@ int main(int count, char** arguments) {
   if (const auto* farewell = std::get_if<Farewell>(&read)) {
     std::fputs(farewell->text.c_str(), farewell->code == ExitCode::stopped ? stdout : stderr);
     return static_cast<int>(farewell->code);
+  }
+  if (const auto* seed = std::get_if<SeedOrder>(&read)) {
+    return run_seed(*seed);
   }
   return run(std::get<Config>(read));
 }

@@ -66,9 +66,20 @@ double cpu_seconds() {
 /// Writes down one applied command.
 class Metrics::Tally {
  public:
-  Tally(Series& series, Tracker& tracker, const core::State& state)
-      : series_(series), tracker_(tracker), state_(state) {}
+  Tally(Series& series, Tracker& tracker, const core::Applied& what)
+      : series_(series), tracker_(tracker), what_(what) {}
 
+  void run() {
+    for (const auto& former : what_.strengthened) {
+      tracker_.strengthened(former);
+    }
+    for (const auto& event : what_.events) {
+      take(event);
+    }
+    take(what_.outcome);
+  }
+
+ private:
   void take(const core::Event& event) {
     switch (event.type) {
       case core::EventType::queued: tracker_.queued(event); break;
@@ -79,7 +90,7 @@ class Metrics::Tally {
       case core::EventType::revoked: end_lease(event, AcquireResult::revoked); break;
       case core::EventType::abandoned: gave_up(event, AcquireResult::abandoned); break;
       case core::EventType::deadlock: gave_up(event, AcquireResult::deadlock); break;
-      case core::EventType::downgraded: tracker_.downgraded(event); break;
+      case core::EventType::downgraded: break;
     }
   }
 
@@ -97,7 +108,6 @@ class Metrics::Tally {
     }
   }
 
- private:
   void take(const Error& error) {
     if (error.code == Errc::would_block) {
       series_.would_block->Increment();
@@ -108,21 +118,21 @@ class Metrics::Tally {
   }
 
   void count(const core::Event& event, AcquireResult result) {
-    series_.acquired[mode_index(event.item.claim)][static_cast<std::size_t>(result)]->Increment();
+    series_.acquired[core::kind_of(event.item.claim)][static_cast<std::size_t>(result)]
+        ->Increment();
   }
 
   void granted(const core::Event& event) {
     count(event, AcquireResult::granted);
-    if (const auto waited = tracker_.granted(event, state_)) {
+    if (const auto waited = tracker_.granted(event)) {
       series_.acquire_seconds->Observe(in_seconds(*waited));
     }
   }
 
   void ended(const core::Event& event, ReleaseReason reason) {
     series_.released[static_cast<std::size_t>(reason)]->Increment();
-    if (const auto held = tracker_.ended(event)) {
-      series_.hold_seconds->Observe(in_seconds(*held));
-    }
+    const auto since = tracker_.held_since(what_.ended[ended_++]);
+    series_.hold_seconds->Observe(in_seconds(event.time - since));
   }
 
   void gave_up(const core::Event& event, AcquireResult result) {
@@ -149,7 +159,8 @@ class Metrics::Tally {
 
   Series& series_;
   Tracker& tracker_;
-  const core::State& state_;
+  const core::Applied& what_;
+  std::size_t ended_ = 0;  ///< Events of ends so far.
   std::pair<core::LeaseId, core::RequestId> last_victim_{};
 };
 
@@ -159,11 +170,7 @@ Metrics::Metrics(std::string_view version)
 Metrics::~Metrics() = default;
 
 void Metrics::applied(const core::Applied& what, const core::State& state) {
-  Tally tally(*series_, *tracker_, state);
-  for (const auto& event : what.events) {
-    tally.take(event);
-  }
-  tally.take(what.outcome);
+  Tally(*series_, *tracker_, what).run();
   if (!is_in_step_) {
     // The first command that is heard of, or others were applied without us.
     tracker_->rebuild(state);
@@ -187,6 +194,10 @@ void Metrics::snapshot_taken(std::chrono::nanoseconds took) {
   series_->snapshot_seconds->Observe(in_seconds(took));
 }
 
+void Metrics::restored(const core::State& /*state*/) {
+  is_in_step_ = false;
+}
+
 void Metrics::role_changed(const LogPosition& log) {
   if (log.is_leader) {
     series_->leader_changes->Increment();
@@ -201,7 +212,7 @@ void Metrics::observe(const View& view) {
     is_in_step_ = true;
   }
   for (std::size_t mode = 0; mode < claim_modes; ++mode) {
-    series_->held[mode]->Set(static_cast<double>(tracker_->held()[mode]));
+    series_->held[mode]->Set(static_cast<double>(view.state.locks.held()[mode]));
   }
   series_->waiters->Set(static_cast<double>(view.state.locks.waits().size()));
   series_->leases->Set(static_cast<double>(view.state.leases.all().size()));
@@ -213,6 +224,31 @@ void Metrics::observe(const View& view) {
   series_->log_bytes->Set(static_cast<double>(view.log.log_bytes));
   series_->snapshot_bytes->Set(static_cast<double>(view.log.snapshot_bytes));
   series_->has_space->Set(view.log.has_space ? 1 : 0);
+  if (ask_peers_) {
+    for (const auto& traffic : ask_peers_()) {
+      observe_peer(traffic);
+    }
+  }
+}
+
+void Metrics::observe_peer(const PeerTraffic& traffic) {
+  const auto peer = std::to_string(traffic.peer);
+  // Counters can only be added to. A member that was away and came back begins at 0 again.
+  const auto raise = [](prometheus::Counter& counter, std::uint64_t value) {
+    counter.Increment(std::max(0.0, static_cast<double>(value) - counter.Value()));
+  };
+  const auto both = [&](prometheus::Family<prometheus::Counter>& family, std::uint64_t sent,
+                        std::uint64_t received) {
+    raise(family.Add({{"peer", peer}, {"direction", "sent"}}), sent);
+    raise(family.Add({{"peer", peer}, {"direction", "received"}}), received);
+  };
+  series_->peer_connected->Add({{"peer", peer}}).Set(traffic.is_connected ? 1 : 0);
+  raise(series_->peer_connections->Add({{"peer", peer}}), traffic.connections);
+  raise(series_->peer_dropped->Add({{"peer", peer}}), traffic.messages_dropped);
+  both(*series_->peer_bytes, traffic.bytes_sent, traffic.bytes_received);
+  both(*series_->peer_messages, traffic.messages_sent, traffic.messages_received);
+  both(*series_->peer_snapshot_chunks, traffic.snapshot_chunks_sent,
+       traffic.snapshot_chunks_received);
 }
 
 std::string Metrics::text() {

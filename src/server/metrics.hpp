@@ -4,9 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "server/store.hpp"
 
@@ -15,6 +18,20 @@ class Counter;
 }
 
 namespace tenure::server {
+
+/// What went to and came from one other member since the start of the process.
+struct PeerTraffic {
+  std::uint64_t peer{};
+  bool is_connected = false;  ///< We can send to it.
+  std::uint64_t connections = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
+  std::uint64_t messages_dropped = 0;
+  std::uint64_t snapshot_chunks_sent = 0;
+  std::uint64_t snapshot_chunks_received = 0;
+};
 
 /// Counts what happens, for Prometheus. Hears of it on the store's thread, where it costs a few
 /// hundred nanoseconds for each event; no lock is ever named in a label, so the number of series
@@ -30,10 +47,13 @@ class Metrics final : public Listener {
   void synced(std::chrono::nanoseconds took, std::size_t entries) override;
   void committed(std::chrono::nanoseconds took, std::size_t commands) override;
   void snapshot_taken(std::chrono::nanoseconds took) override;
+  void restored(const core::State& state) override;
   void role_changed(const LogPosition& log) override;
 
   /// Takes what is not told by events. REQUIRES: on the store's thread. Quick: no scan.
   void observe(const View& view);
+  /// What observe() asks about the other members. REQUIRES: before the first observe().
+  void ask_peers(std::function<std::vector<PeerTraffic>()> ask) { ask_peers_ = std::move(ask); }
   /// Everything in the text format, version 0.0.4. On any thread.
   [[nodiscard]] std::string text();
 
@@ -64,7 +84,10 @@ class Metrics final : public Listener {
  private:
   class Tally;
 
+  void observe_peer(const PeerTraffic& traffic);
+
   std::unique_ptr<Series> series_;
+  std::function<std::vector<PeerTraffic>()> ask_peers_;
   std::unique_ptr<Tracker> tracker_;  ///< Of the store's thread, and so is the next.
   bool is_in_step_ = false;           ///< The tracker knows all holds and waits of the state.
 };

@@ -104,6 +104,20 @@ void make_log(const Maker& make, Metrics::Series& series) {
   series.revision = make.gauge("tenure_revision", "Revision of the store.");
 }
 
+void make_peers(const Maker& make, Metrics::Series& series) {
+  series.peer_connected =
+      &make.gauges("tenure_peer_connected", "1 if this member can send to that one.");
+  series.peer_connections =
+      &make.counters("tenure_peer_connections_total", "Connections made to a member.");
+  series.peer_bytes = &make.counters("tenure_peer_bytes_total", "Bytes to and from a member.");
+  series.peer_messages =
+      &make.counters("tenure_peer_messages_total", "Messages to and from a member.");
+  series.peer_dropped = &make.counters("tenure_peer_messages_dropped_total",
+                                       "Messages dropped: the member was away or slow.");
+  series.peer_snapshot_chunks = &make.counters("tenure_peer_snapshot_chunks_total",
+                                               "Parts of snapshots to and from a member.");
+}
+
 void make_process(const Maker& make, Metrics::Series& series) {
   series.watchers = make.gauge("tenure_watchers", "Watches and event streams open now.");
   series.watches_cut = make.counter(
@@ -121,14 +135,6 @@ void make_process(const Maker& make, Metrics::Series& series) {
 
 }  // namespace
 
-std::size_t mode_index(const core::Claim& claim) noexcept {
-  if (const auto* whole = std::get_if<core::Whole>(&claim)) {
-    return static_cast<std::size_t>(whole->mode);
-  }
-  const auto* keys = std::get_if<core::Keys>(&claim);
-  return keys != nullptr ? static_cast<std::size_t>(keys->mode) : claim_modes - 1;
-}
-
 std::string_view mode_name(std::size_t index) noexcept {
   return index < all_lock_modes.size() ? to_string(all_lock_modes[index]) : "permits";
 }
@@ -138,6 +144,7 @@ Metrics::Series::Series(std::string_view version) {
   make_locks(make, *this);
   make_leases(make, *this);
   make_log(make, *this);
+  make_peers(make, *this);
   make_process(make, *this);
   make.gauges("tenure_build_info", "Always 1; the version is in the label.")
       .Add({{"version", std::string(version)}})

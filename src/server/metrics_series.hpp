@@ -19,8 +19,7 @@
 namespace tenure::server {
 
 /// What a lock is held as: the lock modes, and permits of a semaphore.
-inline constexpr std::size_t claim_modes = all_lock_modes.size() + 1;
-[[nodiscard]] std::size_t mode_index(const core::Claim& claim) noexcept;
+inline constexpr std::size_t claim_modes = core::claim_kinds;
 [[nodiscard]] std::string_view mode_name(std::size_t index) noexcept;
 
 /// How asking for a lock ended.
@@ -71,6 +70,14 @@ struct Metrics::Series {
   Histogram* snapshot_seconds{};
   Gauge* has_space{};
   Gauge* revision{};
+
+  // By peer: there are a few.
+  prometheus::Family<Gauge>* peer_connected{};
+  prometheus::Family<Counter>* peer_connections{};
+  prometheus::Family<Counter>* peer_bytes{};
+  prometheus::Family<Counter>* peer_messages{};
+  prometheus::Family<Counter>* peer_dropped{};
+  prometheus::Family<Counter>* peer_snapshot_chunks{};
 
   Gauge* watchers{};
   Counter* watches_cut{};

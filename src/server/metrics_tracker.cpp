@@ -9,20 +9,7 @@ void Metrics::Tracker::rebuild(const core::State& state) {
   leases_ = state.leases.all().size();
   next_deadline_ = state.leases.next_deadline();
   for (const auto& [ticket, wait] : state.locks.waits()) {
-    waits_.emplace(Request{wait.lease.get(), wait.request.get()}, wait.since);
-  }
-  for (const auto& [token, hold] : state.locks.holds()) {
-    Held held{.since = hold.acquired, .token = token.get()};
-    for (const auto& item : hold.items) {
-      held.mode = static_cast<std::uint8_t>(mode_index(item.claim));
-      ++held.items;
-      ++held_[held.mode];
-    }
-    const auto first = hold.create_revision.get();
-    holds_.emplace(first, held);
-    if (first != token.get()) {
-      renamed_.emplace(token.get(), first);
-    }
+    waits_.emplace(Request{wait->lease.get(), wait->request.get()}, wait->since);
   }
 }
 
@@ -34,23 +21,7 @@ void Metrics::Tracker::left_queue(const core::Event& event) {
   waits_.erase(Request{event.lease.get(), event.request.get()});
 }
 
-std::optional<core::ClusterTime> Metrics::Tracker::granted(const core::Event& event,
-                                                           const core::State& state) {
-  const auto token = event.token.get();
-  const auto mode = static_cast<std::uint8_t>(mode_index(event.item.claim));
-  const auto* hold = state.locks.find(event.token);
-  const auto first = hold == nullptr ? token : hold->create_revision.get();
-  auto& held = holds_[first];
-  if (first != token) {
-    strengthen(held, first, event);
-  } else {
-    held.since = event.time;
-    held.token = token;
-    held.mode = mode;
-    ++held.items;
-    ++held_[mode];
-  }
-
+std::optional<core::ClusterTime> Metrics::Tracker::granted(const core::Event& event) {
   const Request request{event.lease.get(), event.request.get()};
   if (last_granted_ == request && last_granted_at_ == event.revision) {
     return std::nullopt;
@@ -66,45 +37,19 @@ std::optional<core::ClusterTime> Metrics::Tracker::granted(const core::Event& ev
   return waited;
 }
 
-void Metrics::Tracker::strengthen(Held& held, std::uint64_t first, const core::Event& event) {
-  if (held.items == 0) {
-    return;  // Not known from the beginning: a release within the same command took it away.
-  }
-  renamed_.erase(held.token);
-  held.token = event.token.get();
-  renamed_.emplace(held.token, first);
-  set_mode(held, event.item.claim);
+void Metrics::Tracker::strengthened(const core::Former& hold) {
+  strengthened_.emplace(hold.create_revision.get(), hold.acquired);
 }
 
-void Metrics::Tracker::downgraded(const core::Event& event) {
-  if (const auto it = find(event.token); it != holds_.end()) {
-    set_mode(it->second, event.item.claim);
+core::ClusterTime Metrics::Tracker::held_since(const core::Former& hold) {
+  // Only holds of one item can be strengthened, so this is the end of all of it.
+  const auto it = strengthened_.find(hold.create_revision.get());
+  if (it == strengthened_.end()) {
+    return hold.acquired;
   }
-}
-
-void Metrics::Tracker::set_mode(Held& held, const core::Claim& claim) {
-  --held_[held.mode];
-  held.mode = static_cast<std::uint8_t>(mode_index(claim));
-  ++held_[held.mode];
-}
-
-Metrics::Tracker::Holds::iterator Metrics::Tracker::find(core::FencingToken token) {
-  const auto renamed = renamed_.find(token.get());
-  return holds_.find(renamed == renamed_.end() ? token.get() : renamed->second);
-}
-
-std::optional<core::ClusterTime> Metrics::Tracker::ended(const core::Event& event) {
-  const auto it = find(event.token);
-  if (it == holds_.end()) {
-    return std::nullopt;
-  }
-  --held_[mode_index(event.item.claim)];
-  const auto held_for = event.time - it->second.since;
-  if (--it->second.items == 0) {
-    renamed_.erase(it->second.token);
-    holds_.erase(it);
-  }
-  return held_for;
+  const auto since = it->second;
+  strengthened_.erase(it);
+  return since;
 }
 
 std::size_t Metrics::Tracker::leases_expired(const core::Applied& what, const core::State& state) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/members.hpp"
 #include "server/units.hpp"
 
 // A field of a Config, const or not. NOLINTNEXTLINE(bugprone-macro-parentheses)
@@ -202,6 +203,15 @@ Result<void> check_labels(std::string_view value) {
   return {};
 }
 
+Result<void> check_members(std::string_view value) {
+  const auto members = parse_members(value);
+  return members ? Result<void>{} : std::unexpected(members.error());
+}
+
+Result<void> check_address_or_none(std::string_view value) {
+  return value.empty() ? Result<void>{} : check_address(value);
+}
+
 void add_node(std::vector<Setting>& all) {
   all.push_back(text({"node.data_dir", "Directory of the log and the snapshots."},
                      TENURE_FIELD(node.data_dir), check_path));
@@ -218,6 +228,31 @@ void add_node(std::vector<Setting>& all) {
                       TENURE_FIELD(node.member_id)));
 }
 
+void add_cluster(std::vector<Setting>& all) {
+  all.push_back(text({"cluster.members",
+                      "The members that a cluster begins with, the same list on each: id, address "
+                      "for members, address for clients, as in 1=db1:7422/db1:7420,2=..."},
+                     TENURE_FIELD(cluster.members), check_members));
+  all.push_back(
+      toggle({"cluster.join", "Begin with nothing and wait to be added to a cluster that exists."},
+             TENURE_FIELD(cluster.join)));
+  all.push_back(text({"cluster.name",
+                      "With the list it makes the cluster id: tells clusters apart that have, or "
+                      "had, the same addresses."},
+                     TENURE_FIELD(cluster.name)));
+  all.push_back(text({"cluster.peer_address",
+                      "Where the other members reach this one; empty: as in the list, else "
+                      "listen.peers."},
+                     TENURE_FIELD(cluster.peer_address), check_address_or_none));
+  all.push_back(text({"cluster.client_address",
+                      "Where clients reach this one; empty: as in the list, else listen.grpc."},
+                     TENURE_FIELD(cluster.client_address), check_address_or_none));
+  all.push_back(text({"cluster.secret_file",
+                      "File with a secret that all members have; without TLS the only thing that "
+                      "keeps others out."},
+                     TENURE_FIELD(cluster.secret_file)));
+}
+
 void add_listen(std::vector<Setting>& all) {
   all.push_back(text({"listen.grpc", "Address of the gRPC service; port 0 is any free one."},
                      TENURE_FIELD(listen.grpc), check_address));
@@ -228,15 +263,28 @@ void add_listen(std::vector<Setting>& all) {
                       "and numbers: a web page of somebody else must not get in by a name of its "
                       "own. * is any."},
                      TENURE_FIELD(listen.http_hosts)));
+  all.push_back(text({"listen.peers",
+                      "Address for the other members; open only with cluster.members or "
+                      "cluster.join."},
+                     TENURE_FIELD(listen.peers), check_address));
   all.push_back(toggle({"listen.insecure",
                         "Allow addresses open to the network without TLS: "
                         "everybody there can take and break locks."},
                        TENURE_FIELD(listen.insecure)));
+  add_cluster(all);
   all.push_back(
       text({"tls.cert", "Certificate chain of the gRPC service, PEM."}, TENURE_FIELD(tls.cert)));
   all.push_back(text({"tls.key", "Private key of that certificate, PEM."}, TENURE_FIELD(tls.key)));
   all.push_back(text({"tls.client_ca", "Authorities whose clients are let in (mutual TLS), PEM."},
                      TENURE_FIELD(tls.client_ca)));
+  all.push_back(text({"peer_tls.cert", "Certificate chain of this member for the others, PEM."},
+                     TENURE_FIELD(peer_tls.cert)));
+  all.push_back(
+      text({"peer_tls.key", "Private key of that certificate, PEM."}, TENURE_FIELD(peer_tls.key)));
+  all.push_back(text({"peer_tls.ca",
+                      "Authority of this cluster's members: whoever has a certificate of it can be "
+                      "one, PEM."},
+                     TENURE_FIELD(peer_tls.ca)));
   all.push_back(choice({"log.level", "Less than this is not logged."}, TENURE_FIELD(log.level),
                        log::Level::error));
   all.push_back(choice({"log.format", "auto is text on a terminal, else one JSON object a line."},
@@ -341,7 +389,8 @@ std::vector<Setting> make_settings() {
 
 std::string Setting::flag() const {
   // What everybody sets has a short name.
-  const bool is_short = section() == "node" || key == "listen.insecure";
+  const bool is_short = section() == "node" || key == "listen.insecure" ||
+                        key == "cluster.members" || key == "cluster.join";
   std::string flag = "--" + std::string(is_short ? name() : key);
   std::ranges::replace(flag, '.', '-');
   std::ranges::replace(flag, '_', '-');
@@ -379,7 +428,9 @@ std::span<const Section> sections() {
   static constexpr std::array all{
       Section{"node", "This member"},
       Section{"listen", "Addresses"},
+      Section{"cluster", "The cluster"},
       Section{"tls", "TLS of the gRPC service"},
+      Section{"peer_tls", "TLS between members"},
       Section{"log", "Logs, on stderr"},
       Section{"raft", "The replicated log"},
       Section{"service", "Limits of this process"},

@@ -95,8 +95,10 @@ class Listener {
   virtual void committed(std::chrono::nanoseconds /*took*/, std::size_t /*commands*/) {}
   /// A snapshot is durable: how long it took to make and to write it.
   virtual void snapshot_taken(std::chrono::nanoseconds /*took*/) {}
-  /// This member began or ceased to lead.
+  /// This member began or ceased to lead, or follows somebody else.
   virtual void role_changed(const LogPosition& /*log*/) {}
+  /// A snapshot of the leader took the place of the state; what was applied in between is not told.
+  virtual void restored(const core::State& /*state*/) {}
 };
 
 /// The replicated, durable store, as the RPC and HTTP sides see it. Thread safe unless said

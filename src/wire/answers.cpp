@@ -101,7 +101,7 @@ class OutcomeWriter {
 }  // namespace
 
 std::string key_of(const core::Acquire& acquire) {
-  std::string key = acquire.items.empty() ? std::string() : acquire.items.front().name;
+  auto key = acquire.items.empty() ? std::string() : std::string(acquire.items.front().name);
   key += '/';
   append_hex(key, acquire.lease.get());
   key += '-';

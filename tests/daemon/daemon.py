@@ -59,6 +59,7 @@ class Daemon:
 
     def __init__(self, folder, *flags):
         self.folder, self.flags = pathlib.Path(folder), flags
+        self.switches = ()  # flags without a value
         self.process = None
         self.lines = []  # of its log, as objects
 
@@ -74,7 +75,8 @@ class Daemon:
         flags = {"--data-dir": str(self.folder), "--listen-grpc": "127.0.0.1:0",
                  "--listen-http": "127.0.0.1:0", "--log-format": "json"}
         flags |= dict(zip(self.flags[::2], self.flags[1::2]))
-        command = [tenured_path(), *(word for flag in flags.items() for word in flag)]
+        command = [tenured_path(), *(word for flag in flags.items() for word in flag),
+                   *self.switches]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         text=True, errors="replace")
         self.arrived = queue.Queue()

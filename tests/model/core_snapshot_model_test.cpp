@@ -1,3 +1,7 @@
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -56,6 +60,31 @@ TEST(CoreSnapshotModel, a_restored_store_behaves_as_the_one_that_was_saved) {
       const auto [command, stamp] = move_of(draws[i], world, kept.state());
       RC_ASSERT(kept.apply(command, stamp) == restored.apply(command, stamp));
       RC_ASSERT(encode(kept.state()) == encode(restored.state()));
+    }
+  });
+}
+
+// A snapshot is written while the store goes on: nothing that is changed may still be shared.
+TEST(CoreSnapshotModel, an_image_stays_as_it_was_whatever_happens_afterwards) {
+  check_property(300, [] {
+    const auto world = any_world();
+    const auto draws = *draws_in(world);
+    const auto every = *rc::gen::inRange<std::size_t>(1, 8);
+    auto imaged = begin(world);
+    auto alone = begin(world);
+    std::vector<std::pair<Image, std::string>> images;
+
+    for (std::size_t i = 0; i < draws.size(); ++i) {
+      if (i % every == 0) {
+        images.emplace_back(image_of(imaged.state()), encode(alone.state()));
+      }
+      const auto [command, stamp] = move_of(draws[i], world, imaged.state());
+      RC_ASSERT(imaged.apply(command, stamp) == alone.apply(command, stamp));
+    }
+
+    RC_ASSERT(encode(imaged.state()) == encode(alone.state()));
+    for (const auto& [image, bytes] : images) {
+      RC_ASSERT(encode(image) == bytes);
     }
   });
 }

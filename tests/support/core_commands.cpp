@@ -88,7 +88,7 @@ Command abandon(const Draw& draw, const State& state) {
   if (index == waits.size()) {
     return Abandon{.lease = LeaseId{1 + draw.lease}, .request = RequestId{1 + draw.request}};
   }
-  const auto& wait = std::next(waits.begin(), static_cast<std::ptrdiff_t>(index))->second;
+  const auto& wait = *std::next(waits.begin(), static_cast<std::ptrdiff_t>(index))->second;
   return Abandon{.lease = wait.lease, .request = wait.request};
 }
 

@@ -40,7 +40,7 @@ Acquire acquire(LeaseId lease, std::uint64_t request, std::vector<Item> items) {
 }
 
 std::filesystem::path path_of(const std::string& name) {
-  return std::filesystem::path(__FILE__).parent_path().parent_path() / "fixtures" / name;
+  return std::filesystem::path(TENURE_SOURCE_DIR) / "tests" / "fixtures" / name;
 }
 
 }  // namespace

@@ -293,19 +293,19 @@ std::string Reference::differs_from(const State& state) const {
     return "revision or time";
   }
   const auto same_hold = [](const Hold& left, const auto& right) {
-    return left.token == right.first && left.lease == right.second.lease &&
-           left.request == right.second.request && left.items == right.second.items &&
-           left.count == right.second.count;
+    return left.token == right.first && left.lease == right.second->lease &&
+           left.request == right.second->request && left.items == right.second->items &&
+           left.count == right.second->count;
   };
   if (!std::ranges::equal(holds_, state.locks.holds(), same_hold)) {
     return "holds";
   }
-  const auto same_wait = [](const Wait& left, const auto& right) { return left == right.second; };
+  const auto same_wait = [](const Wait& left, const auto& right) { return left == *right.second; };
   if (!std::ranges::equal(waits_, state.locks.waits(), same_wait)) {
     return "waits";
   }
   const auto same_lease = [](const auto& left, const auto& right) {
-    return left.first == right.first && left.second.deadline == right.second.deadline;
+    return left.first == right.first && left.second.deadline == right.second->deadline;
   };
   return std::ranges::equal(leases_, state.leases.all(), same_lease) ? "" : "leases";
 }

@@ -1,9 +1,11 @@
 #include "support/memory_store.hpp"
 
+#include <algorithm>
 #include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <variant>
 
 #include <boost/asio/post.hpp>
 
@@ -13,7 +15,10 @@ namespace tenure::test {
 
 MemoryStore::MemoryStore(const Options& options)
     : options_(options), machine_(options.limits), work_(boost::asio::make_work_guard(loop_)) {
-  log_ = {.is_leader = true, .leader = options.identity.member, .term = 1, .first = 1};
+  log_ = {.is_leader = options.leads,
+          .leader = options.leads ? options.identity.member : 0,
+          .term = 1,
+          .first = 1};
 }
 
 MemoryStore::~MemoryStore() {
@@ -75,17 +80,54 @@ void MemoryStore::take_snapshot(std::move_only_function<void(Result<std::uint64_
   });
 }
 
-void MemoryStore::change_members(server::MemberChange /*change*/,
+void MemoryStore::change_members(server::MemberChange change,
                                  std::move_only_function<void(Result<void>)> done) {
-  on_loop([done = std::move(done)]() mutable {
-    done(fail(Errc::unsupported, "a store in memory has no members"));
+  on_loop([this, change = std::move(change), done = std::move(done)]() mutable {
+    done(this->change(change));
   });
 }
 
-void MemoryStore::transfer_leadership(std::uint64_t /*to*/,
+Result<void> MemoryStore::change(const server::MemberChange& change) {
+  if (!log_.is_leader) {
+    return fail(Errc::unavailable, "this member does not lead");
+  }
+  const auto find = [this](std::uint64_t id) {
+    return std::ranges::find(members_, id, &server::MemberStatus::id);
+  };
+  if (const auto* added = std::get_if<server::AddMember>(&change)) {
+    if (find(added->id) != members_.end()) {
+      return fail(Errc::invalid_argument, "there is such a member");
+    }
+    members_.push_back({.id = added->id,
+                        .peer_address = added->peer_address,
+                        .client_address = added->client_address});
+    return {};
+  }
+  const auto gone = find(std::get<server::RemoveMember>(change).id);
+  if (gone == members_.end() || members_.size() <= 3) {
+    return fail(Errc::invalid_argument, "no such member, or too few would be left");
+  }
+  members_.erase(gone);
+  return {};
+}
+
+void MemoryStore::transfer_leadership(std::uint64_t to,
                                       std::move_only_function<void(Result<void>)> done) {
-  on_loop([done = std::move(done)]() mutable {
-    done(fail(Errc::unsupported, "a store in memory has no members"));
+  on_loop([this, to, done = std::move(done)]() mutable {
+    const auto it = std::ranges::find_if(members_, [&](const server::MemberStatus& member) {
+      return member.id != options_.identity.member && (to == 0 || member.id == to);
+    });
+    if (!log_.is_leader || it == members_.end()) {
+      done(fail(log_.is_leader ? Errc::invalid_argument : Errc::unavailable,
+                "there is nobody to take over, or nothing to hand over"));
+      return;
+    }
+    const auto heir = *it;
+    change_role(false, heir.id, heir.client_address);
+    if (transfer_) {
+      transfer_(heir.id);
+    }
+    done({});
   });
 }
 
@@ -125,11 +167,46 @@ void MemoryStore::resume() {
 
 void MemoryStore::lead(bool leads) {
   on_loop_and_wait([this, leads] {
-    log_.term += leads != log_.is_leader ? 1 : 0;
-    log_.is_leader = leads;
-    log_.leader = leads ? options_.identity.member : 0;
+    const auto self =
+        std::ranges::find(members_, options_.identity.member, &server::MemberStatus::id);
+    change_role(leads, leads ? options_.identity.member : 0,
+                leads && self != members_.end() ? self->client_address : std::string());
+  });
+}
+
+void MemoryStore::follow(std::uint64_t leader, std::string address) {
+  on_loop_and_wait([this, leader, address = std::move(address)]() mutable {
+    change_role(false, leader, std::move(address));
+  });
+}
+
+void MemoryStore::change_role(bool leads, std::uint64_t leader, std::string address) {
+  log_.term += leads != log_.is_leader ? 1 : 0;
+  log_.is_leader = leads;
+  log_.leader = leader;
+  log_.leader_address = std::move(address);
+  if (!leads) {
+    for (auto& proposal : std::exchange(kept_, {})) {
+      proposal.decided(fail(Errc::unavailable, "this member lost the leadership"));
+    }
+  }
+  for (auto* listener : listeners_) {
+    listener->role_changed(log_);
+  }
+  arm_expiry();
+}
+
+void MemoryStore::set_members(std::vector<server::MemberStatus> members) {
+  on_loop_and_wait([this, &members] { members_ = std::move(members); });
+}
+
+void MemoryStore::restore_from(MemoryStore& leader) {
+  std::optional<core::State> state;
+  leader.look([&](const server::View& view) { state = view.state; });
+  on_loop_and_wait([this, &state] {
+    machine_ = core::StateMachine(*std::move(state));
     for (auto* listener : listeners_) {
-      listener->role_changed(log_);
+      listener->restored(machine_.state());
     }
   });
 }
@@ -168,24 +245,38 @@ void MemoryStore::take(Proposal proposal) {
 }
 
 void MemoryStore::apply(Proposal proposal) {
-  const auto applied = machine_.apply(proposal.command, {.time = now()});
+  const auto time = now();
+  const auto applied = machine_.apply(proposal.command, {.time = time});
+  for (auto* other : others_) {
+    other->on_loop(
+        [other, command = proposal.command, time] { other->apply_foreign(command, time); });
+  }
   log_.commit = log_.applied = log_.last = log_.last + 1;
   log_.log_bytes += 64;
   proposal.decided(
       server::Decided{.outcome = applied.outcome, .revision = applied.revision, .term = log_.term});
-  const auto took = std::chrono::steady_clock::now() - proposal.arrived;
+  tell(applied, std::chrono::steady_clock::now() - proposal.arrived);
+  arm_expiry();
+}
+
+void MemoryStore::apply_foreign(const core::Command& command, core::ClusterTime time) {
+  const auto applied = machine_.apply(command, {.time = time});
+  log_.commit = log_.applied = log_.last = log_.last + 1;
+  tell(applied, {});
+}
+
+void MemoryStore::tell(const core::Applied& applied, std::chrono::steady_clock::duration took) {
   for (auto* listener : listeners_) {
     listener->synced(took, 1);
     listener->applied(applied, machine_.state());
     listener->settled();
     listener->committed(took, 1);
   }
-  arm_expiry();
 }
 
 void MemoryStore::arm_expiry() {
   const auto deadline = machine_.next_deadline();
-  if (options_.time != Time::flows || !deadline) {
+  if (options_.time != Time::flows || !deadline || !log_.is_leader) {
     return;
   }
   expiry_.expires_after(*deadline - now());
@@ -197,14 +288,14 @@ void MemoryStore::arm_expiry() {
 }
 
 core::ClusterTime MemoryStore::now() const {
-  const auto real = std::chrono::steady_clock::now() - began_;
+  const auto real = std::chrono::steady_clock::now() - options_.began;
   return passed_ + (options_.time == Time::flows
                         ? std::chrono::duration_cast<core::ClusterTime>(real)
                         : core::ClusterTime{});
 }
 
 server::View MemoryStore::view() const {
-  return {.state = machine_.state(), .log = log_, .now = now()};
+  return {.state = machine_.state(), .log = log_, .now = now(), .members = members_};
 }
 
 }  // namespace tenure::test

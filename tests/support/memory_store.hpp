@@ -37,6 +37,9 @@ class MemoryStore final : public server::Store {
     core::Limits limits{};
     Time time = Time::stands_still;
     server::Identity identity{.cluster = 0xC0FFEE, .member = 1};
+    bool leads = true;  ///< From the beginning.
+    /// When cluster time began: the same for all stores of a group.
+    std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   };
 
   MemoryStore() : MemoryStore(Options{}) {}
@@ -72,8 +75,22 @@ class MemoryStore final : public server::Store {
   /// From now on proposals are kept and not decided, until resume().
   void pause();
   void resume();
-  /// Begins or ceases to lead: a follower answers read() and propose() with `unavailable`.
+  /// Begins or ceases to lead: a follower answers read() and propose() with `unavailable`, and so
+  /// ends what was kept. It knows no leader.
   void lead(bool leads);
+  /// Ceases to lead, if it did, and knows that this one leads.
+  void follow(std::uint64_t leader, std::string address);
+  /// Whatever is applied here from now on is applied there too, in the same order. REQUIRES: before
+  /// start(); they live as long.
+  void replicate_to(std::vector<MemoryStore*> others) { others_ = std::move(others); }
+  /// Who is in the group; change_members() works on this.
+  void set_members(std::vector<server::MemberStatus> members);
+  /// What transfer_leadership() does; REQUIRES: before start(). By default this member then follows
+  /// the other.
+  using Transfer = std::function<void(std::uint64_t to)>;
+  void when_transferred(Transfer transfer) { transfer_ = std::move(transfer); }
+  /// Replaces the state by that of the other store, as a snapshot of the leader does.
+  void restore_from(MemoryStore& leader);
   /// With a full disk proposals are `resource_exhausted`.
   void set_space(bool has_space);
 
@@ -88,17 +105,23 @@ class MemoryStore final : public server::Store {
   void on_loop_and_wait(std::move_only_function<void()> task);
   void take(Proposal proposal);
   void apply(Proposal proposal);
+  void apply_foreign(const core::Command& command, core::ClusterTime time);
+  void tell(const core::Applied& applied, std::chrono::steady_clock::duration took);
+  void change_role(bool leads, std::uint64_t leader, std::string address);
+  [[nodiscard]] Result<void> change(const server::MemberChange& change);
   void arm_expiry();
   [[nodiscard]] core::ClusterTime now() const;
   [[nodiscard]] server::View view() const;
 
   const Options options_;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::vector<server::Listener*> listeners_;
+  std::vector<MemoryStore*> others_;
+  Transfer transfer_;
 
   // Of the store's thread only.
   core::StateMachine machine_;
   server::LogPosition log_;
+  std::vector<server::MemberStatus> members_;
   core::ClusterTime passed_{};  ///< By advance().
   std::deque<Proposal> kept_;
   bool is_paused_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace tenure::test {
@@ -16,8 +17,7 @@ constexpr std::uint64_t snapshot_every = 12;
 
 class World;
 
-/// What survives a crash.
-struct Platter {
+struct Platter {  // What survives a crash.
   Term term{};
   MemberId voted_for{};
   Snapshot snapshot{};
@@ -25,6 +25,7 @@ struct Platter {
   std::vector<Entry> entries;
 
   [[nodiscard]] Index last() const { return Index{first.get() + entries.size() - 1}; }
+  void promise(Term in, MemberId vote) { std::tie(term, voted_for) = std::tie(in, vote); }
   void append(Index index, const Entry& entry) {
     if (entries.empty() || index < first || index > next(last())) {
       entries.clear();
@@ -39,7 +40,7 @@ struct Platter {
       first = next(first);
     }
   }
-  /// As the real log is read: a snapshot wins over a log that does not contain its last entry.
+  /// As it is read: a snapshot wins over a log that does not contain its last entry.
   void settle() {
     const auto mark = snapshot.mark;
     if (mark.index == Index{}) {
@@ -85,14 +86,13 @@ class Server final : public Effects {
   [[nodiscard]] Platter& platter() { return platter_; }
 
   milliseconds now() override;
-  void save_vote(Term term, MemberId voted_for) override {
-    platter_.term = term;
-    platter_.voted_for = voted_for;
-  }
+  void save_vote(Term term, MemberId vote) override { platter_.promise(term, vote); }
   void append(Index first, const std::vector<Entry>& entries) override;
   void install(const Snapshot& snapshot) override;
   void send(MemberId peer, Message message) override;
-  Snapshot newest_snapshot() override { return platter_.snapshot; }
+  void send_snapshot(MemberId peer, Term term) override {
+    send(peer, InstallSnapshot{.term = term, .snapshot = platter_.snapshot});
+  }
   void apply(Index index, const Entry& entry) override;
   void restore(const Snapshot& snapshot) override;
   void role_changed(Role role) override;

@@ -32,7 +32,7 @@ TEST_F(Options, the_defaults_are_those_of_the_documents) {
   EXPECT_EQ(options.lease, std::nullopt);
   EXPECT_EQ(options.reentry, Reentry::refused);
   EXPECT_EQ(Attempts{}.delay, 50ms);
-  EXPECT_EQ(ConnectOptions{}.request_timeout, 1s);
+  EXPECT_EQ(ConnectOptions{}.request_timeout, 5s);
   EXPECT_EQ(ConnectOptions{}.key_prefix, "");
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::variant<Config, Farewell> run(std::vector<const char*> arguments) {
+Order run(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "tenured");
   return read_command_line(arguments);
 }

@@ -54,9 +54,8 @@ TEST_F(CoreFormats, the_fixture_has_one_of_everything) {
   EXPECT_GT(state.events.compact_revision(), Revision{});
   std::set<std::size_t> answers;
   for (const auto& [id, lease] : state.leases.all()) {
-    for (const auto& [request, entry] : lease.history.entries()) {
-      answers.insert(entry.answer.index());
-    }
+    lease->history.for_each(
+        [&](RequestId, const History::Entry& entry) { answers.insert(entry.answer.index()); });
   }
   EXPECT_EQ(answers, (std::set<std::size_t>{0, 1, 2, 3})) << "waiting, granted, released, refused";
 }

@@ -128,6 +128,31 @@ TEST(HttpEvents, who_asks_for_what_is_forgotten_is_told_so) {
   EXPECT_NE(stream.find("\"compact_revision\":\"2\""), std::string::npos) << stream;
 }
 
+// A follower that is far behind is given the state and not what happened.
+TEST(HttpEvents, a_snapshot_in_place_of_events_ends_the_stream_with_where_to_go_on) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+  MemoryStore leader;
+  leader.start();
+  leader.restore_from(service.store);
+  Reader reader(service, "");
+  reader.wait_until_ready();
+  for (const std::uint64_t request : {11U, 12U}) {
+    (void)leader.ask(core::Acquire{.lease = core::LeaseId{7},
+                                   .request = core::RequestId{request},
+                                   .items = {lock("b" + std::to_string(request))}});
+  }
+
+  service.store.restore_from(leader);
+  const auto stream = reader.to_the_end();
+
+  EXPECT_EQ(types_in(stream), (Types{"ready", "cut"}));
+  EXPECT_NE(stream.find("\"resume_revision\":\"3\""), std::string::npos) << stream;
+  Reader again(service, "?start_revision=3");
+  EXPECT_EQ(types_in(again.until("\"b12\"")), (Types{"ready", "granted", "granted"}));
+}
+
 // Several events have one revision; only with the last one has a reader seen all of it.
 TEST(HttpEvents, only_the_last_event_of_a_revision_carries_its_id) {
   HttpService service;

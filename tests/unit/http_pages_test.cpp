@@ -151,6 +151,35 @@ TEST(HttpPages, the_status_tells_who_and_where_this_is) {
   EXPECT_HAS(page, R"("ttl_max":"1d")");
 }
 
+TEST(HttpPages, the_cluster_is_shown_by_every_member_with_who_leads) {
+  HttpService service;
+  service.store.set_members(
+      {{.id = 2,
+        .is_voter = false,
+        .peer_address = "10.0.0.2:7422",
+        .client_address = "10.0.0.2:7420",
+        .match = 17,
+        .silent = 40ms},
+       {.id = 1, .peer_address = "10.0.0.1:7422", .client_address = "10.0.0.1:7420", .match = 18}});
+  service.store.lead(true);
+
+  EXPECT_EQ(body_of(service.get("/v1/cluster")),
+            R"({"cluster_id":"12648430","member_id":"1","role":"leader","leader":"1",)"
+            R"("leader_address":"10.0.0.1:7420","term":"1","commit":"0","members":[)"
+            R"({"id":"1","is_voter":true,"is_leader":true,"peer_address":"10.0.0.1:7422",)"
+            R"("client_address":"10.0.0.1:7420","match":"18","silent_ms":0},)"
+            R"({"id":"2","is_voter":false,"is_leader":false,"peer_address":"10.0.0.2:7422",)"
+            R"("client_address":"10.0.0.2:7420","match":"17","silent_ms":40}]})"
+            "\n");
+
+  service.store.follow(2, "10.0.0.2:7420");
+  const auto page = body_of(service.get("/v1/cluster"));
+  EXPECT_HAS(page, R"("role":"follower","leader":"2","leader_address":"10.0.0.2:7420","term":"2")");
+  // Only a leader knows how far the others are.
+  EXPECT_EQ(page.find("match"), std::string::npos);
+  EXPECT_EQ(status_of(service.get("/readyz")), 200);
+}
+
 TEST(HttpPages, a_follower_answers_only_who_takes_it_stale) {
   HttpService service;
   service.store.lead(false);

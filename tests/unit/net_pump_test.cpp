@@ -118,6 +118,28 @@ TEST(Pumps, a_deadline_ends_the_sleep_of_the_one_who_runs_and_of_one_who_does_no
   EXPECT_EQ(two.calls(), 0U);
 }
 
+// Who runs the loop for others must not forget the time over it.
+TEST(Pumps, a_deadline_ends_the_sleep_of_one_who_always_has_something_to_run) {
+  Pump pump;
+  boost::asio::steady_timer timer(pump.loop());
+  std::function<void(boost::system::error_code)> again = [&](boost::system::error_code cancelled) {
+    if (!cancelled) {
+      timer.expires_after(20us);
+      timer.async_wait(again);
+    }
+  };
+  pump.post([&] { again({}); });
+  Nap nap;
+  const auto deadline = Clock::now() + 5ms;
+
+  while (Clock::now() < deadline) {
+    pump.sleep(nap, nap.calls(), deadline);
+  }
+
+  EXPECT_EQ(nap.calls(), 0U);
+  pump.stop();
+}
+
 TEST(Pumps, a_call_from_another_thread_ends_the_sleep_of_whoever_runs) {
   Pump pump;
   for (int i = 0; i < 200; ++i) {
@@ -182,6 +204,22 @@ TEST(Pumps, one_that_sleeps_for_work_runs_the_loop_when_nobody_waits) {
     });
     return test::eventually([&] { return rung->load(); }) && who->load() == idler.id();
   }));
+}
+
+// What it posts between two sleeps leaves together, but a long burst must not wait for its end.
+TEST(Pumps, one_that_sleeps_for_work_can_hurry_what_it_posted) {
+  Pump pump;
+  std::atomic<bool> is_done = false;
+  std::jthread idler([&] {
+    Nap nap;
+    pump.sleep(nap, nap.calls(), Clock::now() + 1ms, SleepFor::work);
+    pump.post([&] { is_done = true; });
+    while (!is_done) {
+      pump.hurry();
+    }
+  });
+  idler.join();
+  EXPECT_TRUE(is_done);
 }
 
 TEST(Pumps, one_that_sleeps_for_work_gives_way_to_those_who_wait) {

@@ -152,6 +152,7 @@ TEST(RaftFolder, with_files_of_somebody_else_is_left_alone) {
 
   ASSERT_FALSE(opened.has_value());
   EXPECT_TRUE(mentions(opened.error().detail, "thesis.txt")) << opened.error().detail;
+  EXPECT_FALSE(std::filesystem::exists(folder / "LOCK")) << "nothing was written";
 }
 
 TEST(RaftFolder, of_an_unknown_format_is_refused_by_name) {

@@ -9,6 +9,9 @@ namespace {
 
 /// Of granting a lease; those of acquisitions are counted from 1.
 constexpr std::uint64_t grant_request = ~std::uint64_t{0};
+constexpr std::chrono::milliseconds grace{500};
+/// So many leave together though more may follow: the server works on them meanwhile.
+constexpr std::size_t errands_at_once = 16;
 
 }  // namespace
 
@@ -21,13 +24,15 @@ Result<std::unique_ptr<ClusterBackend>> ClusterBackend::open(Servers servers, st
   auto backend = std::make_unique<ClusterBackend>(std::move(servers), std::move(client));
   const auto connected = std::make_shared<Moment>();
   const auto answer = std::make_shared<Result<void>>();
-  backend->pump_.post([courier = backend->courier_, answer, tell = backend->arrival_of(connected)] {
-    courier->start([answer, tell](Result<void> first) {
-      *answer = std::move(first);
-      tell();
-    });
-  });
-  backend->wait_for(*connected, std::chrono::steady_clock::now() + patience);
+  backend->pump_.post(
+      [courier = backend->courier_, answer, patience, tell = backend->arrival_of(connected)] {
+        courier->start(patience, [answer, tell](Result<void> first) {
+          *answer = std::move(first);
+          tell();
+        });
+      });
+  // The courier keeps the time, and knows what went wrong.
+  backend->wait_for(*connected, std::chrono::steady_clock::now() + patience + grace);
   if (!connected->is_here) {
     return fail(Errc::unavailable, "no server answers");
   }
@@ -69,7 +74,8 @@ Promises ClusterBackend::promises() const noexcept {
           Promise::several_names, Promise::upgrade,
           Promise::downgrade,     Promise::reentry,
           Promise::one_lease,     Promise::deadlocks,
-          Promise::watches,       Promise::outlives_process};
+          Promise::watches,       Promise::outlives_process,
+          Promise::failover};
 }
 
 Bounds ClusterBackend::bounds() const noexcept {
@@ -82,12 +88,17 @@ void ClusterBackend::start(Listener& listener) {
 }
 
 void ClusterBackend::post(Errand errand) {
+  std::size_t waiting = 0;
   {
     const sys::MutexGuard guard(mutex_);
     posted_.push_back(std::move(errand));
-    if (posted_.size() > 1) {
-      return;
+    waiting = posted_.size();
+  }
+  if (waiting > 1) {
+    if (waiting == errands_at_once) {
+      pump_.hurry();
     }
+    return;
   }
   pump_.post([this] {
     std::vector<Errand> taken;
@@ -166,7 +177,7 @@ void ClusterBackend::unwatch(WatchId watch) {
 
 void ClusterBackend::holders(std::string name, Done<std::vector<Holder>> done) {
   pump_.post([this, name = std::move(name), done = std::move(done)]() mutable {
-    courier_->holders(name, std::move(done));
+    courier_->holders(std::move(name), std::move(done));
   });
 }
 

@@ -9,32 +9,15 @@
 #include <google/protobuf/arena.h>
 
 #include "backends/cluster/proto_types.hpp"
-#include "grpc/health/v1/health.pb.h"
-#include "h2/fault.hpp"
 
 namespace tenure::backends::cluster {
 namespace {
 
 /// Of one message; the server takes 64 KiB unless it is told otherwise.
 constexpr std::size_t message_bytes = 48 * 1024;
-/// How often we look whether the server is still there.
-constexpr std::chrono::milliseconds check_every{1000};
 
 Error unavailable(const std::string& why) {
   return {.code = Errc::unavailable, .detail = why};
-}
-
-/// Of the server at the other end.
-Error unavailable(const h2::Channel& channel, const std::string& why) {
-  return error_from({h2::StatusCode::unavailable, why}, channel.authority());
-}
-
-/// Of a server that did not even say how it is: it may want something else.
-h2::Status with_hint(h2::Status status, const h2::Channel& channel) {
-  if (status.code == h2::StatusCode::unavailable && !channel.is_tls()) {
-    status.message += "; if it wants TLS, tls_ca names its authority";
-  }
-  return status;
 }
 
 }  // namespace
@@ -51,7 +34,7 @@ class Courier::Stream final : public h2::Exchange {
       return;
     }
     // All parts of a message come and go together: no allocation for each.
-    std::array<char, 8192> begin;  // NOLINT(*-member-init): an arena needs no zeros
+    std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init): an arena needs no zeros
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
     if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
@@ -63,7 +46,7 @@ class Courier::Stream final : public h2::Exchange {
   void ended(const h2::Status& status) override {
     const auto courier = courier_.lock();
     if (courier && courier->stream_.get() == this) {
-      courier->disconnected(error_from(status, courier->channel_->authority()));
+      courier->stream_ended(status);
     }
   }
 
@@ -77,7 +60,10 @@ Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string cli
       inspection_(loop),
       check_(loop),
       farewell_(loop),
-      first_tries_left_(servers.endpoints.size()) {
+      looks_(loop),
+      servers_(servers.endpoints.size()),
+      first_tries_left_(servers_),
+      first_patience_(loop) {
   dialer_ = std::make_shared<Dialer>(
       loop, std::move(servers),
       Dialer::Calls{.connected = [this](const auto& channel) { inspect(channel); },
@@ -88,54 +74,11 @@ Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string cli
                         }});
 }
 
-// The connection.
-
-void Courier::start(std::move_only_function<void(Result<void>)> first) {
-  first_ = std::move(first);
-  dialer_->dial();
-  check_soon();
-}
-
 void Courier::listen(Listener& listener) {
   listener_ = &listener;
   if (stream_) {
     listener_->connection_changed(true, {});
   }
-}
-
-/// Is it one that serves?
-void Courier::inspect(const std::shared_ptr<h2::Channel>& channel) {
-  using grpc::health::v1::HealthCheckResponse;
-  channel_ = channel;
-  channel->when_gone([weak = weak_from_this(), raw = channel.get()] {
-    if (const auto self = weak.lock(); self && self->channel_.get() == raw) {
-      self->disconnected(error_from(h2::explain(raw->fault()), raw->authority()));
-    }
-  });
-  inspection_.expires_after(inspection_max_);
-  inspection_.async_wait(
-      [weak = weak_from_this(), channel](const boost::system::error_code& error) {
-        const auto self = weak.lock();
-        if (!error && self && self->channel_ == channel && !self->stream_) {
-          self->disconnected(unavailable(*channel, "it does not answer; is it tenured?"));
-        }
-      });
-  h2::Question<HealthCheckResponse>::ask(
-      *channel, "/grpc.health.v1.Health/Check", grpc::health::v1::HealthCheckRequest(),
-      [weak = weak_from_this(), channel](const h2::Status& status,
-                                         const HealthCheckResponse& answer) {
-        const auto self = weak.lock();
-        if (!self || self->channel_ != channel) {
-          return;
-        }
-        if (!status.ok()) {
-          self->disconnected(error_from(with_hint(status, *channel), channel->authority()));
-        } else if (answer.status() != HealthCheckResponse::SERVING) {
-          self->disconnected(unavailable(*channel, "it does not serve at the moment"));
-        } else {
-          self->begin_session(channel);
-        }
-      });
 }
 
 void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
@@ -150,14 +93,23 @@ void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
   hello.mutable_hello()->set_client(client_);
   hello.mutable_hello()->set_keep_waits(true);
   stream_->send(hello);
+  // follow_again() makes new ones.
+  absl::erase_if(open_, [](const auto& entry) {
+    return entry.second.operation.has_renew_leases() &&
+           std::holds_alternative<std::monostate>(entry.second.done);
+  });
   std::vector<Id> ids;
-  for (const auto& [id, errand] : open_) {
+  for (auto& [id, errand] : open_) {
+    errand.is_queued = false;
     ids.push_back(id);
   }
+  queued_ = 0;
   send_all(ids);
   follow_again();
   watches_.connected(channel);
+  looks_.connected(channel);
   if (first_) {
+    first_patience_.cancel();
     std::exchange(first_, nullptr)({});
   }
   if (listener_ != nullptr) {
@@ -165,73 +117,21 @@ void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
   }
 }
 
-void Courier::disconnected(const Error& why) {
-  const auto channel = std::exchange(channel_, nullptr);
-  const auto stream = std::exchange(stream_, nullptr);
-  watches_.disconnected();
-  if (channel) {
-    channel->close();
-  }
-  if (stream && listener_ != nullptr) {
-    listener_->connection_changed(false, why.detail);
-  }
-  refusal_.reset();
-  if (why != Errc::unavailable) {
-    refused(why);
-  }
-  first_failed(why);
-  if (!stopped_) {
-    dialer_->dial();
-  }
-}
-
-void Courier::refused(const Error& why) {
-  refusal_ = why;
-  waits_.clear();
-  for (auto& [id, errand] : std::exchange(open_, {})) {
-    fail_with(std::move(errand), why);
-  }
-  done_if_idle();
-}
-
-void Courier::first_failed(const Error& why) {
-  if (first_ && --first_tries_left_ == 0) {
-    std::exchange(first_, nullptr)(std::unexpected(why));
-  }
-}
-
-void Courier::check_soon() {
-  check_.expires_after(check_every);
-  check_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-    const auto self = weak.lock();
-    if (error || !self) {
-      return;
-    }
-    if (self->channel_) {
-      self->channel_->check(h2::Link::Clock::now());
-    }
-    self->check_soon();
-  });
-}
-
 /// A server tells of losses only on the stream that used the lease last.
 void Courier::follow_again() {
-  v1::SessionRequest batch;
-  std::size_t bytes = 0;
+  std::vector<Id> ids;
   std::vector<std::uint64_t> leases(leases_.begin(), leases_.end());
   constexpr std::size_t leases_at_once = 4000;
   for (std::size_t first = 0; first < leases.size(); first += leases_at_once) {
     Errand errand;
-    auto& ids = *errand.operation.mutable_renew_leases()->mutable_ids();
+    auto& some = *errand.operation.mutable_renew_leases()->mutable_ids();
     const auto end = std::min(leases.size(), first + leases_at_once);
-    ids.Add(leases.begin() + static_cast<std::ptrdiff_t>(first),
-            leases.begin() + static_cast<std::ptrdiff_t>(end));
+    some.Add(leases.begin() + static_cast<std::ptrdiff_t>(first),
+             leases.begin() + static_cast<std::ptrdiff_t>(end));
     open_.emplace(++last_id_, std::move(errand));
-    send(last_id_, batch, bytes);
+    ids.push_back(last_id_);
   }
-  if (batch.operations_size() > 0) {
-    stream_->send(batch);
-  }
+  send_all(ids);
 }
 
 // Errands.
@@ -250,7 +150,9 @@ void Courier::run(std::vector<Errand> errands) {
       const auto& acquire = errand.operation.acquire();
       waits_.insert_or_assign(WaitKey{acquire.lease_id(), acquire.request_id()}, id);
     } else if (errand.operation.has_grant_lease()) {
-      leases_.insert(errand.operation.grant_lease().id());
+      const auto& grant = errand.operation.grant_lease();
+      leases_.insert(grant.id());
+      heed_ttl(std::chrono::milliseconds(grant.ttl_ms()));
     } else if (errand.operation.has_revoke_lease()) {
       leases_.erase(errand.operation.revoke_lease().id());
     }
@@ -265,25 +167,25 @@ void Courier::run(std::vector<Errand> errands) {
 void Courier::send_all(const std::vector<Id>& ids) {
   v1::SessionRequest batch;
   std::size_t bytes = 0;
+  // The operations stay ours, in case they have to be sent again: the batch only borrows them.
+  const auto send = [&] {
+    if (batch.operations_size() > 0) {
+      stream_->send(batch);
+      batch.mutable_operations()->UnsafeArenaExtractSubrange(0, batch.operations_size(), nullptr);
+      bytes = 0;
+    }
+  };
   for (const auto id : ids) {
-    send(id, batch, bytes);
+    auto& operation = open_.at(id).operation;
+    operation.set_id(id);
+    const auto size = operation.ByteSizeLong() + 8;
+    if (bytes + size > message_bytes) {
+      send();
+    }
+    batch.mutable_operations()->UnsafeArenaAddAllocated(&operation);
+    bytes += size;
   }
-  if (batch.operations_size() > 0) {
-    stream_->send(batch);
-  }
-}
-
-void Courier::send(Id id, v1::SessionRequest& batch, std::size_t& bytes) {
-  auto& errand = open_.at(id);
-  errand.operation.set_id(id);
-  const auto size = errand.operation.ByteSizeLong() + 8;
-  if (batch.operations_size() > 0 && bytes + size > message_bytes) {
-    stream_->send(batch);
-    batch.Clear();
-    bytes = 0;
-  }
-  *batch.add_operations() = errand.operation;
-  bytes += size;
+  send();
 }
 
 void Courier::abandon(LeaseId lease, RequestId request) {
@@ -310,6 +212,7 @@ Errand Courier::take(Id id) {
   const auto it = open_.find(id);
   auto errand = std::move(it->second);
   open_.erase(it);
+  queued_ -= errand.is_queued ? 1 : 0;
   if (errand.operation.has_acquire()) {
     const auto& acquire = errand.operation.acquire();
     waits_.erase({acquire.lease_id(), acquire.request_id()});
@@ -318,9 +221,11 @@ Errand Courier::take(Id id) {
 }
 
 void Courier::received(const v1::SessionResponse& response) {
-  dialer_->praise();
   for (const auto& outcome : response.outcomes()) {
     answered(outcome);
+  }
+  if (!is_unsure_) {
+    dialer_->praise();
   }
   for (const auto lease : response.lost_leases()) {
     leases_.erase(lease);
@@ -334,8 +239,8 @@ void Courier::received(const v1::SessionResponse& response) {
     }
   }
   if (std::exchange(is_unsure_, false)) {
-    dialer_->blame();
-    disconnected(unavailable(*channel_, "it cannot say what became of a request"));
+    disconnected(error_from({h2::StatusCode::unavailable, "it cannot say what became of a request"},
+                            channel_->authority()));
   }
   done_if_idle();
 }
@@ -347,6 +252,7 @@ void Courier::answered(const v1::Outcome& outcome) {
   }
   if (outcome.has_queued()) {
     it->second.queue_position = static_cast<std::size_t>(outcome.queued().position());
+    queued_ += std::exchange(it->second.is_queued, true) ? 0 : 1;
     return;
   }
   if (outcome.has_refused() && outcome.refused().code() == v1::CODE_UNAVAILABLE) {
@@ -431,33 +337,6 @@ void Courier::fail_with(Errand errand, const Error& error) {
 void Courier::watch(WatchId id, WatchRequest request, Backend::Sink sink,
                     std::function<void()> begun) {
   watches_.add(id, std::move(request), std::move(sink), std::move(begun));
-}
-
-void Courier::holders(const std::string& name, Backend::Done<std::vector<Holder>> done) {
-  if (!stream_) {
-    done(std::unexpected(unavailable("there is no connection to a server")));
-    return;
-  }
-  v1::ListRequest request;
-  request.set_prefix(name);
-  request.set_limit(2);  // A lock and a space may have the same name.
-  h2::Question<v1::ListResponse>::ask(
-      *channel_, "/tenure.v1.Admin/List", request,
-      [name, server = channel_->authority(), done = std::move(done)](
-          const h2::Status& status, const v1::ListResponse& answer) mutable {
-        if (!status.ok()) {
-          done(std::unexpected(error_from(status, server)));
-          return;
-        }
-        std::vector<Holder> found;
-        for (const auto& lock : answer.locks()) {
-          for (const auto& holder :
-               lock.name() == name ? lock.holders() : decltype(lock.holders()){}) {
-            found.push_back(holder_from(holder));
-          }
-        }
-        done(std::move(found));
-      });
 }
 
 }  // namespace tenure::backends::cluster

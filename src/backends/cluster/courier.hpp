@@ -19,6 +19,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/cluster/dialer.hpp"
+#include "backends/cluster/looks.hpp"
 #include "backends/cluster/watches.hpp"
 #include "h2/channel.hpp"
 #include "tenure/v1/session.pb.h"
@@ -35,18 +36,21 @@ struct Errand {
   std::size_t queue_position = 0;
   /// Of an abandon: its caller was told `cancelled` already, so a grant is nobody's.
   bool is_orphan = false;
+  /// Of an acquire: it is in the queue, so that no answer is due.
+  bool is_queued = false;
 };
 
-/// Carries errands to a server and their outcomes back, over one Session stream. When the
-/// connection is lost, what is not answered is sent again on the next one, in its order and with
-/// its request ids, so the server answers what it answered before or finds the old place in the
-/// queue. All on the loop's thread.
+/// Carries errands to the leader and their outcomes back, over one Session stream. When the
+/// connection is lost, or another member leads, what is not answered is sent again on the next
+/// one, in its order and with its request ids, so the server answers what it answered before or
+/// finds the old place in the queue. All on the loop's thread.
 class Courier : public std::enable_shared_from_this<Courier> {
  public:
   Courier(boost::asio::io_context& loop, Servers servers, std::string client);
 
-  /// Dials. `first` is told once: when the first connection stands, or why none does.
-  void start(std::move_only_function<void(Result<void>)> first);
+  /// Dials. `first` is told once: when the first connection stands, or why none does, when all
+  /// servers were tried in vain or `patience` is over.
+  void start(std::chrono::milliseconds patience, std::move_only_function<void(Result<void>)> first);
   /// Who is told of losses from now on.
   void listen(Listener& listener);
   /// Takes them on, in their order.
@@ -54,7 +58,9 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void abandon(LeaseId lease, RequestId request);
   void watch(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
   void unwatch(WatchId id) { watches_.remove(id); }
-  void holders(const std::string& name, Backend::Done<std::vector<Holder>> done);
+  void holders(std::string name, Backend::Done<std::vector<Holder>> done) {
+    looks_.add(std::move(name), std::move(done));
+  }
   /// Waits end with `unavailable` now, the rest when it is answered or `patience` is over. Then
   /// `done`.
   void stop(std::chrono::milliseconds patience, std::function<void()> done);
@@ -65,6 +71,12 @@ class Courier : public std::enable_shared_from_this<Courier> {
   class Stream;
 
   void inspect(const std::shared_ptr<h2::Channel>& channel);
+  void ask_health(const std::shared_ptr<h2::Channel>& channel);
+  /// It lives and does not lead.
+  void led_away(const std::shared_ptr<h2::Channel>& channel, const h2::Status& status);
+  void stream_ended(const h2::Status& status);
+  /// The server at the other end does not answer any more.
+  void broken(const Error& why);
   void begin_session(const std::shared_ptr<h2::Channel>& channel);
   void disconnected(const Error& why);
   /// By a server that answers, so that asking again would not help: all that is open fails.
@@ -72,8 +84,10 @@ class Courier : public std::enable_shared_from_this<Courier> {
   /// Tells the opener, when no server is left to be tried.
   void first_failed(const Error& why);
   void check_soon();
+  /// How long the server may be silent, for what we wait for at the moment.
+  [[nodiscard]] h2::Link::Patience patience() const;
+  void heed_ttl(std::chrono::milliseconds ttl);
 
-  void send(Id id, v1::SessionRequest& batch, std::size_t& bytes);
   void send_all(const std::vector<Id>& ids);
   void received(const v1::SessionResponse& response);
   void answered(const v1::Outcome& outcome);
@@ -92,12 +106,18 @@ class Courier : public std::enable_shared_from_this<Courier> {
   std::shared_ptr<Stream> stream_;        ///< On it.
   std::chrono::milliseconds inspection_max_;
   boost::asio::steady_timer inspection_;
+  std::size_t inspections_ = 0;  ///< Of this connection.
   boost::asio::steady_timer check_;
+  h2::Link::Clock::time_point checked_{};
   boost::asio::steady_timer farewell_;
   Watches watches_;
+  Looks looks_;
   Listener* listener_ = nullptr;
+  std::size_t servers_;  ///< How many we were told of.
   std::move_only_function<void(Result<void>)> first_;
   std::size_t first_tries_left_;
+  boost::asio::steady_timer first_patience_;
+  Error last_failure_{.code = Errc::unavailable, .detail = "no server answers"};
   std::function<void()> stopped_;
 
   bool is_unsure_ = false;  ///< Something was answered `unavailable`.
@@ -107,7 +127,9 @@ class Courier : public std::enable_shared_from_this<Courier> {
   Id last_id_ = 0;
   absl::btree_map<Id, Errand> open_;  ///< Not answered, in their order.
   absl::flat_hash_map<WaitKey, Id> waits_;
+  std::size_t queued_ = 0;                     ///< Of open_, those that are in a queue.
   absl::flat_hash_set<std::uint64_t> leases_;  ///< Of ours that live, as far as we know.
+  std::chrono::milliseconds shortest_ttl_{0};  ///< Of those, or of one that is gone; 0: none.
 };
 
 }  // namespace tenure::backends::cluster

@@ -26,7 +26,10 @@ void Courier::stop(std::chrono::milliseconds patience, std::function<void()> don
     fail_with(take(id), the_client_ends());
   }
   watches_.end();
-  farewell_.expires_after(stream_ ? patience : std::chrono::milliseconds(0));
+  looks_.end(the_client_ends());
+  // Another one of several may lead soon.
+  const bool has_hope = stream_ || !dialer_->knows_one_only();
+  farewell_.expires_after(has_hope ? patience : std::chrono::milliseconds(0));
   farewell_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error) {
       self->end();
@@ -47,6 +50,7 @@ void Courier::end() {
   dialer_->stop();
   inspection_.cancel();
   check_.cancel();
+  first_patience_.cancel();
   farewell_.cancel();
   stream_.reset();
   if (const auto channel = std::exchange(channel_, nullptr)) {

@@ -1,6 +1,5 @@
 #include "backends/cluster/dialer.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <boost/asio/connect.hpp>
@@ -8,18 +7,17 @@
 #include "backends/cluster/proto_types.hpp"
 #include "h2/fault.hpp"
 #include "h2/transport.hpp"
+#include "sys/chance.hpp"
 
 namespace tenure::backends::cluster {
 namespace {
 
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds pause_min{20};
-constexpr std::chrono::milliseconds pause_max{1000};
-
-std::string name_of(const Endpoint& endpoint) {
-  const bool is_v6 = endpoint.host.find(':') != std::string::npos;
-  return (is_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+/// Clients that lost the same server do not come back in step.
+std::chrono::milliseconds with_jitter(std::chrono::milliseconds pause) {
+  const auto half = static_cast<std::uint64_t>(pause.count() / 2);
+  return pause - std::chrono::milliseconds(half == 0 ? 0 : sys::random_id() % half);
 }
 
 h2::Status cannot(const error_code& error, const std::string& hint) {
@@ -34,23 +32,29 @@ Dialer::Dialer(boost::asio::io_context& loop, Servers servers, Calls calls)
       calls_(std::move(calls)),
       resolver_(loop),
       pause_(loop),
-      patience_(loop) {}
+      patience_(loop),
+      itinerary_(servers_.endpoints) {}
 
 void Dialer::dial() {
   if (is_stopped_ || std::exchange(is_dialing_, true)) {
     return;
   }
-  if (failures_ == 0) {
-    try_next();
+  const auto [server, pause] = itinerary_.next();
+  if (pause == Itinerary::Pause::zero()) {
+    try_one(server);
     return;
   }
-  const auto doubled = pause_min * (1U << std::min<std::size_t>(failures_ - 1, 10));
-  pause_.expires_after(std::min<std::chrono::milliseconds>(pause_max, doubled));
-  pause_.async_wait([self = shared_from_this()](const error_code& error) {
+  pause_.expires_after(with_jitter(pause));
+  pause_.async_wait([self = shared_from_this(), server](const error_code& error) {
     if (!error && !self->is_stopped_) {
-      self->try_next();
+      self->try_one(server);
     }
   });
+}
+
+bool Dialer::follow(const Endpoint& leader) {
+  // One that leads and is not ready yet names itself.
+  return leader != reached_ && itinerary_.follow(leader, Itinerary::Clock::now());
 }
 
 void Dialer::stop() {
@@ -67,8 +71,7 @@ void Dialer::stop() {
   }
 }
 
-void Dialer::try_next() {
-  const auto endpoint = servers_.endpoints[next_++ % servers_.endpoints.size()];
+void Dialer::try_one(const Endpoint& endpoint) {
   const auto attempt = ++attempt_;
   patience_.expires_after(servers_.connect_timeout);
   patience_.async_wait([self = shared_from_this(), attempt, endpoint](const error_code& error) {
@@ -114,14 +117,13 @@ void Dialer::greet(const Endpoint& endpoint, tcp::socket socket) {
       loop_, std::move(transport),
       h2::Channel::Origin{.authority = name_of(endpoint), .is_tls = servers_.tls != nullptr});
   greeted_->open(
-      [self = shared_from_this()] {
+      [self = shared_from_this(), endpoint] {
         const auto channel = std::exchange(self->greeted_, nullptr);
         if (channel && !self->is_stopped_) {
           self->is_dialing_ = false;
           self->patience_.cancel();
           ++self->attempt_;
-          // Counts as failed until somebody is content with it.
-          ++self->failures_;
+          self->reached_ = endpoint;
           self->calls_.connected(channel);
         }
       },
@@ -143,7 +145,7 @@ void Dialer::failed(const Endpoint& endpoint, const h2::Status& why) {
   if (const auto channel = std::exchange(greeted_, nullptr)) {
     channel->close();
   }
-  ++failures_;
+  itinerary_.failed(endpoint, Itinerary::Clock::now());
   is_dialing_ = false;
   calls_.failed(error_from(why, name_of(endpoint)));
   dial();

@@ -10,13 +10,15 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "backends/cluster/itinerary.hpp"
 #include "backends/cluster/servers.hpp"
 #include "backends/url.hpp"
 #include "h2/channel.hpp"
 
 namespace tenure::backends::cluster {
 
-/// Makes connections, one after the other, to whichever server answers. All on the loop's thread.
+/// Makes connections, one after the other, to whichever server answers, in the order of an
+/// Itinerary. All on the loop's thread.
 class Dialer : public std::enable_shared_from_this<Dialer> {
  public:
   struct Calls {
@@ -31,16 +33,19 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   /// Connects, at once the first time and after a pause when it failed before. Nothing happens if
   /// that is under way.
   void dial();
-  /// It works: the next pause is short again.
-  void praise() { failures_ = 0; }
-  /// It does not: the next attempt waits a little.
-  void blame() { ++failures_; }
+  /// The one that we reached works: the next pause is short again.
+  void praise() { itinerary_.arrived(reached_); }
+  /// It does not answer any more.
+  void blame() { itinerary_.failed(reached_, Itinerary::Clock::now()); }
+  /// It says that this one leads. True: the next dial() goes there.
+  [[nodiscard]] bool follow(const Endpoint& leader);
+  [[nodiscard]] bool knows_one_only() const { return itinerary_.size() == 1; }
   void stop();
 
  private:
   using tcp = boost::asio::ip::tcp;
 
-  void try_next();
+  void try_one(const Endpoint& endpoint);
   void resolved(const Endpoint& endpoint, const tcp::resolver::results_type& found);
   void greet(const Endpoint& endpoint, tcp::socket socket);
   void failed(const Endpoint& endpoint, const h2::Status& why);
@@ -53,8 +58,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   std::shared_ptr<h2::Channel> greeted_;  ///< Being greeted.
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer patience_;
-  std::size_t next_ = 0;
-  std::size_t failures_ = 0;
+  Itinerary itinerary_;
+  Endpoint reached_;         ///< With whom the last connection stands, or stood.
   std::size_t attempt_ = 0;  ///< What comes from an older one is ignored.
   bool is_dialing_ = false;
   bool is_stopped_ = false;

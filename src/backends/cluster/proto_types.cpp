@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "backends/cluster/itinerary.hpp"
+
 namespace tenure::backends::cluster {
 namespace {
 
@@ -97,6 +99,15 @@ Error error_from(const h2::Status& status, const std::string& server) {
     case h2::StatusCode::invalid_argument: return with(Errc::invalid_argument);
     default: return with(Errc::unavailable);
   }
+}
+
+std::optional<Endpoint> leader_in(const h2::Status& status) {
+  for (const auto& trailer : status.trailers) {
+    if (trailer.name == "tenure-leader") {
+      return endpoint_from(trailer.value);
+    }
+  }
+  return std::nullopt;
 }
 
 LockEvent event_from(const v1::Event& event) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "backends/backend.hpp"
+#include "backends/url.hpp"
 #include "h2/status.hpp"
 #include "tenure/v1/admin.pb.h"
 #include "tenure/v1/session.pb.h"
@@ -18,6 +20,8 @@ void write(const WatchRequest& request, Revision start, v1::WatchCreate& out);
 [[nodiscard]] Error error_from(const v1::Refused& refused);
 /// How a call at `server` ended, if not well.
 [[nodiscard]] Error error_from(const h2::Status& status, const std::string& server);
+/// Who leads, if the server said so.
+[[nodiscard]] std::optional<Endpoint> leader_in(const h2::Status& status);
 [[nodiscard]] LockEvent event_from(const v1::Event& event);
 [[nodiscard]] Holder holder_from(const v1::Holder& holder);
 

@@ -66,7 +66,7 @@ Error from_core(const core::Refused& refused) {
     error.detail = "a cycle of waits:";
     for (const auto& step : refused.cycle) {
       error.detail += " " + (step.owner.empty() ? std::to_string(step.lease.get()) : step.owner) +
-                      " waits for " + step.place.name + ";";
+                      " waits for " + std::string(step.place.name) + ";";
     }
     error.detail.back() = '.';
     error.detail += " Unlock what you hold and begin again";

@@ -70,7 +70,7 @@ std::optional<Granted> MemoryStore::grant_thin(const AcquireRequest& request) {
     return std::nullopt;
   }
   const auto& locks = machine_.state().locks.locks();
-  if (!locks.empty() && locks.contains(core::Place{.name = request.ask->items.front().name})) {
+  if (!locks.empty() && locks.contains(core::PlaceView{.name = request.ask->items.front().name})) {
     return std::nullopt;
   }
   const FencingToken token{revision_ + 1};

@@ -243,7 +243,7 @@ WatchId MemoryStore::watch(MemberId member, WatchRequest request, Backend::Sink 
     }
     if (request.start != Revision{}) {
       for (const auto& event : events.since(core::Revision{request.start.get()})) {
-        if (concerns(request, event.item.name)) {
+        if (concerns(request, event.item.name.view())) {
           say(member, [told, happened = backends::from_core(event)] { (*told)(happened); });
         }
       }
@@ -264,7 +264,7 @@ std::vector<Holder> MemoryStore::holders(const std::string& name) {
   thicken(name);
   std::vector<Holder> found;
   const auto& locks = machine_.state().locks;
-  if (const auto* lock_there = locks.find(core::Place{.name = name})) {
+  if (const auto* lock_there = locks.find(core::PlaceView{.name = name})) {
     for (const auto token : lock_there->holds()) {
       const auto& hold = *locks.find(token);
       found.push_back({.owner = hold.owner,

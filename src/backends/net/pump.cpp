@@ -8,10 +8,12 @@ namespace {
 /// When no guest came for so long, our own thread runs the loop. Until then nobody hears what the
 /// server says unasked.
 constexpr std::chrono::milliseconds own_after{2};
+/// For so long who waits for an answer stays awake: a round trip and a write to a quick disk.
+constexpr std::chrono::microseconds awake_for{400};
 
 }  // namespace
 
-Pump::Pump() : work_(loop_.get_executor()), thread_([this] { run_own(); }) {}
+Pump::Pump() : work_(loop_.get_executor()), vigil_(awake_for), thread_([this] { run_own(); }) {}
 
 void Pump::stop() {
   if (!thread_.joinable()) {
@@ -29,9 +31,12 @@ void Pump::stop() {
 
 void Pump::nudge() {
   // One that sleeps for work will be back soon: what it posts until then leaves together.
-  if (runs_here() || idler_.load() == std::this_thread::get_id()) {
-    return;
+  if (!runs_here() && idler_.load() != std::this_thread::get_id()) {
+    hurry();
   }
+}
+
+void Pump::hurry() {
   {
     const sys::MutexGuard lock(mutex_);
     if (runner_ != Runner::nobody) {
@@ -83,11 +88,19 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
 void Pump::run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
                    SleepFor what) {
   running_ = &nap;
-  while (nap.calls() == calls_seen && (what == SleepFor::answer || !is_wanted_)) {
-    if (!deadline) {
+  const auto may_go = [&] {
+    return nap.calls() != calls_seen || (what == SleepFor::work && is_wanted_) ||
+           (deadline && std::chrono::steady_clock::now() >= *deadline);
+  };
+  const auto look = [&] { return loop_.poll_one() > 0 || may_go(); };
+  while (!may_go()) {
+    if (look() || vigil_.keep(look)) {
+      continue;
+    }
+    if (deadline) {
+      loop_.run_one_until(*deadline);
+    } else {
       loop_.run_one();
-    } else if (loop_.run_one_until(*deadline) == 0) {
-      break;
     }
   }
   running_ = nullptr;

@@ -11,6 +11,7 @@
 
 #include "backends/nap.hpp"
 #include "sys/mutex.hpp"
+#include "sys/vigil.hpp"
 
 namespace tenure::backends {
 
@@ -37,6 +38,8 @@ class Pump {
     boost::asio::post(loop_, std::move(job));
     nudge();
   }
+  /// Does what was posted now, on this thread if nobody runs the loop, though more may follow soon.
+  void hurry();
   [[nodiscard]] bool runs_here() { return loop_.get_executor().running_in_this_thread(); }
 
   /// Ends our own thread; nothing runs any more. REQUIRES: nobody sleeps or posts.
@@ -61,6 +64,7 @@ class Pump {
 
   boost::asio::io_context loop_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  sys::Vigil vigil_;                           ///< Of whoever runs the loop.
   std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
   std::atomic<bool> is_wanted_ = false;        ///< By a guest: an idler or our thread shall leave.
 

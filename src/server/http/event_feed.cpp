@@ -130,9 +130,14 @@ EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executo
     : store_(store), metrics_(metrics), home_(std::move(home)), options_(options) {}
 
 void EventFeed::applied(const core::Applied& what, const core::State& /*state*/) {
+  known_ = what.revision;
   if (readers_.load(std::memory_order_relaxed) > 0) {
     gathered_.insert(gathered_.end(), what.events.begin(), what.events.end());
   }
+}
+
+void EventFeed::restored(const core::State& /*state*/) {
+  boost::asio::post(home_, [this, resume = core::Revision{known_.get() + 1}] { cut_all(resume); });
 }
 
 void EventFeed::settled() {
@@ -200,21 +205,24 @@ void EventFeed::hand_over(const Reader& reader, const EventFilter& filter,
 }
 
 EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& filter) {
+  known_ = view.state.revision;
   const auto& ring = view.state.events;
   EventSubscription::Replay replay{.revision = view.state.revision,
                                    .compact_revision = ring.compact_revision()};
   std::vector<core::Event> events;
   if (filter.start && *filter.start > ring.compact_revision()) {
-    auto it = std::ranges::lower_bound(ring.all(), *filter.start, {}, &core::Event::revision);
+    const auto all = ring.all().in_order();
+    auto it = std::ranges::lower_bound(all, *filter.start, {}, &core::Event::revision);
     core::Revision last{};
-    for (std::size_t seen = 0; it != ring.all().end(); ++it, ++seen) {
-      if (seen >= options_.replay_max && it->revision != last) {
-        replay.next = it->revision;
+    for (std::size_t seen = 0; it != all.end(); ++it, ++seen) {
+      const core::Event& event = *it;
+      if (seen >= options_.replay_max && event.revision != last) {
+        replay.next = event.revision;
         break;
       }
-      last = it->revision;
-      if (it->item.name.starts_with(filter.prefix)) {
-        events.push_back(*it);
+      last = event.revision;
+      if (event.item.name.starts_with(filter.prefix)) {
+        events.push_back(event);
       }
     }
   }

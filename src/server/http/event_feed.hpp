@@ -98,6 +98,7 @@ class EventFeed final : public Listener {
 
   void applied(const core::Applied& what, const core::State& state) override;
   void settled() override;
+  void restored(const core::State& state) override;
 
   /// `on_ready` is called at home whenever there is something to take. REQUIRES: at home.
   [[nodiscard]] std::shared_ptr<EventSubscription> subscribe(const EventFilter& filter,
@@ -123,6 +124,7 @@ class EventFeed final : public Listener {
 
   std::vector<core::Event> gathered_;  ///< Of the store's thread, and so is the next.
   bool has_told_gap_ = false;          ///< All who read now will be cut.
+  core::Revision known_{};             ///< Up to here all events were passed on, or looked at.
 
   std::atomic<std::size_t> readers_ = 0;
   std::atomic<std::size_t> in_flight_ = 0;

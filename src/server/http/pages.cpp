@@ -81,7 +81,7 @@ std::string_view kind_of(const LockRecord& lock) {
 
 void write_lock(Json& json, const LockRecord& lock) {
   json.object([&] {
-    json.bytes("name", lock.place.name);
+    json.bytes("name", lock.place.name.view());
     json.field("kind", kind_of(lock));
     if (lock.capacity > 0) {
       json.field("capacity", lock.capacity);
@@ -119,6 +119,7 @@ void write_lease(Json& json, const LeaseRecord& lease) {
 void write_log(Json& json, const LogPosition& log) {
   json.object("log", [&] {
     json.id("leader", log.leader);
+    json.bytes("leader_address", log.leader_address);
     json.id("term", log.term);
     json.id("commit", log.commit);
     json.id("applied", log.applied);
@@ -128,6 +129,20 @@ void write_log(Json& json, const LogPosition& log) {
     json.field("log_bytes", log.log_bytes);
     json.field("snapshot_bytes", log.snapshot_bytes);
     json.field("has_space", log.has_space);
+  });
+}
+
+void write_member(Json& json, const MemberStatus& member, const LogPosition& log) {
+  json.object([&] {
+    json.id("id", member.id);
+    json.field("is_voter", member.is_voter);
+    json.field("is_leader", member.id == log.leader);
+    json.bytes("peer_address", member.peer_address);
+    json.bytes("client_address", member.client_address);
+    if (log.is_leader) {
+      json.id("match", member.match);
+      json.field("silent_ms", member.silent.count());
+    }
   });
 }
 
@@ -219,13 +234,30 @@ std::string write(const StatusRecord& status, const ServerFacts& facts) {
   return json.take() + '\n';
 }
 
+std::string write(const ClusterRecord& cluster, const ServerFacts& facts) {
+  const auto& log = cluster.log;
+  Json json;
+  json.object([&] {
+    json.id("cluster_id", facts.identity.cluster);
+    json.id("member_id", facts.identity.member);
+    json.field("role", log.is_leader ? "leader" : "follower");
+    json.id("leader", log.leader);
+    json.bytes("leader_address", log.leader_address);
+    json.id("term", log.term);
+    json.id("commit", log.commit);
+    write_all(json, "members", cluster.members,
+              [&](Json& out, const MemberStatus& member) { write_member(out, member, log); });
+  });
+  return json.take() + '\n';
+}
+
 std::string write(const core::Event& event) {
   Json json;
   json.object([&] {
     json.field("type", to_string(event.type));
     json.field("revision", event.revision);
     json.field("cluster_time_ms", in_ms(event.time));
-    json.bytes("name", event.item.name);
+    json.bytes("name", event.item.name.view());
     json.field("kind", event.item.kind() == core::PlaceKind::space ? "space" : "lock");
     write_claim(json, event.item.claim);
     json.field("lease", event.lease);
@@ -242,7 +274,7 @@ std::string write(const core::Event& event) {
 std::string print_position(const core::Place& place) {
   std::string out = place.kind == core::PlaceKind::space ? "s" : "n";
   constexpr std::string_view digits = "0123456789abcdef";
-  for (const auto byte : place.name) {
+  for (const auto byte : place.name.view()) {
     out += digits[static_cast<std::uint8_t>(byte) >> 4U];
     out += digits[static_cast<std::uint8_t>(byte) & 15U];
   }
@@ -256,7 +288,7 @@ Result<core::Place> parse_position(std::string_view text) {
   if (text.size() % 2 != 1 || (text[0] != 's' && text[0] != 'n')) {
     return wrong();
   }
-  core::Place place{.kind = text[0] == 's' ? core::PlaceKind::space : core::PlaceKind::name};
+  std::string name;
   for (std::size_t i = 1; i < text.size(); i += 2) {
     std::uint8_t byte = 0;
     const auto* end = text.data() + i + 2;
@@ -264,9 +296,10 @@ Result<core::Place> parse_position(std::string_view text) {
     if (error != std::errc{} || stop != end) {
       return wrong();
     }
-    place.name += static_cast<char>(byte);
+    name += static_cast<char>(byte);
   }
-  return place;
+  return core::Place{.name = name,
+                     .kind = text[0] == 's' ? core::PlaceKind::space : core::PlaceKind::name};
 }
 
 std::string_view front_page() {
@@ -276,6 +309,7 @@ std::string_view front_page() {
          "GET /readyz                              it can serve; 503 and why if not\n"
          "GET /metrics                             for Prometheus\n"
          "GET /v1/status                           this member, its log and its limits\n"
+         "GET /v1/cluster                          its members, and who leads\n"
          "GET /v1/locks?prefix=&limit=&after=      locks that are held or waited for\n"
          "GET /v1/locks/NAME                       one lock with its queue (?kind=space)\n"
          "GET /v1/leases?limit=&after=             leases that live\n"

@@ -25,6 +25,7 @@ struct ServerFacts {
   std::chrono::steady_clock::time_point started{};
 };
 [[nodiscard]] std::string write(const StatusRecord& status, const ServerFacts& facts);
+[[nodiscard]] std::string write(const ClusterRecord& cluster, const ServerFacts& facts);
 [[nodiscard]] std::string write(const core::Event& event);
 
 /// Where a list goes on, as a word that needs no escaping in a URL, and back.

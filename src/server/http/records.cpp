@@ -128,7 +128,7 @@ LeasePage copy_leases(const View& view, core::LeaseId after, std::size_t limit) 
       page.next = page.records.back().id;
       break;
     }
-    page.records.push_back(copy_lease_head(view, it->second));
+    page.records.push_back(copy_lease_head(view, *it->second));
   }
   return page;
 }
@@ -176,6 +176,12 @@ StatusRecord copy_status(const View& view) {
           .waits = state.locks.waits().size(),
           .leases = state.leases.all().size(),
           .events = state.events.all().size()};
+}
+
+ClusterRecord copy_cluster(const View& view) {
+  ClusterRecord record{.log = view.log, .members = {view.members.begin(), view.members.end()}};
+  std::ranges::sort(record.members, {}, &MemberStatus::id);
+  return record;
 }
 
 }  // namespace tenure::server::http

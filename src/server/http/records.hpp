@@ -108,4 +108,10 @@ struct StatusRecord {
 };
 [[nodiscard]] StatusRecord copy_status(const View& view);
 
+struct ClusterRecord {
+  LogPosition log{};
+  std::vector<MemberStatus> members{};  ///< By id.
+};
+[[nodiscard]] ClusterRecord copy_cluster(const View& view);
+
 }  // namespace tenure::server::http

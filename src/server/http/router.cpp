@@ -84,6 +84,8 @@ void Router::serve(const Request& request, Reply reply) const {
     metrics(std::move(reply));
   } else if (path == "/v1/status") {
     status(std::move(reply));
+  } else if (path == "/v1/cluster") {
+    cluster(std::move(reply));
   } else if (path == "/v1/locks") {
     locks(request, std::move(reply));
   } else if (path == "/v1/leases") {
@@ -138,6 +140,12 @@ void Router::status(Reply reply) const {
   const Request anybody{.query = {{"stale", "true"}}};
   look(anybody, std::move(reply), copy_status,
        [facts = facts_](const StatusRecord& record) { return json(write(record, facts)); });
+}
+
+void Router::cluster(Reply reply) const {
+  const Request anybody{.query = {{"stale", "true"}}};
+  look(anybody, std::move(reply), copy_cluster,
+       [facts = facts_](const ClusterRecord& record) { return json(write(record, facts)); });
 }
 
 void Router::locks(const Request& request, Reply reply) const {

@@ -22,6 +22,7 @@ class Router {
   void ready(Reply reply) const;
   void metrics(Reply reply) const;
   void status(Reply reply) const;
+  void cluster(Reply reply) const;
   void locks(const Request& request, Reply reply) const;
   void lock(const Request& request, std::string_view name, Reply reply) const;
   void leases(const Request& request, Reply reply) const;

@@ -1,33 +1,25 @@
 #include "server/raft/compaction.hpp"
 
+#include <cstddef>
 #include <utility>
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/batch.hpp"
-#include "core/snapshot.hpp"
+
+// Of jemalloc, where it is linked; 4096 are all arenas.
+extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value,
+                       std::size_t new_size) __attribute__((weak));
 
 namespace tenure::server::raft {
 namespace {
 
-Result<core::StateMachine> restore(Index previous, const SnapshotFile& file) {
-  if (previous == Index{}) {
-    return core::StateMachine();
+// A snapshot takes as much memory as the file has bytes, and is seldom made: back to the system.
+void give_back_memory() {
+  if (mallctl != nullptr) {
+    mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);
   }
-  const auto snapshot = file.read();
-  if (!snapshot) {
-    return std::unexpected(snapshot.error());
-  }
-  if (!snapshot->has_value() || (*snapshot)->mark.index != previous) {
-    return fail(Errc::unavailable, "the snapshot of entry " + std::to_string(previous.get()) +
-                                       " is not there any more");
-  }
-  auto state = core::decode(*(*snapshot)->body);
-  if (!state) {
-    return std::unexpected(std::move(state).error());
-  }
-  return core::StateMachine(std::move(*state));
 }
 
 // A background task: whoever waits for a lock goes first.
@@ -51,25 +43,21 @@ Result<void> replay(core::StateMachine& machine, const Entry& entry) {
   return {};
 }
 
-Result<void> compact(const CompactionPlan& plan, SnapshotFile& file) {
-  auto machine = restore(plan.previous, file);
-  if (!machine) {
-    return std::unexpected(std::move(machine).error());
+Result<std::size_t> compact(CompactionPlan plan, SnapshotFile& file) {
+  // The image goes as soon as possible: until then whatever changes is copied first.
+  const auto body = core::encode(std::exchange(plan.image, {}));
+  if (auto written = file.write(plan.mark, body); !written) {
+    return std::unexpected(std::move(written).error());
   }
-  for (const auto& entry : plan.entries) {
-    if (auto replayed = replay(*machine, entry); !replayed) {
-      return replayed;
-    }
-  }
-  return file.write(plan.mark, core::encode(machine->state()));
+  return body.size();
 }
 
 void Compactor::begin(CompactionPlan plan, Finished finished) {
   // Assigning waits for the end of the former thread, which has nothing left to do.
   thread_ = std::jthread([this, plan = std::move(plan), finished = std::move(finished)]() mutable {
     yield_to_others();
-    auto result = compact(plan, file_);
-    plan = {};
+    auto result = compact(std::move(plan), file_);
+    give_back_memory();
     finished(std::move(result));
   });
 }

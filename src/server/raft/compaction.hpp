@@ -2,12 +2,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <tenure/error.hpp>
 
+#include "core/snapshot.hpp"
 #include "core/state_machine.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/snapshot_file.hpp"
@@ -18,22 +17,20 @@ namespace tenure::server::raft {
 /// is not a batch.
 [[nodiscard]] Result<void> replay(core::StateMachine& machine, const Entry& entry);
 
-/// How to make the next snapshot out of the last one.
+/// The next snapshot, before it is written.
 struct CompactionPlan {
-  Index previous{};            ///< Of the snapshot on disk; 0: none, begin with an empty state.
-  std::vector<Entry> entries;  ///< All that follow it, up to `mark`.
   SnapshotMark mark;
+  core::Image image;  ///< Of the state when all up to `mark` was applied, and nothing else.
 };
 
-/// Makes a snapshot by restoring the last one and applying what came since. Nobody has to stop for
-/// it, and every snapshot proves that the one before can be restored. Costs memory for a second
-/// state while it lasts.
-[[nodiscard]] Result<void> compact(const CompactionPlan& plan, SnapshotFile& file);
+/// Writes a snapshot. Nobody has to stop for it: the state goes on, and what it changes meanwhile
+/// it no longer shares with the image. Gives the bytes of the state.
+[[nodiscard]] Result<std::size_t> compact(CompactionPlan plan, SnapshotFile& file);
 
 /// Runs compactions on a thread of their own, one at a time.
 class Compactor {
  public:
-  using Finished = std::function<void(Result<void>)>;
+  using Finished = std::function<void(Result<std::size_t>)>;
 
   explicit Compactor(SnapshotFile& file) : file_(file) {}
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "core/snapshot.hpp"
+
 namespace tenure::server::raft {
 
 Disk::Disk(DiskPlace place, Parts parts) : place_(place), parts_(std::move(parts)) {
@@ -95,12 +97,27 @@ Disk::Done Disk::perform(std::vector<Operation> operations) {
   return done;
 }
 
+// Decoded before it takes the place of our own: what cannot be restored must not be all that we
+// have.
 void Disk::perform_install(const Snapshot& snapshot) {
+  auto state = core::decode(*snapshot.body);
+  if (!state) {
+    stop_process(parts_.report, "The snapshot that the leader sent cannot be restored: " +
+                                    state.error().detail + ".");
+  }
   if (auto written = parts_.snapshot.write(snapshot.mark, *snapshot.body); !written) {
     stop_process(parts_.report, "The snapshot that the leader sent could not be stored: " +
                                     written.error().detail + ".");
   }
   parts_.journal.restart();
+  core::StateMachine machine(std::move(*state));
+  const sys::MutexGuard guard(mutex_);
+  installed_ = std::move(machine);
+}
+
+core::StateMachine Disk::take_installed() {
+  const sys::MutexGuard guard(mutex_);
+  return *std::exchange(installed_, std::nullopt);
 }
 
 }  // namespace tenure::server::raft

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <variant>
 #include <vector>
 
+#include "core/state_machine.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/journal.hpp"
 #include "server/raft/report.hpp"
@@ -45,6 +47,8 @@ class Disk {
 
   void append(Index first, const std::vector<Entry>& entries);
   void install(const Snapshot& snapshot);
+  /// The state of the last snapshot that was installed.
+  [[nodiscard]] core::StateMachine take_installed();
   /// Not counted as done.
   void cut(Index last);
 
@@ -72,6 +76,7 @@ class Disk {
   sys::Signal changed_;
   std::vector<Operation> waiting_ TENURE_GUARDED_BY(mutex_);
   Done done_ TENURE_GUARDED_BY(mutex_);
+  std::optional<core::StateMachine> installed_ TENURE_GUARDED_BY(mutex_);
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   std::jthread thread_;  ///< Last: it uses everything above.
 };

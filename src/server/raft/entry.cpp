@@ -1,14 +1,42 @@
 #include "server/raft/entry.hpp"
 
-#include "server/raft/shim.h"
+#include <string_view>
+
+#include "server/raft/shim_views.hpp"
 
 namespace tenure::server::raft {
+namespace {
+
+// The library knows one address for each member; ours has two, neither with a space in it. A member
+// without addresses is written as before there were any.
+std::string joined_addresses(const Member& member) {
+  return member.peer.empty() && member.client.empty() ? std::string()
+                                                      : member.peer + " " + member.client;
+}
+
+}  // namespace
+
+Member member_of(const shim_member& flat) {
+  const std::string_view address = flat.address;
+  const auto space = address.find(' ');
+  const bool has_both = space != std::string_view::npos;
+  return {.id = MemberId{flat.id},
+          .part = flat.role == shim_voter ? Part::voter : Part::standby,
+          .peer = std::string(has_both ? address.substr(0, space) : std::string_view()),
+          .client = std::string(has_both ? address.substr(space + 1) : std::string_view())};
+}
 
 std::string encode_members(const std::vector<Member>& members) {
   std::vector<shim_member> flat;
   flat.reserve(members.size());
   for (const auto& member : members) {
-    flat.push_back({.id = member.id.get(), .role = static_cast<int>(member.part)});
+    shim_member one{.id = member.id.get(), .role = static_cast<int>(member.part), .address = {}};
+    const auto address = joined_addresses(member);
+    if (address.size() >= sizeof one.address) {
+      return {};
+    }
+    address.copy(static_cast<char*>(one.address), address.size());
+    flat.push_back(one);
   }
   std::string bytes(shim_encode_members(flat.data(), flat.size(), nullptr, 0), '\0');
   shim_encode_members(flat.data(), flat.size(), bytes.data(), bytes.size());
@@ -22,8 +50,7 @@ std::vector<Member> decode_members(const std::string& bytes) {
   std::vector<Member> members;
   members.reserve(flat.size());
   for (const auto& member : flat) {
-    members.push_back({.id = MemberId{member.id},
-                       .part = member.role == shim_voter ? Part::voter : Part::standby});
+    members.push_back(member_of(member));
   }
   return members;
 }

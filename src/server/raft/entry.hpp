@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -58,6 +59,9 @@ enum class Part : std::uint8_t {
   voter = 1,
 };
 
+/// Both addresses of one together.
+inline constexpr std::size_t member_addresses_bytes_max = 600;
+
 struct Member {
   MemberId id{};
   Part part = Part::voter;
@@ -67,6 +71,8 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
+/// Empty if that cannot be done: two members with one id or with the same addresses, or one whose
+/// addresses are longer than member_addresses_bytes_max.
 [[nodiscard]] std::string encode_members(const std::vector<Member>& members);
 /// Empty if these bytes are no configuration.
 [[nodiscard]] std::vector<Member> decode_members(const std::string& bytes);

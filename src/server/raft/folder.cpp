@@ -55,6 +55,28 @@ bool is_strange(const std::filesystem::path& name) {
   return name != lock_name && name != "lost+found" && name != std::string(identity_name) + ".new";
 }
 
+Result<void> check_ours(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path / identity_name, error)) {
+    return {};
+  }
+  std::filesystem::directory_iterator all(path, error);
+  if (error) {
+    return fail(Errc::unavailable,
+                "cannot read the folder " + path.string() + ": " + error.message());
+  }
+  for (const auto& entry : all) {
+    if (is_strange(entry.path().filename())) {
+      return fail(Errc::invalid_argument,
+                  "the folder " + path.string() +
+                      " is not empty and has no identity file (there is " +
+                      entry.path().filename().string() +
+                      "): it is not a folder of this server. Name an empty one.");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity expected) {
@@ -67,6 +89,10 @@ Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity 
   if (error) {
     return fail(Errc::unavailable,
                 "cannot make the folder " + path.string() + ": " + error.message());
+  }
+  // Before anything is written: not even a lock is put into a folder of somebody else.
+  if (auto ours = check_ours(path); !ours) {
+    return std::unexpected(std::move(ours).error());
   }
   auto lock = lock_folder(path);
   if (!lock) {
@@ -120,15 +146,6 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
 }
 
 Result<void> Folder::write_identity(ExpectedIdentity expected) {
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-    if (is_strange(entry.path().filename())) {
-      return fail(Errc::invalid_argument,
-                  "the folder " + path_.string() +
-                      " is not empty and has no identity file (there is " +
-                      entry.path().filename().string() +
-                      "): it is not a folder of this server. Name an empty one.");
-    }
-  }
   cluster_ = expected.cluster == ClusterId{} ? random_cluster() : expected.cluster;
   member_ = expected.member == MemberId{} ? MemberId{1} : expected.member;
   return replace_file(path_ / identity_name, "tenure 1\ncluster " + hexadecimal(cluster_.get()) +

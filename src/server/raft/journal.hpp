@@ -18,6 +18,7 @@
 #include "server/raft/record.hpp"
 #include "server/raft/report.hpp"
 #include "server/raft/segments.hpp"
+#include "server/raft/space.hpp"
 
 namespace tenure::server::raft {
 
@@ -33,13 +34,6 @@ struct JournalOptions {
 struct Synced {
   std::chrono::nanoseconds took{};
   std::size_t entries = 0;
-};
-
-/// How much can still be written.
-struct Space {
-  std::size_t left = 0;  ///< In the present segment.
-  bool is_next_ready = false;
-  bool is_short = false;  ///< There is no next segment, and it could not be made.
 };
 
 /// The log on disk, in segments. A failed write or sync ends the process: what the disk has is then

@@ -52,7 +52,27 @@ struct TimeoutNow {
   Term last_term{};
 };
 
-using Message =
-    std::variant<AppendEntries, AppendResult, RequestVote, VoteResult, InstallSnapshot, TimeoutNow>;
+/// A leader's question before it answers reads: is this term still the newest that you know? The
+/// library knows nothing of it. Thesis, 6.4.
+struct Probe {
+  Term term{};
+  std::uint64_t round{};  ///< Grows; an answer to one is an answer to all before it.
+};
+
+/// Only from a member that knows of no newer term.
+struct ProbeResult {
+  Term term{};  ///< Of the probe.
+  std::uint64_t round{};
+};
+
+/// To a member that was removed, from one that knows it: the last entry of the group that concerns
+/// it. Thesis, 4.2.2: nobody else would tell it, since it gets no entries any more.
+struct Dismissal {
+  Index index{};  ///< Of the committed change that left it out.
+};
+
+/// The order is that of the numbers on the wire: new ones go to the end.
+using Message = std::variant<AppendEntries, AppendResult, RequestVote, VoteResult, InstallSnapshot,
+                             TimeoutNow, Probe, ProbeResult, Dismissal>;
 
 }  // namespace tenure::server::raft

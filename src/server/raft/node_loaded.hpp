@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "server/raft/node.hpp"
 
 namespace tenure::server::raft {
+
+/// Whether a folder belongs to a group of one, which stays one.
+enum class Company : std::uint8_t { alone, others };
 
 /// What was found on the disk.
 struct Node::Loaded {
@@ -14,6 +18,8 @@ struct Node::Loaded {
   std::unique_ptr<Journal> journal;
   core::StateMachine machine;
   Recovered recovered;
+  bool had_log = false;  ///< Perhaps without entries.
+  Company company = Company::alone;
 };
 
 }  // namespace tenure::server::raft

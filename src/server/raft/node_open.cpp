@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "core/snapshot.hpp"
@@ -20,15 +21,65 @@ Result<core::StateMachine> restored_machine(const std::optional<Snapshot>& snaps
   return core::StateMachine(std::move(*state));
 }
 
-// The first entry of a group of one names its member.
-Result<void> bootstrap(Node::Loaded& loaded) {
-  auto& recovered = loaded.recovered;
-  if (recovered.term > Term{1}) {
+// What a new folder is to become, before anything of it is there.
+Result<void> check_beginning(const NodeOptions& options) {
+  const auto& founders = options.founders;
+  if (options.beginning == Beginning::join) {
+    return founders.empty()
+               ? Result<void>()
+               : fail(Errc::invalid_argument, "a member that joins a cluster does not found one");
+  }
+  if (founders.empty()) {
+    return {};
+  }
+  if (founders.size() == 2) {
+    return fail(Errc::invalid_argument, "a cluster has three members or more, or one alone");
+  }
+  if (options.identity.cluster == ClusterId{} && founders.size() > 1) {
+    return fail(Errc::invalid_argument,
+                "the members of a new cluster must agree on its id before they begin");
+  }
+  if (std::ranges::find(founders, options.identity.member, &Member::id) == founders.end()) {
+    return fail(Errc::invalid_argument, "this is member " +
+                                            std::to_string(options.identity.member.get()) +
+                                            ", and it is not among those who found the cluster");
+  }
+  if (encode_members(founders).empty()) {
+    return fail(Errc::invalid_argument,
+                "the list of the members cannot be used: every one needs an id and addresses that "
+                "no other has");
+  }
+  return {};
+}
+
+// A folder without a log and without a snapshot. One that waits to be added may know a term
+// already.
+Result<void> check_new(const Node::Loaded& loaded, const NodeOptions& options) {
+  const auto term = loaded.recovered.term;
+  const bool is_joining = options.beginning == Beginning::join;
+  if (is_joining ? term > Term{} && !loaded.had_log : term > Term{1}) {
     return fail(Errc::invalid_argument,
                 "the folder " + loaded.folder.path().string() +
                     " was in use, but its log and its snapshot are gone. Restore it from a backup, "
                     "or name an empty folder to begin anew.");
   }
+  return {};
+}
+
+// The first entry names the members, and is the same on each of them.
+Result<void> bootstrap(Node::Loaded& loaded, const NodeOptions& options) {
+  if (auto checked = check_new(loaded, options); !checked) {
+    return checked;
+  }
+  if (options.beginning == Beginning::join) {
+    return {};
+  }
+  auto members = options.founders;
+  if (members.empty()) {
+    members = {{.id = loaded.folder.member()}};
+  }
+  auto configuration = encode_members(members);
+  auto& recovered = loaded.recovered;
   recovered.term = Term{1};
   if (auto saved = loaded.votes.save({.term = recovered.term}); !saved) {
     return saved;
@@ -36,8 +87,7 @@ Result<void> bootstrap(Node::Loaded& loaded) {
   recovered.first = Index{1};
   recovered.entries = {{.term = recovered.term,
                         .type = EntryType::change,
-                        .payload = std::make_shared<const std::string>(
-                            encode_members({{.id = loaded.folder.member()}}))}};
+                        .payload = std::make_shared<const std::string>(std::move(configuration))}};
   loaded.journal->append(recovered.first, recovered.entries);
   loaded.journal->sync();
   return {};
@@ -56,6 +106,24 @@ Result<void> check_term(const Recovered& recovered, const std::filesystem::path&
                     ": it is damaged or from another time. Restore the folder from one backup.");
   }
   return {};
+}
+
+// A group of one stays one (R2), and a member that joins has no list yet.
+Company company_of(const Recovered& recovered) {
+  std::string newest =
+      recovered.snapshot.has_value() ? recovered.snapshot->configuration : std::string();
+  for (const auto& entry : recovered.entries) {
+    if (entry.type == EntryType::change) {
+      newest = *entry.payload;
+    }
+  }
+  return decode_members(newest).size() == 1 ? Company::alone : Company::others;
+}
+
+bool has_log(const std::filesystem::path& folder) {
+  return std::ranges::any_of(std::filesystem::directory_iterator(folder), [](const auto& file) {
+    return file.path().filename().string().starts_with("log-");
+  });
 }
 
 JournalOptions journal_options(const NodeOptions& options, const Folder& folder) {
@@ -86,6 +154,7 @@ Result<Node::Loaded> load(const NodeOptions& options) {
   }
   const bool has_snapshot = snapshot->has_value();
   const auto mark = has_snapshot ? (*snapshot)->mark : SnapshotMark{};
+  const bool had_log = has_log(folder->path());
   auto log = Journal::open(journal_options(options, *folder), mark);
   if (!log) {
     return std::unexpected(std::move(log).error());
@@ -95,7 +164,8 @@ Result<Node::Loaded> load(const NodeOptions& options) {
                       .snapshot_file = std::move(snapshot_file),
                       .journal = std::move(log->journal),
                       .machine = std::move(*machine),
-                      .recovered = {}};
+                      .recovered = {},
+                      .had_log = had_log};
   loaded.recovered = {.term = loaded.votes.vote().term,
                       .voted_for = loaded.votes.vote().voted_for,
                       .snapshot = has_snapshot ? std::optional(mark) : std::nullopt,
@@ -107,17 +177,23 @@ Result<Node::Loaded> load(const NodeOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
+  if (!std::filesystem::exists(options.folder / "identity")) {
+    if (auto checked = check_beginning(options); !checked) {
+      return std::unexpected(std::move(checked).error());
+    }
+  }
   auto loaded = load(options);
   if (!loaded) {
     return std::unexpected(std::move(loaded).error());
   }
   const auto& recovered = loaded->recovered;
   auto checked = recovered.entries.empty() && !recovered.snapshot.has_value()
-                     ? bootstrap(*loaded)
+                     ? bootstrap(*loaded, options)
                      : check_term(recovered, options.folder);
   if (!checked) {
     return std::unexpected(std::move(checked).error());
   }
+  loaded->company = company_of(recovered);
   return std::make_unique<Node>(std::move(options), std::move(*loaded));
 }
 

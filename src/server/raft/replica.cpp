@@ -95,11 +95,35 @@ Result<Index> Replica::submit(Bytes payload) {
 }
 
 Result<Index> Replica::change(const std::vector<Member>& members) {
-  if (shim_is_changing(core_.get())) {
+  if (is_changing()) {
     return fail(Errc::resource_exhausted, "another change of the members is not finished yet");
   }
   return submit_entry({.type = EntryType::change,
                        .payload = std::make_shared<const std::string>(encode_members(members))});
+}
+
+Result<void> Replica::catch_up(MemberId standby) {
+  if (role() != Role::leader || shim_catch_up_status(core_.get(), standby.get()) < 0) {
+    return fail(Errc::unavailable, "this member does not lead, or knows no such member");
+  }
+  auto event = event_of(shim_catch_up);
+  event.member = standby.get();
+  must_step(event, "catch up");
+  return {};
+}
+
+CatchUp Replica::catch_up_status(MemberId standby) const {
+  const int status = shim_catch_up_status(core_.get(), standby.get());
+  return status < 0 ? CatchUp::none : static_cast<CatchUp>(status);
+}
+
+Result<void> Replica::transfer(MemberId to) {
+  auto event = event_of(shim_transfer);
+  event.member = to.get();
+  if (const int error = step(event); error != 0) {
+    return fail(Errc::unavailable, shim_error_text(error));
+  }
+  return {};
 }
 
 Result<Index> Replica::submit_entry(Entry entry) {
@@ -213,6 +237,15 @@ MemberId Replica::leader() const {
 
 Index Replica::commit() const {
   return Index{shim_commit(core_.get())};
+}
+
+std::optional<Index> Replica::match(MemberId peer) const {
+  std::uint64_t index = 0;
+  return shim_match(core_.get(), peer.get(), &index) ? std::optional(Index{index}) : std::nullopt;
+}
+
+bool Replica::is_changing() const {
+  return shim_is_changing(core_.get());
 }
 
 int Replica::step(shim_event event, std::span<const Entry> given, const Snapshot* received) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -46,14 +47,17 @@ class Effects {
   virtual void install(const Snapshot& snapshot) = 0;
 
   virtual void send(MemberId peer, Message message) = 0;
-  /// The newest one on disk, for a peer that is too far behind.
-  [[nodiscard]] virtual Snapshot newest_snapshot() = 0;
+  /// Sends the newest one on disk as InstallSnapshot of this term, to a peer that is too far
+  /// behind. May come again and again while one is on its way.
+  virtual void send_snapshot(MemberId peer, Term term) = 0;
 
   /// Committed, in order, without gaps.
   virtual void apply(Index index, const Entry& entry) = 0;
   /// The state is now this one.
   virtual void restore(const Snapshot& snapshot) = 0;
   virtual void role_changed(Role role) = 0;
+  /// The newest list in the log, committed or not: it counts from now on.
+  virtual void members_changed(const std::vector<Member>& /*members*/) {}
 
   /// This member cannot go on. The real one ends the process; a simulation takes a note.
   virtual void fatal(const std::string& why) = 0;
@@ -79,11 +83,14 @@ struct Recovered {
   std::vector<Entry> entries{};
 };
 
+/// How far a stand-by is that was told to catch up.
+enum class CatchUp : std::uint8_t { none, running, aborted, finished };
+
 /// One member of a Raft group: libraft's pure core, with the log in memory beside it and our guards
 /// around it. Events go in as calls, everything else comes out through Effects. Deterministic: the
 /// same calls at the same times have the same effects. Not thread safe.
 ///
-/// R1 to R8 in the comments are defects of libraft 0.22.1 that fault simulation found, each with
+/// R1 to R9 in the comments are defects of libraft 0.22.1 that fault simulation found, each with
 /// what keeps it from doing harm. Taking one away is an experiment for the simulator only.
 class Replica {
  public:
@@ -103,6 +110,13 @@ class Replica {
   /// Appends a change of the members. R1: it is always alone.
   [[nodiscard]] Result<Index> change(const std::vector<Member>& members);
 
+  /// Begins to watch how a stand-by gets on; `unavailable` if this member does not lead.
+  [[nodiscard]] Result<void> catch_up(MemberId standby);
+  [[nodiscard]] CatchUp catch_up_status(MemberId standby) const;
+  /// Asks this voter to take over, when it has the whole log. Nothing can be submitted until it
+  /// has, or until an election timeout has passed.
+  [[nodiscard]] Result<void> transfer(MemberId to);
+
   /// The oldest `count` disk operations are durable.
   void disk_done(std::size_t count);
 
@@ -117,6 +131,16 @@ class Replica {
   [[nodiscard]] MemberId leader() const;
   [[nodiscard]] Index commit() const;
   [[nodiscard]] Index applied() const noexcept { return applied_; }
+  /// What this peer is known to have. Nothing if this member does not lead.
+  [[nodiscard]] std::optional<Index> match(MemberId peer) const;
+  /// Whether a change of the members is not finished yet.
+  [[nodiscard]] bool is_changing() const;
+  /// The last change of the members that is committed.
+  [[nodiscard]] Index configuration_index() const noexcept { return configuration_index_; }
+  /// The last one in the log.
+  [[nodiscard]] Index newest_configuration_index() const noexcept {
+    return Index{std::max(configuration_mark_.committed, configuration_mark_.uncommitted)};
+  }
   [[nodiscard]] const LogWindow& log() const noexcept { return log_; }
   /// The newest snapshot that the log stands on; index 0: none.
   [[nodiscard]] const SnapshotMark& snapshot() const noexcept { return snapshot_; }
@@ -145,6 +169,7 @@ class Replica {
   [[nodiscard]] bool is_stale(MemberId sender, const AppendResult& message) const;
   void give(const shim_message& flat, std::span<const Entry> entries, const Snapshot* snapshot);
   void send(const shim_message& flat);
+  void send_entries(const shim_message& flat);
 
   // What follows from a step, in the order that the protocol wants: replica_updates.cpp
   void process(const shim_update& update, std::span<const Entry> given, const Snapshot* received);
@@ -152,6 +177,7 @@ class Replica {
   void install(const shim_update& update, const Snapshot& received);
   void apply_committed();
   void apply_change(Index index, const Entry& entry);
+  void notice_members();
 
   struct Destroy {
     void operator()(shim* core) const;
@@ -167,6 +193,14 @@ class Replica {
   std::string configuration_;  ///< The last one applied.
   Index configuration_index_{};
   Role role_ = Role::follower;
+  /// Of the newest configuration, as the seam marks it.
+  struct ConfigurationMark {
+    const void* place = nullptr;
+    std::uint64_t committed{};
+    std::uint64_t uncommitted{};
+    friend bool operator==(const ConfigurationMark&, const ConfigurationMark&) = default;
+  };
+  ConfigurationMark configuration_mark_;
   std::deque<DiskOperation> operations_;
   std::optional<SnapshotMark> taken_;  ///< Durable, but our log is not yet: the library waits.
 };

@@ -8,6 +8,9 @@
 namespace tenure::server::raft {
 namespace {
 
+// Of the payloads in one message, if it has more than one.
+constexpr std::size_t append_bytes_max = std::size_t{1} << 20;
+
 // One overload for each kind of message but AppendEntries: the flat form without what varies in
 // size.
 struct Flat {
@@ -59,6 +62,16 @@ struct Flat {
     flat.last_index = message.last.get();
     flat.last_term = message.last_term.get();
     return flat;
+  }
+  // The library does not know these, and refuses what has no type.
+  [[nodiscard]] shim_message operator()(const Probe& message) const {
+    return begin({}, message.term);
+  }
+  [[nodiscard]] shim_message operator()(const ProbeResult& message) const {
+    return begin({}, message.term);
+  }
+  [[nodiscard]] shim_message operator()(const Dismissal& /*message*/) const {
+    return begin({}, {});
   }
 };
 
@@ -140,26 +153,41 @@ void Replica::give(const shim_message& flat, std::span<const Entry> entries,
   static_cast<void>(step(event, entries, snapshot));
 }
 
+// The library counts entries and does not know how large they are: more than fits into a message of
+// reasonable size becomes several, each of which is answered.
+void Replica::send_entries(const shim_message& flat) {
+  const MemberId peer{flat.peer};
+  AppendEntries message{.term = Term{flat.term},
+                        .previous = Index{flat.previous_index},
+                        .previous_term = Term{flat.previous_term},
+                        .commit = Index{flat.commit}};
+  const Index last = next(message.previous, flat.entry_count);
+  if (flat.entry_count > 0 && (next(message.previous) < log_.first() || last > log_.last())) {
+    effects_.fatal("entries that a peer needs are not in the log");
+    return;
+  }
+  std::size_t bytes = 0;
+  for (Index index = next(message.previous); index <= last; index = next(index)) {
+    const Entry& entry = *log_.find(index);
+    if (!message.entries.empty() && bytes + entry.payload->size() > append_bytes_max) {
+      const AppendEntries rest{.term = message.term,
+                               .previous = Index{index.get() - 1},
+                               .previous_term = message.entries.back().term,
+                               .commit = message.commit};
+      effects_.send(peer, std::exchange(message, rest));
+      bytes = 0;
+    }
+    bytes += entry.payload->size();
+    message.entries.push_back(entry);
+  }
+  effects_.send(peer, std::move(message));
+}
+
 void Replica::send(const shim_message& flat) {
   const MemberId peer{flat.peer};
   const Term term{flat.term};
   switch (flat.type) {
-    case shim_append_entries: {
-      const Index first = next(Index{flat.previous_index});
-      if (flat.entry_count > 0 &&
-          (first < log_.first() || next(first, flat.entry_count - 1) > log_.last())) {
-        effects_.fatal("entries that a peer needs are not in the log");
-        return;
-      }
-      effects_.send(peer, AppendEntries{.term = term,
-                                        .previous = Index{flat.previous_index},
-                                        .previous_term = Term{flat.previous_term},
-                                        .commit = Index{flat.commit},
-                                        .entries = flat.entry_count == 0
-                                                       ? std::vector<Entry>{}
-                                                       : log_.copy(first, flat.entry_count)});
-      return;
-    }
+    case shim_append_entries: send_entries(flat); return;
     case shim_append_result:
       effects_.send(peer, AppendResult{.term = term,
                                        .rejected = Index{flat.rejected},
@@ -181,9 +209,7 @@ void Replica::send(const shim_message& flat) {
                                      .is_pre_vote = flat.is_pre_vote});
       return;
     }
-    case shim_install_snapshot:
-      effects_.send(peer, InstallSnapshot{.term = term, .snapshot = effects_.newest_snapshot()});
-      return;
+    case shim_install_snapshot: effects_.send_snapshot(peer, term); return;
     case shim_timeout_now:
       effects_.send(peer, TimeoutNow{.term = term,
                                      .last = Index{flat.last_index},

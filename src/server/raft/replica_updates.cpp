@@ -20,6 +20,8 @@ void Replica::process(const shim_update& update, std::span<const Entry> given,
   if ((update.flags & shim_has_snapshot) != 0) {
     install(update, *received);
   }
+  // Before the messages: they may be for members that are new.
+  notice_members();
   for (unsigned i = 0; i < update.message_count; ++i) {
     send(update.messages[i]);
   }
@@ -30,6 +32,24 @@ void Replica::process(const shim_update& update, std::span<const Entry> given,
   if ((update.flags & shim_has_commit) != 0) {
     apply_committed();
   }
+}
+
+void Replica::notice_members() {
+  const auto flat = shim_mark_configuration(core_.get());
+  const ConfigurationMark mark{
+      .place = flat.place, .committed = flat.committed, .uncommitted = flat.uncommitted};
+  if (mark == configuration_mark_) {
+    return;
+  }
+  configuration_mark_ = mark;
+  std::vector<shim_member> members(shim_configuration_members(core_.get(), nullptr, 0));
+  shim_configuration_members(core_.get(), members.data(), members.size());
+  std::vector<Member> out;
+  out.reserve(members.size());
+  for (const auto& member : members) {
+    out.push_back(member_of(member));
+  }
+  effects_.members_changed(out);
 }
 
 void Replica::append(const shim_update& update, std::span<const Entry> given) {

@@ -6,14 +6,10 @@
 
 #include "server/raft/shim_state.h"
 
+enum { catch_up_round_ms = 30000 };
+
 // The library asks only whether there is a batch; it frees none of what is submitted or loaded.
 static char some_batch;
-
-static void stay_silent(struct raft_tracer* tracer, int type, const void* what) {
-  (void)tracer;
-  (void)type;
-  (void)what;
-}
 
 // Out of memory is the end here as in the rest of the program.
 static void* grown(void* array, size_t* capacity, size_t count, size_t size) {
@@ -40,14 +36,16 @@ struct shim* shim_create(const struct shim_options* options) {
     free(shim);
     return NULL;
   }
-  shim->tracer.version = 2;
-  shim->tracer.emit = stay_silent;
-  shim->raft.tracer = &shim->tracer;
+  // With a tracer, even a silent one, every step formats its messages, into buffers that all
+  // instances of the process share.
+  shim->raft.tracer = NULL;
   raft_seed(&shim->raft, options->seed);
   raft_set_election_timeout(&shim->raft, options->election_timeout_ms);
   raft_set_heartbeat_timeout(&shim->raft, options->heartbeat_ms);
   raft_set_pre_vote(&shim->raft, true);
   raft_set_max_inflight_entries(&shim->raft, options->entries_in_flight_max);
+  // One round may be the transfer of a whole snapshot.
+  raft_set_max_catch_up_round_duration(&shim->raft, catch_up_round_ms);
   return shim;
 }
 
@@ -263,6 +261,29 @@ static int step_install(struct shim* shim, struct raft_event* event,
   return 0;
 }
 
+// R9: the library refuses to vote as long as it remembers a leader, and that is until its own
+// timer, of one to two election timeouts, runs out: an election would take as long as the slower
+// half of the survivors. The thesis (4.2.3) says: within the minimum election timeout of hearing
+// from it.
+static raft_id forget_silent_leader(struct shim* shim, raft_time now) {
+  struct raft* raft = &shim->raft;
+  if (raft->state != RAFT_FOLLOWER || now < raft->election_timer_start + raft->election_timeout) {
+    return 0;
+  }
+  const raft_id leader = raft->follower_state.current_leader.id;
+  raft->follower_state.current_leader.id = 0;
+  return leader;
+}
+
+static void remember_leader(struct shim* shim, raft_id leader) {
+  struct raft* raft = &shim->raft;
+  // A new term has no leader yet, and then the library has dropped the address too.
+  if (leader != 0 && raft->state == RAFT_FOLLOWER &&
+      raft->follower_state.current_leader.address != NULL) {
+    raft->follower_state.current_leader.id = leader;
+  }
+}
+
 static int step_request_vote(struct shim* shim, struct raft_event* event,
                              const struct shim_message* message, struct shim_update* update) {
   struct raft_request_vote* out = &event->receive.message->request_vote;
@@ -286,7 +307,9 @@ static int step_request_vote(struct shim* shim, struct raft_event* event,
   if (role != NULL) {
     *role = RAFT_VOTER;
   }
+  const raft_id leader = forget_silent_leader(shim, event->time);
   const int error = step(shim, event, update);
+  remember_leader(shim, leader);
   if (role != NULL) {
     *role = own_role;
   }

@@ -126,9 +126,14 @@ struct shim_options {
 enum shim_state { shim_unavailable = 0, shim_follower, shim_candidate, shim_leader };
 enum shim_role { shim_standby = 0, shim_voter, shim_spare };
 
+// Of an address with its end. Two names of hosts with their ports fit.
+enum { shim_address_size = 640 };
+
 struct shim_member {
   uint64_t id;
   int role;
+  char address[shim_address_size];  // Whatever the caller likes, but different for each member;
+                                    // empty: the id stands for it.
 };
 
 struct shim;
@@ -156,8 +161,19 @@ bool shim_match(const struct shim* shim, uint64_t peer, uint64_t* index);
 // How far a stand-by is that was told to catch up: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
 int shim_catch_up_status(const struct shim* shim, uint64_t peer);
 
-// Members of a configuration as bytes and back. Addresses are the transport's concern. Both give
-// how much they needed, or 0 if it cannot be done; nothing is written beyond the capacity.
+// The newest configuration in the log, committed or not. shim_mark_configuration() differs from
+// what it was before the last step if that changed.
+struct shim_configuration_mark {
+  const void* place;
+  uint64_t committed;
+  uint64_t uncommitted;
+};
+struct shim_configuration_mark shim_mark_configuration(const struct shim* shim);
+size_t shim_configuration_members(const struct shim* shim, struct shim_member* out,
+                                  size_t capacity);
+
+// Members of a configuration as bytes and back. Both give how much they needed, or 0 if it cannot
+// be done; nothing is written beyond the capacity.
 size_t shim_encode_members(const struct shim_member* members, size_t count, void* out,
                            size_t capacity);
 size_t shim_decode_members(struct shim_bytes bytes, struct shim_member* out, size_t capacity);

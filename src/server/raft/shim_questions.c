@@ -66,6 +66,41 @@ int shim_catch_up_status(const struct shim* shim, uint64_t peer) {
   return raft_catch_up(&shim->raft, peer, &status) != 0 ? -1 : status;
 }
 
+struct shim_configuration_mark shim_mark_configuration(const struct shim* shim) {
+  // The library makes a new array for every new configuration before it frees the old one.
+  const struct shim_configuration_mark mark = {
+      .place = shim->raft.configuration.servers,
+      .committed = shim->raft.configuration_committed_index,
+      .uncommitted = shim->raft.configuration_uncommitted_index,
+  };
+  return mark;
+}
+
+// An address that only repeats the id is none.
+static void copy_member(const struct raft_server* server, struct shim_member* out) {
+  char id[address_size];
+  write_address(server->id, id);
+  memset(out, 0, sizeof *out);
+  out->id = server->id;
+  out->role = server->role;
+  if (strcmp(server->address, id) != 0) {
+    strncpy(out->address, server->address, sizeof out->address - 1);
+  }
+}
+
+static size_t copy_members(const struct raft_configuration* configuration, struct shim_member* out,
+                           size_t capacity) {
+  for (size_t i = 0; i < configuration->n && i < capacity; ++i) {
+    copy_member(&configuration->servers[i], &out[i]);
+  }
+  return configuration->n;
+}
+
+size_t shim_configuration_members(const struct shim* shim, struct shim_member* out,
+                                  size_t capacity) {
+  return copy_members(&shim->raft.configuration, out, capacity);
+}
+
 size_t shim_encode_members(const struct shim_member* members, size_t count, void* out,
                            size_t capacity) {
   struct raft_configuration configuration;
@@ -75,7 +110,9 @@ size_t shim_encode_members(const struct shim_member* members, size_t count, void
   raft_configuration_init(&configuration);
   for (size_t i = 0; i < count && error == 0; ++i) {
     write_address(members[i].id, address);
-    error = raft_configuration_add(&configuration, members[i].id, address, members[i].role);
+    error = raft_configuration_add(&configuration, members[i].id,
+                                   members[i].address[0] == '\0' ? address : members[i].address,
+                                   members[i].role);
   }
   error = error != 0 ? error : raft_configuration_encode(&configuration, &encoded);
   raft_configuration_close(&configuration);
@@ -94,11 +131,7 @@ size_t shim_decode_members(struct shim_bytes bytes, struct shim_member* out, siz
   if (bytes.size == 0 || decode_configuration(bytes, &configuration) != 0) {
     return 0;
   }
-  const size_t count = configuration.n;
-  for (size_t i = 0; i < count && i < capacity; ++i) {
-    out[i].id = configuration.servers[i].id;
-    out[i].role = configuration.servers[i].role;
-  }
+  const size_t count = copy_members(&configuration, out, capacity);
   raft_configuration_close(&configuration);
   return count;
 }

@@ -12,7 +12,6 @@
 
 struct shim {
   struct raft raft;
-  struct raft_tracer tracer;
   // Reused from step to step.
   struct raft_entry* given_entries;
   size_t given_capacity;

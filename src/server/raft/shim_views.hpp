@@ -17,6 +17,8 @@ namespace tenure::server::raft {
   return event;
 }
 
+[[nodiscard]] Member member_of(const shim_member& flat);
+
 [[nodiscard]] inline shim_bytes view_of(const std::string& bytes) {
   return {.start = bytes.data(), .size = bytes.size()};
 }

@@ -23,7 +23,9 @@ class Transport {
   virtual void start(boost::asio::io_context& loop, Receive receive) = 0;
   /// Who takes part from now on, and where. Connections to others end.
   virtual void set_members(const std::vector<Member>& members) = 0;
-  /// Never waits. What cannot be sent, because the peer is away or too slow, is dropped.
+  /// Never waits. What cannot be sent, because the peer is away or too slow, is dropped. So is a
+  /// snapshot for a peer to whom the same one is still on its way: the leader asks again until it
+  /// has arrived, and cannot know how far it is.
   virtual void send(MemberId peer, Message message) = 0;
   /// Nothing is received after it returns.
   virtual void stop() = 0;

@@ -29,16 +29,17 @@ void AdminService::add_to(Routes& routes) {
   routes.add(service + "Compact", *this, &AdminService::compact);
   routes.add(service + "Snapshot", *this, &AdminService::snapshot);
   routes.add(service + "Status", *this, &AdminService::status);
+  members_.add_to(routes);
 }
 
 void AdminService::list(const v1::ListRequest& request, const ReplyTo<v1::ListResponse>& reply) {
   const auto limit = request.limit() == 0 ? page_max : std::min(request.limit(), page_max);
   core::Place after{.name = request.after(), .kind = kind_of(request.after_is_space())};
-  look(desk_, reply,
+  look(desk_, reply, freshness_of(request),
        [after, limit, prefix = request.prefix()](const View& view, v1::ListResponse& out) {
          const auto& locks = view.state.locks.locks();
-         auto it =
-             after.name < prefix ? locks.lower_bound({.name = prefix}) : locks.upper_bound(after);
+         auto it = after.name.view() < prefix ? locks.lower_bound(core::PlaceView{.name = prefix})
+                                              : locks.upper_bound(after);
          const auto is_wanted = [&] {
            return it != locks.end() && it->first.name.starts_with(prefix);
          };
@@ -61,7 +62,7 @@ void AdminService::explain_one(const v1::ExplainRequest& request,
     reply->answer({h2::StatusCode::invalid_argument, "which name?"});
     return;
   }
-  look(desk_, reply, [place](const View& view, v1::ExplainResponse& out) {
+  look(desk_, reply, freshness_of(request), [place](const View& view, v1::ExplainResponse& out) {
     explain(place, view, out);
     return h2::Status{};
   });
@@ -89,7 +90,7 @@ void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
                             const ReplyTo<v1::SnapshotResponse>& reply) {
   desk_.store.take_snapshot([&desk = desk_, reply](const Result<std::uint64_t>& index) {
     if (!index) {
-      reply->answer(wire::status_of(index.error()));
+      refuse(desk, reply, index.error());
       return;
     }
     reply->response.set_index(*index);
@@ -129,6 +130,9 @@ void AdminService::status(const v1::StatusRequest& /*request*/,
     reply->response.set_leases(state.leases.all().size());
     reply->response.set_compact_revision(state.events.compact_revision().get());
     reply->response.set_cluster_time_ms(wire::milliseconds(view->now));
+    reply->response.set_leader_address(log.leader_address);
+    reply->response.set_term(log.term);
+    write_members(*view, *reply->response.mutable_members());
     reply->answer();
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "server/rpc/desk.hpp"
+#include "server/rpc/membership.hpp"
 #include "server/rpc/routes.hpp"
 #include "server/rpc/unary.hpp"
 #include "tenure/v1/admin.pb.h"
@@ -10,7 +11,7 @@ namespace tenure::server {
 /// For operators; see proto/tenure/v1/admin.proto.
 class AdminService {
  public:
-  explicit AdminService(Desk& desk) : desk_(desk) {}
+  explicit AdminService(Desk& desk) : desk_(desk), members_(desk) {}
 
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
@@ -25,6 +26,7 @@ class AdminService {
   void status(const v1::StatusRequest& request, const ReplyTo<v1::StatusResponse>& reply);
 
   Desk& desk_;
+  Membership members_;
 };
 
 }  // namespace tenure::server

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/rpc/leadership.hpp"
+
 namespace tenure::server {
 
 Callers::Ticket Callers::attach(WaitKey key, Told told) {
@@ -31,13 +33,18 @@ std::size_t Callers::attached() const {
   return count;
 }
 
-void Callers::dismiss() {
+void Callers::dismiss(const Error& why) {
   auto waits = std::exchange(waits_, {});
   for (auto& [key, callers] : waits) {
     for (auto& caller : callers) {
-      caller.told(fail(Errc::unavailable, "the server stops; ask again with the same request id"),
-                  {});
+      caller.told(std::unexpected(why), {});
     }
+  }
+}
+
+void Callers::role_changed(const LogPosition& log) {
+  if (!log.is_leader) {
+    dismiss(leadership_lost());
   }
 }
 

@@ -31,7 +31,7 @@ struct WaitKey {
 /// the store's thread only.
 class Callers final : public Listener {
  public:
-  /// Called once, at the end of the wait; or with `unavailable` when the server stops.
+  /// Called once, at the end of the wait; or with `unavailable` when somebody else will know of it.
   using Told = std::move_only_function<void(Result<core::Notice>, core::Revision)>;
   enum class Ticket : std::uint64_t {};
   /// Was that the last caller of the wait?
@@ -40,9 +40,9 @@ class Callers final : public Listener {
   [[nodiscard]] Ticket attach(WaitKey key, Told told);
   /// Takes it back: `told` is destroyed and not called any more. Nothing happens if it was called.
   Left detach(WaitKey key, Ticket ticket);
-  /// The server stops: everybody is told that the outcome is unknown. The waits themselves stay in
-  /// the store, so that a retry after the restart finds its place.
-  void dismiss();
+  /// Everybody is told that the outcome is unknown, and why. The waits themselves stay in the
+  /// store, so that a retry at the next leader, or after the restart, finds its place.
+  void dismiss(const Error& why);
 
   /// Calls `lost` for every hold of the lease that ends without its holder's doing.
   using Lost = std::function<void(const core::Loss&)>;
@@ -53,6 +53,7 @@ class Callers final : public Listener {
   [[nodiscard]] std::size_t attached() const;
 
   void applied(const core::Applied& what, const core::State& state) override;
+  void role_changed(const LogPosition& log) override;
 
  private:
   struct Caller {

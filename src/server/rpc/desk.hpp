@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/rpc/callers.hpp"
+#include "server/rpc/leadership.hpp"
 #include "server/rpc/watch_hub.hpp"
 #include "server/store.hpp"
 #include "tenure/v1/header.pb.h"
@@ -23,6 +24,7 @@ struct Desk {
   Store& store;
   RpcLimits limits{};
   std::string version{};
+  Leadership leadership{store};
   Callers callers{};
   WatchHub watches{};
   /// The server stops: who is cut off now did not go away, so its wait stays in the queue.

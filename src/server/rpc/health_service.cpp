@@ -1,10 +1,15 @@
 #include "server/rpc/health_service.hpp"
 
-#include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
 namespace tenure::server {
+namespace {
+
+constexpr std::chrono::milliseconds look_every{500};
+
+}  // namespace
 
 using ::grpc::health::v1::HealthCheckRequest;
 using ::grpc::health::v1::HealthCheckResponse;
@@ -45,38 +50,70 @@ void HealthService::add_to(Routes& routes) {
     auto watch = std::make_shared<Watch>(opening, *this);
     std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
     watches_.push_back(watch);
+    look_soon();
     return watch;
   });
 }
 
 void HealthService::role_changed(const LogPosition& log) {
+  see(log);
+}
+
+void HealthService::see(const LogPosition& log) {
   is_leader_ = log.is_leader;
+  has_leader_ = log.is_leader || log.leader != 0;
   tell();
 }
 
 void HealthService::stop() {
   is_stopped_ = true;
+  look_.cancel();
   tell();
 }
 
 void HealthService::check(const HealthCheckRequest& request, const ReplyTo<Answer>& reply) {
-  reply->response = status_of(request.service());
-  if (reply->response.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
-    reply->answer({h2::StatusCode::not_found, "no service has this name"});
-    return;
-  }
-  reply->answer();
+  desk_.store.peek([this, service = request.service(), reply](const Result<View>& view) {
+    if (view) {
+      see(view->log);
+    }
+    reply->response = status_of(service);
+    if (reply->response.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
+      reply->answer({h2::StatusCode::not_found, "no service has this name"});
+      return;
+    }
+    const bool serves = reply->response.status() == HealthCheckResponse::SERVING;
+    reply->answer(serves || !view ? h2::Status{} : desk_.leadership.with_leader({}, view->log));
+  });
+}
+
+void HealthService::look_soon() {
+  look_.expires_after(look_every);
+  look_.async_wait([this](const boost::system::error_code& error) {
+    if (error) {
+      return;
+    }
+    std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
+    if (is_stopped_ || watches_.empty()) {
+      return;
+    }
+    desk_.store.peek([this](const Result<View>& view) {
+      if (view) {
+        see(view->log);
+      }
+    });
+    look_soon();
+  });
 }
 
 HealthCheckResponse HealthService::status_of(const std::string& service) const {
-  static constexpr std::string_view known[] = {"", "tenure.v1.LockService", "tenure.v1.Admin"};
   HealthCheckResponse answer;
-  if (std::ranges::find(known, service) == std::end(known)) {
+  const bool is_locks = service == "tenure.v1.LockService";
+  if (!is_locks && !service.empty() && service != "tenure.v1.Admin") {
     answer.set_status(HealthCheckResponse::SERVICE_UNKNOWN);
-  } else {
-    answer.set_status(is_leader_ && !is_stopped_ ? HealthCheckResponse::SERVING
-                                                 : HealthCheckResponse::NOT_SERVING);
+    return answer;
   }
+  const bool serves = !is_stopped_ && (is_locks ? is_leader_ : has_leader_);
+  answer.set_status(serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
   return answer;
 }
 

@@ -4,16 +4,23 @@
 #include <string>
 #include <vector>
 
+#include <boost/asio/steady_timer.hpp>
+
 #include "grpc/health/v1/health.pb.h"
+#include "server/rpc/desk.hpp"
 #include "server/rpc/routes.hpp"
 #include "server/rpc/unary.hpp"
 #include "server/store.hpp"
 
 namespace tenure::server {
 
-/// gRPC's health protocol: serving while this member leads. Of the store's thread.
+/// gRPC's health protocol. The server as a whole, and Admin, serve while a leader is known: this
+/// member is of use. LockService serves while this very member leads; the answer of another one
+/// says in the trailing metadata who does. Of the store's thread.
 class HealthService final : public Listener {
  public:
+  explicit HealthService(Desk& desk) : desk_(desk), look_(desk.store.loop()) {}
+
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
 
@@ -27,10 +34,16 @@ class HealthService final : public Listener {
 
   void check(const ::grpc::health::v1::HealthCheckRequest& request, const ReplyTo<Answer>& reply);
   [[nodiscard]] Answer status_of(const std::string& service) const;
+  void see(const LogPosition& log);
   void tell();
+  /// Another leader than us may come and go unheard: those who watch look now and then.
+  void look_soon();
 
+  Desk& desk_;
+  boost::asio::steady_timer look_;
   std::vector<std::weak_ptr<Watch>> watches_;
   bool is_leader_ = false;
+  bool has_leader_ = false;
   bool is_stopped_ = false;
 };
 

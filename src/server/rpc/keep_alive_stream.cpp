@@ -34,7 +34,8 @@ void KeepAliveStream::decided(const Result<Decided>& result) {
       send(std::move(response));
     }
   } else if (!result) {
-    finish(wire::status_of(result.error()));
+    refuse_all(result.error());
+    return;
   } else if (const auto* refused = std::get_if<core::Refused>(&result->outcome)) {
     finish(wire::status_of(refused->error));
   }

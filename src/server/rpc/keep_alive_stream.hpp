@@ -17,6 +17,7 @@ class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::Lease
   void asked(v1::LeaseKeepAliveRequest& request) override;
   void half_closed() override;
   void closed() override {}
+  void leader_lost() override { refuse_all(leadership_lost()); }
   void decided(const Result<Decided>& result);
   /// One less in flight: read on if that was what stopped it, or end.
   void settle_one();

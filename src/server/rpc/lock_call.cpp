@@ -35,7 +35,7 @@ void LockCall::propose() {
 
 void LockCall::decided(Result<Decided> result) {
   if (!result) {
-    finish(wire::status_of(result.error()));
+    refuse(result.error());
     return;
   }
   term_ = result->term;
@@ -74,7 +74,7 @@ void LockCall::told(const Result<core::Notice>& notice, core::Revision revision)
   ticket_.reset();
   timer_.reset();
   if (!notice) {
-    finish(wire::status_of(notice.error()));
+    refuse(notice.error());
     return;
   }
   std::visit([&](const auto& end) { answer(end, revision); }, notice->end);
@@ -116,7 +116,7 @@ void LockCall::leave_queue() {
 
 void LockCall::abandoned(const Result<Decided>& result) {
   if (!result) {
-    finish(wire::status_of(result.error()));
+    refuse(result.error());
     return;
   }
   const auto* granted = std::get_if<core::Granted>(&result->outcome);
@@ -167,6 +167,12 @@ void LockCall::refuse(const core::Refused& refused, core::Revision revision) {
   wire::write(reason, reply_->response);
   desk_.write_header(revision, term_, *reply_->response.mutable_header());
   finish({});
+}
+
+void LockCall::refuse(const Error& error) {
+  timer_.reset();
+  desk_.leadership.refuse(
+      error, [call = shared_from_this()](h2::Status status) { call->finish(std::move(status)); });
 }
 
 void LockCall::finish(h2::Status status) {

@@ -43,6 +43,7 @@ class LockCall : public std::enable_shared_from_this<LockCall> {
 
   void answer(const core::Outcome& outcome, core::Revision revision);
   void refuse(const core::Refused& refused, core::Revision revision);
+  void refuse(const Error& error);
   void finish(h2::Status status);
 
   Desk& desk_;

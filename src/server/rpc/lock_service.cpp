@@ -140,7 +140,7 @@ void LockService::revoke(const v1::LeaseRevokeRequest& request,
 
 void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
                                const ReplyTo<v1::LeaseTimeToLiveResponse>& reply) {
-  look(desk_, reply,
+  look(desk_, reply, freshness_of(request),
        [id = core::LeaseId(request.id()), wants_keys = request.keys()](
            const View& view, v1::LeaseTimeToLiveResponse& out) -> h2::Status {
          const auto* lease = view.state.leases.find(id);
@@ -165,13 +165,13 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
 void LockService::leases(const v1::LeasesRequest& request,
                          const ReplyTo<v1::LeasesResponse>& reply) {
   const auto limit = request.limit() == 0 ? page_max : std::min(request.limit(), page_max);
-  look(desk_, reply,
+  look(desk_, reply, freshness_of(request),
        [after = core::LeaseId(request.after()), limit](const View& view,
                                                        v1::LeasesResponse& out) -> h2::Status {
          const auto& leases = view.state.leases.all();
          auto it = leases.upper_bound(after);
          for (std::uint32_t n = 0; n < limit && it != leases.end(); ++n, ++it) {
-           write(it->second, view, *out.add_leases());
+           write(*it->second, view, *out.add_leases());
          }
          out.set_more(it != leases.end());
          return {};

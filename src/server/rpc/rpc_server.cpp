@@ -27,6 +27,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
       options_(std::move(options)),
       locks_(desk_),
       admin_(desk_),
+      health_(desk_),
       house_{.loop = store.loop(),
              .message_bytes_max = options_.message_bytes_max,
              .calls_per_connection_max = options_.calls_per_connection_max,
@@ -38,6 +39,8 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
   admin_.add_to(routes);
   health_.add_to(routes);
   add_reflection(routes);
+  // Streams first: what they wait for is then not told to them once more.
+  store.listen(desk_.leadership);
   store.listen(desk_.callers);
   store.listen(desk_.watches);
   store.listen(health_);
@@ -82,7 +85,9 @@ void RpcServer::stop() {
   std::promise<void> dismissed;
   boost::asio::post(desk_.store.loop(), [&] {
     health_.stop();
-    desk_.callers.dismiss();
+    desk_.leadership.stop();
+    desk_.callers.dismiss({.code = Errc::unavailable,
+                           .detail = "the server stops; ask again with the same request id"});
     dismissed.set_value();
   });
   dismissed.get_future().wait();

@@ -49,11 +49,28 @@ bool SessionStream::greet(const v1::SessionRequest& request) {
       revokes_leases_ = request.hello().revoke_leases();
       is_greeted_ = true;
     }
+    if (!desk_.leadership.is_ours()) {
+      lead_away({.code = Errc::unavailable, .detail = "this member does not lead"});
+      return false;
+    }
+    if (request.has_hello()) {
+      welcome();
+    }
     return true;
   }
   finish({h2::StatusCode::invalid_argument,
           is_greeted_ ? "hello comes once" : "the first message has a hello"});
   return false;
+}
+
+void SessionStream::welcome() {
+  desk_.store.peek([self = self()](const Result<View>& view) {
+    if (view && !self->is_gone_) {
+      v1::SessionResponse response;
+      self->desk_.write_header(*view, *response.mutable_header());
+      self->send(response);
+    }
+  });
 }
 
 void SessionStream::begin(const v1::Operation& operation) {
@@ -139,6 +156,10 @@ void SessionStream::half_closed() {
 // -----------------------------------------------------------------------------------------
 
 void SessionStream::decided(OperationId id, const Result<Decided>& result) {
+  if (!result && result.error() == Errc::unavailable) {
+    lead_away(result.error());
+    return;
+  }
   if (!result) {
     add(id, result.error());
     settle_one();
@@ -204,14 +225,14 @@ void SessionStream::told(WaitKey key, const Result<core::Notice>& notice, core::
   if (it == waits_.end()) {
     return;
   }
+  if (!notice) {
+    lead_away(notice.error());
+    return;
+  }
   const auto id = it->second.operation;
   waits_.erase(it);
-  if (!notice) {
-    add(id, notice.error());
-  } else {
-    revision_ = std::max(revision_, revision);
-    std::visit([&](const auto& end) { add(id, core::Outcome(end)); }, notice->end);
-  }
+  revision_ = std::max(revision_, revision);
+  std::visit([&](const auto& end) { add(id, core::Outcome(end)); }, notice->end);
   finish_if_idle();
 }
 
@@ -297,7 +318,7 @@ void SessionStream::add(OperationId id, const Error& error) {
 
 void SessionStream::settle_one() {
   const auto left = --in_flight_;
-  if (left < desk_.limits.operations_in_flight_max) {
+  if (left < desk_.limits.operations_in_flight_max && !is_gone_) {
     read_on();
   }
   if (left == 0) {
@@ -338,9 +359,27 @@ void SessionStream::flush() {
 }
 
 void SessionStream::finish_if_idle() {
-  if (is_half_closed_ && in_flight_ == 0 && waits_.empty() && !is_flush_due_) {
+  if (!is_gone_ && is_half_closed_ && in_flight_ == 0 && waits_.empty() && !is_flush_due_) {
     finish({});
   }
+}
+
+void SessionStream::lead_away(const Error& why) {
+  if (is_gone_) {
+    return;
+  }
+  is_gone_ = true;
+  keeps_waits_ = true;
+  hold_back();
+  for (auto& [key, waiting] : std::exchange(waits_, {})) {
+    desk_.callers.detach(key, waiting.ticket);
+  }
+  for (const auto& [lease, followed] : std::exchange(leases_, {})) {
+    desk_.callers.unfollow(core::LeaseId(lease), followed.ticket);
+  }
+  // What was decided before goes first.
+  flush();
+  refuse_all(why);
 }
 
 void SessionStream::closed() {

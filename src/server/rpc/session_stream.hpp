@@ -34,7 +34,10 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void half_closed() override;
   /// Ends the client's waits, and its leases if it asked for that.
   void closed() override;
+  void leader_lost() override { lead_away(leadership_lost()); }
   [[nodiscard]] bool greet(const v1::SessionRequest& request);
+  /// Says that this member leads, so that a client with nothing to ask knows where it is.
+  void welcome();
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
   void begin_revoke(OperationId id, core::LeaseId lease);
@@ -58,6 +61,16 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void flush_soon();
   void flush();
   void finish_if_idle();
+  /// Ends the stream because others will know what becomes of what was asked here: waits and leases
+  /// stay for them.
+  void lead_away(const Error& why);
+  /// A burst of outcomes fits into one block or two.
+  [[nodiscard]] static google::protobuf::ArenaOptions arena_options() {
+    google::protobuf::ArenaOptions options;
+    options.start_block_size = 8 * 1024;
+    options.max_block_size = 32 * 1024;
+    return options;
+  }
 
   [[nodiscard]] std::shared_ptr<SessionStream> self() {
     return std::static_pointer_cast<SessionStream>(shared_from_this());
@@ -68,9 +81,9 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   bool keeps_waits_ = false;
   bool revokes_leases_ = false;
 
-  std::size_t in_flight_ = 0;                ///< Operations proposed and not decided.
-  google::protobuf::Arena arena_;            ///< Of what is gathered.
-  v1::SessionResponse* gathered_ = nullptr;  ///< Null: nothing.
+  std::size_t in_flight_ = 0;                       ///< Operations proposed and not decided.
+  google::protobuf::Arena arena_{arena_options()};  ///< Of what is gathered.
+  v1::SessionResponse* gathered_ = nullptr;         ///< Null: nothing.
   std::uint64_t term_ = 0;
   core::Revision revision_{};
   absl::flat_hash_map<WaitKey, Waiting> waits_;

@@ -16,10 +16,21 @@ namespace tenure::server {
 
 /// One call with messages in both directions. Of the store's thread.
 template <class Request, class Response>
-class Stream : public h2::Call {
+class Stream : public h2::Call, public Led {
  public:
-  Stream(const h2::Opening& opening, Desk& desk) : Call(opening), desk_(desk) { ++desk_.streams; }
-  ~Stream() override { --desk_.streams; }
+  Stream(const h2::Opening& opening, Desk& desk) : Call(opening), desk_(desk) {
+    ++desk_.streams;
+    desk_.leadership.add(*this);
+  }
+  ~Stream() override {
+    --desk_.streams;
+    desk_.leadership.remove(*this);
+  }
+
+  [[nodiscard]] std::shared_ptr<Led> keep() final {
+    const auto call = weak_from_this().lock();
+    return call ? std::shared_ptr<Led>(call, this) : nullptr;
+  }
 
   /// Ends it at once if there are too many.
   void refuse_if_too_many() {
@@ -31,13 +42,18 @@ class Stream : public h2::Call {
 
  protected:
   virtual void asked(Request& request) = 0;
+  /// Ends it by this error; with who leads, if it is that.
+  void refuse_all(const Error& why) {
+    desk_.leadership.refuse(
+        why, [self = shared_from_this()](h2::Status status) { self->finish(std::move(status)); });
+  }
 
   Desk& desk_;
 
  private:
   void received(std::string_view message) final {
     // All parts of a message come and go together: no allocation for each.
-    std::array<char, 8192> begin;  // NOLINT(*-member-init): an arena needs no zeros
+    std::array<char, 32 * 1024> begin;  // NOLINT(*-member-init): an arena needs no zeros
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) {

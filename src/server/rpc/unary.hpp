@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -93,13 +94,19 @@ template <class Request, class Response>
   return {h2::StatusCode::internal, "the store gave an answer to another question"};
 }
 
+/// Answers with the error, and who leads if that is what is wrong.
+template <class Response>
+void refuse(Desk& desk, const ReplyTo<Response>& reply, const Error& error) {
+  desk.leadership.refuse(error, [reply](h2::Status status) { reply->answer(std::move(status)); });
+}
+
 /// Proposes a command and answers with what became of it: `fill(expected outcome, response)`, or
 /// the error.
 template <class Expected, class Response, class Fill>
 void decide(Desk& desk, const ReplyTo<Response>& reply, core::Command command, Fill fill) {
   desk.store.propose(std::move(command), [&desk, reply, fill](const Result<Decided>& result) {
     if (!result) {
-      reply->answer(wire::status_of(result.error()));
+      refuse(desk, reply, result.error());
       return;
     }
     const auto* expected = std::get_if<Expected>(&result->outcome);
@@ -113,17 +120,29 @@ void decide(Desk& desk, const ReplyTo<Response>& reply, core::Command command, F
   });
 }
 
+/// What may be shown: all that was acknowledged before, or what this member happens to have.
+enum class Freshness : std::uint8_t { newest, any };
+template <class Request>
+[[nodiscard]] Freshness freshness_of(const Request& request) {
+  return request.stale() ? Freshness::any : Freshness::newest;
+}
+
 /// Reads the state: `fill(view, response)` returns a status.
 template <class Response, class Fill>
-void look(Desk& desk, const ReplyTo<Response>& reply, Fill fill) {
-  desk.store.read([&desk, reply, fill](const Result<View>& view) {
+void look(Desk& desk, const ReplyTo<Response>& reply, Freshness freshness, Fill fill) {
+  auto looker = [&desk, reply, fill](const Result<View>& view) {
     if (!view) {
-      reply->answer(wire::status_of(view.error()));
+      refuse(desk, reply, view.error());
       return;
     }
     desk.write_header(*view, *reply->response.mutable_header());
     reply->answer(fill(*view, reply->response));
-  });
+  };
+  if (freshness == Freshness::any) {
+    desk.store.peek(std::move(looker));
+  } else {
+    desk.store.read(std::move(looker));
+  }
 }
 
 }  // namespace tenure::server

@@ -64,6 +64,7 @@ std::expected<std::shared_ptr<Watch>, WatchHub::Compacted> WatchHub::add(
     ++lengths_[wanted.key.size()];
   }
   table_of(wanted.match)[wanted.key].push_back(watch);
+  last_ = std::max(last_, state.revision);
   ++count_;
   if (metrics_ != nullptr) {
     metrics_->watch_began();
@@ -93,11 +94,51 @@ void WatchHub::remove(const std::shared_ptr<Watch>& watch) {
 }
 
 void WatchHub::applied(const core::Applied& what, const core::State& /*state*/) {
+  last_ = std::max(last_, what.revision);
   if (count_ == 0) {
     return;
   }
   for (const auto& event : what.events) {
     tell(event);
+  }
+}
+
+// A member that was far behind gets a snapshot instead of entries. Its watchers must not miss what
+// the entries would have told.
+void WatchHub::restored(const core::State& state) {
+  const core::Revision start{last_.get() + 1};
+  last_ = std::max(last_, state.revision);
+  if (count_ == 0) {
+    return;
+  }
+  if (start <= state.events.compact_revision()) {
+    cut_all(start);
+  } else {
+    for (const auto& event : state.events.since(start)) {
+      tell(event);
+    }
+  }
+  settled();
+}
+
+void WatchHub::cut_all(core::Revision start) {
+  for (auto* table : {&exact_, &prefixes_}) {
+    for (auto& [key, watches] : *table) {
+      for (const auto& watch : watches) {
+        if (watch->cut_) {
+          continue;
+        }
+        watch->cut_ = watch->pending_.empty() ? start : watch->pending_.front()->revision;
+        watch->pending_.clear();
+        ++cut_total_;
+        if (metrics_ != nullptr) {
+          metrics_->watch_cut();
+        }
+        if (!std::exchange(watch->is_announced_, true)) {
+          to_announce_.push_back(watch);
+        }
+      }
+    }
   }
 }
 
@@ -116,7 +157,7 @@ void WatchHub::tell(const core::Event& event) {
     }
     offer(it->second, shared);
   };
-  const std::string_view name = event.item.name;
+  const std::string_view name = event.item.name.view();
   pass_on(exact_, name);
   for (const auto& [length, count] : lengths_) {
     if (length > name.size()) {

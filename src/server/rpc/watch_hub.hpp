@@ -94,6 +94,9 @@ class WatchHub final : public Listener {
 
   void applied(const core::Applied& what, const core::State& state) override;
   void settled() override;
+  /// Tells what the new state remembers of the time in between. If that is not all, every watch is
+  /// cut there.
+  void restored(const core::State& state) override;
 
  private:
   using Watches = std::vector<std::shared_ptr<Watch>>;
@@ -103,6 +106,7 @@ class WatchHub final : public Listener {
   }
   void offer(const Watches& watches, const std::shared_ptr<const core::Event>& event);
   void tell(const core::Event& event);
+  void cut_all(core::Revision start);
 
   Metrics* metrics_;
   absl::flat_hash_map<std::string, Watches> exact_;
@@ -110,6 +114,7 @@ class WatchHub final : public Listener {
   /// How many of prefixes_ have each length: a name is looked up once per length that there is.
   std::map<std::size_t, std::size_t> lengths_;
   std::vector<std::weak_ptr<Watch>> to_announce_;
+  core::Revision last_{};  ///< Everything up to here was told to those who watch.
   std::size_t count_ = 0;
   std::uint64_t cut_total_ = 0;
 };

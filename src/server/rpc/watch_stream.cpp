@@ -36,7 +36,7 @@ void WatchStream::asked(v1::WatchRequest& request) {
   hold_back();
   desk_.store.read([self = self(), request = std::move(request)](Result<View> view) {
     if (!view) {
-      self->finish(wire::status_of(view.error()));
+      self->refuse_all(view.error());
       return;
     }
     self->term_ = view->log.term;
@@ -172,6 +172,12 @@ void WatchStream::half_closed() {
   if (watches_.empty()) {
     finish({});
   }
+}
+
+void WatchStream::leader_lost() {
+  // As a follower it may be given a snapshot, and what happened before that is told to nobody.
+  closed();
+  refuse_all(leadership_lost());
 }
 
 void WatchStream::closed() {

@@ -27,6 +27,7 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
   void asked(v1::WatchRequest& request) override;
   void half_closed() override;
   void closed() override;
+  void leader_lost() override;
   void drained() override { pump(); }
 
   void create(const v1::WatchCreate& wanted, const View& view);

@@ -1,14 +1,12 @@
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <utility>
 
-#include <boost/asio/post.hpp>
-
-#include "server/raft/node.hpp"
+#include "server/raft/participant.hpp"
 
 namespace tenure::server::raft {
-
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -23,45 +21,27 @@ std::size_t beyond(std::size_t left, std::size_t reserve) {
 
 }  // namespace
 
-void Node::propose(core::Command command, Decision decided) {
-  const auto bytes = weight(command);
-  Proposal proposal{.command = std::move(command), .decided = std::move(decided), .bytes = bytes};
-  switch (intake_.push(proposal)) {
-    case Intake::Answer::queued: return;
-    case Intake::Answer::queued_first: boost::asio::post(loop_, [this] { drain(); }); return;
-    case Intake::Answer::full:
-      boost::asio::post(loop_, [decided = std::move(proposal.decided)]() mutable {
-        decided(fail(Errc::resource_exhausted,
-                     "too many requests are waiting for the log; try again later"));
-      });
-      return;
-    case Intake::Answer::closed:
-      boost::asio::post(loop_, [decided = std::move(proposal.decided)]() mutable {
-        decided(fail(Errc::unavailable, "the server stops"));
-      });
-      return;
-  }
-}
-
-void Node::propose_own(core::Command command) {
+void Participant::propose_own(core::Command command) {
   own_commands_.push_back(std::move(command));
-  boost::asio::post(loop_, [this] { drain(); });
+  surroundings_.drain_soon();
 }
 
-bool Node::may_submit() const {
+bool Participant::may_submit() const {
   return replica_.role() != Role::leader ||
-         (is_ready_ && flights_.size() < options_.entries_in_flight_max && is_space_known());
+         (is_ready_ && !transfer_.has_value() && flights_.size() < options_.entries_in_flight_max &&
+          is_space_known());
 }
 
 // The second half of a segment is begun only when the next one is there, or when it is known that
 // it cannot be made: then what is left is rationed.
-bool Node::is_space_known() const {
-  const auto space = journal_->space();
-  return space.is_next_ready || space.is_short || space.left > journal_->segment_bytes() / 2;
+bool Participant::is_space_known() const {
+  const auto [space, segment_bytes, log_bytes] = surroundings_.disk();
+  return space.is_next_ready || space.is_short || space.left > segment_bytes / 2;
 }
 
 // One entry of all that waits. What comes while it is on its way waits for the next.
-void Node::drain() {
+void Participant::drain(Time now) {
+  arrive(now);
   if (!may_submit()) {
     is_draining_paused_ = true;
     return;
@@ -69,21 +49,24 @@ void Node::drain() {
   auto flight = gather();
   if (!flight.batch.commands.empty()) {
     submit(std::move(flight));
-    after_event();
-  }
-  if (!intake_.rest() && !is_draining_paused_) {
-    boost::asio::post(loop_, [this] { drain(); });
+    settle();
   }
 }
 
-void Node::resume_draining() {
+void Participant::rest() {
+  if (!is_draining_paused_ && !intake_.rest()) {
+    surroundings_.drain_soon();
+  }
+}
+
+void Participant::resume_draining() {
   is_draining_paused_ = false;
-  boost::asio::post(loop_, [this] { drain(); });
+  surroundings_.drain_soon();
 }
 
-Node::Flight Node::gather() {
+Participant::Flight Participant::gather() {
   Flight flight;
-  flight.proposed = steady_clock::now();
+  flight.proposed = now_;
   auto room = this->room();
   if (room.for_all > 0) {
     for (auto& command : std::exchange(own_commands_, {})) {
@@ -97,12 +80,11 @@ Node::Flight Node::gather() {
   }
   for (auto& proposal : intake_.take(options_.batch_commands_max, options_.batch_bytes_max)) {
     if (!is_ready_) {
-      refuse(std::move(proposal),
-             {.code = Errc::unavailable, .detail = "this member does not lead"});
+      refuse(std::move(proposal), not_leading());
     } else if (!admit(proposal, room)) {
       refuse(std::move(proposal),
              {.code = Errc::resource_exhausted,
-              .detail = "the disk of " + options_.folder.string() +
+              .detail = "the disk of " + options_.disk_name +
                         " is full; free some space there, the server goes on by itself"});
     } else {
       ++flight.proposals;
@@ -116,8 +98,8 @@ Node::Flight Node::gather() {
 
 // While the next segment cannot be made, the second half of the present one is for commands that
 // keep or give back what is held.
-Node::Room Node::room() const {
-  const auto space = journal_->space();
+Participant::Room Participant::room() const {
+  const auto [space, segment_bytes, log_bytes] = surroundings_.disk();
   if (!space.is_short) {
     return {.for_all = no_limit, .for_growing = no_limit};
   }
@@ -126,10 +108,10 @@ Node::Room Node::room() const {
       [](std::size_t sum, const Flight& flight) { return sum + flight.bytes + log_reserve_bytes; });
   const auto left = beyond(space.left, on_its_way);
   return {.for_all = beyond(left, log_reserve_bytes),
-          .for_growing = beyond(left, journal_->segment_bytes() / 2)};
+          .for_growing = beyond(left, segment_bytes / 2)};
 }
 
-bool Node::admit(const Proposal& proposal, Room& room) const {
+bool Participant::admit(const Proposal& proposal, Room& room) const {
   const bool may_come = !may_grow(proposal.command) || room.for_growing > 0;
   const bool fits = may_come && proposal.bytes <= room.for_all;
   if (fits) {
@@ -139,14 +121,14 @@ bool Node::admit(const Proposal& proposal, Room& room) const {
   return fits;
 }
 
-void Node::refuse(Proposal proposal, Error error) {
+void Participant::refuse(Proposal proposal, Error error) {
   intake_.finished(1, proposal.bytes);
   if (proposal.decided) {
     proposal.decided(std::unexpected(std::move(error)));
   }
 }
 
-void Node::submit(Flight flight) {
+void Participant::submit(Flight flight) {
   flight.batch.stamp.time = clock_.at(flight.proposed);
   flight.term = replica_.term();
   flight.index = next(replica_.log().last());
@@ -159,7 +141,7 @@ void Node::submit(Flight flight) {
   }
 }
 
-void Node::give_up(Flight flight, const Error& error) {
+void Participant::give_up(Flight flight, const Error& error) {
   intake_.finished(flight.proposals, flight.bytes);
   is_tick_on_its_way_ = false;
   for (auto& decided : flight.decisions) {
@@ -169,13 +151,13 @@ void Node::give_up(Flight flight, const Error& error) {
   }
 }
 
-void Node::give_up_all(const Error& error) {
+void Participant::give_up_flights(const Error& error) {
   for (auto& flight : std::exchange(flights_, {})) {
     give_up(std::move(flight), error);
   }
 }
 
-void Node::apply_own(Flight flight) {
+void Participant::apply_own(Flight flight) {
   intake_.finished(flight.proposals, flight.bytes);
   const auto& commands = flight.batch.commands;
   if (commands.size() > flight.proposals) {
@@ -189,29 +171,31 @@ void Node::apply_own(Flight flight) {
     }
     tell_applied(applied);
   }
-  const auto took = steady_clock::now() - flight.proposed;
-  tell_all([&](Listener& listener) {
-    listener.settled();
-    listener.committed(took, commands.size());
-  });
+  const auto took = now_ - flight.proposed;
+  for (auto* listener : listeners_) {
+    listener->settled();
+    listener->committed(took, commands.size());
+  }
 }
 
-void Node::apply_foreign(const Entry& entry) {
+void Participant::apply_foreign(const Entry& entry) {
   if (entry.type != EntryType::command) {
     return;
   }
   const auto batch = core::decode_batch(*entry.payload);
   if (!batch) {
-    stop_process(options_.report,
-                 "An entry of the log cannot be read: " + batch.error().detail + ".");
+    surroundings_.fatal("an entry of the log cannot be read: " + batch.error().detail);
+    return;
   }
   for (const auto& command : batch->commands) {
     tell_applied(machine_.apply(command, batch->stamp));
   }
-  tell_all([](Listener& listener) { listener.settled(); });
+  for (auto* listener : listeners_) {
+    listener->settled();
+  }
 }
 
-void Node::tell_applied(const core::Applied& applied) {
+void Participant::tell_applied(const core::Applied& applied) {
   for (auto* listener : listeners_) {
     listener->applied(applied, machine_.state());
   }

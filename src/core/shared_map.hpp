@@ -1,0 +1,429 @@
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <absl/container/inlined_vector.h>
+
+#include "core/shared.hpp"
+
+namespace tenure::core {
+
+/// A sorted map whose copies share what neither has changed since. To copy it costs nothing,
+/// whatever its size; a change copies the few nodes on its way that are shared. So a snapshot is
+/// written from a copy while the store goes on. Copies may live in different threads.
+///
+/// A B+ tree. Nodes have no more memory than they fill, by a quarter at most, so it is as small
+/// when keys come in any order, and small when there are few. Pointers to values last until the
+/// next insertion or erasure; a pointer from a copy is not one into the original.
+template <class Key, class Value, class Order = std::less<>>
+class SharedMap {
+ public:
+  struct Slot {
+    Key first{};
+    Value second{};
+
+    friend bool operator==(const Slot&, const Slot&) = default;
+  };
+  class Iterator;
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+  /// Null if it is not there.
+  template <class Wanted>
+  [[nodiscard]] const Value* find(const Wanted& key) const;
+  template <class Wanted>
+  [[nodiscard]] bool contains(const Wanted& key) const {
+    return find(key) != nullptr;
+  }
+  /// The same, to be changed.
+  template <class Wanted>
+  [[nodiscard]] Value* edit(const Wanted& key);
+  /// The value of this key, which is an empty one if it was not there.
+  Value& operator[](const Key& key);
+  /// Was it there?
+  template <class Wanted>
+  bool erase(const Wanted& key);
+
+  [[nodiscard]] Iterator begin() const;
+  [[nodiscard]] Iterator end() const { return {}; }
+  /// The first one that is not before `key`, or that is behind it.
+  template <class Wanted>
+  [[nodiscard]] Iterator lower_bound(const Wanted& key) const;
+  template <class Wanted>
+  [[nodiscard]] Iterator upper_bound(const Wanted& key) const;
+
+  friend bool operator==(const SharedMap& left, const SharedMap& right) {
+    return left.size_ == right.size_ && std::ranges::equal(left, right);
+  }
+
+ private:
+  struct Node;
+  struct Child {
+    /// Not greater than any key below it, but greater than all of the child before. Of the first
+    /// child of a branch it says nothing.
+    Key first{};
+    Shared<Node> node{};
+  };
+  /// A change moves half of what is in a row, hence not too many bytes.
+  template <class Entry>
+  static constexpr std::size_t row_max = std::clamp<std::size_t>(1024 / sizeof(Entry), 16, 64);
+  using Leaf = std::vector<Slot>;
+  using Branch = std::vector<Child>;
+  struct Node {
+    std::variant<Leaf, Branch> row;
+  };
+
+  template <class Row, class Wanted>
+  static std::size_t count_before(const Row& row, const Wanted& key) {
+    const auto it = std::ranges::partition_point(
+        row, [&](const auto& entry) { return Order{}(entry.first, key); });
+    return static_cast<std::size_t>(it - row.begin());
+  }
+  /// Where the key is, or would be.
+  template <class Wanted>
+  static std::size_t child_of(const Branch& branch, const Wanted& key) {
+    const auto it = std::partition_point(branch.begin() + 1, branch.end(), [&](const Child& child) {
+      return !Order{}(key, child.first);
+    });
+    return static_cast<std::size_t>(it - branch.begin()) - 1;
+  }
+  template <class Wanted>
+  static bool has_at(const Leaf& leaf, std::size_t index, const Wanted& key) {
+    return index < leaf.size() && !Order{}(key, leaf[index].first);
+  }
+  static std::size_t size_of(const Node& node) {
+    return std::visit([](const auto& row) { return row.size(); }, node.row);
+  }
+
+  /// Is a node at the end of the whole map?
+  enum class Side : std::uint8_t { middle, end };
+  struct Inserted {
+    Value* value = nullptr;
+    bool is_new = false;
+    std::optional<Child> split{};  ///< A new node right of the one that was full.
+  };
+  static Inserted insert(Shared<Node>& link, const Key& key, Side side);
+  static Inserted insert_in(Leaf& leaf, const Key& key, Side side);
+  static Inserted insert_in(Branch& branch, const Key& key, Side side);
+  template <class Entry>
+  static Entry& put(std::vector<Entry>& row, std::size_t index, Entry entry);
+  template <class Entry>
+  static std::vector<Entry> split(std::vector<Entry>& row, std::size_t index);
+
+  template <class Wanted>
+  static bool erase_from(Shared<Node>& link, const Wanted& key);
+  static void tidy(Branch& branch, std::size_t index);
+  template <class Entry>
+  static void remove(std::vector<Entry>& row, std::size_t index);
+
+  Shared<Node> root_;
+  std::size_t size_ = 0;
+};
+
+/// In ascending order. Valid until the map changes.
+template <class Key, class Value, class Order>
+class SharedMap<Key, Value, Order>::Iterator {
+ public:
+  using value_type = Slot;
+  using difference_type = std::ptrdiff_t;
+  using iterator_category = std::forward_iterator_tag;
+  using pointer = const Slot*;
+  using reference = const Slot&;
+
+  Iterator() = default;
+
+  reference operator*() const { return *at_; }
+  pointer operator->() const { return at_; }
+  Iterator& operator++() {
+    ++at_;
+    settle();
+    return *this;
+  }
+  Iterator operator++(int) {
+    auto before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const Iterator& left, const Iterator& right) {
+    return left.at_ == right.at_;
+  }
+
+ private:
+  friend SharedMap;
+
+  /// From here down, by the child that `choose` names in each branch.
+  template <class Choose>
+  void descend(const Node& from, const Choose& choose) {
+    const auto* node = &from;
+    while (const auto* branch = std::get_if<Branch>(&node->row)) {
+      const auto index = choose(*branch);
+      path_.push_back({branch, index});
+      node = &*(*branch)[index].node;
+    }
+    const auto& leaf = std::get<Leaf>(node->row);
+    at_ = leaf.data();
+    end_ = leaf.data() + leaf.size();
+  }
+  /// From the end of a leaf to the next one.
+  void settle() {
+    while (at_ == end_ && at_ != nullptr) {
+      while (!path_.empty() && path_.back().index + 1 == path_.back().branch->size()) {
+        path_.pop_back();
+      }
+      if (path_.empty()) {
+        at_ = end_ = nullptr;
+        return;
+      }
+      const auto& next = (*path_.back().branch)[++path_.back().index];
+      descend(*next.node, [](const Branch&) { return std::size_t{0}; });
+    }
+  }
+
+  struct Turn {
+    const Branch* branch;
+    std::size_t index;
+  };
+  absl::InlinedVector<Turn, 6> path_;
+  const Slot* at_ = nullptr;
+  const Slot* end_ = nullptr;  ///< Of the leaf.
+};
+
+template <class Key, class Value, class Order>
+template <class Wanted>
+const Value* SharedMap<Key, Value, Order>::find(const Wanted& key) const {
+  if (!root_) {
+    return nullptr;
+  }
+  const auto* node = &*root_;
+  while (const auto* branch = std::get_if<Branch>(&node->row)) {
+    node = &*(*branch)[child_of(*branch, key)].node;
+  }
+  const auto& leaf = std::get<Leaf>(node->row);
+  const auto index = count_before(leaf, key);
+  return has_at(leaf, index, key) ? &leaf[index].second : nullptr;
+}
+
+template <class Key, class Value, class Order>
+template <class Wanted>
+Value* SharedMap<Key, Value, Order>::edit(const Wanted& key) {
+  if (!root_) {
+    return nullptr;
+  }
+  auto* node = &root_.edit();
+  while (auto* branch = std::get_if<Branch>(&node->row)) {
+    node = &(*branch)[child_of(*branch, key)].node.edit();
+  }
+  auto& leaf = std::get<Leaf>(node->row);
+  const auto index = count_before(leaf, key);
+  return has_at(leaf, index, key) ? &leaf[index].second : nullptr;
+}
+
+template <class Key, class Value, class Order>
+auto SharedMap<Key, Value, Order>::begin() const -> Iterator {
+  Iterator it;
+  if (root_) {
+    it.descend(*root_, [](const Branch&) { return std::size_t{0}; });
+    it.settle();
+  }
+  return it;
+}
+
+template <class Key, class Value, class Order>
+template <class Wanted>
+auto SharedMap<Key, Value, Order>::lower_bound(const Wanted& key) const -> Iterator {
+  Iterator it;
+  if (root_) {
+    it.descend(*root_, [&](const Branch& branch) { return child_of(branch, key); });
+    it.at_ = std::partition_point(it.at_, it.end_,
+                                  [&](const Slot& slot) { return Order{}(slot.first, key); });
+    it.settle();
+  }
+  return it;
+}
+
+template <class Key, class Value, class Order>
+template <class Wanted>
+auto SharedMap<Key, Value, Order>::upper_bound(const Wanted& key) const -> Iterator {
+  auto it = lower_bound(key);
+  if (it != end() && !Order{}(key, it->first)) {
+    ++it;
+  }
+  return it;
+}
+
+template <class Key, class Value, class Order>
+Value& SharedMap<Key, Value, Order>::operator[](const Key& key) {
+  if (!root_) {
+    root_ = Shared(Node{});
+  }
+  auto inserted = insert(root_, key, Side::end);
+  if (inserted.split) {
+    Branch branch;
+    branch.push_back({.first = {}, .node = std::move(root_)});
+    branch.push_back(*std::move(inserted.split));
+    root_ = Shared(Node{.row = std::move(branch)});
+  }
+  size_ += inserted.is_new ? 1 : 0;
+  return *inserted.value;
+}
+
+template <class Key, class Value, class Order>
+auto SharedMap<Key, Value, Order>::insert(Shared<Node>& link, const Key& key, Side side)
+    -> Inserted {
+  return std::visit([&](auto& row) { return insert_in(row, key, side); }, link.edit().row);
+}
+
+template <class Key, class Value, class Order>
+auto SharedMap<Key, Value, Order>::insert_in(Leaf& leaf, const Key& key, Side side) -> Inserted {
+  const auto index = count_before(leaf, key);
+  if (has_at(leaf, index, key)) {
+    return {.value = &leaf[index].second};
+  }
+  if (leaf.size() < row_max<Slot>) {
+    return {.value = &put(leaf, index, Slot{.first = key}).second, .is_new = true};
+  }
+  // Keys that come in ascending order leave full nodes behind.
+  const auto middle = side == Side::end && index == leaf.size() ? index : leaf.size() / 2;
+  auto right = split(leaf, middle);
+  auto& half = index > middle || right.empty() ? right : leaf;
+  auto* value = &put(half, index - (&half == &leaf ? 0 : middle), Slot{.first = key}).second;
+  // Moving a vector does not move what is in it.
+  const auto first = right.front().first;
+  return {.value = value,
+          .is_new = true,
+          .split = Child{.first = first, .node = Shared(Node{.row = std::move(right)})}};
+}
+
+template <class Key, class Value, class Order>
+auto SharedMap<Key, Value, Order>::insert_in(Branch& branch, const Key& key, Side side)
+    -> Inserted {
+  const auto index = child_of(branch, key);
+  const auto is_last = index + 1 == branch.size();
+  auto inserted = insert(branch[index].node, key, is_last ? side : Side::middle);
+  if (!inserted.split) {
+    return inserted;
+  }
+  auto fresh = *std::exchange(inserted.split, std::nullopt);
+  if (branch.size() < row_max<Child>) {
+    put(branch, index + 1, std::move(fresh));
+    return inserted;
+  }
+  const auto middle = side == Side::end && is_last ? branch.size() : branch.size() / 2;
+  auto right = split(branch, middle);
+  auto& half = index + 1 > middle || right.empty() ? right : branch;
+  put(half, index + 1 - (&half == &branch ? 0 : middle), std::move(fresh));
+  const auto first = right.front().first;
+  inserted.split = Child{.first = first, .node = Shared(Node{.row = std::move(right)})};
+  return inserted;
+}
+
+template <class Key, class Value, class Order>
+template <class Entry>
+Entry& SharedMap<Key, Value, Order>::put(std::vector<Entry>& row, std::size_t index, Entry entry) {
+  if (row.size() == row.capacity()) {
+    row.reserve(std::min(row_max<Entry>, row.size() + row.size() / 4 + 1));
+  }
+  return *row.insert(row.begin() + static_cast<std::ptrdiff_t>(index), std::move(entry));
+}
+
+/// Takes away what is from `index` on.
+template <class Key, class Value, class Order>
+template <class Entry>
+std::vector<Entry> SharedMap<Key, Value, Order>::split(std::vector<Entry>& row, std::size_t index) {
+  const auto from = row.begin() + static_cast<std::ptrdiff_t>(index);
+  std::vector<Entry> right(std::make_move_iterator(from), std::make_move_iterator(row.end()));
+  row.erase(from, row.end());
+  row.shrink_to_fit();
+  return right;
+}
+
+template <class Key, class Value, class Order>
+template <class Wanted>
+bool SharedMap<Key, Value, Order>::erase(const Wanted& key) {
+  if (!root_ || !erase_from(root_, key)) {
+    return false;
+  }
+  if (--size_ == 0) {
+    root_ = {};
+    return true;
+  }
+  for (const auto* branch = std::get_if<Branch>(&root_->row);
+       branch != nullptr && branch->size() == 1; branch = std::get_if<Branch>(&root_->row)) {
+    root_ = Shared<Node>(branch->front().node);
+  }
+  return true;
+}
+
+template <class Key, class Value, class Order>
+template <class Wanted>
+bool SharedMap<Key, Value, Order>::erase_from(Shared<Node>& link, const Wanted& key) {
+  auto& node = link.edit();
+  if (auto* leaf = std::get_if<Leaf>(&node.row)) {
+    const auto index = count_before(*leaf, key);
+    if (!has_at(*leaf, index, key)) {
+      return false;
+    }
+    remove(*leaf, index);
+    return true;
+  }
+  auto& branch = std::get<Branch>(node.row);
+  const auto index = child_of(branch, key);
+  if (!erase_from(branch[index].node, key)) {
+    return false;
+  }
+  tidy(branch, index);
+  return true;
+}
+
+/// A child that became small goes into a neighbour, if both are small together.
+template <class Key, class Value, class Order>
+void SharedMap<Key, Value, Order>::tidy(Branch& branch, std::size_t index) {
+  const auto& child = *branch[index].node;
+  const auto most = std::holds_alternative<Leaf>(child.row) ? row_max<Slot> : row_max<Child>;
+  if (size_of(child) == 0) {
+    remove(branch, index);
+    return;
+  }
+  if (size_of(child) > most / 4 || branch.size() == 1) {
+    return;
+  }
+  const auto left = index == 0 ? 0 : index - 1;
+  if (size_of(*branch[left].node) + size_of(*branch[left + 1].node) > most / 2) {
+    return;
+  }
+  auto& into = branch[left].node.edit().row;
+  auto& from = branch[left + 1].node.edit().row;
+  if (auto* children = std::get_if<Branch>(&from)) {
+    children->front().first = branch[left + 1].first;
+  }
+  std::visit(
+      [&](auto& row) {
+        auto& rest = std::get<std::remove_reference_t<decltype(row)>>(from);
+        row.insert(row.end(), std::make_move_iterator(rest.begin()),
+                   std::make_move_iterator(rest.end()));
+      },
+      into);
+  remove(branch, left + 1);
+}
+
+template <class Key, class Value, class Order>
+template <class Entry>
+void SharedMap<Key, Value, Order>::remove(std::vector<Entry>& row, std::size_t index) {
+  row.erase(row.begin() + static_cast<std::ptrdiff_t>(index));
+  if (row.capacity() > 2 * row.size() + 2) {
+    row.shrink_to_fit();
+  }
+}
+
+}  // namespace tenure::core

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "server/peers/line.hpp"
+#include "server/peers/options.hpp"
+#include "server/raft/message.hpp"
+
+namespace tenure::server::peers {
+
+/// One who called us: finds out who it is, then takes messages from it. All on the loop's thread.
+class Caller : public std::enable_shared_from_this<Caller> {
+ public:
+  /// None of them is called after close().
+  struct Events {
+    std::function<void(Caller&)> admitted;  ///< It has shown who it is.
+    /// A frame from one who was admitted.
+    std::function<void(Caller&, const ArrivedFrame&)> arrived;
+    /// It is told why it cannot stay, and will be gone soon.
+    std::function<void(Caller&)> refused;
+    /// It is gone. The last call.
+    std::function<void(Caller&)> gone;
+  };
+
+  Caller(std::shared_ptr<const Hall> hall, boost::asio::ip::tcp::socket socket, std::string from);
+
+  void start(Events events);
+  /// Says how much of a snapshot has arrived; only the last word counts.
+  void answer(const SnapshotHave& have);
+  /// It is gone for us, and why. For a frame that makes no sense.
+  void break_off(const std::string& why);
+  void close();
+  [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
+
+  /// Who it is and where it can be called back; once admitted.
+  [[nodiscard]] const Hello& hello() const noexcept { return hello_; }
+  [[nodiscard]] bool is_admitted() const noexcept { return phase_ == Phase::admitted; }
+  [[nodiscard]] const std::string& from() const noexcept { return from_; }
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return line_->bytes_read(); }
+  /// Why it went, if there was a reason worth telling.
+  [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
+
+ private:
+  enum class Phase : std::uint8_t { hello, proof, admitted, refused };
+
+  void arrived(const ArrivedFrame& frame);
+  void take_hello(const ArrivedFrame& frame);
+  void take_proof(const ArrivedFrame& frame);
+  void wrote();
+  void refuse(Refusal refusal);
+  void leave();
+
+  const std::shared_ptr<const Hall> hall_;
+  const std::string from_;
+  boost::asio::steady_timer timer_;
+  std::shared_ptr<Line> line_;
+  Events events_;
+  Phase phase_ = Phase::hello;
+  Hello hello_;
+  std::string expected_proof_;
+  std::optional<SnapshotHave> have_;  ///< To be said,
+  std::optional<Refusal> refusal_;    ///< and this too.
+  std::string complaint_;
+  bool is_closed_ = false;
+};
+
+}  // namespace tenure::server::peers

@@ -1,0 +1,311 @@
+#include "server/peers/dialer.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/address.hpp>
+
+#include "server/units.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using raft::Severity;
+
+}  // namespace
+
+Dialer::Dialer(std::shared_ptr<const Hall> hall, raft::MemberId peer, std::string address)
+    : hall_(std::move(hall)),
+      peer_(peer),
+      address_(std::move(address)),
+      resolver_(hall_->loop),
+      socket_(hall_->loop),
+      timer_(hall_->loop),
+      pause_(hall_->options.patience.first_pause),
+      outbox_(hall_->options.outbox),
+      snapshots_(hall_->options.snapshot) {
+  counts_.peer = peer.get();
+}
+
+void Dialer::start() {
+  dial();
+}
+
+void Dialer::dial() {
+  const auto address = parse_address(address_);
+  if (!address) {
+    tell(Severity::error, name() + " cannot be reached: " + address.error().detail);
+    return;
+  }
+  ++attempt_;
+  phase_ = Phase::connecting;
+  host_ = address->host;
+  expect_within(hall_->options.patience.connect, "it does not answer");
+  error_code is_no_number;
+  const auto number = asio::ip::make_address(host_, is_no_number);
+  if (!is_no_number) {
+    resolved({tcp::endpoint(number, address->port)});
+    return;
+  }
+  resolver_.async_resolve(host_, std::to_string(address->port),
+                          [self = shared_from_this(), attempt = attempt_](
+                              const error_code& error, const tcp::resolver::results_type& found) {
+                            if (self->is_stale(attempt)) {
+                              return;
+                            }
+                            if (error) {
+                              self->broke(error.message());
+                              return;
+                            }
+                            self->resolved({found.begin(), found.end()});
+                          });
+}
+
+void Dialer::resolved(std::vector<tcp::endpoint> endpoints) {
+  socket_ = tcp::socket(hall_->loop);
+  auto shared = std::make_shared<std::vector<tcp::endpoint>>(std::move(endpoints));
+  asio::async_connect(socket_, *shared,
+                      [self = shared_from_this(), shared, attempt = attempt_](
+                          const error_code& error, const tcp::endpoint& /*reached*/) {
+                        if (self->is_stale(attempt)) {
+                          return;
+                        }
+                        error ? self->broke(error.message()) : self->connected();
+                      });
+}
+
+void Dialer::connected() {
+  set_up(socket_, hall_->options.patience.silence);
+  phase_ = Phase::greeting;
+  expect_within(hall_->options.patience.greeting, "it does not answer our greeting");
+  auto transport = hall_->tls
+                       ? h2::tls_transport_to_anybody(std::move(socket_), *hall_->tls->caller)
+                       : h2::plain_transport(std::move(socket_));
+  line_ = std::make_shared<Line>(std::move(transport), greeting_limits);
+  const auto on_me = [weak = weak_from_this(), attempt = attempt_](auto call) {
+    return [weak, attempt, call](auto&&... arguments) {
+      const auto self = weak.lock();
+      if (self && !self->is_stale(attempt)) {
+        call(*self, arguments...);
+      }
+    };
+  };
+  line_->open({.greeted = on_me([](Dialer& me) { me.greet(); }),
+               .arrived = on_me([](Dialer& me, const ArrivedFrame& frame) { me.arrived(frame); }),
+               .wrote = on_me([](Dialer& me) { me.pump(); }),
+               .broke = on_me([](Dialer& me, const std::string& why) { me.broke(why); })});
+}
+
+void Dialer::greet() {
+  if (auto* tls = line_->tls(); tls != nullptr) {
+    if (const auto complaint = complaint_about_called(*tls, peer_, host_); !complaint.empty()) {
+      broke(complaint);
+      return;
+    }
+  }
+  const auto& self = hall_->options.self;
+  hello_ = {.cluster = self.cluster,
+            .caller = self.member,
+            .called = peer_,
+            .nonce = make_nonce(),
+            .address = self.address};
+  std::vector<Frame> frames;
+  frames.push_back(encode(hello_));
+  line_->write(std::move(frames));
+}
+
+void Dialer::arrived(const ArrivedFrame& frame) {
+  if (kind_of(frame) == static_cast<std::uint8_t>(Kind::refusal)) {
+    refused(frame);
+    return;
+  }
+  if (phase_ == Phase::greeting) {
+    welcomed(frame);
+    return;
+  }
+  const auto have = decode_have(frame);
+  if (!have) {
+    broke(have.error().detail);
+    return;
+  }
+  snapshots_.heard(*have, std::chrono::steady_clock::now());
+  pump();
+}
+
+void Dialer::refused(const ArrivedFrame& frame) {
+  const auto refusal = decode_refusal(frame);
+  broke(refusal ? "it refuses us: " + refusal->text : refusal.error().detail);
+}
+
+void Dialer::welcomed(const ArrivedFrame& frame) {
+  const auto welcome = decode_welcome(frame);
+  if (!welcome) {
+    broke(welcome.error().detail);
+    return;
+  }
+  const auto& secret = hall_->options.self.secret;
+  if (!is_same_proof(welcome->proof, prove(End::called, secret, hello_, welcome->nonce))) {
+    broke("it does not have the secret of this cluster (cluster.secret_file)");
+    return;
+  }
+  phase_ = Phase::open;
+  timer_.cancel();
+  opened_ = std::chrono::steady_clock::now();
+  ++counts_.connections;
+  // What waits here is older than the connection; there should be nothing.
+  outbox_.clear();
+  snapshots_.connected();
+  tell(Severity::note, "connected to " + name());
+  push(encode(Proof{.proof = prove(End::caller, secret, hello_, welcome->nonce)}));
+}
+
+void Dialer::send(raft::Message message) {
+  if (phase_ != Phase::open) {
+    ++counts_.messages_dropped;
+    return;
+  }
+  if (auto* snapshot = std::get_if<raft::InstallSnapshot>(&message)) {
+    const auto now = std::chrono::steady_clock::now();
+    snapshots_.give_up_if_stalled(now);
+    counts_.messages_dropped += snapshots_.offer(std::move(*snapshot), now) ? 0 : 1;
+    pump();
+    return;
+  }
+  if (auto* append = std::get_if<raft::AppendEntries>(&message)) {
+    for (auto& part : split(std::move(*append), hall_->options.message)) {
+      push(encode(std::move(part)));
+    }
+    return;
+  }
+  push(encode(message));
+}
+
+void Dialer::push(Frame frame) {
+  if (!outbox_.push(std::move(frame))) {
+    ++counts_.messages_dropped;
+    return;
+  }
+  ++counts_.messages_sent;
+  pump();
+}
+
+void Dialer::pump() {
+  if (phase_ != Phase::open || line_->is_writing()) {
+    return;
+  }
+  auto batch = outbox_.take_batch();
+  // One part of a snapshot between two batches: neither waits for more than one of the other.
+  if (auto chunk = snapshots_.next()) {
+    counts_.snapshot_chunks_sent += chunk->bodies.empty() ? 0 : 1;
+    batch.push_back(std::move(*chunk));
+  }
+  line_->write(std::move(batch));
+}
+
+void Dialer::hurry() {
+  if (phase_ == Phase::waiting && attempt_ > 0) {
+    timer_.cancel();
+    dial();
+  }
+}
+
+void Dialer::broke(const std::string& why) {
+  const bool was_open = phase_ == Phase::open;
+  if (was_open) {
+    // One that welcomes us only to break off is not called more and more often.
+    const auto lasted = std::chrono::steady_clock::now() - opened_;
+    if (lasted > hall_->options.patience.longest_pause) {
+      pause_ = hall_->options.patience.first_pause;
+    }
+    tell(Severity::warning, "lost " + name() + ": " + why);
+  } else {
+    tell(Severity::warning, "cannot reach " + name() + ": " + why);
+  }
+  counts_ = counts();
+  if (line_) {
+    line_->close();
+    line_.reset();
+  }
+  counts_.messages_dropped += outbox_.size();
+  outbox_.clear();
+  error_code ignored;
+  socket_.close(ignored);
+  resolver_.cancel();
+  wait_and_dial();
+}
+
+void Dialer::wait_and_dial() {
+  ++attempt_;
+  phase_ = Phase::waiting;
+  snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
+  const auto longest = hall_->options.patience.longest_pause;
+  const auto half = std::max<std::int64_t>(1, pause_.count() / 2);
+  const auto chance =
+      static_cast<std::int64_t>(sys::random_id() % static_cast<std::uint64_t>(half));
+  timer_.expires_after(pause_ - std::chrono::milliseconds(chance));
+  pause_ = std::min(longest, pause_ * 2);
+  timer_.async_wait([weak = weak_from_this(), attempt = attempt_](const error_code& error) {
+    const auto self = weak.lock();
+    if (self && !error && !self->is_stale(attempt)) {
+      self->dial();
+    }
+  });
+}
+
+void Dialer::expect_within(std::chrono::milliseconds patience, const char* what) {
+  timer_.expires_after(patience);
+  timer_.async_wait(
+      [weak = weak_from_this(), attempt = attempt_, phase = phase_, what](const error_code& error) {
+        const auto self = weak.lock();
+        if (self && !error && !self->is_stale(attempt) && self->phase_ == phase) {
+          self->broke(what);
+        }
+      });
+}
+
+void Dialer::close() {
+  counts_ = counts();
+  phase_ = Phase::closed;
+  if (line_) {
+    line_->close();
+    line_.reset();
+  }
+  error_code ignored;
+  socket_.close(ignored);
+  resolver_.cancel();
+  timer_.cancel();
+  outbox_.clear();
+}
+
+void Dialer::sweep() {
+  snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
+}
+
+PeerTraffic Dialer::counts() const {
+  auto counts = counts_;
+  counts.is_connected = phase_ == Phase::open;
+  if (line_) {
+    counts.bytes_sent += line_->bytes_written();
+    counts.bytes_received += line_->bytes_read();
+  }
+  return counts;
+}
+
+void Dialer::tell(Severity severity, const std::string& what) {
+  if (what != told_) {
+    told_ = what;
+    hall_->options.report(severity, what);
+  }
+}
+
+std::string Dialer::name() const {
+  return "member " + std::to_string(peer_.get()) + " at " + address_;
+}
+
+}  // namespace tenure::server::peers

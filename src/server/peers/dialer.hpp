@@ -1,0 +1,87 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "server/metrics.hpp"
+#include "server/peers/line.hpp"
+#include "server/peers/options.hpp"
+#include "server/peers/outbox.hpp"
+#include "server/peers/snapshot_transfer.hpp"
+#include "server/raft/message.hpp"
+
+namespace tenure::server::peers {
+
+/// The way to one peer: calls it, says who we are, writes messages, and calls again when the
+/// connection is gone. Nothing comes back this way but how much of a snapshot has arrived.
+///
+///     waiting → connecting → greeting → open
+///        ↑__________|___________|________|
+///
+/// All on the loop's thread.
+class Dialer : public std::enable_shared_from_this<Dialer> {
+ public:
+  Dialer(std::shared_ptr<const Hall> hall, raft::MemberId peer, std::string address);
+
+  void start();
+  /// Drops it if it cannot go.
+  void send(raft::Message message);
+  /// The peer has been heard of: a good moment to call, if we only wait for one.
+  void hurry();
+  /// Nothing happens after it.
+  void close();
+  /// Once in a while: lets go of what does not get on.
+  void sweep();
+
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  [[nodiscard]] PeerTraffic counts() const;
+
+ private:
+  enum class Phase : std::uint8_t { waiting, connecting, greeting, open, closed };
+
+  void dial();
+  void resolved(std::vector<boost::asio::ip::tcp::endpoint> endpoints);
+  void connected();
+  void greet();
+  void arrived(const ArrivedFrame& frame);
+  void welcomed(const ArrivedFrame& frame);
+  void refused(const ArrivedFrame& frame);
+  void pump();
+  void push(Frame frame);
+  void broke(const std::string& why);
+  void wait_and_dial();
+  void expect_within(std::chrono::milliseconds patience, const char* what);
+  /// Says it once, until something else is to be said.
+  void tell(raft::Severity severity, const std::string& what);
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] bool is_stale(std::uint64_t attempt) const noexcept {
+    return phase_ == Phase::closed || attempt != attempt_;
+  }
+
+  const std::shared_ptr<const Hall> hall_;
+  const raft::MemberId peer_;
+  const std::string address_;
+  std::string host_;
+
+  Phase phase_ = Phase::waiting;
+  std::uint64_t attempt_ = 0;  ///< What belongs to an earlier one means nothing.
+  boost::asio::ip::tcp::resolver resolver_;
+  boost::asio::ip::tcp::socket socket_;  ///< While connecting.
+  boost::asio::steady_timer timer_;
+  std::chrono::milliseconds pause_;
+  std::chrono::steady_clock::time_point opened_{};
+  std::shared_ptr<Line> line_;
+  Hello hello_;
+
+  Outbox outbox_;
+  SnapshotSender snapshots_;
+  PeerTraffic counts_;
+  std::string told_;
+};
+
+}  // namespace tenure::server::peers

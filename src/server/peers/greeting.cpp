@@ -1,0 +1,214 @@
+#include "server/peers/greeting.hpp"
+
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <utility>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "core/bytes.hpp"
+#include "server/peers/message_codec.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+constexpr std::string_view magic = "tenure peers";
+constexpr std::size_t nonce_bytes = 32;
+constexpr std::size_t text_bytes_max = 1024;
+
+core::ByteWriter begin(Kind kind) {
+  core::ByteWriter writer;
+  writer.number(static_cast<std::uint64_t>(kind));
+  return writer;
+}
+
+/// Reads one frame of one kind.
+class Reader {
+ public:
+  Reader(const ArrivedFrame& frame, Kind kind) : reader_(frame.meta) {
+    if (reader_.number() != static_cast<std::uint64_t>(kind) || !frame.body.empty()) {
+      reader_.complain("this is not how a connection between members begins");
+    }
+  }
+
+  std::uint64_t number() { return reader_.number(); }
+  std::string text() {
+    auto text = reader_.text();
+    if (text.size() > text_bytes_max) {
+      reader_.complain("a text is too long");
+    }
+    return text;
+  }
+  void expect(std::string_view words) {
+    if (reader_.text() != words) {
+      reader_.complain("this is not how a connection between members begins");
+    }
+  }
+  /// The rest belongs to a version that we do not know.
+  void ignore_rest() { is_open_ended_ = true; }
+
+  template <class T>
+  Result<T> result(T read) {
+    if (reader_.ok() && reader_.left() != 0 && !is_open_ended_) {
+      reader_.complain("there is more than there should be");
+    }
+    if (!reader_.ok()) {
+      return fail(Errc::invalid_argument, reader_.complaint());
+    }
+    return read;
+  }
+
+ private:
+  core::ByteReader reader_;
+  bool is_open_ended_ = false;
+};
+
+std::string number_of(raft::MemberId member) {
+  return std::to_string(member.get());
+}
+
+}  // namespace
+
+std::string make_nonce() {
+  core::ByteWriter writer;
+  while (writer.bytes().size() < nonce_bytes) {
+    writer.fixed64(sys::random_id());
+  }
+  return std::move(writer).take();
+}
+
+Frame encode(const Hello& hello) {
+  auto writer = begin(Kind::hello);
+  writer.text(magic);
+  writer.number(hello.version);
+  writer.number(hello.cluster.get());
+  writer.number(hello.caller.get());
+  writer.number(hello.called.get());
+  writer.text(hello.nonce);
+  writer.text(hello.address);
+  return make_frame(writer.bytes());
+}
+
+Result<Hello> decode_hello(const ArrivedFrame& frame) {
+  Reader reader(frame, Kind::hello);
+  reader.expect(magic);
+  Hello hello;
+  hello.version = reader.number();
+  if (hello.version != protocol_version) {
+    reader.ignore_rest();
+    return reader.result(std::move(hello));
+  }
+  hello.cluster = raft::ClusterId{reader.number()};
+  hello.caller = raft::MemberId{reader.number()};
+  hello.called = raft::MemberId{reader.number()};
+  hello.nonce = reader.text();
+  hello.address = reader.text();
+  return reader.result(std::move(hello));
+}
+
+Frame encode(const Welcome& welcome) {
+  auto writer = begin(Kind::welcome);
+  writer.number(welcome.version);
+  writer.text(welcome.nonce);
+  writer.text(welcome.proof);
+  return make_frame(writer.bytes());
+}
+
+Result<Welcome> decode_welcome(const ArrivedFrame& frame) {
+  Reader reader(frame, Kind::welcome);
+  Welcome welcome;
+  welcome.version = reader.number();
+  welcome.nonce = reader.text();
+  welcome.proof = reader.text();
+  return reader.result(std::move(welcome));
+}
+
+Frame encode(const Proof& proof) {
+  auto writer = begin(Kind::proof);
+  writer.text(proof.proof);
+  return make_frame(writer.bytes());
+}
+
+Result<Proof> decode_proof(const ArrivedFrame& frame) {
+  Reader reader(frame, Kind::proof);
+  Proof proof{.proof = reader.text()};
+  return reader.result(std::move(proof));
+}
+
+Frame encode(const Refusal& refusal) {
+  auto writer = begin(Kind::refusal);
+  writer.number(static_cast<std::uint64_t>(refusal.reason));
+  writer.text(std::string_view(refusal.text).substr(0, text_bytes_max));
+  return make_frame(writer.bytes());
+}
+
+Result<Refusal> decode_refusal(const ArrivedFrame& frame) {
+  Reader reader(frame, Kind::refusal);
+  Refusal refusal;
+  refusal.reason = static_cast<Reason>(reader.number());
+  refusal.text = reader.text();
+  reader.ignore_rest();
+  return reader.result(std::move(refusal));
+}
+
+Refusal judge(const Hello& hello, const Self& self) {
+  if (hello.version != protocol_version) {
+    return {.reason = Reason::version,
+            .text = "the caller speaks version " + std::to_string(hello.version) +
+                    " of the protocol of members, and member " + number_of(self.member) +
+                    " speaks version " + std::to_string(protocol_version)};
+  }
+  if (hello.cluster != self.cluster) {
+    return {.reason = Reason::cluster,
+            .text = "member " + number_of(hello.caller) + " belongs to cluster " +
+                    in_hexadecimal(hello.cluster) + ", and member " + number_of(self.member) +
+                    " to cluster " + in_hexadecimal(self.cluster)};
+  }
+  if (hello.caller == self.member) {
+    return {.reason = Reason::same_member,
+            .text = "caller and called both say that they are member " + number_of(self.member)};
+  }
+  if (hello.called != self.member) {
+    return {.reason = Reason::member,
+            .text = "member " + number_of(hello.caller) + " wanted to reach member " +
+                    number_of(hello.called) + ", and this is member " + number_of(self.member)};
+  }
+  return {};
+}
+
+std::string prove(End end, const std::string& secret, const Hello& hello,
+                  const std::string& called_nonce) {
+  core::ByteWriter said;
+  said.text(end == End::caller ? "caller" : "called");
+  said.number(hello.version);
+  said.number(hello.cluster.get());
+  said.number(hello.caller.get());
+  said.number(hello.called.get());
+  said.text(hello.nonce);
+  said.text(hello.address);
+  said.text(called_nonce);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(said.bytes().data()), said.bytes().size(), sum.data(),
+       &size);
+  return {reinterpret_cast<const char*>(sum.data()), size};
+}
+
+bool is_same_proof(std::string_view left, std::string_view right) {
+  return left.size() == right.size() && !left.empty() &&
+         CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+std::string in_hexadecimal(raft::ClusterId cluster) {
+  std::string text(17, '\0');
+  text.resize(static_cast<std::size_t>(
+      std::snprintf(text.data(), text.size(), "%016" PRIx64, cluster.get())));
+  return text;
+}
+
+}  // namespace tenure::server::peers

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <tenure/error.hpp>
+
+#include "server/peers/frame.hpp"
+#include "server/raft/entry.hpp"
+
+namespace tenure::server::peers {
+
+/// Both ends must have the same.
+inline constexpr std::uint64_t protocol_version = 1;
+
+/// The first words on a connection, one frame each:
+///
+///     caller                                   called
+///     Hello {version, ids, nonce}      →
+///                                      ←       Welcome {version, ids, nonce, proof}, or Refusal
+///     Proof {proof}                    →
+///     messages ...                     →       ... or Refusal
+///
+/// A proof is an HMAC over both nonces and ids with the secret of the cluster, so it shows that the
+/// other end has the secret, and cannot be used a second time. Without a secret it shows nothing;
+/// then TLS must, or only this machine can call.
+struct Hello {
+  std::uint64_t version = protocol_version;
+  raft::ClusterId cluster{};
+  raft::MemberId caller{};
+  raft::MemberId called{};  ///< Whom the caller believes to have reached.
+  std::string nonce{};
+  std::string address{};  ///< host:port where the caller can be called back.
+};
+
+struct Welcome {
+  std::uint64_t version = protocol_version;
+  std::string nonce{};
+  std::string proof{};
+};
+
+struct Proof {
+  std::string proof{};
+};
+
+/// Why a caller is sent away. Numbers are those of the wire.
+enum class Reason : std::uint8_t {
+  version = 1,      ///< The two speak different protocols.
+  cluster = 2,      ///< They belong to different clusters.
+  member = 3,       ///< Somebody else was meant to be reached.
+  same_member = 4,  ///< Both say that they are the same member.
+  secret = 5,       ///< They have different secrets.
+  certificate = 6,  ///< The certificate names other members.
+  garbage = 7,      ///< It does not speak this protocol at all.
+};
+
+struct Refusal {
+  Reason reason{};
+  std::string text{};  ///< For people, from the view of the one who refuses.
+};
+
+/// Who this member is.
+struct Self {
+  raft::ClusterId cluster{};
+  raft::MemberId member{};
+  std::string address{};  ///< host:port where it can be called.
+  std::string secret{};   ///< Of the cluster; may be empty.
+};
+
+[[nodiscard]] std::string make_nonce();
+
+[[nodiscard]] Frame encode(const Hello& hello);
+[[nodiscard]] Frame encode(const Welcome& welcome);
+[[nodiscard]] Frame encode(const Proof& proof);
+[[nodiscard]] Frame encode(const Refusal& refusal);
+
+// Each is `invalid_argument` if the frame is something else.
+[[nodiscard]] Result<Hello> decode_hello(const ArrivedFrame& frame);
+[[nodiscard]] Result<Welcome> decode_welcome(const ArrivedFrame& frame);
+[[nodiscard]] Result<Proof> decode_proof(const ArrivedFrame& frame);
+[[nodiscard]] Result<Refusal> decode_refusal(const ArrivedFrame& frame);
+
+/// What is wrong with this caller; reason 0: nothing.
+[[nodiscard]] Refusal judge(const Hello& hello, const Self& self);
+
+enum class End : std::uint8_t { caller, called };
+/// What this end must show.
+[[nodiscard]] std::string prove(End end, const std::string& secret, const Hello& hello,
+                                const std::string& called_nonce);
+/// Takes as long for a wrong one as for the right one.
+[[nodiscard]] bool is_same_proof(std::string_view left, std::string_view right);
+
+/// In the meta of frames before both ends know each other.
+inline constexpr FrameLimits greeting_limits{.meta_bytes_max = 4096, .body_bytes_max = 0};
+
+[[nodiscard]] std::string in_hexadecimal(raft::ClusterId cluster);
+
+}  // namespace tenure::server::peers

@@ -1,0 +1,105 @@
+#include "server/peers/joining.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "server/units.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+Result<std::string> read_file(const char* setting, const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) {
+    return fail(Errc::invalid_argument,
+                std::string(setting) + ": cannot read '" + path.string() + "'");
+  }
+  return text;
+}
+
+Result<std::optional<PeerTls>> read_tls(const Config::PeerTls& paths) {
+  if (paths.cert.empty()) {
+    return std::nullopt;
+  }
+  PeerTls tls;
+  struct Wanted {
+    const char* setting;
+    const std::filesystem::path& path;
+    std::string& text;
+  };
+  const Wanted all[] = {{"peer_tls.cert", paths.cert, tls.certificate},
+                        {"peer_tls.key", paths.key, tls.key},
+                        {"peer_tls.ca", paths.ca, tls.ca}};
+  for (const auto& [setting, path, text] : all) {
+    auto read = read_file(setting, path);
+    if (!read) {
+      return std::unexpected(std::move(read).error());
+    }
+    text = *std::move(read);
+  }
+  return tls;
+}
+
+/// Without the line end that editors add. An empty one would keep nobody out.
+Result<std::string> read_secret(const std::filesystem::path& path) {
+  if (path.empty()) {
+    return std::string();
+  }
+  auto secret = read_file("cluster.secret_file", path);
+  if (!secret) {
+    return secret;
+  }
+  secret->erase(secret->find_last_not_of("\r\n") + 1);
+  constexpr std::size_t least = 16;
+  if (secret->size() < least) {
+    return fail(Errc::invalid_argument, "cluster.secret_file: '" + path.string() +
+                                            "' has less than 16 characters; `openssl rand -hex 32` "
+                                            "makes a good one");
+  }
+  return secret;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
+                                                         const raft::Report& report) {
+  const auto plan = plan_cluster(config);
+  PeerOptions options;
+  options.self = {.cluster = raft::ClusterId{plan.cluster_id},
+                  .member = raft::MemberId{config.node.member_id},
+                  .address = plan.peer_address};
+  options.report = report;
+  auto tls = read_tls(config.peer_tls);
+  if (!tls) {
+    return std::unexpected(std::move(tls).error());
+  }
+  options.tls = *std::move(tls);
+  auto secret = read_secret(config.cluster.secret_file);
+  if (!secret) {
+    return std::unexpected(std::move(secret).error());
+  }
+  options.self.secret = *std::move(secret);
+  const auto address = parse_address(config.listen.peers);
+  if (!address) {
+    return std::unexpected(address.error());
+  }
+  auto listening = Listening::bind(address->host, address->port);
+  if (!listening) {
+    return fail(Errc::unavailable, "listen.peers: " + listening.error().detail);
+  }
+  return PeerTransport::make(std::move(options), *std::move(listening));
+}
+
+std::vector<raft::Member> founders_of(const ClusterPlan& plan) {
+  std::vector<raft::Member> members;
+  for (const auto& member : plan.members) {
+    members.push_back(
+        {.id = raft::MemberId{member.id}, .peer = member.peer, .client = member.client});
+  }
+  return members;
+}
+
+}  // namespace tenure::server::peers

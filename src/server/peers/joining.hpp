@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tenure/error.hpp>
+
+#include "server/cluster_config.hpp"
+#include "server/config.hpp"
+#include "server/peers/peer_transport.hpp"
+#include "server/raft/entry.hpp"
+
+namespace tenure::server::peers {
+
+/// What a configuration says about the other members, made ready before anything is written: files
+/// are read, certificates looked at, and the port is taken. `unavailable`: the port cannot be had;
+/// `invalid_argument`: a file is wrong, and the detail says which.
+/// REQUIRES: config.has_peers(), and check() found nothing.
+[[nodiscard]] Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
+                                                                       const raft::Report& report);
+
+/// The members of a plan, as the log knows them.
+[[nodiscard]] std::vector<raft::Member> founders_of(const ClusterPlan& plan);
+
+}  // namespace tenure::server::peers

@@ -1,0 +1,158 @@
+#include "server/peers/line.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include "h2/fault.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+bool is_no_tls(int reason) {
+  return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
+         reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
+         reason == SSL_R_BAD_RECORD_TYPE;
+}
+
+}  // namespace
+
+Line::Line(std::unique_ptr<h2::Transport> transport, FrameLimits limits)
+    : transport_(std::move(transport)), reader_(limits) {}
+
+void Line::open(Events events) {
+  events_ = std::move(events);
+  transport_->greet([self = shared_from_this()](const error_code& error) {
+    if (self->is_closed_) {
+      return;
+    }
+    if (error) {
+      self->fail_with(explain(error));
+      return;
+    }
+    self->read();
+    self->events_.greeted();
+  });
+}
+
+void Line::read() {
+  transport_->read(
+      [self = shared_from_this()](const error_code& error, std::span<const std::uint8_t> bytes) {
+        if (self->is_closed_) {
+          return;
+        }
+        if (error) {
+          self->fail_with(explain(error));
+          return;
+        }
+        self->arrived(bytes);
+      });
+}
+
+void Line::arrived(std::span<const std::uint8_t> bytes) {
+  bytes_read_ += bytes.size();
+  const auto fed = reader_.feed({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                [this](const ArrivedFrame& frame) {
+                                  events_.arrived(frame);
+                                  return !is_closed_;
+                                });
+  if (is_closed_) {
+    return;
+  }
+  if (!fed) {
+    fail_with(fed.error().detail);
+    return;
+  }
+  read();
+}
+
+void Line::write(std::vector<Frame> frames) {
+  if (is_closed_ || frames.empty()) {
+    return;
+  }
+  writing_ = std::move(frames);
+  std::vector<asio::const_buffer> parts;
+  for (const auto& frame : writing_) {
+    parts.emplace_back(asio::buffer(frame.head));
+    bytes_written_ += frame.bytes();
+    for (const auto& body : frame.bodies) {
+      if (!body.bytes.empty()) {
+        parts.emplace_back(asio::buffer(body.bytes));
+      }
+    }
+  }
+  transport_->write(std::move(parts), [self = shared_from_this()](const error_code& error) {
+    self->writing_.clear();
+    if (self->is_closed_) {
+      return;
+    }
+    if (error) {
+      self->fail_with(explain(error));
+      return;
+    }
+    self->events_.wrote();
+  });
+}
+
+void Line::close() {
+  if (!std::exchange(is_closed_, true)) {
+    transport_->close();
+  }
+}
+
+void Line::fail_with(const std::string& why) {
+  close();
+  events_.broke(why);
+}
+
+void set_up(asio::ip::tcp::socket& socket, std::chrono::milliseconds silence) {
+  error_code ignored;
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  const auto set = [&](int option, int value) {
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
+  };
+  set(TCP_USER_TIMEOUT, static_cast<int>(silence.count()));
+  const auto seconds =
+      std::max(1, static_cast<int>(std::chrono::ceil<std::chrono::seconds>(silence).count()));
+  set(TCP_KEEPIDLE, seconds);
+  set(TCP_KEEPINTVL, 1);
+  set(TCP_KEEPCNT, seconds);
+}
+
+std::string explain(const error_code& error) {
+  if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
+    return "the other end closed the connection";
+  }
+  if (error.category() == h2::certificate_category()) {
+    return "its certificate is not accepted (" + error.message() +
+           "); is it of another cluster? Members trust peer_tls.ca only";
+  }
+  if (error.category() != asio::error::get_ssl_category()) {
+    return error.message();
+  }
+  const auto reason = ERR_GET_REASON(static_cast<unsigned long>(error.value()));
+  if (is_no_tls(reason)) {
+    return "the other end does not speak TLS as members do (" + error.message() + ")";
+  }
+  if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+    return "the other end shows no certificate";
+  }
+  if (reason >= SSL_AD_REASON_OFFSET) {
+    return "the other end does not accept our certificate or TLS (" + error.message() +
+           "); is peer_tls.cert of another cluster?";
+  }
+  return error.message();
+}
+
+}  // namespace tenure::server::peers

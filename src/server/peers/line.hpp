@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/system/error_code.hpp>
+
+#include "h2/transport.hpp"
+#include "server/peers/frame.hpp"
+
+namespace tenure::server::peers {
+
+/// One connection that carries frames both ways. All on the loop's thread.
+class Line : public std::enable_shared_from_this<Line> {
+ public:
+  /// None of them is called after close().
+  struct Events {
+    std::function<void()> greeted;                     ///< TLS has greeted; frames may go.
+    std::function<void(const ArrivedFrame&)> arrived;  ///< One frame.
+    std::function<void()> wrote;                       ///< The last write is done.
+    /// The connection is gone, and why. The last call.
+    std::function<void(const std::string& why)> broke;
+  };
+
+  Line(std::unique_ptr<h2::Transport> transport, FrameLimits limits);
+
+  void open(Events events);
+  void set_limits(FrameLimits limits) noexcept { reader_.set_limits(limits); }
+  /// REQUIRES: !is_writing()
+  void write(std::vector<Frame> frames);
+  [[nodiscard]] bool is_writing() const noexcept { return !writing_.empty(); }
+  void close();
+  [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
+
+  [[nodiscard]] SSL* tls() noexcept { return transport_->tls(); }
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
+  [[nodiscard]] std::uint64_t bytes_written() const noexcept { return bytes_written_; }
+
+ private:
+  void read();
+  void arrived(std::span<const std::uint8_t> bytes);
+  void fail_with(const std::string& why);
+
+  std::unique_ptr<h2::Transport> transport_;
+  FrameReader reader_;
+  Events events_;
+  std::vector<Frame> writing_;
+  std::uint64_t bytes_read_ = 0;
+  std::uint64_t bytes_written_ = 0;
+  bool is_closed_ = false;
+};
+
+/// Small messages leave at once, and a peer that is gone without a word is noticed.
+void set_up(boost::asio::ip::tcp::socket& socket, std::chrono::milliseconds silence);
+
+/// What went wrong with a connection, for people.
+[[nodiscard]] std::string explain(const boost::system::error_code& error);
+
+}  // namespace tenure::server::peers

@@ -1,0 +1,54 @@
+#include "server/peers/listening.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <unistd.h>
+
+namespace tenure::server::peers {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+Result<Listening> Listening::bind(const std::string& host, std::uint16_t port) {
+  const auto refused = [&](const error_code& error) {
+    return fail(Errc::unavailable,
+                "cannot listen on " + host + ":" + std::to_string(port) + ": " + error.message());
+  };
+  asio::io_context nobody;
+  error_code error;
+  tcp::resolver resolver(nobody);
+  const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    return refused(error);
+  }
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  tcp::acceptor acceptor(nobody);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) {
+    acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  }
+  if (!error) {
+    acceptor.bind(endpoint, error);
+  }
+  if (!error) {
+    acceptor.listen(asio::socket_base::max_listen_connections, error);
+  }
+  if (error) {
+    return refused(error);
+  }
+  const auto bound = acceptor.local_endpoint(error).port();
+  const int descriptor = acceptor.release(error);
+  if (error) {
+    return refused(error);
+  }
+  return Listening(descriptor, bound, endpoint.address().is_v6());
+}
+
+Listening::~Listening() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+}  // namespace tenure::server::peers

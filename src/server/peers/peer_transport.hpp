@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <tenure/error.hpp>
+
+#include "server/metrics.hpp"
+#include "server/peers/caller.hpp"
+#include "server/peers/dialer.hpp"
+#include "server/peers/listening.hpp"
+#include "server/peers/options.hpp"
+#include "server/raft/transport.hpp"
+
+namespace tenure::server::peers {
+
+/// Members that talk over TCP, plain or with mutual TLS: one connection in each direction. A member
+/// says everything on the connection that it has made itself, so what it says has one order; what
+/// it hears comes on the one that the other has made, and if that calls again, the newest counts.
+///
+/// What is lost with a connection stays lost, except for a snapshot on its way: that goes on.
+/// Snapshots may arrive later than what was sent after them.
+class PeerTransport final : public raft::Transport {
+ public:
+  /// `invalid_argument`: what is wrong with the certificates.
+  [[nodiscard]] static Result<std::unique_ptr<PeerTransport>> make(PeerOptions options,
+                                                                   Listening listening);
+  ~PeerTransport() override;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+
+  void start(boost::asio::io_context& loop, Receive receive) override;
+  void set_members(const std::vector<raft::Member>& members) override;
+  void send(raft::MemberId peer, raft::Message message) override;
+  void stop() override;
+
+  /// On the loop's thread.
+  [[nodiscard]] std::vector<PeerTraffic> counts() const;
+
+ private:
+  /// All about one peer that outlives a connection.
+  struct Peer {
+    bool is_member = false;  ///< Else a guest.
+    std::shared_ptr<Dialer> dialer{};
+    std::shared_ptr<Caller> caller{};
+    std::optional<SnapshotReceiver> snapshots{};
+    PeerTraffic counts{};  ///< Of what came from it on earlier connections.
+  };
+
+  using Peers = std::map<raft::MemberId, Peer>;
+
+  PeerTransport(PeerOptions options, std::optional<TlsContexts> tls, Listening listening);
+
+  void accept();
+  void welcome(boost::asio::ip::tcp::socket socket);
+  void make_room_for_a_stranger();
+  void admit(Caller& caller);
+  void call_back(Peer& peer, const Hello& hello);
+  void arrived(Caller& caller, const ArrivedFrame& frame);
+  void take_snapshot_part(Caller& caller, Peer& peer, const ArrivedFrame& frame);
+  void take_message(Caller& caller, Peer& peer, const ArrivedFrame& frame);
+  void gone(Caller& caller);
+  void set_dialer(Peer& peer, raft::MemberId id, const std::string& address);
+  static void forget(Peer& peer);
+  Peers::iterator erase_if_done(Peers::iterator it);
+  void sweep_later();
+  void sweep();
+  /// Says the same about the same place once in a while only.
+  void tell_of_stranger(const Caller& caller);
+
+  PeerOptions options_;
+  std::optional<TlsContexts> tls_;
+  std::optional<Listening> listening_;
+  const std::uint16_t port_;
+
+  // From start() to stop().
+  std::shared_ptr<const Hall> hall_;
+  Receive receive_;
+  std::optional<boost::asio::ip::tcp::acceptor> acceptor_;
+  std::optional<boost::asio::steady_timer> timer_;
+  Peers peers_;
+  std::vector<std::shared_ptr<Caller>> strangers_;  ///< Oldest first.
+  std::map<std::string, std::chrono::steady_clock::time_point> told_;
+
+  std::vector<raft::Member> members_;
+  /// Callbacks hold it weakly: after stop() they find nobody.
+  std::shared_ptr<PeerTransport*> alive_;
+};
+
+}  // namespace tenure::server::peers

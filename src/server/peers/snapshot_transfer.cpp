@@ -1,0 +1,224 @@
+#include "server/peers/snapshot_transfer.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/bytes.hpp"
+#include "server/peers/message_codec.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+constexpr std::size_t reserve_max = std::size_t{1} << 30;
+
+/// The first number of a frame that must be of this kind.
+void expect(core::ByteReader& reader, Kind kind) {
+  if (reader.number() != static_cast<std::uint64_t>(kind)) {
+    reader.complain("a part of a snapshot was expected");
+  }
+}
+
+std::unexpected<Error> complaint(const core::ByteReader& reader) {
+  return fail(Errc::invalid_argument, reader.complaint());
+}
+
+}  // namespace
+
+Frame encode(const SnapshotHave& have) {
+  core::ByteWriter writer;
+  writer.number(static_cast<std::uint64_t>(Kind::snapshot_have));
+  writer.number(have.transfer);
+  writer.number(have.bytes);
+  return make_frame(writer.bytes());
+}
+
+Result<SnapshotHave> decode_have(const ArrivedFrame& frame) {
+  core::ByteReader reader(frame.meta);
+  expect(reader, Kind::snapshot_have);
+  SnapshotHave have;
+  have.transfer = reader.number();
+  have.bytes = reader.number();
+  if (!reader.ok()) {
+    return complaint(reader);
+  }
+  return have;
+}
+
+bool SnapshotSender::offer(raft::InstallSnapshot message, Time now) {
+  if (message_.has_value()) {
+    // The present one goes on: a receiver that is slow would else never have any. But what the
+    // leader says with it is about the newest term.
+    if (message_->snapshot.mark == message.snapshot.mark) {
+      message_->term = std::max(message_->term, message.term);
+    }
+    return false;
+  }
+  if (message.snapshot.body->size() > limits_.bytes_max) {
+    return false;
+  }
+  message_ = std::move(message);
+  transfer_ = sys::random_id();
+  moved_ = now;
+  connected();
+  return true;
+}
+
+void SnapshotSender::connected() {
+  is_begun_ = false;
+  had_.reset();
+  sent_ = 0;
+}
+
+std::optional<Frame> SnapshotSender::next() {
+  if (!message_.has_value()) {
+    return std::nullopt;
+  }
+  if (!is_begun_) {
+    is_begun_ = true;
+    return begin();
+  }
+  if (!had_.has_value() || sent_ == message_->snapshot.body->size() ||
+      sent_ - *had_ >= limits_.chunk_bytes * limits_.chunks_in_flight_max) {
+    return std::nullopt;
+  }
+  return chunk();
+}
+
+Frame SnapshotSender::begin() const {
+  const auto& mark = message_->snapshot.mark;
+  core::ByteWriter writer;
+  writer.number(static_cast<std::uint64_t>(Kind::snapshot_begin));
+  writer.number(transfer_);
+  writer.number(message_->term.get());
+  writer.number(mark.index.get());
+  writer.number(mark.term.get());
+  writer.number(mark.configuration_index.get());
+  writer.text(mark.configuration);
+  writer.number(message_->snapshot.body->size());
+  return make_frame(writer.bytes());
+}
+
+Frame SnapshotSender::chunk() {
+  const auto& body = message_->snapshot.body;
+  const auto bytes = std::string_view(*body).substr(sent_, limits_.chunk_bytes);
+  core::ByteWriter writer;
+  writer.number(static_cast<std::uint64_t>(Kind::snapshot_chunk));
+  writer.number(transfer_);
+  writer.number(message_->term.get());
+  writer.number(sent_);
+  writer.fixed32(core::crc32c(bytes));
+  sent_ += bytes.size();
+  return make_frame(writer.bytes(), {{.owner = body, .bytes = bytes}});
+}
+
+void SnapshotSender::heard(const SnapshotHave& have, Time now) {
+  if (!message_.has_value() || have.transfer != transfer_) {
+    return;
+  }
+  const auto size = message_->snapshot.body->size();
+  if (have.bytes >= size) {
+    message_.reset();
+    return;
+  }
+  if (had_.has_value() && have.bytes < *had_) {
+    // The receiver let go of what it had: begin anew.
+    connected();
+    return;
+  }
+  if (!had_.has_value()) {
+    sent_ = have.bytes;
+  } else if (have.bytes > *had_) {
+    moved_ = now;
+  }
+  had_ = std::min(have.bytes, sent_);
+}
+
+void SnapshotSender::give_up_if_stalled(Time now) {
+  if (message_.has_value() && now - moved_ >= limits_.patience) {
+    message_.reset();
+  }
+}
+
+Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ArrivedFrame& frame, Time now) {
+  core::ByteReader reader(frame.meta);
+  expect(reader, Kind::snapshot_begin);
+  const auto transfer = reader.number();
+  const raft::Term term{reader.number()};
+  raft::SnapshotMark mark;
+  mark.index = raft::Index{reader.number()};
+  mark.term = raft::Term{reader.number()};
+  mark.configuration_index = raft::Index{reader.number()};
+  mark.configuration = reader.text();
+  const auto size = reader.number_up_to(limits_.bytes_max, "the size of a snapshot");
+  if (!reader.ok()) {
+    return complaint(reader);
+  }
+  if (transfer == finished_ && size == finished_bytes_) {
+    // The answer got lost with the connection. It is not delivered twice.
+    return Step{.have = {.transfer = transfer, .bytes = size}};
+  }
+  moved_ = now;
+  transfer_ = transfer;
+  if (mark_ != mark || size_ != size) {
+    mark_ = std::move(mark);
+    size_ = size;
+    body_ = {};
+    // Costs no memory before something is in it, and then nothing has to be moved.
+    body_.reserve(std::min(size, reserve_max));
+  }
+  return step(term);
+}
+
+Result<SnapshotReceiver::Step> SnapshotReceiver::chunk(const ArrivedFrame& frame, Time now) {
+  core::ByteReader reader(frame.meta);
+  expect(reader, Kind::snapshot_chunk);
+  const auto transfer = reader.number();
+  const raft::Term term{reader.number()};
+  const auto offset = reader.number();
+  const auto checksum = reader.fixed32();
+  if (!reader.ok()) {
+    return complaint(reader);
+  }
+  if (core::crc32c(frame.body) != checksum) {
+    return fail(Errc::invalid_argument, "the checksum of a part of a snapshot is wrong");
+  }
+  const bool fits = mark_.has_value() && transfer == transfer_ && offset == body_.size() &&
+                    frame.body.size() <= size_ - body_.size() && !frame.body.empty();
+  if (!fits) {
+    const auto known = transfer == finished_ ? finished_bytes_ : body_.size();
+    return Step{.have = {.transfer = transfer,
+                         .bytes = transfer == transfer_ || transfer == finished_ ? known : 0}};
+  }
+  moved_ = now;
+  body_.append(frame.body);
+  return step(term);
+}
+
+SnapshotReceiver::Step SnapshotReceiver::step(raft::Term term) {
+  Step step{.have = {.transfer = transfer_, .bytes = body_.size()}};
+  if (body_.size() < size_) {
+    return step;
+  }
+  finished_ = transfer_;
+  finished_bytes_ = size_;
+  step.complete = raft::InstallSnapshot{
+      .term = term,
+      .snapshot = {.mark = std::move(*mark_),
+                   .body = std::make_shared<const std::string>(std::move(body_))}};
+  mark_.reset();
+  body_ = {};
+  size_ = 0;
+  return step;
+}
+
+void SnapshotReceiver::give_up_if_stalled(Time now) {
+  if (mark_.has_value() && now - moved_ >= limits_.patience) {
+    mark_.reset();
+    body_ = {};
+    size_ = 0;
+  }
+}
+
+}  // namespace tenure::server::peers

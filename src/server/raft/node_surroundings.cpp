@@ -1,0 +1,88 @@
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "server/raft/node.hpp"
+
+namespace tenure::server::raft {
+
+void Node::save_vote(Term term, MemberId voted_for) {
+  if (auto saved = votes_.save({.term = term, .voted_for = voted_for}); !saved) {
+    stop_process(options_.report,
+                 "The vote could not be made durable: " + saved.error().detail + ".");
+  }
+}
+
+void Node::append(Index first, const std::vector<Entry>& entries) {
+  disk_.append(first, entries);
+}
+
+void Node::install(const Snapshot& snapshot) {
+  disk_.install(snapshot);
+}
+
+core::StateMachine Node::restore(const Snapshot& /*snapshot*/, core::StateMachine before) {
+  // A large state takes long to destroy.
+  errands_.add([before = std::move(before)]() mutable { before = core::StateMachine(); });
+  return disk_.take_installed();
+}
+
+void Node::cut(Index last) {
+  disk_.cut(last);
+}
+
+void Node::compact(CompactionPlan plan) {
+  compactor_.begin(std::move(plan), [this](Result<std::size_t> bytes) {
+    boost::asio::post(loop_, [this, bytes = std::move(bytes)] {
+      participant_.compacted(bytes, std::chrono::steady_clock::now());
+      after_event();
+    });
+  });
+}
+
+DiskState Node::disk() const {
+  return {.space = journal_->space(),
+          .segment_bytes = journal_->segment_bytes(),
+          .log_bytes = journal_->bytes()};
+}
+
+void Node::send(MemberId peer, Message message) {
+  if (transport_ != nullptr && !is_over_) {
+    transport_->send(peer, std::move(message));
+  }
+}
+
+// Reading it takes longer than a leader may be silent.
+void Node::send_snapshot(MemberId peer, Term term) {
+  errands_.add([this, peer, term] {
+    auto snapshot = snapshot_file_->read();
+    if (!snapshot || !snapshot->has_value()) {
+      stop_process(options_.report,
+                   "The snapshot that a peer needs cannot be read: " +
+                       (snapshot ? std::string("there is none") : snapshot.error().detail) + ".");
+    }
+    boost::asio::post(loop_, [this, peer, term, snapshot = std::move(**snapshot)]() mutable {
+      send(peer, InstallSnapshot{.term = term, .snapshot = std::move(snapshot)});
+    });
+  });
+}
+
+void Node::set_members(const std::vector<Member>& members) {
+  if (transport_ != nullptr && !is_over_) {
+    transport_->set_members(members);
+  }
+}
+
+void Node::drain_soon() {
+  boost::asio::post(loop_, [this] { drain(); });
+}
+
+void Node::report(Severity severity, const std::string& what) {
+  options_.report(severity, what);
+}
+
+void Node::fatal(const std::string& why) {
+  stop_process(options_.report, "Consensus cannot go on: " + why + ".");
+}
+
+}  // namespace tenure::server::raft

@@ -1,0 +1,66 @@
+#include "server/rpc/leadership.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wire/errors.hpp"
+
+namespace tenure::server {
+namespace {
+
+/// May stand in a header as it is.
+bool is_plain(const std::string& text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char byte) { return byte > ' ' && byte <= '~'; });
+}
+
+}  // namespace
+
+Error leadership_lost() {
+  return {.code = Errc::unavailable,
+          .detail = "this member does not lead any more; ask the leader, with the same request id"};
+}
+
+void Leadership::refuse(const Error& error, Answer answer) {
+  auto status = wire::status_of(error);
+  if (status.code != h2::StatusCode::unavailable) {
+    answer(std::move(status));
+    return;
+  }
+  store_.peek([this, status = std::move(status),
+               answer = std::move(answer)](const Result<View>& view) mutable {
+    answer(view ? with_leader(std::move(status), view->log) : std::move(status));
+  });
+}
+
+h2::Status Leadership::with_leader(h2::Status status, const LogPosition& log) const {
+  const bool is_us = log.leader == store_.identity().member;
+  if (log.leader == 0 || (is_us && is_stopping_)) {
+    return status;
+  }
+  status.trailers.push_back({"tenure-leader-id", std::to_string(log.leader)});
+  if (is_plain(log.leader_address)) {
+    status.trailers.push_back({"tenure-leader", log.leader_address});
+  }
+  return status;
+}
+
+void Leadership::role_changed(const LogPosition& log) {
+  const bool was_ours = std::exchange(is_ours_, log.is_leader);
+  if (!was_ours || log.is_leader) {
+    return;
+  }
+  std::vector<std::shared_ptr<Led>> under_way;
+  for (auto* led : led_) {
+    if (auto kept = led->keep()) {
+      under_way.push_back(std::move(kept));
+    }
+  }
+  for (const auto& led : under_way) {
+    led->leader_lost();
+  }
+}
+
+}  // namespace tenure::server

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <absl/container/flat_hash_set.h>
+
+#include <tenure/error.hpp>
+
+#include "h2/status.hpp"
+#include "server/store.hpp"
+
+namespace tenure::server {
+
+/// A call that needs the leader for as long as it lives.
+class Led {
+ public:
+  /// This member has ceased to lead, and the call is to end.
+  virtual void leader_lost() = 0;
+  /// Keeps it alive; null: it is at its end.
+  [[nodiscard]] virtual std::shared_ptr<Led> keep() = 0;
+
+ protected:
+  ~Led() = default;
+};
+
+/// Sends those who ask here to the leader, if this member is not the one: with who leads in the
+/// trailing metadata. When this member ceases to lead, ends at once what is under way, so that the
+/// clients go on at the next leader. Of the store's thread.
+class Leadership final : public Listener {
+ public:
+  explicit Leadership(Store& store) : store_(store) {}
+
+  using Answer = std::move_only_function<void(h2::Status)>;
+  /// Calls `answer` with the status of this error, perhaps later. `unavailable` says who leads.
+  void refuse(const Error& error, Answer answer);
+  /// The same for the status itself, of what this view shows.
+  [[nodiscard]] h2::Status with_leader(h2::Status status, const LogPosition& log) const;
+
+  [[nodiscard]] bool is_ours() const noexcept { return is_ours_; }
+  /// The server stops: nobody is sent to us any more.
+  void stop() noexcept { is_stopping_ = true; }
+
+  void add(Led& led) { led_.insert(&led); }
+  void remove(Led& led) { led_.erase(&led); }
+
+  void role_changed(const LogPosition& log) override;
+
+ private:
+  Store& store_;
+  absl::flat_hash_set<Led*> led_;
+  bool is_ours_ = false;
+  bool is_stopping_ = false;
+};
+
+/// What a call that is under way is told then.
+[[nodiscard]] Error leadership_lost();
+
+}  // namespace tenure::server

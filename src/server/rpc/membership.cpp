@@ -1,0 +1,104 @@
+#include "server/rpc/membership.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/units.hpp"
+
+namespace tenure::server {
+namespace {
+
+/// Done, with where the log stands then; or not, and why.
+template <class Response>
+auto answer_to(Desk& desk, const ReplyTo<Response>& reply) {
+  return [&desk, reply](const Result<void>& done) {
+    if (!done) {
+      refuse(desk, reply, done.error());
+      return;
+    }
+    desk.store.peek([&desk, reply](const Result<View>& view) {
+      if (view) {
+        desk.write_header(*view, *reply->response.mutable_header());
+      }
+      reply->answer();
+    });
+  };
+}
+
+/// Empty: it can be one.
+std::string why_no_member(const v1::MemberAddRequest& request) {
+  if (request.id() == 0) {
+    return "id: which member? 0 is none";
+  }
+  const std::pair<const char*, const std::string&> addresses[] = {
+      {"peer_address", request.peer_address()}, {"client_address", request.client_address()}};
+  for (const auto& [field, text] : addresses) {
+    if (const auto address = parse_address(text); !address) {
+      return std::string(field) + ": " + address.error().detail;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Member>& out) {
+  std::vector<const MemberStatus*> members;
+  for (const auto& member : view.members) {
+    members.push_back(&member);
+  }
+  std::ranges::sort(members, {}, &MemberStatus::id);
+  for (const auto* member : members) {
+    auto& written = *out.Add();
+    written.set_id(member->id);
+    written.set_is_voter(member->is_voter);
+    written.set_is_leader(member->id == view.log.leader);
+    written.set_peer_address(member->peer_address);
+    written.set_client_address(member->client_address);
+    written.set_match_index(member->match);
+    written.set_silent_ms(static_cast<std::uint64_t>(
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(member->silent.count()))));
+  }
+}
+
+void Membership::add_to(Routes& routes) {
+  const std::string service = "/tenure.v1.Admin/";
+  routes.add(service + "MemberList", *this, &Membership::list);
+  routes.add(service + "MemberAdd", *this, &Membership::add);
+  routes.add(service + "MemberRemove", *this, &Membership::remove);
+  routes.add(service + "TransferLeadership", *this, &Membership::transfer);
+}
+
+void Membership::list(const v1::MemberListRequest& request,
+                      const ReplyTo<v1::MemberListResponse>& reply) {
+  look(desk_, reply, freshness_of(request), [](const View& view, v1::MemberListResponse& out) {
+    write_members(view, *out.mutable_members());
+    return h2::Status{};
+  });
+}
+
+void Membership::add(const v1::MemberAddRequest& request,
+                     const ReplyTo<v1::MemberAddResponse>& reply) {
+  if (const auto why = why_no_member(request); !why.empty()) {
+    reply->answer({h2::StatusCode::invalid_argument, why});
+    return;
+  }
+  desk_.store.change_members(AddMember{.id = request.id(),
+                                       .peer_address = request.peer_address(),
+                                       .client_address = request.client_address()},
+                             answer_to(desk_, reply));
+}
+
+void Membership::remove(const v1::MemberRemoveRequest& request,
+                        const ReplyTo<v1::MemberRemoveResponse>& reply) {
+  desk_.store.change_members(RemoveMember{.id = request.id()}, answer_to(desk_, reply));
+}
+
+void Membership::transfer(const v1::TransferLeadershipRequest& request,
+                          const ReplyTo<v1::TransferLeadershipResponse>& reply) {
+  desk_.store.transfer_leadership(request.to(), answer_to(desk_, reply));
+}
+
+}  // namespace tenure::server

@@ -1,0 +1,35 @@
+#include "sys/vigil.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include <sched.h>
+
+namespace tenure::sys {
+namespace {
+
+/// A yield that takes longer let somebody else run: it takes less than one microsecond by itself.
+constexpr std::chrono::microseconds turn_of_another{10};
+/// So often it may be in vain before it pauses.
+constexpr std::uint32_t misses_free = 2;
+/// 2^8 sleeps, and no more.
+constexpr std::uint32_t doublings_max = 8;
+
+}  // namespace
+
+Vigil::Vigil(std::chrono::microseconds longest) noexcept
+    : longest_(std::thread::hardware_concurrency() > 1 ? longest : std::chrono::microseconds(0)) {}
+
+bool Vigil::let_others(Clock::time_point& now) noexcept {
+  const auto before = now;
+  ::sched_yield();
+  now = Clock::now();
+  return now - before < turn_of_another;
+}
+
+void Vigil::missed(std::uint32_t times) noexcept {
+  misses_ = std::min(misses_ + times, misses_free + doublings_max);
+  pauses_left_ = misses_ <= misses_free ? 0 : 1U << (misses_ - misses_free);
+}
+
+}  // namespace tenure::sys

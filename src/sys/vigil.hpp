@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace tenure::sys {
+
+/// Stays awake for a moment before a thread sleeps. To wake a thread on an idle core takes tens of
+/// microseconds, more than most of what a lock costs; if the next thing to do comes within that
+/// time, it is cheaper to look again than to sleep.
+///
+/// It is for idle cores only. When others want this one, or when nothing came for a few times, it
+/// lets the thread sleep at once, and tries again after twice as many sleeps as the last time, up
+/// to 256. For one thread at a time.
+class Vigil {
+ public:
+  /// `longest`: for how long to stay awake. Zero: never.
+  explicit Vigil(std::chrono::microseconds longest) noexcept;
+
+  /// Calls `look` until it says that there was something: true. False: it is time to sleep.
+  template <class Look>
+  [[nodiscard]] bool keep(Look look) {
+    if (pauses_left_ > 0) {
+      --pauses_left_;
+      return false;
+    }
+    auto now = Clock::now();
+    for (const auto end = now + longest_; now < end;) {
+      if (look()) {
+        misses_ -= misses_ > 0 ? 1 : 0;
+        return true;
+      }
+      if (!let_others(now)) {
+        // Worse than in vain: a thread that yields to others comes last among them.
+        missed(2);
+        return false;
+      }
+    }
+    missed(1);
+    return false;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Gives the core to whoever waits for it. False if somebody did. `now`: when it last looked.
+  [[nodiscard]] static bool let_others(Clock::time_point& now) noexcept;
+  void missed(std::uint32_t times) noexcept;
+
+  std::chrono::microseconds longest_;
+  std::uint32_t misses_ = 0;       ///< More than it paid.
+  std::uint32_t pauses_left_ = 0;  ///< Sleeps until it tries again.
+};
+
+}  // namespace tenure::sys

@@ -1,0 +1,266 @@
+"""Several real tenured on loopback that make one cluster, for tests that kill them, stop them and
+change who is in it; and a client that follows the leader.
+
+    with cluster.running() as nodes:
+        client = nodes.client()
+        lease = client.lease()
+        nodes.kill(nodes.leader())
+        client.lock("a", lease)              # as soon as another one leads
+"""
+
+import contextlib
+import json
+import pathlib
+import random
+import signal
+import socket
+import tempfile
+import threading
+import time
+
+import grpc
+
+from daemon import (PATIENCE, Client, Daemon, admin_pb, eventually, lease_pb, lock_pb)
+
+
+def free_ports(count):
+    """Ports that nobody listens on at the moment."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Node(Daemon):
+    """One member. Its addresses are the same after every start."""
+
+    def __init__(self, member, folder, ports, *flags):
+        self.member = member
+        grpc_port, http_port, peer_port = ports
+        self.grpc_address = f"127.0.0.1:{grpc_port}"
+        self.http_address = f"http://127.0.0.1:{http_port}"
+        self.peer_address = f"127.0.0.1:{peer_port}"
+        self.is_paused = False
+        super().__init__(folder, "--listen-grpc", self.grpc_address, "--listen-http",
+                         f"127.0.0.1:{http_port}", "--listen-peers", self.peer_address,
+                         "--member-id", str(member), *flags)
+
+    def begin(self):
+        """Starts it and does not wait: a member alone cannot be ready."""
+        self.spawn()
+        return self
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def pause(self):
+        """SIGSTOP: its connections stand, and it does not answer."""
+        self.process.send_signal(signal.SIGSTOP)
+        self.is_paused = True
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.is_paused = False
+
+    def kill(self):
+        super().kill()
+        self.is_paused = False
+
+    def seen(self):
+        """What it says of the cluster, as an object of /v1/cluster; None if it does not answer."""
+        if not self.is_running() or self.is_paused:
+            return None
+        try:
+            status, body = self.get("/v1/cluster")
+        except OSError:
+            return None
+        return json.loads(body) if status == 200 else None
+
+
+class Cluster:
+    """Members are known by their id, 1 and so on."""
+
+    def __init__(self, folder, size=3, *flags):
+        self.folder, self.flags = pathlib.Path(folder), flags
+        self.nodes = {}
+        for member in range(1, size + 1):
+            self.make(member)
+        # The same list for those that join later: it tells which cluster is meant.
+        self.founders = ",".join(f"{node.member}={node.peer_address}/{node.grpc_address}"
+                                 for node in self.nodes.values())
+        for node in self.nodes.values():
+            node.flags += ("--members", self.founders)
+
+    def make(self, member):
+        self.nodes[member] = Node(member, self.folder / str(member), free_ports(3), *self.flags)
+        return self.nodes[member]
+
+    def start(self):
+        for node in self.nodes.values():
+            node.begin()
+        self.wait_for_leader()
+        return self
+
+    def addresses(self):
+        return [node.grpc_address for node in self.nodes.values()]
+
+    def url(self, options=""):
+        return "tenure://" + ",".join(self.addresses()) + options
+
+    def leader(self):
+        """Who leads, by what it says itself; None if nobody does."""
+        views = [(int(view["term"]), member) for member, node in self.nodes.items()
+                 if (view := node.seen()) and view["role"] == "leader"]
+        return max(views)[1] if views else None
+
+    def followers(self):
+        return [member for member in self.nodes if member != self.leader()]
+
+    def wait_for_leader(self, but=None):
+        """The leader, as soon as there is one, and another than `but`."""
+        found = []
+
+        def has_leader():
+            found[:] = [self.leader()]
+            return found[0] not in (None, but)
+
+        eventually(has_leader, f"a leader that is not {but}")
+        return found[0]
+
+    def node(self, member):
+        return self.nodes[member]
+
+    def kill(self, member):
+        """kill -9."""
+        self.nodes[member].kill()
+
+    def stop(self, member):
+        return self.nodes[member].stop()
+
+    def restart(self, member):
+        """After kill() or stop(): the same folder and the same addresses."""
+        self.nodes[member].begin()
+
+    def pause(self, member):
+        self.nodes[member].pause()
+
+    def resume(self, member):
+        self.nodes[member].resume()
+
+    def end(self):
+        """Whatever still runs is killed."""
+        for node in self.nodes.values():
+            if node.is_running():
+                node.resume()
+                node.kill()
+
+    def client(self):
+        return FollowingClient(self.addresses())
+
+    def members(self):
+        """By id, as the leader has them."""
+        answer = self.client().admin_call("MemberList", admin_pb.MemberListRequest())
+        return {member.id: member for member in answer.members}
+
+    def add(self, member):
+        """Starts a new one, takes it in, and returns when it votes."""
+        node = self.make(member)
+        node.flags += ("--members", self.founders)
+        node.switches = ("--join",)
+        node.begin()
+        self.client().admin_call("MemberAdd", admin_pb.MemberAddRequest(
+            id=member, peer_address=node.peer_address, client_address=node.grpc_address))
+        return node
+
+    def remove(self, member):
+        self.client().admin_call("MemberRemove", admin_pb.MemberRemoveRequest(id=member))
+
+    def transfer(self, member=0):
+        self.client().admin_call("TransferLeadership",
+                                 admin_pb.TransferLeadershipRequest(to=member))
+
+
+@contextlib.contextmanager
+def running(size=3, *flags):
+    """A cluster in a temporary folder, killed at the end."""
+    with tempfile.TemporaryDirectory(prefix="tenured.") as folder:
+        cluster = Cluster(folder, size, *flags)
+        try:
+            yield cluster.start()
+        finally:
+            cluster.end()
+
+
+class FollowingClient(Client):
+    """Client of the leader, whoever that is. What is asked again has the same ids."""
+
+    OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 500),
+               ("grpc.keepalive_timeout_ms", 500), ("grpc.http2.max_pings_without_data", 0)]
+    HOPS_MAX = 4
+
+    def __init__(self, addresses):
+        self.addresses, self.turn, self.hops = list(addresses), 0, 0
+        self.mutex = threading.Lock()
+        self.connect(self.addresses[0])
+
+    def connect(self, address):
+        self.address = address
+        super().__init__(grpc.insecure_channel(address, options=self.OPTIONS))
+
+    def ask(self, call, patience=PATIENCE):
+        """call(self) at the leader; UNAVAILABLE is asked again until `patience` ends."""
+        deadline = time.monotonic() + patience
+        while True:
+            channel = self.channel
+            try:
+                answer = call(self)
+                self.hops = 0
+                return answer
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > deadline:
+                    raise
+                with self.mutex:
+                    if channel is self.channel:
+                        self.leave(dict(error.trailing_metadata() or ()).get("tenure-leader"))
+
+    def leave(self, leader):
+        if leader and leader != self.address and self.hops < self.HOPS_MAX:
+            self.hops += 1
+            self.connect(leader)
+            return
+        self.hops = 0
+        time.sleep(random.uniform(0.005, 0.03))
+        self.turn += 1
+        self.connect(self.addresses[self.turn % len(self.addresses)])
+
+    def lock_call(self, method, request, timeout=PATIENCE):
+        return self.ask(lambda me: getattr(me.locks, method)(request, timeout=timeout))
+
+    def admin_call(self, method, request, timeout=PATIENCE):
+        return self.ask(lambda me: getattr(me.admin, method)(request, timeout=timeout))
+
+    def lease(self, ttl_ms=600_000, **fields):
+        fields = {"id": random.getrandbits(62) + 1, "request_id": 1} | fields
+        return self.lock_call("LeaseGrant", lease_pb.LeaseGrantRequest(ttl_ms=ttl_ms, **fields)).id
+
+    def lock(self, name, lease, timeout=PATIENCE, **fields):
+        fields = {"request_id": random.getrandbits(62) + 1} | fields
+        return self.lock_call("Lock", lock_pb.LockRequest(name=name, lease_id=lease, **fields),
+                              timeout)
+
+    def try_lock(self, name, lease, **fields):
+        fields = {"request_id": random.getrandbits(62) + 1} | fields
+        return self.lock_call("TryLock",
+                              lock_pb.TryLockRequest(name=name, lease_id=lease, **fields))
+
+    def unlock(self, lease, token, **fields):
+        fields = {"request_id": random.getrandbits(62) + 1} | fields
+        return self.lock_call("Unlock", lock_pb.UnlockRequest(lease_id=lease, fencing_token=token,
+                                                              **fields))
+
+    def renew(self, lease):
+        """What is left of it in ms; 0: it is lost."""
+        request = lease_pb.LeaseKeepAliveRequest(id=lease)
+        return self.ask(lambda me: next(me.locks.LeaseKeepAlive(iter([request]),
+                                                                timeout=PATIENCE))).ttl_ms

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Plants defects in src/core and src/server/raft, one at a time, and fails if the simulation does
+not find one within a bounded number of seeds.
+
+    simulate.py --build build/dev [--only words] [--jobs 2] [--seeds 300]
+
+Needs a built tenure_simulation. As run.py: a changed copy of one source is compiled and linked in
+front of the original, so nothing in the tree or the build changes.
+"""
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "src"
+
+# (what is wrong, file, right, wrong)
+DEFECTS = (
+    # The state machine.
+    ("a token that does not grow", "core/step_acquire.cpp",
+     "const FencingToken token{state_.revision.get()};",
+     "const FencingToken token{(state_.revision.get() + 1) / 2};"),
+    ("double grant: who waits ahead and who holds do not count", "core/lock_table.cpp",
+     "return held.admits(mode) && ahead.admits(mode);",
+     "return true;"),
+    ("FIFO broken: a waiter is overtaken", "core/lock_table.cpp",
+     "return held.admits(mode) && ahead.admits(mode);",
+     "return held.admits(mode);"),
+    ("more permits than there are", "core/lock_table.cpp",
+     "lock.held().permits + ahead.permits + some->wanted <= lock.capacity();",
+     "lock.held().permits + ahead.permits + some->wanted <= lock.capacity() + 1;"),
+    ("early expiry", "core/lease_table.cpp",
+     "it->first <= now;",
+     "it->first <= now + ClusterTime{50'000};"),
+    ("a renewal that is not kept", "core/step_leases.cpp",
+     "state_.leases.set_deadline(*lease, state_.now + lease->ttl);",
+     ";"),
+    ("lost release: nobody is let in", "core/step_release.cpp",
+     "touch(ended.items);",
+     ";"),
+    ("an acquisition that is retried is done twice", "core/step_acquire.cpp",
+     "if (auto known = recall(*lease, command.request, Kind::acquire)) {",
+     "if (auto known = recall(*lease, RequestId{}, Kind::acquire)) {"),
+    ("a deadlock that is not seen", "core/deadlock.cpp",
+     "if (!is_waited_for(table, start)) {",
+     "if (!table.holds().empty()) {"),
+    ("a count that the snapshot forgets", "core/snapshot_write.cpp",
+     "number(hold.count);",
+     "number(1);"),
+    # Proposals and time.
+    ("a stamp from the local clock", "server/raft/participant_batches.cpp",
+     "flight.batch.stamp.time = clock_.at(flight.proposed);",
+     "flight.batch.stamp.time = std::chrono::duration_cast<core::ClusterTime>("
+     "flight.proposed.time_since_epoch());"),
+    ("watchers are not told of a snapshot", "server/raft/participant_effects.cpp",
+     "listener->restored(machine_.state());",
+     "static_cast<void>(listener);"),
+    # The guards around libraft.
+    ("a vote that is not saved", "server/raft/replica_updates.cpp",
+     "effects_.save_vote(term(), MemberId{shim_voted_for(core_.get())});",
+     ";"),
+    ("a replaced write is reported as durable", "server/raft/replica_updates.cpp",
+     "operation.is_void |= operation.first >= first;",
+     ";"),
+)
+
+# These show in one run of hundreds or thousands (ENGINE.md), or not at all while everything else
+# holds: only with --rare, and with as many seeds as there is time for.
+RARE = (
+    ("R1 off: a change is not the first of its message", "server/raft/replica_messages.cpp",
+     "while (end < entries.size() && entries[end].type != EntryType::change) {",
+     "while (end < entries.size()) {"),
+    ("a read without a quorum", "server/raft/read_rounds.cpp",
+     "newest[newest.size() / 2]",
+     "newest[0]"),
+    ("a new leader serves before it has applied the past", "server/raft/participant.cpp",
+     "if (!is_ready_ && past_.has_value() && replica_.applied() >= *past_) {",
+     "if (!is_ready_ && past_.has_value()) {"),
+    ("R3 off: a refused pre-vote hides the term", "server/raft/replica_messages.cpp",
+     "const bool hides_term = flat.is_pre_vote && !flat.is_granted;",
+     "const bool hides_term = false;"),
+    ("R5 off: entries below the snapshot are passed on", "server/raft/replica_messages.cpp",
+     "if (message.term >= term() && message.previous < snapshot_.index &&",
+     "if (message.term >= term() && message.previous < Index{} &&"),
+    ("R7 off: a snapshot that an install has overtaken is told", "server/raft/replica.cpp",
+     "if (shim_is_installing(core_.get()) || taken_->index <= snapshot_.index) {",
+     "if (taken_->index < Index{}) {"),
+)
+
+
+def mutated(file, right, wrong):
+    text = (SOURCES / file).read_text(encoding="utf-8")
+    if text.count(right) != 1:
+        raise LookupError(f"{file} has {text.count(right)} times, not once: {right}")
+    return text.replace(right, wrong)
+
+
+def compile_command(build, file, source, output):
+    """As the build compiles `file` for the simulation, but this source."""
+    commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+    words = next(entry["command"] for entry in commands if entry["file"] == str(SOURCES / file)
+                 and "tenure_simulated.dir" in entry["command"]).split()
+    words[words.index("-o") + 1] = str(output)
+    words[words.index("-c") + 1] = str(source)
+    return [*words, "-w"]
+
+
+def link_command(build, object_file, program):
+    lines = subprocess.run(["ninja", "-C", build, "-t", "commands", "tests/tenure_simulation"],
+                           capture_output=True, text=True, check=True).stdout.splitlines()
+    line = next(line for line in reversed(lines) if "-o tests/tenure_simulation " in line)
+    line = re.sub(r"^: && | && :$", "", line)
+    return line.replace("-o tests/tenure_simulation ",
+                        f"{object_file} -o {program} ").split(" && ")[0]
+
+
+def first_failure(program, seeds):
+    ran = subprocess.run([program, "--seeds", str(seeds), "--jobs", "1", "--batch", "5",
+                          "--failures", "1"],
+                         capture_output=True, text=True, timeout=900, check=False)
+    failure = re.search(r"^FAILED seed=(\d+).*\n  (.*)", ran.stdout, re.MULTILINE)
+    return (int(failure[1]), failure[2]) if failure else None
+
+
+def found_by(build, defect, seeds):
+    _, file, right, wrong = defect
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / pathlib.Path(file).name
+        source.write_text(mutated(file, right, wrong), encoding="utf-8")
+        object_file = source.with_suffix(".o")
+        program = source.with_suffix("")
+        subprocess.run(compile_command(build, file, source, object_file), cwd=build, check=True)
+        subprocess.run(link_command(build, object_file, program), cwd=build, shell=True, check=True)
+        return first_failure(program, seeds)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "dev")
+    parser.add_argument("--only", default="", help="defects whose name has these words")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=300, help="how many a defect may survive")
+    parser.add_argument("--rare", action="store_true", help="those that hardly ever show")
+    options = parser.parse_args(arguments)
+    build = options.build.resolve()
+    defects = [defect for defect in (RARE if options.rare else DEFECTS)
+               if options.only in defect[0]]
+    for defect in defects:
+        mutated(*defect[1:])  # Before anything is compiled.
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        found = []
+        for defect, failure in zip(defects, pool.map(
+                lambda defect: found_by(build, defect, options.seeds), defects)):
+            found.append(failure)
+            said = f": seed {failure[0]}: {failure[1][:120]}" if failure else ""
+            print(f"{'found ' if failure else 'MISSED'}  {defect[0]} ({defect[1]}){said}",
+                  flush=True)
+    print(f"{sum(map(bool, found))} of {len(found)} planted defects are found")
+    return 0 if defects and all(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

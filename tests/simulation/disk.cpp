@@ -1,0 +1,324 @@
+#include "simulation/disk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/snapshot.hpp"
+
+namespace tenure::simulation {
+
+using namespace server::raft;
+
+namespace {
+
+constexpr ClusterId cluster{7};
+constexpr std::size_t sector_bytes = 512;
+
+Index last_of(const Recovered& recovered) {
+  return Index{recovered.first.get() + recovered.entries.size() - 1};
+}
+
+}  // namespace
+
+void Disk::bootstrap(const Entry& first) {
+  term_ = Term{1};
+  begin_segment(0);
+  const auto write = encode({Append{.first = Index{1}, .entries = {first}}});
+  segments_[write.segment].bytes.replace(write.offset, write.bytes.size(), write.bytes);
+}
+
+void Disk::save_vote(Term term, MemberId voted_for) {
+  former_term_ = std::exchange(term_, term);
+  former_vote_ = std::exchange(voted_for_, voted_for);
+}
+
+Moment Disk::delay() {
+  auto& chance = world_.chance();
+  return chance.between(delay_ / 4, chance.one_in(20) ? delay_ * 4 : delay_);
+}
+
+void Disk::append(Index first, const std::vector<Entry>& entries) {
+  push(Append{.first = first, .entries = entries});
+}
+
+void Disk::install(const Snapshot& snapshot) {
+  push(snapshot);
+}
+
+void Disk::cut(Index last) {
+  push(Cut{.last = last});
+}
+
+void Disk::push(Operation operation) {
+  queue_.push_back(std::move(operation));
+  if (std::holds_alternative<std::monostate>(under_way_)) {
+    begin();
+  }
+}
+
+// All appends that wait are one group, that is one sync; the next is written only after that.
+void Disk::begin() {
+  while (!queue_.empty() && std::holds_alternative<Cut>(queue_.front())) {
+    cut_now(std::get<Cut>(queue_.front()).last);
+    queue_.pop_front();
+  }
+  if (queue_.empty()) {
+    return;
+  }
+  std::size_t operations = 0;
+  if (auto* snapshot = std::get_if<Snapshot>(&queue_.front())) {
+    under_way_ = std::move(*snapshot);
+    queue_.pop_front();
+    operations = 1;
+  } else {
+    std::vector<Append> appends;
+    while (!queue_.empty() && std::holds_alternative<Append>(queue_.front())) {
+      appends.push_back(std::move(std::get<Append>(queue_.front())));
+      queue_.pop_front();
+    }
+    operations = appends.size();
+    under_way_ = encode(appends);
+  }
+  const bool lies = world_.options().mutant == Mutant::ack_before_durable;
+  if (lies) {
+    world_.after(Moment(1), [this, operations, life = life_] {
+      if (life == life_) {
+        done_(operations);
+      }
+    });
+  }
+  const auto slow = lies ? delay() * 20 : delay();
+  world_.after(slow, [this, operations, lies, life = life_] {
+    if (life != life_) {
+      return;
+    }
+    if (const auto* write = std::get_if<Write>(&under_way_)) {
+      segments_[write->segment].bytes.replace(write->offset, write->bytes.size(), write->bytes);
+    } else {
+      install_now(std::get<Snapshot>(under_way_));
+    }
+    under_way_ = std::monostate{};
+    begin();
+    if (!lies) {
+      done_(operations);
+    }
+  });
+}
+
+Disk::Write Disk::encode(const std::vector<Append>& appends) {
+  std::size_t bytes = 0;
+  for (const auto& append : appends) {
+    for (const auto& entry : append.entries) {
+      bytes += record_header_bytes + entry.payload->size();
+    }
+  }
+  if (segments_.empty() || writer_.offset + bytes > segments_[segment_].bytes.size()) {
+    begin_segment(bytes);
+  }
+  writer_.group += 1;
+  writer_.group_offset = writer_.offset;
+  Write write{.segment = segment_, .offset = writer_.offset, .bytes = {}};
+  for (const auto& append : appends) {
+    for (std::size_t i = 0; i < append.entries.size(); ++i) {
+      const auto index = next(append.first, i);
+      writer_.encode(index, append.entries[i], write.bytes);
+      segments_[segment_].last = std::max(segments_[segment_].last, index);
+    }
+  }
+  return write;
+}
+
+void Disk::begin_segment(std::size_t bytes_min) {
+  segment_ = segments_.empty() ? segment_ + 1 : segments_.rbegin()->first + 1;
+  const auto header = encode_segment_header({.number = segment_, .cluster = cluster});
+  auto& segment = segments_[segment_];
+  segment.bytes.assign(std::max(world_.options().segment_bytes, segment_header_bytes + bytes_min),
+                       '\0');
+  segment.bytes.replace(0, header.size(), header);
+  writer_.offset = segment_header_bytes;
+  writer_.chain = header_checksum(header);
+}
+
+void Disk::install_now(const Snapshot& snapshot) {
+  put(snapshot);
+  segments_.clear();
+  begin_segment(0);
+}
+
+void Disk::put(const Snapshot& snapshot) {
+  if (!snapshot_.has_value() || snapshot.mark.index > snapshot_->mark.index) {
+    snapshot_ = snapshot;
+  }
+}
+
+void Disk::cut_now(Index last) {
+  while (segments_.size() > 1 && segments_.begin()->first != segment_ &&
+         segments_.begin()->second.last <= last) {
+    segments_.erase(segments_.begin());
+  }
+}
+
+std::uint64_t Disk::log_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [number, segment] : segments_) {
+    bytes += segment.bytes.size();
+  }
+  return bytes;
+}
+
+void Disk::compact(CompactionPlan plan, Compacted done) {
+  world_.after(delay() * 3, [this, life = life_, plan = std::move(plan), done = std::move(done)] {
+    if (life != life_) {
+      return;
+    }
+    auto body = make_snapshot(plan);
+    if (!body) {
+      done(std::unexpected(body.error()));
+      return;
+    }
+    const auto bytes = body->size();
+    put({.mark = plan.mark, .body = std::make_shared<const std::string>(std::move(*body))});
+    done(bytes);
+  });
+}
+
+Result<std::string> Disk::make_snapshot(const CompactionPlan& plan) const {
+  core::StateMachine machine;
+  if (plan.previous != Index{}) {
+    if (!snapshot_.has_value() || snapshot_->mark.index != plan.previous) {
+      return fail(Errc::unavailable, "the snapshot before is not there any more");
+    }
+    auto state = core::decode(*snapshot_->body);
+    if (!state) {
+      return std::unexpected(state.error());
+    }
+    machine = core::StateMachine(std::move(*state));
+  }
+  auto entries = plan.entries;
+  if (world_.options().mutant == Mutant::snapshot_stale && !entries.empty()) {
+    entries.pop_back();
+  }
+  for (const auto& entry : entries) {
+    if (auto replayed = replay(machine, entry); !replayed) {
+      return std::unexpected(replayed.error());
+    }
+  }
+  return core::encode(machine.state());
+}
+
+void Disk::crash() {
+  ++life_;
+  if (const auto* write = std::get_if<Write>(&under_way_)) {
+    tear(*write);
+  } else if (const auto* snapshot = std::get_if<Snapshot>(&under_way_)) {
+    // The snapshot is there before the log goes.
+    const auto arrived = world_.chance().below(3);
+    if (arrived == 1) {
+      put(*snapshot);
+    } else if (arrived == 2) {
+      install_now(*snapshot);
+    }
+  }
+  under_way_ = std::monostate{};
+  queue_.clear();
+  if (world_.options().mutant == Mutant::vote_not_durable && former_term_ != Term{}) {
+    term_ = former_term_;
+    voted_for_ = former_vote_;
+  }
+}
+
+void Disk::tear(const Write& write) {
+  auto& chance = world_.chance();
+  auto& bytes = segments_[write.segment].bytes;
+  const auto how = chance.below(4);
+  if (how == 0) {
+    return;
+  }
+  if (how == 1) {
+    const auto length = chance.index(write.bytes.size() + 1);
+    bytes.replace(write.offset, length, write.bytes, 0, length);
+    return;
+  }
+  for (std::size_t at = 0; at < write.bytes.size();) {
+    const auto length =
+        std::min(write.bytes.size() - at, sector_bytes - (write.offset + at) % sector_bytes);
+    if (how == 2 || chance.one_in(2)) {
+      bytes.replace(write.offset + at, length, write.bytes, at, length);
+    }
+    at += length;
+  }
+}
+
+Disk::Found Disk::load() {
+  Found found;
+  found.snapshot = snapshot_;
+  auto& recovered = found.recovered;
+  recovered.term = term_;
+  recovered.voted_for = voted_for_;
+  if (snapshot_.has_value()) {
+    recovered.snapshot = snapshot_->mark;
+  }
+  for (auto& [number, segment] : segments_) {
+    const auto scan = scan_segment(segment.bytes, {.number = number, .cluster = cluster});
+    if (!scan || scan->ending == Ending::damaged) {
+      world_.fail("a torn log is taken for a damaged one: " +
+                  (scan ? scan->why : scan.error().detail));
+      return found;
+    }
+    segment.last = Index{};
+    for (const auto& record : scan->records) {
+      take_record(record, found);
+      segment.last = std::max(segment.last, record.index);
+      writer_.group = std::max(writer_.group, record.group);
+    }
+  }
+  settle_with_snapshot(found);
+  // Never one that was written to before: what is torn at its end stays behind.
+  begin_segment(0);
+  return found;
+}
+
+// As server/raft/journal_load does it: an index that comes again replaces all from there on.
+void Disk::take_record(const Record& record, Found& found) {
+  auto& recovered = found.recovered;
+  auto& entries = recovered.entries;
+  const auto covered = snapshot_.has_value() ? snapshot_->mark.index : Index{};
+  if (entries.empty() ? record.index > Index{1} : record.index > next(last_of(recovered))) {
+    if (record.index > next(covered)) {
+      world_.fail("the log has a gap before entry " + std::to_string(record.index.get()));
+      return;
+    }
+    entries.clear();
+  }
+  if (entries.empty() || record.index < recovered.first) {
+    entries.clear();
+    recovered.first = record.index;
+  }
+  entries.resize(record.index.get() - recovered.first.get());
+  entries.push_back({.term = record.term,
+                     .type = record.type,
+                     .payload = std::make_shared<const std::string>(record.payload)});
+}
+
+void Disk::settle_with_snapshot(Found& found) {
+  auto& recovered = found.recovered;
+  if (!snapshot_.has_value()) {
+    return;
+  }
+  const auto& mark = snapshot_->mark;
+  const bool has_entries = !recovered.entries.empty();
+  const bool is_inside =
+      has_entries && recovered.first <= mark.index && last_of(recovered) >= mark.index;
+  const bool follows = has_entries && recovered.first == next(mark.index);
+  const bool agrees =
+      is_inside && recovered.entries[mark.index.get() - recovered.first.get()].term == mark.term;
+  if (!agrees && !follows) {
+    recovered.entries.clear();
+    segments_.clear();
+  }
+  if (recovered.entries.empty()) {
+    recovered.first = next(mark.index);
+  }
+}
+
+}  // namespace tenure::simulation

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "server/raft/compaction.hpp"
+#include "server/raft/entry.hpp"
+#include "server/raft/record.hpp"
+#include "server/raft/replica.hpp"
+#include "simulation/world.hpp"
+
+namespace tenure::simulation {
+
+/// The disk of one host: vote, snapshot, and the log in segments as `server/raft/record` encodes
+/// them. A crash loses what was not synced; of the write that was under way any sectors may have
+/// arrived. Does what server/raft's Journal, Disk and SnapshotFile do on real files.
+class Disk {
+ public:
+  explicit Disk(World& world) : world_(world), delay_(world.options().disk_delay) {}
+
+  /// What a member finds. Fails the run if the log cannot be read.
+  struct Found {
+    server::raft::Recovered recovered;
+    std::optional<server::raft::Snapshot> snapshot;
+  };
+  [[nodiscard]] Found load();
+  /// A new member of a group that begins with this entry.
+  void bootstrap(const server::raft::Entry& first);
+
+  void save_vote(server::raft::Term term, server::raft::MemberId voted_for);
+  void append(server::raft::Index first, const std::vector<server::raft::Entry>& entries);
+  void install(const server::raft::Snapshot& snapshot);
+  void cut(server::raft::Index last);
+  using Compacted = std::function<void(Result<std::size_t>)>;
+  void compact(server::raft::CompactionPlan plan, Compacted done);
+  [[nodiscard]] const std::optional<server::raft::Snapshot>& snapshot() const noexcept {
+    return snapshot_;
+  }
+  [[nodiscard]] std::uint64_t log_bytes() const;
+
+  /// Called when so many of the oldest operations are done.
+  void when_done(std::function<void(std::size_t)> done) { done_ = std::move(done); }
+  void set_delay(Moment delay) { delay_ = delay; }
+  void crash();
+
+ private:
+  struct Append {
+    server::raft::Index first{};
+    std::vector<server::raft::Entry> entries;
+  };
+  struct Cut {
+    server::raft::Index last{};
+  };
+  using Operation = std::variant<Append, server::raft::Snapshot, Cut>;
+  struct Segment {
+    std::string bytes;
+    server::raft::Index last{};  ///< The greatest in it.
+  };
+  struct Write {
+    std::uint64_t segment{};
+    std::size_t offset{};
+    std::string bytes;
+  };
+
+  [[nodiscard]] Moment delay();
+  void push(Operation operation);
+  void begin();
+  [[nodiscard]] Write encode(const std::vector<Append>& appends);
+  void begin_segment(std::size_t bytes_min);
+  void tear(const Write& write);
+  void install_now(const server::raft::Snapshot& snapshot);
+  void cut_now(server::raft::Index last);
+  void put(const server::raft::Snapshot& snapshot);
+  [[nodiscard]] Result<std::string> make_snapshot(const server::raft::CompactionPlan& plan) const;
+  void take_record(const server::raft::Record& record, Found& found);
+  void settle_with_snapshot(Found& found);
+
+  World& world_;
+  Moment delay_;
+  std::function<void(std::size_t)> done_;
+
+  // What survives.
+  server::raft::Term term_{};
+  server::raft::MemberId voted_for_{};
+  std::optional<server::raft::Snapshot> snapshot_;
+  std::map<std::uint64_t, Segment> segments_;
+  // One vote ago, for a disk that lies.
+  server::raft::Term former_term_{};
+  server::raft::MemberId former_vote_{};
+
+  // What does not.
+  std::uint64_t life_ = 0;
+  server::raft::GroupWriter writer_;
+  std::uint64_t segment_ = 0;  ///< The present one.
+  std::deque<Operation> queue_;
+  std::variant<std::monostate, Write, server::raft::Snapshot> under_way_;
+};
+
+}  // namespace tenure::simulation

@@ -1,0 +1,164 @@
+#include "simulation/faults.hpp"
+
+#include <utility>
+
+namespace tenure::simulation {
+
+using namespace std::chrono_literals;
+
+Faults::Faults(World& world, Network& network, std::vector<Host*> hosts,
+               std::vector<Client*> clients)
+    : world_(world), network_(network), hosts_(std::move(hosts)), clients_(std::move(clients)) {}
+
+void Faults::next() {
+  const Moment every = world_.options().fault_every;
+  world_.after(world_.chance().between(every / 4, every * 2), [this] {
+    if (world_.is_healed()) {
+      return;
+    }
+    ++total_;
+    break_something();
+    next();
+  });
+}
+
+void Faults::break_something() {
+  auto& chance = world_.chance();
+  switch (chance.below(8)) {
+    case 0:
+    case 1: break_network(); return;
+    case 2:
+    case 3:
+    case 4: break_host(*hosts_[chance.index(hosts_.size())]); return;
+    case 5: break_client(*clients_[chance.index(clients_.size())]); return;
+    default: operate(); return;
+  }
+}
+
+void Faults::break_network() {
+  auto& chance = world_.chance();
+  if (!world_.options().has_partitions) {
+    network_.set_delay(chance.between(Moment(200), world_.options().network_delay * 4));
+    return;
+  }
+  switch (chance.below(6)) {
+    case 0: {
+      // From the other members only: clients still reach a leader that is none any more.
+      const auto alone = chance.index(hosts_.size());
+      for (std::size_t other = 0; other < hosts_.size(); ++other) {
+        network_.cut(alone, other);
+        network_.cut(other, alone);
+      }
+      return;
+    }
+    case 1: network_.isolate(chance.index(network_.endpoints())); return;
+    case 2:
+      // One way only.
+      network_.cut(chance.index(network_.endpoints()), chance.index(hosts_.size()));
+      return;
+    case 3: network_.set_delay(chance.between(Moment(200), Moment(100ms))); return;
+    default:
+      network_.mend();
+      network_.set_delay(world_.options().network_delay);
+      return;
+  }
+}
+
+void Faults::crash(Host& host) {
+  ++crashes_;
+  host.crash();
+}
+
+void Faults::break_host(Host& host) {
+  auto& chance = world_.chance();
+  const auto& options = world_.options();
+  if (!host.is_up()) {
+    host.boot();
+    return;
+  }
+  switch (chance.below(6)) {
+    case 0:
+    case 1:
+      if (options.has_crashes) {
+        crash(host);
+        // Mostly back soon.
+        if (!chance.one_in(4)) {
+          world_.after(chance.between(Moment(1ms), Moment(2s)), [&host] {
+            if (!host.is_up()) {
+              host.boot();
+            }
+          });
+        }
+      }
+      return;
+    case 2:
+      if (options.has_pauses) {
+        host.pause(chance.between(Moment(10ms), chance.one_in(3) ? Moment(5s) : Moment(500ms)));
+      }
+      return;
+    case 3:
+      host.disk().set_delay(chance.one_in(2) ? options.disk_delay
+                                             : chance.between(Moment(100), Moment(200ms)));
+      return;
+    case 4:
+      if (options.has_clock_jumps) {
+        host.jump(chance.between<std::chrono::nanoseconds>(1ms, 5s));
+      }
+      return;
+    default:
+      if (options.has_full_disks) {
+        host.fill_disk(chance.one_in(2));
+      }
+      return;
+  }
+}
+
+void Faults::break_client(Client& client) {
+  auto& chance = world_.chance();
+  if (chance.one_in(3)) {
+    client.die();
+  } else if (world_.options().has_pauses) {
+    client.pause(chance.between(Moment(10ms), Moment(world_.options().ttl_max) * 2));
+  }
+}
+
+// What operators do: they change members, move the leadership.
+void Faults::operate() {
+  auto& chance = world_.chance();
+  auto& asked = *hosts_[chance.index(hosts_.size())];
+  const auto& options = world_.options();
+  for (auto* host : hosts_) {
+    if (!host->leads()) {
+      continue;
+    }
+    if (options.has_transfers && chance.one_in(2)) {
+      host->transfer_leadership();
+    } else if (options.has_changes) {
+      const auto id = asked.id().get();
+      if (chance.one_in(2)) {
+        host->change_members(
+            server::AddMember{.id = id,
+                              .peer_address = "10.0.0." + std::to_string(id) + ":1",
+                              .client_address = "10.0.0.1:2"});
+      } else {
+        host->change_members(server::RemoveMember{.id = id});
+      }
+    }
+  }
+}
+
+void Faults::end() {
+  world_.heal();
+  network_.mend();
+  network_.set_delay(world_.options().network_delay);
+  for (auto* host : hosts_) {
+    host->disk().set_delay(world_.options().disk_delay);
+    if (!host->is_up()) {
+      host->boot();
+    } else {
+      host->fill_disk(false);
+    }
+  }
+}
+
+}  // namespace tenure::simulation

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "simulation/client.hpp"
+#include "simulation/host.hpp"
+#include "simulation/network.hpp"
+#include "simulation/world.hpp"
+
+namespace tenure::simulation {
+
+/// What goes wrong, and when.
+class Faults {
+ public:
+  Faults(World& world, Network& network, std::vector<Host*> hosts, std::vector<Client*> clients);
+
+  void begin() { next(); }
+  /// Everything works from now on.
+  void end();
+  [[nodiscard]] std::size_t total() const noexcept { return total_; }
+  [[nodiscard]] std::size_t crashes() const noexcept { return crashes_; }
+
+ private:
+  void next();
+  void break_something();
+  void break_network();
+  void break_host(Host& host);
+  void break_client(Client& client);
+  void operate();
+  void crash(Host& host);
+
+  World& world_;
+  Network& network_;
+  std::vector<Host*> hosts_;
+  std::vector<Client*> clients_;
+  std::size_t total_ = 0;
+  std::size_t crashes_ = 0;
+};
+
+}  // namespace tenure::simulation

@@ -1,0 +1,266 @@
+#include "simulation/host.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/snapshot.hpp"
+
+namespace tenure::simulation {
+
+using namespace server::raft;
+
+Host::Host(const Around& around, Endpoint endpoint, HostClock clock)
+    : world_(around.world),
+      network_(around.network),
+      judge_(around.judge),
+      directory_(around.directory),
+      endpoint_(endpoint),
+      clock_(clock),
+      disk_(around.world) {}
+
+bool Host::leads() const {
+  return is_up() && serving_->participant->is_ready();
+}
+
+const Participant& Host::participant() const {
+  return *serving_->participant;
+}
+
+server::raft::Time Host::time() const {
+  return server::raft::Time(
+      std::chrono::duration_cast<server::raft::Time::duration>(clock_.local(world_.now())));
+}
+
+void Host::boot() {
+  ++life_;
+  if (world_.is_tracing()) {
+    world_.trace("boot of member " + std::to_string(id().get()));
+  }
+  checked_ = Index{};
+  armed_.reset();
+  is_drain_due_ = false;
+  paused_until_ = Moment{};
+  auto found = disk_.load();
+  if (world_.has_failed()) {
+    return;
+  }
+  ParticipantState state;
+  if (found.snapshot.has_value()) {
+    auto restored = core::decode(*found.snapshot->body);
+    if (!restored) {
+      world_.fail("a snapshot on disk cannot be read: " + restored.error().detail);
+      return;
+    }
+    state.machine = core::StateMachine(std::move(*restored));
+    state.snapshot_bytes = found.snapshot->body->size();
+  }
+  state.recovered = std::move(found.recovered);
+  const auto& options = world_.options();
+  serving_ = std::make_unique<Serving>();
+  serving_->participant = std::make_unique<Participant>(
+      ParticipantOptions{.id = id(),
+                         .seed = static_cast<std::uint32_t>(world_.chance().below(1U << 31)),
+                         .election_timeout = options.election_timeout,
+                         .heartbeat = options.heartbeat,
+                         .batch_commands_max = options.batch_commands_max,
+                         .entries_in_flight_max = options.entries_in_flight_max,
+                         .peer_entries_max = options.peer_entries_max,
+                         .trailing_entries = options.trailing_entries,
+                         .snapshot_log_bytes = options.snapshot_log_bytes,
+                         .snapshot_factor = 0},
+      *this, std::move(state));
+  auto& participant = *serving_->participant;
+  participant.listen(*this);
+  participant.listen(serving_->callers);
+  participant.listen(serving_->hub);
+  disk_.when_done([this](std::size_t count) {
+    enter([count](Participant& here, Time now) { here.disk_done(count, now); });
+  });
+  enter([](Participant& here, Time now) { here.start(now); });
+}
+
+void Host::crash() {
+  if (world_.is_tracing()) {
+    world_.trace("crash of member " + std::to_string(id().get()));
+  }
+  ++life_;
+  serving_.reset();
+  disk_.crash();
+}
+
+void Host::pause(Moment length) {
+  if (world_.is_tracing()) {
+    world_.trace("member " + std::to_string(id().get()) + " pauses for " +
+                 std::to_string(length.count()));
+  }
+  paused_until_ = std::max(paused_until_, world_.now() + length);
+}
+
+void Host::fill_disk(bool is_full) {
+  is_disk_full_ = is_full;
+  enter([](Participant& here, Time now) { here.disk_changed(now); });
+}
+
+void Host::enter(std::function<void(Participant&, Time)> call) {
+  if (!is_up()) {
+    return;
+  }
+  if (world_.now() < paused_until_) {
+    world_.at(paused_until_, [this, life = life_, call = std::move(call)]() mutable {
+      if (life == life_) {
+        enter(std::move(call));
+      }
+    });
+    return;
+  }
+  auto& participant = *serving_->participant;
+  call(participant, time());
+  judge_.look(id(), participant.replica(), participant.state(), checked_);
+  arm();
+}
+
+void Host::arm() {
+  const auto deadline = serving_->participant->deadline();
+  if (!deadline.has_value()) {
+    return;
+  }
+  const auto due = std::max(clock_.real(deadline->time_since_epoch()), world_.now() + Moment(1));
+  if (armed_.has_value() && *armed_ <= due) {
+    return;  // It goes off too early and looks again.
+  }
+  armed_ = due;
+  world_.at(due, [this, life = life_, due] {
+    if (life != life_ || armed_ != due) {
+      return;
+    }
+    armed_.reset();
+    enter([](Participant& here, Time now) {
+      if (const auto at = here.deadline(); at.has_value() && *at <= now) {
+        here.timeout(now);
+      }
+    });
+  });
+}
+
+void Host::receive(MemberId sender, const Message& message) {
+  enter([sender, message](Participant& here, Time now) { here.receive(sender, message, now); });
+}
+
+void Host::change_members(const server::MemberChange& change) {
+  enter([change](Participant& here, Time now) {
+    here.change_members(change, [](const Result<void>&) {}, now);
+  });
+}
+
+void Host::transfer_leadership() {
+  enter([](Participant& here, Time now) {
+    here.transfer_leadership(MemberId{}, [](const Result<void>&) {}, now);
+  });
+}
+
+// Surroundings
+// -------------------------------------------------------------------------------------
+
+void Host::save_vote(Term term, MemberId voted_for) {
+  disk_.save_vote(term, voted_for);
+}
+
+void Host::append(Index first, const std::vector<Entry>& entries) {
+  disk_.append(first, entries);
+}
+
+void Host::install(const Snapshot& snapshot) {
+  judge_.see_snapshot(snapshot);
+  disk_.install(snapshot);
+}
+
+core::StateMachine Host::restore(const Snapshot& snapshot, core::StateMachine /*before*/) {
+  auto state = core::decode(*snapshot.body);
+  if (!state) {
+    world_.fail("a snapshot of the leader cannot be restored: " + state.error().detail);
+    return core::StateMachine();
+  }
+  return core::StateMachine(std::move(*state));
+}
+
+void Host::cut(Index last) {
+  disk_.cut(last);
+}
+
+void Host::compact(CompactionPlan plan) {
+  disk_.compact(std::move(plan), [this](const Result<std::size_t>& bytes) {
+    if (bytes.has_value()) {
+      judge_.see_snapshot(*disk_.snapshot());
+    }
+    enter([bytes](Participant& here, Time now) { here.compacted(bytes, now); });
+  });
+}
+
+DiskState Host::disk() const {
+  const auto segment = world_.options().segment_bytes;
+  return {.space = {.left = is_disk_full_ ? segment / 3 : segment,
+                    .is_next_ready = !is_disk_full_,
+                    .is_short = is_disk_full_},
+          .segment_bytes = segment,
+          .log_bytes = disk_.log_bytes()};
+}
+
+void Host::send(MemberId peer, Message message) {
+  const auto to = static_cast<Endpoint>(peer.get() - 1);
+  if (to >= directory_.hosts.size()) {
+    return;
+  }
+  const auto shared = std::make_shared<const Message>(std::move(message));
+  network_.send(endpoint_, to,
+                [this, to, shared] { directory_.hosts[to]->receive(id(), *shared); });
+}
+
+void Host::send_snapshot(MemberId peer, Term term) {
+  if (!disk_.snapshot().has_value()) {
+    world_.fail("a peer needs a snapshot, and there is none");
+    return;
+  }
+  send(peer, InstallSnapshot{.term = term, .snapshot = *disk_.snapshot()});
+}
+
+void Host::set_members(const std::vector<Member>& members) {
+  if (world_.is_tracing()) {
+    std::string list;
+    for (const auto& member : members) {
+      list +=
+          " " + std::to_string(member.id.get()) + (member.part == Part::voter ? "" : " (stand-by)");
+    }
+    world_.trace("member " + std::to_string(id().get()) + " talks to" + list);
+  }
+}
+
+void Host::drain_soon() {
+  if (std::exchange(is_drain_due_, true)) {
+    return;
+  }
+  world_.after(Moment(1), [this, life = life_] {
+    if (life == life_) {
+      enter([this](Participant& here, Time now) {
+        is_drain_due_ = false;
+        here.drain(now);
+        here.rest();
+      });
+    }
+  });
+}
+
+void Host::report(Severity /*severity*/, const std::string& what) {
+  if (world_.is_tracing()) {
+    world_.trace("member " + std::to_string(id().get()) + " reports: " + what);
+  }
+}
+
+void Host::fatal(const std::string& why) {
+  world_.fail("member " + std::to_string(id().get()) + " cannot go on: " + why);
+}
+
+void Host::applied(const core::Applied& what, const core::State& state) {
+  judge_.see_applied(what, state);
+}
+
+}  // namespace tenure::simulation

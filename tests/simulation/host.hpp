@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/raft/participant.hpp"
+#include "server/raft/surroundings.hpp"
+#include "server/rpc/callers.hpp"
+#include "server/rpc/watch_hub.hpp"
+#include "server/store.hpp"
+#include "simulation/disk.hpp"
+#include "simulation/host_clock.hpp"
+#include "simulation/judge.hpp"
+#include "simulation/network.hpp"
+#include "simulation/protocol.hpp"
+
+namespace tenure::simulation {
+
+/// A machine with one member on it: the real Participant between a simulated disk, a simulated
+/// network and a simulated clock, and in front of it what server/rpc does with calls.
+class Host final : public server::raft::Surroundings, public server::Listener {
+ public:
+  struct Around {
+    World& world;
+    Network& network;
+    Judge& judge;
+    Directory& directory;
+  };
+
+  Host(const Around& around, Endpoint endpoint, HostClock clock);
+
+  [[nodiscard]] server::raft::MemberId id() const { return server::raft::MemberId{endpoint_ + 1}; }
+  [[nodiscard]] Disk& disk() noexcept { return disk_; }
+  [[nodiscard]] bool is_up() const noexcept { return serving_ != nullptr; }
+  [[nodiscard]] bool leads() const;
+  [[nodiscard]] const server::raft::Participant& participant() const;
+
+  void boot();
+  void crash();
+  /// Does nothing for so long, and then everything that was to be done.
+  void pause(Moment length);
+  void jump(std::chrono::nanoseconds ahead) { clock_.jump(ahead); }
+  void fill_disk(bool is_full);
+
+  void receive(server::raft::MemberId sender, const server::raft::Message& message);
+  void asked(const Ask& ask);
+
+  // By operators. Nobody waits for the end.
+  void change_members(const server::MemberChange& change);
+  void transfer_leadership();
+
+  [[nodiscard]] std::size_t boots() const noexcept { return life_ / 2; }
+
+ private:
+  struct Stream {
+    Ask ask;
+    std::shared_ptr<server::Watch> watch;
+    std::uint64_t sent = 0;
+  };
+  /// All that a crash takes away.
+  struct Serving {
+    server::Callers callers;
+    server::WatchHub hub;
+    std::map<Endpoint, std::shared_ptr<Stream>> streams;
+    std::unique_ptr<server::raft::Participant> participant;
+  };
+
+  // Surroundings
+  void save_vote(server::raft::Term term, server::raft::MemberId voted_for) override;
+  void append(server::raft::Index first, const std::vector<server::raft::Entry>& entries) override;
+  void install(const server::raft::Snapshot& snapshot) override;
+  [[nodiscard]] core::StateMachine restore(const server::raft::Snapshot& snapshot,
+                                           core::StateMachine before) override;
+  void cut(server::raft::Index last) override;
+  void compact(server::raft::CompactionPlan plan) override;
+  [[nodiscard]] server::raft::DiskState disk() const override;
+  void send(server::raft::MemberId peer, server::raft::Message message) override;
+  void send_snapshot(server::raft::MemberId peer, server::raft::Term term) override;
+  void set_members(const std::vector<server::raft::Member>& members) override;
+  void drain_soon() override;
+  void report(server::raft::Severity severity, const std::string& what) override;
+  void fatal(const std::string& why) override;
+
+  // Listener
+  void applied(const core::Applied& what, const core::State& state) override;
+
+  /// Calls the participant with the time that it is here, if the host lives on then, and looks at
+  /// what has become of it.
+  void enter(std::function<void(server::raft::Participant&, server::raft::Time)> call);
+  void arm();
+  [[nodiscard]] server::raft::Time time() const;
+
+  // What server/rpc does.
+  void propose(const Ask& ask, core::Command command);
+  void decided(const Ask& ask, const core::Command& command, Result<server::Decided> result);
+  void wait(const Ask& ask, const core::Acquire& acquire);
+  void read(const Ask& ask, const std::string& name);
+  void watch(const Ask& ask, core::Revision start);
+  void tell_watcher(const std::shared_ptr<Stream>& stream);
+  void answer(const Ask& ask, decltype(Answer::what) what);
+  [[nodiscard]] bool misbehaves(Mutant mutant, std::uint64_t one_in);
+
+  World& world_;
+  Network& network_;
+  Judge& judge_;
+  Directory& directory_;
+  Endpoint endpoint_;
+  HostClock clock_;
+  Disk disk_;
+  std::unique_ptr<Serving> serving_;
+  std::uint64_t life_ = 0;  ///< Odd: it is up. What was begun in another life is void.
+  Moment paused_until_{};
+  std::optional<Moment> armed_;
+  bool is_drain_due_ = false;
+  bool is_disk_full_ = false;
+  server::raft::Index checked_{};
+};
+
+}  // namespace tenure::simulation

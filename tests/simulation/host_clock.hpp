@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "simulation/world.hpp"
+
+namespace tenure::simulation {
+
+/// The clock of one machine: runs a little too fast or too slow, all the time alike, and may jump
+/// ahead. Never goes back.
+class HostClock {
+ public:
+  using Local = std::chrono::nanoseconds;
+
+  /// `ppm`: by how many millionths it is too fast.
+  HostClock(Local offset, std::int64_t ppm) : offset_(offset), ppm_(ppm) {}
+
+  [[nodiscard]] Local local(Moment real) const {
+    return offset_ + Local(real.count() * (1'000'000 + ppm_) / 1000);
+  }
+  /// The first moment when it is `local` here, if it does not jump before.
+  [[nodiscard]] Moment real(Local local) const {
+    const auto wanted = (local - offset_).count() * 1000;
+    const auto rate = 1'000'000 + ppm_;
+    return Moment(wanted <= 0 ? 0 : (wanted + rate - 1) / rate);
+  }
+  void jump(Local ahead) { offset_ += ahead; }
+
+ private:
+  Local offset_;
+  std::int64_t ppm_;
+};
+
+}  // namespace tenure::simulation

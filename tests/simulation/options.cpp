@@ -1,0 +1,141 @@
+#include "simulation/options.hpp"
+
+#include <array>
+
+#include "simulation/chance.hpp"
+
+namespace tenure::simulation {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr std::array mutant_names{
+    "none",
+    "ack_before_durable",
+    "vote_not_durable",
+    "storage_unfenced",
+    "belief_too_long",
+    "belief_after_loss",
+    "new_request_id",
+    "release_forgotten",
+    "grant_doubled",
+    "event_dropped",
+    "event_doubled",
+    "clock_too_fast",
+    "snapshot_stale",
+    "read_unconfirmed",
+};
+
+void draw_cluster(Options& options, Chance& chance) {
+  options.members = chance.one_in(4) ? 5 : 3;
+  const bool is_quick = chance.one_in(2);
+  options.election_timeout = is_quick ? milliseconds(150) : milliseconds(300);
+  options.heartbeat = is_quick ? milliseconds(30) : milliseconds(50);
+  options.batch_commands_max = chance.one_of<std::size_t>({1, 2, 3, 4096});
+  options.entries_in_flight_max = chance.one_of<std::size_t>({1, 2, 2, 8});
+  // Every few entries, or rarely. Half of the time fewer are kept than are in flight, against the
+  // advice: R5 has to work.
+  options.snapshot_log_bytes = chance.one_of<std::size_t>({60, 300, 2000, 1U << 20});
+  options.peer_entries_max = chance.one_of<std::uint32_t>({4, 64});
+  options.trailing_entries = chance.one_of<std::uint32_t>({0, 4, 128});
+  options.segment_bytes = chance.one_of<std::size_t>({2048, 1U << 14, 1U << 16});
+}
+
+void draw_users(Options& options, Chance& chance) {
+  options.clients = 2 + chance.index(5);
+  options.watchers = chance.index(3);
+  options.names = 1 + chance.index(3);
+  options.ttl_min = milliseconds(100 + chance.below(400));
+  options.ttl_max = options.ttl_min + milliseconds(chance.below(3000));
+  options.think = milliseconds(chance.one_of<std::int64_t>({100, 500, 1500}));
+  options.renews_late = chance.one_in(5);
+}
+
+void draw_faults(Options& options, Chance& chance) {
+  options.network_delay = microseconds(chance.one_of<std::int64_t>({300, 2000, 10'000}));
+  options.drop_permille = chance.one_of<std::uint64_t>({0, 0, 5, 50});
+  options.duplicate_permille = chance.one_of<std::uint64_t>({0, 0, 10, 50});
+  options.is_reordering = chance.one_in(3);
+  options.disk_delay = microseconds(chance.one_of<std::int64_t>({100, 1000, 10'000}));
+  options.drift_ppm = chance.one_of<std::int64_t>({0, 1000, 5000});
+  options.has_clock_jumps = chance.one_in(10);
+  options.has_crashes = !chance.one_in(5);
+  options.has_pauses = !chance.one_in(3);
+  options.has_partitions = !chance.one_in(4);
+  options.has_changes = chance.one_in(3);
+  options.spares = options.has_changes ? 1 + chance.index(2) : 0;
+  options.has_transfers = chance.one_in(2);
+  options.has_full_disks = chance.one_in(8);
+  options.fault_every = milliseconds(chance.one_of<std::int64_t>({50, 200, 1000, 3000}));
+}
+
+}  // namespace
+
+std::string_view to_string(Mutant mutant) {
+  return mutant_names[static_cast<std::size_t>(mutant)];
+}
+
+std::optional<Mutant> mutant_of(std::string_view name) {
+  for (std::size_t i = 0; i < mutant_names.size(); ++i) {
+    if (mutant_names[i] == name) {
+      return static_cast<Mutant>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+Options draw(std::uint64_t seed) {
+  Options options{.seed = seed};
+  Chance chance(seed * 2);
+  draw_cluster(options, chance);
+  draw_users(options, chance);
+  draw_faults(options, chance);
+  return options;
+}
+
+std::string to_string(const Options& options) {
+  std::string text;
+  const auto say = [&](const char* name, auto value) {
+    text += std::string(text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  };
+  say("seed", options.seed);
+  say("seconds", options.length.count());
+  if (options.mutant != Mutant::none) {
+    text += " mutant=" + std::string(to_string(options.mutant));
+  }
+  say("members", options.members);
+  say("spares", options.spares);
+  say("election_ms", options.election_timeout.count());
+  say("heartbeat_ms", options.heartbeat.count());
+  say("batch", options.batch_commands_max);
+  say("in_flight", options.entries_in_flight_max);
+  say("peer_entries", options.peer_entries_max);
+  say("trailing", options.trailing_entries);
+  say("snapshot_bytes", options.snapshot_log_bytes);
+  say("segment_bytes", options.segment_bytes);
+  say("clients", options.clients);
+  say("watchers", options.watchers);
+  say("names", options.names);
+  say("ttl_min_ms", options.ttl_min.count());
+  say("ttl_max_ms", options.ttl_max.count());
+  say("think_ms", options.think.count());
+  say("renews_late", options.renews_late);
+  say("network_us", options.network_delay.count());
+  say("drop_permille", options.drop_permille);
+  say("duplicate_permille", options.duplicate_permille);
+  say("reordering", options.is_reordering);
+  say("disk_us", options.disk_delay.count());
+  say("drift_ppm", options.drift_ppm);
+  say("clock_jumps", options.has_clock_jumps);
+  say("crashes", options.has_crashes);
+  say("pauses", options.has_pauses);
+  say("partitions", options.has_partitions);
+  say("changes", options.has_changes);
+  say("transfers", options.has_transfers);
+  say("full_disks", options.has_full_disks);
+  say("fault_every_ms", options.fault_every.count());
+  return text;
+}
+
+}  // namespace tenure::simulation

@@ -1,0 +1,266 @@
+#include "simulation/run.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "core/invariants.hpp"
+#include "core/snapshot.hpp"
+#include "history/check.hpp"
+#include "simulation/client.hpp"
+#include "simulation/faults.hpp"
+#include "simulation/host.hpp"
+#include "simulation/judge.hpp"
+#include "simulation/network.hpp"
+#include "simulation/watcher.hpp"
+#include "simulation/world.hpp"
+
+namespace tenure::simulation {
+
+using namespace std::chrono_literals;
+using server::raft::MemberId;
+
+namespace {
+
+// A lock that is free is granted within this time when everything works: an election, the longest
+// wait of a client before it asks again, twice.
+constexpr Moment bound = 6s;
+
+class Run {
+ public:
+  Run(const Options& options, std::ostream* trace)
+      : world_(options, trace),
+        network_(world_, options.members + options.spares + options.clients + options.watchers),
+        judge_(world_) {
+    begin_history();
+    make_hosts();
+    make_clients();
+  }
+
+  Outcome finish(history::Events* history) {
+    Faults faults(world_, network_, host_views(), client_views());
+    for (auto& host : hosts_) {
+      host->boot();
+    }
+    for (auto& client : clients_) {
+      client->begin();
+    }
+    for (auto& watcher : watchers_) {
+      watcher->begin();
+    }
+    const auto begin = world_.now();
+    world_.record({.kind = history::Kind::fault, .why = "chaos"});
+    faults.begin();
+    world_.run_until(begin + world_.options().length * 3 / 4);
+    faults.end();
+    world_.run_until(begin + world_.options().length);
+    for (auto& client : clients_) {
+      client->retire();
+    }
+    wait_for_the_end();
+    world_.record({.kind = history::Kind::end});
+    auto outcome = judge_history();
+    outcome.crashes = faults.crashes();
+    outcome.faults = faults.total();
+    if (history != nullptr) {
+      *history = world_.events();
+    }
+    return outcome;
+  }
+
+ private:
+  void begin_history() {
+    const auto& options = world_.options();
+    world_.record({.kind = history::Kind::history,
+                   .properties = options.has_honest_clocks() ? "MTSFREXWQL" : "TSREX",
+                   .bound = bound.count(),
+                   .ttl_max = Moment(options.ttl_max).count() * 11 / 10 + 10'000});
+  }
+
+  HostClock make_clock(bool is_member) {
+    auto& chance = world_.chance();
+    const auto ppm = world_.options().drift_ppm;
+    const auto offset = std::chrono::nanoseconds(chance.below(1'000'000'000'000));
+    if (is_member && world_.options().mutant == Mutant::clock_too_fast) {
+      return {offset, 60'000};
+    }
+    // At the edge more often than in between.
+    const auto drift = chance.one_in(2)
+                           ? chance.one_of<std::int64_t>({-ppm, ppm})
+                           : static_cast<std::int64_t>(chance.below(2 * ppm + 1)) - ppm;
+    return {offset, drift};
+  }
+
+  void make_hosts() {
+    const auto& options = world_.options();
+    std::vector<server::raft::Member> members;
+    for (std::size_t i = 0; i < options.members; ++i) {
+      members.push_back({.id = MemberId{i + 1}, .peer = address(i), .client = address(i)});
+    }
+    const server::raft::Entry first{
+        .term = server::raft::Term{1},
+        .type = server::raft::EntryType::change,
+        .payload = std::make_shared<const std::string>(server::raft::encode_members(members))};
+    const Host::Around around{
+        .world = world_, .network = network_, .judge = judge_, .directory = directory_};
+    for (std::size_t i = 0; i < options.members + options.spares; ++i) {
+      hosts_.push_back(std::make_unique<Host>(around, i, make_clock(true)));
+      directory_.hosts.push_back(hosts_.back().get());
+      if (i < options.members) {
+        hosts_.back()->disk().bootstrap(first);
+      }
+    }
+  }
+
+  static std::string address(std::size_t host) {
+    return "10.0.0." + std::to_string(host + 1) + ":1";
+  }
+
+  void make_clients() {
+    const auto& options = world_.options();
+    const auto first = hosts_.size();
+    const Client::Around around{.world = world_,
+                                .network = network_,
+                                .judge = judge_,
+                                .directory = directory_,
+                                .storage = storage_};
+    for (std::size_t i = 0; i < options.clients; ++i) {
+      clients_.push_back(std::make_unique<Client>(around, first + i, make_clock(false)));
+      directory_.askers[first + i] = clients_.back().get();
+    }
+    for (std::size_t i = 0; i < options.watchers; ++i) {
+      const auto endpoint = first + options.clients + i;
+      watchers_.push_back(std::make_unique<Watcher>(world_, network_, directory_, endpoint));
+      directory_.askers[endpoint] = watchers_.back().get();
+    }
+  }
+
+  std::vector<Host*> host_views() { return directory_.hosts; }
+  std::vector<Client*> client_views() {
+    std::vector<Client*> views;
+    for (auto& client : clients_) {
+      views.push_back(client.get());
+    }
+    return views;
+  }
+
+  // Liveness: everybody who waits is served, gives back, and all members agree.
+  void wait_for_the_end() {
+    std::string missing;
+    for (int round = 0; round < 600 && !world_.has_failed(); ++round) {
+      missing = what_is_missing();
+      if (missing.empty()) {
+        compare_states();
+        return;
+      }
+      world_.run_until(world_.now() + 100ms);
+    }
+    world_.fail("a minute after the last fault: " + missing);
+  }
+
+  std::string what_is_missing() const {
+    for (const auto& client : clients_) {
+      if (!client->is_idle()) {
+        return client->status() + " is not served";
+      }
+    }
+    const auto leader =
+        std::ranges::find_if(hosts_, [](const auto& host) { return host->leads(); });
+    if (leader == hosts_.end()) {
+      return "nobody leads";
+    }
+    const auto applied = (*leader)->participant().replica().applied();
+    if (applied < judge_.last_agreed()) {
+      return "the leader has not applied what somebody else has";
+    }
+    for (const auto* host : members()) {
+      if (host->participant().replica().applied() != applied) {
+        return "a member is behind";
+      }
+    }
+    if ((*leader)->participant().state().revision < judge_.acknowledged()) {
+      return "an acknowledged revision is lost";
+    }
+    return {};
+  }
+
+  /// Those whom the leader counts.
+  std::vector<const Host*> members() const {
+    std::vector<const Host*> found;
+    for (const auto& host : hosts_) {
+      if (!host->leads()) {
+        continue;
+      }
+      for (const auto& member : host->participant().members()) {
+        if (member.id >= 1 && member.id <= hosts_.size()) {
+          found.push_back(hosts_[member.id - 1].get());
+        }
+      }
+      break;
+    }
+    return found;
+  }
+
+  void compare_states() {
+    std::string first;
+    for (const auto* host : members()) {
+      const auto& state = host->participant().state();
+      auto bytes = core::encode(state);
+      if (first.empty()) {
+        first = std::move(bytes);
+        for (const auto& sentence : core::invariants::check(state)) {
+          world_.fail("the state is broken: " + sentence);
+        }
+        if (!core::decode(first)) {
+          world_.fail("the last state cannot be restored");
+        }
+      } else if (bytes != first) {
+        world_.fail("two members ended with different states");
+      }
+    }
+  }
+
+  Outcome judge_history() {
+    Outcome outcome;
+    outcome.failure = world_.failure();
+    const auto assembled = history::assemble(world_.events());
+    const auto verdict = history::check(assembled);
+    if (!verdict.is_good()) {
+      std::string text;
+      for (const auto& violation : verdict.findings.told()) {
+        text += std::string(text.empty() ? "" : "; ") + violation.property + ": " + violation.what;
+      }
+      outcome.failure += (outcome.failure.empty() ? "" : "; ") + text;
+    }
+    outcome.commands = judge_.applied_total();
+    outcome.terms = judge_.terms();
+    outcome.events = world_.events().size();
+    outcome.stale_writes = verdict.stale_writes;
+    outcome.names_searched = verdict.names_searched;
+    for (const auto& client : clients_) {
+      outcome.grants += client->grants();
+    }
+    for (const auto& watcher : watchers_) {
+      outcome.watched += watcher->seen();
+    }
+    return outcome;
+  }
+
+  World world_;
+  Network network_;
+  Judge judge_;
+  Directory directory_;
+  Storage storage_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Watcher>> watchers_;
+};
+
+}  // namespace
+
+Outcome run(const Options& options, std::ostream* trace, history::Events* history) {
+  return Run(options, trace).finish(history);
+}
+
+}  // namespace tenure::simulation

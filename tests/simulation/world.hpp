@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "history/event.hpp"
+#include "simulation/chance.hpp"
+#include "simulation/options.hpp"
+
+namespace tenure::simulation {
+
+/// Real time of the simulated world, which nobody in it can see.
+using Moment = std::chrono::microseconds;
+
+/// Time, chance and what is to happen, for all parts of one run. Everything runs in one thread, in
+/// an order that follows from the seed alone.
+class World {
+ public:
+  using Task = std::function<void()>;
+
+  /// `trace`: where to tell what happens, or null.
+  World(const Options& options, std::ostream* trace);
+
+  [[nodiscard]] const Options& options() const noexcept { return options_; }
+  [[nodiscard]] Chance& chance() noexcept { return chance_; }
+  [[nodiscard]] Moment now() const noexcept { return now_; }
+
+  void at(Moment when, Task task);
+  void after(Moment delay, Task task) { at(now_ + delay, std::move(task)); }
+  /// Until then, or until something is broken.
+  void run_until(Moment end);
+
+  /// The first failure counts; the run ends with it.
+  void fail(const std::string& why);
+  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+  [[nodiscard]] bool has_failed() const noexcept { return !failure_.empty(); }
+
+  /// Faults happen; afterwards everything works.
+  [[nodiscard]] bool is_healed() const noexcept { return is_healed_; }
+  void heal();
+
+  /// One line of the history. The time is filled in.
+  void record(history::Event event);
+  [[nodiscard]] const history::Events& events() const noexcept { return events_; }
+
+  [[nodiscard]] bool is_tracing() const noexcept { return trace_ != nullptr; }
+  /// To be asked for only if is_tracing(): sentences cost more than what they tell of.
+  void trace(const std::string& what);
+
+ private:
+  struct Due {
+    Moment when{};
+    std::uint64_t order = 0;
+    Task task;
+  };
+  static bool is_later(const Due& left, const Due& right) {
+    return left.when != right.when ? left.when > right.when : left.order > right.order;
+  }
+
+  Options options_;
+  std::ostream* trace_;
+  Chance chance_;
+  Moment now_{std::chrono::seconds(1)};
+  std::vector<Due> heap_;
+  std::uint64_t tasks_made_ = 0;
+  std::string failure_;
+  bool is_healed_ = false;
+  history::Events events_;
+};
+
+}  // namespace tenure::simulation

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backends/cluster/itinerary.hpp"
+
+namespace tenure::backends::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Endpoint a{.host = "a", .port = 1};
+const Endpoint b{.host = "b", .port = 2};
+const Endpoint c{.host = "c", .port = 3};
+const Endpoint stranger{.host = "d", .port = 4};
+const Itinerary::Clock::time_point now = Itinerary::Clock::now();
+
+TEST(ClusterItinerary, the_first_round_has_no_pauses_and_later_ones_have_pauses_that_grow) {
+  Itinerary way({a, b, c});
+  std::vector<Endpoint> seen;
+  std::vector<Itinerary::Pause> pauses;
+
+  for (int tries = 0; tries < 300; ++tries) {
+    const auto [server, pause] = way.next();
+    seen.push_back(server);
+    pauses.push_back(pause);
+  }
+
+  EXPECT_EQ(std::vector(seen.begin(), seen.begin() + 6), (std::vector{a, b, c, a, b, c}));
+  EXPECT_EQ(std::vector(pauses.begin(), pauses.begin() + 7),
+            (std::vector<Itinerary::Pause>{0ms, 0ms, 0ms, 20ms, 20ms, 20ms, 40ms}));
+  EXPECT_TRUE(std::ranges::is_sorted(pauses));
+  EXPECT_EQ(pauses.back(), Itinerary::pause_max);
+}
+
+TEST(ClusterItinerary, one_server_is_tried_at_once_and_then_with_pauses) {
+  Itinerary way({a});
+  EXPECT_EQ(way.next().pause, 0ms);
+  EXPECT_EQ(way.next().pause, 20ms);
+
+  way.arrived(a);
+
+  EXPECT_EQ(way.next().pause, 0ms);
+}
+
+TEST(ClusterItinerary, a_leader_that_is_named_is_next_and_without_a_pause) {
+  Itinerary way({a, b, c});
+  for (int tries = 0; tries < 10; ++tries) {
+    (void)way.next();
+  }
+
+  ASSERT_TRUE(way.follow(stranger, now));
+
+  EXPECT_EQ(way.next().server, stranger);
+}
+
+// Until there is a new leader the others name the one that has died.
+TEST(ClusterItinerary, one_that_just_failed_is_not_gone_to_because_it_is_named) {
+  Itinerary way({a, b, c});
+  way.failed(b, now);
+
+  EXPECT_FALSE(way.follow(b, now + Itinerary::grudge - 1ms));
+  EXPECT_TRUE(way.follow(b, now + Itinerary::grudge));
+}
+
+TEST(ClusterItinerary, one_that_failed_and_leads_again_is_forgiven) {
+  Itinerary way({a, b, c});
+  (void)way.next();
+  way.failed(b, now);
+  way.arrived(b);
+
+  EXPECT_TRUE(way.follow(b, now));
+}
+
+// Two servers that name each other would keep us busy for ever.
+TEST(ClusterItinerary, a_chain_of_names_is_bounded) {
+  Itinerary way({a, b});
+  std::size_t followed = 0;
+
+  while (way.follow(followed % 2 == 0 ? a : b, now)) {
+    (void)way.next();
+    ++followed;
+  }
+
+  EXPECT_EQ(followed, Itinerary::hops_max);
+  // After the pauses of a round they are heard again.
+  while (way.next().pause == 0ms) {
+  }
+  EXPECT_TRUE(way.follow(a, now));
+}
+
+// Members change: all that the URL names may be gone one day.
+TEST(ClusterItinerary, those_that_led_are_remembered_up_to_a_limit) {
+  Itinerary way({a});
+  for (std::uint16_t port = 1; port <= 20; ++port) {
+    const Endpoint leader{.host = "new", .port = port};
+    ASSERT_TRUE(way.follow(leader, now));
+    ASSERT_EQ(way.next().server, leader);
+    way.arrived(leader);
+  }
+
+  EXPECT_EQ(way.size(), 1 + Itinerary::learned_max);
+  std::set<std::string> names;
+  for (std::size_t tries = 0; tries < way.size(); ++tries) {
+    names.insert(name_of(way.next().server));
+  }
+  EXPECT_TRUE(names.contains("a:1"));
+  EXPECT_TRUE(names.contains("new:20"));
+  EXPECT_FALSE(names.contains("new:1"));
+}
+
+TEST(ClusterItinerary, a_name_is_read_and_what_cannot_be_meant_is_not) {
+  EXPECT_EQ(endpoint_from("db1.example:7420"), (Endpoint{.host = "db1.example", .port = 7420}));
+  EXPECT_EQ(endpoint_from("[::1]:7420"), (Endpoint{.host = "::1", .port = 7420}));
+  EXPECT_EQ(name_of(*endpoint_from("[::1]:7420")), "[::1]:7420");
+
+  for (const auto* wrong : {"", "db1", ":7420", "db1:", "db1:0", "db1:65536", "db1:7420x",
+                            "0.0.0.0:7420", "[::]:7420", "a b:1", "a/b:1", "a\n:1"}) {
+    EXPECT_EQ(endpoint_from(wrong), std::nullopt) << wrong;
+  }
+  EXPECT_EQ(endpoint_from(std::string(300, 'a') + ":1"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tenure::backends::cluster

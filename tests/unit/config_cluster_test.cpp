@@ -1,0 +1,226 @@
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/cluster_config.hpp"
+#include "server/command_line.hpp"
+#include "server/config.hpp"
+#include "server/members.hpp"
+#include "server/peers/joining.hpp"
+#include "support/raft_folder.hpp"
+#include "support/rpc_certificates.hpp"
+
+namespace tenure::server {
+namespace {
+
+constexpr const char* three =
+    "1=127.0.0.1:7001/127.0.0.1:7011,2=127.0.0.1:7002/127.0.0.1:7012,"
+    "3=127.0.0.1:7003/127.0.0.1:7013";
+
+Config member(std::uint64_t id, const std::string& members = three) {
+  Config config;
+  config.node.member_id = id;
+  config.cluster.members = members;
+  return config;
+}
+
+std::string complaint_about(const Config& config) {
+  const auto checked = check(config);
+  return checked ? "" : checked.error().detail;
+}
+
+std::string complaint_about(const std::string& list) {
+  const auto parsed = parse_members(list);
+  return parsed ? "" : parsed.error().detail;
+}
+
+void expect_words(const std::string& text, const std::string& words) {
+  EXPECT_NE(text.find(words), std::string::npos) << text;
+}
+
+TEST(ConfigCluster, a_list_is_read_by_id_whatever_its_order) {
+  const auto members = parse_members("3=c:7422/c:7420, 1=a:7422/a:7420,2=[::1]:7422/b:7420");
+
+  ASSERT_TRUE(members) << members.error().detail;
+  EXPECT_EQ(*members,
+            (std::vector<FirstMember>{
+                {1, "a:7422", "a:7420"}, {2, "[::1]:7422", "b:7420"}, {3, "c:7422", "c:7420"}}));
+  EXPECT_EQ(parse_members("")->size(), 0U);
+  EXPECT_EQ(parse_members("1=a:1/a:2")->size(), 1U);
+}
+
+TEST(ConfigCluster, each_mistake_in_the_list_is_named) {
+  expect_words(complaint_about("1"), "is no member");
+  expect_words(complaint_about("1=a:1"), "is no member");
+  expect_words(complaint_about("0=a:1/a:2"), "is no id");
+  expect_words(complaint_about("x=a:1/a:2"), "is no id");
+  expect_words(complaint_about("1=a/a:2"), "is not an address");
+  expect_words(complaint_about("1=0.0.0.0:1/a:2"), "no address that the others can call");
+  expect_words(complaint_about("1=a:0/a:2"), "no address that the others can call");
+  expect_words(complaint_about("1=a:1/a:2,2=b:1/b:2"), "two members are less safe than one");
+  expect_words(complaint_about("1=a:1/a:2,1=b:1/b:2,3=c:1/c:2"), "'1' is the id of two members");
+  expect_words(complaint_about("1=a:1/a:2,2=a:1/b:2,3=c:1/c:2"), "'a:1' stands there twice");
+  expect_words(complaint_about("1=a:1/a:1,2=b:1/b:2,3=c:1/c:2"), "'a:1' stands there twice");
+  std::string many;
+  for (int i = 1; i <= 10; ++i) {
+    const auto id = std::to_string(i);
+    many += (i == 1 ? "" : ",") + id + "=h" + id + ":1/h" + id + ":2";
+  }
+  expect_words(complaint_about(many), "10 members are too many");
+}
+
+// So the first start needs no order, and nobody has to hand an id around.
+TEST(ConfigCluster, all_members_find_the_same_cluster_id) {
+  const auto id = plan_cluster(member(1)).cluster_id;
+  auto turned = member(3,
+                       "3=127.0.0.1:7003/127.0.0.1:7013,2=127.0.0.1:7002/127.0.0.1:7012,"
+                       "1=127.0.0.1:7001/127.0.0.1:7011");
+
+  EXPECT_NE(id, 0U);
+  EXPECT_EQ(plan_cluster(turned).cluster_id, id);
+  turned.cluster.name = "another";
+  EXPECT_NE(plan_cluster(turned).cluster_id, id);
+  turned.node.cluster_id = 12;
+  EXPECT_EQ(plan_cluster(turned).cluster_id, 12U);
+}
+
+TEST(ConfigCluster, a_member_finds_itself_in_the_list) {
+  const auto plan = plan_cluster(member(2));
+
+  EXPECT_EQ(plan.members.size(), 3U);
+  EXPECT_EQ(plan.peer_address, "127.0.0.1:7002");
+  EXPECT_EQ(plan.client_address, "127.0.0.1:7012");
+  EXPECT_EQ(complaint_about(member(2)), "");
+}
+
+TEST(ConfigCluster, who_is_not_in_the_list_is_refused_unless_it_joins) {
+  expect_words(complaint_about(member(4)), "member 4 (node.member_id) is not in the list");
+  expect_words(complaint_about(member(0)), "say which member this is");
+
+  auto joiner = member(4);
+  joiner.cluster.join = true;
+  EXPECT_EQ(complaint_about(joiner), "");
+  const auto plan = plan_cluster(joiner);
+  EXPECT_TRUE(plan.members.empty());
+  EXPECT_EQ(plan.cluster_id, plan_cluster(member(1)).cluster_id);
+  EXPECT_EQ(plan.peer_address, "127.0.0.1:7422");
+}
+
+// Its former votes are lost with its data: the same id could vote twice.
+TEST(ConfigCluster, one_of_the_first_cannot_join_again_under_its_id) {
+  auto config = member(2);
+  config.cluster.join = true;
+
+  expect_words(complaint_about(config), "joins under an id that nobody had before");
+}
+
+TEST(ConfigCluster, who_joins_must_name_the_cluster) {
+  auto config = member(4, "");
+  config.cluster.join = true;
+  expect_words(complaint_about(config), "name the cluster");
+  config.node.cluster_id = 77;
+  EXPECT_EQ(complaint_about(config), "");
+}
+
+TEST(ConfigCluster, peers_on_the_network_need_tls_or_insecure) {
+  auto config = member(1, "1=a:7422/a:7420,2=b:7422/b:7420,3=c:7422/c:7420");
+  expect_words(complaint_about(config), "cluster.members: a:7422 is open to the network");
+  config = member(1);
+  config.listen.peers = "0.0.0.0:7422";
+  expect_words(complaint_about(config), "listen.peers: 0.0.0.0:7422 is open to the network");
+  config.listen.insecure = true;
+  EXPECT_EQ(complaint_about(config), "");
+
+  // Alone, nobody listens there.
+  Config alone;
+  alone.listen.peers = "0.0.0.0:7422";
+  EXPECT_EQ(complaint_about(alone), "");
+  EXPECT_FALSE(alone.has_peers());
+}
+
+TEST(ConfigCluster, certificates_come_all_three_or_not_at_all) {
+  auto config = member(1);
+  config.peer_tls.cert = "/nowhere/cert.pem";
+  expect_words(complaint_about(config), "all three or none");
+  expect_words(complaint_about(config), "peer_tls.cert: cannot read '/nowhere/cert.pem'");
+}
+
+// What one member accepts all must be able to get.
+TEST(ConfigCluster, requests_are_not_larger_than_what_members_pass_on) {
+  auto config = member(1);
+  config.service.message_bytes_max = std::size_t{33} << 20U;
+
+  expect_words(complaint_about(config), "members pass on at most 32MiB at once");
+}
+
+TEST(ConfigCluster, what_works_and_is_not_wise_is_a_warning) {
+  const auto told = [](const Config& config) {
+    std::string all;
+    for (const auto& warning : warnings_about(config)) {
+      all += warning + "\n";
+    }
+    return all;
+  };
+  EXPECT_EQ(told(Config{}), "");
+  expect_words(told(member(1)), "neither TLS nor a secret");
+  expect_words(told(member(1, std::string(three) + ",4=127.0.0.1:7004/127.0.0.1:7014")),
+               "4 members stand no more failures than 3");
+}
+
+TEST(ConfigCluster, transport_is_refused_with_the_name_of_the_wrong_file) {
+  const test::TemporaryFolder folder;
+  test::Authority ours;
+  test::Authority theirs;
+  const auto certificate = ours.sign({.name = "one"});
+  auto config = member(1);
+  config.listen.peers = "127.0.0.1:0";
+  const auto refused = [](const Config& wrong) {
+    const auto made = peers::prepare_transport(wrong, [](auto, const auto&) {});
+    return made ? std::string() : made.error().detail;
+  };
+
+  EXPECT_EQ(refused(config), "");
+  config.peer_tls = {.cert = certificate.file, .key = certificate.key, .ca = theirs.file()};
+  expect_words(refused(config), "certificate of another cluster");
+  config.peer_tls.ca = ours.file();
+  EXPECT_EQ(refused(config), "");
+  test::write_content(folder / "secret", "short\n");
+  config.cluster.secret_file = folder / "secret";
+  expect_words(refused(config), "less than 16 characters");
+  test::write_content(folder / "secret", "a secret that is long enough\n");
+  EXPECT_EQ(refused(config), "");
+
+  const auto taken = peers::Listening::bind("127.0.0.1", 0);
+  config.listen.peers = "127.0.0.1:" + std::to_string(taken->port());
+  expect_words(refused(config), "listen.peers: cannot listen on");
+}
+
+TEST(ConfigCluster, seed_is_an_order_of_its_own) {
+  const auto said = [](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "tenured");
+    return read_command_line(arguments);
+  };
+
+  const auto order = said(
+      {"seed", "--from", "/old", "--member-id", "2", "--members", three, "--data-dir", "/new"});
+
+  ASSERT_TRUE(std::holds_alternative<SeedOrder>(order))
+      << (std::holds_alternative<Farewell>(order) ? std::get<Farewell>(order).text : "");
+  EXPECT_EQ(std::get<SeedOrder>(order).from, "/old");
+  EXPECT_EQ(std::get<SeedOrder>(order).config.node.member_id, 2U);
+  EXPECT_EQ(std::get<SeedOrder>(order).config.node.data_dir, "/new");
+  for (const auto& wrong :
+       {said({"seed"}), said({"seed", "--from", "/old"}), said({"--members", "1=a"}),
+        said({"--members", "1=a:1/a:2,2=b:1/b:2"})}) {
+    ASSERT_TRUE(std::holds_alternative<Farewell>(wrong));
+    EXPECT_EQ(std::get<Farewell>(wrong).code, ExitCode::usage);
+  }
+  const auto refused = said({"--members", three, "--member-id", "9"});
+  ASSERT_TRUE(std::holds_alternative<Farewell>(refused));
+  EXPECT_EQ(std::get<Farewell>(refused).code, ExitCode::configuration);
+}
+
+}  // namespace
+}  // namespace tenure::server

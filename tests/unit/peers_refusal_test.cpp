@@ -1,0 +1,274 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/peers/peer_transport.hpp"
+#include "support/peers_cable.hpp"
+#include "support/peers_end.hpp"
+#include "support/rpc_certificates.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+using test::Authority;
+using test::Certificate;
+using test::eventually;
+using test::PeerEnd;
+
+/// Two members, the first of which calls the second.
+class PeersRefusal : public ::testing::Test {
+ protected:
+  [[nodiscard]] static PeerTls files(const Authority& authority, const Certificate& certificate) {
+    return {.certificate = test::content_of(certificate.file),
+            .key = test::content_of(certificate.key),
+            .ca = test::content_of(authority.file())};
+  }
+  [[nodiscard]] static PeerOptions with_tls(std::uint64_t member, Authority& authority,
+                                            const std::string& alternatives) {
+    auto options = PeerEnd::options(member);
+    options.tls = files(authority, authority.sign({.name = "member" + std::to_string(member),
+                                                   .alternatives = alternatives}));
+    return options;
+  }
+  [[nodiscard]] static PeerOptions with_tls(std::uint64_t member, Authority& authority) {
+    return with_tls(member, authority, "IP:127.0.0.1");
+  }
+
+  void begin(PeerOptions one, PeerOptions two) {
+    caller = std::make_unique<PeerEnd>(std::move(one));
+    called = std::make_unique<PeerEnd>(std::move(two));
+    caller->set_members({{2, called->address()}});
+  }
+  /// Both ends say something like it, and nothing passes.
+  void expect_refusal(const std::string& caller_says, const std::string& called_says) {
+    EXPECT_TRUE(eventually([&] { return caller->reports_about(caller_says); }))
+        << caller->reports.all();
+    EXPECT_TRUE(eventually([&] { return called->reports_about(called_says); }))
+        << called->reports.all();
+    EXPECT_FALSE(caller->is_connected_to(2) && called->received_count() > 0);
+    EXPECT_FALSE(called->is_connected_to(1));
+  }
+  void expect_connection() {
+    EXPECT_TRUE(eventually([&] {
+      caller->send(2, raft::AppendResult{});
+      return called->received_count() > 0;
+    })) << caller->reports.all()
+        << called->reports.all();
+  }
+
+  Authority ours;
+  Authority theirs;
+  std::unique_ptr<PeerEnd> caller;
+  std::unique_ptr<PeerEnd> called;
+};
+
+TEST_F(PeersRefusal, another_cluster_is_refused_by_name) {
+  auto one = PeerEnd::options(1);
+  one.self.cluster = raft::ClusterId{0xabc};
+
+  begin(one, PeerEnd::options(2));
+
+  expect_refusal("belongs to cluster 0000000000000abc", "belongs to cluster 0000000000000abc");
+}
+
+TEST_F(PeersRefusal, another_member_than_the_one_meant_is_refused) {
+  begin(PeerEnd::options(1), PeerEnd::options(3));
+
+  expect_refusal("wanted to reach member 2, and this is member 3",
+                 "wanted to reach member 2, and this is member 3");
+}
+
+TEST_F(PeersRefusal, two_who_say_that_they_are_the_same_are_refused) {
+  begin(PeerEnd::options(2), PeerEnd::options(2));
+  caller->set_members({{5, called->address()}});
+
+  expect_refusal("both say that they are member 2", "both say that they are member 2");
+}
+
+TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
+  auto one = PeerEnd::options(1);
+  auto two = PeerEnd::options(2);
+  one.self.secret = "right";
+  two.self.secret = "wrong";
+  begin(one, two);
+  // Who is called shows its proof first, so the caller goes away.
+  EXPECT_TRUE(eventually([&] { return caller->reports_about("does not have the secret"); }));
+  EXPECT_FALSE(caller->is_connected_to(2));
+
+  two.self.secret = "right";
+  begin(one, two);
+  expect_connection();
+}
+
+/// Says what it likes to a port.
+class Stranger {
+ public:
+  explicit Stranger(std::uint16_t port) {
+    socket_.connect({boost::asio::ip::address_v4::loopback(), port});
+  }
+  void say(const std::string& bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes)); }
+  /// All that comes until the other end closes or has said this much.
+  [[nodiscard]] std::string hear(std::size_t enough) {
+    std::string heard;
+    char buffer[1024];
+    boost::system::error_code error;
+    while (!error && heard.size() < enough) {
+      heard.append(buffer, socket_.read_some(boost::asio::buffer(buffer), error));
+    }
+    return heard;
+  }
+
+ private:
+  boost::asio::io_context loop_;
+  boost::asio::ip::tcp::socket socket_{loop_};
+};
+
+// Without the secret nobody can forge a vote, not even with the right ids.
+TEST_F(PeersRefusal, a_caller_without_the_secret_is_refused_after_its_proof) {
+  auto two = PeerEnd::options(2);
+  two.self.secret = "secret";
+  PeerEnd end(two);
+  Stranger stranger(end.port());
+
+  stranger.say(encode(Hello{.cluster = raft::ClusterId{77},
+                            .caller = raft::MemberId{1},
+                            .called = raft::MemberId{2},
+                            .nonce = make_nonce()})
+                   .head);
+  EXPECT_FALSE(stranger.hear(1).empty());
+  stranger.say(encode(Proof{.proof = std::string(32, 'x')}).head);
+  stranger.say(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
+
+  EXPECT_TRUE(eventually([&] { return end.reports_about("member 1 does not have the secret"); }));
+  EXPECT_EQ(end.received_count(), 0U);
+}
+
+TEST_F(PeersRefusal, another_version_is_refused_with_both_numbers) {
+  PeerEnd end(PeerEnd::options(2));
+  Stranger stranger(end.port());
+
+  stranger.say(encode(Hello{.version = 2, .cluster = raft::ClusterId{77}}).head);
+
+  EXPECT_NE(stranger.hear(60).find("version 2"), std::string::npos);
+  EXPECT_TRUE(eventually([&] { return end.reports_about("speaks version 1"); }));
+}
+
+TEST_F(PeersRefusal, bytes_that_are_no_greeting_are_refused) {
+  PeerEnd end(PeerEnd::options(2));
+
+  Stranger(end.port()).say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+  EXPECT_TRUE(eventually([&] { return end.reports_about("refused a connection from 127.0.0.1"); }));
+}
+
+TEST_F(PeersRefusal, messages_before_the_greeting_are_refused) {
+  PeerEnd end(PeerEnd::options(2));
+  Stranger stranger(end.port());
+
+  stranger.say(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
+
+  EXPECT_TRUE(
+      eventually([&] { return end.reports_about("not how a connection between members"); }));
+  EXPECT_EQ(end.received_count(), 0U);
+}
+
+// 16 connections that say nothing take no room from the one that does.
+TEST_F(PeersRefusal, strangers_that_say_nothing_are_few_and_give_way) {
+  auto options = PeerEnd::options(2);
+  options.strangers_max = 4;
+  called = std::make_unique<PeerEnd>(options);
+  std::vector<std::unique_ptr<Stranger>> crowd;
+  for (int i = 0; i < 10; ++i) {
+    crowd.push_back(std::make_unique<Stranger>(called->port()));
+  }
+  EXPECT_EQ(crowd.front()->hear(1), "") << "it was closed";
+
+  caller = std::make_unique<PeerEnd>(PeerEnd::options(1));
+  caller->set_members({{2, called->address()}});
+  expect_connection();
+}
+
+TEST_F(PeersRefusal, members_with_certificates_of_their_authority_are_connected) {
+  begin(with_tls(1, ours), with_tls(2, ours));
+  expect_connection();
+}
+
+TEST_F(PeersRefusal, a_certificate_that_names_the_member_needs_no_host) {
+  begin(with_tls(1, ours, "URI:tenure:member/1"),
+        with_tls(2, ours, "URI:tenure:member/2,URI:tenure:member/3,DNS:elsewhere"));
+  expect_connection();
+}
+
+TEST_F(PeersRefusal, a_certificate_of_another_authority_is_refused) {
+  begin(with_tls(1, theirs), with_tls(2, ours));
+  expect_refusal("its certificate is not accepted", "certificate");
+}
+
+TEST_F(PeersRefusal, a_certificate_of_another_member_is_refused_at_both_ends) {
+  // The files of member 5, in the hands of one who says that it is member 1.
+  auto thief = PeerEnd::options(1);
+  thief.tls = with_tls(5, ours, "URI:tenure:member/1").tls;
+  begin(std::move(thief), with_tls(2, ours, "URI:tenure:member/2"));
+  expect_connection();
+
+  // The called one: its certificate is for 2, and 3 was meant.
+  caller->set_members({{3, called->address()}});
+  EXPECT_TRUE(eventually([&] { return caller->reports_about("and not for member 3"); }));
+}
+
+TEST_F(PeersRefusal, a_certificate_for_another_host_is_refused) {
+  begin(with_tls(1, ours), with_tls(2, ours, "DNS:elsewhere"));
+  expect_refusal("names neither tenure:member/2 nor the host 127.0.0.1", "");
+}
+
+TEST_F(PeersRefusal, plain_against_tls_is_refused) {
+  begin(PeerEnd::options(1), with_tls(2, ours));
+  expect_refusal("cannot reach member 2", "does not speak TLS");
+}
+
+TEST_F(PeersRefusal, tls_against_plain_is_refused) {
+  begin(with_tls(1, ours), PeerEnd::options(2));
+  expect_refusal("cannot reach member 2", "does it speak TLS");
+}
+
+// Before anything is written, and not by the other members only.
+TEST_F(PeersRefusal, wrong_files_are_refused_by_the_name_of_their_setting) {
+  const auto complaint = [](const PeerTls& tls) {
+    const auto made = make_contexts(tls, raft::MemberId{1});
+    return made ? std::string() : made.error().detail;
+  };
+  const auto right = files(ours, ours.sign({.name = "one"}));
+  EXPECT_EQ(complaint(right), "");
+
+  auto wrong = right;
+  wrong.ca = test::content_of(theirs.file());
+  EXPECT_NE(complaint(wrong).find("certificate of another cluster"), std::string::npos);
+  wrong = right;
+  wrong.key = test::content_of(ours.sign({.name = "two"}).key);
+  EXPECT_NE(complaint(wrong).find("peer_tls.key"), std::string::npos);
+  wrong = right;
+  wrong.certificate = "nothing";
+  EXPECT_NE(complaint(wrong).find("peer_tls.cert"), std::string::npos);
+  EXPECT_NE(complaint(files(ours, ours.sign({.name = "old", .hours = -1}))).find("expired"),
+            std::string::npos);
+  EXPECT_NE(complaint(files(ours, ours.sign({.name = "x", .alternatives = "URI:tenure:member/2"})))
+                .find("not for member 1"),
+            std::string::npos);
+}
+
+TEST(PeersListening, a_port_in_use_is_found_out_at_once) {
+  const auto first = Listening::bind("127.0.0.1", 0);
+  ASSERT_TRUE(first);
+
+  const auto second = Listening::bind("127.0.0.1", first->port());
+
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().detail.find("cannot listen on 127.0.0.1:"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenure::server::peers

@@ -1,0 +1,310 @@
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/raft/node.hpp"
+#include "server/raft/seed.hpp"
+#include "support/raft_client.hpp"
+#include "support/raft_group.hpp"
+#include "support/raft_network.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::server::raft {
+namespace {
+
+using core::LeaseId;
+using test::RaftClient;
+
+constexpr LeaseId ann{1};
+constexpr LeaseId bob{2};
+constexpr ClusterId cluster{77};
+
+/// Real nodes with real threads and disks, and a network inside the process.
+class RaftCluster : public ::testing::Test {
+ protected:
+  static constexpr std::size_t size = 3;
+
+  [[nodiscard]] NodeOptions options(std::uint64_t id) {
+    auto options = test::small_node(folder / std::to_string(id), reports);
+    options.identity = {.cluster = cluster, .member = MemberId{id}};
+    options.founders = founders();
+    // Patient: the machine may be busy with other tests.
+    options.election_timeout = std::chrono::milliseconds(1000);
+    options.heartbeat = std::chrono::milliseconds(100);
+    return options;
+  }
+  [[nodiscard]] static std::vector<Member> founders() {
+    return {test::RaftGroup::founder(1), test::RaftGroup::founder(2), test::RaftGroup::founder(3)};
+  }
+  void start(const NodeOptions& options) {
+    auto node = Node::open(options);
+    ASSERT_TRUE(node.has_value()) << node.error().detail;
+    const auto id = (*node)->identity().member;
+    (*node)->connect(network.transport(MemberId{id}));
+    (*node)->start();
+    nodes.at(id - 1) = std::move(*node);
+  }
+  void start_all() {
+    for (std::uint64_t id = 1; id <= size; ++id) {
+      start(options(id));
+    }
+  }
+  [[nodiscard]] static LogPosition peek(Node& node) {
+    std::promise<LogPosition> promise;
+    node.peek([&](const Result<View>& view) { promise.set_value(view->log); });
+    return promise.get_future().get();
+  }
+  /// 0: nobody yet.
+  [[nodiscard]] std::uint64_t leader() {
+    for (const auto& node : nodes) {
+      if (node != nullptr && peek(*node).is_leader) {
+        return node->identity().member;
+      }
+    }
+    return 0;
+  }
+  Node& elect(std::uint64_t besides = 0) {
+    std::uint64_t id = 0;
+    EXPECT_TRUE(test::eventually([&] {
+      id = leader();
+      return id != 0 && id != besides;
+    }));
+    return *nodes.at(id - 1);
+  }
+  [[nodiscard]] static std::string stale_state(Node& node) {
+    std::promise<std::string> promise;
+    node.peek([&](const Result<View>& view) { promise.set_value(core::encode(view->state)); });
+    return promise.get_future().get();
+  }
+  [[nodiscard]] bool agree() {
+    std::string state;
+    for (const auto& node : nodes) {
+      if (node == nullptr) {
+        continue;
+      }
+      const auto bytes = stale_state(*node);
+      if (!state.empty() && bytes != state) {
+        return false;
+      }
+      state = bytes;
+    }
+    return true;
+  }
+  static Result<void> change(Node& node, MemberChange change) {
+    std::promise<Result<void>> promise;
+    node.change_members(std::move(change),
+                        [&](Result<void> result) { promise.set_value(std::move(result)); });
+    return promise.get_future().get();
+  }
+
+  test::TemporaryFolder folder;
+  test::Reports reports;
+  test::RaftNetwork network;
+  std::array<std::unique_ptr<Node>, 4> nodes;
+};
+
+// 002.107
+TEST_F(RaftCluster, three_nodes_decide_and_the_next_leader_knows_it) {
+  start_all();
+  auto& first = elect();
+  RaftClient client(first);
+  ASSERT_TRUE(client.grant_lease(ann).has_value());
+  const auto token = client.token(ann, "a");
+  ASSERT_NE(token, 0U);
+
+  const auto id = first.identity().member;
+  network.cut_off(MemberId{id});
+  auto& second = elect(id);
+  RaftClient other(second);
+  other.use_requests_after(10);
+
+  EXPECT_GT(other.token(ann, "b"), token);
+  network.heal();
+  EXPECT_TRUE(test::eventually([&] { return agree(); }));
+}
+
+TEST_F(RaftCluster, a_restart_of_every_member_in_turn_keeps_everything) {
+  start_all();
+  ASSERT_TRUE(RaftClient(elect()).grant_lease(ann).has_value());
+
+  for (std::uint64_t id = 1; id <= size; ++id) {
+    nodes.at(id - 1)->stop();
+    nodes.at(id - 1).reset();
+    RaftClient client(elect());
+    client.use_requests_after(id);
+    ASSERT_NE(client.token(ann, "lock" + std::to_string(id)), 0U);
+    start(options(id));
+  }
+
+  EXPECT_TRUE(test::eventually([&] { return leader() != 0 && agree(); }));
+}
+
+TEST_F(RaftCluster, a_leader_that_stops_hands_over) {
+  start_all();
+  auto& first = elect();
+  const auto id = first.identity().member;
+  const auto term = peek(first).term;
+  ASSERT_TRUE(RaftClient(first).grant_lease(ann).has_value());
+
+  first.stop();
+  nodes.at(id - 1).reset();
+
+  EXPECT_EQ(peek(elect()).term, term + 1) << "one election, that was asked for";
+}
+
+TEST_F(RaftCluster, a_member_with_an_old_log_is_brought_up_by_a_snapshot) {
+  auto eager = [this](std::uint64_t id) {
+    auto options = this->options(id);
+    options.peer_entries_max = 4;
+    options.trailing_entries = 8;
+    return options;
+  };
+  for (std::uint64_t id = 1; id <= size; ++id) {
+    start(eager(id));
+  }
+  auto& leader = elect();
+  const auto behind = leader.identity().member % size + 1;
+  RaftClient client(leader);
+  ASSERT_TRUE(client.grant_lease(ann).has_value());
+  nodes.at(behind - 1)->stop();
+  nodes.at(behind - 1).reset();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_NE(client.token(ann, "lock" + std::to_string(i)), 0U);
+  }
+  ASSERT_TRUE(client.take_snapshot().has_value());
+
+  start(eager(behind));
+
+  EXPECT_TRUE(test::eventually([&] { return agree(); }));
+  EXPECT_GE(peek(*nodes.at(behind - 1)).snapshot, 50U);
+}
+
+TEST_F(RaftCluster, a_member_joins_votes_and_leaves) {
+  start_all();
+  ASSERT_TRUE(RaftClient(elect()).grant_lease(ann).has_value());
+  auto joining = options(4);
+  joining.founders = {};
+  joining.beginning = Beginning::join;
+  start(joining);
+
+  const auto added = change(elect(), test::RaftGroup::addition(4));
+  ASSERT_TRUE(added.has_value()) << added.error().detail;
+  EXPECT_TRUE(test::eventually([&] { return agree(); }));
+  nodes.at(3)->stop();
+  nodes.at(3).reset();
+  start(joining);  // It has a log by now, and goes on with it.
+  const auto removed = change(elect(4), RemoveMember{.id = 4});
+
+  EXPECT_TRUE(removed.has_value() || removed.error() == Errc::unavailable)
+      << removed.error().detail;
+}
+
+TEST_F(RaftCluster, concurrent_clients_see_one_order) {
+  start_all();
+  auto& leader = elect();
+  RaftClient client(leader);
+  ASSERT_TRUE(client.grant_lease(ann).has_value());
+  std::atomic<std::size_t> answers = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 200; ++n) {
+          leader.propose(core::Tick{}, [&](const Result<Decided>&) { ++answers; });
+          leader.read([&](const Result<View>&) { ++answers; });
+        }
+      });
+    }
+  }
+
+  EXPECT_TRUE(test::eventually([&] { return answers == 4 * 200 * 2; }));
+  EXPECT_TRUE(test::eventually([&] { return agree(); }));
+}
+
+TEST_F(RaftCluster, a_beginning_that_cannot_be_is_refused_and_nothing_is_written) {
+  auto stranger = options(4);
+  auto pair = options(1);
+  pair.founders.pop_back();
+  auto nameless = options(1);
+  nameless.identity.cluster = {};
+  auto both = options(1);
+  both.beginning = Beginning::join;
+  auto twice = options(1);
+  twice.founders.back() = twice.founders.front();
+
+  for (const auto& bad : {stranger, pair, nameless, both, twice}) {
+    const auto opened = Node::open(bad);
+    ASSERT_FALSE(opened.has_value());
+    EXPECT_EQ(opened.error().code, Errc::invalid_argument) << opened.error().detail;
+    EXPECT_FALSE(std::filesystem::exists(bad.folder));
+  }
+}
+
+// R2: a member that is alone becomes a cluster by a planned restart.
+TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
+  std::uint64_t token = 0;
+  core::Revision revision{};
+  core::ClusterTime time{};
+  {
+    auto alone = test::small_node(folder / "alone", reports);
+    const auto node = test::started(alone);
+    RaftClient client(*node);
+    ASSERT_TRUE(client.grant_lease(ann).has_value());
+    token = client.token(ann, "a");
+    node->stop();
+  }
+  const auto body = read_state(folder / "alone");
+  ASSERT_TRUE(body.has_value()) << body.error().detail;
+  revision = core::decode(*body)->revision;
+  time = core::decode(*body)->now;
+
+  for (std::uint64_t id = 1; id <= size; ++id) {
+    const auto planted = plant({.folder = folder / std::to_string(id),
+                                .identity = {.cluster = cluster, .member = MemberId{id}},
+                                .members = founders(),
+                                .body = *body});
+    ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+  }
+  start_all();
+  RaftClient client(elect());
+  client.use_requests_after(100);
+
+  ASSERT_TRUE(client.grant_lease(bob).has_value());
+  EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 2U);
+  EXPECT_GT(client.token(bob, "b"), token);
+  EXPECT_GT(client.ask([](const View& view) { return view.state.revision; }), revision);
+  EXPECT_GE(client.ask([](const View& view) { return view.state.now; }), time);
+  EXPECT_TRUE(test::eventually([&] { return agree(); }));
+}
+
+TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {
+  const auto body = core::encode(core::State{});
+  Seed seed{.folder = folder / "new",
+            .identity = {.cluster = cluster, .member = MemberId{1}},
+            .members = founders(),
+            .body = body};
+  auto lonely = seed;
+  lonely.members = {test::RaftGroup::founder(1)};
+  auto stranger = seed;
+  stranger.identity.member = MemberId{9};
+  auto damaged = seed;
+  damaged.body = "no state";
+  auto used = seed;
+  used.folder = folder.path();
+  test::write_content(folder / "something", "else");
+
+  for (const auto& bad : {lonely, stranger, damaged, used}) {
+    EXPECT_EQ(plant(bad).error().code, Errc::invalid_argument);
+  }
+  EXPECT_FALSE(std::filesystem::exists(seed.folder));
+  EXPECT_EQ(read_state(folder / "nowhere").error().code, Errc::invalid_argument);
+}
+
+}  // namespace
+}  // namespace tenure::server::raft

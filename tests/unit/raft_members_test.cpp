@@ -1,0 +1,244 @@
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/raft_group.hpp"
+
+namespace tenure::server::raft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::RaftGroup;
+
+std::vector<std::uint64_t> voters(RaftGroup::Machine& machine) {
+  std::vector<std::uint64_t> ids;
+  for (const auto& member : machine.participant().members()) {
+    if (member.is_voter) {
+      ids.push_back(member.id);
+    }
+  }
+  return ids;
+}
+
+std::uint64_t follower_of(RaftGroup::Machine& leader) {
+  return leader.id().get() % 3 + 1;
+}
+
+TEST(RaftMembers, addresses_travel_in_the_configuration) {
+  const std::vector<Member> members{RaftGroup::founder(1), RaftGroup::founder(2)};
+
+  EXPECT_EQ(decode_members(encode_members(members)), members);
+}
+
+// As written by the first version: bytes of libraft's own encoding, the id for an address.
+TEST(RaftMembers, a_list_without_addresses_is_still_read) {
+  const std::vector<Member> old{{.id = MemberId{1}}, {.id = MemberId{12}, .part = Part::standby}};
+
+  const auto bytes = encode_members(old);
+
+  EXPECT_EQ(decode_members(bytes), old);
+  EXPECT_NE(bytes.find(std::string("\x31\0", 2)), std::string::npos) << "the address is the id";
+}
+
+TEST(RaftMembers, lists_that_cannot_be_are_not_written) {
+  auto twice = RaftGroup::founder(1);
+  auto longer = RaftGroup::founder(2);
+  longer.peer = std::string(700, 'x');
+
+  EXPECT_EQ(encode_members({twice, twice}), "");
+  EXPECT_EQ(encode_members({longer}), "");
+}
+
+TEST(RaftMembers, all_see_the_same_members_and_the_leader_how_they_are) {
+  RaftGroup group(3);
+  auto& leader = group.elect();
+  group.pass(milliseconds(100));
+
+  const auto members = leader.participant().members();
+
+  ASSERT_EQ(members.size(), 3U);
+  for (const auto& member : members) {
+    EXPECT_EQ(member.peer_address, "peer" + std::to_string(member.id) + ":7420");
+    EXPECT_TRUE(member.is_voter);
+    EXPECT_EQ(member.match, leader.participant().position().last);
+    EXPECT_LE(member.silent, milliseconds(60));
+  }
+  EXPECT_EQ(group.at(follower_of(leader)).known.size(), 3U) << "the transport was told";
+}
+
+TEST(RaftMembers, a_new_member_catches_up_and_votes) {
+  RaftGroup group(3, 1);
+  auto& leader = group.elect();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(group.propose(leader, core::Tick{}).has_value());
+  }
+
+  const auto added = group.change(leader, RaftGroup::addition(4));
+
+  ASSERT_TRUE(added.has_value()) << added.error().detail;
+  EXPECT_EQ(voters(leader), (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  EXPECT_TRUE(group.eventually([&] { return group.at(4).state_bytes() == leader.state_bytes(); }));
+  EXPECT_EQ(voters(group.at(4)), voters(leader));
+}
+
+TEST(RaftMembers, a_new_member_can_begin_with_a_snapshot) {
+  RaftGroup group(3, 1, {.peer_entries_max = 4, .trailing_entries = 8});
+  auto& leader = group.elect();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(group.propose(leader, core::Tick{}).has_value());
+  }
+  ASSERT_TRUE(group.take_snapshot(leader).has_value());
+
+  const auto added = group.change(leader, RaftGroup::addition(4));
+
+  ASSERT_TRUE(added.has_value()) << added.error().detail;
+  EXPECT_GE(group.snapshots_sent, 1U);
+  EXPECT_EQ(group.at(4).state_bytes(), leader.state_bytes());
+}
+
+TEST(RaftMembers, one_that_does_not_run_stays_a_stand_by_and_can_be_asked_again) {
+  RaftGroup group(3, 1);
+  auto& leader = group.elect();
+  group.crash(4);
+
+  const auto first = group.change(leader, RaftGroup::addition(4));
+  group.boot(4);
+  const auto second = group.change(leader, RaftGroup::addition(4));
+
+  ASSERT_FALSE(first.has_value());
+  EXPECT_EQ(first.error().code, Errc::timed_out);
+  EXPECT_TRUE(second.has_value()) << second.error().detail;
+  EXPECT_EQ(voters(leader).size(), 4U);
+}
+
+TEST(RaftMembers, a_dead_member_is_replaced_by_a_new_one) {
+  RaftGroup group(3, 1);
+  auto& leader = group.elect();
+  const auto dead = follower_of(leader);
+  group.crash(dead);
+
+  ASSERT_TRUE(group.change(leader, RaftGroup::addition(4)).has_value());
+  const auto removed = group.change(leader, RemoveMember{.id = dead});
+
+  ASSERT_TRUE(removed.has_value()) << removed.error().detail;
+  EXPECT_EQ(voters(leader).size(), 3U);
+  EXPECT_EQ(std::ranges::count(voters(leader), dead), 0);
+  group.crash(leader.id().get());
+  EXPECT_TRUE(group.propose(group.elect(), core::Tick{}).has_value()) << "two of three";
+}
+
+TEST(RaftMembers, changes_that_cannot_be_are_refused) {
+  RaftGroup group(3, 1);
+  auto& leader = group.elect();
+  auto& follower = group.at(follower_of(leader));
+  auto stolen = RaftGroup::addition(4);
+  stolen.peer_address = "peer1:7420";
+  auto homeless = RaftGroup::addition(4);
+  homeless.client_address = "";
+
+  EXPECT_EQ(group.change(leader, RemoveMember{.id = 1}).error().code, Errc::invalid_argument)
+      << "three voters stay";
+  EXPECT_EQ(group.change(leader, RemoveMember{.id = 9}).error().code, Errc::invalid_argument);
+  EXPECT_EQ(group.change(leader, RaftGroup::addition(1)).error().code, Errc::invalid_argument);
+  EXPECT_EQ(group.change(leader, stolen).error().code, Errc::invalid_argument);
+  EXPECT_EQ(group.change(leader, homeless).error().code, Errc::invalid_argument);
+  EXPECT_EQ(group.change(follower, RaftGroup::addition(4)).error().code, Errc::unavailable);
+  EXPECT_EQ(voters(leader).size(), 3U);
+}
+
+TEST(RaftMembers, one_change_at_a_time) {
+  RaftGroup group(3, 2);
+  auto& leader = group.elect();
+  std::optional<Result<void>> first;
+  leader.participant().change_members(
+      RaftGroup::addition(4), [&](Result<void> result) { first = std::move(result); }, group.now());
+
+  const auto second = group.change(leader, RaftGroup::addition(5));
+
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, Errc::would_block);
+  ASSERT_TRUE(group.eventually([&] { return first.has_value(); }));
+  EXPECT_TRUE(first->has_value());
+}
+
+// Thesis, 4.2.2: nobody sends it anything any more, so somebody has to tell it.
+TEST(RaftMembers, a_removed_member_is_told_and_goes_quiet) {
+  RaftGroup group(4);
+  auto& leader = group.elect();
+  const auto gone = leader.id().get() % 4 + 1;
+
+  ASSERT_TRUE(group.change(leader, RemoveMember{.id = gone}).has_value());
+  group.pass(milliseconds(100));
+  const auto term = leader.participant().position().term;
+  group.pass(seconds(20));
+
+  auto& removed = group.at(gone);
+  EXPECT_TRUE(removed.participant().is_dismissed());
+  EXPECT_EQ(removed.participant().deadline(), std::nullopt);
+  EXPECT_TRUE(std::ranges::any_of(removed.reports, [](const std::string& report) {
+    return report.find("removed from the cluster") != std::string::npos;
+  }));
+  EXPECT_EQ(group.propose(removed, core::Tick{}).error().code, Errc::unavailable);
+  EXPECT_TRUE(leader.leads());
+  EXPECT_EQ(leader.participant().position().term, term) << "nobody was disturbed";
+  EXPECT_EQ(leader.known.size(), 3U) << "the transport forgets it in the end";
+}
+
+TEST(RaftMembers, a_member_that_was_away_when_it_was_removed_disturbs_nobody_and_is_told) {
+  RaftGroup group(4);
+  auto& leader = group.elect();
+  const auto gone = leader.id().get() % 4 + 1;
+  group.crash(gone);
+  ASSERT_TRUE(group.change(leader, RemoveMember{.id = gone}).has_value());
+  group.pass(seconds(5));
+  const auto term = leader.participant().position().term;
+
+  group.boot(gone);
+  group.pass(seconds(20));
+
+  EXPECT_TRUE(group.at(gone).participant().is_dismissed());
+  EXPECT_TRUE(leader.leads());
+  EXPECT_EQ(leader.participant().position().term, term);
+}
+
+TEST(RaftMembers, a_leader_that_is_to_go_hands_over_first) {
+  RaftGroup group(4);
+  auto& old = group.elect();
+  const auto id = old.id().get();
+
+  const auto first = group.change(old, RemoveMember{.id = id});
+  auto& next = group.elect();
+  const auto second = group.change(next, RemoveMember{.id = id});
+
+  ASSERT_FALSE(first.has_value());
+  EXPECT_EQ(first.error().code, Errc::unavailable) << first.error().detail;
+  EXPECT_NE(&next, &old);
+  EXPECT_TRUE(second.has_value()) << second.error().detail;
+  EXPECT_EQ(voters(next).size(), 3U);
+}
+
+TEST(RaftMembers, a_leader_that_falls_in_the_middle_of_a_change_leaves_it_to_be_looked_at) {
+  RaftGroup group(3, 1);
+  auto& leader = group.elect();
+  std::optional<Result<void>> changed;
+  leader.participant().change_members(
+      RaftGroup::addition(4), [&](Result<void> result) { changed = std::move(result); },
+      group.now());
+
+  group.cut_off(leader.id().get());
+  ASSERT_TRUE(group.eventually([&] { return changed.has_value(); }));
+  auto& next = group.elect();
+  group.heal();
+  const auto again = group.change(next, RaftGroup::addition(4));
+
+  EXPECT_EQ(changed->error().code, Errc::unavailable);
+  EXPECT_TRUE(again.has_value()) << again.error().detail;
+}
+
+}  // namespace
+}  // namespace tenure::server::raft

@@ -1,0 +1,86 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/state_machine.hpp"
+#include "server/rpc/watch_hub.hpp"
+
+namespace tenure::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A member that is behind, and the leader whose snapshot it gets.
+class Restored : public testing::Test {
+ protected:
+  /// Takes or gives back the lock "n" everywhere, or only at the leader.
+  void happens(bool is_told) {
+    const core::Command command =
+        is_held_
+            ? core::Command(core::Release{.lease = core::LeaseId{1}, .what = core::Target{"n"}})
+            : core::Command(core::Acquire{.lease = core::LeaseId{1},
+                                          .request = core::RequestId{++request_},
+                                          .items = {{.name = "n", .claim = core::Whole{}}}});
+    is_held_ = !is_held_;
+    const auto applied = leader_.apply(command, {.time = 1ms});
+    if (is_told) {
+      hub_.applied(applied, leader_.state());
+      hub_.settled();
+    }
+  }
+  [[nodiscard]] std::shared_ptr<Watch> watch() {
+    return *hub_.add({.key = "n"}, leader_.state(), [this] { ++told_; });
+  }
+  static std::vector<core::Revision> revisions(Watch& watch) {
+    std::vector<core::Revision> found;
+    for (const auto& event : watch.take(100)) {
+      found.push_back(event->revision);
+    }
+    return found;
+  }
+  void SetUp() override {
+    leader_.apply(core::GrantLease{.id = core::LeaseId{1}, .ttl = 10s}, {.time = 1ms});
+  }
+
+  core::StateMachine leader_{core::Limits{.events_max = 4}};
+  WatchHub hub_;
+  std::uint64_t request_ = 0;
+  bool is_held_ = false;
+  int told_ = 0;
+};
+
+// 002.086
+// A follower that gets a snapshot instead of entries would let its watchers miss what was in them.
+TEST_F(Restored, a_watch_is_told_what_happened_before_the_snapshot) {
+  const auto watch = this->watch();
+  happens(true);
+  happens(false);
+  happens(false);
+
+  hub_.restored(leader_.state());
+  happens(true);
+
+  EXPECT_EQ(revisions(*watch), (std::vector{core::Revision{2}, core::Revision{3}, core::Revision{4},
+                                            core::Revision{5}}));
+  EXPECT_FALSE(watch->cut().has_value());
+}
+
+TEST_F(Restored, a_watch_is_cut_where_the_snapshot_remembers_less) {
+  const auto watch = this->watch();
+  happens(true);
+  const auto taken = revisions(*watch);
+  for (int i = 0; i < 6; ++i) {
+    happens(false);
+  }
+  told_ = 0;
+
+  hub_.restored(leader_.state());
+
+  EXPECT_EQ(told_, 1);
+  EXPECT_EQ(watch->cut(), core::Revision{3}) << "it saw 2";
+}
+
+}  // namespace
+}  // namespace tenure::server

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Starts a cluster of three lock servers on this machine, each with its files in ./var/cluster/N,
+# says where they are when one of them leads, and stays until Ctrl-C.
+#   tools/run_cluster.sh path/to/tenured [flags of tenured]
+# BASE_PORT (7420): member N has gRPC on BASE_PORT + 10 (N - 1), then HTTP and peers.
+# FOLDER (./var/cluster): where everything is kept.
+set -euo pipefail
+tenured=$1
+shift
+base=${BASE_PORT:-7420}
+folder=${FOLDER:-./var/cluster}
+bold="" plain=""
+if [[ -t 1 ]]; then
+  bold=$'\033[1m' plain=$'\033[0m'
+fi
+
+grpc() { echo "127.0.0.1:$((base + 10 * ($1 - 1)))"; }
+http() { echo "127.0.0.1:$((base + 10 * ($1 - 1) + 1))"; }
+peers() { echo "127.0.0.1:$((base + 10 * ($1 - 1) + 2))"; }
+
+members=""
+for member in 1 2 3; do
+  members+="${members:+,}$member=$(peers $member)/$(grpc $member)"
+done
+mkdir -p "$folder"
+if [[ ! -e $folder/secret ]]; then
+  (umask 077 && head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$folder/secret")
+fi
+
+servers=()
+stop() {
+  trap - INT TERM
+  # All at once, and then wait: each may take a moment for its snapshot. What became of those that
+  # were gone before is not our business.
+  local code=0 alive=()
+  for server in "${servers[@]}"; do
+    kill -TERM "$server" 2>/dev/null && alive+=("$server")
+  done
+  for server in "${alive[@]}"; do
+    wait "$server" || code=$?
+  done
+  exit "${1:-$code}"
+}
+trap 'stop' INT TERM
+
+for member in 1 2 3; do
+  "$tenured" --data-dir "$folder/$member" --member-id $member --name "member $member" \
+    --members "$members" --cluster-secret-file "$folder/secret" \
+    --listen-grpc "$(grpc $member)" --listen-http "$(http $member)" \
+    --listen-peers "$(peers $member)" --log-level warning "$@" &
+  servers+=($!)
+done
+
+leader=""
+for _ in $(seq 300); do
+  for member in 1 2 3; do
+    if curl --silent --max-time 2 "http://$(http $member)/v1/status" 2>/dev/null |
+      grep --quiet '"role":"leader"'; then
+      leader=$member
+    fi
+  done
+  [[ -n $leader ]] && break
+  for server in "${servers[@]}"; do
+    kill -0 "$server" 2>/dev/null || stop 1
+  done
+  sleep 0.1
+done
+if [[ -z $leader ]]; then
+  echo "no member leads after half a minute" >&2
+  stop 1
+fi
+
+cat <<END
+
+${bold}A cluster of three runs; member $leader leads.${plain} All is durable in $folder/1 to 3.
+
+  member   gRPC             HTTP
+  1        $(grpc 1)   http://$(http 1)
+  2        $(grpc 2)   http://$(http 2)
+  3        $(grpc 3)   http://$(http 3)
+
+Try in another terminal, from this folder:
+
+  ${bold}# who leads, and how far each one is${plain}
+  curl -s http://$(http 1)/v1/status
+  curl -s http://$(http $leader)/metrics | grep tenure_peer_connected
+
+  ${bold}# kill the leader and look again: another member leads, and nothing is lost${plain}
+  kill -9 ${servers[$((leader - 1))]}
+
+Ctrl-C stops all; the next start has every lock again. docs/operating.md has the settings.
+
+END
+# A member that is killed does not end the others.
+while :; do
+  alive=0
+  for server in "${servers[@]}"; do
+    kill -0 "$server" 2>/dev/null && alive=1
+  done
+  [[ $alive == 1 ]] || exit 1
+  wait -n "${servers[@]}" 2>/dev/null || true
+  sleep 0.2
+done
