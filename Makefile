@@ -24,7 +24,7 @@ SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '
 say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
 ##@ Every day
-.PHONY: help setup build run cluster examples test chaos sim check bench bench-local bench-service bench-cluster fmt clean install
+.PHONY: help setup build run cluster examples test chaos sim check bench bench-local bench-service bench-cluster bench-redis fmt clean install
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -73,7 +73,7 @@ sim: ## simulate 1000 faulty clusters of a minute each (SEEDS=n FIRST_SEED=k) an
 	@build/dev/tests/tenure_simulation --first $(FIRST_SEED) --seeds $(SEEDS) --jobs $(JOBS)
 
 ##@ Before a commit
-check: check-format check-tidy check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers
+check: check-format check-tidy check-models check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers
 	$(call say,"check: all good")
 
 fmt: ## format all C++ files
@@ -81,7 +81,7 @@ fmt: ## format all C++ files
 	@clang-format-19 -i $(SOURCES)
 
 ##@ Speed
-bench: bench-local bench-service bench-cluster ## run all benchmarks
+bench: bench-local bench-service bench-cluster bench-redis ## run all benchmarks
 
 bench-local: ## compare the in-process lock manager with its peers; writes docs/benchmarks.md
 	@tools/setup.sh
@@ -101,9 +101,15 @@ bench-cluster: ## compare three nodes with three of etcd and ZooKeeper; writes d
 	@$(call build_preset,release,--target tenured service_load library_load zookeeper_load)
 	@python3 bench/run_cluster.py --write docs/benchmarks.md
 
+bench-redis: ## compare redis:// with hand-written clients of Redis; writes docs/benchmarks.md
+	@tools/setup.sh
+	$(call say,"bench-redis")
+	@$(call build_preset,release,--target redis_load)
+	@python3 bench/run_redis.py --write docs/benchmarks.md
+
 ##@ The rest
 install: ## build the release and install it below PREFIX (default /usr/local)
-	@tools/setup.sh build cluster
+	@tools/setup.sh build cluster redis
 	@mkdir -p build
 	@cmake --preset release -DTENURE_SERVER=OFF -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
 	  -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/.install.log || \
@@ -115,7 +121,7 @@ clean: ## remove what was built
 	@rm -rf build
 
 # The parts of check -------------------------------------------------------------------------------
-.PHONY: check-format check-tidy check-headers check-clang check-clang-tidy check-asan check-tsan
+.PHONY: check-format check-tidy check-models check-headers check-clang check-clang-tidy check-asan check-tsan
 
 check-format:
 	@tools/setup.sh check
@@ -126,6 +132,11 @@ check-tidy:
 	@tools/setup.sh test
 	$(call say,"check: layers$(,) sizes$(,) names")
 	@python3 tools/tidy.py
+
+check-models:
+	@tools/setup.sh check
+	$(call say,"check: models of the protocols")
+	@tools/check_models.sh
 
 check-headers:
 	@tools/setup.sh build server test

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md has a section of each of run_local.py, run_service.py, run_cluster.py."""
+"""docs/benchmarks.md has a section for each run_….py that writes it."""
 
 import re
 
@@ -7,7 +7,7 @@ HEAD = """# Benchmarks
 Written by `make bench`; do not edit. How to read it, and what stands in for what:
 [bench/README.md](../bench/README.md).
 """
-SECTIONS = ("bench-service", "bench-cluster", "bench-local")
+SECTIONS = ("bench-service", "bench-cluster", "bench-redis", "bench-local")
 
 
 def replace_section(path, author, text):

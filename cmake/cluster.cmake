@@ -2,7 +2,6 @@
 # the scheme. One file to link, built where what it stands on is found; libtenure needs none of that.
 
 find_package(PkgConfig QUIET)
-find_package(Boost 1.81 QUIET)
 find_package(Protobuf QUIET)
 
 # By their names in pkg-config: what the library is linked with, and its users if it is static.
@@ -16,7 +15,7 @@ foreach(module IN LISTS TENURE_CLUSTER_MODULES)
     list(APPEND missing ${module})
   endif()
 endforeach()
-if(NOT TARGET Boost::headers)
+if(NOT TARGET tenure_asio)
   list(APPEND missing boost)
 endif()
 if(NOT TARGET protobuf::protoc)
@@ -27,16 +26,6 @@ if(missing)
   message(STATUS "tenure::cluster (tenure://) is left out for want of ${missing}: "
                  "tools/setup.sh cluster")
   return()
-endif()
-
-# Boost.Asio as we use it: no deprecated names, no implicit threads.
-add_library(tenure_asio INTERFACE)
-target_link_libraries(tenure_asio INTERFACE Boost::headers Threads::Threads)
-target_compile_definitions(tenure_asio INTERFACE BOOST_ASIO_NO_DEPRECATED
-                                                 BOOST_ASIO_NO_TS_EXECUTORS)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # Asio's fences are beside mutexes that the thread sanitizer does understand.
-  target_compile_options(tenure_asio INTERFACE -Wno-tsan)
 endif()
 
 # The wire: what protoc makes of proto/.
@@ -74,7 +63,8 @@ target_link_libraries(tenure_h2_client
   PRIVATE tenure_warnings)
 
 # Swallows the two, so that there is one library to install.
-file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp)
+file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp)
 add_library(tenure_cluster ${cluster_sources} ${PROJECT_SOURCE_DIR}/src/client/tenure_scheme.cpp
             $<TARGET_OBJECTS:tenure_proto> $<TARGET_OBJECTS:tenure_h2_client>)
 set_target_properties(tenure_cluster PROPERTIES LINKER_LANGUAGE CXX)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the groups named, or of all groups. Silent when all are there;
 # asks the network only when one is missing. As root or through sudo.
-#   tools/setup.sh [build] [cluster] [server] [run] [test] [check] [bench]
+#   tools/setup.sh [build] [cluster] [redis] [server] [run] [test] [check] [bench]
 set -euo pipefail
 
 # For tenure://, of which the server has the other end.
@@ -9,29 +9,31 @@ cluster="libnghttp2-dev libprotobuf-dev protobuf-compiler libboost1.81-dev libss
 declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
   [cluster]="$cluster"
+  [redis]="libhiredis-dev libboost1.81-dev libssl-dev"
   [server]="$cluster
             libraft-dev libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev
             libjemalloc-dev"
   # For the first steps that make run prints.
   [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
-  # The last three lines are for the fences (client libraries, servers) and for partitions.
+  # The last three lines are for Redis and the fences (client libraries, servers that the tests
+  # start) and for partitions.
   [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
           python3-protobuf prometheus curl openssl
           libsqlite3-dev libpq-dev libhiredis-dev
-          postgresql redis-server
+          postgresql redis-server redis-tools
           iproute2 nftables"
-  [check]="git clang-19 clang-format-19 clang-tidy-19"
+  [check]="git clang-19 clang-format-19 clang-tidy-19 spin"
   # The second and the third line are the peers we compare with.
   [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev python3
            libdb-dev librocksdb-dev etcd-server
-           zookeeper libzookeeper-mt-dev"
+           zookeeper libzookeeper-mt-dev redis-server"
 )
 
 # The version of the consensus library that our shim knows; Debian 12 has it in backports.
 raft_version=0.22.1
 
 packages=()
-for group in "${@:-build cluster server run test check bench}"; do
+for group in "${@:-build cluster redis server run test check bench}"; do
   for name in $group; do
     read -rd '' -a names <<<"${groups[$name]}" || true
     packages+=("${names[@]}")

@@ -72,6 +72,8 @@ class Client {
 ///
 ///   memory://            a lock service in this process, of this client alone
 ///   memory://name        the same, shared by all clients in this process that use the name
+///   tenure://host:port   the lock service tenured; link tenure::cluster
+///   redis://host:port    locks on a Redis server (rediss:// through TLS); link tenure::redis
 ///
 /// Options may stand in the URL too: `memory://a?key_prefix=test/&request_timeout=2s`.
 /// Errc::invalid_argument with the position of what is wrong; Errc::unsupported for a scheme that

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <tenure/ids.hpp>
 #include <tenure/lease.hpp>
@@ -23,6 +24,10 @@ struct ConnectOptions {
   /// Longest wait for one answer of the service; not for a lock, which takes as long as it takes.
   /// The default rides out a change of the leader; shorter tells Errc::unavailable sooner.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
+
+  /// Called inside connect(), for what is no error but people should know: that a Redis may evict
+  /// locks when its memory is full, for one.
+  std::function<void(std::string_view)> on_warning = {};
 };
 
 /// A hold is in danger: its renewal is not confirmed, and time runs.
@@ -36,6 +41,14 @@ struct AtRisk {
 enum class Reentry : std::uint8_t {
   refused,  ///< No: Errc::deadlock. Needs no lease of one's own.
   counted,  ///< Yes: the same token, and one more unlock(). REQUIRES: LockOptions::lease.
+};
+
+/// Who gets a lock that comes free.
+enum class Fairness : std::uint8_t {
+  queued,   ///< Whoever has waited longest.
+  barging,  ///< Whoever comes first then, by asking again and again. On redis:// only: the lock is
+            ///< the plain key of its name (SET name value NX PX ttl), as other clients of Redis use
+            ///< it, so that they and we exclude each other.
 };
 
 /// How one named lock behaves.
@@ -56,6 +69,9 @@ struct LockOptions {
   std::optional<Lease> lease = std::nullopt;
 
   Reentry reentry = Reentry::refused;
+
+  /// Barging is for locks that are shared with programs which do not use this library.
+  Fairness fairness = Fairness::queued;
 
   /// Free text that everybody sees beside the holder ("nightly report"). At most 4,096 bytes.
   std::string note = {};

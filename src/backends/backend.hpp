@@ -17,6 +17,7 @@
 #include <tenure/ids.hpp>
 #include <tenure/key_range.hpp>
 #include <tenure/lock_mode.hpp>
+#include <tenure/options.hpp>
 #include <tenure/watch.hpp>
 
 #include "backends/nap.hpp"
@@ -63,6 +64,7 @@ enum class Queue : std::uint8_t { wait, skip };
 struct Ask {
   std::vector<Item> items{};  ///< All or none. REQUIRES: 1 to Bounds::items_max.
   Again again = Again::refuse;
+  Fairness fairness = Fairness::queued;
   std::string owner{};     ///< Who, for people.
   std::string metadata{};  ///< Anything the user wants to find in the record.
 };
@@ -139,6 +141,7 @@ enum class Promise : std::uint8_t {
   downgrade,         ///< From exclusive to shared, likewise.
   new_ttl,           ///< The ttl of a lease can change while it lives.
   reentry,           ///< Again::reenter.
+  barging,           ///< Fairness::barging.
   one_lease,         ///< Several locks live and die with one lease.
   deadlocks,         ///< A cycle of waits between leases is found.
   watches,           ///< Tells what happens.

@@ -44,11 +44,14 @@ Schemes& schemes() {
 
 /// What to do about a scheme that is ours, but not in this program.
 std::string how_to_get(std::string_view scheme) {
-  if (scheme != "tenure") {
+  const bool is_redis = scheme == "redis" || scheme == "rediss";
+  if (scheme != "tenure" && !is_redis) {
     return {};
   }
-  return ". It is a library of its own: link tenure::cluster (CMake: find_package(tenure "
-         "COMPONENTS cluster)) or what pkg-config --libs tenure_cluster says";
+  const std::string library = is_redis ? "redis" : "cluster";
+  return ". It is a library of its own: link tenure::" + library +
+         " (CMake: find_package(tenure COMPONENTS " + library +
+         ")) or what pkg-config --libs tenure_" + library + " says";
 }
 
 Result<OpenBackend> opener_of(const std::string& scheme) {

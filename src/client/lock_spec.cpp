@@ -42,6 +42,19 @@ std::optional<Error> check_name(const std::string& name, std::string_view prefix
   return std::nullopt;
 }
 
+/// A plain key is one holder's.
+std::optional<Error> check_plain(const std::vector<Item>& items, const LockOptions& options) {
+  const auto is_plain = [](const Item& item) {
+    const auto* mode = std::get_if<LockMode>(&item.claim);
+    return mode != nullptr && *mode == LockMode::exclusive;
+  };
+  if (options.fairness == Fairness::queued || (items.size() == 1 && is_plain(items.front()))) {
+    return std::nullopt;
+  }
+  return Error{.code = Errc::unsupported,
+               .detail = "Fairness::barging is for a mutex: a plain key has one holder"};
+}
+
 std::optional<Promise> needed_for(const Item& item) {
   if (std::holds_alternative<backends::Permits>(item.claim)) {
     return Promise::semaphore;
@@ -73,6 +86,9 @@ std::optional<Error> check_promises(const std::vector<Item>& items, const LockOp
   }
   if (options.reentry == Reentry::counted) {
     needed.push_back(Promise::reentry);
+  }
+  if (options.fairness == Fairness::barging) {
+    needed.push_back(Promise::barging);
   }
   const auto missing =
       std::ranges::find_if(needed, [&](Promise promise) { return !promises.has(promise); });
@@ -132,6 +148,9 @@ std::optional<Error> check_options(const LockOptions& options, const backends::B
         "Reentry::counted needs LockOptions::lease: without a lease of one's own nobody "
         "can tell that it is the same owner");
   }
+  if (options.fairness == Fairness::barging && options.reentry == Reentry::counted) {
+    return invalid("Fairness::barging has no counts: a plain key is held or not");
+  }
   return options.lease ? std::nullopt : check_ttl(options.ttl, options.renewals_per_ttl, bounds);
 }
 
@@ -176,6 +195,9 @@ std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std:
   if (!spec.error) {
     spec.error = check_promises(items, options, spec.session->backend().promises());
   }
+  if (!spec.error) {
+    spec.error = check_plain(items, options);
+  }
   spec.ttl = options.ttl;
   spec.renewals_per_ttl = options.renewals_per_ttl;
   spec.max_wait = options.max_wait;
@@ -191,6 +213,7 @@ std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std:
       backends::Ask{.items = std::move(items),
                     .again = options.reentry == Reentry::counted ? backends::Again::reenter
                                                                  : backends::Again::refuse,
+                    .fairness = options.fairness,
                     .owner = spec.session->owner(),
                     .metadata = std::move(options.note)});
   return std::make_shared<const LockSpec>(std::move(spec));

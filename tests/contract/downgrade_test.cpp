@@ -45,7 +45,7 @@ TEST_P(DowngradeContract, waiting_readers_enter_at_once_and_the_writer_after_all
   if (!promises(backends::Promise::downgrade)) {
     return;
   }
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto guard = ann.rw_lock("a").lock().value();
   auto reading =
       std::async(std::launch::async, [&] { return bob.rw_lock("a").lock_shared().value(); });
@@ -67,7 +67,7 @@ TEST_P(DowngradeContract, a_writer_who_waits_in_front_bars_the_readers_behind_hi
   if (!promises(backends::Promise::downgrade) || !promises(backends::Promise::fifo)) {
     return;
   }
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto guard = ann.rw_lock("a").lock().value();
   auto writing = std::async(std::launch::async, [&] { return bob.rw_lock("a").lock().value(); });
   ASSERT_TRUE(queue.one_joins());

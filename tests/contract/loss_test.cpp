@@ -144,7 +144,7 @@ TEST_P(LossContract, a_wait_that_was_given_up_holds_nothing_up) {
   const auto network = std::make_shared<Network>();
   const auto cut = connect({.owner = "cut", .request_timeout = 10ms}, network);
   auto guard = ann.mutex("a").lock().value();
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   std::optional<Errc> end;
   {
     const std::jthread waiter([&] {
@@ -165,7 +165,7 @@ TEST_P(LossContract, a_wait_outlives_its_ttl) {
   auto guard = ann.mutex("a").lock().value();
   std::optional<AcquisitionReport> report;
   {
-    QueueEvents queue(ann, "a");
+    QueueEvents queue(*service, ann, "a");
     const std::jthread waiter([&] {
       const auto mine = bob.mutex("a", {.ttl = 100ms}).lock();
       report = mine ? std::optional(mine->report()) : std::nullopt;

@@ -77,7 +77,7 @@ TEST_P(MutexContract, a_guard_gives_back_when_it_goes) {
 
 // 000.041: waits as long as it takes.
 TEST_P(MutexContract, lock_waits_for_the_holder) {
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto guard = ann.mutex("a").lock().value();
   std::atomic<bool> is_in = false;
   std::jthread waiter([&] {
@@ -126,7 +126,7 @@ TEST_P(MutexContract, max_wait_bounds_lock) {
 
 // 003.004, 003-B5: a wait can be called off.
 TEST_P(MutexContract, a_wait_that_is_called_off_leaves_the_queue) {
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto guard = ann.mutex("a").lock().value();
   std::stop_source hurry;
   std::optional<Errc> end;
@@ -169,7 +169,7 @@ TEST_P(MutexContract, attempts_are_bounded_and_reported) {
 
 // 000-B28: how it was acquired.
 TEST_P(MutexContract, a_guard_reports_how_long_it_waited_and_where) {
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto guard = ann.mutex("a").lock().value();
   EXPECT_EQ(guard.report().queue_position, 0U);
   AcquisitionReport report;
@@ -192,7 +192,7 @@ TEST_P(MutexContract, waiters_are_served_in_the_order_they_came) {
     GTEST_SUCCEED() << "declared: no order";
     return;
   }
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto guard = ann.mutex("a").lock().value();
   std::vector<int> order;
   std::vector<std::jthread> waiters;

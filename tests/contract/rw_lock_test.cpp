@@ -77,7 +77,7 @@ TEST_P(RwLockContract, a_waiting_writer_bars_later_readers) {
   if (!promises(backends::Promise::shared) || !promises(backends::Promise::fifo)) {
     return;
   }
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto reader = ann.rw_lock("a").lock_shared().value();
   std::stop_source hurry;
   std::jthread writer(
@@ -108,7 +108,7 @@ TEST_P(RwLockContract, neither_side_starves) {
   if (!promises(backends::Promise::shared) || !promises(backends::Promise::fifo)) {
     return;
   }
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto first = ann.rw_lock("a").lock().value();
   std::vector<std::string> order;
   std::mutex order_mutex;
@@ -146,7 +146,7 @@ TEST_P(RwLockContract, an_upgrade_lets_nobody_write_in_between) {
     EXPECT_EQ(ann.rw_lock("a").upgrade(*share).error(), Errc::unsupported);
     return;
   }
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   const auto lock = ann.rw_lock("a");
   auto share = lock.lock_shared().value();
   const auto token = share.token();
@@ -185,7 +185,7 @@ TEST_P(RwLockContract, the_second_of_two_upgrades_is_told_of_the_deadlock) {
   if (!promises(backends::Promise::upgrade) || !promises(backends::Promise::deadlocks)) {
     return;
   }
-  QueueEvents queue(ann, "a");
+  QueueEvents queue(*service, ann, "a");
   auto mine = ann.rw_lock("a").lock_shared().value();
   auto theirs = bob.rw_lock("a").lock_shared().value();
   std::jthread first([&] { EXPECT_TRUE(ann.rw_lock("a").upgrade(mine)); });

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "fence/connections.hpp"
-#include "fence/process.hpp"
+#include "support/process.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

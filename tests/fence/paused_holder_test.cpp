@@ -10,7 +10,7 @@
 
 #include "fence/databases.hpp"
 #include "fence/lock_service.hpp"
-#include "fence/process.hpp"
+#include "support/process.hpp"
 
 namespace tenure::test {
 namespace {

@@ -39,6 +39,7 @@ const std::vector<ContractBackend>& contract_backends() {
       {.name = "tenure", .start = start_tenure_service},
       {.name = "tenure_tls", .start = start_tenure_tls_service},
 #endif
+      {.name = "redis", .start = start_redis_service},
   };
   return all;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,6 +30,10 @@ class ContractService {
   [[nodiscard]] virtual std::unique_ptr<backends::Backend> open() = 0;
   /// What an operator does. False if nobody held it.
   virtual bool force_release(const std::string& name) = 0;
+  /// How many wait for a name; for those that do not promise watches.
+  [[nodiscard]] virtual std::optional<std::size_t> waiters(const std::string& /*name*/) {
+    return std::nullopt;
+  }
   /// For those that promise outlives_process: what to connect() to from another process.
   [[nodiscard]] virtual std::string url() const { return {}; }
 };
@@ -37,6 +42,9 @@ class ContractService {
 [[nodiscard]] std::unique_ptr<ContractService> start_tenure_service();
 /// The same behind TLS, with certificates at both ends.
 [[nodiscard]] std::unique_ptr<ContractService> start_tenure_tls_service();
+
+/// A real redis-server of its own; redis_contract.cpp.
+[[nodiscard]] std::unique_ptr<ContractService> start_redis_service();
 
 /// One line of the table of backends.
 struct ContractBackend {

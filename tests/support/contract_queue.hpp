@@ -1,22 +1,38 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <tenure/client.hpp>
 
+#include "support/contract.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
 
-/// Who joins the queue of a name, as a watch tells it. A backend without watches needs another way.
+/// Who joins the queue of a name: as a watch tells it, or by counting who waits where there are no
+/// watches. REQUIRES, for the latter: nobody leaves in between.
 class QueueEvents {
  public:
-  QueueEvents(const Client& client, const std::string& name) : watch_(client.watch(name).value()) {}
+  QueueEvents(ContractService& service, const Client& client, std::string name)
+      : service_(service), name_(std::move(name)) {
+    if (auto watch = client.watch(name_)) {
+      watch_ = *std::move(watch);
+    } else {
+      seen_ = service_.waiters(name_).value();
+    }
+  }
 
   /// Waits until one more has joined.
   [[nodiscard]] bool one_joins() {
+    if (!watch_) {
+      ++seen_;
+      return eventually([this] { return service_.waiters(name_).value() >= seen_; });
+    }
     for (;;) {
-      const auto event = watch_.next_for(patience);
+      const auto event = watch_->next_for(patience);
       if (!event || event->type == LockEventType::queued) {
         return event.has_value();
       }
@@ -24,7 +40,10 @@ class QueueEvents {
   }
 
  private:
-  Watch watch_;
+  ContractService& service_;
+  std::string name_;
+  std::optional<Watch> watch_;
+  std::size_t seen_ = 0;
 };
 
 }  // namespace tenure::test

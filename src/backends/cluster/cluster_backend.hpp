@@ -11,7 +11,7 @@
 #include "backends/backend.hpp"
 #include "backends/cluster/courier.hpp"
 #include "backends/cluster/dialer.hpp"
-#include "backends/cluster/pump.hpp"
+#include "backends/net/pump.hpp"
 #include "sys/mutex.hpp"
 
 namespace tenure::backends::cluster {

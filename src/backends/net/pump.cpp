@@ -1,8 +1,8 @@
-#include "backends/cluster/pump.hpp"
+#include "backends/net/pump.hpp"
 
 #include <chrono>
 
-namespace tenure::backends::cluster {
+namespace tenure::backends {
 namespace {
 
 /// When no guest came for so long, our own thread runs the loop. Until then nobody hears what the
@@ -178,4 +178,4 @@ void Pump::run_own() {
   mutex_.unlock();
 }
 
-}  // namespace tenure::backends::cluster
+}  // namespace tenure::backends

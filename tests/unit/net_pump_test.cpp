@@ -10,10 +10,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
-#include "backends/cluster/pump.hpp"
+#include "backends/net/pump.hpp"
 #include "support/wait_until.hpp"
 
-namespace tenure::backends::cluster {
+namespace tenure::backends {
 namespace {
 
 using namespace std::chrono_literals;
@@ -257,4 +257,4 @@ TEST(Pumps, a_job_may_post_another_one) {
 }
 
 }  // namespace
-}  // namespace tenure::backends::cluster
+}  // namespace tenure::backends

@@ -31,6 +31,7 @@ class Process {
   void pause() const;
   void resume() const;
 
+  [[nodiscard]] bool has_ended() const;
   void signal(int number) const;
   /// Waits for its end and returns its exit code, or 128 and the signal that ended it.
   int wait();

@@ -1,4 +1,4 @@
-#include "fence/process.hpp"
+#include "support/process.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -127,6 +127,12 @@ void Process::pause() const {
 
 void Process::resume() const {
   signal(SIGCONT);
+}
+
+bool Process::has_ended() const {
+  siginfo_t seen{};
+  return ::waitid(P_PID, static_cast<id_t>(id_), &seen, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         seen.si_pid == id_;
 }
 
 void Process::signal(int number) const {

@@ -13,7 +13,7 @@
 #include "sys/mutex.hpp"
 #include "sys/vigil.hpp"
 
-namespace tenure::backends::cluster {
+namespace tenure::backends {
 
 /// Runs a loop on whichever thread has nothing better to do: one that waits for an answer, or one
 /// that has just posted something, or, when there is neither for a while, one that sleeps for want
@@ -82,4 +82,4 @@ class Pump {
   std::thread thread_;  ///< Last: uses all the rest.
 };
 
-}  // namespace tenure::backends::cluster
+}  // namespace tenure::backends

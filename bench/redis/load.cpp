@@ -1,0 +1,270 @@
+// Load for one redis-server, by our library and by a tight hand-written client. Prints one line of
+// JSON.
+//
+//   redis_load ping PORT                     a round trip
+//   redis_load cycle ours|raw PORT           one thread, lock + unlock, nobody else
+//   redis_load threads ours|raw PORT N       N threads, a lock each; raw: a connection each
+//   redis_load pass ours|poll PORT N         N threads take turns on one lock
+//   redis_load renew ours PORT N             N locks held and renewed for two rounds
+//   redis_load memory ours|raw PORT N        N locks held, until a line comes on stdin
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <hiredis/hiredis.h>
+#include <time.h>
+
+#include <tenure/client.hpp>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+struct Free {
+  void operator()(redisContext* context) const { redisFree(context); }
+  void operator()(redisReply* reply) const { freeReplyObject(reply); }
+};
+using Reply = std::unique_ptr<redisReply, Free>;
+
+/// As one writes it by hand: SET NX PX, and a script that deletes only what is ours.
+class RawLock {
+ public:
+  RawLock(int port, std::string name) : name_(std::move(name)), id_(fresh_id()) {
+    context_.reset(redisConnect("127.0.0.1", port));
+    const Reply loaded = run("SCRIPT LOAD %s",
+                             "if redis.call('GET', KEYS[1]) == ARGV[1] then "
+                             "return redis.call('DEL', KEYS[1]) end return 0");
+    sha_ = loaded->str;
+  }
+  bool try_lock() {
+    const Reply reply = run("SET %s %s NX PX 30000", name_.c_str(), id_.c_str());
+    return reply->type == REDIS_REPLY_STATUS;
+  }
+  void unlock() { run("EVALSHA %s 1 %s %s", sha_.c_str(), name_.c_str(), id_.c_str()); }
+  void ping() { run("PING"); }
+
+ private:
+  static std::string fresh_id() {
+    static std::atomic<int> count = 0;
+    char text[40];
+    std::snprintf(text, sizeof text, "c8a4f2be-3a5e-4f57-9e8e-%012d", ++count);
+    return text;
+  }
+  template <class... Words>
+  Reply run(const char* format, Words... words) {
+    Reply reply(static_cast<redisReply*>(redisCommand(context_.get(), format, words...)));
+    if (!reply || reply->type == REDIS_REPLY_ERROR) {
+      std::fprintf(stderr, "redis: %s\n", reply ? reply->str : context_->errstr);
+      std::exit(1);
+    }
+    return reply;
+  }
+
+  std::string name_;
+  std::string id_;
+  std::string sha_;
+  std::unique_ptr<redisContext, Free> context_;
+};
+
+tenure::Client connect(int port) {
+  return tenure::connect("redis://127.0.0.1:" + std::to_string(port), {.request_timeout = 10s})
+      .value();
+}
+
+void must(bool ok) {
+  if (!ok) {
+    std::fprintf(stderr, "an operation failed\n");
+    std::exit(1);
+  }
+}
+
+double micros(Clock::duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+void print(std::vector<double> samples, Clock::duration took) {
+  std::ranges::sort(samples);
+  const auto at = [&](double share) {
+    return samples.empty()
+               ? 0.0
+               : samples[static_cast<std::size_t>(share * static_cast<double>(samples.size() - 1))];
+  };
+  const auto seconds = std::chrono::duration<double>(took).count();
+  std::printf("{\"count\": %zu, \"per_s\": %.0f, \"p50_us\": %.1f, \"p99_us\": %.1f}\n",
+              samples.size(), static_cast<double>(samples.size()) / seconds, at(0.5), at(0.99));
+}
+
+// 000.175, 000.176
+/// Runs `work` on so many threads for so long.
+template <class Work>
+void measure(int threads, Clock::duration length, Work work) {
+  std::vector<std::vector<double>> samples(static_cast<std::size_t>(threads));
+  const auto begin = Clock::now();
+  const auto end = begin + length;
+  {
+    std::vector<std::jthread> running;
+    for (int n = 0; n < threads; ++n) {
+      running.emplace_back([&, n] { work(n, end, samples[static_cast<std::size_t>(n)]); });
+    }
+  }
+  const auto took = Clock::now() - begin;
+  std::vector<double> all;
+  for (const auto& some : samples) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  print(std::move(all), took);
+}
+
+void cycles(bool is_ours, int port, int threads, Clock::duration length) {
+  const auto client = connect(port);
+  measure(threads, length, [&](int n, Clock::time_point end, std::vector<double>& samples) {
+    const auto name = "bench:" + std::to_string(n);
+    const auto mutex = client.mutex(name);
+    RawLock raw(port, name);
+    for (auto now = Clock::now(); now < end;) {
+      if (is_ours) {
+        auto guard = mutex.lock();
+        must(guard.has_value() && guard->unlock().has_value());
+      } else {
+        must(raw.try_lock());
+        raw.unlock();
+      }
+      const auto after = Clock::now();
+      samples.push_back(micros(after - now));
+      now = after;
+    }
+  });
+}
+
+/// From when the holder begins to let go until the next one is in.
+void pass(bool is_ours, int port, int threads, Clock::duration length) {
+  std::vector<tenure::Client> clients;
+  for (int n = 0; n < std::min(threads, 4); ++n) {
+    clients.push_back(connect(port));
+  }
+  std::atomic<Clock::rep> let_go = 0;
+  measure(threads, length, [&](int n, Clock::time_point end, std::vector<double>& samples) {
+    const auto mutex = clients[static_cast<std::size_t>(n) % clients.size()].mutex("bench:pass");
+    RawLock raw(port, "bench:poll");
+    while (Clock::now() < end) {
+      if (is_ours) {
+        auto guard = mutex.lock();
+        must(guard.has_value());
+        const auto since = let_go.load();
+        if (since != 0) {
+          samples.push_back(micros(Clock::now() - Clock::time_point(Clock::duration(since))));
+        }
+        let_go = Clock::now().time_since_epoch().count();
+        must(guard->unlock().has_value());
+      } else {
+        while (!raw.try_lock()) {
+          std::this_thread::sleep_for(50ms);
+        }
+        const auto since = let_go.load();
+        if (since != 0) {
+          samples.push_back(micros(Clock::now() - Clock::time_point(Clock::duration(since))));
+        }
+        let_go = Clock::now().time_since_epoch().count();
+        raw.unlock();
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+  });
+}
+
+/// N locks with a ttl of 6 s, so that all are renewed every 2 s.
+void renew(int port, int locks) {
+  const auto client = connect(port);
+  std::vector<tenure::Guard> guards;
+  for (int n = 0; n < locks; ++n) {
+    guards.push_back(client.mutex("bench:" + std::to_string(n), {.ttl = 6s}).lock().value());
+  }
+  std::puts("{\"held\": true}");
+  std::fflush(stdout);
+  const auto cpu = cpu_seconds();
+  const auto begin = Clock::now();
+  std::this_thread::sleep_for(8s);
+  const auto seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  int kept = 0;
+  for (const auto& guard : guards) {
+    kept += guard.state() == tenure::GuardState::held ? 1 : 0;
+  }
+  std::printf("{\"kept\": %d, \"cpu_share\": %.5f}\n", kept, (cpu_seconds() - cpu) / seconds);
+}
+
+void memory(bool is_ours, int port, int locks) {
+  const auto client = connect(port);
+  std::vector<tenure::Guard> guards;
+  std::vector<std::unique_ptr<RawLock>> raws;
+  raws.push_back(std::make_unique<RawLock>(port, "none"));
+  const std::unique_ptr<redisContext, Free> context(redisConnect("127.0.0.1", port));
+  for (int n = 0; n < locks; ++n) {
+    const auto name = "bench:" + std::to_string(n);
+    if (is_ours) {
+      guards.push_back(client.mutex(name, {.ttl = 60s}).lock().value());
+    } else {
+      const Reply reply(static_cast<redisReply*>(redisCommand(
+          context.get(), "SET %s c8a4f2be-3a5e-4f57-9e8e-%012d NX PX 60000", name.c_str(), n)));
+    }
+  }
+  std::puts("{\"held\": true}");
+  std::fflush(stdout);
+  std::getchar();
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 3) {
+    return 64;
+  }
+  const std::string what = words[1];
+  if (what == "ping") {
+    RawLock raw(std::atoi(words[2]), "none");
+    measure(1, 2s, [&](int, Clock::time_point end, std::vector<double>& samples) {
+      for (auto now = Clock::now(); now < end;) {
+        raw.ping();
+        const auto after = Clock::now();
+        samples.push_back(micros(after - now));
+        now = after;
+      }
+    });
+    return 0;
+  }
+  if (count < 4) {
+    return 64;
+  }
+  const bool is_ours = std::strcmp(words[2], "ours") == 0;
+  const int port = std::atoi(words[3]);
+  const int number = count > 4 ? std::atoi(words[4]) : 1;
+  if (what == "cycle") {
+    cycles(is_ours, port, 1, 3s);
+  } else if (what == "threads") {
+    cycles(is_ours, port, number, 3s);
+  } else if (what == "pass") {
+    pass(is_ours, port, number, 3s);
+  } else if (what == "renew") {
+    renew(port, number);
+  } else if (what == "memory") {
+    memory(is_ours, port, number);
+  } else {
+    return 64;
+  }
+  return 0;
+}

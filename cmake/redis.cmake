@@ -1,0 +1,63 @@
+# redis:// and rediss://: the library tenure::redis that makes connect() know them. One file to link,
+# built where what it stands on is found; libtenure needs none of that.
+
+find_package(PkgConfig QUIET)
+
+# By their names in pkg-config: what the library is linked with, and its users if it is static.
+set(TENURE_REDIS_MODULES hiredis openssl)
+set(missing)
+foreach(module IN LISTS TENURE_REDIS_MODULES)
+  if(PKG_CONFIG_FOUND AND NOT TARGET PkgConfig::tenure_${module})
+    pkg_check_modules(tenure_${module} QUIET IMPORTED_TARGET GLOBAL ${module})
+  endif()
+  if(NOT TARGET PkgConfig::tenure_${module})
+    list(APPEND missing ${module})
+  endif()
+endforeach()
+if(NOT TARGET tenure_asio)
+  list(APPEND missing boost)
+endif()
+if(missing)
+  list(JOIN missing ", " missing)
+  message(STATUS "tenure::redis (redis://) is left out for want of ${missing}: "
+                 "tools/setup.sh redis")
+  return()
+endif()
+
+# What runs on the server: each script as one text, with lock.lua where it says so.
+set(scripts_dir ${PROJECT_SOURCE_DIR}/src/backends/redis/scripts)
+file(GLOB scripts CONFIGURE_DEPENDS ${scripts_dir}/*.lua)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts})
+file(READ ${scripts_dir}/lock.lua lock_script)
+foreach(script IN LISTS scripts)
+  cmake_path(GET script STEM name)
+  if(NOT name STREQUAL lock)
+    file(READ ${script} text)
+    string(REPLACE "--@include lock.lua\n" "${lock_script}" ${name}_script "${text}")
+  endif()
+endforeach()
+configure_file(src/backends/redis/scripts.cpp.in redis/scripts.cpp @ONLY)
+
+file(GLOB redis_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/redis/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp)
+# Bytes to a server, plain or through TLS, and why that fails: the same as for tenure://.
+foreach(stem fault status transport)
+  list(APPEND redis_sources ${PROJECT_SOURCE_DIR}/src/h2/${stem}.cpp)
+endforeach()
+add_library(tenure_redis ${redis_sources} ${PROJECT_SOURCE_DIR}/src/client/redis_scheme.cpp
+            ${PROJECT_BINARY_DIR}/redis/scripts.cpp)
+target_include_directories(tenure_redis PRIVATE ${PROJECT_SOURCE_DIR}/src)
+list(TRANSFORM TENURE_REDIS_MODULES PREPEND PkgConfig::tenure_ OUTPUT_VARIABLE redis_needs)
+target_link_libraries(tenure_redis
+  PUBLIC tenure
+  PRIVATE ${redis_needs} absl::btree absl::flat_hash_map absl::inlined_vector
+          $<BUILD_INTERFACE:tenure_asio> $<BUILD_INTERFACE:tenure_warnings>)
+tenure_component(redis UNCALLED tenure_has_redis
+  DESCRIPTION "connect() to Redis: redis:// and rediss://"
+  HIDDEN ${TENURE_REDIS_MODULES} absl_btree absl_flat_hash_map absl_inlined_vector)
+
+# For our own tests: with the private headers and what they include.
+add_library(tenure_redis_private INTERFACE)
+target_include_directories(tenure_redis_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(tenure_redis_private INTERFACE
+  tenure_redis tenure_asio ${redis_needs} absl::btree absl::flat_hash_map absl::inlined_vector)

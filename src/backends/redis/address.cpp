@@ -1,0 +1,112 @@
+#include "backends/redis/address.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "backends/net/tls_files.hpp"
+
+namespace tenure::backends::redis {
+namespace {
+
+constexpr std::uint16_t default_port = 6379;
+constexpr std::size_t namespace_bytes_max = 64;
+
+/// Takes user:password@ off the front of the authority.
+void take_user(Url& url, Address& address) {
+  auto& text = url.authority.text;
+  // A password may have an '@' in it, a host not.
+  const auto at = text.rfind('@');
+  if (at == std::string::npos) {
+    return;
+  }
+  const auto colon = text.find(':');
+  if (colon < at) {
+    address.password = text.substr(colon + 1, at - colon - 1);
+  }
+  address.user = text.substr(0, std::min(colon, at));
+  text.erase(0, at + 1);
+  url.authority.position += at + 1;
+}
+
+Result<unsigned> database_of(const Url& url) {
+  const auto& text = url.path.text;
+  unsigned number = 0;
+  if (text.empty()) {
+    return number;
+  }
+  const auto* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end) {
+    return complain_at(url.path.position, "a database of Redis is a number, such as 0");
+  }
+  return number;
+}
+
+bool is_namespace_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+Result<void> take_namespace(Url& url, Address& address) {
+  const auto it = std::ranges::find_if(
+      url.parameters, [](const Url::Parameter& one) { return one.key.text == "namespace"; });
+  if (it == url.parameters.end()) {
+    return {};
+  }
+  const auto value = it->value;
+  url.parameters.erase(it);
+  if (value.text.empty() || value.text.size() > namespace_bytes_max ||
+      !std::ranges::all_of(value.text, is_namespace_character)) {
+    return complain_at(value.position,
+                       "a namespace has from 1 to 64 letters, digits, '-', '_' and '.'");
+  }
+  address.name_space = value.text;
+  return {};
+}
+
+}  // namespace
+
+std::string name_of(const Endpoint& endpoint) {
+  const bool is_v6 = endpoint.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
+  Address address{.timeout = patience};
+  take_user(url, address);
+  auto endpoints = endpoints_of(url, default_port);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
+  }
+  if (endpoints->size() > 1) {
+    return complain_at(url.authority.position,
+                       url.scheme +
+                           ":// is one server; several are redis+sentinel://, "
+                           "redis+cluster:// or redlock://");
+  }
+  address.endpoint = std::move(endpoints->front());
+  const auto database = database_of(url);
+  if (!database) {
+    return std::unexpected(database.error());
+  }
+  address.database = *database;
+  if (auto taken = take_namespace(url, address); !taken) {
+    return std::unexpected(std::move(taken).error());
+  }
+  auto tls = take_tls(url, url.scheme == "rediss" ? Tls::always : Tls::if_asked_for);
+  if (!tls) {
+    return std::unexpected(std::move(tls).error());
+  }
+  address.tls = *std::move(tls);
+  if (!url.parameters.empty()) {
+    return complain_at(url.parameters.front().key.position,
+                       "unknown option \"" + url.parameters.front().key.text +
+                           "\"; there are owner, key_prefix, request_timeout, namespace, tls_ca, "
+                           "tls_cert, tls_key");
+  }
+  return address;
+}
+
+}  // namespace tenure::backends::redis

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <tenure/ids.hpp>
+
+#include "backends/backend.hpp"
+#include "backends/redis/scripts.hpp"
+
+namespace tenure::backends::redis {
+
+/// Who stands in a lock's record: the lease, as 16 hexadecimal digits. A semaphore and a plain lock
+/// have one of its own for each request, so there '.' and the request follow.
+[[nodiscard]] std::string member_of(const Ask& ask, LeaseId lease, RequestId request);
+/// The lease that a member begins with; 0 if it is none.
+[[nodiscard]] LeaseId lease_of(std::string_view member);
+
+/// Everything that is said to a server about locks, as the wire has it. scripts/ says what the
+/// words mean. Immutable.
+class Commands {
+ public:
+  /// `client`: by which the server wakes us.
+  Commands(std::string name_space, std::string client);
+
+  /// Where our wake-ups arrive.
+  [[nodiscard]] std::string channel() const { return name_space_ + ":wake:" + client_; }
+
+  [[nodiscard]] std::string acquire(const AcquireRequest& request,
+                                    std::chrono::milliseconds ttl) const;
+  /// Of one acquisition.
+  [[nodiscard]] std::string release(const ReleaseRequest& request, std::string_view member) const;
+  enum class Found : std::uint8_t { keep, drop };
+  [[nodiscard]] std::string leave(const Ask& ask, std::string_view member, RequestId request,
+                                  Found granted) const;
+  /// All of the member.
+  [[nodiscard]] std::string remove(const Ask& ask, std::string_view member) const;
+  /// `words`: ttl and member, for each.
+  [[nodiscard]] std::string renew(const Ask& ask, std::span<const std::string> words) const;
+  [[nodiscard]] std::string look(std::string_view name) const;
+  [[nodiscard]] std::string downgrade(const Ask& ask, std::string_view member,
+                                      RequestId acquired) const;
+  [[nodiscard]] std::string holders(std::string_view name, std::size_t most) const;
+  [[nodiscard]] std::string force(std::string_view name) const;
+
+  /// The key that everything about a fair lock begins with.
+  [[nodiscard]] std::string head_of(std::string_view name) const;
+
+ private:
+  /// A script on the four keys of a lock.
+  [[nodiscard]] std::string on_lock(Script script, std::string_view name,
+                                    std::initializer_list<std::string_view> words) const;
+
+  std::string name_space_;
+  std::string client_;
+};
+
+}  // namespace tenure::backends::redis

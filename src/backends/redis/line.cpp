@@ -1,0 +1,368 @@
+#include "backends/redis/line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <boost/asio/connect.hpp>
+
+#include "backends/redis/faults.hpp"
+#include "h2/fault.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure::backends::redis {
+namespace {
+
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds pause_min{10};
+constexpr std::chrono::milliseconds pause_max{1000};
+/// The first with all that the scripts use: SET … NX GET is not, ACLs and HELLO are.
+constexpr std::pair<int, int> version_min{6, 2};
+
+std::string command_of(std::initializer_list<std::string_view> words) {
+  std::string command;
+  append_command(command, std::span(words.begin(), words.size()));
+  return command;
+}
+
+/// The value of a field in an array of fields and values.
+const Reply* field_of(const Reply& reply, std::string_view name) {
+  for (std::size_t at = 0; at + 1 < reply.elements.size(); at += 2) {
+    if (reply.elements[at]->text == name) {
+      return reply.elements[at + 1];
+    }
+  }
+  return nullptr;
+}
+
+std::pair<int, int> version_from(std::string_view text) {
+  std::pair<int, int> version{0, 0};
+  const auto* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, version.first);
+  if (error == std::errc{} && dot != end) {
+    std::from_chars(dot + 1, end, version.second);
+  }
+  return version;
+}
+
+}  // namespace
+
+Line::Line(boost::asio::io_context& loop, Address address, std::vector<Step> greeting, Calls calls)
+    : loop_(loop),
+      address_(std::move(address)),
+      where_(name_of(address_.endpoint)),
+      extra_(std::move(greeting)),
+      calls_(std::move(calls)),
+      resolver_(loop),
+      pause_(loop),
+      patience_(loop) {}
+
+Error Line::unavailable(const std::string& why) const {
+  return {.code = Errc::unavailable, .detail = where_ + ": " + why};
+}
+
+// Being made.
+
+void Line::dial() {
+  if (is_stopped_ || is_ready_ || std::exchange(is_dialing_, true)) {
+    return;
+  }
+  if (failures_ == 0) {
+    dial_now();
+    return;
+  }
+  const auto doubled = pause_min * (1U << std::min<std::size_t>(failures_ - 1, 10));
+  const auto most = std::min<std::chrono::milliseconds>(pause_max, doubled);
+  // Many clients lost the same server at the same time.
+  const std::chrono::milliseconds jitter(sys::random_id() % (most.count() / 2 + 1));
+  pause_.expires_after(most / 2 + jitter);
+  pause_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error && !self->is_stopped_) {
+      self->dial_now();
+    }
+  });
+}
+
+void Line::dial_now() {
+  const auto attempt = ++attempt_;
+  patience_.expires_after(address_.timeout);
+  patience_.async_wait([self = shared_from_this(), attempt](const error_code& error) {
+    if (!error && attempt == self->attempt_ && !self->is_ready_) {
+      const auto* const why = !self->transport_    ? "no answer; is the address right?"
+                              : self->address_.tls ? "it does not answer; does it speak TLS there?"
+                                                   : "it does not answer; is it Redis?";
+      self->failed(self->unavailable(why));
+    }
+  });
+  resolver_.async_resolve(
+      address_.endpoint.host, std::to_string(address_.endpoint.port),
+      [self = shared_from_this(), attempt](const error_code& error,
+                                           const tcp::resolver::results_type& found) {
+        if (self->is_stopped_ || attempt != self->attempt_) {
+          return;
+        }
+        error ? self->failed(self->unavailable(error.message() + "; is the name right?"))
+              : self->resolved(found);
+      });
+}
+
+void Line::resolved(const tcp::resolver::results_type& found) {
+  socket_ = std::make_shared<tcp::socket>(loop_);
+  boost::asio::async_connect(
+      *socket_, found,
+      [self = shared_from_this(), socket = socket_, attempt = attempt_](const error_code& error,
+                                                                        const tcp::endpoint&) {
+        if (self->is_stopped_ || attempt != self->attempt_) {
+          return;
+        }
+        self->socket_.reset();
+        if (error) {
+          self->failed(self->unavailable(error.message() + "; does a redis-server run there?"));
+          return;
+        }
+        error_code ignored;
+        socket->set_option(tcp::no_delay(true), ignored);
+        socket->set_option(boost::asio::socket_base::keep_alive(true), ignored);
+        self->connected(std::move(*socket));
+      });
+}
+
+void Line::connected(tcp::socket socket) {
+  auto transport =
+      address_.tls ? h2::tls_transport_to(address_.endpoint.host, std::move(socket), *address_.tls)
+                   : h2::plain_transport(std::move(socket));
+  transport_ = std::move(transport);
+  reader_ = std::make_unique<ReplyReader>();
+  transport_->greet([self = shared_from_this(), kept = transport_](const error_code& error) {
+    if (kept != self->transport_) {
+      return;
+    }
+    if (!error) {
+      self->greet();
+      return;
+    }
+    const auto status = h2::explain(error);
+    const bool is_refused = status.code == h2::StatusCode::unauthenticated;
+    self->failed({.code = is_refused ? Errc::permission_denied : Errc::unavailable,
+                  .detail = self->where_ + ": " + status.message});
+  });
+}
+
+void Line::greet() {
+  greeting_ = hello();
+  greeting_.insert(greeting_.end(), extra_.begin(), extra_.end());
+  greeted_ = 0;
+  for (const auto& step : greeting_) {
+    waiting_ += step.command;
+  }
+  write();
+  read();
+}
+
+std::vector<Step> Line::hello() const {
+  std::vector<Step> steps;
+  const std::string_view user = address_.user.empty() ? "default" : std::string_view(address_.user);
+  const bool has_name = !address_.user.empty() || !address_.password.empty();
+  steps.push_back({.command = has_name ? command_of({"HELLO", "2", "AUTH", user, address_.password,
+                                                     "SETNAME", "tenure"})
+                                       : command_of({"HELLO", "2", "SETNAME", "tenure"}),
+                   .check = [this](const Reply& reply) { return check_hello(reply); }});
+  if (address_.database != 0) {
+    const auto number = std::to_string(address_.database);
+    steps.push_back({.command = command_of({"SELECT", number}), .check = {}});
+  }
+  return steps;
+}
+
+Result<void> Line::check_hello(const Reply& reply) const {
+  const auto* const version = field_of(reply, "version");
+  if (version == nullptr || version_from(version->text) < version_min) {
+    return fail(Errc::unsupported,
+                where_ + ": this server is too old, " +
+                    (version == nullptr ? "of an unknown version" : version->text) +
+                    "; Redis 6.2 or later is needed");
+  }
+  const auto* const role = field_of(reply, "role");
+  if (role != nullptr && role->text != "master") {
+    return fail(Errc::unavailable, where_ +
+                                       ": it is a read-only replica; connect to its primary, or by "
+                                       "redis+sentinel://");
+  }
+  const auto* const mode = field_of(reply, "mode");
+  if (mode != nullptr && mode->text == "sentinel") {
+    return fail(Errc::unsupported, where_ + ": it is a Sentinel; redis+sentinel:// asks those");
+  }
+  return {};
+}
+
+void Line::check_greeting(const Reply& reply) {
+  const auto& step = greeting_[greeted_++];
+  if (reply.kind == Reply::Kind::error && !(step.check && greeted_ > 1)) {
+    // A server before 6.0 does not know HELLO.
+    is_passing(reply.text) ? failed(unavailable(reply.text))
+                           : failed(error_from(reply.text, where_));
+    return;
+  }
+  if (step.check) {
+    if (auto checked = step.check(reply); !checked) {
+      failed(checked.error());
+      return;
+    }
+  }
+  if (greeted_ == greeting_.size()) {
+    is_ready_ = true;
+    is_dialing_ = false;
+    is_watched_ = false;
+    patience_.cancel();
+    calls_.ready();
+  }
+}
+
+// While it stands.
+
+void Line::read() {
+  transport_->read([self = shared_from_this(), kept = transport_](
+                       const error_code& error, std::span<const std::uint8_t> bytes) {
+    if (kept != self->transport_) {
+      return;
+    }
+    if (error) {
+      self->failed(self->unavailable(self->is_ready_ ? "the connection is lost: " + error.message()
+                                                     : error.message() + "; is it Redis, and does "
+                                                                         "it speak TLS?"));
+      return;
+    }
+    self->arrived(bytes);
+    if (kept == self->transport_) {
+      self->read();
+    }
+  });
+}
+
+void Line::arrived(std::span<const std::uint8_t> bytes) {
+  has_heard_ = true;
+  const auto kept = transport_;
+  const auto reader = reader_.get();
+  reader->feed(bytes);
+  while (const auto* reply = reader->next()) {
+    take(*reply);
+    if (kept != transport_) {
+      return;
+    }
+  }
+  if (reader->fault()) {
+    failed(unavailable("what it says is not Redis: " + *reader->fault()));
+    return;
+  }
+  flush();
+}
+
+void Line::take(const Reply& reply) {
+  if (!is_ready_) {
+    check_greeting(reply);
+    return;
+  }
+  failures_ = 0;
+  const bool is_message = reply.kind == Reply::Kind::array && reply.text_at(0) == "message";
+  if (!is_message && unanswered_ > 0) {
+    --unanswered_;
+  }
+  calls_.replied(reply);
+}
+
+void Line::send(std::string_view commands, std::size_t count) {
+  waiting_.append(commands);
+  unanswered_ += count;
+}
+
+void Line::flush() {
+  if (is_ready_ && !waiting_.empty()) {
+    write();
+    watch_over();
+  }
+}
+
+void Line::write() {
+  if (std::exchange(is_writing_, true)) {
+    return;
+  }
+  writing_.swap(waiting_);
+  waiting_.clear();
+  transport_->write(writing_, [self = shared_from_this(), kept = transport_](const error_code& e) {
+    if (kept != self->transport_) {
+      return;
+    }
+    self->is_writing_ = false;
+    if (e) {
+      self->failed(self->unavailable("the connection is lost: " + e.message()));
+    } else if (!self->waiting_.empty()) {
+      self->write();
+    }
+  });
+}
+
+/// Something was asked: if nothing at all arrives for as long as an answer may take, the connection
+/// is dead, whatever TCP thinks.
+void Line::watch_over() {
+  if (unanswered_ == 0 || std::exchange(is_watched_, true)) {
+    return;
+  }
+  has_heard_ = false;
+  patience_.expires_after(address_.timeout);
+  patience_.async_wait([self = shared_from_this(), attempt = attempt_](const error_code& error) {
+    if (error || attempt != self->attempt_ || !self->is_ready_) {
+      return;
+    }
+    self->is_watched_ = false;
+    if (self->unanswered_ > 0 && !self->has_heard_) {
+      self->failed(self->unavailable("it does not answer any more"));
+      return;
+    }
+    self->watch_over();
+  });
+}
+
+// The end.
+
+void Line::close() {
+  ++attempt_;
+  is_ready_ = false;
+  is_dialing_ = false;
+  is_writing_ = false;
+  is_watched_ = false;
+  unanswered_ = 0;
+  waiting_.clear();
+  patience_.cancel();
+  pause_.cancel();
+  resolver_.cancel();
+  if (const auto socket = std::exchange(socket_, nullptr)) {
+    error_code ignored;
+    socket->close(ignored);
+  }
+  if (const auto transport = std::exchange(transport_, nullptr)) {
+    transport->close();
+  }
+}
+
+void Line::failed(const Error& why) {
+  const auto self = shared_from_this();
+  close();
+  ++failures_;
+  if (!is_stopped_) {
+    calls_.failed(why);
+    dial();
+  }
+}
+
+void Line::drop(const Error& why) {
+  failed(why);
+}
+
+void Line::stop() {
+  is_stopped_ = true;
+  close();
+}
+
+}  // namespace tenure::backends::redis

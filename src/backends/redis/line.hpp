@@ -1,0 +1,104 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <tenure/error.hpp>
+
+#include "backends/redis/address.hpp"
+#include "backends/redis/reply.hpp"
+#include "h2/transport.hpp"
+
+namespace tenure::backends::redis {
+
+/// One thing that is said at the beginning of a connection, and what is thought of the answer.
+struct Step {
+  std::string command{};
+  std::function<Result<void>(const Reply&)> check{};
+};
+
+/// A connection to one server that makes itself anew when it is lost, after a pause that grows. Who
+/// we are, and whether that server will do, is settled before it is ready. Knows nothing of locks.
+/// All on the loop's thread.
+class Line : public std::enable_shared_from_this<Line> {
+ public:
+  struct Calls {
+    /// It stands. What was sent on the last one and is not answered never will be.
+    std::function<void()> ready;
+    /// What was sent is answered in that order; messages of a channel come in between.
+    std::function<void(const Reply&)> replied;
+    /// It is lost, or could not be made. It is tried again.
+    std::function<void(const Error&)> failed;
+  };
+
+  /// `greeting`: what is to be said after HELLO and SELECT.
+  Line(boost::asio::io_context& loop, Address address, std::vector<Step> greeting, Calls calls);
+
+  void dial();
+  [[nodiscard]] bool is_ready() const noexcept { return is_ready_; }
+  /// "127.0.0.1:6379"
+  [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
+  /// Commands as the wire has them; they leave with the next flush(). REQUIRES: is_ready().
+  void send(std::string_view commands, std::size_t count = 1);
+  void flush();
+  /// Gives this connection up for another one.
+  void drop(const Error& why);
+  void stop();
+
+ private:
+  using tcp = boost::asio::ip::tcp;
+
+  void dial_now();
+  void resolved(const tcp::resolver::results_type& found);
+  void connected(tcp::socket socket);
+  void greet();
+  void read();
+  void arrived(std::span<const std::uint8_t> bytes);
+  void take(const Reply& reply);
+  void check_greeting(const Reply& reply);
+  void write();
+  void watch_over();
+  void close();
+  void failed(const Error& why);
+  [[nodiscard]] Error unavailable(const std::string& why) const;
+  [[nodiscard]] Result<void> check_hello(const Reply& reply) const;
+  [[nodiscard]] std::vector<Step> hello() const;
+
+  boost::asio::io_context& loop_;
+  const Address address_;
+  const std::string where_;
+  const std::vector<Step> extra_;
+  Calls calls_;
+  tcp::resolver resolver_;
+  std::shared_ptr<tcp::socket> socket_;  ///< Being connected.
+  boost::asio::steady_timer pause_;
+  boost::asio::steady_timer patience_;
+
+  std::shared_ptr<h2::Transport> transport_;
+  std::unique_ptr<ReplyReader> reader_;
+  std::vector<Step> greeting_;
+  std::size_t greeted_ = 0;  ///< Steps that were answered.
+  std::string waiting_;      ///< To be written,
+  std::string writing_;      ///< and being written.
+  std::size_t unanswered_ = 0;
+  bool is_watched_ = false;  ///< The patience runs.
+  bool has_heard_ = false;   ///< Something arrived since it was last looked at.
+  bool is_writing_ = false;
+  bool is_ready_ = false;
+  bool is_dialing_ = false;
+  bool is_stopped_ = false;
+  std::size_t failures_ = 0;
+  std::size_t attempt_ = 0;  ///< What comes from an older one is ignored.
+};
+
+}  // namespace tenure::backends::redis

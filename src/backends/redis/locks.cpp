@@ -1,0 +1,356 @@
+#include "backends/redis/locks.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "sys/chance.hpp"
+
+namespace tenure::backends::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Between two attempts of a barging lock; other clients do not tell when they let go.
+constexpr milliseconds barge_min{2};
+constexpr milliseconds barge_max{50};
+
+milliseconds with_jitter(milliseconds time) {
+  const auto most = static_cast<std::uint64_t>(time.count() / 10 + 10);
+  return time + milliseconds(sys::random_id() % most);
+}
+
+/// The next word of a message, which is cut off.
+std::string_view take_word(std::string_view& text) {
+  const auto word = text.substr(0, text.find(' '));
+  text.remove_prefix(std::min(word.size() + 1, text.size()));
+  return word;
+}
+
+std::uint64_t number_from(std::string_view text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Error refusal_of(const Reply& reply, const std::string& name) {
+  const auto why = '"' + name + "\": " + std::string(reply.text_at(1));
+  switch (reply.number_at(0)) {
+    case 0: return {.code = Errc::would_block};
+    case -1: return {.code = Errc::deadlock, .detail = why};
+    case -2: return {.code = Errc::invalid_argument, .detail = why};
+    case -3: return {.code = Errc::resource_exhausted, .detail = why};
+    default: return {.code = Errc::unavailable, .detail = why + "an answer that nobody knows"};
+  }
+}
+
+}  // namespace
+
+Locks::Locks(boost::asio::io_context& loop, Pipeline& pipeline, Commands commands)
+    : pipeline_(pipeline), commands_(std::move(commands)), alarms_(loop) {}
+
+// Acquiring.
+
+void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
+  auto* const lease = places_.find(request.lease);
+  if (lease == nullptr) {
+    done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
+    return;
+  }
+  const WaitKey key{request.lease.get(), request.request.get()};
+  lease->waits.push_back(request.request);
+  Spot spot{.name = request.ask->items.front().name,
+            .member = member_of(*request.ask, request.lease, request.request)};
+  places_.use(request.lease, spot, request.ask);
+  waits_.insert_or_assign(
+      key, Wait{.request = std::move(request), .spot = std::move(spot), .done = std::move(done)});
+  ask(key);
+}
+
+void Locks::ask(const WaitKey& key) {
+  const auto& wait = waits_.at(key);
+  const auto ttl = places_.find(wait.request.lease)->ttl;
+  pipeline_.run({.command = commands_.acquire(wait.request, ttl),
+                 .answered = [this, key](const auto& answer) { acquire_answered(key, answer); }});
+}
+
+void Locks::acquire_answered(const WaitKey& key, const Result<Errand::Answer>& answer) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    // It was granted by a message that was quicker, or has ended.
+    return;
+  }
+  auto& wait = it->second;
+  if (!answer) {
+    settle(key, std::unexpected(answer.error()));
+    return;
+  }
+  const auto& reply = answer->reply;
+  if (reply.kind == Reply::Kind::integer) {
+    settle(key, Granted{.token = FencingToken{static_cast<std::uint64_t>(reply.number)}});
+    return;
+  }
+  switch (reply.number_at(0)) {
+    case 1:
+      settle(key, Granted{.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
+                          .count = static_cast<std::uint32_t>(
+                              std::max<std::int64_t>(1, reply.number_at(3))),
+                          .queue_position = static_cast<std::size_t>(reply.number_at(2))});
+      return;
+    case 2: queued(wait, reply); return;
+    case 0:
+      if (wait.request.ask->fairness == Fairness::barging && !wait.is_leaving &&
+          wait.request.queue == Queue::wait) {
+        barge_later(key, wait, reply.number_at(1));
+        return;
+      }
+      [[fallthrough]];
+    default: settle(key, std::unexpected(refusal_of(reply, wait.spot.name)));
+  }
+}
+
+void Locks::queued(Wait& wait, const Reply& reply) {
+  wait.position = static_cast<std::size_t>(reply.number_at(1));
+  places_.confirm(wait.request.lease, wait.spot);
+  if (!std::exchange(wait.is_queued, true)) {
+    ++watched_[wait.spot.name].waiting;
+  }
+  look_in(wait.spot.name, milliseconds(reply.number_at(2)));
+}
+
+void Locks::barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms) {
+  const auto doubled = barge_min * (1U << std::min(wait.attempts++, 10U));
+  auto pause = std::min<milliseconds>(barge_max, doubled);
+  if (left_ms >= 0) {
+    pause = std::min(pause, milliseconds(left_ms + 1));
+  }
+  const milliseconds jitter(sys::random_id() % static_cast<std::uint64_t>(pause.count() + 1));
+  alarms_.call_at(Alarms::Clock::now() + pause / 2 + jitter, [this, key] {
+    const auto it = waits_.find(key);
+    if (it != waits_.end() && !it->second.is_leaving) {
+      ask(key);
+      pipeline_.flush();
+    }
+  });
+}
+
+void Locks::settle(const WaitKey& key, Result<Granted> answer) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;
+  }
+  auto wait = std::move(it->second);
+  waits_.erase(it);
+  const auto lease = wait.request.lease;
+  if (auto* const known = places_.find(lease)) {
+    std::erase(known->waits, wait.request.request);
+  }
+  if (wait.is_queued) {
+    if (const auto watched = watched_.find(wait.spot.name);
+        watched != watched_.end() && --watched->second.waiting == 0 && !watched->second.is_set) {
+      watched_.erase(watched);
+    }
+  }
+  if (answer) {
+    places_.confirm(lease, wait.spot);
+  } else {
+    places_.unuse(lease, wait.spot);
+  }
+  wait.done(std::move(answer));
+}
+
+void Locks::abandon(LeaseId lease, RequestId request) {
+  const WaitKey key{lease.get(), request.get()};
+  const auto it = waits_.find(key);
+  if (it == waits_.end() || it->second.is_leaving) {
+    return;
+  }
+  auto& wait = it->second;
+  if (wait.request.ask->fairness == Fairness::barging) {
+    // It stands nowhere. One that is on its way is given back if it comes true.
+    pipeline_.run({.command = commands_.remove(*wait.request.ask, wait.spot.member),
+                   .answered = [](const auto&) {}});
+    settle(key, fail(Errc::cancelled));
+    return;
+  }
+  const bool is_ready = pipeline_.is_ready();
+  wait.is_leaving = true;
+  pipeline_.run(
+      {.command = commands_.leave(*wait.request.ask, wait.spot.member, request,
+                                  is_ready ? Commands::Found::keep : Commands::Found::drop),
+       .answered = [this, key](const Result<Errand::Answer>& answer) {
+         if (!answer) {
+           settle(key, std::unexpected(answer.error()));
+         } else if (answer->reply.number_at(0) == 1) {
+           settle(key, Granted{.token = FencingToken{
+                                   static_cast<std::uint64_t>(answer->reply.number_at(1))}});
+         } else {
+           settle(key, fail(Errc::cancelled));
+         }
+       }});
+  if (!is_ready) {
+    // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
+    settle(key, fail(Errc::cancelled));
+  }
+}
+
+// What the server says unasked.
+
+void Locks::heard(std::string_view message) {
+  const auto kind = take_word(message);
+  const auto member = take_word(message);
+  if (kind == "g") {
+    granted(member, message);
+  } else if (kind == "t") {
+    taken(member, message);
+  }
+}
+
+void Locks::granted(std::string_view member, std::string_view rest) {
+  const auto request = number_from(take_word(rest));
+  const auto token = number_from(take_word(rest));
+  const auto position = number_from(take_word(rest));
+  settle(
+      {lease_of(member).get(), request},
+      Granted{.token = FencingToken{token}, .queue_position = static_cast<std::size_t>(position)});
+}
+
+void Locks::taken(std::string_view member, std::string_view rest) {
+  const auto lease = lease_of(member);
+  auto requests = take_word(rest);
+  const std::string name(rest);
+  const Spot spot{.name = name, .member = std::string(member)};
+  places_.forget(lease, spot);
+  while (!requests.empty()) {
+    const auto one = requests.substr(0, requests.find(','));
+    requests.remove_prefix(std::min(one.size() + 1, requests.size()));
+    if (listener_ != nullptr && !one.starts_with('u') && !one.starts_with('r')) {
+      listener_->hold_taken(lease, RequestId{number_from(one)});
+    }
+  }
+}
+
+// When nobody says anything.
+
+void Locks::look_in(const std::string& name, milliseconds time) {
+  auto& watched = watched_[name];
+  if (std::exchange(watched.is_set, true)) {
+    return;
+  }
+  const auto when = Alarms::Clock::now() +
+                    (time > milliseconds::zero() ? with_jitter(time) : milliseconds::zero());
+  alarms_.call_at(when, [this, name] {
+    const auto it = watched_.find(name);
+    if (it == watched_.end()) {
+      return;
+    }
+    it->second.is_set = false;
+    if (it->second.waiting == 0) {
+      watched_.erase(it);
+      return;
+    }
+    look(name);
+  });
+}
+
+void Locks::look(const std::string& name) {
+  pipeline_.run({.command = commands_.look(name),
+                 .answered = [this, name](const Result<Errand::Answer>& answer) {
+                   const auto it = watched_.find(name);
+                   const auto left = answer ? answer->reply.number : 1000;
+                   if (it != watched_.end() && it->second.waiting > 0) {
+                     // Nobody there, though we wait: the server has forgotten us.
+                     look_in(name, milliseconds(left < 0 ? 1000 : left));
+                   } else if (left == 0) {
+                     look(name);
+                   }
+                 }});
+  pipeline_.flush();
+}
+
+void Locks::ask_again() {
+  std::vector<WaitKey> keys;
+  for (const auto& [key, wait] : waits_) {
+    if (wait.is_queued && !wait.is_leaving) {
+      keys.push_back(key);
+    }
+  }
+  for (const auto& key : keys) {
+    ask(key);
+  }
+  pipeline_.flush();
+}
+
+// Giving back.
+
+void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
+  const auto member = member_of(*request.ask, request.lease, request.acquired);
+  const auto name = request.ask->items.front().name;
+  places_.unuse(request.lease, {.name = name, .member = member});
+  pipeline_.run({.command = commands_.release(request, member),
+                 .answered = [this, name, done = std::move(done)](
+                                 const Result<Errand::Answer>& answer) mutable {
+                   if (!answer) {
+                     done(std::unexpected(answer.error()));
+                     return;
+                   }
+                   const auto result = answer->reply.number;
+                   if (result == 2) {
+                     look(name);
+                   }
+                   if (result == 1 || result == 2 || (result == 3 && answer->is_retry)) {
+                     done({});
+                   } else if (answer->is_retry) {
+                     done(fail(Errc::unavailable,
+                               "the connection broke while it was given back; it is free now"));
+                   } else {
+                     done(fail(Errc::not_held));
+                   }
+                 }});
+}
+
+void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
+  const auto member = member_of(*request.ask, request.lease, request.acquired);
+  const auto name = request.ask->items.front().name;
+  pipeline_.run({.command = commands_.downgrade(*request.ask, member, request.acquired),
+                 .answered = [this, name, done = std::move(done)](
+                                 const Result<Errand::Answer>& answer) mutable {
+                   if (!answer) {
+                     done(std::unexpected(answer.error()));
+                     return;
+                   }
+                   if (answer->reply.number == 2) {
+                     look(name);
+                   }
+                   done(answer->reply.number > 0 ? Result<void>() : fail(Errc::not_held));
+                 }});
+}
+
+void Locks::holders(std::string_view name, Backend::Done<std::vector<Holder>> done) {
+  constexpr std::size_t most = 1000;
+  pipeline_.run(
+      {.command = commands_.holders(name, most),
+       .answered = [done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
+         if (!answer) {
+           done(std::unexpected(answer.error()));
+           return;
+         }
+         std::vector<Holder> found;
+         const auto& all = answer->reply.elements;
+         for (std::size_t at = 0; at + 1 < all.size(); at += 2) {
+           std::string_view detail = all[at + 1]->text;
+           take_word(detail);
+           const auto token = number_from(take_word(detail));
+           take_word(detail);
+           take_word(detail);
+           const auto line = std::min(detail.find('\n'), detail.size());
+           found.push_back(
+               {.owner = std::string(detail.substr(0, line)),
+                .token = FencingToken{token},
+                .lease = lease_of(all[at]->text),
+                .metadata = std::string(detail.substr(std::min(line + 1, detail.size())))});
+         }
+         done(std::move(found));
+       }});
+}
+
+}  // namespace tenure::backends::redis

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tenure::backends::redis {
+
+/// What runs on the server: one file each in scripts/, which says what it takes and returns.
+enum class Script : std::uint8_t {
+  acquire,
+  release,
+  leave,
+  renew,
+  look,
+  downgrade,
+  force,
+  holders,
+  barge,
+  unbarge,
+  rebarge,
+};
+inline constexpr std::size_t scripts_count = static_cast<std::size_t>(Script::rebarge) + 1;
+
+struct ScriptText {
+  std::string_view name{};
+  std::string_view text{};
+  std::string sha{};  ///< By which the server knows it.
+};
+
+[[nodiscard]] const std::array<ScriptText, scripts_count>& all_scripts();
+[[nodiscard]] inline const ScriptText& text_of(Script script) {
+  return all_scripts()[static_cast<std::size_t>(script)];
+}
+
+}  // namespace tenure::backends::redis

@@ -1,0 +1,20 @@
+-- Takes a plain lock: one key that holds a value of ours until it expires, as other clients of Redis
+-- do with SET key value NX PX ttl. No queue. The same value again is a retry.
+--   KEYS[1] the key   KEYS[2] the head of a fair lock of the same name (not in a cluster)
+--   ARGV[1] value   ARGV[2] ttl in ms
+-- Returns {1, token} taken   {0, ms} held by another, who keeps it for so long (-1: for ever)
+--         {-2, why} there is a fair lock of this name
+local time = redis.call('TIME')
+local token = time[1] * 1000000 + time[2]
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  local head = KEYS[2] and redis.call('GET', KEYS[2])
+  if head and string.sub(head, 1, 1) ~= 'T' then
+    redis.call('DEL', KEYS[1])
+    return {-2, 'it is a fair lock at the moment, not one with Fairness::barging'}
+  end
+  return {1, token}
+end
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return {1, token}
+end
+return {0, redis.call('PTTL', KEYS[1])}

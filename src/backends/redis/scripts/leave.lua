@@ -1,0 +1,51 @@
+-- Leaves the queue, or what else there is of one request.
+--   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--   ARGV[1] member   ARGV[2] request, or * for all of the member, hold or wait
+--   ARGV[3] keep: what was granted meanwhile is told and stays; drop: it is given back
+-- Returns {0} it is out of the queue, or was never in it
+--         {1, token, place, count} it was granted before
+local head = redis.call('GET', KEYS[1])
+local form = head and string.sub(head, 1, 1)
+if not form or form == 'T' then
+  return {0}
+end
+
+--@include lock.lua
+
+if form == 'H' then
+  local member, token, requests = string.match(head, '^H %S+ (%S+) %S+ (%d+) (%S+)')
+  if member ~= ARGV[1] then
+    return {0}
+  end
+  if ARGV[3] == 'keep' then
+    return has(requests, ARGV[2]) and {1, tonumber(token), 0, 1} or {0}
+  end
+end
+open(head)
+local member, request = ARGV[1], ARGV[2]
+local detail = redis.call('HGET', KEYS[2], member)
+local answer = {0}
+if detail then
+  local held, token, requests, client, label = parse(detail)
+  local is_waiting = redis.call('ZSCORE', KEYS[4], member)
+  if request == '*' or (is_waiting and requests == request) then
+    remove(member)
+  elseif is_waiting then
+    -- Another request of the same member.
+  elseif lock.upgrader == member and lock.upgrade == request then
+    lock.upgrader, lock.upgrade, lock.changed = '-', '0', true
+  elseif has(requests, request) or has(requests, 'u' .. request) then
+    local _, commas = string.gsub(requests, ',', '')
+    answer = {1, tonumber(token), 0, commas + 1}
+    local rest = without((string.gsub(requests, ',r%d+', '')), request)
+    if ARGV[3] == 'drop' and rest == '' then
+      remove(member)
+    elseif ARGV[3] == 'drop' then
+      redis.call('HDEL', KEYS[2], '')
+      redis.call('HSET', KEYS[2], member, table.concat({held, token, rest, client, label}, ' '))
+    end
+  end
+end
+serve()
+save()
+return answer

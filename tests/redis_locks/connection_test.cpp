@@ -1,0 +1,230 @@
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/process_counts.hpp"
+#include "support/redis_fake.hpp"
+#include "support/redis_server.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What connect() says, which must neither hang nor leave anything behind.
+Error refusal(const std::string& url, std::chrono::milliseconds timeout = 10s) {
+  const auto threads = thread_count();
+  const auto sockets = socket_count();
+  const auto began = std::chrono::steady_clock::now();
+  const auto refused = connect(url, {.request_timeout = timeout});
+  EXPECT_LT(std::chrono::steady_clock::now() - began, timeout + 5s);
+  EXPECT_TRUE(eventually([&] { return thread_count() <= threads; }));
+  EXPECT_TRUE(eventually([&] { return socket_count() <= sockets; }));
+  return refused ? Error{.code = Errc{}, .detail = "it connects"} : refused.error();
+}
+
+void expect(const Error& error, Errc code, const std::string& words) {
+  EXPECT_EQ(error, code) << to_string(error);
+  EXPECT_NE(error.detail.find(words), std::string::npos) << error.detail;
+}
+
+TEST(RedisConnection, a_url_that_cannot_be_right_is_refused_with_the_place) {
+  expect(refusal("redis://"), Errc::invalid_argument, "at 8: a host name is missing");
+  expect(refusal("redis://h:0"), Errc::invalid_argument, "at 9: a port is");
+  expect(refusal("redis://u:secret@h:99999"), Errc::invalid_argument, "a port is");
+  expect(refusal("redis://h/zero"), Errc::invalid_argument, "at 10: a database of Redis");
+  expect(refusal("redis://a,b"), Errc::invalid_argument, "redlock://");
+  expect(refusal("redis://h?namespace=a:b"), Errc::invalid_argument, "at 20: a namespace");
+  expect(refusal("redis://h?colour=red"), Errc::invalid_argument, "at 10: unknown option");
+  expect(refusal("rediss://h?tls_ca=/nowhere"), Errc::invalid_argument, "cannot read /nowhere");
+  EXPECT_EQ(refusal("redis://u:secret@h:99999").detail.find("secret"), std::string::npos);
+}
+
+TEST(RedisConnection, where_nobody_listens_is_told) {
+  const auto port = std::to_string(free_port());
+
+  expect(refusal("redis://127.0.0.1:" + port), Errc::unavailable,
+         "127.0.0.1:" + port + ": Connection refused; does a redis-server run there?");
+}
+
+TEST(RedisConnection, a_server_that_says_nothing_is_unavailable_in_time) {
+  const FakeRedis silent("");
+
+  expect(refusal(silent.url(), 200ms), Errc::unavailable, "answer");
+}
+
+TEST(RedisConnection, something_else_on_the_port_is_told) {
+  const FakeRedis web("HTTP/1.1 400 Bad Request\r\n\r\n");
+
+  expect(refusal(web.url()), Errc::unavailable, "what it says is not Redis");
+}
+
+TEST(RedisConnection, an_array_of_a_thousand_million_elements_is_not_believed) {
+  const FakeRedis liar("*1000000000\r\n");
+
+  expect(refusal(liar.url()), Errc::unavailable, "too many elements");
+}
+
+TEST(RedisConnection, a_server_that_is_too_old_is_told) {
+  const FakeRedis before_6("-ERR unknown command `HELLO`, with args beginning with: `2`\r\n");
+  const FakeRedis version_6_0(
+      "*4\r\n$7\r\nversion\r\n$5\r\n6.0.9\r\n$4\r\nrole\r\n$6\r\nmaster\r\n");
+
+  expect(refusal(before_6.url()), Errc::unsupported, "Redis 6.2 or later is needed");
+  expect(refusal(version_6_0.url()), Errc::unsupported, "too old, 6.0.9");
+}
+
+TEST(RedisConnection, a_database_that_does_not_exist_is_told) {
+  RedisServer server;
+
+  expect(refusal(server.url("/99")), Errc::invalid_argument, "fewer databases");
+  EXPECT_TRUE(connect(server.url("/3")).value().mutex("a").lock());
+  EXPECT_EQ(server.ask({"DBSIZE"}), "0") << "it was another database";
+}
+
+TEST(RedisConnection, a_password_is_asked_for_and_shown) {
+  RedisServer server({.arguments = {"--requirepass", "open sesame"}, .password = "open sesame"});
+  const auto at = "@127.0.0.1:" + std::to_string(server.port());
+
+  expect(refusal(server.url()), Errc::permission_denied, "NOAUTH");
+  expect(refusal("redis://:wrong" + at), Errc::permission_denied, "WRONGPASS");
+  EXPECT_EQ(refusal("redis://:wrong" + at).detail.find("wrong" + at), std::string::npos);
+  EXPECT_TRUE(connect("redis://:open%20sesame" + at).value().mutex("a").lock());
+}
+
+// The rights in docs/redis_keys.md are enough, and less are not.
+TEST(RedisConnection, an_acl_user_needs_the_documented_rights) {
+  RedisServer server;
+  const std::vector<std::string> rights{
+      "on",       "resetchannels", "~{tenure:*", "&tenure:wake:*", "+hello",   "+select",
+      "+ping",    "+script|load",  "+evalsha",   "+subscribe",     "+publish", "+time",
+      "+get",     "+mget",         "+set",       "+del",           "+exists",  "+pttl",
+      "+pexpire", "+pexpireat",    "+hget",      "+hset",          "+hdel",    "+hgetall",
+      "+zadd",    "+zrem",         "+zscore",    "+zcard",         "+zrange",  "+zrangebyscore",
+      "~plain/*"};
+  std::vector<std::string> words{"ACL", "SETUSER", "app", ">p@ss:word"};
+  words.insert(words.end(), rights.begin(), rights.end());
+  ASSERT_EQ(server.ask(words), "OK");
+  words[2] = "deaf";
+  std::erase(words, "&tenure:wake:*");
+  ASSERT_EQ(server.ask(words), "OK");
+  const auto at = ":p%40ss:word@127.0.0.1:" + std::to_string(server.port());
+
+  const auto app = connect("redis://app" + at, {.key_prefix = "plain/"});
+  ASSERT_TRUE(app) << to_string(app.error());
+  auto guard = app->mutex("a").lock();
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_EQ(app->mutex("a").try_lock_for(5ms).error(), Errc::timed_out);
+  EXPECT_TRUE(guard->unlock());
+  EXPECT_TRUE(app->rw_lock("b").lock_shared());
+  EXPECT_TRUE(app->mutex("c", {.fairness = Fairness::barging}).lock());
+  expect(refusal("redis://deaf" + at), Errc::permission_denied, "NOPERM");
+}
+
+TEST(RedisConnection, a_replica_is_refused) {
+  RedisServer primary;
+  RedisServer replica({.arguments = {"--replicaof", "127.0.0.1", std::to_string(primary.port())}});
+
+  expect(refusal(replica.url()), Errc::unavailable, "read-only replica");
+}
+
+TEST(RedisConnection, a_server_that_becomes_a_replica_is_unavailable_until_it_is_a_primary_again) {
+  RedisServer server;
+  const auto client = connect(server.url(), {.request_timeout = 100ms}).value();
+  server.ask({"REPLICAOF", "127.0.0.1", "1"});
+
+  EXPECT_FALSE(client.mutex("a").try_lock_for(10ms));
+  EXPECT_TRUE(eventually([&] { return !client.is_connected(); }));
+  server.ask({"REPLICAOF", "NO", "ONE"});
+
+  EXPECT_TRUE(eventually([&] { return client.mutex("a").try_lock().has_value(); }));
+}
+
+TEST(RedisConnection, a_key_that_holds_something_else_is_told_and_stays) {
+  RedisServer server;
+  const auto client = connect(server.url()).value();
+  server.ask({"LPUSH", "{tenure:a}", "mine"});
+
+  const auto refused = client.mutex("a").lock();
+
+  expect(refused.error(), Errc::invalid_argument, "WRONGTYPE");
+  EXPECT_EQ(server.ask({"LLEN", "{tenure:a}"}), "1");
+}
+
+// Memory is full: nothing new, but what is held is renewed, given back, and handed over.
+TEST(RedisConnection, a_full_memory_refuses_new_locks_and_keeps_the_old_ones) {
+  RedisServer server;
+  const auto client = connect(server.url(), {.request_timeout = patience}).value();
+  auto thin = client.mutex("thin").lock().value();
+  auto wide = client.mutex("wide").lock().value();
+  std::jthread waiter([&] { EXPECT_TRUE(client.mutex("wide").lock()); });
+  ASSERT_TRUE(eventually([&] { return server.ask({"ZCARD", "{tenure:wide}:q"}) == "1"; }));
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+
+  const auto refused = client.mutex("a").lock();
+
+  expect(refused.error(), Errc::resource_exhausted, "OOM");
+  EXPECT_TRUE(thin.extend());
+  EXPECT_TRUE(wide.extend());
+  EXPECT_TRUE(thin.unlock());
+  EXPECT_TRUE(wide.unlock());
+  waiter.join();
+  server.ask({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_TRUE(client.mutex("thin").try_lock());
+}
+
+TEST(RedisConnection, a_server_that_may_evict_locks_is_warned_of) {
+  RedisServer server({.arguments = {"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}});
+  std::vector<std::string> warnings;
+
+  const auto client =
+      connect(server.url(),
+              {.on_warning = [&](std::string_view warning) { warnings.emplace_back(warning); }});
+
+  ASSERT_TRUE(client);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings.front().find("allkeys-lru"), std::string::npos);
+  EXPECT_NE(warnings.front().find(std::to_string(server.port())), std::string::npos);
+}
+
+// 000.088, 001.017, 003-B21
+TEST(RedisConnection, scripts_that_the_server_forgot_are_told_again) {
+  RedisServer server;
+  const auto client = connect(server.url()).value();
+  auto guard = client.mutex("a").lock().value();
+
+  server.ask({"SCRIPT", "FLUSH"});
+
+  EXPECT_TRUE(guard.unlock());
+  server.ask({"SCRIPT", "FLUSH"});
+  EXPECT_TRUE(client.mutex("a").try_lock());
+}
+
+// Thousands of locks of many threads: two connections.
+TEST(RedisConnection, all_threads_share_two_connections) {
+  RedisServer server;
+  const auto before = server.count_of("connected_clients");
+  const auto client = connect(server.url(), {.request_timeout = patience}).value();
+  {
+    std::vector<std::jthread> threads;
+    for (int n = 0; n < 16; ++n) {
+      threads.emplace_back([&, n] {
+        for (int round = 0; round < 50; ++round) {
+          const auto guard = client.mutex("lock " + std::to_string(n % 4)).lock();
+          EXPECT_TRUE(guard);
+        }
+      });
+    }
+  }
+
+  EXPECT_EQ(server.count_of("connected_clients"), before + 2);
+}
+
+}  // namespace
+}  // namespace tenure::test

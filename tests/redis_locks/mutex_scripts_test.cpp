@@ -1,0 +1,255 @@
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "support/redis_scripts.hpp"
+
+namespace tenure::test {
+namespace {
+
+using MutexScripts = RedisScripts;
+
+// 000.071, 000.111, 001.001, 001.004, 001.006, 001.010, 001.011: at most one holds it.
+TEST_F(MutexScripts, acquire_exclusion) {
+  EXPECT_TRUE(is_granted(acquire({.member = "ann"})));
+
+  EXPECT_EQ(try_acquire({.member = "bob"}), "0");
+  EXPECT_TRUE(holds("ann"));
+  EXPECT_FALSE(holds("bob"));
+}
+
+// 000.072, 000.112: only the holder renews, and that gives it time.
+TEST_F(MutexScripts, owner_gated_refresh_with_pttl_bump) {
+  acquire({.member = "ann", .ttl = 10'000});
+  const auto before = std::stoll(server.ask({"PTTL", head}));
+
+  EXPECT_EQ(renew("bob", 90'000), "0");
+  EXPECT_LE(std::stoll(server.ask({"PTTL", head})), before);
+  EXPECT_EQ(renew("ann", 90'000), "1");
+
+  EXPECT_GT(std::stoll(server.ask({"PTTL", head})), before + 70'000);
+}
+
+// 000-B4: a renewal by one with a short ttl never shortens.
+TEST_F(MutexScripts, a_renewal_never_takes_time_away) {
+  acquire({.member = "ann", .ttl = 90'000});
+
+  EXPECT_EQ(renew("ann", 1000), "1");
+
+  EXPECT_GT(std::stoll(server.ask({"PTTL", head})), 140'000);
+}
+
+// 000.073, 000.113, 001.021, 001.028, 001-B7: who does not hold it is told so, and it stays.
+TEST_F(MutexScripts, owner_gated_release) {
+  acquire({.member = "ann"});
+
+  EXPECT_EQ(release("bob"), "0");
+  EXPECT_EQ(release("ann", 7), "0") << "another acquisition of the same owner";
+  EXPECT_TRUE(holds("ann"));
+  EXPECT_EQ(release("ann"), "1");
+
+  EXPECT_FALSE(holds("ann"));
+}
+
+// 000.114
+TEST_F(MutexScripts, re_acquire_after_release) {
+  const auto first = acquire({.member = "ann"});
+  release("ann");
+  const auto second = acquire({.member = "bob"});
+
+  EXPECT_TRUE(is_granted(second));
+  EXPECT_GT(second, first);
+}
+
+// 000.069, 000.087, 000.115, 001.002, 001.009, 001.024: a crashed holder's lock comes free.
+TEST_F(MutexScripts, lease_expiry_frees_the_key) {
+  acquire({.member = "ann", .ttl = 5});
+
+  EXPECT_TRUE(eventually([&] { return is_granted(try_acquire({.member = "bob"})); }));
+  EXPECT_EQ(renew("ann"), "0");
+  EXPECT_EQ(release("ann"), "0");
+  EXPECT_TRUE(holds("bob"));
+}
+
+// 000-B22, 001.014, 001-B2: a reply was lost. The retry finds its own hold and its own place.
+TEST_F(MutexScripts, the_same_request_again_finds_what_became_of_the_first) {
+  const auto token = acquire({.member = "ann"});
+  EXPECT_EQ(acquire({.member = "ann"}), "1 " + token + " 0 1");
+  EXPECT_TRUE(is_queued(acquire({.member = "bob"})));
+  EXPECT_TRUE(is_queued(acquire({.member = "cid"})));
+
+  EXPECT_TRUE(acquire({.member = "bob"}).starts_with("2 1 "));
+
+  EXPECT_EQ(waiting(), "bob cid");
+  EXPECT_EQ(release("ann"), "1");
+  EXPECT_EQ(release("ann"), "3") << "and so does the one who gave it back";
+}
+
+// 001.003, 001.007, 001.012, 001.013, 001.016, 001.018-020, 001-B1, 001-B4: in the queue from the
+// first attempt on, and handed over inside release.
+TEST_F(MutexScripts, release_hands_over_to_the_first_in_line) {
+  listen();
+  acquire({.member = "ann"});
+  EXPECT_TRUE(acquire({.member = "bob"}).starts_with("2 1 "));
+  EXPECT_TRUE(acquire({.member = "cid"}).starts_with("2 2 "));
+
+  EXPECT_EQ(release("ann"), "1");
+
+  EXPECT_TRUE(holds("bob"));
+  EXPECT_TRUE(server.hear().starts_with("g bob 1 "));
+  EXPECT_EQ(try_acquire({.member = "dan"}), "0");
+  EXPECT_EQ(release("bob"), "1");
+  EXPECT_TRUE(holds("cid"));
+}
+
+// 001.025, 001-B3: at the head, in the middle, at the tail; a dead waiter costs nobody a lock-time.
+TEST_F(MutexScripts, waiters_whose_time_is_over_are_passed_by) {
+  listen();
+  acquire({.member = "ann"});
+  acquire({.member = "bob", .ttl = 1});
+  acquire({.member = "cid"});
+  acquire({.member = "dan", .ttl = 1});
+  acquire({.member = "eve"});
+  acquire({.member = "fay", .ttl = 1});
+  EXPECT_TRUE(eventually([&] { return look() != "0" && waiting() == "cid eve"; }));
+
+  release("ann");
+  EXPECT_TRUE(holds("cid"));
+  release("cid");
+
+  EXPECT_TRUE(holds("eve"));
+}
+
+// 001.025, 001.027, 001-B3: nor does one whose process is gone, though its time is not over. It
+// keeps its place.
+TEST_F(MutexScripts, who_cannot_be_told_is_passed_over_and_keeps_his_place) {
+  acquire({.member = "ann"});
+  acquire({.member = "bob"});
+  release("ann");
+  EXPECT_FALSE(holds("bob"));
+
+  EXPECT_TRUE(is_queued(acquire({.member = "cid", .queue = "wait"})) || holds("cid"));
+  EXPECT_TRUE(holds("cid")) << "the only one who is there";
+  EXPECT_EQ(waiting(), "bob");
+  release("cid");
+
+  EXPECT_TRUE(is_granted(acquire({.member = "bob"}))) << "he is back, and first";
+}
+
+// 001.026, 001-B10, 000-B5, 000-B13: leaving touches nothing but the own place.
+TEST_F(MutexScripts, a_waiter_that_leaves_leaves_no_trace) {
+  listen();
+  acquire({.member = "ann"});
+  acquire({.member = "bob", .request = 2});
+  acquire({.member = "cid"});
+
+  EXPECT_EQ(leave("bob", 9), "0") << "another request of his";
+  EXPECT_EQ(waiting(), "bob cid");
+  EXPECT_EQ(leave("bob", 2), "0");
+  EXPECT_EQ(leave("bob", 2), "0");
+  release("ann");
+
+  EXPECT_TRUE(holds("cid"));
+  EXPECT_EQ(server.ask({"HEXISTS", head + ":m", "bob"}), "0");
+  EXPECT_TRUE(leave("cid").starts_with("1 ")) << "granted before: told, and kept";
+  EXPECT_TRUE(holds("cid"));
+}
+
+// 001-B8, 000-B20, 000.173: nothing is left behind but the memory of the last token, for a minute.
+TEST_F(MutexScripts, a_free_lock_is_one_small_key_that_expires) {
+  listen();
+  acquire({.member = "ann"});
+  acquire({.member = "bob"});
+  release("ann");
+  release("bob");
+
+  EXPECT_EQ(server.ask({"KEYS", "*"}), head);
+  EXPECT_LE(std::stoll(server.ask({"PTTL", head})), 60'000);
+  EXPECT_GT(std::stoll(server.ask({"PTTL", head})), 0);
+}
+
+// 001-B8: also when everybody died.
+TEST_F(MutexScripts, every_key_of_a_lock_expires_when_nobody_renews) {
+  acquire({.member = "ann"});
+  acquire({.member = "bob"});
+
+  for (const auto* suffix : {"", ":m", ":e", ":q"}) {
+    EXPECT_GT(std::stoll(server.ask({"PTTL", head + suffix})), 60'000) << suffix;
+  }
+}
+
+// 000-B26, 001-B14: also when the clock steps back, which a lock from the future stands for.
+TEST_F(MutexScripts, tokens_grow_though_the_clock_steps_back) {
+  acquire({.member = "ann"});
+  release("ann");
+  server.ask({"SET", head, "T 8000000000000000 -"});
+
+  EXPECT_EQ(acquire({.member = "bob"}), "8000000000000001");
+  acquire({.member = "cid"});
+  listen();
+  release("bob");
+  EXPECT_EQ(server.hear(), "g cid 1 8000000000000002 1");
+  release("cid");
+  EXPECT_EQ(acquire({.member = "dan"}), "8000000000000003");
+}
+
+// 000-B19: more dead members than Lua can unpack.
+TEST_F(MutexScripts, ten_thousand_dead_waiters_are_taken_out) {
+  acquire({.member = "ann", .ttl = 1});
+  std::string fill =
+      "for n = 1, 10000 do redis.call('HSET', KEYS[2], 'dead' .. n, 'X 1 1 x y') "
+      "redis.call('ZADD', KEYS[3], 1, 'dead' .. n) redis.call('ZADD', KEYS[4], n, 'dead' .. n) end";
+  acquire({.member = "bob"});
+  server.ask({"EVAL", fill, "4", head, head + ":m", head + ":e", head + ":q"});
+
+  EXPECT_TRUE(eventually([&] { return is_granted(acquire({.member = "bob"})); }));
+
+  EXPECT_TRUE(
+      eventually([&] { return look() != "0" && server.ask({"HLEN", head + ":m"}) == "1"; }));
+}
+
+// 000-B21: one record with a kind.
+TEST_F(MutexScripts, a_semaphore_of_the_same_name_is_an_error) {
+  acquire({.member = "ann"});
+
+  EXPECT_TRUE(acquire({.member = "bob", .want = "P1", .kind = "P3"}).starts_with("-2 "));
+  release("ann");
+  EXPECT_TRUE(is_granted(acquire({.member = "bob", .want = "P1", .kind = "P3"})));
+  EXPECT_TRUE(acquire({.member = "ann"}).starts_with("-2 "));
+  EXPECT_TRUE(acquire({.member = "cid", .want = "P1", .kind = "P4"}).starts_with("-2 "));
+  EXPECT_TRUE(is_granted(acquire({.member = "dan", .want = "P2", .kind = "P3"})));
+}
+
+// A key of ours that is something else: told, and not overwritten.
+TEST_F(MutexScripts, a_key_of_another_type_is_an_error_and_stays) {
+  server.ask({"LPUSH", head, "mine"});
+  EXPECT_TRUE(acquire({.member = "ann"}).starts_with("WRONGTYPE"));
+  EXPECT_EQ(server.ask({"LRANGE", head, "0", "-1"}), "mine");
+
+  server.ask({"DEL", head});
+  server.ask({"SET", head, "mine"});
+  EXPECT_TRUE(acquire({.member = "ann"}).starts_with("TENURE"));
+  EXPECT_EQ(server.ask({"GET", head}), "mine");
+}
+
+// 001.003, 001.022, 001.029: the lock is free and the one who is next has not come back: a newcomer
+// who asks once does not pass him.
+TEST_F(MutexScripts, a_newcomer_does_not_pass_a_queue_though_the_lock_is_free) {
+  acquire({.member = "ann"});
+  for (const auto* who : {"bob", "cid", "dan"}) {
+    acquire({.member = who});
+  }
+  release("ann");  // nobody hears it
+
+  EXPECT_EQ(try_acquire({.member = "eve"}), "0");
+  EXPECT_EQ(waiting(), "bob cid dan");
+  listen();
+  look();
+
+  EXPECT_TRUE(holds("bob"));
+  release("bob");
+  EXPECT_TRUE(holds("cid"));
+}
+
+}  // namespace
+}  // namespace tenure::test

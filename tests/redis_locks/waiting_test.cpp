@@ -1,0 +1,196 @@
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/coroutine.hpp"
+#include "support/redis_server.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RedisWaiting : public ::testing::Test {
+ protected:
+  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = patience) {
+    return tenure::connect(server.url(), {.request_timeout = timeout}).value();
+  }
+  [[nodiscard]] std::int64_t waiters() { return std::stoll(server.ask({"ZCARD", "{tenure:a}:q"})); }
+  /// How often the server ran this command.
+  [[nodiscard]] std::int64_t calls_of(const std::string& command) {
+    const auto all = server.ask({"INFO", "commandstats"});
+    const auto at = all.find("cmdstat_" + command + ":calls=");
+    return at == std::string::npos ? 0 : std::stoll(all.substr(at + command.size() + 15));
+  }
+
+  RedisServer server;
+};
+
+Detached take_turn(Mutex mutex, std::atomic<int>& turns) {
+  auto guard = co_await mutex.lock_async();
+  if (guard) {
+    co_await guard->unlock_async();
+    ++turns;
+  }
+}
+
+// 001.023, 000-B11, 001-B9: 1,000 wait, and each release wakes the next one and nobody else. Nobody
+// polls.
+TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
+  constexpr int waits = 1000;
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex("a").lock().value();
+  std::atomic<int> turns = 0;
+  for (int n = 0; n < waits; ++n) {
+    take_turn(bob.mutex("a"), turns);
+  }
+  ASSERT_TRUE(eventually([&] { return waiters() == waits; }));
+  server.ask({"CONFIG", "RESETSTAT"});
+
+  EXPECT_TRUE(guard.unlock());
+  EXPECT_TRUE(eventually([&] { return turns == waits; }));
+
+  EXPECT_EQ(calls_of("publish"), waits);
+  EXPECT_EQ(calls_of("evalsha"), waits + 1) << "one release each, and no question besides";
+}
+
+// 001.008, 001.015, 001.027, 001-B5: a wake-up that was said while nobody listened is found out.
+TEST_F(RedisWaiting, a_wait_outlives_the_connection_that_would_have_woken_it) {
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex("a").lock().value();
+  std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").lock()); });
+  ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
+
+  server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+  EXPECT_TRUE(guard.unlock());
+
+  waiter.join();
+}
+
+// 000-B22: both connections of both clients, in the midst of it.
+TEST_F(RedisWaiting, locks_and_waits_outlive_all_connections) {
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex("a").lock().value();
+  std::atomic<bool> is_in = false;
+  std::jthread waiter([&] {
+    const auto mine = bob.mutex("a").lock();
+    is_in = mine.has_value();
+  });
+  ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
+  for (int round = 0; round < 5; ++round) {
+    server.ask({"CLIENT", "KILL", "TYPE", "normal"});
+    server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+    EXPECT_TRUE(guard.extend());
+  }
+  EXPECT_FALSE(is_in);
+
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+
+  EXPECT_TRUE(is_in);
+}
+
+// 000-B22: the first attempt was carried out and its answer lost: the retry must not wait for it.
+TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_block_itself) {
+  const auto ann = connect(200ms);
+  EXPECT_TRUE(ann.mutex("warm").lock());
+  server.pause();
+  std::optional<Result<Guard>> got;
+  std::jthread locking([&] { got = ann.mutex("a").lock(); });
+  EXPECT_TRUE(eventually([&] { return !ann.is_connected(); }));
+  server.resume();
+  locking.join();
+
+  ASSERT_TRUE(got->has_value()) << to_string(got->error());
+  EXPECT_TRUE((*got)->unlock());
+  EXPECT_TRUE(connect().mutex("a").try_lock_for(patience));
+}
+
+// 001.005, 001.024, 001-B9: a holder that dies tells nobody. The waiters ask when its time is over.
+TEST_F(RedisWaiting, a_dead_holder_is_waited_for_no_longer_than_its_ttl) {
+  const auto bob = connect();
+  // As a client that was killed would leave it: nobody renews.
+  server.ask({"SET", "{tenure:a}", "H L dead X 5 1 gone dead", "PX", "60200"});
+
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(bob.mutex("a").lock());
+
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 150ms);
+}
+
+// A server that comes back empty: who held finds out by the next renewal, who waited waits again.
+TEST_F(RedisWaiting, a_server_that_restarts_empty_is_told_of_the_waits_again) {
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex("a", {.ttl = 1s}).lock().value();
+  const auto lost = guard.lost();
+  std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").lock()); });
+  ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
+
+  server.kill();
+  server.start();
+
+  waiter.join();
+  EXPECT_TRUE(eventually([&] { return lost.stop_requested(); }));
+}
+
+// 000.100, 000-B9: no answer is not a loss.
+TEST_F(RedisWaiting, a_server_that_hangs_is_a_doubt_and_not_a_loss) {
+  const auto ann = connect(100ms);
+  auto guard = ann.mutex("a", {.ttl = 30s}).lock().value();
+  server.pause();
+
+  EXPECT_EQ(guard.extend().error(), Errc::unavailable);
+  EXPECT_NE(guard.state(), GuardState::lost);
+  server.resume();
+
+  EXPECT_TRUE(eventually([&] { return guard.extend().has_value(); }));
+  EXPECT_EQ(guard.state(), GuardState::held);
+  EXPECT_TRUE(guard.unlock());
+}
+
+// A lease without holds costs nothing on the server, and all its holds are renewed together.
+TEST_F(RedisWaiting, leases_are_renewed_by_their_holds_alone) {
+  const auto ann = connect();
+  const auto lease = ann.lease({.ttl = 10s}).value();
+  server.ask({"CONFIG", "RESETSTAT"});
+  EXPECT_TRUE(lease.renew());
+  EXPECT_EQ(calls_of("evalsha"), 0);
+  std::vector<Guard> guards;
+  for (int n = 0; n < 10; ++n) {
+    guards.push_back(ann.mutex("lock " + std::to_string(n), {.lease = lease}).lock().value());
+  }
+  server.ask({"CONFIG", "RESETSTAT"});
+
+  EXPECT_TRUE(lease.renew());
+
+  EXPECT_EQ(calls_of("evalsha"), 10);
+}
+
+// With the client everything goes, waits too.
+TEST_F(RedisWaiting, a_client_that_ends_takes_its_waits_along) {
+  const auto ann = connect();
+  const auto guard = ann.mutex("a").lock().value();
+  {
+    const auto bob = connect();
+    std::jthread waiter(
+        [&] { EXPECT_EQ(bob.mutex("a").try_lock_for(20ms).error(), Errc::timed_out); });
+  }
+
+  EXPECT_TRUE(eventually([&] { return waiters() == 0; }));
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backends/redis/scripts.hpp"
+#include "support/redis_server.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+
+/// The scripts themselves, as a client would send them, on the lock "a". Answers are as
+/// RedisServer::ask() says: "2 1 4999" is queued, first in line, for 4,999 ms.
+class RedisScripts : public ::testing::Test {
+ protected:
+  using Script = backends::redis::Script;
+
+  struct Ask {
+    std::string member{};
+    int request = 1;
+    std::string want = "X";
+    int ttl = 60'000;
+    std::string queue = "wait";
+    std::string again = "refuse";
+    std::string kind = "L";
+  };
+
+  std::string acquire(const Ask& ask) {
+    return run(Script::acquire,
+               {ask.member, std::to_string(ask.request), ask.want, ask.kind,
+                std::to_string(ask.ttl), ask.queue, ask.again, "ear " + ask.member});
+  }
+  /// Asks once.
+  std::string try_acquire(Ask ask) {
+    ask.queue = "skip";
+    return acquire(ask);
+  }
+  std::string release(const std::string& member, int request = 1) {
+    return run(Script::release,
+               {member, std::to_string(request), "-", "0", std::to_string(++releases_)});
+  }
+  std::string leave(const std::string& member, int request = 1) {
+    return run(Script::leave, {member, std::to_string(request), "keep"});
+  }
+  std::string renew(const std::string& member, int ttl = 60'000) {
+    return run(Script::renew, {std::to_string(ttl), member});
+  }
+  std::string look() { return run(Script::look, {}); }
+  /// Everybody who waits is at home, unless somebody stops listening.
+  void listen() { server.listen("tenure:wake:ear"); }
+
+  [[nodiscard]] static bool is_granted(const std::string& answer) {
+    return answer.starts_with("1 ") || answer.size() >= 16;
+  }
+  [[nodiscard]] static bool is_queued(const std::string& answer) {
+    return answer.starts_with("2 ");
+  }
+  [[nodiscard]] bool holds(const std::string& member) {
+    return (" " + run(Script::holders, {"100"})).find(" " + member + " ") != std::string::npos;
+  }
+  [[nodiscard]] std::string waiting() { return server.ask({"ZRANGE", head + ":q", "0", "-1"}); }
+
+  std::string run(Script script, const std::vector<std::string>& words) {
+    std::vector<std::string> all{"EVAL",      std::string(backends::redis::text_of(script).text),
+                                 "4",         head,
+                                 head + ":m", head + ":e",
+                                 head + ":q"};
+    all.insert(all.end(), words.begin(), words.end());
+    return server.ask(all);
+  }
+
+  const std::string head = "{tenure:a}";
+  RedisServer server;
+
+ private:
+  int releases_ = 0;
+};
+
+}  // namespace tenure::test
