@@ -84,6 +84,31 @@ void check_peer_addresses(const Config& config, const std::vector<FirstMember>& 
   }
 }
 
+/// Where others call this member, if that does not stand in the list: they are told so when it
+/// joins, and would call themselves at 0.0.0.0.
+void check_own_addresses(const Config& config, Complaints& complaints) {
+  struct Own {
+    std::string_view setting;
+    const std::string& set;
+    std::string_view listens_by;
+    const std::string& listens;
+  };
+  const auto& cluster = config.cluster;
+  for (const auto& own :
+       {Own{"cluster.peer_address", cluster.peer_address, "listen.peers", config.listen.peers},
+        Own{"cluster.client_address", cluster.client_address, "listen.grpc", config.listen.grpc}}) {
+    const bool is_set = !own.set.empty();
+    if (!is_set && !cluster.join) {
+      continue;
+    }
+    const auto& text = is_set ? own.set : own.listens;
+    if (const auto checked = check_called_address(text); !checked && parse_address(text)) {
+      complaints.add(std::string(own.setting) + ": " + checked.error().detail +
+                     (is_set ? "" : " (it is " + std::string(own.listens_by) + ")"));
+    }
+  }
+}
+
 }  // namespace
 
 void check_cluster(const Config& config, Complaints& complaints) {
@@ -94,6 +119,7 @@ void check_cluster(const Config& config, Complaints& complaints) {
   const auto members = members_of(config);
   check_identity(config, members, complaints);
   check_peer_addresses(config, members, complaints);
+  check_own_addresses(config, complaints);
   if (config.service.message_bytes_max > replicated_bytes_max) {
     complaints.add("service.message_bytes_max: members pass on at most 32MiB at once");
   }

@@ -16,18 +16,6 @@ std::unexpected<Error> wrong(std::string_view text, std::string_view why) {
   return fail(Errc::invalid_argument, "'" + std::string(text) + "' " + std::string(why));
 }
 
-/// An address that others can call: with a port, and of one machine.
-Result<void> check_called_address(std::string_view text) {
-  const auto address = parse_address(text);
-  if (!address) {
-    return std::unexpected(address.error());
-  }
-  if (address->port == 0 || address->host == "0.0.0.0" || address->host == "::") {
-    return wrong(text, "is no address that the others can call: name a host and a port");
-  }
-  return {};
-}
-
 Result<FirstMember> parse_member(std::string_view text) {
   constexpr std::string_view expected =
       "is no member: write its id, where members reach it and where clients do, such as "

@@ -147,6 +147,25 @@ Result<Address> parse_address(std::string_view text) {
   return Address{.host = std::string(host), .port = static_cast<std::uint16_t>(*port)};
 }
 
+bool Address::is_wildcard() const {
+  boost::system::error_code error;
+  const auto number = boost::asio::ip::make_address(host, error);
+  return !error && number.is_unspecified();
+}
+
+Result<void> check_called_address(std::string_view text) {
+  const auto address = parse_address(text);
+  if (!address) {
+    return std::unexpected(address.error());
+  }
+  if (address->port == 0 || address->is_wildcard()) {
+    return fail(Errc::invalid_argument,
+                "'" + std::string(text) +
+                    "' is no address that the others can call: name a host and a port");
+  }
+  return {};
+}
+
 std::size_t edit_distance(std::string_view left, std::string_view right) {
   std::vector<std::size_t> row(right.size() + 1);
   std::iota(row.begin(), row.end(), 0U);

@@ -28,10 +28,15 @@ struct Address {
 
   /// Can it be reached from this machine only?
   [[nodiscard]] bool is_loopback() const;
+  /// All addresses of this machine, so that it is none to call: whoever does calls itself.
+  [[nodiscard]] bool is_wildcard() const;
 };
 
 /// "127.0.0.1:7420", "[::1]:7420", "localhost:0".
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
+
+/// `invalid_argument` unless others can call it: with a port, and of one machine.
+[[nodiscard]] Result<void> check_called_address(std::string_view text);
 
 /// How many letters must be changed, added or taken away to make one word of the other.
 [[nodiscard]] std::size_t edit_distance(std::string_view left, std::string_view right);

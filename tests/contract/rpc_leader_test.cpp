@@ -223,6 +223,50 @@ TEST_F(RpcLeader, that_has_forgotten_what_a_watch_wants_says_so) {
   EXPECT_NE(told.error().detail.find("oldest that is known"), std::string::npos);
 }
 
+// It leads on, and the Session stands: only the watches have to begin again.
+TEST_F(RpcLeader, that_ends_the_stream_of_watches_alone_is_asked_to_watch_again) {
+  auto ann = connect();
+  auto bob = connect();
+  auto watch = ann.watch("a").value();
+  ASSERT_TRUE(bob.mutex("a").lock());  // Granted and released.
+  ASSERT_TRUE(watch.next_for(patience));
+  ASSERT_TRUE(watch.next_for(patience));
+  // Three times in a row, so that the pauses grow; one peek to put it off, one to say who leads.
+  cluster.leader().doubt(3, 6);
+
+  auto other = ann.watch("b");
+  ASSERT_TRUE(other) << to_string(other.error());
+  ASSERT_TRUE(bob.mutex("a").lock());
+  ASSERT_TRUE(bob.mutex("b").lock());
+
+  for (auto* one : {&watch, &*other}) {
+    for (const auto type : {LockEventType::granted, LockEventType::released}) {
+      const auto event = one->next_for(patience);
+      ASSERT_TRUE(event) << to_string(event.error());
+      EXPECT_EQ(event->type, type);
+    }
+    EXPECT_FALSE(one->next_for(20ms));
+  }
+}
+
+TEST_F(RpcLeader, that_is_not_sure_puts_off_a_watch_and_the_others_go_on) {
+  auto ann = connect();
+  auto bob = connect();
+  auto watch = ann.watch("a").value();
+  cluster.leader().doubt(2);
+
+  auto other = ann.watch("b");
+  ASSERT_TRUE(other) << to_string(other.error());
+  ASSERT_TRUE(bob.mutex("a").lock());
+  ASSERT_TRUE(bob.mutex("b").lock());
+
+  for (auto* one : {&watch, &*other}) {
+    const auto event = one->next_for(patience);
+    ASSERT_TRUE(event) << to_string(event.error());
+    EXPECT_EQ(event->type, LockEventType::granted);
+  }
+}
+
 TEST_F(RpcLeader, changes_and_whoever_looks_sees_what_was_acknowledged_before) {
   auto ann = connect();
   auto bob = connect();

@@ -247,6 +247,44 @@ TEST_F(WatchRpc, wrong_wishes_are_rejected_by_name_and_the_stream_goes_on) {
   EXPECT_NE(twice.detail().find("in use"), std::string::npos);
 }
 
+// No majority confirmed in time that this member leads: only what was asked just now suffers.
+TEST_F(WatchRpc, a_watch_that_cannot_begin_is_told_where_to_resume_and_its_neighbour_goes_on) {
+  const auto owner = lease();
+  Watcher watcher(*locks_);
+  auto wanted = watch("a");
+  wanted.set_watch_id(1);
+  ASSERT_TRUE(watcher.create(wanted).created());
+  store_.doubt(2);
+  wanted = watch("b");
+  wanted.set_watch_id(2);
+
+  const auto from_now_on = watcher.create(wanted);
+  wanted.set_start_revision(1);
+  const auto from_then_on = watcher.create(wanted);
+  lock_and_unlock("a", owner);
+
+  EXPECT_TRUE(from_now_on.cancelled());
+  EXPECT_EQ(from_now_on.watch_id(), 2U);
+  EXPECT_EQ(from_now_on.resume_revision(), from_now_on.header().revision() + 1);
+  EXPECT_EQ(from_then_on.resume_revision(), 1U);
+  EXPECT_EQ(watcher.events(2).size(), 2U);
+  EXPECT_TRUE(watcher.create(wanted).created());
+}
+
+TEST_F(WatchRpc, a_cancellation_needs_no_majority) {
+  Watcher watcher(*locks_);
+  auto wanted = watch("a");
+  wanted.set_watch_id(1);
+  ASSERT_TRUE(watcher.create(wanted).created());
+  store_.doubt(1);
+
+  watcher.cancel(1);
+
+  const auto answer = watcher.read();
+  EXPECT_TRUE(answer.cancelled());
+  EXPECT_EQ(answer.watch_id(), 1U);
+}
+
 TEST_F(WatchRpc, a_stream_has_only_so_many_watches) {
   Watcher watcher(*locks_);
   for (std::size_t n = 0; n < server::RpcLimits{}.watches_per_stream_max; ++n) {

@@ -63,6 +63,9 @@ void MemoryStore::read(Look look) {
   on_loop([this, look = std::move(look)]() mutable {
     if (is_stopped_ || !log_.is_leader) {
       look(fail(Errc::unavailable, "this member does not lead"));
+    } else if (doubtful_reads_ > 0) {
+      --doubtful_reads_;
+      look(fail(Errc::unavailable, "no majority confirmed in time that this member leads"));
     } else {
       look(view());
     }
@@ -70,7 +73,14 @@ void MemoryStore::read(Look look) {
 }
 
 void MemoryStore::peek(Look look) {
-  on_loop([this, look = std::move(look)]() mutable { look(view()); });
+  on_loop([this, look = std::move(look)]() mutable {
+    if (doubtful_peeks_ > 0) {
+      --doubtful_peeks_;
+      look(fail(Errc::unavailable, "not at present"));
+    } else {
+      look(view());
+    }
+  });
 }
 
 void MemoryStore::take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) {
@@ -208,6 +218,13 @@ void MemoryStore::restore_from(MemoryStore& leader) {
     for (auto* listener : listeners_) {
       listener->restored(machine_.state());
     }
+  });
+}
+
+void MemoryStore::doubt(std::size_t reads, std::size_t peeks) {
+  on_loop_and_wait([this, reads, peeks] {
+    doubtful_reads_ = reads;
+    doubtful_peeks_ = peeks;
   });
 }
 

@@ -91,6 +91,9 @@ class MemoryStore final : public server::Store {
   void when_transferred(Transfer transfer) { transfer_ = std::move(transfer); }
   /// Replaces the state by that of the other store, as a snapshot of the leader does.
   void restore_from(MemoryStore& leader);
+  /// So many calls of read() and of peek() from now on are `unavailable` although it leads, as when
+  /// no majority confirms that in time.
+  void doubt(std::size_t reads, std::size_t peeks = 0);
   /// With a full disk proposals are `resource_exhausted`.
   void set_space(bool has_space);
 
@@ -124,6 +127,8 @@ class MemoryStore final : public server::Store {
   std::vector<server::MemberStatus> members_;
   core::ClusterTime passed_{};  ///< By advance().
   std::deque<Proposal> kept_;
+  std::size_t doubtful_reads_ = 0;
+  std::size_t doubtful_peeks_ = 0;
   bool is_paused_ = false;
 
   std::atomic<bool> is_stopped_ = false;

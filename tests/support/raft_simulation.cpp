@@ -168,6 +168,7 @@ class World {
     Term term{};
     std::string payload;
     std::uint64_t chain = 0;
+    Term committed{};  ///< Not before: the entry may be older, and leaders in between lack it.
   };
   std::map<Index, Agreed> agreed_;
   std::map<Term, MemberId> leaders_;
@@ -439,8 +440,8 @@ void Server::apply(Index index, const Entry& entry) {
   }
   applied_ = index;
   chain_ = mixed(mixed(chain_, entry.term.get()), std::hash<std::string>()(*entry.payload));
-  const auto [agreed, is_first] =
-      world_.agreed_.try_emplace(index, World::Agreed{entry.term, *entry.payload, chain_});
+  const auto [agreed, is_first] = world_.agreed_.try_emplace(
+      index, World::Agreed{entry.term, *entry.payload, chain_, replica_->term()});
   if (agreed->second.term != entry.term || agreed->second.payload != *entry.payload ||
       agreed->second.chain != chain_) {
     world_.fail("two members applied different entries at " + std::to_string(index.get()));
@@ -479,9 +480,8 @@ void Server::role_changed(Role role) {
   }
   for (const auto& [index, agreed] : world_.agreed_) {
     const auto* entry = replica_->log().find(index);
-    const bool is_missing = index > replica_->log().last();
-    if (agreed.term < replica_->term() &&
-        (is_missing || (entry != nullptr && entry->term != agreed.term))) {
+    if (agreed.committed < replica_->term() &&
+        (index > replica_->log().last() || (entry != nullptr && entry->term != agreed.term))) {
       world_.fail("a new leader lacks the committed entry " + std::to_string(index.get()));
     }
   }

@@ -124,6 +124,24 @@ TEST(ConfigCluster, who_joins_must_name_the_cluster) {
   EXPECT_EQ(complaint_about(config), "");
 }
 
+// They would call themselves at 0.0.0.0.
+TEST(ConfigCluster, who_joins_must_say_where_the_others_reach_it) {
+  auto config = member(4);
+  config.cluster.join = true;
+  config.listen.insecure = true;
+  config.listen.peers = "0.0.0.0:7422";
+  config.listen.grpc = "[::]:7420";
+  expect_words(complaint_about(config),
+               "cluster.peer_address: '0.0.0.0:7422' is no address that the others can call: name "
+               "a host and a port (it is listen.peers)");
+  expect_words(complaint_about(config), "cluster.client_address: '[::]:7420' is no address");
+  config.cluster.peer_address = "db4:0";
+  config.cluster.client_address = "db4:7420";
+  expect_words(complaint_about(config), "cluster.peer_address: 'db4:0' is no address");
+  config.cluster.peer_address = "db4:7422";
+  EXPECT_EQ(complaint_about(config), "");
+}
+
 TEST(ConfigCluster, peers_on_the_network_need_tls_or_insecure) {
   auto config = member(1, "1=a:7422/a:7420,2=b:7422/b:7420,3=c:7422/c:7420");
   expect_words(complaint_about(config), "cluster.members: a:7422 is open to the network");

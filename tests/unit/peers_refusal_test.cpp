@@ -107,7 +107,10 @@ TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
 /// Says what it likes to a port.
 class Stranger {
  public:
-  explicit Stranger(std::uint16_t port) {
+  /// `from`: 127.0.0.N, so that one machine is several places.
+  explicit Stranger(std::uint16_t port, unsigned from = 1) {
+    socket_.open(boost::asio::ip::tcp::v4());
+    socket_.bind({boost::asio::ip::address_v4(0x7F000000U + from), 0});
     socket_.connect({boost::asio::ip::address_v4::loopback(), port});
   }
   void say(const std::string& bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes)); }
@@ -190,6 +193,61 @@ TEST_F(PeersRefusal, strangers_that_say_nothing_are_few_and_give_way) {
   caller = std::make_unique<PeerEnd>(PeerEnd::options(1));
   caller->set_members({{2, called->address()}});
   expect_connection();
+}
+
+Hello hello_of(std::uint64_t caller) {
+  return {.cluster = raft::ClusterId{77},
+          .caller = raft::MemberId{caller},
+          .called = raft::MemberId{2},
+          .nonce = make_nonce()};
+}
+
+TEST_F(PeersRefusal, who_is_greeting_is_not_pushed_out_by_those_that_say_nothing) {
+  auto options = PeerEnd::options(2);
+  options.strangers_max = 4;
+  PeerEnd end(options);
+  Stranger greeting(end.port());
+  greeting.say(encode(hello_of(1)).head);
+  ASSERT_FALSE(greeting.hear(1).empty());
+
+  std::vector<std::unique_ptr<Stranger>> crowd;
+  for (int i = 0; i < 10; ++i) {
+    crowd.push_back(std::make_unique<Stranger>(end.port()));
+  }
+  EXPECT_EQ(crowd.front()->hear(1), "") << "it was closed";
+  greeting.say(encode(Proof{.proof = std::string(32, 'x')}).head);
+
+  // It is still heard.
+  EXPECT_TRUE(eventually([&] { return end.reports_about("member 1 does not have the secret"); }));
+}
+
+TEST_F(PeersRefusal, many_connections_from_one_place_push_out_each_other_only) {
+  auto options = PeerEnd::options(2);
+  options.strangers_max = 4;
+  PeerEnd end(options);
+  const std::string words = encode(hello_of(1)).head;
+  Stranger greeting(end.port(), 2);  // It has said nothing yet.
+
+  std::vector<std::unique_ptr<Stranger>> crowd;
+  for (int i = 0; i < 10; ++i) {
+    crowd.push_back(std::make_unique<Stranger>(end.port()));
+    crowd.back()->say(words.substr(0, 1));
+  }
+  crowd.back()->say(words.substr(1));
+  ASSERT_FALSE(crowd.back()->hear(1).empty()) << "so all before it have been accepted";
+  greeting.say(words);
+
+  EXPECT_FALSE(greeting.hear(1).empty());
+}
+
+// Else whoever is called would call itself.
+TEST_F(PeersRefusal, a_guest_that_listens_everywhere_is_called_back_where_it_calls_from) {
+  auto one = PeerEnd::options(1);
+  one.self.address = "0.0.0.0:1";  // Nobody listens there, so that it is said where it was sought.
+  begin(one, PeerEnd::options(2));
+
+  EXPECT_TRUE(eventually([&] { return called->reports_about("reach member 1 at 127.0.0.1:1"); }))
+      << called->reports.all();
 }
 
 TEST_F(PeersRefusal, members_with_certificates_of_their_authority_are_connected) {

@@ -60,6 +60,7 @@ Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string cli
       inspection_(loop),
       check_(loop),
       farewell_(loop),
+      watches_(loop),
       looks_(loop),
       servers_(servers.endpoints.size()),
       first_tries_left_(servers_),

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "backends/cluster/courier.hpp"
+#include "backends/cluster/jitter.hpp"
 #include "backends/cluster/proto_types.hpp"
 #include "grpc/health/v1/health.pb.h"
 #include "h2/fault.hpp"
-#include "sys/chance.hpp"
 
 // How a courier finds the leader, and notices that it is gone.
 
@@ -49,11 +49,6 @@ h2::Status with_hint(h2::Status status, const h2::Channel& channel) {
     status.message += "; if it wants TLS, tls_ca names its authority";
   }
   return status;
-}
-
-/// Clients that lost the same leader do not ask in step.
-milliseconds with_jitter(milliseconds pause) {
-  return pause / 2 + milliseconds(sys::random_id() % static_cast<std::uint64_t>(pause.count()));
 }
 
 }  // namespace

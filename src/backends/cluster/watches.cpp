@@ -1,11 +1,21 @@
 #include "backends/cluster/watches.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
+#include "backends/cluster/jitter.hpp"
 #include "backends/cluster/proto_types.hpp"
 
 namespace tenure::backends::cluster {
+namespace {
+
+/// Before a server that would not watch is asked again: at first, and at last.
+constexpr std::chrono::milliseconds pause_min{50};
+constexpr std::chrono::milliseconds pause_max{1000};
+
+}  // namespace
 
 class Watches::Stream final : public h2::Exchange {
  public:
@@ -33,7 +43,7 @@ class Watches::Stream final : public h2::Exchange {
   Watches* watches_;
 };
 
-Watches::Watches() = default;
+Watches::Watches(boost::asio::io_context& loop) : again_(loop), pause_(pause_min) {}
 Watches::~Watches() = default;
 
 void Watches::add(WatchId id, WatchRequest request, Backend::Sink sink,
@@ -47,8 +57,8 @@ void Watches::add(WatchId id, WatchRequest request, Backend::Sink sink,
   begin(id, it->second);
 }
 
-void Watches::begin(WatchId id, const Watch& watch) {
-  if (!channel_) {
+void Watches::begin(WatchId id, Watch& watch) {
+  if (!channel_ || watch.phase != Phase::idle) {
     return;
   }
   if (!stream_) {
@@ -61,7 +71,31 @@ void Watches::begin(WatchId id, const Watch& watch) {
   v1::WatchRequest request;
   write(watch.request, watch.next, *request.mutable_create());
   request.mutable_create()->set_watch_id(id.get());
+  watch.phase = Phase::asked;
   stream_->send(request);
+}
+
+void Watches::begin_all() {
+  for (auto& [id, watch] : watches_) {
+    begin(id, watch);
+    if (!stream_) {
+      return;
+    }
+  }
+}
+
+void Watches::begin_all_later() {
+  if (std::exchange(is_again_due_, true)) {
+    return;
+  }
+  again_.expires_after(with_jitter(pause_));
+  pause_ = std::min(2 * pause_, pause_max);
+  again_.async_wait(
+      [this, alive = std::weak_ptr(life_)](const boost::system::error_code& cancelled) {
+        if (!cancelled && !alive.expired() && std::exchange(is_again_due_, false)) {
+          begin_all();
+        }
+      });
 }
 
 void Watches::remove(WatchId id) {
@@ -74,13 +108,17 @@ void Watches::remove(WatchId id) {
 
 void Watches::connected(const std::shared_ptr<h2::Channel>& channel) {
   channel_ = channel;
-  for (const auto& [id, watch] : watches_) {
-    begin(id, watch);
-  }
+  begin_all();
 }
 
 void Watches::disconnected() {
   channel_.reset();
+  again_.cancel();
+  is_again_due_ = false;
+  pause_ = pause_min;
+  for (auto& [id, watch] : watches_) {
+    watch.phase = Phase::idle;
+  }
   if (const auto stream = std::exchange(stream_, nullptr)) {
     stream->leave();
   }
@@ -99,15 +137,19 @@ void Watches::received(const v1::WatchResponse& response) {
   if (it == watches_.end()) {
     return;
   }
-  if (const auto begun = std::exchange(it->second.begun, {})) {
-    begun();
-  }
   if (response.cancelled()) {
     cancelled(id, response);
     return;
   }
-  if (response.created() && it->second.next == Revision{}) {
-    it->second.next = Revision{response.header().revision() + 1};
+  if (response.created()) {
+    it->second.phase = Phase::watched;
+    pause_ = pause_min;
+    if (it->second.next == Revision{}) {
+      it->second.next = Revision{response.header().revision() + 1};
+    }
+    if (const auto begun = std::exchange(it->second.begun, {})) {
+      begun();
+    }
   }
   // The sink may end the watch.
   const auto sink = it->second.sink;
@@ -122,13 +164,22 @@ void Watches::received(const v1::WatchResponse& response) {
 void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
   const auto it = watches_.find(id);
   if (response.compact_revision() == 0 && response.resume_revision() != 0) {
-    // We were too slow; what was dropped is still to be had.
     it->second.next = Revision{response.resume_revision()};
-    begin(id, it->second);
+    if (std::exchange(it->second.phase, Phase::idle) == Phase::watched) {
+      // We were too slow; what was dropped is still to be had.
+      begin(id, it->second);
+    } else {
+      // It could not begin to watch; that may be better soon.
+      begin_all_later();
+    }
     return;
   }
   const auto sink = it->second.sink;
+  const auto begun = std::move(it->second.begun);
   watches_.erase(it);
+  if (begun) {
+    begun();  // Nobody has to wait for it any longer.
+  }
   const auto code =
       response.compact_revision() != 0 ? Errc::invalid_argument : Errc::resource_exhausted;
   const auto from =
@@ -141,8 +192,15 @@ void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
 void Watches::ended(const h2::Status& status) {
   stream_.reset();
   const auto error = error_from(status, channel_->authority());
+  for (auto& [id, watch] : watches_) {
+    watch.phase = Phase::idle;
+  }
   if (error == Errc::unavailable) {
-    return;  // The connection is lost; connected() begins again.
+    // With the connection, connected() begins again. Alone, nobody else would.
+    if (!channel_->is_gone()) {
+      begin_all_later();
+    }
+    return;
   }
   for (const auto& [id, watch] : std::exchange(watches_, {})) {
     if (watch.begun) {

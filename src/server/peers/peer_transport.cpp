@@ -1,7 +1,12 @@
 #include "server/peers/peer_transport.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string_view>
 #include <utility>
+
+#include "server/units.hpp"
 
 namespace tenure::server::peers {
 namespace {
@@ -18,6 +23,19 @@ constexpr std::chrono::milliseconds sweep_every{5000};
 /// such things are remembered.
 constexpr std::chrono::seconds hush{60};
 constexpr std::size_t told_max = 64;
+
+/// Where it wants to be called back. At 0.0.0.0 we would call ourselves: what it means is where it
+/// calls from.
+std::string address_of(const Caller& caller) {
+  const auto& wanted = caller.hello().address;
+  const auto parsed = parse_address(wanted);
+  if (!parsed || !parsed->is_wildcard()) {
+    return wanted;
+  }
+  const auto& from = caller.from();
+  const bool is_v6 = from.find(':') != std::string::npos;
+  return (is_v6 ? "[" + from + "]" : from) + ":" + std::to_string(parsed->port);
+}
 
 }  // namespace
 
@@ -177,8 +195,17 @@ void PeerTransport::welcome(tcp::socket socket) {
 
 void PeerTransport::make_room_for_a_stranger() {
   while (strangers_.size() >= hall_->options.strangers_max) {
-    strangers_.front()->close();
-    strangers_.erase(strangers_.begin());
+    // One place with many connections first: it must not push out a member that greets from
+    // another. Then those that have said nothing, then the oldest.
+    std::map<std::string_view, std::ptrdiff_t> crowds;
+    for (const auto& stranger : strangers_) {
+      ++crowds[stranger->from()];
+    }
+    const auto least = std::ranges::min_element(strangers_, {}, [&](const auto& stranger) {
+      return std::pair(-crowds[stranger->from()], stranger->bytes_read() > 0);
+    });
+    (*least)->close();
+    strangers_.erase(least);
   }
 }
 
@@ -199,15 +226,15 @@ void PeerTransport::admit(Caller& caller) {
     peer.caller->close();
   }
   peer.caller = shared;
-  call_back(peer, caller.hello());
+  call_back(peer, caller);
 }
 
-void PeerTransport::call_back(Peer& peer, const Hello& hello) {
+void PeerTransport::call_back(Peer& peer, const Caller& caller) {
   if (peer.is_member) {
     peer.dialer->hurry();
   } else {
     // Not in the configuration as we know it. It may be us who do not know the newest one.
-    set_dialer(peer, hello.caller, hello.address);
+    set_dialer(peer, caller.hello().caller, address_of(caller));
   }
 }
 

@@ -63,7 +63,7 @@ class PeerTransport final : public raft::Transport {
   void welcome(boost::asio::ip::tcp::socket socket);
   void make_room_for_a_stranger();
   void admit(Caller& caller);
-  void call_back(Peer& peer, const Hello& hello);
+  void call_back(Peer& peer, const Caller& caller);
   void arrived(Caller& caller, const ArrivedFrame& frame);
   void take_snapshot_part(Caller& caller, Peer& peer, const ArrivedFrame& frame);
   void take_message(Caller& caller, Peer& peer, const ArrivedFrame& frame);

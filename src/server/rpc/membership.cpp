@@ -35,8 +35,8 @@ std::string why_no_member(const v1::MemberAddRequest& request) {
   const std::pair<const char*, const std::string&> addresses[] = {
       {"peer_address", request.peer_address()}, {"client_address", request.client_address()}};
   for (const auto& [field, text] : addresses) {
-    if (const auto address = parse_address(text); !address) {
-      return std::string(field) + ": " + address.error().detail;
+    if (const auto checked = check_called_address(text); !checked) {
+      return std::string(field) + ": " + checked.error().detail;
     }
   }
   return {};

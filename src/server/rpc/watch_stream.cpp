@@ -34,20 +34,57 @@ std::optional<WatchWish> wish_from(const v1::WatchCreate& wanted) {
 void WatchStream::asked(v1::WatchRequest& request) {
   // Until this one is dealt with.
   hold_back();
-  desk_.store.read([self = self(), request = std::move(request)](Result<View> view) {
-    if (!view) {
+  const bool is_create = request.has_create();
+  auto look = [self = self(), request = std::move(request)](Result<View> view) {
+    if (view) {
+      self->looked(request, *view);
+    } else if (request.has_create() && view.error() == Errc::unavailable &&
+               self->desk_.leadership.is_ours() && !self->desk_.is_stopping) {
+      self->put_off(request.create(), view.error());
+    } else {
       self->refuse_all(view.error());
+    }
+  };
+  if (is_create) {
+    desk_.store.read(std::move(look));
+  } else {
+    // Whoever ends a watch needs no majority for it.
+    desk_.store.peek(std::move(look));
+  }
+}
+
+void WatchStream::looked(const v1::WatchRequest& request, const View& view) {
+  term_ = view.log.term;
+  revision_ = view.state.revision;
+  switch (request.request_case()) {
+    case v1::WatchRequest::kCreate: create(request.create(), view); break;
+    case v1::WatchRequest::kCancel: cancel(request.cancel().watch_id(), view); break;
+    case v1::WatchRequest::REQUEST_NOT_SET:
+      finish({h2::StatusCode::invalid_argument, "either create or cancel"});
+      return;
+  }
+  read_on();
+}
+
+void WatchStream::put_off(const v1::WatchCreate& wanted, const Error& why) {
+  desk_.store.peek([self = self(), wanted, why](const Result<View>& view) {
+    if (self->is_gone_) {
       return;
     }
-    self->term_ = view->log.term;
-    self->revision_ = view->state.revision;
-    switch (request.request_case()) {
-      case v1::WatchRequest::kCreate: self->create(request.create(), *view); break;
-      case v1::WatchRequest::kCancel: self->cancel(request.cancel().watch_id(), *view); break;
-      case v1::WatchRequest::REQUEST_NOT_SET:
-        self->finish({h2::StatusCode::invalid_argument, "either create or cancel"});
-        return;
+    if (!view) {
+      self->refuse_all(why);
+      return;
     }
+    v1::WatchResponse response;
+    self->desk_.write_header(*view, *response.mutable_header());
+    // A watch that has this id lives on, as in create().
+    response.set_watch_id(self->watches_.contains(wanted.watch_id()) ? 0 : wanted.watch_id());
+    response.set_cancelled(true);
+    response.set_detail(why.detail + "; watch again from resume_revision");
+    // What the state shows here may be old, never too new: perhaps more is told than was asked for.
+    const auto next = view->state.revision.get() + 1;
+    response.set_resume_revision(wanted.start_revision() != 0 ? wanted.start_revision() : next);
+    self->send(std::move(response));
     self->read_on();
   });
 }

@@ -30,7 +30,11 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
   void leader_lost() override;
   void drained() override { pump(); }
 
+  void looked(const v1::WatchRequest& request, const View& view);
   void create(const v1::WatchCreate& wanted, const View& view);
+  /// This member leads, and cannot be sure of it at present: this one has to be asked for again,
+  /// and the others of the stream go on.
+  void put_off(const v1::WatchCreate& wanted, const Error& why);
   void cancel(WatchId id, const View& view);
   void reject(WatchId id, std::string detail, core::Revision compacted);
   /// Sends what there is, one message at a time.
