@@ -286,7 +286,7 @@ void Client::look_at_lease() {
     // So late that it meets the end of the lease.
     interval = nanoseconds(session_->ttl) * 97 / 100;
   }
-  const auto due = record.confirmed() + interval;
+  const auto due = record.term().sent + interval;
   if (now >= due) {
     renew();
   }
