@@ -24,8 +24,14 @@ from daemon import (PATIENCE, Client, Daemon, admin_pb, eventually, lease_pb, lo
 
 
 def free_ports(count):
-    """Ports that nobody listens on at the moment."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Ports that nobody listens on at the moment; below those that outgoing connections take, or
+    one of them might get it before the server does."""
+    chance, sockets = random.Random(), []
+    while len(sockets) < count:
+        try:
+            sockets.append(socket.create_server(("127.0.0.1", chance.randrange(10_000, 32_000))))
+        except OSError:
+            pass  # Taken: another one.
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
         one.close()

@@ -8,20 +8,9 @@ import socket
 import tempfile
 import unittest
 
+from cluster import free_ports
 from daemon import Daemon, eventually, run
 from tls_test import Authority
-
-
-def free_ports(count):
-    """Ports that nobody has at the moment."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 class Cluster:

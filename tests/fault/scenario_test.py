@@ -102,10 +102,15 @@ class Scenario(unittest.TestCase):
     # A suite that cannot fail proves nothing: servers at twice the speed end leases in which a
     # stopped process believes.
     def test_a_promise_that_is_broken_is_found(self):
-        with self.assertRaises(Failed) as caught:
-            self.suffer("pause_holders", seconds=0, properties="M", hold_ms=200, keeps_folder=False,
-                        rate_ppm={1: 1_000_000, 2: 1_000_000, 3: 1_000_000})
-        self.assertRegex(str(caught.exception), r"violations M [1-9]")
+        for _ in range(5):  # Whether somebody holds at the moment of the pause is chance.
+            try:
+                self.suffer("pause_holders", seconds=0, properties="M", hold_ms=200,
+                            keeps_folder=False,
+                            rate_ppm={1: 1_000_000, 2: 1_000_000, 3: 1_000_000})
+            except Failed as failed:
+                self.assertRegex(str(failed), r"violations M [1-9]")
+                return
+        self.fail("nothing was found in five runs")
 
     def test_members_are_restarted_one_after_the_other(self):
         report = self.suffer("rolling_restart", seconds=0)

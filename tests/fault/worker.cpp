@@ -95,7 +95,10 @@ void Worker::use_mutex() {
   if (claim.asking == history::Asking::attempt) {
     finish(claim, request, mutex.try_lock());
   } else if (one_in(5)) {
-    finish(claim, request, mutex.try_lock_for(milliseconds(below(200) + 1), shop_.stop));
+    const milliseconds patience(below(200) + 1);
+    gives_up_ = now() + std::chrono::microseconds(patience).count();
+    finish(claim, request, mutex.try_lock_for(patience, shop_.stop));
+    gives_up_ = 0;
   } else {
     finish(claim, request, mutex.lock(shop_.stop));
   }
@@ -240,6 +243,11 @@ std::string Worker::invoke(const Claim& claim) {
 }
 
 void Worker::fail(const Claim& claim, const std::string& request, const Error& error) {
+  // It was out of the queue before it was told so, and the next one may know that first.
+  if (const auto left = error == Errc::timed_out ? gives_up_ : shop_.stopped.load();
+      left != 0 && (error == Errc::timed_out || error == Errc::cancelled)) {
+    shop_.recorder.write({.kind = Kind::leave, .at = left, .request = request});
+  }
   shop_.recorder.write(
       {.kind = Kind::failed, .at = now(), .request = request, .why = why(error.code)});
   if (!claim.lease || error == Errc::lease_lost) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <latch>
@@ -28,6 +29,7 @@ struct Shop {
   std::chrono::milliseconds hold_max{};
   std::chrono::milliseconds pause_max{};
   std::stop_token stop;
+  std::atomic<history::Time> stopped{};  ///< When everybody began to leave; 0: not yet.
 };
 
 /// Everything that workers ask for. A watcher has to know the names in advance.
@@ -91,6 +93,7 @@ class Worker {
   Role role_;
   std::string id_;  ///< Client of the history.
   std::mt19937_64 chance_;
+  history::Time gives_up_{};  ///< When the wait of this moment ends by itself; 0: never.
   std::uint64_t requests_ = 0;
   std::optional<Lease> lease_;
 };

@@ -105,6 +105,7 @@ int run(const Options& options) {
     }
     int signal = 0;
     sigwait(&signals, &signal);
+    shop.stopped = now();
     stop.request_stop();
   }
   std::puts("stopped");
