@@ -232,8 +232,9 @@ test::Detached Worker::take_in_a_coroutine(const Claim& claim, const std::string
 
 std::string Worker::invoke(const Claim& claim) {
   auto request = id_ + "-" + std::to_string(++requests_);
+  invoked_ = now();
   shop_.recorder.write({.kind = Kind::invoke,
-                        .at = now(),
+                        .at = invoked_,
                         .client = id_,
                         .owner = owner_of(claim, request),
                         .request = request,
@@ -246,7 +247,8 @@ void Worker::fail(const Claim& claim, const std::string& request, const Error& e
   // It was out of the queue before it was told so, and the next one may know that first.
   if (const auto left = error == Errc::timed_out ? gives_up_ : shop_.stopped.load();
       left != 0 && (error == Errc::timed_out || error == Errc::cancelled)) {
-    shop_.recorder.write({.kind = Kind::leave, .at = left, .request = request});
+    shop_.recorder.write(
+        {.kind = Kind::leave, .at = std::max(left, invoked_ + 1), .request = request});
   }
   shop_.recorder.write(
       {.kind = Kind::failed, .at = now(), .request = request, .why = why(error.code)});

@@ -93,6 +93,7 @@ class Worker {
   Role role_;
   std::string id_;  ///< Client of the history.
   std::mt19937_64 chance_;
+  history::Time invoked_{};   ///< When the last request began.
   history::Time gives_up_{};  ///< When the wait of this moment ends by itself; 0: never.
   std::uint64_t requests_ = 0;
   std::optional<Lease> lease_;
