@@ -14,6 +14,8 @@ KILLS ?= 200
 SIZE ?= 3
 NET ?= proxy
 SEED ?=
+STAY ?=
+NO_FENCE ?=
 SEEDS ?= 1000
 FIRST_SEED ?= 1
 
@@ -24,7 +26,7 @@ SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '
 say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
 ##@ Every day
-.PHONY: help setup build run cluster examples test chaos sim check bench bench-local bench-service bench-cluster bench-redis fmt clean install
+.PHONY: help setup build run cluster demo docs web screenshots man examples test chaos sim check bench bench-local bench-service bench-cluster bench-redis bench-backends fmt clean install package
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -39,17 +41,46 @@ build: ## build the library, the tests and the examples into build/dev
 	$(call say,"build")
 	@$(call build_preset,dev)
 
-run: ## build and start a lock server in this folder (./var), and say what to try next
+run: ## build and start a lock server in this folder (./var), and say what to try next with tenure
 	@tools/setup.sh build server run
 	$(call say,"build")
-	@$(call build_preset,run,--target tenured)
+	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/run_server.sh build/run/tenured
 
 cluster: ## build and start three lock servers that are one cluster (./var/cluster), until Ctrl-C
 	@tools/setup.sh build server run
 	$(call say,"build")
-	@$(call build_preset,run,--target tenured)
+	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/run_cluster.sh build/run/tenured
+
+demo: ## three lock servers, eight workers, one of them stopped past its lease: the story, told live (STAY=1: until Ctrl-C)
+	@tools/setup.sh build server run demo
+	$(call say,"build")
+	@$(call build_preset,run,--target tenured demo_worker)
+	@tools/demo.py build/run $(if $(STAY),--stay) $(if $(NO_FENCE),--no-fence)
+
+docs: ## make the API reference by Doxygen (build/docs/html/index.html)
+	@tools/setup.sh docs
+	$(call say,"docs")
+	@tools/api_docs.sh build/docs
+
+web: ## make the dashboard anew (web/src -> web/dist, which is committed)
+	@tools/setup.sh web
+	$(call say,"web")
+	@tools/web.sh build
+
+screenshots: ## take the pictures of the dashboard for the documents (docs/screenshots)
+	@tools/setup.sh build server run screenshots
+	$(call say,"build")
+	@$(call build_preset,run,--target tenured)
+	@tools/web.sh modules
+	@TENURED=build/run/tenured node tools/screenshots.mjs docs/screenshots
+
+man: ## write the manual pages into build/man
+	@tools/setup.sh build server run
+	$(call say,"man")
+	@$(call build_preset,run,--target tenured tenure_cli)
+	@tools/man_pages.sh build/run build/man
 
 examples: build ## run the examples of the library, with their output explained
 	@tools/run_examples.sh build/dev/examples
@@ -81,7 +112,7 @@ fmt: ## format all C++ files
 	@clang-format-19 -i $(SOURCES)
 
 ##@ Speed
-bench: bench-local bench-service bench-cluster bench-redis ## run all benchmarks
+bench: bench-local bench-service bench-cluster bench-redis bench-backends ## run all benchmarks
 
 bench-local: ## compare the in-process lock manager with its peers; writes docs/benchmarks.md
 	@tools/setup.sh
@@ -104,18 +135,32 @@ bench-cluster: ## compare three nodes with three of etcd and ZooKeeper; writes d
 bench-redis: ## compare redis:// with hand-written clients of Redis; writes docs/benchmarks.md
 	@tools/setup.sh
 	$(call say,"bench-redis")
-	@$(call build_preset,release,--target redis_load)
+	@$(call build_preset,release,--target redis_load redlock_load)
 	@python3 bench/run_redis.py --write docs/benchmarks.md
+
+bench-backends: ## compare the library on etcd and ZooKeeper with their own locks; writes docs/benchmarks.md
+	@tools/setup.sh
+	$(call say,"bench-backends")
+	@$(call build_preset,release,--target library_load service_load zookeeper_load)
+	@python3 bench/run_backends.py --write docs/benchmarks.md
 
 ##@ The rest
 install: ## build the release and install it below PREFIX (default /usr/local)
-	@tools/setup.sh build cluster redis
+	@tools/setup.sh build cluster redis etcd zookeeper cli
 	@mkdir -p build
 	@cmake --preset release -DTENURE_SERVER=OFF -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
 	  -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/.install.log || \
 	  { cat build/.install.log; exit 1; }
 	@cmake --build build/install -j $(JOBS)
 	@cmake --install build/install
+
+package: ## build .debs of the libraries, tenured and tenure into build/packages
+	@tools/setup.sh build server cluster redis etcd zookeeper cli package
+	$(call say,"build")
+	@$(call build_preset,package,--target tenured tenure_cli)
+	@$(call build_preset,package-libraries)
+	$(call say,"package")
+	@tools/package.sh build/package build/package-libraries build/packages
 
 clean: ## remove what was built
 	@rm -rf build

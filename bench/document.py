@@ -7,7 +7,7 @@ HEAD = """# Benchmarks
 Written by `make bench`; do not edit. How to read it, and what stands in for what:
 [bench/README.md](../bench/README.md).
 """
-SECTIONS = ("bench-service", "bench-cluster", "bench-redis", "bench-local")
+SECTIONS = ("bench-service", "bench-cluster", "bench-redis", "bench-backends", "bench-local")
 
 
 def replace_section(path, author, text):

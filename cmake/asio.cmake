@@ -5,6 +5,13 @@ find_package(Boost 1.81 QUIET)
 if(NOT TARGET Boost::headers)
   return()
 endif()
+
+# Boost.JSON, compiled once: who reads JSON links it.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/boost_json.cpp CONTENT "#include <boost/json/src.hpp>\n")
+add_library(tenure_json STATIC EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/boost_json.cpp)
+set_target_properties(tenure_json PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tenure_json PUBLIC Boost::headers)
+
 add_library(tenure_asio INTERFACE)
 target_link_libraries(tenure_asio INTERFACE Boost::headers Threads::Threads)
 target_compile_definitions(tenure_asio INTERFACE BOOST_ASIO_NO_DEPRECATED

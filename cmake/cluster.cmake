@@ -64,7 +64,7 @@ target_link_libraries(tenure_h2_client
 
 # Swallows the two, so that there is one library to install.
 file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp
-     ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp)
+     ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp ${PROJECT_SOURCE_DIR}/src/backends/rpc/*.cpp)
 add_library(tenure_cluster ${cluster_sources} ${PROJECT_SOURCE_DIR}/src/client/tenure_scheme.cpp
             $<TARGET_OBJECTS:tenure_proto> $<TARGET_OBJECTS:tenure_h2_client>)
 set_target_properties(tenure_cluster PROPERTIES LINKER_LANGUAGE CXX)

@@ -8,21 +8,24 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
 
-install(TARGETS tenure EXPORT tenure-targets)
-install(DIRECTORY include/tenure TYPE INCLUDE FILES_MATCHING PATTERN *.hpp)
-install(EXPORT tenure-targets NAMESPACE tenure:: DESTINATION ${package_dir})
+# Parts of packages (cmake/packages.cmake): lib_core and lib_<component> are what programs need, dev
+# is what their compilers need. Without --component everything is installed.
+install(TARGETS tenure EXPORT tenure-targets
+        LIBRARY COMPONENT lib_core NAMELINK_COMPONENT dev ARCHIVE COMPONENT dev)
+install(DIRECTORY include/tenure TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN *.hpp)
+install(EXPORT tenure-targets NAMESPACE tenure:: DESTINATION ${package_dir} COMPONENT dev)
 
 configure_package_config_file(cmake/tenure-config.cmake.in tenure-config.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(tenure-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tenure-config.cmake
               ${PROJECT_BINARY_DIR}/tenure-config-version.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT dev)
 
 set(pc_needs "absl_btree absl_flat_hash_map absl_flat_hash_set absl_inlined_vector")
-if(BUILD_SHARED_LIBS)
-  set(pc_requires "Requires.private: ${pc_needs}")
-else()
+# With a shared library they are its own affair: nobody links it statically.
+set(pc_requires)
+if(NOT BUILD_SHARED_LIBS)
   set(pc_requires "Requires: ${pc_needs}")
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
@@ -32,15 +35,18 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_IN
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
            BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE pc_prefix)
 configure_file(cmake/tenure.pc.in tenure.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tenure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/tenure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT dev)
 
-# tenure_component(name DESCRIPTION text [UNCALLED symbol] [SEEN modules...] [HIDDEN modules...]):
+# tenure_component(name DESCRIPTION text [UNCALLED symbol] [SEEN modules...] [HIDDEN modules...]
+#                  [HIDDEN_LIBRARIES names...]):
 # installs the library tenure_<name> as the component tenure::<name> of the package and as the module
 # tenure_<name> of pkg-config. SEEN modules of pkg-config are what its users need in any case; the
-# HIDDEN ones they need if it is static. UNCALLED: nobody calls it by name, it works by being there;
+# HIDDEN ones they need if it is static, as they do the HIDDEN_LIBRARIES, which pkg-config does not
+# know. UNCALLED: nobody calls it by name, it works by being there;
 # linkers leave such out unless they are told, and the symbol is one of what must not be left out.
 function(tenure_component name)
-  cmake_parse_arguments(arg "" "DESCRIPTION;UNCALLED" "SEEN;HIDDEN" ${ARGN})
+  cmake_parse_arguments(arg "" "DESCRIPTION;UNCALLED" "SEEN;HIDDEN;HIDDEN_LIBRARIES" ${ARGN})
   set(library tenure_${name})
   add_library(tenure::${name} ALIAS ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
@@ -49,25 +55,20 @@ function(tenure_component name)
     # libtenure lies beside it, also where the loader would not look.
     set_target_properties(${library} PROPERTIES INSTALL_RPATH "\$ORIGIN")
   endif()
-  install(TARGETS ${library} EXPORT ${library}-targets)
+  install(TARGETS ${library} EXPORT ${library}-targets
+          LIBRARY COMPONENT lib_${name} NAMELINK_COMPONENT dev ARCHIVE COMPONENT dev)
   install(EXPORT ${library}-targets FILE tenure-${name}-targets.cmake NAMESPACE tenure::
-          DESTINATION ${package_dir})
+          DESTINATION ${package_dir} COMPONENT dev)
+  set_property(GLOBAL APPEND PROPERTY TENURE_COMPONENTS ${name})
 
   set(pc_name ${library})
   set(pc_description ${arg_DESCRIPTION})
   set(requires tenure ${arg_SEEN})
-  set(requires_private)
-  if(BUILD_SHARED_LIBS)
-    set(requires_private ${arg_HIDDEN})
-  else()
+  if(NOT BUILD_SHARED_LIBS)
     list(APPEND requires ${arg_HIDDEN})
   endif()
   list(JOIN requires " " requires)
   set(pc_requires "Requires: ${requires}")
-  if(requires_private)
-    list(JOIN requires_private " " requires_private)
-    string(APPEND pc_requires "\nRequires.private: ${requires_private}")
-  endif()
   set(pc_libs -l${library})
   if(arg_UNCALLED AND BUILD_SHARED_LIBS)
     target_link_options(${library} INTERFACE
@@ -77,6 +78,12 @@ function(tenure_component name)
     target_link_options(${library} INTERFACE LINKER:--undefined=${arg_UNCALLED})
     set(pc_libs "-Wl,--undefined=${arg_UNCALLED} -l${library}")
   endif()
+  if(NOT BUILD_SHARED_LIBS)
+    foreach(hidden IN LISTS arg_HIDDEN_LIBRARIES)
+      string(APPEND pc_libs " -l${hidden}")
+    endforeach()
+  endif()
   configure_file(cmake/tenure_component.pc.in ${pc_name}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT dev)
 endfunction()

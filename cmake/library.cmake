@@ -33,8 +33,8 @@ file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
 list(APPEND TENURE_SOURCES ${PROJECT_SOURCE_DIR}/src/fence/fence.cpp
                            ${PROJECT_SOURCE_DIR}/src/fence/question.cpp)
 
-# tenure:// and redis:// are libraries of their own: cluster.cmake, redis.cmake.
-list(FILTER TENURE_SOURCES EXCLUDE REGEX "/(tenure|redis)_scheme\\.cpp$")
+# tenure://, redis://, etcd:// and zookeeper:// are libraries of their own: cluster.cmake, …
+list(FILTER TENURE_SOURCES EXCLUDE REGEX "/(tenure|redis|etcd|zookeeper)_scheme\\.cpp$")
 add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>)
 add_library(tenure::tenure ALIAS tenure)
 set_target_properties(tenure PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON

@@ -1,4 +1,4 @@
-# redis:// and rediss://: the library tenure::redis that makes connect() know them. One file to link,
+# redis://, rediss:// and redlock://: the library tenure::redis that makes connect() know them. One file to link,
 # built where what it stands on is found; libtenure needs none of that.
 
 find_package(PkgConfig QUIET)
@@ -38,14 +38,24 @@ foreach(script IN LISTS scripts)
 endforeach()
 configure_file(src/backends/redis/scripts.cpp.in redis/scripts.cpp @ONLY)
 
+# The same for redlock://, on each of its servers.
+file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/redlock/scripts/*.lua)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts})
+foreach(script IN LISTS scripts)
+  cmake_path(GET script STEM name)
+  file(READ ${script} ${name}_script)
+endforeach()
+configure_file(src/backends/redlock/scripts.cpp.in redlock/scripts.cpp @ONLY)
+
 file(GLOB redis_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/redis/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/backends/redlock/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp)
 # Bytes to a server, plain or through TLS, and why that fails: the same as for tenure://.
 foreach(stem fault status transport)
   list(APPEND redis_sources ${PROJECT_SOURCE_DIR}/src/h2/${stem}.cpp)
 endforeach()
 add_library(tenure_redis ${redis_sources} ${PROJECT_SOURCE_DIR}/src/client/redis_scheme.cpp
-            ${PROJECT_BINARY_DIR}/redis/scripts.cpp)
+            ${PROJECT_BINARY_DIR}/redis/scripts.cpp ${PROJECT_BINARY_DIR}/redlock/scripts.cpp)
 target_include_directories(tenure_redis PRIVATE ${PROJECT_SOURCE_DIR}/src)
 list(TRANSFORM TENURE_REDIS_MODULES PREPEND PkgConfig::tenure_ OUTPUT_VARIABLE redis_needs)
 target_link_libraries(tenure_redis
@@ -53,7 +63,7 @@ target_link_libraries(tenure_redis
   PRIVATE ${redis_needs} absl::btree absl::flat_hash_map absl::inlined_vector
           $<BUILD_INTERFACE:tenure_asio> $<BUILD_INTERFACE:tenure_warnings>)
 tenure_component(redis UNCALLED tenure_has_redis
-  DESCRIPTION "connect() to Redis: redis:// and rediss://"
+  DESCRIPTION "connect() to Redis: redis://, rediss:// and redlock://"
   HIDDEN ${TENURE_REDIS_MODULES} absl_btree absl_flat_hash_map absl_inlined_vector)
 
 # For our own tests: with the private headers and what they include.

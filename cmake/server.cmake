@@ -60,12 +60,16 @@ tenure_room(tenure_raft
 tenure_room(tenure_peers
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/peers/*.cpp
   LINK tenure_daemon tenure_raft tenure_h2_client tenure_asio)
+tenure_room(tenure_auth
+  SOURCES ${PROJECT_SOURCE_DIR}/src/server/auth/*.cpp
+  LINK tenure_daemon tenure_core absl::flat_hash_map)
 tenure_room(tenure_rpc
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/rpc/*.cpp
-  LINK tenure_daemon tenure_wire tenure_h2 tenure_asio)
+  LINK tenure_auth tenure_daemon tenure_wire tenure_h2 tenure_asio)
+include(cmake/dashboard.cmake)
 tenure_room(tenure_http
-  SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp
-  LINK tenure_daemon tenure tenure_core tenure_asio)
+  SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp ${PROJECT_BINARY_DIR}/server/http/assets.cpp
+  LINK tenure_rpc tenure_auth tenure_daemon tenure tenure_core tenure_asio tenure_json)
 tenure_room(tenure_daemon
   SOURCES ${PROJECT_SOURCE_DIR}/src/server/*.cpp
   LINK tenure tenure_core tenure_h2 tenure_asio prometheus-cpp::core PkgConfig::systemd

@@ -79,6 +79,8 @@ ${bold}A cluster of three runs; member $leader leads.${plain} All is durable in 
   2        $(grpc 2)   http://$(http 2)
   3        $(grpc 3)   http://$(http 3)
 
+${bold}The dashboard${plain} is at each of them; the leader's knows most: http://$(http $leader)/
+
 Try in another terminal, from this folder:
 
   ${bold}# who leads, and how far each one is${plain}

@@ -11,7 +11,8 @@ fi
 
 # In the order in which a newcomer would read them.
 names=(quick_start two_phase_locking shared_upgrade hierarchy range_locks deadlock concurrent
-       remote_mutex lost_lease late_writer coroutines election scoped_locks fencing)
+       bank_transfer remote_mutex lost_lease late_writer coroutines election scoped_locks fencing
+       elected_writer)
 for name in "${names[@]}"; do
   source=examples/$name.cpp
   printf '\n%s%s%s  (%s)\n' "$bold" "$name" "$plain" "$source"

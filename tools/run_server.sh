@@ -1,21 +1,34 @@
 #!/usr/bin/env bash
 # Starts a lock server of one node in ./var, says what to try next, and stays until Ctrl-C.
 #   tools/run_server.sh path/to/tenured [flags of tenured]
+# BASE_PORT (7420): the port of gRPC; HTTP has the next one.
+# FOLDER (./var): where everything is kept.
 set -euo pipefail
 tenured=$1
+tenure=$(dirname "$tenured")/tenure
 shift
+base=${BASE_PORT:-7420}
+folder=${FOLDER:-./var}
+grpc=127.0.0.1:$base
+http=127.0.0.1:$((base + 1))
+# What the commands need to be told if it is elsewhere.
+url="" address=""
+if [[ $base != 7420 ]]; then
+  url="TENURE_URL=tenure://$grpc " address=" --server $grpc"
+fi
 bold="" plain=""
 if [[ -t 1 ]]; then
   bold=$'\033[1m' plain=$'\033[0m'
 fi
 
-"$tenured" --data-dir ./var --log-level warning "$@" &
+"$tenured" --data-dir "$folder" --listen-grpc "$grpc" --listen-http "$http" \
+  --log-level warning "$@" &
 server=$!
 trap 'kill -TERM $server 2>/dev/null; wait $server; exit $?' INT TERM
 
 ready=no
 for _ in $(seq 300); do
-  if curl --silent --fail --output /dev/null http://127.0.0.1:7421/readyz; then
+  if curl --silent --fail --output /dev/null http://$http/readyz; then
     ready=yes
     break
   fi
@@ -30,21 +43,29 @@ fi
 
 cat <<EOF
 
-${bold}tenured runs:${plain} gRPC on 127.0.0.1:7420, HTTP on 127.0.0.1:7421, all durable in ./var
+${bold}tenured runs:${plain} gRPC on $grpc, HTTP on $http, all durable in $folder
+${bold}The dashboard:${plain} http://$http/
+
 Try in another terminal, from this folder:
 
-  ${bold}# hold a lock for a minute; see it; watch what happens; wait for it${plain}
-  /usr/bin/python3 examples/python/hold.py db/users --seconds 60
-  curl -s http://127.0.0.1:7421/v1/locks
-  curl -sN http://127.0.0.1:7421/v1/events
-  /usr/bin/python3 examples/python/hold.py db/users --seconds 1
+  ${bold}# a command that never runs twice at a time; who holds it; is all well?${plain}
+  ${url}$tenure run backup -- sleep 60
+  ${url}$tenure ls
+  ${url}$tenure run --no-wait backup -- true || echo "exit code \$?"
+  ${url}$tenure doctor
+
+  ${bold}# in Python: hold a lock for a minute; see it; watch what happens; wait for it${plain}
+  /usr/bin/python3 examples/python/hold.py db/users --seconds 60$address
+  curl -s http://$http/v1/locks
+  curl -sN http://$http/v1/events
+  /usr/bin/python3 examples/python/hold.py db/users --seconds 1$address
 
   ${bold}# how it is, and for Prometheus${plain}
-  curl -s http://127.0.0.1:7421/v1/status
-  curl -s http://127.0.0.1:7421/metrics
+  curl -s http://$http/v1/status
+  curl -s http://$http/metrics
 
-Ctrl-C stops it; the next start has every lock again. docs/wire.md has the calls, docs/operating.md
-the settings.
+Ctrl-C stops it; the next start has every lock again. docs/cli.md has the command, docs/wire.md
+the calls, docs/operating.md the settings.
 
 EOF
 wait $server

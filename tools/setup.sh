@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the groups named, or of all groups. Silent when all are there;
 # asks the network only when one is missing. As root or through sudo.
-#   tools/setup.sh [build] [cluster] [redis] [server] [run] [test] [check] [bench]
+#   tools/setup.sh [build] [cluster] [redis] [etcd] [zookeeper] [cli] [server] [run] [demo] [docs]
+#                  [test] [web] [package] [check] [bench]
 set -euo pipefail
 
 # For tenure://, of which the server has the other end.
@@ -10,18 +11,37 @@ declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
   [cluster]="$cluster"
   [redis]="libhiredis-dev libboost1.81-dev libssl-dev"
+  [etcd]="$cluster"
+  [zookeeper]="libzookeeper-mt-dev"
+  [cli]="libcli11-dev libncurses-dev"
   [server]="$cluster
             libraft-dev libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev
             libjemalloc-dev"
-  # For the first steps that make run prints.
-  [run]="curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
-  # The last three lines are for Redis and the fences (client libraries, servers that the tests
-  # start) and for partitions.
+  # For the command, and for the first steps that make run prints.
+  [run]="libncurses-dev curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
+  # For make demo: the account that its workers write to.
+  [demo]="libsqlite3-dev"
+  # For the API reference.
+  [docs]="doxygen"
+  # The last eight lines are for Redis, etcd, ZooKeeper and the fences (client libraries, servers
+  # that the tests start), for partitions, to look at the dashboard, for the command's manual pages
+  # and completion, for the API reference, and to judge packages and JSON.
   [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
           python3-protobuf prometheus curl openssl
           libsqlite3-dev libpq-dev libhiredis-dev
-          postgresql redis-server redis-tools
-          iproute2 nftables"
+          postgresql redis-server redis-tools etcd-server etcd-client
+          libzookeeper-mt-dev zookeeper libcurator-recipes-java default-jdk-headless
+          iproute2 nftables
+          nodejs npm chromium
+          groff-base zsh fish libncurses-dev tmux
+          doxygen
+          dpkg-dev lintian python3-jsonschema"
+  # To make .debs.
+  [package]="dpkg-dev gzip"
+  # To make the dashboard anew; what make run needs of it is committed.
+  [web]="nodejs npm"
+  # So that screenshots look the same wherever they are taken.
+  [screenshots]="nodejs npm chromium fonts-inter fonts-jetbrains-mono pngquant"
   [check]="git clang-19 clang-format-19 clang-tidy-19 spin"
   # The second and the third line are the peers we compare with.
   [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev python3
@@ -33,7 +53,7 @@ declare -A groups=(
 raft_version=0.22.1
 
 packages=()
-for group in "${@:-build cluster redis server run test check bench}"; do
+for group in "${@:-build cluster redis etcd zookeeper cli server run test check bench}"; do
   for name in $group; do
     read -rd '' -a names <<<"${groups[$name]}" || true
     packages+=("${names[@]}")
@@ -46,7 +66,17 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 missing=()
+# Node may have come from elsewhere, and then brings its npm with it.
+is_command() {
+  case $1 in
+    nodejs) command -v node >/dev/null ;;
+    npm) command -v npm >/dev/null ;;
+    *) return 1 ;;
+  esac
+}
+
 for package in "${packages[@]}"; do
+  is_command "$package" && continue
   state=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' "$package" \
     2>/dev/null || true)
   case $package:$state in

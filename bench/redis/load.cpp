@@ -7,6 +7,7 @@
 //   redis_load pass ours|poll PORT N         N threads take turns on one lock
 //   redis_load renew ours PORT N             N locks held and renewed for two rounds
 //   redis_load memory ours|raw PORT N        N locks held, until a line comes on stdin
+//   redis_load wait ours PORT N              N threads wait for one lock, until a line comes
 
 #include <algorithm>
 #include <atomic>
@@ -228,6 +229,28 @@ void memory(bool is_ours, int port, int locks) {
   std::getchar();
 }
 
+void wait(int port, int waiters) {
+  const auto client = connect(port);
+  auto guard = client.mutex("bench:wait").lock().value();
+  std::vector<std::jthread> threads;
+  for (int n = 0; n < waiters; ++n) {
+    threads.emplace_back([&] { must(client.mutex("bench:wait").lock().has_value()); });
+  }
+  const std::unique_ptr<redisContext, Free> context(redisConnect("127.0.0.1", port));
+  const auto waiting = [&] {
+    const Reply reply(
+        static_cast<redisReply*>(redisCommand(context.get(), "ZCARD {tenure:bench:wait}:q")));
+    return reply->integer;
+  };
+  while (waiting() < waiters) {
+    std::this_thread::sleep_for(10ms);
+  }
+  std::puts("{\"waiting\": true}");
+  std::fflush(stdout);
+  std::getchar();
+  must(guard.unlock().has_value());
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -263,6 +286,8 @@ int main(int count, char** words) {
     renew(port, number);
   } else if (what == "memory") {
     memory(is_ours, port, number);
+  } else if (what == "wait") {
+    wait(port, number);
   } else {
     return 64;
   }

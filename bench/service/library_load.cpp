@@ -3,6 +3,7 @@
 //   library_load threads URL CLIENTS SECONDS    lock + unlock cycles, each client a thread
 //   library_load tasks URL CLIENTS SECONDS      the same, each client a coroutine
 //   library_load hand-over URL WAITERS SECONDS  one lock that all want, each client a thread
+//   library_load hand-over-apart URL WAITERS SECONDS  the same, each with a Client of its own
 //   library_load hold URL NAME TTL_SECONDS      takes it, renews nothing, stays
 //   library_load wait URL NAME                  until it is ours
 //   library_load leases URL COUNT SECONDS       keeps leases of ten seconds alive
@@ -10,9 +11,9 @@
 //   library_load round-trip                     one byte to another thread and back, by TCP
 //   library_load written-round-trip FILE        the same, and a block is synced before the answer
 //
-// All clients of a load share one Client, as in a real process. Each has a lock of its own and
-// begins the next cycle when the last one is through. Prints one line of JSON, also when SIGINT
-// ends a load of cycles early.
+// All clients of a load share one Client, as in a real process, if nothing else is said. Each has a
+// lock of its own and begins the next cycle when the last one is through. Prints one line of JSON,
+// also when SIGINT ends a load of cycles early.
 
 #include <algorithm>
 #include <atomic>
@@ -151,12 +152,15 @@ void tasks(const std::string& url, std::size_t clients, std::chrono::seconds dur
 }
 
 /// From just before the holder gives back until the next one has it. So many wait, and one holds.
-void hand_over(const std::string& url, std::size_t waiters, std::chrono::seconds duration) {
-  const auto client = patient_client(url);
-  const auto mutex = client.mutex("bench/hot");
+void hand_over(const std::string& url, std::size_t waiters, std::size_t clients,
+               std::chrono::seconds duration) {
+  std::vector<Mutex> mutexes;
+  for (std::size_t n = 0; n < clients; ++n) {
+    mutexes.push_back(patient_client(url).mutex("bench/hot"));
+  }
   std::atomic<Clock::time_point::rep> released = 0;
-  run(waiters + 1, duration, [&](std::size_t) {
-    auto guard = insist(mutex.lock(), "lock");
+  run(waiters + 1, duration, [&](std::size_t n) {
+    auto guard = insist(mutexes[n % clients].lock(), "lock");
     const Clock::time_point last{Clock::duration(released.load())};
     const auto took = microseconds_since(last);
     released = Clock::now().time_since_epoch().count();
@@ -306,7 +310,9 @@ bool obey(const std::vector<std::string>& given) {
   } else if (has("tasks", 3)) {
     tasks(given[1], std::stoul(given[2]), seconds());
   } else if (has("hand-over", 3)) {
-    hand_over(given[1], std::stoul(given[2]), seconds());
+    hand_over(given[1], std::stoul(given[2]), 1, seconds());
+  } else if (has("hand-over-apart", 3)) {
+    hand_over(given[1], std::stoul(given[2]), std::stoul(given[2]) + 1, seconds());
   } else if (has("leases", 3)) {
     leases(given[1], std::stoul(given[2]), seconds());
   } else if (has("hold", 3)) {
@@ -332,7 +338,7 @@ int main(int count, char** arguments) {
   std::signal(SIGINT, [](int) { tenure::bench::is_interrupted = true; });
   if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
-        "usage: library_load threads|tasks|hand-over URL CLIENTS SECONDS\n"
+        "usage: library_load threads|tasks|hand-over|hand-over-apart URL CLIENTS SECONDS\n"
         "       library_load leases URL COUNT SECONDS\n"
         "       library_load hold URL NAME TTL_SECONDS\n"
         "       library_load wait URL NAME\n"

@@ -18,12 +18,15 @@ namespace tenure {
 template <class T>
 class [[nodiscard]] Acquiring {
  public:
+  /// Takes the outcome, once.
   using Done = std::move_only_function<void(Result<T>)>;
   /// Answers at once, or later by calling Done.
   using Start = std::move_only_function<std::optional<Result<T>>(Done)>;
 
+  /// By the library: see Mutex::lock_async() and the like.
   explicit Acquiring(Start start) : start_(std::move(start)) {}
 
+  /// What `co_await` calls.
   [[nodiscard]] static bool await_ready() noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> waiting) {
     // The coroutine may resume elsewhere, and we be gone, before start() returns.

@@ -32,14 +32,19 @@ class Session;  // src/client/session.hpp
 /// on the lock.
 class Client {
  public:
+  /// By connect().
   explicit Client(std::shared_ptr<detail::Session> session) noexcept;
 
+  /// A lock by its name; it need not exist before.
   [[nodiscard]] Mutex mutex(std::string name, LockOptions options = {}) const;
   [[nodiscard]] RwLock rw_lock(std::string name, LockOptions options = {}) const;
   [[nodiscard]] Semaphore semaphore(std::string name, SemaphoreSize size,
                                     LockOptions options = {}) const;
   /// All of these names at once, or none: one guard, one token. No order to obey, no deadlock.
   [[nodiscard]] Mutex all_of(std::vector<std::string> names, LockOptions options = {}) const;
+  /// The same, to be read or written together. Not for upgrade() and downgrade(), which are of one.
+  [[nodiscard]] RwLock rw_all_of(std::vector<std::string> names, LockOptions options = {}) const;
+  /// One leader among all who campaign under this name.
   [[nodiscard]] Election election(std::string name, LockOptions options = {}) const;
 
   /// all_of(names).lock()
@@ -56,7 +61,9 @@ class Client {
   /// A lease of one's own, for several locks.
   [[nodiscard]] Result<Lease> lease(LeaseOptions options = {}) const;
 
+  /// What happens to this lock, or to all whose names begin so: WatchOptions::scope.
   [[nodiscard]] Result<Watch> watch(std::string name, WatchOptions options = {}) const;
+  /// Who holds it at the moment; readers of an RwLock are many.
   [[nodiscard]] Result<std::vector<Holder>> holders(std::string name) const;
 
   /// Who we are, for people.
@@ -73,7 +80,8 @@ class Client {
 ///   memory://            a lock service in this process, of this client alone
 ///   memory://name        the same, shared by all clients in this process that use the name
 ///   tenure://host:port   the lock service tenured; link tenure::cluster
-///   redis://host:port    locks on a Redis server (rediss:// through TLS); link tenure::redis
+///   redis://host:port    locks on a Redis server (rediss:// through TLS), and redis+sentinel://
+///                        and redis+cluster:// on several; link tenure::redis
 ///
 /// Options may stand in the URL too: `memory://a?key_prefix=test/&request_timeout=2s`.
 /// Errc::invalid_argument with the position of what is wrong; Errc::unsupported for a scheme that

@@ -17,8 +17,8 @@ namespace tenure {
 /// A cycle of transactions, each waiting for the next and the last for the first, and the one
 /// that was chosen to give way.
 struct Deadlock {
-  TxnId victim;
-  std::vector<TxnId> cycle;
+  TxnId victim;              ///< Who gives way.
+  std::vector<TxnId> cycle;  ///< Who waits for whom, in order.
 
   friend bool operator==(const Deadlock&, const Deadlock&) = default;
 };
@@ -33,11 +33,12 @@ enum class VictimPolicy : std::uint8_t {
   lowest_priority,  ///< the one with the smallest TransactionOptions::priority
 };
 
+/// The name of a policy, as it stands in the enumeration.
 [[nodiscard]] std::string_view to_string(VictimPolicy policy) noexcept;
 
 /// One transaction of a cycle, as a policy sees it.
 struct DeadlockMember {
-  TxnId txn;
+  TxnId txn;                   ///< Which one.
   std::uint64_t age = 0;       ///< Smaller is older; survives a restart of the transaction.
   std::size_t locks = 0;       ///< How many locks it holds.
   std::uint64_t work = 0;      ///< How many locks it was granted, over all its restarts.
@@ -51,9 +52,9 @@ using ChooseVictim = std::function<TxnId(std::span<const DeadlockMember>)>;
 
 /// A deadlock that was resolved, as LockManager::recent_deadlocks() keeps it.
 struct DeadlockReport {
-  Deadlock deadlock;
-  std::vector<DeadlockMember> members = {};  ///< In the order of the cycle.
-  std::chrono::system_clock::time_point resolved_at = {};
+  Deadlock deadlock;                                       ///< The cycle and its victim.
+  std::vector<DeadlockMember> members = {};                ///< In the order of the cycle.
+  std::chrono::system_clock::time_point resolved_at = {};  ///< When, for people.
 };
 
 /// `1 waits for X on resource 7, held up by 2, ...; 2 gives way`.

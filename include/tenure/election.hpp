@@ -20,6 +20,7 @@ namespace tenure {
 /// A handle: copies are the same election. Thread safe.
 class Election {
  public:
+  /// By Client::election().
   explicit Election(std::shared_ptr<const detail::LockSpec> spec) noexcept;
 
   /// Waits until we lead. The leadership lasts as long as the guard; its lost() is the moment to

@@ -64,7 +64,7 @@ enum class Errc {
 
 /// A code for programs and a detail for people.
 struct Error {
-  Errc code;
+  Errc code;                ///< What to do next.
   std::string detail = {};  ///< What is wrong and what to do, where the code alone does not tell.
 
   friend bool operator==(const Error& error, Errc wanted) noexcept { return error.code == wanted; }
@@ -84,6 +84,7 @@ struct Error {
 template <class T>
 using Result = std::expected<T, Error>;
 
+/// The error of a Result: `return fail(Errc::not_held, "nothing is locked");`
 [[nodiscard]] inline std::unexpected<Error> fail(Errc code, std::string detail = {}) {
   return std::unexpected(Error{.code = code, .detail = std::move(detail)});
 }

@@ -32,9 +32,10 @@ struct Refusal {
     not_checked,  ///< The fence could not look: `error` says why, and what to do.
   };
 
-  Reason reason = Reason::not_checked;
-  FencingToken token{};    ///< The one that was shown.
-  FencingToken highest{};  ///< The newest that has been here; 0 with not_checked.
+  Reason reason = Reason::not_checked;  ///< What to do next.
+  FencingToken token{};                 ///< The one that was shown.
+  FencingToken highest{};               ///< The newest that has been here; 0 with not_checked.
+
   /// For handing on as the error of a Result: lease_lost if stale, invalid_argument if reused.
   Error error{.code = Errc::unavailable};
 
@@ -49,6 +50,7 @@ struct Refusal {
 /// What a fence answers. Only `if (admitted)` may be followed by the write.
 using Admission = std::expected<void, Refusal>;
 
+/// How a Fence behaves.
 struct FenceOptions {
   /// How many resources are remembered; one more is refused with resource_exhausted. None is ever
   /// forgotten, for a forgotten one would let its dead holders in; each costs its name and 100
@@ -77,6 +79,7 @@ struct FenceOptions {
 /// INVARIANT: the highest token of a resource never decreases.
 class Fence {
  public:
+  /// One that has seen no token.
   explicit Fence(FenceOptions options = {}) : options_(options) {}
 
   /// Admits `token` unless a newer one has been at `resource`, and remembers it. The same token is

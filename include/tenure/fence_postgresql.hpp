@@ -12,6 +12,7 @@ struct pg_conn;  // PGconn of libpq-fe.h
 
 namespace tenure {
 
+/// Where a PostgresFence keeps its tokens.
 struct PostgresFenceOptions {
   /// The table of the tokens: 1 to 63 of a-z, 0-9 and _, no digit in front; found by the
   /// connection's search_path. Another one only if the name is taken; whoever writes the same

@@ -16,6 +16,7 @@ struct redisReply;    // likewise
 
 namespace tenure {
 
+/// Where a RedisFence keeps its tokens.
 struct RedisFenceOptions {
   /// Stands before the name of the resource in the key of its token; up to 1,024 bytes without
   /// braces. Whoever writes the same resources must use the same.
@@ -24,8 +25,8 @@ struct RedisFenceOptions {
 
 /// One command of Redis that changes one key: {"SET", "balance", {"70"}}.
 struct RedisWrite {
-  std::string command;
-  std::string key;
+  std::string command;                      ///< Its name: `HSET`.
+  std::string key;                          ///< What it changes.
   std::vector<std::string> arguments = {};  ///< What follows the key.
 };
 

@@ -13,6 +13,7 @@ struct sqlite3_stmt;  // likewise
 
 namespace tenure {
 
+/// Where an SqliteFence keeps its tokens.
 struct SqliteFenceOptions {
   /// The table of the tokens: 1 to 63 of a-z, 0-9 and _, no digit in front. Another one only if the
   /// name is taken; whoever writes the same resources must use the same table.

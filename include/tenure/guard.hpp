@@ -20,6 +20,7 @@ class Hold;       // src/client/hold.hpp
 struct LockSpec;  // src/client/lock_spec.hpp
 }  // namespace detail
 
+/// Where a possession stands: see the table of Possession.
 enum class GuardState : std::uint8_t {
   held,      ///< Confirmed, and running.
   at_risk,   ///< Not confirmed lately, but still running by our own clock. May become held again.
@@ -27,13 +28,14 @@ enum class GuardState : std::uint8_t {
   released,  ///< Given back by unlock(), or never held.
 };
 
+/// The name of a state, as it stands in the enumeration.
 [[nodiscard]] std::string_view to_string(GuardState state) noexcept;
 
 /// How a lock was acquired.
 struct AcquisitionReport {
-  int attempts = 1;  ///< How often the service was asked.
-  std::chrono::nanoseconds waited{};
-  std::size_t queue_position = 0;  ///< When it joined the queue; 0: it did not have to.
+  int attempts = 1;                   ///< How often the service was asked.
+  std::chrono::nanoseconds waited{};  ///< From the call to the grant.
+  std::size_t queue_position = 0;     ///< When it joined the queue; 0: it did not have to.
 };
 
 /// Possession of something for as long as its lease lasts: what Guard, SharedGuard and Permit have
@@ -53,9 +55,12 @@ struct AcquisitionReport {
 /// Thread safety: as a std::unique_ptr. lost() may be watched from any thread.
 class Possession {
  public:
+  /// Holds nothing.
   Possession() noexcept = default;
+  /// By the library.
   Possession(std::shared_ptr<const detail::LockSpec> spec,
              std::shared_ptr<detail::Hold> hold) noexcept;
+  /// The other holds nothing afterwards; what this one held is given back.
   Possession(Possession&& other) noexcept = default;
   Possession& operator=(Possession&& other) noexcept;
   Possession(const Possession&) = delete;
@@ -66,9 +71,11 @@ class Possession {
   /// True until unlock(), or until it is lost by all we know, our own clock included.
   [[nodiscard]] bool owns_lock() const noexcept;
   explicit operator bool() const noexcept { return owns_lock(); }
+  /// More exactly: held, at risk, lost, or given back.
   [[nodiscard]] GuardState state() const noexcept;
 
-  /// Larger than the token of every earlier holder. 0 if it never was held.
+  /// Larger than the token of every earlier holder. 0 if it never was held, or has none: a plain
+  /// key on redlock://; LockOptions::fencing refuses such a lock.
   [[nodiscard]] FencingToken token() const noexcept;
 
   /// Fires once, on the client's notifier thread, when it is lost; never after unlock(). Not for a
@@ -95,7 +102,9 @@ class Possession {
   /// The same, for a coroutine. Errc::unavailable comes when the lease is over at the latest.
   [[nodiscard]] Acquiring<void> unlock_async();
 
+  /// How it was acquired.
   [[nodiscard]] AcquisitionReport report() const noexcept;
+  /// Of the lock, as the service knows it, prefix included.
   [[nodiscard]] std::string_view name() const noexcept;
 
  private:

@@ -40,9 +40,11 @@ class KeyRange {
   [[nodiscard]] static constexpr KeyRange at_most(std::uint64_t end) noexcept { return {0, end}; }
   [[nodiscard]] static constexpr KeyRange all() noexcept { return {0, last_key}; }
 
+  /// The first and the last key inside.
   [[nodiscard]] constexpr std::uint64_t start() const noexcept { return start_; }
   [[nodiscard]] constexpr std::uint64_t end() const noexcept { return end_; }
 
+  /// Does it have this key, all keys of `other`, any key of `other`?
   [[nodiscard]] constexpr bool contains(std::uint64_t key) const noexcept {
     return start_ <= key && key <= end_;
   }
@@ -114,6 +116,7 @@ class BytesRange {
   [[nodiscard]] const std::string& start() const noexcept { return start_; }
   [[nodiscard]] const std::optional<std::string>& end() const noexcept { return end_; }
 
+  /// Does it have this string, all strings of `other`, any string of `other`?
   [[nodiscard]] bool contains(std::string_view key) const noexcept {
     return start_ <= key && (!end_ || key < *end_);
   }

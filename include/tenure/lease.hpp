@@ -37,8 +37,10 @@ struct LeaseOptions {
 /// with it and of their guards. Thread safe, as a std::shared_ptr.
 class [[nodiscard]] Lease {
  public:
+  /// By Client::lease().
   explicit Lease(std::shared_ptr<detail::SharedLease> lease) noexcept;
 
+  /// As the service knows it.
   [[nodiscard]] LeaseId id() const noexcept;
   /// False once it has ended, or may have by our own clock.
   [[nodiscard]] bool is_alive() const noexcept;

@@ -24,6 +24,7 @@ namespace tenure {
 /// What became of LockManager::request().
 class [[nodiscard]] Acquisition {
  public:
+  /// By request().
   [[nodiscard]] static Acquisition granted() { return Acquisition(State::granted); }
   [[nodiscard]] static Acquisition waiting() { return Acquisition(State::waiting); }
   explicit Acquisition(Deadlock deadlock)
@@ -72,12 +73,14 @@ class [[nodiscard]] Acquisition {
 /// Thread safety: all members may be called from any thread. Copies share one table.
 class LockManager {
  public:
+  /// An empty table.
   LockManager();
   explicit LockManager(const LockManagerOptions& options);
 
   /// A manager with `shards` parts, rounded up to a power of two; 0 counts as 1.
   [[nodiscard]] static LockManager with_shards(std::size_t shards);
 
+  /// A transaction that holds nothing yet.
   [[nodiscard]] Transaction begin(const TransactionOptions& options = {}) const;
 
   /// Takes or upgrades a lock, or answers Errc::would_block and changes nothing.
@@ -125,6 +128,7 @@ class LockManager {
 
   /// How many transactions hold `target` now; for keys of a space, that exact range.
   [[nodiscard]] std::size_t holder_count(const Target& target) const;
+  /// What `txn` holds of it, if anything.
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Target& target) const;
 
   /// How many ranges are held in a space, of both kinds of keys.

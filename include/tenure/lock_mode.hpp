@@ -59,6 +59,7 @@ inline constexpr std::array all_lock_modes{
   return join(held, wanted) == held;
 }
 
+/// X: nobody else at all.
 [[nodiscard]] constexpr bool is_exclusive(LockMode mode) noexcept {
   return mode == LockMode::exclusive;
 }

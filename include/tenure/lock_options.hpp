@@ -24,6 +24,7 @@ struct LockManagerOptions {
   /// mean less contention between threads and 64 bytes each. Default: 128 per CPU, 256 to 4,096.
   std::optional<std::size_t> shards = std::nullopt;
 
+  /// When deadlocks are looked for. On demand costs nothing at each wait, and finds them later.
   Detection detection = Detection::at_wait;
 
   /// Who gives way in a deadlock, unless the wait that closes the cycle asks for another policy.

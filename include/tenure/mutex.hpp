@@ -27,6 +27,7 @@ namespace tenure {
 /// A handle: copies are the same lock. Thread safe.
 class Mutex {
  public:
+  /// By Client::mutex() and Client::all_of().
   explicit Mutex(std::shared_ptr<const detail::LockSpec> spec) noexcept;
 
   /// Waits until the lock is ours, LockOptions::max_wait is over or `cancel` fires.

@@ -25,6 +25,14 @@ struct ConnectOptions {
   /// The default rides out a change of the leader; shorter tells Errc::unavailable sooner.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
 
+  /// Who we are, to a tenured that has users: what `tenured token` printed. It goes to the server
+  /// and nowhere else, neither into messages nor into logs. On tenure:// only; the others have
+  /// user:password@ in the URL.
+  std::string auth_token = {};
+
+  /// The same in a file, which is read inside connect(); `auth_token` wins.
+  std::string auth_token_file = {};
+
   /// Called inside connect(), for what is no error but people should know: that a Redis may evict
   /// locks when its memory is full, for one.
   std::function<void(std::string_view)> on_warning = {};
@@ -32,8 +40,8 @@ struct ConnectOptions {
 
 /// A hold is in danger: its renewal is not confirmed, and time runs.
 struct AtRisk {
-  std::string name;
-  FencingToken token;
+  std::string name;                ///< Of the lock.
+  FencingToken token;              ///< Of the hold.
   std::chrono::milliseconds left;  ///< Until it counts as lost.
 };
 
@@ -49,6 +57,12 @@ enum class Fairness : std::uint8_t {
   barging,  ///< Whoever comes first then, by asking again and again. On redis:// only: the lock is
             ///< the plain key of its name (SET name value NX PX ttl), as other clients of Redis use
             ///< it, so that they and we exclude each other.
+};
+
+/// Whether the tokens of a lock are needed by a Fence.
+enum class Fencing : std::uint8_t {
+  offered,   ///< They are what the backend has; docs/backends.md says what that is worth.
+  demanded,  ///< Errc::unsupported where they may fail to grow from grant to grant.
 };
 
 /// How one named lock behaves.
@@ -68,10 +82,19 @@ struct LockOptions {
   /// Default: each hold has one of its own.
   std::optional<Lease> lease = std::nullopt;
 
+  /// Whether the lease may take the lock once more.
   Reentry reentry = Reentry::refused;
 
   /// Barging is for locks that are shared with programs which do not use this library.
   Fairness fairness = Fairness::queued;
+
+  /// Demand it where storage relies on token(): better no lock than one that does not fence.
+  Fencing fencing = Fencing::offered;
+  /// On Redis: how many replicas must have a grant, and each renewal, before it counts (WAIT), so
+  /// that a failover to one of them does not forget it. Errc::unavailable if they do not within
+  /// half of request_timeout, and a second at most; what was granted is given back then. Costs a
+  /// round trip to the replicas. At most 100. Default: none, so a failover may forget what is new.
+  std::uint32_t min_replicas = 0;
 
   /// Free text that everybody sees beside the holder ("nightly report"). At most 4,096 bytes.
   std::string note = {};

@@ -19,9 +19,11 @@ namespace tenure {
 /// A handle: copies are the same lock. Thread safe.
 class RwLock {
  public:
+  /// By Client::rw_lock() and Client::rw_all_of().
   RwLock(std::shared_ptr<const detail::LockSpec> exclusive,
          std::shared_ptr<const detail::LockSpec> shared) noexcept;
 
+  /// To write: alone. Otherwise as Mutex::lock() and its forms.
   [[nodiscard]] Result<Guard> lock(std::stop_token cancel = {}) const;
   [[nodiscard]] Result<Guard> try_lock() const;
   [[nodiscard]] Result<Guard> try_lock(Attempts attempts, std::stop_token cancel = {}) const;
@@ -31,6 +33,7 @@ class RwLock {
                                              std::stop_token cancel = {}) const;
   [[nodiscard]] Acquiring<Guard> lock_async(std::stop_token cancel = {}) const;
 
+  /// To read: beside other readers. Otherwise as Mutex::lock() and its forms.
   [[nodiscard]] Result<SharedGuard> lock_shared(std::stop_token cancel = {}) const;
   [[nodiscard]] Result<SharedGuard> try_lock_shared() const;
   [[nodiscard]] Result<SharedGuard> try_lock_shared(Attempts attempts,
@@ -55,6 +58,7 @@ class RwLock {
   /// being alone.
   [[nodiscard]] Result<SharedGuard> downgrade(Guard& guard) const;
 
+  /// As the service knows it, prefix included.
   [[nodiscard]] std::string_view name() const noexcept;
 
  private:

@@ -20,8 +20,10 @@ namespace tenure {
 /// A handle: copies are the same semaphore. Thread safe.
 class Semaphore {
  public:
+  /// By Client::semaphore().
   explicit Semaphore(std::shared_ptr<const detail::LockSpec> spec) noexcept;
 
+  /// Some permits, SemaphoreSize::taken_at_once of them. Otherwise as Mutex::lock() and its forms.
   [[nodiscard]] Result<Permit> acquire(std::stop_token cancel = {}) const;
   [[nodiscard]] Result<Permit> try_acquire() const;
   [[nodiscard]] Result<Permit> try_acquire(Attempts attempts, std::stop_token cancel = {}) const;
@@ -31,6 +33,7 @@ class Semaphore {
                                                  std::stop_token cancel = {}) const;
   [[nodiscard]] Acquiring<Permit> acquire_async(std::stop_token cancel = {}) const;
 
+  /// As the service knows it, prefix included.
   [[nodiscard]] std::string_view name() const noexcept;
 
  private:
@@ -39,8 +42,8 @@ class Semaphore {
 
 /// How many permits there are, and how many are taken at a time.
 struct SemaphoreSize {
-  std::uint32_t capacity = 1;
-  std::uint32_t taken_at_once = 1;
+  std::uint32_t capacity = 1;       ///< How many there are; the same for all who use it.
+  std::uint32_t taken_at_once = 1;  ///< How many one acquire() takes.
 };
 
 }  // namespace tenure

@@ -15,8 +15,10 @@ namespace tenure {
 /// Thread safety: one thread at a time, as it keeps the guard.
 class StdLockable {
  public:
+  /// For one scope of one thread: it keeps the guard.
   explicit StdLockable(Mutex mutex) : mutex_(std::move(mutex)) {}
 
+  /// As std::mutex.
   void lock() { guard_ = mutex_.lock().value(); }
   [[nodiscard]] bool try_lock() {
     auto attempt = mutex_.try_lock();
@@ -32,6 +34,7 @@ class StdLockable {
   /// Loss shows in guard(), before; std does not want to hear of it here.
   void unlock() { static_cast<void>(guard_.unlock()); }
 
+  /// The possession, while it is locked: its token, its lost().
   [[nodiscard]] const Guard& guard() const noexcept { return guard_; }
 
  private:

@@ -13,6 +13,7 @@ namespace tenure {
 template <class Value, class Tag>
 class Strong {
  public:
+  /// Zero, or whatever `Value` begins with.
   constexpr Strong() = default;
   constexpr explicit Strong(Value value) noexcept : value_(std::move(value)) {}
 

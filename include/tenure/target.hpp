@@ -13,14 +13,14 @@ namespace tenure {
 /// 64-bit keys of a space, such as the rows of an index. Two of them conflict only inside one
 /// space; one key is KeyRange::point(key), so points and ranges of a space see each other.
 struct KeysOf {
-  ResourceId space;
-  KeyRange range;
+  ResourceId space;  ///< Which space.
+  KeyRange range;    ///< Which keys of it.
 };
 
 /// Byte-string keys of a space. They never meet the 64-bit keys of a space with the same number.
 struct BytesOf {
-  ResourceId space;
-  BytesRange range;
+  ResourceId space;  ///< Which space.
+  BytesRange range;  ///< Which keys of it.
 };
 
 /// What can be locked: a resource by number, a resource by name (1 to 1,024 bytes), or keys of a

@@ -1,6 +1,11 @@
 #pragma once
 
+/// @file
 /// Everything at once.
+
+/// @namespace tenure
+/// Locks from threads to clusters. connect() is where named locks begin, LockManager where those
+/// inside a process do, Fence where storage refuses whoever comes too late.
 
 #include <tenure/acquiring.hpp>
 #include <tenure/client.hpp>

@@ -17,6 +17,7 @@ namespace tenure {
 template <class Value>
 [[nodiscard]] Result<Value> parse(std::string_view text) = delete;
 
+/// The kinds of values that can be read.
 template <>
 [[nodiscard]] Result<LockMode> parse<LockMode>(std::string_view text);
 template <>
@@ -30,6 +31,7 @@ template <>
 template <>
 [[nodiscard]] Result<ResourceId> parse<ResourceId>(std::string_view text);
 
+/// The number.
 [[nodiscard]] std::string to_string(TxnId txn);
 [[nodiscard]] std::string to_string(ResourceId resource);
 

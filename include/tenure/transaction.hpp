@@ -42,12 +42,14 @@ class ScopedLock;
 /// Thread safety: all members may be called from any thread, except moving and destroying.
 class [[nodiscard]] Transaction {
  public:
+  /// The other is none afterwards; what this one held is released.
   Transaction(Transaction&& other) noexcept;
   Transaction& operator=(Transaction&& other) noexcept;
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
   ~Transaction();
 
+  /// Its number; and its age, by which the victim of a deadlock is chosen: smaller is older.
   [[nodiscard]] TxnId id() const noexcept { return id_; }
   [[nodiscard]] std::uint64_t age() const;
 
@@ -127,13 +129,16 @@ class [[nodiscard]] Transaction {
 /// Thread safety: as a std::unique_ptr.
 class [[nodiscard]] ScopedLock {
  public:
+  /// Holds nothing.
   ScopedLock() noexcept = default;
+  /// The other holds nothing afterwards; what this one held is released.
   ScopedLock(ScopedLock&& other) noexcept;
   ScopedLock& operator=(ScopedLock&& other) noexcept;
   ScopedLock(const ScopedLock&) = delete;
   ScopedLock& operator=(const ScopedLock&) = delete;
   ~ScopedLock();
 
+  /// True until unlock().
   [[nodiscard]] bool owns_lock() const noexcept { return txn_ != nullptr; }
   explicit operator bool() const noexcept { return owns_lock(); }
 

@@ -40,6 +40,7 @@ class WaitForGraph {
   [[nodiscard]] static std::optional<TxnId> pick_victim(
       std::span<const TxnId> cycle, VictimPolicy policy = VictimPolicy::youngest);
 
+  /// Nobody waits.
   [[nodiscard]] bool is_empty() const noexcept { return edges_.empty(); }
 
   /// How many transactions wait for somebody.

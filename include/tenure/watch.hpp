@@ -33,32 +33,37 @@ enum class LockEventType : std::uint8_t {
   downgraded,  ///< Its holder holds it on, in a weaker mode.
 };
 
+/// The name of a type, as it stands in the enumeration.
 [[nodiscard]] std::string_view to_string(LockEventType type) noexcept;
 
+/// One thing that happened to a lock.
 struct LockEvent {
-  Revision revision{};
-  LockEventType type = LockEventType::queued;
-  std::string name{};
-  std::string owner{};
-  FencingToken token{};  ///< 0 for a wait.
-  LeaseId lease{};
-  std::string metadata{};
+  Revision revision{};                         ///< When, in the history of the service.
+  LockEventType type = LockEventType::queued;  ///< What.
+  std::string name{};                          ///< To which lock.
+  std::string owner{};                         ///< Who did it, or whom it befell.
+  FencingToken token{};                        ///< 0 for a wait.
+  LeaseId lease{};                             ///< Whose hold or wait it is.
+  std::string metadata{};                      ///< LockOptions::note, or the value of a leader.
 };
 
 /// Somebody who holds a lock at the moment.
 struct Holder {
-  std::string owner{};
-  FencingToken token{};
-  LeaseId lease{};
-  std::string metadata{};
+  std::string owner{};     ///< ConnectOptions::owner.
+  FencingToken token{};    ///< Of the hold.
+  LeaseId lease{};         ///< That it hangs on.
+  std::string metadata{};  ///< LockOptions::note, or the value of a leader.
 };
 
+/// Which locks a watch is about.
 enum class WatchScope : std::uint8_t {
   one_name,  ///< Exactly this name.
   prefix,    ///< All names that begin with it.
 };
 
+/// What to watch, and since when.
 struct WatchOptions {
+  /// One lock, or all whose names begin so.
   WatchScope scope = WatchScope::one_name;
 
   /// The first revision to tell. Default: what comes from now on. Errc::invalid_argument if the
@@ -77,7 +82,9 @@ struct WatchOptions {
 /// Thread safety: next() from one thread at a time; stop() from any.
 class [[nodiscard]] Watch {
  public:
+  /// By Client::watch().
   explicit Watch(std::shared_ptr<detail::EventStream> stream) noexcept;
+  /// The other is none afterwards; the watch of this one ends.
   Watch(Watch&&) noexcept = default;
   Watch& operator=(Watch&&) noexcept;
   Watch(const Watch&) = delete;
@@ -89,6 +96,7 @@ class [[nodiscard]] Watch {
   [[nodiscard]] Result<LockEvent> next(std::stop_token cancel = {});
   /// Errc::timed_out if none comes in time.
   [[nodiscard]] Result<LockEvent> next_for(std::chrono::nanoseconds patience);
+  /// Ends it; whoever waits in next() is told Errc::cancelled.
   void stop() noexcept;
 
   /// Why the last iteration ended; nothing after stop().
@@ -97,9 +105,11 @@ class [[nodiscard]] Watch {
   /// Reads the watch; single pass.
   class Iterator {
    public:
+    /// As std::input_iterator wants it.
     using value_type = LockEvent;
     using difference_type = std::ptrdiff_t;
 
+    /// As of any input iterator; ++ waits for the next event.
     Iterator() = default;
     explicit Iterator(Watch& watch) : watch_(&watch) { ++*this; }
     [[nodiscard]] const LockEvent& operator*() const noexcept { return event_; }
@@ -114,6 +124,7 @@ class [[nodiscard]] Watch {
     Watch* watch_ = nullptr;
     LockEvent event_;
   };
+  /// For `for`: waits for the first event; ends when the watch does.
   [[nodiscard]] Iterator begin() { return Iterator(*this); }
   [[nodiscard]] static std::default_sentinel_t end() noexcept { return {}; }
 

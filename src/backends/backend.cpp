@@ -16,6 +16,7 @@ std::string_view to_string(Promise promise) noexcept {
     case Promise::new_ttl: return "new_ttl";
     case Promise::reentry: return "reentry";
     case Promise::barging: return "barging";
+    case Promise::replicas: return "replicas";
     case Promise::one_lease: return "one_lease";
     case Promise::deadlocks: return "deadlocks";
     case Promise::watches: return "watches";

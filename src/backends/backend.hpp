@@ -59,14 +59,19 @@ enum class Again : std::uint8_t {
 /// What to do when the lock cannot be had at once.
 enum class Queue : std::uint8_t { wait, skip };
 
+/// As what it was asked for. Only matters where programs with other libraries use the same lock.
+enum class Form : std::uint8_t { mutex, rw_lock };
+
 /// What a lock object asks for each time it is locked. Immutable, so that a backend may keep it for
 /// as long as it needs.
 struct Ask {
   std::vector<Item> items{};  ///< All or none. REQUIRES: 1 to Bounds::items_max.
   Again again = Again::refuse;
   Fairness fairness = Fairness::queued;
-  std::string owner{};     ///< Who, for people.
-  std::string metadata{};  ///< Anything the user wants to find in the record.
+  Form form = Form::mutex;
+  std::string owner{};             ///< Who, for people.
+  std::string metadata{};          ///< Anything the user wants to find in the record.
+  std::uint32_t min_replicas = 0;  ///< As LockOptions says. REQUIRES: 0, or Promise::replicas.
 };
 
 struct AcquireRequest {
@@ -142,6 +147,7 @@ enum class Promise : std::uint8_t {
   new_ttl,           ///< The ttl of a lease can change while it lives.
   reentry,           ///< Again::reenter.
   barging,           ///< Fairness::barging.
+  replicas,          ///< LockOptions::min_replicas.
   one_lease,         ///< Several locks live and die with one lease.
   deadlocks,         ///< A cycle of waits between leases is found.
   watches,           ///< Tells what happens.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <optional>
 #include <utility>
 
 namespace tenure::backends {
@@ -103,6 +102,21 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::size_t position,
 
 }  // namespace
 
+std::string without_secrets(std::string_view url) {
+  const auto mark = url.find("://");
+  if (mark == std::string_view::npos) {
+    return std::string(url);
+  }
+  const auto begin = mark + 3;
+  // As parse_url has it: a secret may have an '@' in it, and no '/' or '?'.
+  const auto end = std::min(url.find_first_of("/?", begin), url.size());
+  const auto at = url.substr(0, end).rfind('@');
+  if (at == std::string_view::npos || at < begin) {
+    return std::string(url);
+  }
+  return std::string(url.substr(0, begin)) + "***" + std::string(url.substr(at));
+}
+
 std::unexpected<Error> complain_at(std::size_t position, std::string_view why) {
   return fail(Errc::invalid_argument, "at " + std::to_string(position) + ": " + std::string(why));
 }
@@ -121,7 +135,10 @@ Result<Url> parse_url(std::string_view text) {
   const auto question = std::min(text.find('?', begin), text.size());
   const auto slash = std::min(text.find('/', begin), question);
 
-  auto authority = decode(text.substr(begin, slash - begin), begin);
+  const auto servers = text.substr(begin, slash - begin);
+  // A password may have an '@' in it, a host not.
+  url.login_bytes = servers.rfind('@') + 1;
+  auto authority = decode(servers, begin);
   if (!authority) {
     return std::unexpected(std::move(authority).error());
   }
@@ -158,6 +175,27 @@ Result<std::vector<Endpoint>> endpoints_of(const Url& url, std::uint16_t default
     text.remove_prefix(piece.size() + 1);
     position += piece.size() + 1;
   }
+}
+
+std::string name_of(const Endpoint& endpoint) {
+  const bool is_v6 = endpoint.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+std::optional<Login> take_login(Url& url) {
+  if (url.login_bytes == 0) {
+    return std::nullopt;
+  }
+  auto& text = url.authority.text;
+  const auto at = text.rfind('@');
+  Login login{.user = text.substr(0, std::min(text.find(':'), at)),
+              .position = url.authority.position};
+  if (login.user.size() < at) {
+    login.password = text.substr(login.user.size() + 1, at - login.user.size() - 1);
+  }
+  text.erase(0, at + 1);
+  url.authority.position += std::exchange(url.login_bytes, 0);
+  return login;
 }
 
 }  // namespace tenure::backends

@@ -216,11 +216,13 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
   pending->began = began;
   // Before it can be settled: afterwards it belongs to the notifier.
   end_in_time(*pending);
-  pending->on_cancel.emplace(cancel, [weak = std::weak_ptr(pending->acquisition)] {
-    if (const auto waiting = weak.lock()) {
-      waiting->call_off(Errc::cancelled);
-    }
-  });
+  if (cancel.stop_possible()) {
+    pending->on_cancel.emplace(cancel, [weak = std::weak_ptr(pending->acquisition)] {
+      if (const auto waiting = weak.lock()) {
+        waiting->call_off(Errc::cancelled);
+      }
+    });
+  }
   if (!pending->acquisition->when_settled([pending] { pending->settle(); })) {
     session.notifier().post([pending] { pending->settle(); });
   }

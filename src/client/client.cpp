@@ -17,6 +17,14 @@ std::vector<backends::Item> one(std::string name, LockMode mode) {
   return {{.name = std::move(name), .claim = mode}};
 }
 
+std::vector<backends::Item> all(const std::vector<std::string>& names, LockMode mode) {
+  std::vector<backends::Item> items;
+  for (const auto& name : names) {
+    items.push_back({.name = name, .claim = mode});
+  }
+  return items;
+}
+
 }  // namespace
 
 Client::Client(std::shared_ptr<detail::Session> session) noexcept : session_(std::move(session)) {}
@@ -27,9 +35,10 @@ Mutex Client::mutex(std::string name, LockOptions options) const {
 }
 
 RwLock Client::rw_lock(std::string name, LockOptions options) const {
-  auto exclusive = detail::make_spec(session_, one(name, LockMode::exclusive), options);
+  constexpr auto form = backends::Form::rw_lock;
+  auto exclusive = detail::make_spec(session_, one(name, LockMode::exclusive), options, form);
   auto shared =
-      detail::make_spec(session_, one(std::move(name), LockMode::shared), std::move(options));
+      detail::make_spec(session_, one(std::move(name), LockMode::shared), std::move(options), form);
   return {std::move(exclusive), std::move(shared)};
 }
 
@@ -41,11 +50,13 @@ Semaphore Client::semaphore(std::string name, SemaphoreSize size, LockOptions op
 }
 
 Mutex Client::all_of(std::vector<std::string> names, LockOptions options) const {
-  std::vector<backends::Item> items;
-  for (auto& name : names) {
-    items.push_back({.name = std::move(name), .claim = LockMode::exclusive});
-  }
-  return Mutex(detail::make_spec(session_, std::move(items), std::move(options)));
+  return Mutex(detail::make_spec(session_, all(names, LockMode::exclusive), std::move(options)));
+}
+
+RwLock Client::rw_all_of(std::vector<std::string> names, LockOptions options) const {
+  auto exclusive = detail::make_spec(session_, all(names, LockMode::exclusive), options);
+  auto shared = detail::make_spec(session_, all(names, LockMode::shared), std::move(options));
+  return {std::move(exclusive), std::move(shared)};
 }
 
 Election Client::election(std::string name, LockOptions options) const {

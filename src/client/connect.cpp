@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -44,11 +45,24 @@ Schemes& schemes() {
 
 /// What to do about a scheme that is ours, but not in this program.
 std::string how_to_get(std::string_view scheme) {
-  const bool is_redis = scheme == "redis" || scheme == "rediss";
-  if (scheme != "tenure" && !is_redis) {
+  using Library = std::pair<std::string_view, std::string_view>;
+  constexpr std::array<Library, 12> libraries{{{"tenure", "cluster"},
+                                               {"redis", "redis"},
+                                               {"rediss", "redis"},
+                                               {"redis+sentinel", "redis"},
+                                               {"rediss+sentinel", "redis"},
+                                               {"redis+cluster", "redis"},
+                                               {"rediss+cluster", "redis"},
+                                               {"redlock", "redis"},
+                                               {"redlocks", "redis"},
+                                               {"etcd", "etcd"},
+                                               {"etcds", "etcd"},
+                                               {"zookeeper", "zookeeper"}}};
+  const auto* const it = std::ranges::find(libraries, scheme, &Library::first);
+  if (it == libraries.end()) {
     return {};
   }
-  const std::string library = is_redis ? "redis" : "cluster";
+  const std::string library(it->second);
   return ". It is a library of its own: link tenure::" + library +
          " (CMake: find_package(tenure COMPONENTS " + library +
          ")) or what pkg-config --libs tenure_" + library + " says";
@@ -139,6 +153,10 @@ Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOpti
   }
   if (auto taken = take_options(*url, options); !taken) {
     return std::unexpected(std::move(taken).error());
+  }
+  if (url->scheme != "tenure" && !(options.auth_token.empty() && options.auth_token_file.empty())) {
+    return fail(Errc::unsupported, "auth_token is for tenure://; " + url->scheme +
+                                       ":// has user:password@ in the URL, if anything");
   }
   auto backend = (*open)(*url, options);
   if (!backend) {

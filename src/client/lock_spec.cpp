@@ -48,7 +48,14 @@ std::optional<Error> check_plain(const std::vector<Item>& items, const LockOptio
     const auto* mode = std::get_if<LockMode>(&item.claim);
     return mode != nullptr && *mode == LockMode::exclusive;
   };
-  if (options.fairness == Fairness::queued || (items.size() == 1 && is_plain(items.front()))) {
+  if (options.fairness == Fairness::queued) {
+    return std::nullopt;
+  }
+  if (options.fencing == Fencing::demanded) {
+    return Error{.code = Errc::unsupported,
+                 .detail = "Fairness::barging does not fence: a plain key remembers no token"};
+  }
+  if (items.size() == 1 && is_plain(items.front())) {
     return std::nullopt;
   }
   return Error{.code = Errc::unsupported,
@@ -89,6 +96,12 @@ std::optional<Error> check_promises(const std::vector<Item>& items, const LockOp
   }
   if (options.fairness == Fairness::barging) {
     needed.push_back(Promise::barging);
+  }
+  if (options.fencing == Fencing::demanded) {
+    needed.push_back(Promise::fencing);
+  }
+  if (options.min_replicas > 0) {
+    needed.push_back(Promise::replicas);
   }
   const auto missing =
       std::ranges::find_if(needed, [&](Promise promise) { return !promises.has(promise); });
@@ -143,6 +156,10 @@ std::optional<Error> check_options(const LockOptions& options, const backends::B
   if (options.max_wait && *options.max_wait < std::chrono::milliseconds::zero()) {
     return invalid("max_wait is negative");
   }
+  constexpr std::uint32_t replicas_max = 100;
+  if (options.min_replicas > replicas_max) {
+    return invalid("min_replicas is from 0 to 100, not " + std::to_string(options.min_replicas));
+  }
   if (options.reentry == Reentry::counted && !options.lease) {
     return invalid(
         "Reentry::counted needs LockOptions::lease: without a lease of one's own nobody "
@@ -183,7 +200,7 @@ std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_t
 }
 
 std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std::vector<Item> items,
-                                          LockOptions options) {
+                                          LockOptions options, backends::Form form) {
   for (auto& item : items) {
     item.name.insert(0, session->key_prefix());
   }
@@ -214,8 +231,10 @@ std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std:
                     .again = options.reentry == Reentry::counted ? backends::Again::reenter
                                                                  : backends::Again::refuse,
                     .fairness = options.fairness,
+                    .form = form,
                     .owner = spec.session->owner(),
-                    .metadata = std::move(options.note)});
+                    .metadata = std::move(options.note),
+                    .min_replicas = options.min_replicas});
   return std::make_shared<const LockSpec>(std::move(spec));
 }
 

@@ -33,9 +33,9 @@ struct LockSpec {
 };
 
 /// Never fails: what is wrong stands in LockSpec::error.
-[[nodiscard]] std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session,
-                                                        std::vector<backends::Item> items,
-                                                        LockOptions options);
+[[nodiscard]] std::shared_ptr<const LockSpec> make_spec(
+    std::shared_ptr<Session> session, std::vector<backends::Item> items, LockOptions options,
+    backends::Form form = backends::Form::mutex);
 
 /// What is wrong with a ttl, if anything.
 [[nodiscard]] std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_ttl,

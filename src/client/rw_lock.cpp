@@ -96,6 +96,9 @@ Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const 
   if (share.spec_->session != exclusive_->session) {
     return std::unexpected(of_another_client());
   }
+  if (exclusive_->ask->items.size() > 1) {
+    return fail(Errc::unsupported, "several at once are not upgraded; unlock, then lock()");
+  }
   if (!exclusive_->session->backend().promises().has(backends::Promise::upgrade)) {
     return fail(Errc::unsupported, "this backend does not promise upgrade; unlock, then lock()");
   }
@@ -117,6 +120,10 @@ Result<SharedGuard> RwLock::downgrade(Guard& guard) const {
   }
   if (guard.spec_->session != exclusive_->session) {
     return std::unexpected(of_another_client());
+  }
+  if (exclusive_->ask->items.size() > 1) {
+    return fail(Errc::unsupported,
+                "several at once are not downgraded; unlock, then lock_shared()");
   }
   if (!exclusive_->session->backend().promises().has(backends::Promise::downgrade)) {
     return fail(Errc::unsupported,

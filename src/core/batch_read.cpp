@@ -55,8 +55,8 @@ class Decoder : private ValueReader {
     command.items = items();
     command.queue = one_of(Queue::skip, "whether to wait");
     command.again = one_of(Again::reenter, "what to do when asked again");
-    command.owner = text();
-    command.metadata = text();
+    command.owner = text_view();
+    command.metadata = text_view();
     return command;
   }
 

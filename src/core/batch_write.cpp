@@ -31,8 +31,8 @@ class Encoder : private ValueWriter {
     put(command.items);
     number(std::to_underlying(command.queue));
     number(std::to_underlying(command.again));
-    text(command.owner);
-    text(command.metadata);
+    text(command.owner.view());
+    text(command.metadata.view());
   }
 
   void put(const Release& command) {

@@ -10,6 +10,7 @@
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/limits.hpp"
+#include "core/text.hpp"
 
 namespace tenure::core {
 
@@ -30,8 +31,8 @@ struct Acquire {
   std::vector<Item> items{};
   Queue queue = Queue::wait;
   Again again = Again::refuse;  ///< `reenter` takes one item, which is not a semaphore.
-  std::string owner{};          ///< Who, for people.
-  std::string metadata{};       ///< Anything the user wants to find in the record.
+  Text owner{};                 ///< Who, for people.
+  Text metadata{};              ///< Anything the user wants to find in the record.
 
   friend bool operator==(const Acquire&, const Acquire&) = default;
 };

@@ -9,7 +9,9 @@ namespace tenure::core {
 
 void Events::push_back(Event event) {
   if (chunks_.empty() || chunks_.back()->size() == chunk_events) {
-    chunks_.push_back(Shared(std::vector<Event>()));
+    std::vector<Event> chunk;
+    chunk.reserve(chunk_events);
+    chunks_.push_back(Shared(std::move(chunk)));
   }
   chunks_.edit_back().edit().push_back(std::move(event));
   ++size_;

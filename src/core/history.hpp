@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -52,7 +53,7 @@ class History {
   void retire(RequestId request, Revision when);
   void forget_beyond(std::size_t finished_max);
 
-  [[nodiscard]] std::size_t size() const noexcept { return held_.size() + entries_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return held_.size() + lines_.size(); }
   [[nodiscard]] std::size_t finished() const noexcept { return finished_.size(); }
   /// Calls visit(request, entry) for all, by request.
   template <class Visit>
@@ -60,26 +61,44 @@ class History {
   [[nodiscard]] bool has_sound_index() const;
 
  private:
+  /// The answer is among refusals_.
+  struct IsRefused {};
+
   /// The entry of a request that was granted at once or after a wait, and whose hold lives.
   static Entry entry_of(FencingToken token) {
     return {.answer = Granted{.token = token}, .since = Revision{token.get()}};
   }
 
+  /// An entry without its refusal, so that rows of them move as plain bytes: each request that is
+  /// forgotten moves those behind it.
+  struct Line {
+    std::variant<Waiting, Granted, Released, IsRefused, Downgraded, TtlSet> answer;
+    Revision since{};
+    Life life = Life::live;
+  };
+  static_assert(std::is_trivially_copyable_v<Line>);
+
+  [[nodiscard]] Entry entry_of(RequestId request, const Line& line) const;
+  void erase(RequestId request);
+
   /// Nearly all that live: the token they were granted says everything.
   SharedMap<RequestId, FencingToken> held_;
-  SharedMap<RequestId, Entry> entries_;  ///< All others.
-  /// Of entries_, those that are over. They come in this order, but for a snapshot.
+  SharedMap<RequestId, Line> lines_;        ///< All others,
+  SharedMap<RequestId, Refused> refusals_;  ///< and why, of those that were refused.
+  /// Of lines_, those that are over. They come in this order, but for a snapshot.
   SortedQueue<std::pair<Revision, RequestId>> finished_;
+  /// No request after this one was ever noted: most are new, and need not be looked for.
+  RequestId newest_{};
 };
 
 template <class Visit>
 void History::for_each(const Visit& visit) const {
   auto held = held_.begin();
-  for (const auto& [request, entry] : entries_) {
+  for (const auto& [request, line] : lines_) {
     for (; held != held_.end() && held->first < request; ++held) {
       visit(held->first, entry_of(held->second));
     }
-    visit(request, entry);
+    visit(request, entry_of(request, line));
   }
   for (; held != held_.end(); ++held) {
     visit(held->first, entry_of(held->second));

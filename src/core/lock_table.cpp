@@ -162,8 +162,7 @@ void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
 }
 
 Lock& LockTable::record_of(const Item& item) {
-  auto* lock = locks_.edit(item.place_view());
-  return lock != nullptr ? *lock : locks_[item.place()];
+  return locks_[item.place()];
 }
 
 void LockTable::add(Wait wait) {

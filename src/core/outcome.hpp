@@ -11,6 +11,7 @@
 
 #include "core/ids.hpp"
 #include "core/item.hpp"
+#include "core/text.hpp"
 
 namespace tenure::core {
 
@@ -124,8 +125,8 @@ struct Event {
   LeaseId lease{};
   RequestId request{};
   FencingToken token{};  ///< 0 for a wait.
-  std::string owner{};
-  std::string metadata{};
+  Text owner{};
+  Text metadata{};
 
   friend bool operator==(const Event&, const Event&) = default;
 };

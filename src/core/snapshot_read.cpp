@@ -228,8 +228,8 @@ class Decoder : private ValueReader {
       event.lease = id<LeaseId>();
       event.request = id<RequestId>();
       event.token = id<FencingToken>();
-      event.owner = text();
-      event.metadata = text();
+      event.owner = text_view();
+      event.metadata = text_view();
       if (is_first ? event.revision <= last : event.revision < last) {
         complain("events are not in order");
       }

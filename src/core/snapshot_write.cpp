@@ -128,8 +128,8 @@ class Encoder : private ValueWriter {
     put(event.lease);
     put(event.request);
     put(event.token);
-    text(event.owner);
-    text(event.metadata);
+    text(event.owner.view());
+    text(event.metadata.view());
   }
 };
 

@@ -71,7 +71,7 @@ void Step::grant_waiting(Revision ticket) {
   const auto wait = *state_.locks.find(ticket);
   take_revision();
   // The hold comes before the wait goes: between them the lock would be free and lose its record.
-  const auto granted = grant(wait);
+  const auto granted = grant(*state_.leases.edit(wait.lease), wait);
   state_.locks.remove(ticket);
   suspect(wait.lease);
   applied_.notices.push_back({.lease = wait.lease, .request = wait.request, .end = granted});

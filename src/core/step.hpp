@@ -49,7 +49,7 @@ class Step {
   [[nodiscard]] Queued queued(const Wait& wait) const;
   [[nodiscard]] bool is_in_its_own_way(const Wait& wanted) const;
   /// Turns what was wanted into a hold, with the present revision as token.
-  Granted grant(const Wait& wanted);
+  Granted grant(Lease& lease, const Wait& wanted);
 
   // Letting go: step_release.cpp
   Outcome release(Lease& lease, const Release& command);

@@ -142,7 +142,7 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
       return Refused{*std::move(error)};
     }
     suspect(lease.id);
-    return grant(wanted);
+    return grant(lease, wanted);
   }
   if (command.queue == Queue::skip) {
     Refused refused{{.code = Errc::would_block}};
@@ -205,7 +205,7 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
   return queued(wanted);
 }
 
-Granted Step::grant(const Wait& wanted) {
+Granted Step::grant(Lease& lease, const Wait& wanted) {
   const FencingToken token{state_.revision.get()};
   Granted granted{.token = token};
   const auto* old = wanted.upgrades ? state_.locks.find(*wanted.upgrades) : nullptr;
@@ -229,7 +229,7 @@ Granted Step::grant(const Wait& wanted) {
   for (const auto& item : wanted.items) {
     tell(EventType::granted, item, wanted, token);
   }
-  remember(*state_.leases.edit(wanted.lease), wanted.request,
+  remember(lease, wanted.request,
            {.answer = granted,
             .since = state_.revision,
             .life = is_upgrade ? History::Life::over : History::Life::live});

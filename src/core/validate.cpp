@@ -97,7 +97,7 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
   if (command.owner.size() > limits.owner_bytes_max) {
     return invalid(at_most("bytes of the owner", limits.owner_bytes_max));
   }
-  if (auto error = check_printable("the owner", command.owner)) {
+  if (auto error = check_printable("the owner", command.owner.view())) {
     return error;
   }
   if (command.metadata.size() > limits.metadata_bytes_max) {

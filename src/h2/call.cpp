@@ -39,8 +39,9 @@ void Call::finish(Status status) {
 }
 
 void Call::read_on() {
-  is_held_back_ = false;
-  take_in();
+  if (std::exchange(is_held_back_, false)) {
+    take_in();
+  }
 }
 
 bool Call::may_take_in() const {

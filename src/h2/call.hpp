@@ -21,6 +21,7 @@ class Connection;
 struct Opening {
   Connection& connection;
   std::int32_t stream{};
+  std::string_view authorization{};  ///< The client's field of that name; lasts as long as this.
 };
 
 /// One call of a client: messages come, messages go, a status ends it. Whoever serves it derives

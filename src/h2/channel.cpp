@@ -145,17 +145,22 @@ void Channel::closed() {
 }
 
 void Channel::begin(const std::string& path, const std::shared_ptr<Exchange>& exchange) {
-  const std::array<nghttp2_nv, 6> head{
+  constexpr std::size_t fixed = 6;
+  std::array<nghttp2_nv, fixed + lines_max> head{
       header(":method", "POST", constant),
       header(":scheme", origin_.is_tls ? "https" : "http", constant),
       header(":path", path, NGHTTP2_NV_FLAG_NO_COPY_NAME),
       header(":authority", origin_.authority, NGHTTP2_NV_FLAG_NO_COPY_NAME),
       header("content-type", "application/grpc", constant),
       header("te", "trailers", constant)};
+  const auto size = fixed + std::min(lines_.size(), lines_max);
+  for (std::size_t n = fixed; n < size; ++n) {
+    head[n] = header(lines_[n - fixed].name, lines_[n - fixed].value, NGHTTP2_NV_FLAG_NONE);
+  }
   nghttp2_data_provider source{.source = {.ptr = exchange.get()},
                                .read_callback = Events::take_out};
   const auto stream =
-      nghttp2_submit_request(session(), nullptr, head.data(), head.size(), &source, exchange.get());
+      nghttp2_submit_request(session(), nullptr, head.data(), size, &source, exchange.get());
   if (stream < 0) {
     exchange->ended({StatusCode::unavailable, nghttp2_strerror(stream)});
     return;

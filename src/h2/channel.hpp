@@ -82,6 +82,9 @@ class Channel final : public Link {
   [[nodiscard]] bool is_tls() const noexcept { return origin_.is_tls; }
   /// Nobody is at the other end any more.
   [[nodiscard]] bool is_gone() const noexcept { return is_closed(); }
+  /// Lines of our own, for every call that begins from now on. REQUIRES: not more than lines_max.
+  void set_lines(std::vector<Trailer> lines) { lines_ = std::move(lines); }
+  static constexpr std::size_t lines_max = 4;
   /// REQUIRES: ready. `path`: "/package.Service/Method".
   void begin(const std::string& path, const std::shared_ptr<Exchange>& exchange);
 
@@ -104,6 +107,7 @@ class Channel final : public Link {
                                                std::uint32_t& flags);
 
   Origin origin_;
+  std::vector<Trailer> lines_;
   Ready ready_;
   Gone gone_;
   absl::flat_hash_map<std::int32_t, std::shared_ptr<Exchange>> exchanges_;

@@ -40,10 +40,11 @@ struct Connection::Events {
     }
     const std::string_view what(reinterpret_cast<const char*>(name), name_size);
     auto& head = of(user).head_;
-    auto* wanted = what == ":path"          ? &head.path
-                   : what == ":method"      ? &head.method
-                   : what == "content-type" ? &head.content_type
-                                            : nullptr;
+    auto* wanted = what == ":path"           ? &head.path
+                   : what == ":method"       ? &head.method
+                   : what == "content-type"  ? &head.content_type
+                   : what == "authorization" ? &head.authorization
+                                             : nullptr;
     if (wanted != nullptr) {
       wanted->assign(reinterpret_cast<const char*>(value), value_size);
     }
@@ -201,7 +202,8 @@ void Connection::begin_call(std::int32_t stream) {
     refuse(stream, {StatusCode::unavailable, "the server stops"});
     return;
   }
-  auto call = route->open({.connection = *this, .stream = stream});
+  auto call =
+      route->open({.connection = *this, .stream = stream, .authorization = head_.authorization});
   call->ended_ = &route->ended;
   nghttp2_session_set_stream_user_data(session(), stream, call.get());
   calls_.emplace(stream, std::move(call));

@@ -60,6 +60,7 @@ class Connection final : public Link {
     std::string path;
     std::string method;
     std::string content_type;
+    std::string authorization;
   };
   /// The functions that nghttp2 calls; connection.cpp.
   struct Events;

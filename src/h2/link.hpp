@@ -39,6 +39,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void close();
   /// Why it closed, where the transport or the other end's bytes told.
   [[nodiscard]] const boost::system::error_code& fault() const noexcept { return fault_; }
+  /// Null: it is plain text.
+  [[nodiscard]] SSL* tls() noexcept { return transport_->tls(); }
 
  protected:
   enum class Side : std::uint8_t { server, client };

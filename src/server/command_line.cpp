@@ -11,6 +11,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "server/config_file.hpp"
+#include "server/man_pages.hpp"
 #include "server/settings.hpp"
 
 namespace tenure::server {
@@ -18,19 +19,9 @@ namespace {
 
 constexpr std::string_view footer =
     "Every setting can be given in a TOML file as well: --print-config writes one.\n"
-    "SIGTERM and SIGINT stop the daemon. Exit codes: 0 stopped, 64 usage, 69 an address\n"
-    "cannot be bound, 70 a bug, 74 data directory or disk, 78 configuration.\n";
-
-std::string value_name(const Setting& setting) {
-  switch (setting.shape) {
-    case Shape::count: return "NUMBER";
-    case Shape::size: return "SIZE";
-    case Shape::duration: return "DURATION";
-    case Shape::toggle:
-    case Shape::text: break;
-  }
-  return setting.section() == "listen" ? "ADDRESS" : "TEXT";
-}
+    "SIGTERM and SIGINT stop the daemon. SIGHUP makes it read its users again; without users it\n"
+    "stops it, if it runs on a terminal. Exit codes: 0 stopped, 64 usage, 69 an address cannot be\n"
+    "bound, 70 a bug, 74 data directory or disk, 78 configuration.\n";
 
 std::string group_of(const Setting& setting) {
   for (const auto& section : sections()) {
@@ -45,8 +36,10 @@ std::string group_of(const Setting& setting) {
 struct Flags {
   std::string file;
   bool prints_config = false;
+  std::string man_page;
   bool asks_version = false;
   bool seeds = false;
+  bool makes_token = false;
   std::string seed_from;
   std::map<const Setting*, std::string> values;
 };
@@ -69,19 +62,29 @@ void describe(CLI::App& app, Flags& flags) {
   app.add_option("-c,--config", flags.file, "Read settings from this TOML file")->type_name("FILE");
   app.add_flag("--print-config", flags.prints_config,
                "Print the settings that would be used, as TOML, and exit");
+  app.add_option("--print-man", flags.man_page,
+                 "Print a manual page, tenured or tenure.toml, and exit")
+      ->type_name("PAGE");
   for (const auto& setting : settings()) {
     add_setting(app, setting, flags);
   }
   // Takes all flags of the daemon, which follow it or are in the file: a member is seeded with the
   // configuration that it will be started with.
   auto* seed = app.add_subcommand("seed",
-                                  "Make the data directory of a member of a new cluster out of "
-                                  "that of a single node, which is stopped; then exit");
-  seed->add_option("--from", flags.seed_from, "Data directory of the single node")
-      ->type_name("DIRECTORY")
+                                  "Make the data directory of a member of a new cluster, or "
+                                  "without --members of a single node, out of one that is not in "
+                                  "use, a backup of it, or a file of `tenure snapshot save`; "
+                                  "then exit");
+  seed->add_option("--from", flags.seed_from,
+                   "Data directory of the node, a copy of it, or a saved snapshot")
+      ->type_name("PATH")
       ->required();
   seed->fallthrough();
   seed->callback([&flags] { flags.seeds = true; });
+  app.add_subcommand("token",
+                     "Make a token for a user: print it to stdout, and to stderr the line for the "
+                     "file of users (--auth-file), which has only its digest; then exit")
+      ->callback([&flags] { flags.makes_token = true; });
   app.footer(std::string(footer));
   app.get_formatter()->column_width(40);
 }
@@ -99,6 +102,14 @@ Farewell wrong(ExitCode code, std::string_view complaints) {
 Order settle(const Flags& flags) {
   if (flags.asks_version) {
     return Farewell{.text = "tenured " + std::string(version()) + '\n'};
+  }
+  if (flags.makes_token) {
+    return TokenOrder{};
+  }
+  if (!flags.man_page.empty()) {
+    auto page = man_page(flags.man_page);
+    return page ? Farewell{.text = *std::move(page)}
+                : wrong(ExitCode::usage, "--print-man: either tenured or tenure.toml");
   }
   Config config;
   if (!flags.file.empty()) {
@@ -119,8 +130,10 @@ Order settle(const Flags& flags) {
     return wrong(ExitCode::configuration, checked.error().detail);
   }
   if (flags.seeds) {
-    if (config.cluster.members.empty() || config.cluster.join) {
-      return wrong(ExitCode::usage, "seed: name the members of the new cluster: --members");
+    if (config.cluster.join) {
+      return wrong(ExitCode::usage,
+                   "seed: who joins gets everything from the others; only those that a cluster "
+                   "begins with are seeded: --members");
     }
     return SeedOrder{.config = std::move(config), .from = flags.seed_from};
   }
@@ -131,6 +144,20 @@ Order settle(const Flags& flags) {
 
 std::string_view version() {
   return TENURE_VERSION;
+}
+
+std::string value_name(const Setting& setting) {
+  switch (setting.shape) {
+    case Shape::count: return "NUMBER";
+    case Shape::size: return "SIZE";
+    case Shape::duration: return "DURATION";
+    case Shape::toggle:
+    case Shape::text: break;
+  }
+  if (!setting.expected.empty()) {
+    return "WORD";
+  }
+  return setting.section() == "listen" ? "ADDRESS" : "TEXT";
 }
 
 Order read_command_line(std::span<const char* const> arguments) {

@@ -18,11 +18,12 @@ void check_addresses(const Config& config, Complaints& complaints) {
   if (config.listen.insecure) {
     return;
   }
-  const bool has_tls = !config.tls.cert.empty() && !config.tls.client_ca.empty();
-  if (is_open(config.listen.grpc) && !has_tls) {
+  const bool knows_clients = !config.tls.client_ca.empty() || !config.auth.file.empty();
+  if (is_open(config.listen.grpc) && (config.tls.cert.empty() || !knows_clients)) {
     complaints.add("listen.grpc: " + config.listen.grpc +
-                   " is open to the network: set tls.cert, tls.key and tls.client_ca, or listen on "
-                   "127.0.0.1, or accept that everybody can take and break locks with --insecure");
+                   " is open to the network: set tls.cert and tls.key, and auth.file or "
+                   "tls.client_ca; or listen on 127.0.0.1, or accept that everybody can take and "
+                   "break locks with --insecure");
   }
   if (is_open(config.listen.http)) {
     complaints.add("listen.http: " + config.listen.http +
@@ -43,6 +44,7 @@ void check_tls(const Config& config, Complaints& complaints) {
   check_readable("tls.cert", tls.cert, complaints);
   check_readable("tls.key", tls.key, complaints);
   check_readable("tls.client_ca", tls.client_ca, complaints);
+  check_readable("auth.file", config.auth.file, complaints);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <tenure/error.hpp>
 
@@ -12,6 +13,23 @@
 #include "sys/log.hpp"
 
 namespace tenure::server {
+
+/// Who may take locks from their holders over HTTP, and so in the dashboard.
+enum class HttpForce : std::uint8_t { off, loopback };
+[[nodiscard]] constexpr std::string_view to_string(HttpForce policy) noexcept {
+  return policy == HttpForce::off ? "off" : "loopback";
+}
+
+/// Who may take locks over HTTP.
+enum class HttpLock : std::uint8_t { off, loopback, open };
+[[nodiscard]] constexpr std::string_view to_string(HttpLock policy) noexcept {
+  switch (policy) {
+    case HttpLock::off: return "off";
+    case HttpLock::loopback: return "loopback";
+    case HttpLock::open: break;
+  }
+  return "open";
+}
 
 /// Everything that can be set, with its default. What each field means to people stands once, in
 /// settings.cpp, beside its key and its range.
@@ -28,6 +46,8 @@ struct Config {
     std::string grpc = "127.0.0.1:7420";
     std::string http = "127.0.0.1:7421";
     std::string http_hosts{};
+    HttpForce http_force = HttpForce::loopback;
+    HttpLock http_lock = HttpLock::loopback;
     std::string peers = "127.0.0.1:7422";
     bool insecure = false;
   };
@@ -53,6 +73,11 @@ struct Config {
     std::filesystem::path ca{};
   };
 
+  struct Auth {
+    std::filesystem::path file{};
+    bool open_metrics = false;
+  };
+
   struct Logs {
     log::Level level = log::Level::info;
     log::Format format = log::Format::automatic;
@@ -61,7 +86,7 @@ struct Config {
   struct Raft {
     std::size_t segment_bytes = std::size_t{8} << 20U;
     std::size_t snapshot_bytes = std::size_t{64} << 20U;
-    std::uint32_t entries_in_flight_max = 4096;
+    std::uint32_t entries_in_flight_max = 2;
     std::size_t commands_in_flight_max = 100'000;
     std::size_t bytes_in_flight_max = std::size_t{64} << 20U;
     std::chrono::milliseconds election_timeout{300};
@@ -83,6 +108,7 @@ struct Config {
   Cluster cluster{};
   Tls tls{};
   PeerTls peer_tls{};
+  Auth auth{};
   Logs log{};
   Raft raft{};
   Service service{};
@@ -94,8 +120,9 @@ struct Config {
   [[nodiscard]] bool has_peers() const { return !cluster.members.empty() || cluster.join; }
 };
 
-/// What no single setting can tell: addresses open to the network need TLS or `insecure`, a
-/// certificate needs its key, and the like. All that is wrong, a line for each.
+/// What no single setting can tell: addresses open to the network need TLS and somebody who is let
+/// in, or `insecure`; a certificate needs its key, and the like. All that is wrong, a line for
+/// each.
 [[nodiscard]] Result<void> check(const Config& config);
 
 }  // namespace tenure::server

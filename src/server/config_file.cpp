@@ -1,4 +1,5 @@
-// The only place that knows toml++, which takes long to compile.
+// One of two places that know toml++, which takes long to compile; the other is
+// server/auth/rulebook_file.cpp.
 #define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): its names.
 #define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
 #include "server/config_file.hpp"

@@ -1,6 +1,7 @@
 // tenured: the lock service. Reads its configuration, puts the rooms together, and waits for the
 // signal to stop. docs/operating.md tells how it is run.
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -15,9 +16,13 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <pthread.h>
+#include <unistd.h>
 
+#include "server/auth/gate.hpp"
+#include "server/auth/token.hpp"
 #include "server/cluster_config.hpp"
 #include "server/command_line.hpp"
 #include "server/config.hpp"
@@ -66,31 +71,6 @@ void report_peers(raft::Severity severity, const std::string& what) {
   }
 }
 
-raft::ExpectedIdentity expected_identity(const Config& config) {
-  const auto cluster =
-      config.has_peers() ? plan_cluster(config).cluster_id : config.node.cluster_id;
-  return {.cluster = raft::ClusterId(cluster), .member = raft::MemberId(config.node.member_id)};
-}
-
-raft::NodeOptions node_options(const Config& config) {
-  raft::NodeOptions options;
-  options.folder = config.node.data_dir;
-  options.identity = expected_identity(config);
-  options.limits = config.limits;
-  options.in_flight = {.commands = config.raft.commands_in_flight_max,
-                       .bytes = config.raft.bytes_in_flight_max};
-  if (config.has_peers()) {
-    options.founders = peers::founders_of(plan_cluster(config));
-  }
-  options.beginning = config.cluster.join ? raft::Beginning::join : raft::Beginning::found;
-  options.election_timeout = config.raft.election_timeout;
-  options.heartbeat = config.raft.heartbeat;
-  options.segment_bytes = config.raft.segment_bytes;
-  options.snapshot_log_bytes = config.raft.snapshot_bytes;
-  options.report = report;
-  return options;
-}
-
 Started<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -117,6 +97,18 @@ Started<std::optional<h2::TlsFiles>> read_tls(const Config::Tls& tls) {
     *text = *std::move(read);
   }
   return files;
+}
+
+/// Null: there are no users.
+Started<std::unique_ptr<auth::Gate>> open_gate(const Config& config) {
+  if (config.auth.file.empty()) {
+    return nullptr;
+  }
+  auto gate = auth::Gate::open(config.auth.file);
+  if (!gate) {
+    return std::unexpected(Failure{ExitCode::configuration, "auth.file: " + gate.error().detail});
+  }
+  return *std::move(gate);
 }
 
 RpcOptions rpc_options(const Config& config, std::optional<h2::TlsFiles> tls, Metrics& metrics) {
@@ -166,7 +158,7 @@ Started<std::unique_ptr<peers::PeerTransport>> make_transport(const Config& conf
 }
 
 Started<std::unique_ptr<raft::Node>> open_node(const Config& config) {
-  auto node = raft::Node::open(node_options(config));
+  auto node = raft::Node::open(peers::node_options(config, report));
   if (node) {
     return *std::move(node);
   }
@@ -200,16 +192,24 @@ class Daemon {
   [[nodiscard]] static Started<std::unique_ptr<Daemon>> start(const Config& config);
   /// Refuses new calls, answers those who wait, takes a snapshot.
   void stop();
+  /// SIGHUP: reads the users anew. False: there are none, and the terminal is gone.
+  [[nodiscard]] bool reload();
 
  private:
-  explicit Daemon(std::unique_ptr<raft::Node> node)
-      : node_(std::move(node)), notifier_(node_->loop()) {}
+  Daemon(std::unique_ptr<raft::Node> node, std::unique_ptr<auth::Gate> gate)
+      : gate_(std::move(gate)), node_(std::move(node)), notifier_(node_->loop()) {
+    if (gate_) {
+      gate_->when_denied([this](std::string_view verb) { metrics_.denied(verb); });
+    }
+  }
   void connect(std::unique_ptr<peers::PeerTransport> transport);
+  void prepare_http(const Config& config);
   [[nodiscard]] Started<void> listen(const Config& config);
   /// If it leads: to another member, before the clients are sent away, so that they go on there at
   /// once.
   void hand_over();
 
+  std::unique_ptr<auth::Gate> gate_;
   std::unique_ptr<raft::Node> node_;
   ServiceNotifier notifier_;
   Metrics metrics_{version()};
@@ -222,6 +222,10 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }
+  auto gate = open_gate(config);
+  if (!gate) {
+    return std::unexpected(std::move(gate).error());
+  }
   auto transport = make_transport(config);
   if (!transport) {
     return std::unexpected(std::move(transport).error());
@@ -233,23 +237,18 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (!node) {
     return std::unexpected(std::move(node).error());
   }
-  std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node)));
-  daemon->connect(*std::move(transport));
-  daemon->rpc_.emplace(*daemon->node_, rpc_options(config, *std::move(tls), daemon->metrics_));
-  daemon->node_->listen(daemon->metrics_);
-  if (config.listen.http != "off") {
-    http::ServerOptions options;
-    options.address = *parse_address(config.listen.http);
-    options.hosts = config.listen.http_hosts;
-    options.connections_max = config.service.http_connections_max;
-    options.buffer_events_max = config.service.watch_buffer_events_max;
-    options.facts = {.identity = daemon->node_->identity(),
-                     .version = std::string(version()),
-                     .name = config.node.name,
-                     .labels = config.node.labels,
-                     .started = std::chrono::steady_clock::now()};
-    daemon->http_.emplace(*daemon->node_, daemon->metrics_, options);
+  if (*transport) {
+    if (auto introduced = (*transport)->introduce((*node)->folder()); !introduced) {
+      return std::unexpected(Failure{ExitCode::disk, introduced.error().detail});
+    }
   }
+  std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node), *std::move(gate)));
+  daemon->connect(*std::move(transport));
+  auto options = rpc_options(config, *std::move(tls), daemon->metrics_);
+  options.gate = daemon->gate_.get();
+  daemon->rpc_.emplace(*daemon->node_, std::move(options));
+  daemon->node_->listen(daemon->metrics_);
+  daemon->prepare_http(config);
   daemon->node_->start();
   auto started = check_company(*daemon->node_, config);
   if (started) {
@@ -260,6 +259,41 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     return std::unexpected(std::move(started).error());
   }
   return daemon;
+}
+
+void Daemon::prepare_http(const Config& config) {
+  if (config.listen.http == "off") {
+    return;
+  }
+  http::ServerOptions options;
+  options.address = *parse_address(config.listen.http);
+  options.hosts = config.listen.http_hosts;
+  options.rights = {.force = config.listen.http_force, .lock = config.listen.http_lock};
+  options.gate = gate_.get();
+  options.open_metrics = config.auth.open_metrics;
+  options.connections_max = config.service.http_connections_max;
+  options.buffer_events_max = config.service.watch_buffer_events_max;
+  // An election takes up to two of these, and may have to be held twice.
+  options.leader_grace = std::max(options.leader_grace, 4 * config.raft.election_timeout);
+  options.facts = {.identity = node_->identity(),
+                   .version = std::string(version()),
+                   .name = config.node.name,
+                   .labels = config.node.labels,
+                   .started = std::chrono::steady_clock::now()};
+  http_.emplace(*node_, metrics_, options);
+}
+
+bool Daemon::reload() {
+  if (gate_) {
+    // What became of it is in the log.
+    (void)gate_->reload();
+    return true;
+  }
+  if (isatty(STDERR_FILENO) == 1) {
+    return false;
+  }
+  log::info("nothing_to_reload", {{"what", "there are no users here: --auth-file"}});
+  return true;
 }
 
 void Daemon::connect(std::unique_ptr<peers::PeerTransport> transport) {
@@ -289,6 +323,7 @@ Started<void> Daemon::listen(const Config& config) {
                       {"grpc_port", *grpc_port},
                       {"http", config.listen.http},
                       {"http_port", http_port},
+                      {"users", gate_ ? config.auth.file.string() : "off"},
                       {"peers", config.has_peers() ? config.listen.peers : "off"},
                       {"data_dir", config.node.data_dir.string()},
                       {"cluster", std::to_string(node_->identity().cluster)},
@@ -314,7 +349,8 @@ void Daemon::stop() {
   node_->stop();
 }
 
-/// Which signals end the daemon. Blocked in every thread and waited for in one.
+/// Which signals end the daemon, or make it read its users anew. Blocked in every thread and waited
+/// for in one.
 sigset_t stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -336,7 +372,9 @@ int run(const Config& config) {
     return static_cast<int>(daemon.error().code);
   }
   int signal = 0;
-  sigwait(&signals, &signal);
+  do {
+    sigwait(&signals, &signal);
+  } while (signal == SIGHUP && (*daemon)->reload());
   log::info("stopping", {{"signal", signal}});
   (*daemon)->stop();
   daemon->reset();
@@ -349,19 +387,36 @@ int run(const Config& config) {
 int run_seed(const SeedOrder& order) {
   const auto& config = order.config;
   const auto state = raft::read_state(order.from);
-  const auto planted = state ? raft::plant({.folder = config.node.data_dir,
-                                            .identity = expected_identity(config),
-                                            .members = peers::founders_of(plan_cluster(config)),
-                                            .body = *state})
-                             : Result<void>(std::unexpected(state.error()));
+  const auto planted =
+      state ? raft::plant({.folder = config.node.data_dir,
+                           .identity = peers::expected_identity(config),
+                           .members = config.has_peers() ? peers::founders_of(plan_cluster(config))
+                                                         : std::vector<raft::Member>{},
+                           .body = *state})
+            : Result<raft::ClusterId>(std::unexpected(state.error()));
   if (!planted) {
     std::fprintf(stderr, "tenured: seed: %s\n", planted.error().detail.c_str());
     return static_cast<int>(ExitCode::disk);
   }
-  std::printf("member %llu of cluster %llu is in %s: all that was in %s\n",
-              static_cast<unsigned long long>(config.node.member_id),
-              static_cast<unsigned long long>(expected_identity(config).cluster.get()),
-              config.node.data_dir.c_str(), order.from.c_str());
+  const auto member = config.has_peers()
+                          ? "member " + std::to_string(config.node.member_id) + " of cluster "
+                          : std::string("a single node, cluster ");
+  std::printf("%s%s is in %s: all that was in %s\n", member.c_str(),
+              std::to_string(planted->get()).c_str(), config.node.data_dir.c_str(),
+              order.from.c_str());
+  return static_cast<int>(ExitCode::stopped);
+}
+
+/// `tenured token`. The secret alone goes to stdout, so that it can go into a file unseen.
+int run_token() {
+  const auto token = auth::make_token();
+  std::printf("%s\n", token.c_str());
+  std::fflush(stdout);
+  std::fprintf(stderr,
+               "The token went to stdout and is kept nowhere: give it to its user. In the file of "
+               "users (--auth-file), under [users.NAME], stands:\n"
+               "tokens = [\"%s\"]\n",
+               auth::print(auth::digest_of(token)).c_str());
   return static_cast<int>(ExitCode::stopped);
 }
 
@@ -386,6 +441,9 @@ int main(int count, char** arguments) {
   }
   if (const auto* seed = std::get_if<SeedOrder>(&read)) {
     return run_seed(*seed);
+  }
+  if (std::holds_alternative<TokenOrder>(read)) {
+    return run_token();
   }
   return run(std::get<Config>(read));
 }

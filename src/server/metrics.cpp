@@ -259,6 +259,33 @@ std::string Metrics::text() {
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 
+Totals Metrics::totals() const {
+  const auto buckets_of = [](const prometheus::Histogram& histogram) {
+    Totals::Buckets buckets;
+    for (const auto& bucket : histogram.Collect().histogram.bucket) {
+      buckets.push_back({.bound = bucket.upper_bound, .count = bucket.cumulative_count});
+    }
+    return buckets;
+  };
+  const auto released = [this](ReleaseReason reason) {
+    return series_->released[static_cast<std::size_t>(reason)]->Value();
+  };
+  Totals totals{.released = released(ReleaseReason::released),
+                .expired = released(ReleaseReason::expired),
+                .forced = released(ReleaseReason::forced),
+                .deadlocks = series_->deadlocks->Value(),
+                .renewed = series_->renewed->Value(),
+                .commands = series_->batch_commands->Collect().histogram.sample_sum,
+                .acquire_seconds = buckets_of(*series_->acquire_seconds),
+                .hold_seconds = buckets_of(*series_->hold_seconds),
+                .commit_seconds = buckets_of(*series_->commit_seconds),
+                .fsync_seconds = buckets_of(*series_->fsync_seconds)};
+  for (const auto& of_mode : series_->acquired) {
+    totals.granted += of_mode[static_cast<std::size_t>(AcquireResult::granted)]->Value();
+  }
+  return totals;
+}
+
 void Metrics::watch_began() {
   series_->watchers->Increment();
 }
@@ -268,8 +295,15 @@ void Metrics::watch_ended() {
 void Metrics::watch_cut() {
   series_->watches_cut->Increment();
 }
+void Metrics::fencing_rejected() {
+  series_->fencing_rejected->Increment();
+}
 void Metrics::limit_rejected(std::string_view limit) {
   series_->limit_rejected->Add({{"limit", std::string(limit)}}).Increment();
+}
+
+void Metrics::denied(std::string_view verb) {
+  series_->denied->Add({{"verb", std::string(verb)}}).Increment();
 }
 
 Metrics::Method Metrics::method(std::string_view name) {

@@ -33,6 +33,27 @@ struct PeerTraffic {
   std::uint64_t snapshot_chunks_received = 0;
 };
 
+/// What was counted since the start of the process, for those who compute rates.
+struct Totals {
+  struct Bucket {
+    double bound = 0;         ///< In seconds; the last one has none.
+    std::uint64_t count = 0;  ///< Of all that were observed up to this bound.
+  };
+  using Buckets = std::vector<Bucket>;
+
+  double granted = 0;
+  double released = 0;  ///< By the holder.
+  double expired = 0;   ///< Holds that ended with their lease.
+  double forced = 0;
+  double deadlocks = 0;
+  double renewed = 0;
+  double commands = 0;  ///< Only by the leader.
+  Buckets acquire_seconds{};
+  Buckets hold_seconds{};
+  Buckets commit_seconds{};
+  Buckets fsync_seconds{};
+};
+
 /// Counts what happens, for Prometheus. Hears of it on the store's thread, where it costs a few
 /// hundred nanoseconds for each event; no lock is ever named in a label, so the number of series
 /// does not depend on what clients do.
@@ -56,12 +77,16 @@ class Metrics final : public Listener {
   void ask_peers(std::function<std::vector<PeerTraffic>()> ask) { ask_peers_ = std::move(ask); }
   /// Everything in the text format, version 0.0.4. On any thread.
   [[nodiscard]] std::string text();
+  /// On any thread.
+  [[nodiscard]] Totals totals() const;
 
   // From any thread.
   void watch_began();
   void watch_ended();
   void watch_cut();
+  void fencing_rejected();  ///< Somebody asked about a token that is nobody's any more.
   void limit_rejected(std::string_view limit);  ///< Limits of this process, by their setting.
+  void denied(std::string_view verb);           ///< By the rights of users; see auth::Gate.
 
   /// The counters of one gRPC method, to be kept by whoever serves it. Thread safe.
   class Method {

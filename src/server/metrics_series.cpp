@@ -66,8 +66,12 @@ void make_locks(const Maker& make, Metrics::Series& series) {
   series.waiters = make.gauge("tenure_waiters", "Requests in queues now.");
   series.deadlocks =
       make.counter("tenure_deadlocks_total", "Requests that gave way because of a cycle.");
+  series.fencing_rejected = make.counter("tenure_fencing_rejected_total",
+                                         "Fencing tokens that were asked about and not held.");
   series.limit_rejected = &make.counters("tenure_limit_rejected_total",
                                          "Requests refused because of a limit, by its setting.");
+  series.denied =
+      &make.counters("tenure_denied_total", "Requests refused for want of a right, by the right.");
 }
 
 void make_leases(const Maker& make, Metrics::Series& series) {

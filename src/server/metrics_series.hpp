@@ -54,7 +54,9 @@ struct Metrics::Series {
   Counter* lease_granted{};
   Counter* lease_expired{};
   Counter* deadlocks{};
+  Counter* fencing_rejected{};
   prometheus::Family<Counter>* limit_rejected{};
+  prometheus::Family<Counter>* denied{};
 
   Gauge* is_leader{};
   Gauge* term{};

@@ -256,13 +256,22 @@ void add_cluster(std::vector<Setting>& all) {
 void add_listen(std::vector<Setting>& all) {
   all.push_back(text({"listen.grpc", "Address of the gRPC service; port 0 is any free one."},
                      TENURE_FIELD(listen.grpc), check_address));
-  all.push_back(text({"listen.http", "Address of HTTP (health, metrics, JSON), or off."},
+  all.push_back(text({"listen.http", "Address of HTTP (dashboard, health, metrics, JSON), or off."},
                      TENURE_FIELD(listen.http), check_address_or_off));
   all.push_back(text({"listen.http_hosts",
                       "Names by which HTTP may be asked for, parted by commas, besides localhost "
                       "and numbers: a web page of somebody else must not get in by a name of its "
                       "own. * is any."},
                      TENURE_FIELD(listen.http_hosts)));
+  all.push_back(choice({"listen.http_force",
+                        "Who may take locks from their holders over HTTP, and so in the "
+                        "dashboard: nobody, or who asks from this machine and not through a "
+                        "proxy."},
+                       TENURE_FIELD(listen.http_force), HttpForce::loopback));
+  all.push_back(choice({"listen.http_lock",
+                        "Who may take and give back locks over HTTP: nobody, who asks from this "
+                        "machine and not through a proxy, or everybody who reaches the port."},
+                       TENURE_FIELD(listen.http_lock), HttpLock::open));
   all.push_back(text({"listen.peers",
                       "Address for the other members; open only with cluster.members or "
                       "cluster.join."},
@@ -285,6 +294,14 @@ void add_listen(std::vector<Setting>& all) {
                       "Authority of this cluster's members: whoever has a certificate of it can be "
                       "one, PEM."},
                      TENURE_FIELD(peer_tls.ca)));
+  all.push_back(text({"auth.file",
+                      "Users, their tokens and rights, TOML; without it everybody may do "
+                      "everything. Read again at SIGHUP."},
+                     TENURE_FIELD(auth.file)));
+  all.push_back(toggle({"auth.open_metrics",
+                        "/metrics is for everybody, also where there are "
+                        "users."},
+                       TENURE_FIELD(auth.open_metrics)));
   all.push_back(choice({"log.level", "Less than this is not logged."}, TENURE_FIELD(log.level),
                        log::Level::error));
   all.push_back(choice({"log.format", "auto is text on a terminal, else one JSON object a line."},
@@ -296,8 +313,11 @@ void add_raft(std::vector<Setting>& all) {
                      TENURE_FIELD(raft.segment_bytes), {kibi * 64, gibi}));
   all.push_back(size({"raft.snapshot_bytes", "Take a snapshot when the log has grown by this."},
                      TENURE_FIELD(raft.snapshot_bytes), {kibi * 64, tebi}));
-  all.push_back(count({"raft.entries_in_flight_max", "Log entries that are not committed yet."},
-                      TENURE_FIELD(raft.entries_in_flight_max), {1, 1'000'000}));
+  all.push_back(count({"raft.entries_in_flight_max",
+                       "Log entries, each of many commands, on their way at once: more is quicker "
+                       "where members are far from each other, and smaller entries cost more "
+                       "writes."},
+                      TENURE_FIELD(raft.entries_in_flight_max), {1, 256}));
   all.push_back(count({"raft.commands_in_flight_max",
                        "Commands that wait for their decision; "
                        "more are refused."},
@@ -431,6 +451,7 @@ std::span<const Section> sections() {
       Section{"cluster", "The cluster"},
       Section{"tls", "TLS of the gRPC service"},
       Section{"peer_tls", "TLS between members"},
+      Section{"auth", "Users and rights"},
       Section{"log", "Logs, on stderr"},
       Section{"raft", "The replicated log"},
       Section{"service", "Limits of this process"},

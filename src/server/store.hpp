@@ -137,6 +137,9 @@ class Store {
   virtual void transfer_leadership(std::uint64_t to,
                                    std::move_only_function<void(Result<void>)> done) = 0;
 
+  /// What peek() shows, at once. REQUIRES: on the store's thread; it is good for that moment only.
+  [[nodiscard]] virtual const core::State& state() const = 0;
+
   [[nodiscard]] virtual Identity identity() const = 0;
   /// For timers and tasks on the store's thread.
   [[nodiscard]] virtual boost::asio::io_context& loop() = 0;

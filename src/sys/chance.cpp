@@ -5,16 +5,27 @@
 #include <sys/random.h>
 
 namespace tenure::sys {
+namespace {
+
+void draw(void* room, std::size_t size) {
+  // Up to 256 bytes are never interrupted and never short (getrandom(2)).
+  if (getrandom(room, size, 0) != static_cast<ssize_t>(size)) {
+    std::abort();
+  }
+}
+
+}  // namespace
 
 std::uint64_t random_id() {
   std::uint64_t id = 0;
   while (id == 0) {
-    // Up to 256 bytes are never interrupted and never short (getrandom(2)).
-    if (getrandom(&id, sizeof id, 0) != sizeof id) {
-      std::abort();
-    }
+    draw(&id, sizeof id);
   }
   return id;
+}
+
+void fill_by_chance(std::span<std::uint8_t> bytes) {
+  draw(bytes.data(), bytes.size());
 }
 
 }  // namespace tenure::sys

@@ -93,11 +93,11 @@ TEST_P(ExtendContract, of_a_lease_or_of_one_guard_under_it_is_for_all_of_them) {
   }
   const auto lease = ann.lease({.ttl = 1s}).value();
   auto first = ann.mutex("a", {.lease = lease}).lock().value();
-  auto share = ann.rw_lock("b", {.lease = lease}).lock_shared().value();
+  auto second = ann.mutex("b", {.lease = lease}).lock().value();
 
   ASSERT_TRUE(lease.renew(30s));
   EXPECT_GT(first.valid_until(), steady_clock::now() + 20s);
-  ASSERT_TRUE(share.extend(60s));
+  ASSERT_TRUE(second.extend(60s));
 
   EXPECT_GT(first.valid_until(), steady_clock::now() + 50s);
   EXPECT_GT(lease.valid_until(), steady_clock::now() + 50s);

@@ -53,7 +53,8 @@ TEST_P(LossContract, lost_does_not_fire_for_a_lock_that_was_unlocked) {
 
 // 000.089, 000.093, 002.099: a lease is renewed for as long as its guard lives.
 TEST_P(LossContract, a_guard_outlives_its_ttl_while_it_is_renewed) {
-  auto guard = ann.mutex("a", {.ttl = 150ms}).lock().value();
+  // Two thirds of it are for a machine that is busy.
+  auto guard = ann.mutex("a", {.ttl = 900ms}).lock().value();
   const auto first_end = guard.valid_until();
 
   EXPECT_TRUE(eventually([&] { return std::chrono::steady_clock::now() > first_end + 50ms; }));
@@ -68,7 +69,7 @@ TEST_P(LossContract, a_silent_network_is_a_risk_first_and_then_a_loss) {
   const auto network = std::make_shared<Network>();
   const auto cut = connect({.owner = "cut"}, network);
   std::atomic<bool> is_warned = false;
-  auto guard = cut.mutex("a", {.ttl = 300ms,
+  auto guard = cut.mutex("a", {.ttl = 900ms,
                                .on_at_risk =
                                    [&](const AtRisk& risk) {
                                      EXPECT_EQ(risk.name, "a");
@@ -112,7 +113,7 @@ TEST_P(LossContract, a_renewal_that_is_made_up_for_in_time_is_no_loss) {
 
 // 000.019, 003.009: nobody renews it, so it ends.
 TEST_P(LossContract, a_lock_without_renewal_ends_with_its_ttl) {
-  auto guard = ann.mutex("a", {.ttl = 100ms, .renewals_per_ttl = 0}).lock().value();
+  auto guard = ann.mutex("a", {.ttl = 500ms, .renewals_per_ttl = 0}).lock().value();
 
   const auto next = bob.mutex("a").lock();
 
@@ -148,7 +149,8 @@ TEST_P(LossContract, a_wait_that_was_given_up_holds_nothing_up) {
   std::optional<Errc> end;
   {
     const std::jthread waiter([&] {
-      const auto mine = cut.mutex("a", {.ttl = 200ms}).try_lock_for(200ms);
+      // Long enough to be seen in the queue.
+      const auto mine = cut.mutex("a", {.ttl = 1500ms}).try_lock_for(1500ms);
       end = mine ? std::nullopt : std::optional(mine.error().code);
     });
     ASSERT_TRUE(queue.one_joins());
@@ -167,17 +169,17 @@ TEST_P(LossContract, a_wait_outlives_its_ttl) {
   {
     QueueEvents queue(*service, ann, "a");
     const std::jthread waiter([&] {
-      const auto mine = bob.mutex("a", {.ttl = 100ms}).lock();
+      const auto mine = bob.mutex("a", {.ttl = 300ms}).lock();
       report = mine ? std::optional(mine->report()) : std::nullopt;
     });
     ASSERT_TRUE(queue.one_joins());
-    const auto over = std::chrono::steady_clock::now() + 150ms;
+    const auto over = std::chrono::steady_clock::now() + 450ms;
     EXPECT_TRUE(eventually([&] { return std::chrono::steady_clock::now() > over; }));
     EXPECT_TRUE(guard.unlock());
   }
 
   ASSERT_TRUE(report);
-  EXPECT_GE(report->waited, 150ms);
+  EXPECT_GE(report->waited, 450ms);
 }
 
 // With the last handle everything is given back at once, waits included.
@@ -187,7 +189,9 @@ TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
     const auto guard = short_lived.mutex("a").lock().value();
   }
 
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  auto next = bob.mutex("a").try_lock_for(patience);
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_TRUE(next->unlock());
   EXPECT_TRUE(bob.holders("a").value().empty());
 }
 

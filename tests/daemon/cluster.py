@@ -9,6 +9,7 @@ change who is in it; and a client that follows the leader.
 """
 
 import contextlib
+import http.client
 import json
 import pathlib
 import random
@@ -79,7 +80,7 @@ class Node(Daemon):
             return None
         try:
             status, body = self.get("/v1/cluster")
-        except OSError:
+        except (OSError, http.client.HTTPException):  # or somebody else answers
             return None
         return json.loads(body) if status == 200 else None
 
@@ -202,7 +203,9 @@ class FollowingClient(Client):
     """Client of the leader, whoever that is. What is asked again has the same ids."""
 
     OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 500),
-               ("grpc.keepalive_timeout_ms", 500), ("grpc.http2.max_pings_without_data", 0)]
+               ("grpc.keepalive_timeout_ms", 500), ("grpc.http2.max_pings_without_data", 0),
+               # Who hangs takes connections and says nothing: not 20 s for each.
+               ("grpc.min_reconnect_backoff_ms", 500)]
     HOPS_MAX = 4
 
     def __init__(self, addresses):

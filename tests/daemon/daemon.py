@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 import urllib.error
 import urllib.request
 
@@ -54,6 +55,26 @@ def run(*flags):
                           timeout=PATIENCE, check=False)
 
 
+class Bearer(grpc.UnaryUnaryClientInterceptor):
+    """Shows a token with every call that has one question and one answer."""
+
+    def __init__(self, token):
+        self.line = ("authorization", f"Bearer {token}")
+
+    def intercept_unary_unary(self, continuation, client_call_details, request):
+        lines = [*(client_call_details.metadata or ()), self.line]
+        return continuation(Details(client_call_details, lines), request)
+
+
+class Details(grpc.ClientCallDetails):
+    """Those of a call, with other metadata."""
+
+    def __init__(self, before, metadata):
+        self.method, self.timeout, self.metadata = before.method, before.timeout, metadata
+        self.credentials, self.wait_for_ready = before.credentials, before.wait_for_ready
+        self.compression = before.compression
+
+
 class Daemon:
     """One tenured. start(), kill() and stop() as often as one likes; the folder stays."""
 
@@ -63,6 +84,7 @@ class Daemon:
         self.prefix = ()    # what stands before the command: `env A=B`, `ip netns exec C`
         self.process = None
         self.lines = []  # of its log, as objects
+        self.token = None   # that its clients show
 
     def start(self):
         """Returns when it is ready; raises with its log if it does not become so."""
@@ -128,13 +150,17 @@ class Daemon:
         return grpc.insecure_channel(self.grpc_address,
                                      options=[("grpc.use_local_subchannel_pool", 1)])
 
-    def client(self):
-        return Client(self.channel())
+    def client(self, token=None):
+        token = token or self.token
+        return Client(grpc.intercept_channel(self.channel(), Bearer(token)) if token
+                      else self.channel())
 
-    def get(self, path):
+    def get(self, path, token=None):
         """(status, body) of a GET."""
+        fields = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(self.http_address + path, headers=fields)
         try:
-            with urllib.request.urlopen(self.http_address + path, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -181,6 +207,19 @@ def running(*flags):
         finally:
             if daemon.process.poll() is None:
                 daemon.kill()
+
+
+class OneDaemon(unittest.TestCase):
+    """Tests of one class share a server: self.daemon."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.context = running()
+        cls.daemon = cls.context.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)
 
 
 def eventually(is_so, what):

@@ -36,11 +36,11 @@ class FirstSteps(unittest.TestCase):
             line = self.server.stdout.readline()
             self.assertTrue(line, f"it ended after {text!r}")
             text += line
-        return re.findall(r"^  ((?:curl|/usr/bin/python3) .*)$", text, re.M)
+        return re.findall(r"^  ((?:curl|/usr/bin/python3|\S+/tenure) .*)$", text, re.M)
 
-    def paste(self, command):
+    def paste(self, command, **options):
         return subprocess.Popen(["bash", "-c", command], cwd=self.folder.name, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
 
     def outcome(self, command):
         process = self.paste(command)
@@ -48,8 +48,18 @@ class FirstSteps(unittest.TestCase):
         self.assertEqual(process.returncode, 0, output)
         return output
 
+    def try_the_command(self, run, listing, no_wait, doctor):
+        """What it says of `tenure`."""
+        running = self.paste(run.replace("sleep 60", "cat"), stdin=subprocess.PIPE)
+        eventually(lambda: "backup" in self.outcome(listing), "the lock is listed")
+        self.assertIn("exit code 75", self.outcome(no_wait))
+        running.communicate("", timeout=PATIENCE)
+        self.assertEqual(running.returncode, 0)
+        self.assertNotIn("bad", self.outcome(doctor))
+
     def test_the_printed_commands_work_when_pasted(self):
-        hold, locks, events, wait, status, metrics = self.printed_commands()
+        *tenure, hold, locks, events, wait, status, metrics = self.printed_commands()
+        self.try_the_command(*tenure)
         # Half a minute less of holding; nothing else is changed.
         holding = self.paste(hold.replace("--seconds 60", "--seconds 3"))
         eventually(lambda: '"db/users"' in self.outcome(locks), "the lock is listed")

@@ -6,19 +6,11 @@ import unittest
 
 import grpc
 
-from daemon import (PATIENCE, eventually, item_pb, lease_pb, lock_pb, running, session_pb, watch_pb)
+from daemon import (PATIENCE, OneDaemon, eventually, item_pb, lease_pb, lock_pb, session_pb,
+                    watch_pb)
 
 
-class PythonClient(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.context = running()
-        cls.daemon = cls.context.__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.context.__exit__(None, None, None)
-
+class PythonClient(OneDaemon):
     def setUp(self):
         self.client = self.daemon.client()
 

@@ -1,45 +1,111 @@
 #!/usr/bin/env python3
 """Does what an operator would do with docs/operating.md: runs its ```sh blocks that have
 `<!-- run -->` above, from top to bottom in one shell, with tenured in the path. A ```text block
-right after one is what it prints; `...` in it is anything.
+right after one is what it prints; `...` in it is anything. A block under `<!-- file: NAME -->` is
+written to that file when its turn comes; lines under `<!-- from: FILE -->` must stand in that file.
+With --build the library is installed first, so that blocks can compile against it.
 
-    operating.py docs/operating.md --tenured build/dev/tenured
+`<!-- run in a terminal -->` is for one command that stays, as `make run`: started, waited for until
+`tenure doctor` is content, and ended when the next such block begins. `make` is one that has built
+everything already: it starts what the Makefile starts, on ports of its own.
+
+    operating.py docs/operating.md --tenured build/dev/tenured [--build build/dev]
 """
 import argparse
+import fcntl
 import os
 import pathlib
 import random
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 
-from readme import blocks_of
+from readme import blocks_of, install, stands_in
 
 MARK = "=== end of block"
+STAYS = "run in a terminal"
+PRELUDE = """set -euo pipefail
+stays=
+in_a_terminal() {
+  if [[ -n $stays ]]; then
+    kill $stays
+    wait $stays || true
+  fi
+  terminal >terminal.log 2>&1 &
+  stays=$!
+  export TENURE_URL=tenure://127.0.0.1:7420
+  for _ in {1..300}; do
+    tenure doctor --timeout 1s >/dev/null 2>&1 && break
+    kill -0 $stays || { cat terminal.log; exit 1; }
+    sleep 0.2
+  done
+}
+"""
+# What the Makefile does after it has built: a test of the page is none of the build.
+MAKE = """#!/bin/bash
+set -euo pipefail
+cd {home}
+grep --quiet "^$1:.*##" Makefile
+case $1 in
+  run) exec env BASE_PORT={port} FOLDER={folder}/var tools/run_server.sh {tenured} ;;
+  cluster) exec env BASE_PORT={port} FOLDER={folder}/var/cluster tools/run_cluster.sh {tenured} ;;
+  demo) exec env BASE_PORT=0 tools/demo.py {build} --think-ms 5 --ttl-ms 1000 --rounds 1 ;;
+  docs) exec tools/api_docs.sh {folder}/docs ;;
+  *) exit 0 ;;
+esac
+"""
 SECONDS_MAX = int(os.environ.get("SECONDS_MAX", "120"))
 PORTS = "127.0.0.1:74"  # the page's; others are put in their place, so that nobody is disturbed
 
 
 def free_prefix():
-    """Two digits that are not the beginning of any port in use."""
+    """Two digits that are not the beginning of any port in use, and the claim to them: a locked
+    file, since tests of other pages look for ports at the same time."""
     for prefix in random.sample(range(20, 32), 12):
+        claim = open(pathlib.Path(tempfile.gettempdir()) / f"tenure_ports.{prefix}", "w")
         try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for port in range(prefix * 100, prefix * 100 + 100):
                 socket.create_server(("127.0.0.1", port)).close()
-            return prefix
+            return prefix, claim
         except OSError:
-            continue
+            claim.close()
     sys.exit("no free ports")
 
 
+def file_of(block):
+    """The name under which the block is kept, or None."""
+    kind, _, name = block.note.partition(": ")
+    return name if kind == "file" else None
+
+
+def is_run(block):
+    return block.language == "sh" and block.note in ("run", STAYS)
+
+
 def script_of(blocks):
-    parts = ["set -euo pipefail"]
+    parts = [PRELUDE]
     for number, block in enumerate(blocks):
-        parts.append(f'{block.text}\necho "{MARK} {number}"')
+        text = block.text
+        if block.note == STAYS:
+            text = f"terminal() {{ exec {text.strip()}; }}\nin_a_terminal"
+        if name := file_of(block):
+            text = f"cat >{shlex.quote(name)} <<'END OF FILE'\n{text}END OF FILE"
+        parts.append(f'{text}\necho "{MARK} {number}"')
     return "\n".join(parts)
+
+
+def missing_lines(markdown, found):
+    """Blocks that claim to stand in a file, and do not."""
+    for block in found:
+        kind, _, name = block.note.partition(": ")
+        file = markdown.resolve().parent / name
+        if kind == "from" and (not file.exists() or not stands_in(block.text, file.read_text())):
+            yield f"{markdown}:{block.line}: these lines do not stand in {name}"
 
 
 def matches(expected, printed):
@@ -51,15 +117,29 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("markdown", type=pathlib.Path)
     parser.add_argument("--tenured", type=pathlib.Path, required=True)
+    parser.add_argument("--build")
     options = parser.parse_args()
 
-    home = options.markdown.resolve().parent.parent
+    home = pathlib.Path(__file__).resolve().parents[2]
     found = blocks_of(options.markdown.read_text(encoding="utf-8"))
-    run = [block for block in found if block.language == "sh" and block.note == "run"]
-    prefix = f"127.0.0.1:{free_prefix()}"
+    run = [block for block in found if is_run(block) or file_of(block)]
+    wrong = list(missing_lines(options.markdown, found))
+    if wrong:
+        sys.exit("\n".join(wrong))
+    digits, claim = free_prefix()
+    prefix = f"127.0.0.1:{digits}"
     with tempfile.TemporaryDirectory(prefix="tenure_operating.") as folder:
-        paths = [str(options.tenured.resolve().parent), str(home / "examples/python")]
-        environment = os.environ | {"PATH": ":".join([*paths, os.environ["PATH"]])}
+        tools = pathlib.Path(folder) / "tools"
+        tools.mkdir()
+        tenured = options.tenured.resolve()
+        (tools / "make").write_text(MAKE.format(home=home, folder=folder, port=f"{digits}20",
+                                                tenured=tenured, build=tenured.parent))
+        (tools / "make").chmod(0o755)
+        paths = [str(tools), str(tenured.parent), str(home / "examples/python")]
+        environment = dict(os.environ)
+        if options.build:
+            environment = install(options.build, pathlib.Path(folder) / "installed")
+        environment |= {"PATH": ":".join([*paths, os.environ["PATH"]])}
         # To a file: what the shell leaves behind in the background would keep a pipe open.
         printed = pathlib.Path(folder) / "printed"
         with open(printed, "w", encoding="utf-8") as file:
@@ -76,6 +156,7 @@ def main():
                 os.killpg(shell.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+    claim.close()
     return complain(options.markdown, found, run, output.replace(prefix, PORTS))
 
 

@@ -22,10 +22,11 @@ Ledger::Ledger(const std::string& path) {
   const bool is_open = sqlite3_open(path.c_str(), &connection_) == SQLITE_OK &&
                        sqlite3_busy_timeout(connection_, busy_ms) == SQLITE_OK &&
                        run("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;") &&
+                       run("BEGIN IMMEDIATE") &&
                        run("CREATE TABLE IF NOT EXISTS writes (number INTEGER PRIMARY KEY "
                            "AUTOINCREMENT, at INTEGER, resource TEXT, token INTEGER, "
                            "accepted INTEGER);");
-  if (!is_open || !SqliteFence::create_table(*connection_)) {
+  if (!is_open || !SqliteFence::create_table(*connection_) || !run("COMMIT")) {
     std::fprintf(stderr, "tenure_workload: %s: %s\n", path.c_str(), sqlite3_errmsg(connection_));
     std::_Exit(1);
   }

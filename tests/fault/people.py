@@ -1,6 +1,7 @@
 """People who use a cluster while it is broken: processes of tenure_workload, and, for what the C++
 library has no words for, clients over gRPC: ranges of keys, and looks at who holds what."""
 
+import contextlib
 import json
 import random
 import sqlite3
@@ -34,6 +35,13 @@ class Recorder:
 
     def close(self):
         self.file.close()
+
+
+def begin_ledger(folder):
+    """The storage of all workloads. In WAL mode before two processes ask for that at the same time,
+    which SQLite refuses one of them without waiting."""
+    with contextlib.closing(sqlite3.connect(folder / "ledger.db")) as ledger:
+        ledger.execute("PRAGMA journal_mode = WAL")
 
 
 class Workload:

@@ -3,13 +3,14 @@
 docs/operating.md, and a data directory in which nothing was written."""
 
 import pathlib
+import shutil
 import socket
 import subprocess
 import unittest
 
 import fleet  # first: it knows where the next ones are
 import cluster
-from daemon import PATIENCE, eventually, tenured_path
+from daemon import PATIENCE, Daemon, eventually, tenured_path
 from tls_test import Authority
 
 USAGE, PORT, DISK, CONFIGURATION = 64, 69, 74, 78
@@ -164,7 +165,7 @@ class Refusal(unittest.TestCase):
 
 
 class Strangers(unittest.TestCase):
-    """Members that start, but belong to another cluster."""
+    """Members that start, but do not belong to the others."""
 
     def start(self, change):
         folder = fleet.temporary_folder()
@@ -182,7 +183,7 @@ class Strangers(unittest.TestCase):
         self.assertIn(nodes.wait_for_leader(), (1, 2))
 
         def is_said():
-            said = " ".join(str(line) for node in nodes.nodes.values() for line in node.lines)
+            said = " ".join(self.said(node) for node in nodes.nodes.values())
             return all(word in said for word in words)
 
         eventually(is_said, f"a log says {words}")
@@ -216,6 +217,84 @@ class Strangers(unittest.TestCase):
             nodes.nodes[3].flags += ("--cluster-name", "another")
 
         self.kept_out(self.start(change), "belongs to cluster")
+
+    def test_a_founder_that_was_not_seeded_like_the_others_is_kept_out(self):
+        def change(nodes, folder):
+            single = Daemon(folder / "single").start()
+            client = single.client()
+            client.lock("before", client.lease())
+            self.assertEqual(single.stop(), 0)
+            for member in (1, 2):
+                node = nodes.nodes[member]
+                subprocess.run([tenured_path(), "seed", "--from", str(single.folder), "--data-dir",
+                                str(node.folder), *node.flags], check=True, capture_output=True,
+                               timeout=PATIENCE)
+
+        nodes = self.start(change)
+
+        self.kept_out(nodes, "member 3 began with different states", "tenured seed")
+        client = nodes.client()
+        self.assertFalse(client.try_lock("before", client.lease()).acquired)
+
+    # It may have voted and acknowledged before: with it, a minority could forget a lock.
+    def test_a_founder_that_lost_its_folder_is_kept_out_until_it_joins_under_another_id(self):
+        nodes = self.start(lambda nodes, folder: None)
+        nodes.wait_until_whole()
+        client = nodes.client()
+        held = client.lock("held", client.lease())
+        lost = nodes.followers()[0]
+        others = [member for member in nodes.nodes if member != lost]
+        eventually(lambda: all(f"member {lost} " in (nodes.node(member).folder / "peers").read_text(
+            encoding="utf-8") for member in others), "both others have met it")
+        nodes.kill(lost)
+        shutil.rmtree(nodes.node(lost).folder)
+
+        nodes.restart(lost)
+
+        words = f"member {lost} has begun anew", "--join", f"remove member {lost}"
+        eventually(lambda: all(all(word in self.said(nodes.node(member)) for word in words)
+                               for member in nodes.nodes), "all say so, and what to do")
+        # It helps nobody to a majority, and who begins again has not forgotten it either.
+        follower = next(member for member in others if member != nodes.wait_for_leader())
+        nodes.kill(follower)
+        eventually(lambda: nodes.leader() is None, "the leader has no majority")
+        self.assertNotEqual(nodes.node(lost).seen()["role"], "leader")
+        nodes.restart(follower)
+        self.assertIn(nodes.wait_for_leader(), others)
+        self.assertFalse(nodes.node(lost).get("/readyz")[0] == 200)
+
+        nodes.add(4)
+        nodes.remove(lost)
+
+        self.assertEqual(set(nodes.members()), {*others, 4})
+        self.assertFalse(client.try_lock("held", client.lease()).acquired)
+        self.assertGreater(client.lock("next", client.lease()).fencing_token, held.fencing_token)
+
+    # Else they would be a majority that knows nothing.
+    def test_two_founders_that_lost_their_folders_do_not_begin_an_empty_cluster(self):
+        nodes = self.start(lambda nodes, folder: None)
+        nodes.wait_until_whole()
+        keeps = nodes.wait_for_leader()
+        lost = [member for member in nodes.nodes if member != keeps]
+        peers = nodes.node(keeps).folder / "peers"
+        eventually(lambda: all(f"member {member} " in peers.read_text(encoding="utf-8")
+                               for member in lost), "it has met both")
+        for member in lost:
+            nodes.kill(member)
+            shutil.rmtree(nodes.node(member).folder)
+
+        for member in lost:
+            nodes.restart(member)
+
+        eventually(lambda: all("takes no part" in self.said(nodes.node(member))
+                               for member in lost), "both go quiet")
+        eventually(lambda: nodes.leader() is None, "nobody leads")
+        for member in nodes.nodes:
+            eventually(lambda: nodes.node(member).get("/readyz")[0] == 503, "and all say so")
+
+    @staticmethod
+    def said(node):
+        return " ".join(str(line) for line in node.lines)
 
 
 if __name__ == "__main__":

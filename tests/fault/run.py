@@ -19,7 +19,7 @@ import time
 from fleet import BUILD, Fleet, remove_folder, temporary_folder  # first: it knows where daemon is
 import mishaps
 from daemon import HOME, PATIENCE, eventually
-from people import Ranger, Reader, Recorder, Workload, now, writes
+from people import Ranger, Reader, Recorder, Workload, begin_ledger, now, writes
 
 TTL = 3.0       # seconds: every lease of the people
 BOUND = 20.0    # seconds: how soon after the last mishap everything must go on, on a busy machine
@@ -113,6 +113,7 @@ class Run:
 
     def begin_people(self):
         url = self.fleet.url()
+        begin_ledger(self.folder)
         for number in range(self.people):
             self.workloads.append(Workload(self.folder, f"people{number}", url,
                                            seed=self.seed * 10 + number, workers=WORKERS,

@@ -25,11 +25,45 @@ bool surely_waits(const History& history, const Request& request, Time at) {
   return lease != history.leases.end() && lease->second.belief.covers(*request.queued, at);
 }
 
-bool is_overtaken(const History& history, const Request& first, const Request& second) {
-  if (first.is_granted()) {
-    return first.token() > second.token();
+/// The token of its grant, as the client was told, or a watcher where the client never was.
+std::optional<Token> token_of(const History& history, const Request& request) {
+  if (request.is_granted()) {
+    return request.token();
   }
-  return surely_waits(history, first, *second.answered);
+  for (const auto& [name, watcher] : history.watchers) {
+    const auto told = std::ranges::find(watcher.events, request.id, &Watched::request);
+    if (told != watcher.events.end()) {
+      return told->token;
+    }
+  }
+  return std::nullopt;
+}
+
+/// What was surely taken of these permits at this time, by those who were told so.
+std::uint64_t surely_taken(const std::vector<Use>& uses, Time at) {
+  std::uint64_t permits = 0;
+  for (const auto& use : uses) {
+    const bool is_held = use.request->is_granted() && use.request->belief.covers(at, at + 1);
+    permits += is_held && use.item->permits.has_value() ? use.item->permits->wanted : 0;
+  }
+  return permits;
+}
+
+/// The service may have let the first one in before the second, and its answer was lost. Whole
+/// locks leave no room for that: they would not have been given to both.
+bool may_be_let_in(const std::vector<Use>& uses, const Use& first, const Use& second) {
+  const auto& permits = first.item->permits;
+  return permits.has_value() &&
+         surely_taken(uses, *second.request->answered) + permits->wanted <= permits->capacity;
+}
+
+bool is_overtaken(const History& history, const std::vector<Use>& uses, const Use& first,
+                  const Use& second) {
+  if (const auto token = token_of(history, *first.request); token.has_value()) {
+    return *token > second.request->token();
+  }
+  return surely_waits(history, *first.request, *second.request->answered) &&
+         !may_be_let_in(uses, first, second);
 }
 
 }  // namespace
@@ -46,8 +80,7 @@ void check_order(const History& history, Findings& findings) {
         const bool counts = second->request->is_granted() && second->request != first.request &&
                             second->request->asking != Asking::reenter &&
                             second->request->owner != first.request->owner;
-        if (counts && bars(first, *second) &&
-            is_overtaken(history, *first.request, *second->request)) {
+        if (counts && bars(first, *second) && is_overtaken(history, uses, first, *second)) {
           findings.add('F', place + ": " + words(*first.request) + " was told at " +
                                 std::to_string(*first.request->queued) + " that it waits, and " +
                                 words(*second->request) + ", asked at " +

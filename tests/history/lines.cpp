@@ -4,7 +4,7 @@
 #include <istream>
 #include <utility>
 
-#include <boost/json/src.hpp>
+#include <boost/json.hpp>
 
 #include "sys/escape.hpp"
 

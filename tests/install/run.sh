@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs the library to a temporary prefix, moves it (packages get moved), and builds and runs the
 # consumers against it by find_package and by pkg-config; for the static and for the shared library.
-# The second consumer locks over tenure:// at the tenured that was installed, the third uses the
-# fences; both are components of the package.
+# The second consumer locks over tenure:// at the tenured that was installed, the third on a
+# redis-server, the fourth uses the fences; all three are components of the package.
 #   run.sh source-dir build-dir compiler
 set -euo pipefail
 source=$1 build=$2 compiler=$3
 consumer=$source/tests/install/consumer
 work=$(mktemp -d)
 server=
-trap '[[ -z $server ]] || kill "$server"; rm -rf "$work"' EXIT
+redis=
+trap '[[ -z $server ]] || kill "$server"; [[ -z $redis ]] || kill "$redis"; rm -rf "$work"' EXIT
 unset CMAKE_PREFIX_PATH LD_LIBRARY_PATH
 
 locked='held by ann, for others would_block, then free'
@@ -41,6 +42,24 @@ start_server() {
   echo "tenured does not become ready" && exit 1
 }
 
+# start_redis: sets redis_url. Somebody may take a free port before it does: then another one.
+start_redis() {
+  local port attempt
+  for attempt in 1 2 3 4 5; do
+    port=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    redis-server --port "$port" --bind 127.0.0.1 --save '' --dir "$work" >"$work/redis.log" &
+    redis=$!
+    while kill -0 "$redis" 2>/dev/null; do
+      if [[ $(redis-cli -p "$port" ping 2>/dev/null) == PONG ]]; then
+        redis_url=redis://127.0.0.1:$port
+        return
+      fi
+    done
+  done
+  echo "redis-server does not start: $(cat "$work/redis.log")" && exit 1
+}
+
 # compile pkg-config-path program modules...: the consumer of that name, as a distribution would,
 # which leaves out libraries that nobody seems to need
 compile() {
@@ -58,6 +77,7 @@ use_package() {
   local prefix=$work/$kind lib
   lib=$(dirname "$(find "$prefix" -name 'libtenure.*' | head -1)")
   [[ -n $server ]] || start_server "$prefix/bin/tenured"
+  [[ -n $redis ]] || start_redis
 
   echo "$kind: find_package"
   cmake -S "$consumer" -B "$work/$kind.cmake" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
@@ -65,26 +85,32 @@ use_package() {
   cmake --build "$work/$kind.cmake" >/dev/null
   expect "held: X" "$work/$kind.cmake/main"
   expect "$locked" "$work/$kind.cmake/cluster" "$url"
+  expect "$locked" "$work/$kind.cmake/redis" "$redis_url"
   expect "$late" "$work/$kind.cmake/fences"
 
   echo "$kind: pkg-config"
   mkdir "$work/$kind.pc"
   compile "$lib/pkgconfig" "$work/$kind.pc/main" tenure
   compile "$lib/pkgconfig" "$work/$kind.pc/cluster" tenure_cluster
+  compile "$lib/pkgconfig" "$work/$kind.pc/redis" tenure_redis
   compile "$lib/pkgconfig" "$work/$kind.pc/fences" \
     tenure_fence_sqlite tenure_fence_postgresql tenure_fence_redis
   export LD_LIBRARY_PATH=$lib
   expect "held: X" "$work/$kind.pc/main"
   expect "$locked" "$work/$kind.pc/cluster" "$url"
+  expect "$locked" "$work/$kind.pc/redis" "$redis_url"
   expect "$late" "$work/$kind.pc/fences"
   unset LD_LIBRARY_PATH
 }
 
 use_package static "$build"
 
-# Stays, so that the next run builds only what changed.
-cmake -S "$source" -B "$build/shared" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_CXX_FLAGS=-O0 -DBUILD_SHARED_LIBS=ON -DTENURE_SERVER=OFF -DTENURE_TESTS=OFF \
+# Stays, so that the next run builds only what changed; as deep in the tree and with the same
+# options as the other one, so that ccache has most of it already. Below /usr, as it is packaged:
+# the test `package` takes it from there.
+cd "$source"
+cmake --preset dev -B "$build-shared" -DCMAKE_CXX_COMPILER="$compiler" -DBUILD_SHARED_LIBS=ON \
+  -DCMAKE_INSTALL_PREFIX=/usr -DTENURE_SERVER=OFF -DTENURE_TESTS=OFF \
   -DTENURE_EXAMPLES=OFF >/dev/null
-cmake --build "$build/shared" >/dev/null
-use_package shared "$build/shared"
+cmake --build "$build-shared" >/dev/null
+use_package shared "$build-shared"

@@ -2,10 +2,10 @@
 """Plants defects in src/core and src/server/raft, one at a time, and fails if the simulation does
 not find one within a bounded number of seeds.
 
-    simulate.py --build build/dev [--only words] [--jobs 2] [--seeds 300]
+    simulate.py --build build/dev [--only words] [--jobs 2] [--seeds 300] [--rare | --rules]
 
-Needs a built tenure_simulation. As run.py: a changed copy of one source is compiled and linked in
-front of the original, so nothing in the tree or the build changes.
+Needs a built tenure_simulation; --rules: a built tenure_unit. As run.py: a changed copy of one
+source is compiled and linked in front of the original, so nothing in the tree or the build changes.
 """
 import argparse
 import concurrent.futures
@@ -60,6 +60,13 @@ DEFECTS = (
     ("watchers are not told of a snapshot", "server/raft/participant_effects.cpp",
      "listener->restored(machine_.state());",
      "static_cast<void>(listener);"),
+    # Reads.
+    ("a read without a quorum", "server/raft/read_rounds.cpp",
+     "newest[newest.size() / 2]",
+     "newest[0]"),
+    ("a new leader serves before it has applied the past", "server/raft/participant.cpp",
+     "if (!is_ready_ && past_.has_value() && replica_.applied() >= *past_) {",
+     "if (!is_ready_ && past_.has_value()) {"),
     # The guards around libraft.
     ("a vote that is not saved", "server/raft/replica_updates.cpp",
      "effects_.save_vote(term(), MemberId{shim_voted_for(core_.get())});",
@@ -69,27 +76,44 @@ DEFECTS = (
      ";"),
 )
 
-# These show in one run of hundreds or thousands (ENGINE.md), or not at all while everything else
-# holds: only with --rare, and with as many seeds as there is time for.
+# These show in one run of hundreds or thousands (ENGINE.md): only with --rare, and with as many
+# seeds as there is time for.
 RARE = (
     ("R1 off: a change is not the first of its message", "server/raft/replica_messages.cpp",
      "while (end < entries.size() && entries[end].type != EntryType::change) {",
      "while (end < entries.size()) {"),
-    ("a read without a quorum", "server/raft/read_rounds.cpp",
-     "newest[newest.size() / 2]",
-     "newest[0]"),
-    ("a new leader serves before it has applied the past", "server/raft/participant.cpp",
-     "if (!is_ready_ && past_.has_value() && replica_.applied() >= *past_) {",
-     "if (!is_ready_ && past_.has_value()) {"),
     ("R3 off: a refused pre-vote hides the term", "server/raft/replica_messages.cpp",
      "const bool hides_term = flat.is_pre_vote && !flat.is_granted;",
      "const bool hides_term = false;"),
+    ("R4 off: a rejection that is late counts", "server/raft/replica_messages.cpp",
+     "if (result != nullptr && is_stale(sender, *result)) {",
+     "if (result != nullptr && is_stale(MemberId{}, *result)) {"),
     ("R5 off: entries below the snapshot are passed on", "server/raft/replica_messages.cpp",
      "if (message.term >= term() && message.previous < snapshot_.index &&",
      "if (message.term >= term() && message.previous < Index{} &&"),
     ("R7 off: a snapshot that an install has overtaken is told", "server/raft/replica.cpp",
      "if (shim_is_installing(core_.get()) || taken_->index <= snapshot_.index) {",
      "if (taken_->index < Index{}) {"),
+    ("R10 off: a successor that still writes is told to take over",
+     "server/raft/replica_messages.cpp",
+     "} else if (match(take_over_->to) >= take_over_->message.last) {",
+     "} else {"),
+    ("R8 off: a stand-by does not vote", "server/raft/shim.c",
+     "    *role = RAFT_VOTER;",
+     "    *role = own_role;"),
+    ("R8 off: a change does not wait for the last one's voter",
+     "server/raft/participant_changes.cpp",
+     "replica_.match(fresh_voter_->id).value_or(Index{}) >= fresh_voter_->index;",
+     "true;"),
+)
+
+# Rules that the simulation has nothing to break with: a cluster there has three voters at least.
+# These are found by the unit tests that each rule has (RaftRules), as are all of R1 to R8 of RARE.
+RULES = (
+    ("R2 off: a sole voter leads in the term that it finds", "server/raft/replica.cpp",
+     "recovered.term = Term{recovered.term.get() + 1};",
+     ";"),
+    *(defect for defect in RARE if defect[0].startswith("R")),
 )
 
 
@@ -100,23 +124,23 @@ def mutated(file, right, wrong):
     return text.replace(right, wrong)
 
 
-def compile_command(build, file, source, output):
-    """As the build compiles `file` for the simulation, but this source."""
+def compile_command(build, file, source, output, program):
+    """As the build compiles `file` for this program, but this source."""
     commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+    is_simulated = program == "tenure_simulation"
     words = next(entry["command"] for entry in commands if entry["file"] == str(SOURCES / file)
-                 and "tenure_simulated.dir" in entry["command"]).split()
+                 and ("tenure_simulated.dir" in entry["command"]) == is_simulated).split()
     words[words.index("-o") + 1] = str(output)
     words[words.index("-c") + 1] = str(source)
     return [*words, "-w"]
 
 
-def link_command(build, object_file, program):
-    lines = subprocess.run(["ninja", "-C", build, "-t", "commands", "tests/tenure_simulation"],
+def link_command(build, object_file, program, output):
+    lines = subprocess.run(["ninja", "-C", build, "-t", "commands", f"tests/{program}"],
                            capture_output=True, text=True, check=True).stdout.splitlines()
-    line = next(line for line in reversed(lines) if "-o tests/tenure_simulation " in line)
+    line = next(line for line in reversed(lines) if f"-o tests/{program} " in line)
     line = re.sub(r"^: && | && :$", "", line)
-    return line.replace("-o tests/tenure_simulation ",
-                        f"{object_file} -o {program} ").split(" && ")[0]
+    return line.replace(f"-o tests/{program} ", f"{object_file} -o {output} ").split(" && ")[0]
 
 
 def first_failure(program, seeds):
@@ -127,16 +151,30 @@ def first_failure(program, seeds):
     return (int(failure[1]), failure[2]) if failure else None
 
 
-def found_by(build, defect, seeds):
+def failing_rule(program):
+    """(how many, which) of the tests of the rules that fail, or None."""
+    ran = subprocess.run([program, "--gtest_filter=RaftRules.*"], capture_output=True, text=True,
+                         timeout=300, check=False)
+    failed = sorted(set(re.findall(r"^\[  FAILED  \] (RaftRules\.\w+)", ran.stdout, re.MULTILINE)))
+    died = ran.returncode < 0
+    if not failed and not died:
+        return None
+    return len(failed), ", ".join(failed) or f"signal {-ran.returncode}"
+
+
+def found_by(build, defect, options):
     _, file, right, wrong = defect
+    program = "tenure_unit" if options.rules else "tenure_simulation"
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / pathlib.Path(file).name
         source.write_text(mutated(file, right, wrong), encoding="utf-8")
         object_file = source.with_suffix(".o")
-        program = source.with_suffix("")
-        subprocess.run(compile_command(build, file, source, object_file), cwd=build, check=True)
-        subprocess.run(link_command(build, object_file, program), cwd=build, shell=True, check=True)
-        return first_failure(program, seeds)
+        output = source.with_suffix("")
+        subprocess.run(compile_command(build, file, source, object_file, program), cwd=build,
+                       check=True)
+        subprocess.run(link_command(build, object_file, program, output), cwd=build, shell=True,
+                       check=True)
+        return failing_rule(output) if options.rules else first_failure(output, options.seeds)
 
 
 def main(arguments):
@@ -146,18 +184,21 @@ def main(arguments):
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=300, help="how many a defect may survive")
     parser.add_argument("--rare", action="store_true", help="those that hardly ever show")
+    parser.add_argument("--rules", action="store_true",
+                        help="the guards around libraft, against the unit tests of each")
     options = parser.parse_args(arguments)
     build = options.build.resolve()
-    defects = [defect for defect in (RARE if options.rare else DEFECTS)
-               if options.only in defect[0]]
+    chosen = RULES if options.rules else RARE if options.rare else DEFECTS
+    defects = [defect for defect in chosen if options.only in defect[0]]
     for defect in defects:
         mutated(*defect[1:])  # Before anything is compiled.
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         found = []
         for defect, failure in zip(defects, pool.map(
-                lambda defect: found_by(build, defect, options.seeds), defects)):
+                lambda defect: found_by(build, defect, options), defects)):
             found.append(failure)
-            said = f": seed {failure[0]}: {failure[1][:120]}" if failure else ""
+            which = "" if options.rules else "seed "
+            said = f": {which}{failure[0]}: {failure[1][:120]}" if failure else ""
             print(f"{'found ' if failure else 'MISSED'}  {defect[0]} ({defect[1]}){said}",
                   flush=True)
     print(f"{sum(map(bool, found))} of {len(found)} planted defects are found")

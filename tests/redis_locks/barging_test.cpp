@@ -105,5 +105,29 @@ TEST_F(RedisBarging, is_for_a_mutex_on_redis) {
   EXPECT_EQ(connect("memory://").value().mutex("a", barging).lock().error(), Errc::unsupported);
 }
 
+// What is left of a fair lock for a minute after its holder died is no lock.
+TEST_F(RedisBarging, a_fair_lock_whose_time_is_over_is_in_nobodys_way) {
+  const std::string head = "{tenure:lock:orders}";
+  const std::string dead = "H L 00000000000000ff X 5 1 nobody dead\n";
+  ASSERT_EQ(server.ask({"SET", head, dead, "PX", "60000"}), "OK");
+
+  auto guard = mutex.lock();
+
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_EQ(ann.mutex("lock:orders").try_lock().error(), Errc::invalid_argument);
+  EXPECT_TRUE(guard->unlock());
+  EXPECT_TRUE(ann.mutex("lock:orders").try_lock());
+}
+
+// Somebody's tool made it persist: it is held for another minute, and not for ever.
+TEST_F(RedisBarging, a_fair_lock_that_was_made_to_persist_has_a_minute) {
+  const auto held = ann.mutex("lock:orders").lock().value();
+  ASSERT_EQ(server.ask({"PERSIST", "{tenure:lock:orders}"}), "1");
+
+  EXPECT_EQ(mutex.try_lock().error(), Errc::invalid_argument);
+
+  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:lock:orders}"})), 60'000);
+}
+
 }  // namespace
 }  // namespace tenure::test

@@ -7,7 +7,8 @@
 
 #include <tenure/client.hpp>
 
-#include "support/process_counts.hpp"
+#include "support/connect_refusal.hpp"
+#include "support/free_port.hpp"
 #include "support/redis_fake.hpp"
 #include "support/redis_server.hpp"
 #include "support/wait_until.hpp"
@@ -16,23 +17,6 @@ namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// What connect() says, which must neither hang nor leave anything behind.
-Error refusal(const std::string& url, std::chrono::milliseconds timeout = 10s) {
-  const auto threads = thread_count();
-  const auto sockets = socket_count();
-  const auto began = std::chrono::steady_clock::now();
-  const auto refused = connect(url, {.request_timeout = timeout});
-  EXPECT_LT(std::chrono::steady_clock::now() - began, timeout + 5s);
-  EXPECT_TRUE(eventually([&] { return thread_count() <= threads; }));
-  EXPECT_TRUE(eventually([&] { return socket_count() <= sockets; }));
-  return refused ? Error{.code = Errc{}, .detail = "it connects"} : refused.error();
-}
-
-void expect(const Error& error, Errc code, const std::string& words) {
-  EXPECT_EQ(error, code) << to_string(error);
-  EXPECT_NE(error.detail.find(words), std::string::npos) << error.detail;
-}
 
 TEST(RedisConnection, a_url_that_cannot_be_right_is_refused_with_the_place) {
   expect(refusal("redis://"), Errc::invalid_argument, "at 8: a host name is missing");

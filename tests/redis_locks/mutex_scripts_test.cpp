@@ -251,5 +251,59 @@ TEST_F(MutexScripts, a_newcomer_does_not_pass_a_queue_though_the_lock_is_free) {
   EXPECT_TRUE(holds("cid"));
 }
 
+// Somebody's tool made the key persist: that is no reason to take the lock away, and none to keep
+// it for ever.
+TEST_F(MutexScripts, a_key_that_was_made_to_persist_is_held_and_has_a_minute) {
+  ASSERT_TRUE(is_granted(acquire({.member = "ann"})));
+  ASSERT_EQ(server.ask({"PERSIST", head}), "1");
+
+  EXPECT_TRUE(holds("ann"));
+  EXPECT_EQ(renew("ann"), "1");
+  EXPECT_NE(server.ask({"PTTL", head}), "-1");
+  ASSERT_EQ(server.ask({"PERSIST", head}), "1");
+  EXPECT_EQ(look(), "60000");
+  EXPECT_EQ(try_acquire({.member = "bob"}), "0");
+  EXPECT_EQ(renew("ann"), "1");
+  EXPECT_NE(server.ask({"PTTL", head}), "-1");
+}
+
+TEST_F(MutexScripts, a_ttl_gets_shorter_only_if_that_is_meant) {
+  ASSERT_TRUE(is_granted(acquire({.member = "ann", .ttl = 60'000})));
+  const auto left = [&] { return std::stoll(server.ask({"PTTL", head})) - 60'000; };
+
+  EXPECT_EQ(renew("ann", 1000), "1");
+  EXPECT_GT(left(), 50'000);
+  EXPECT_EQ(run(Script::renew, {"=1000", "ann"}), "1");
+  EXPECT_LE(left(), 1000);
+}
+
+TEST_F(MutexScripts, more_than_a_hundred_thousand_do_not_wait) {
+  ASSERT_TRUE(is_granted(acquire({.member = "ann"})));
+  ASSERT_TRUE(is_queued(acquire({.member = "bob"})));
+  const std::string crowd = R"(for n = 3, 100000 do
+      redis.call('ZADD', KEYS[1], n, 'member ' .. n)
+    end)";
+  server.ask({"EVAL", crowd, "1", head + ":q"});
+
+  EXPECT_TRUE(is_queued(acquire({.member = "cid"}))) << "one more";
+  EXPECT_EQ(acquire({.member = "dan"}), "-3 100000 wait for it already");
+
+  EXPECT_EQ(server.ask({"ZCARD", head + ":q"}), "100000");
+  EXPECT_EQ(server.ask({"HEXISTS", head + ":m", "dan"}), "0");
+}
+
+TEST_F(MutexScripts, a_hold_is_not_entered_without_end) {
+  std::string answer;
+  int entries = 0;
+  do {
+    answer = acquire({.member = "ann", .request = 100'000 + entries, .again = "reenter"});
+    ++entries;
+  } while (is_granted(answer) && entries < 10'000);
+
+  EXPECT_EQ(answer, "-3 the hold is entered too often");
+  EXPECT_GT(entries, 500);
+  EXPECT_TRUE(holds("ann"));
+}
+
 }  // namespace
 }  // namespace tenure::test

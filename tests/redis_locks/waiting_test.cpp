@@ -192,5 +192,28 @@ TEST_F(RedisWaiting, a_client_that_ends_takes_its_waits_along) {
   EXPECT_TRUE(eventually([&] { return waiters() == 0; }));
 }
 
+// 003.006: those who wait know how long the holder had, and would look a minute too late.
+TEST_F(RedisWaiting, a_waiter_is_told_when_the_time_of_the_holder_gets_shorter) {
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex("a", {.ttl = 10min, .renewals_per_ttl = 0}).lock().value();
+  std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").try_lock_for(patience)); });
+  ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
+
+  EXPECT_TRUE(guard.extend(200ms));
+
+  waiter.join();
+  EXPECT_EQ(guard.state(), GuardState::lost);
+}
+
+// What is asked once does not wait for a server that is gone.
+TEST_F(RedisWaiting, try_lock_is_told_within_request_timeout_that_the_server_is_gone) {
+  const auto ann = connect(300ms);
+  ASSERT_TRUE(ann.mutex("a").try_lock());
+  server.kill();
+
+  EXPECT_EQ(ann.mutex("a").try_lock().error(), Errc::unavailable);
+}
+
 }  // namespace
 }  // namespace tenure::test

@@ -158,6 +158,7 @@ void Client::heed(const Answer& answer) {
   }
   if (const auto* sight = std::get_if<Sight>(&answer.what)) {
     if (const auto read = reads_.extract(number); !read.empty()) {
+      judge_.see_read(read.mapped().known, sight->revision);
       history::Event event{.kind = history::Kind::read,
                            .items = {{.name = read.mapped().name}},
                            .since = read.mapped().since.count()};

@@ -154,6 +154,7 @@ class Client final : public Asker {
   struct Reading {
     std::string name;
     Moment since{};
+    core::Revision known{};  ///< Acknowledged to anybody by then.
   };
   std::map<std::uint64_t, Reading> reads_;
   std::optional<Session> session_;

@@ -338,7 +338,7 @@ bool Client::chance_to_read() {
 
 void Client::read(const std::string& name) {
   const auto number = ++last_number_;
-  reads_[number] = {.name = name, .since = world_.now()};
+  reads_[number] = {.name = name, .since = world_.now(), .known = judge_.acknowledged()};
   // Anybody may be asked; only a leader that a quorum confirms may answer.
   const auto to = world_.options().mutant == Mutant::read_unconfirmed || world_.chance().one_in(2)
                       ? world_.chance().index(directory_.hosts.size())

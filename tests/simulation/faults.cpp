@@ -1,14 +1,19 @@
 #include "simulation/faults.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tenure::simulation {
 
 using namespace std::chrono_literals;
 
-Faults::Faults(World& world, Network& network, std::vector<Host*> hosts,
+Faults::Faults(World& world, Network& network, Operators& operators, std::vector<Host*> hosts,
                std::vector<Client*> clients)
-    : world_(world), network_(network), hosts_(std::move(hosts)), clients_(std::move(clients)) {}
+    : world_(world),
+      network_(network),
+      operators_(operators),
+      hosts_(std::move(hosts)),
+      clients_(std::move(clients)) {}
 
 void Faults::next() {
   const Moment every = world_.options().fault_every;
@@ -29,10 +34,48 @@ void Faults::break_something() {
     case 1: break_network(); return;
     case 2:
     case 3:
-    case 4: break_host(*hosts_[chance.index(hosts_.size())]); return;
+    case 4: break_host(*hosts_[victim()]); return;
     case 5: break_client(*clients_[chance.index(clients_.size())]); return;
-    default: operate(); return;
+    case 6: operators_.meddle(); return;
+    default: usurp(); return;
   }
+}
+
+// Whoever leads has most to lose.
+std::size_t Faults::victim() {
+  auto& chance = world_.chance();
+  const auto any = chance.index(hosts_.size());
+  if (chance.one_in(2)) {
+    const auto leader = std::ranges::find_if(hosts_, &Host::presides);
+    return leader == hosts_.end() ? any : static_cast<std::size_t>(leader - hosts_.begin());
+  }
+  return any;
+}
+
+// From the other members only: clients still reach a leader that is none any more.
+void Faults::cut_from_members(std::size_t alone) {
+  for (std::size_t other = 0; other < hosts_.size(); ++other) {
+    if (other != alone) {
+      network_.cut(alone, other);
+      network_.cut(other, alone);
+    }
+  }
+}
+
+// The leadership is handed over, and the old leader cut off before it can know: it does not miss
+// anybody yet, and goes on for up to an election timeout beside the new one.
+void Faults::usurp() {
+  if (!world_.options().has_partitions || !world_.options().has_transfers) {
+    operators_.meddle();
+    return;
+  }
+  const auto old = victim();
+  hosts_[old]->transfer_leadership();
+  world_.after(world_.chance().between(Moment(1), 3 * world_.options().network_delay), [this, old] {
+    if (!world_.is_healed()) {
+      cut_from_members(old);
+    }
+  });
 }
 
 void Faults::break_network() {
@@ -42,15 +85,7 @@ void Faults::break_network() {
     return;
   }
   switch (chance.below(6)) {
-    case 0: {
-      // From the other members only: clients still reach a leader that is none any more.
-      const auto alone = chance.index(hosts_.size());
-      for (std::size_t other = 0; other < hosts_.size(); ++other) {
-        network_.cut(alone, other);
-        network_.cut(other, alone);
-      }
-      return;
-    }
+    case 0: cut_from_members(victim()); return;
     case 1: network_.isolate(chance.index(network_.endpoints())); return;
     case 2:
       // One way only.
@@ -122,41 +157,15 @@ void Faults::break_client(Client& client) {
   }
 }
 
-// What operators do: they change members, move the leadership.
-void Faults::operate() {
-  auto& chance = world_.chance();
-  auto& asked = *hosts_[chance.index(hosts_.size())];
-  const auto& options = world_.options();
-  for (auto* host : hosts_) {
-    if (!host->leads()) {
-      continue;
-    }
-    if (options.has_transfers && chance.one_in(2)) {
-      host->transfer_leadership();
-    } else if (options.has_changes) {
-      const auto id = asked.id().get();
-      if (chance.one_in(2)) {
-        host->change_members(
-            server::AddMember{.id = id,
-                              .peer_address = "10.0.0." + std::to_string(id) + ":1",
-                              .client_address = "10.0.0.1:2"});
-      } else {
-        host->change_members(server::RemoveMember{.id = id});
-      }
-    }
-  }
-}
-
 void Faults::end() {
   world_.heal();
   network_.mend();
   network_.set_delay(world_.options().network_delay);
   for (auto* host : hosts_) {
     host->disk().set_delay(world_.options().disk_delay);
+    host->fill_disk(false);
     if (!host->is_up()) {
       host->boot();
-    } else {
-      host->fill_disk(false);
     }
   }
 }

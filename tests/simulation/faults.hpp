@@ -6,6 +6,7 @@
 #include "simulation/client.hpp"
 #include "simulation/host.hpp"
 #include "simulation/network.hpp"
+#include "simulation/operators.hpp"
 #include "simulation/world.hpp"
 
 namespace tenure::simulation {
@@ -13,7 +14,8 @@ namespace tenure::simulation {
 /// What goes wrong, and when.
 class Faults {
  public:
-  Faults(World& world, Network& network, std::vector<Host*> hosts, std::vector<Client*> clients);
+  Faults(World& world, Network& network, Operators& operators, std::vector<Host*> hosts,
+         std::vector<Client*> clients);
 
   void begin() { next(); }
   /// Everything works from now on.
@@ -27,11 +29,14 @@ class Faults {
   void break_network();
   void break_host(Host& host);
   void break_client(Client& client);
-  void operate();
+  void usurp();
+  void cut_from_members(std::size_t alone);
+  [[nodiscard]] std::size_t victim();
   void crash(Host& host);
 
   World& world_;
   Network& network_;
+  Operators& operators_;
   std::vector<Host*> hosts_;
   std::vector<Client*> clients_;
   std::size_t total_ = 0;

@@ -1,9 +1,11 @@
 #include "simulation/host.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/snapshot.hpp"
+#include "simulation/message_words.hpp"
 
 namespace tenure::simulation {
 
@@ -20,6 +22,10 @@ Host::Host(const Around& around, Endpoint endpoint, HostClock clock)
 
 bool Host::leads() const {
   return is_up() && serving_->participant->is_ready();
+}
+
+bool Host::presides() const {
+  return is_up() && serving_->participant->replica().role() == Role::leader;
 }
 
 const Participant& Host::participant() const {
@@ -85,6 +91,7 @@ void Host::crash() {
   }
   ++life_;
   serving_.reset();
+  backlog_.clear();
   disk_.crash();
 }
 
@@ -94,6 +101,25 @@ void Host::pause(Moment length) {
                  std::to_string(length.count()));
   }
   paused_until_ = std::max(paused_until_, world_.now() + length);
+  wake_at(paused_until_);
+}
+
+void Host::wake_at(Moment when) {
+  world_.at(when, [this, life = life_] {
+    if (life != life_ || is_paused()) {
+      return;
+    }
+    while (!backlog_.empty()) {
+      const auto source = std::next(
+          backlog_.begin(), static_cast<std::ptrdiff_t>(world_.chance().index(backlog_.size())));
+      auto call = std::move(source->second.front());
+      source->second.pop_front();
+      if (source->second.empty()) {
+        backlog_.erase(source);
+      }
+      enter(std::move(call));
+    }
+  });
 }
 
 void Host::fill_disk(bool is_full) {
@@ -101,16 +127,12 @@ void Host::fill_disk(bool is_full) {
   enter([](Participant& here, Time now) { here.disk_changed(now); });
 }
 
-void Host::enter(std::function<void(Participant&, Time)> call) {
+void Host::enter(Endpoint source, Call call) {
   if (!is_up()) {
     return;
   }
-  if (world_.now() < paused_until_) {
-    world_.at(paused_until_, [this, life = life_, call = std::move(call)]() mutable {
-      if (life == life_) {
-        enter(std::move(call));
-      }
-    });
+  if (is_paused()) {
+    backlog_[source].push_back(std::move(call));
     return;
   }
   auto& participant = *serving_->participant;
@@ -143,18 +165,23 @@ void Host::arm() {
 }
 
 void Host::receive(MemberId sender, const Message& message) {
-  enter([sender, message](Participant& here, Time now) { here.receive(sender, message, now); });
+  if (world_.is_tracing()) {
+    world_.trace(std::to_string(sender.get()) + " -> " + std::to_string(id().get()) + " " +
+                 words(message));
+  }
+  enter(static_cast<Endpoint>(sender.get() - 1),
+        [sender, message](Participant& here, Time now) { here.receive(sender, message, now); });
 }
 
-void Host::change_members(const server::MemberChange& change) {
-  enter([change](Participant& here, Time now) {
-    here.change_members(change, [](const Result<void>&) {}, now);
+void Host::change_members(const server::MemberChange& change, Done done) {
+  enter([change, done = std::move(done)](Participant& here, Time now) {
+    here.change_members(change, done, now);
   });
 }
 
-void Host::transfer_leadership() {
-  enter([](Participant& here, Time now) {
-    here.transfer_leadership(MemberId{}, [](const Result<void>&) {}, now);
+void Host::transfer_leadership(MemberId to, Done done) {
+  enter([to, done = std::move(done)](Participant& here, Time now) {
+    here.transfer_leadership(to, done, now);
   });
 }
 

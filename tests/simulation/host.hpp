@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/raft/participant.hpp"
@@ -36,7 +39,11 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   [[nodiscard]] server::raft::MemberId id() const { return server::raft::MemberId{endpoint_ + 1}; }
   [[nodiscard]] Disk& disk() noexcept { return disk_; }
   [[nodiscard]] bool is_up() const noexcept { return serving_ != nullptr; }
+  /// Leads, and may answer.
   [[nodiscard]] bool leads() const;
+  /// Believes that it leads.
+  [[nodiscard]] bool presides() const;
+  [[nodiscard]] bool is_paused() const { return world_.now() < paused_until_; }
   [[nodiscard]] const server::raft::Participant& participant() const;
 
   void boot();
@@ -49,9 +56,11 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   void receive(server::raft::MemberId sender, const server::raft::Message& message);
   void asked(const Ask& ask);
 
-  // By operators. Nobody waits for the end.
-  void change_members(const server::MemberChange& change);
-  void transfer_leadership();
+  // By operators.
+  using Done = std::function<void(const Result<void>&)>;
+  void change_members(const server::MemberChange& change, Done done = nothing);
+  /// 0: to whom it likes.
+  void transfer_leadership(server::raft::MemberId to = {}, Done done = nothing);
 
   [[nodiscard]] std::size_t boots() const noexcept { return life_ / 2; }
 
@@ -88,9 +97,14 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   // Listener
   void applied(const core::Applied& what, const core::State& state) override;
 
+  using Call = std::function<void(server::raft::Participant&, server::raft::Time)>;
   /// Calls the participant with the time that it is here, if the host lives on then, and looks at
-  /// what has become of it.
-  void enter(std::function<void(server::raft::Participant&, server::raft::Time)> call);
+  /// what has become of it. `source` is who wants it; its own timers and its disk are the host
+  /// itself.
+  void enter(Endpoint source, Call call);
+  void enter(Call call) { enter(endpoint_, std::move(call)); }
+  void wake_at(Moment when);
+  static void nothing(const Result<void>& /*result*/) {}
   void arm();
   [[nodiscard]] server::raft::Time time() const;
 
@@ -114,6 +128,9 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   std::unique_ptr<Serving> serving_;
   std::uint64_t life_ = 0;  ///< Odd: it is up. What was begun in another life is void.
   Moment paused_until_{};
+  /// What came in a pause. Afterwards each source is heard in its order, but who of them is first
+  /// is chance, as with many sockets that are ready at once.
+  std::map<Endpoint, std::deque<Call>> backlog_;
   std::optional<Moment> armed_;
   bool is_drain_due_ = false;
   bool is_disk_full_ = false;

@@ -29,7 +29,7 @@ void Host::propose(const Ask& ask, core::Command command) {
     answer(ask, core::Outcome(core::Released{}));
     return;
   }
-  enter([this, ask, command = std::move(command)](Participant& here, Time /*now*/) {
+  enter(ask.client, [this, ask, command = std::move(command)](Participant& here, Time /*now*/) {
     const auto bytes = weight(command);
     Proposal proposal{.command = command,
                       .decided =
@@ -77,13 +77,13 @@ void Host::wait(const Ask& ask, const core::Acquire& acquire) {
 }
 
 void Host::read(const Ask& ask, const std::string& name) {
-  enter([this, ask, name](Participant& here, Time now) {
+  enter(ask.client, [this, ask, name](Participant& here, Time now) {
     auto look = [this, ask, name](Result<server::View> view) {
       if (!view) {
         answer(ask, std::move(view).error());
         return;
       }
-      Sight sight;
+      Sight sight{.revision = view->state.revision};
       const auto* lock = view->state.locks.find({.name = name, .kind = core::PlaceKind::name});
       if (lock != nullptr) {
         sight.holders.assign(lock->holds().begin(), lock->holds().end());
@@ -99,7 +99,7 @@ void Host::read(const Ask& ask, const std::string& name) {
 }
 
 void Host::watch(const Ask& ask, core::Revision start) {
-  enter([this, ask, start](Participant& here, Time now) {
+  enter(ask.client, [this, ask, start](Participant& here, Time now) {
     here.peek(
         [this, ask, start](Result<server::View> view) {
           if (view->log.leader == 0 || serving_->participant->is_dismissed()) {

@@ -109,4 +109,12 @@ void Judge::see_acknowledged(core::Revision revision) {
   acknowledged_ = std::max(acknowledged_, revision);
 }
 
+void Judge::see_read(core::Revision known, core::Revision shown) {
+  ++reads_;
+  if (shown < known) {
+    world_.fail("a read shows revision " + std::to_string(shown.get()) + ", and " +
+                std::to_string(known.get()) + " was acknowledged before it was asked for");
+  }
+}
+
 }  // namespace tenure::simulation

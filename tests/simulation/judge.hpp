@@ -32,6 +32,8 @@ class Judge {
   void see_applied(const core::Applied& applied, const core::State& state);
   /// A server told a client that this revision is durable.
   void see_acknowledged(core::Revision revision);
+  /// A linearizable read showed this state. `known` was acknowledged() when it was asked for.
+  void see_read(core::Revision known, core::Revision shown);
 
   /// Whose belief is asked for when the lease expires.
   void know_lease(core::LeaseId lease, std::function<bool()> is_believed) {
@@ -45,6 +47,7 @@ class Judge {
   }
   [[nodiscard]] core::Revision acknowledged() const noexcept { return acknowledged_; }
   [[nodiscard]] std::size_t applied_total() const noexcept { return applied_total_; }
+  [[nodiscard]] std::size_t reads() const noexcept { return reads_; }
   [[nodiscard]] std::size_t terms() const noexcept { return leaders_.size(); }
 
  private:
@@ -67,6 +70,7 @@ class Judge {
   core::Revision newest_{};
   core::Revision acknowledged_{};
   std::size_t applied_total_ = 0;
+  std::size_t reads_ = 0;
 };
 
 }  // namespace tenure::simulation

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ struct Order {
 };
 
 // One seed may take this long; more is a failure, and the process of its batch ends.
-constexpr unsigned seconds_max = 60;
+constexpr time_t seconds_max = 60;
 
 Options options_for(const Order& order, std::uint64_t seed) {
   auto options = draw(seed);
@@ -86,8 +87,9 @@ std::string line_of(const Outcome& outcome) {
   std::ostringstream out;
   out << "commands " << outcome.commands << " grants " << outcome.grants << " events "
       << outcome.events << " watched " << outcome.watched << " crashes " << outcome.crashes
-      << " faults " << outcome.faults << " terms " << outcome.terms << " stale_writes_refused "
-      << outcome.stale_writes << " names_searched " << outcome.names_searched;
+      << " faults " << outcome.faults << " reads " << outcome.reads << " terms " << outcome.terms
+      << " stale_writes_refused " << outcome.stale_writes << " names_searched "
+      << outcome.names_searched;
   return out.str();
 }
 
@@ -146,7 +148,9 @@ class Batch {
  private:
   void work(int out) const {
     for (auto seed = next_; seed < end_; ++seed) {
-      alarm(seconds_max);
+      // Of its own time: on a machine that others use, too, any run may take long.
+      const itimerval limit{.it_interval = {}, .it_value = {.tv_sec = seconds_max, .tv_usec = 0}};
+      setitimer(ITIMER_PROF, &limit, nullptr);
       const auto outcome = run(options_for(*order_, seed));
       auto failure = outcome.failure;
       for (auto& letter : failure) {

@@ -64,7 +64,7 @@ void draw_faults(Options& options, Chance& chance) {
   options.has_pauses = !chance.one_in(3);
   options.has_partitions = !chance.one_in(4);
   options.has_changes = chance.one_in(3);
-  options.spares = options.has_changes ? 1 + chance.index(2) : 0;
+  options.spares = 1 + chance.index(options.has_changes ? 2 : 1);
   options.has_transfers = chance.one_in(2);
   options.has_full_disks = chance.one_in(8);
   options.fault_every = milliseconds(chance.one_of<std::int64_t>({50, 200, 1000, 3000}));

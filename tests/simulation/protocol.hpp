@@ -34,7 +34,8 @@ struct Ask {
 };
 
 struct Sight {
-  std::vector<core::FencingToken> holders;
+  core::Revision revision{};  ///< Of the state that was looked at.
+  std::vector<core::FencingToken> holders{};
 };
 struct WatchBegan {
   core::Revision revision{};  ///< Everything after it will be told.

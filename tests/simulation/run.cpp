@@ -13,6 +13,8 @@
 #include "simulation/host.hpp"
 #include "simulation/judge.hpp"
 #include "simulation/network.hpp"
+#include "simulation/operators.hpp"
+#include "simulation/reader.hpp"
 #include "simulation/watcher.hpp"
 #include "simulation/world.hpp"
 
@@ -31,15 +33,16 @@ class Run {
  public:
   Run(const Options& options, std::ostream* trace)
       : world_(options, trace),
-        network_(world_, options.members + options.spares + options.clients + options.watchers),
-        judge_(world_) {
+        network_(world_, options.members + options.spares + options.clients + options.watchers + 1),
+        judge_(world_),
+        operators_(world_, directory_) {
     begin_history();
     make_hosts();
     make_clients();
   }
 
   Outcome finish(history::Events* history) {
-    Faults faults(world_, network_, host_views(), client_views());
+    Faults faults(world_, network_, operators_, host_views(), client_views());
     for (auto& host : hosts_) {
       host->boot();
     }
@@ -49,6 +52,7 @@ class Run {
     for (auto& watcher : watchers_) {
       watcher->begin();
     }
+    reader_->begin();
     const auto begin = world_.now();
     world_.record({.kind = history::Kind::fault, .why = "chaos"});
     faults.begin();
@@ -58,6 +62,8 @@ class Run {
     for (auto& client : clients_) {
       client->retire();
     }
+    wait_for_the_end();
+    operators_.prove_everything_works();
     wait_for_the_end();
     world_.record({.kind = history::Kind::end});
     auto outcome = judge_history();
@@ -134,6 +140,9 @@ class Run {
       watchers_.push_back(std::make_unique<Watcher>(world_, network_, directory_, endpoint));
       directory_.askers[endpoint] = watchers_.back().get();
     }
+    const auto last = first + options.clients + options.watchers;
+    reader_ = std::make_unique<Reader>(world_, network_, judge_, directory_, last);
+    directory_.askers[last] = reader_.get();
   }
 
   std::vector<Host*> host_views() { return directory_.hosts; }
@@ -235,6 +244,7 @@ class Run {
     }
     outcome.commands = judge_.applied_total();
     outcome.terms = judge_.terms();
+    outcome.reads = judge_.reads();
     outcome.events = world_.events().size();
     outcome.stale_writes = verdict.stale_writes;
     outcome.names_searched = verdict.names_searched;
@@ -251,10 +261,12 @@ class Run {
   Network network_;
   Judge judge_;
   Directory directory_;
+  Operators operators_;
   Storage storage_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Watcher>> watchers_;
+  std::unique_ptr<Reader> reader_;
 };
 
 }  // namespace

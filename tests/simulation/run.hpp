@@ -18,6 +18,7 @@ struct Outcome {
   std::size_t watched = 0;
   std::size_t crashes = 0;
   std::size_t faults = 0;
+  std::size_t reads = 0;  ///< Linearizable ones that were answered.
   std::size_t terms = 0;  ///< With a leader.
   std::size_t stale_writes = 0;
   std::size_t names_searched = 0;

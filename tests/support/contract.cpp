@@ -40,6 +40,13 @@ const std::vector<ContractBackend>& contract_backends() {
       {.name = "tenure_tls", .start = start_tenure_tls_service},
 #endif
       {.name = "redis", .start = start_redis_service},
+      {.name = "redis_sentinel", .start = start_redis_group_service},
+      {.name = "redis_cluster", .start = start_redis_cluster_service},
+      {.name = "redlock", .start = start_redlock_service},
+      {.name = "etcd", .start = start_etcd_service},
+#ifdef TENURE_WITH_ZOOKEEPER
+      {.name = "zookeeper", .start = start_zookeeper_service},
+#endif
   };
   return all;
 }

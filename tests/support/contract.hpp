@@ -45,6 +45,19 @@ class ContractService {
 
 /// A real redis-server of its own; redis_contract.cpp.
 [[nodiscard]] std::unique_ptr<ContractService> start_redis_service();
+/// A primary, its replica and Sentinels, shared by the tests of one process.
+[[nodiscard]] std::unique_ptr<ContractService> start_redis_group_service();
+/// A cluster of six, likewise.
+[[nodiscard]] std::unique_ptr<ContractService> start_redis_cluster_service();
+
+/// Three of them that vote; redlock_contract.cpp.
+[[nodiscard]] std::unique_ptr<ContractService> start_redlock_service();
+
+/// A part of one real etcd that all tests of the process share; etcd_contract.cpp.
+[[nodiscard]] std::unique_ptr<ContractService> start_etcd_service();
+
+/// A chroot of its own on a ZooKeeper that the tests of a process share; zookeeper_contract.cpp.
+[[nodiscard]] std::unique_ptr<ContractService> start_zookeeper_service();
 
 /// One line of the table of backends.
 struct ContractBackend {

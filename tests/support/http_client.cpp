@@ -75,6 +75,16 @@ std::string http_get(std::uint16_t port, std::string_view target, std::string_vi
   return HttpClient(port).get(target, fields);
 }
 
+std::string http_post(std::uint16_t port, std::string_view target, std::string_view body,
+                      std::string_view fields) {
+  HttpClient client(port);
+  client.send("POST " + std::string(target) +
+              " HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\nContent-Length: " +
+              std::to_string(body.size()) + "\r\n" + std::string(fields) + "\r\n" +
+              std::string(body));
+  return client.read_all();
+}
+
 std::string body_of(const std::string& answer) {
   const auto at = answer.find("\r\n\r\n");
   return at == std::string::npos ? "" : answer.substr(at + 4);

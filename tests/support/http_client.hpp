@@ -37,6 +37,10 @@ class HttpClient {
 /// Asks once on a connection of its own.
 [[nodiscard]] std::string http_get(std::uint16_t port, std::string_view target,
                                    std::string_view fields = "");
+/// The same with a body, as a program sends it: with the field that says that it is meant.
+[[nodiscard]] std::string http_post(std::uint16_t port, std::string_view target,
+                                    std::string_view body = "",
+                                    std::string_view fields = "Tenure-Intent: yes\r\n");
 /// The part behind the head.
 [[nodiscard]] std::string body_of(const std::string& answer);
 /// The number in the first line.

@@ -36,6 +36,10 @@ class HttpService {
     return http_get(port, target, fields);
   }
 
+  [[nodiscard]] std::string post(std::string_view target, std::string_view body = "") const {
+    return http_post(port, target, body);
+  }
+
   void grant_lease(std::uint64_t id, core::ClusterTime ttl = std::chrono::seconds(30)) {
     EXPECT_TRUE(store.ask(core::GrantLease{.id = core::LeaseId{id},
                                            .ttl = ttl,

@@ -60,6 +60,7 @@ class MemoryStore final : public server::Store {
                       std::move_only_function<void(Result<void>)> done) override;
   void transfer_leadership(std::uint64_t to,
                            std::move_only_function<void(Result<void>)> done) override;
+  [[nodiscard]] const core::State& state() const override { return machine_.state(); }
   [[nodiscard]] server::Identity identity() const override { return options_.identity; }
   [[nodiscard]] boost::asio::io_context& loop() override { return loop_; }
   void listen(server::Listener& listener) override { listeners_.push_back(&listener); }

@@ -49,6 +49,8 @@ class Cable {
       }
     });
   }
+  /// What comes back is dropped from now on, until it is cut.
+  void deafen() { is_deaf_ = true; }
   [[nodiscard]] std::size_t connections() const { return connections_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -57,6 +59,7 @@ class Cable {
   struct Pipe {
     std::shared_ptr<Socket> from;
     std::shared_ptr<Socket> to;
+    bool is_back = false;
     bool is_busy = false;
     std::array<char, 65536> buffer{};
   };
@@ -72,16 +75,17 @@ class Cable {
       far->connect({boost::asio::ip::address_v4::loopback(), to_}, refused);
       if (!refused) {
         ++connections_;
-        add(near, far);
-        add(far, near);
+        add(near, far, false);
+        add(far, near, true);
       }
       accept();
     });
   }
-  void add(const std::shared_ptr<Socket>& from, const std::shared_ptr<Socket>& to) {
+  void add(const std::shared_ptr<Socket>& from, const std::shared_ptr<Socket>& to, bool is_back) {
     auto pipe = std::make_shared<Pipe>();
     pipe->from = from;
     pipe->to = to;
+    pipe->is_back = is_back;
     pipes_.push_back(pipe);
     pump(pipe);
   }
@@ -94,7 +98,7 @@ class Cable {
         boost::asio::buffer(pipe->buffer),
         [this, pipe](boost::system::error_code error, std::size_t size) {
           boost::system::error_code ignored;
-          if (!error) {
+          if (!error && !(pipe->is_back && is_deaf_)) {
             boost::asio::write(*pipe->to, boost::asio::buffer(pipe->buffer, size), ignored);
           }
           pipe->is_busy = false;
@@ -118,6 +122,7 @@ class Cable {
       pipe->to->close(ignored);
     }
     pipes_.clear();
+    is_deaf_ = false;
   }
 
   const std::uint16_t to_;
@@ -128,6 +133,7 @@ class Cable {
   std::atomic<std::size_t> bytes_ = 0;
   std::atomic<std::size_t> cut_after_ = 0;
   std::atomic<bool> is_clogged_ = false;
+  std::atomic<bool> is_deaf_ = false;
   std::thread thread_;
 };
 

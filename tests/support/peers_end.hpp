@@ -69,6 +69,8 @@ class PeerEnd {
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
 
   /// REQUIRES: on the loop.
+  [[nodiscard]] server::peers::PeerTransport& transport() { return *transport_; }
+  /// REQUIRES: on the loop.
   void stop_here() { transport_->stop(); }
 
   template <class Call>

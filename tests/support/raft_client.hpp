@@ -34,6 +34,12 @@ class RaftClient {
                               std::chrono::milliseconds ttl = std::chrono::minutes(10)) {
     return propose(core::GrantLease{.id = id, .ttl = ttl});
   }
+  /// A lease with an id of the store's choice; 0 if there is none.
+  core::LeaseId fresh_lease() {
+    const auto decided = grant_lease({});
+    const auto* granted = decided ? std::get_if<core::LeaseGranted>(&decided->outcome) : nullptr;
+    return granted == nullptr ? core::LeaseId{} : granted->id;
+  }
   Result<Decided> acquire(core::LeaseId lease, std::string name) {
     return propose(core::Acquire{.lease = lease,
                                  .request = core::RequestId{++last_request_},

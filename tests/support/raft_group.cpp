@@ -165,10 +165,11 @@ void RaftGroup::Machine::crash() {
   writes_.clear();
   plan_.reset();
   is_drain_wanted_ = false;
+  is_complaint_due_ = false;
 }
 
 void RaftGroup::Machine::work() {
-  while (!writes_.empty() && writes_.front().due <= group_.now_) {
+  while (!is_disk_stuck && !writes_.empty() && writes_.front().due <= group_.now_) {
     persist(writes_.front());
     writes_.pop_front();
     participant_->disk_done(1, group_.now_);
@@ -177,8 +178,13 @@ void RaftGroup::Machine::work() {
     auto body = std::make_shared<const std::string>(core::encode(plan->image));
     if (!platter_.snapshot.has_value() || platter_.snapshot->mark.index < plan->mark.index) {
       platter_.snapshot = {.mark = plan->mark, .body = body};
+      is_snapshot_unreadable = false;
     }
     participant_->compacted(body->size(), group_.now_);
+  }
+  if (std::exchange(is_complaint_due_, false)) {
+    participant_->snapshot_unreadable({.code = Errc::invalid_argument, .detail = "It is torn."},
+                                      group_.now_);
   }
   if (std::exchange(is_drain_wanted_, false)) {
     participant_->drain(group_.now_);
@@ -249,7 +255,7 @@ void RaftGroup::Machine::compact(CompactionPlan plan) {
 }
 
 DiskState RaftGroup::Machine::disk() const {
-  return {.space = {.left = 1 << 20, .is_next_ready = true}, .segment_bytes = 1 << 20};
+  return {.space = space, .segment_bytes = 1 << 20};
 }
 
 void RaftGroup::Machine::send(MemberId peer, Message message) {
@@ -263,6 +269,10 @@ void RaftGroup::Machine::send(MemberId peer, Message message) {
 }
 
 void RaftGroup::Machine::send_snapshot(MemberId peer, Term term) {
+  if (is_snapshot_unreadable) {
+    is_complaint_due_ = true;
+    return;
+  }
   ++group_.snapshots_sent;
   send(peer, InstallSnapshot{.term = term, .snapshot = platter_.snapshot.value()});
 }

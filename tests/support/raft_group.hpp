@@ -120,6 +120,9 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   void propose(core::Command command, server::Store::Decision decided);
   [[nodiscard]] Platter& platter() { return platter_; }
 
+  server::raft::Space space{.left = 1 << 20, .is_next_ready = true};
+  bool is_disk_stuck = false;           ///< Nothing becomes durable.
+  bool is_snapshot_unreadable = false;  ///< The one on disk; the next one can be read.
   std::vector<std::string> reports;
   std::vector<server::raft::Member> known;  ///< As set_members() said last.
   std::string failure;                      ///< As fatal() said.
@@ -155,6 +158,7 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   std::deque<Write> writes_;
   std::optional<server::raft::CompactionPlan> plan_;
   bool is_drain_wanted_ = false;
+  bool is_complaint_due_ = false;
   std::unique_ptr<server::raft::Participant> participant_;
 };
 

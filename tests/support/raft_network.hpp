@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,17 @@ class RaftNetwork {
     const std::lock_guard guard(mutex_);
     cut_off_.clear();
   }
+  /// From now on another snapshot is on its way to everybody, or not any more.
+  void set_busy_with_snapshots(bool is_busy) {
+    const std::lock_guard guard(mutex_);
+    is_busy_with_snapshots_ = is_busy;
+    snapshots_put_off_ = 0;
+  }
+  /// How often somebody asked in vain since then.
+  [[nodiscard]] std::size_t snapshots_put_off() {
+    const std::lock_guard guard(mutex_);
+    return snapshots_put_off_;
+  }
 
  private:
   class Wire final : public server::raft::Transport {
@@ -52,6 +64,11 @@ class RaftNetwork {
     }
     void send(MemberId peer, server::raft::Message message) override {
       network_.send(id_, peer, std::move(message));
+    }
+    [[nodiscard]] bool takes_snapshot(MemberId /*peer*/, server::raft::Term /*term*/) override {
+      const std::lock_guard guard(network_.mutex_);
+      network_.snapshots_put_off_ += network_.is_busy_with_snapshots_ ? 1 : 0;
+      return !network_.is_busy_with_snapshots_;
     }
     void stop() override {
       const std::lock_guard guard(network_.mutex_);
@@ -92,6 +109,8 @@ class RaftNetwork {
   std::map<MemberId, End> ends_;
   std::map<MemberId, std::set<MemberId>> known_;
   std::set<MemberId> cut_off_;
+  bool is_busy_with_snapshots_ = false;
+  std::size_t snapshots_put_off_ = 0;
 };
 
 }  // namespace tenure::test

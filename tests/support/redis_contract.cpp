@@ -5,6 +5,8 @@
 #include "backends/redis/commands.hpp"
 #include "backends/redis/redis_backend.hpp"
 #include "support/contract.hpp"
+#include "support/redis_cluster.hpp"
+#include "support/redis_group.hpp"
 #include "support/redis_server.hpp"
 
 namespace tenure::test {
@@ -12,36 +14,93 @@ namespace {
 
 namespace redis = backends::redis;
 
-class RedisService : public ContractService {
+class AnyRedisService : public ContractService {
  public:
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
     constexpr std::chrono::seconds patience{5};
     auto url = backends::parse_url(this->url()).value();
-    return redis::RedisBackend::open(redis::address_from(url, patience).value(), patience).value();
+    return redis::RedisBackend::open(redis::deployment_from(url, patience).value(), patience)
+        .value();
   }
   bool force_release(const std::string& name) override {
     const auto head = commands_.head_of(name);
-    const auto held = server_.ask({"EVAL", std::string(redis::text_of(redis::Script::force).text),
-                                   "4", head, head + ":m", head + ":e", head + ":q"});
+    const auto held = ask(head, {"EVAL", std::string(redis::text_of(redis::Script::force).text),
+                                 "4", head, head + ":m", head + ":e", head + ":q"});
     return held != "0";
   }
   [[nodiscard]] std::optional<std::size_t> waiters(const std::string& name) override {
-    const auto text = server_.ask({"ZCARD", commands_.head_of(name) + ":q"});
+    const auto head = commands_.head_of(name);
+    const auto text = ask(head, {"ZCARD", head + ":q"});
     std::size_t count = 0;
     std::from_chars(text.data(), text.data() + text.size(), count);
     return count;
   }
+
+ protected:
+  /// What the server that has this key answers.
+  virtual std::string ask(const std::string& key, const std::vector<std::string>& words) = 0;
+
+ private:
+  redis::Commands commands_{"tenure", "operator"};
+};
+
+class RedisService final : public AnyRedisService {
+ public:
   [[nodiscard]] std::string url() const override { return server_.url(); }
 
  private:
+  std::string ask(const std::string& /*key*/, const std::vector<std::string>& words) override {
+    return server_.ask(words);
+  }
   RedisServer server_;
-  redis::Commands commands_{"tenure", "operator"};
+};
+
+// Five or six servers are too many to start for each test: these are empty, and not new.
+
+class RedisGroupService final : public AnyRedisService {
+ public:
+  RedisGroupService() { group().primary().ask({"FLUSHALL"}); }
+  [[nodiscard]] std::string url() const override { return group().url(); }
+
+ private:
+  static RedisGroup& group() {
+    static RedisGroup group;
+    return group;
+  }
+  std::string ask(const std::string& /*key*/, const std::vector<std::string>& words) override {
+    return group().primary().ask(words);
+  }
+};
+
+class RedisClusterService final : public AnyRedisService {
+ public:
+  RedisClusterService() {
+    cluster().for_each_primary([](RedisServer& one) { one.ask({"FLUSHALL"}); });
+  }
+  [[nodiscard]] std::string url() const override { return cluster().url(); }
+
+ private:
+  static RedisCluster& cluster() {
+    static RedisCluster cluster;
+    return cluster;
+  }
+  std::string ask(const std::string& key, const std::vector<std::string>& words) override {
+    return cluster().ask(key, words);
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<ContractService> start_redis_service() {
   return std::make_unique<RedisService>();
+}
+
+std::unique_ptr<ContractService> start_redis_group_service() {
+  return std::make_unique<RedisGroupService>();
+}
+
+std::unique_ptr<ContractService> start_redis_cluster_service() {
+  return std::make_unique<RedisClusterService>();
 }
 
 }  // namespace tenure::test

@@ -20,7 +20,12 @@ class RedisServer {
   struct Options {
     std::vector<std::string> arguments{};  ///< More of redis-server's own.
     std::string password{};                ///< Of its default user, for our own questions.
-    bool has_tls = false;  ///< Then `arguments` say so too; our questions are plain.
+    bool has_tls = false;    ///< Then `arguments` say so too; our questions are plain.
+    std::string sentinel{};  ///< Not empty: it is a Sentinel, with these lines as its own.
+    std::uint16_t port = 0;  ///< 0: any.
+    std::uint16_t tls_port = 0;
+    std::string
+        cluster_nodes{};  ///< Not empty: it is a node of a cluster, whose nodes.conf this is.
   };
 
   RedisServer() : RedisServer(Options{}) {}
@@ -32,6 +37,8 @@ class RedisServer {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   /// Where it speaks TLS, if it does.
   [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_; }
+  /// "127.0.0.1:PORT"
+  [[nodiscard]] std::string where() const { return "127.0.0.1:" + std::to_string(port_); }
   /// "redis://127.0.0.1:PORT" and this.
   [[nodiscard]] std::string url(std::string_view rest = "") const;
 
@@ -58,6 +65,7 @@ class RedisServer {
     void operator()(redisContext* context) const;
   };
   [[nodiscard]] bool answers();
+  [[nodiscard]] std::vector<std::string> command() const;
 
   Options options_;
   ServerFolder folder_;
@@ -67,8 +75,5 @@ class RedisServer {
   std::unique_ptr<redisContext, Close> connection_;
   std::unique_ptr<redisContext, Close> listener_;
 };
-
-/// A port of the loopback that nobody uses.
-[[nodiscard]] std::uint16_t free_port();
 
 }  // namespace tenure::test

@@ -42,6 +42,23 @@ TEST(Url, all_but_the_scheme_may_be_left_out) {
   EXPECT_EQ(url.path.text, "");
 }
 
+// Three backends have users, and each had its own idea of where a password ends.
+TEST(Url, who_we_are_is_taken_off_the_front_of_the_servers) {
+  const auto taken = [](std::string_view text) {
+    auto url = parse_url(text).value();
+    const auto login = take_login(url);
+    const auto servers = std::to_string(url.authority.position) + ' ' + url.authority.text;
+    return !login ? servers : login->user + '|' + login->password.value_or("none") + '|' + servers;
+  };
+
+  EXPECT_EQ(taken("a://h:1"), "4 h:1");
+  EXPECT_EQ(taken("a://u@h:1"), "u|none|6 h:1");
+  EXPECT_EQ(taken("a://u:p%40:q@h:1,i"), "u|p@:q|13 h:1,i");
+  EXPECT_EQ(taken("a://:p@h"), "|p|7 h");
+  EXPECT_EQ(taken("a://u:@h"), "u||7 h");
+  EXPECT_EQ(taken("a://u%40h"), "4 u@h");
+}
+
 TEST(Url, a_complaint_says_where) {
   EXPECT_TRUE(complaint("").starts_with("at 0: "));
   EXPECT_TRUE(complaint("memory").starts_with("at 6: "));
@@ -146,6 +163,9 @@ TEST(Connect, what_is_wrong_with_a_url_is_told_with_its_place) {
   EXPECT_EQ(error_of("memory"), Errc::invalid_argument);
   EXPECT_EQ(error_of("nosuch://a"), Errc::unsupported);
   EXPECT_NE(error_of("nosuch://a").detail.find("memory://"), std::string::npos);
+  // As the daemon is called: no library of ours knows it.
+  EXPECT_EQ(error_of("tenured://a"), Errc::unsupported);
+  EXPECT_EQ(error_of("tenured://a").detail.find("tenure::"), std::string::npos);
   EXPECT_EQ(error_of("memory://a?colour=red"), Errc::invalid_argument);
   EXPECT_TRUE(error_of("memory://a?colour=red").detail.starts_with("at 11: unknown option"));
   EXPECT_TRUE(error_of("memory://?request_timeout=2x").detail.starts_with("at 26: "));

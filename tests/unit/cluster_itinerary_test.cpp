@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cluster/itinerary.hpp"
+#include "backends/rpc/itinerary.hpp"
 
 namespace tenure::backends::cluster {
 namespace {

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -49,6 +50,33 @@ TEST(ConfigCluster, a_list_is_read_by_id_whatever_its_order) {
                 {1, "a:7422", "a:7420"}, {2, "[::1]:7422", "b:7420"}, {3, "c:7422", "c:7420"}}));
   EXPECT_EQ(parse_members("")->size(), 0U);
   EXPECT_EQ(parse_members("1=a:1/a:2")->size(), 1U);
+}
+
+// Found by a review: one of them was never read.
+TEST(ConfigCluster, what_is_set_about_the_log_reaches_the_store) {
+  auto config = member(2);
+  config.node.data_dir = "somewhere";
+  config.raft = {.segment_bytes = 1 << 20,
+                 .snapshot_bytes = 2 << 20,
+                 .entries_in_flight_max = 7,
+                 .commands_in_flight_max = 8,
+                 .bytes_in_flight_max = 9 << 20,
+                 .election_timeout = std::chrono::milliseconds(700),
+                 .heartbeat = std::chrono::milliseconds(70)};
+
+  const auto options = peers::node_options(config, {});
+
+  EXPECT_EQ(options.folder, "somewhere");
+  EXPECT_EQ(options.identity.member, raft::MemberId{2});
+  EXPECT_EQ(options.founders.size(), 3U);
+  EXPECT_EQ(options.segment_bytes, config.raft.segment_bytes);
+  EXPECT_EQ(options.snapshot_log_bytes, config.raft.snapshot_bytes);
+  EXPECT_EQ(options.entries_in_flight_max, config.raft.entries_in_flight_max);
+  EXPECT_EQ(options.in_flight.commands, config.raft.commands_in_flight_max);
+  EXPECT_EQ(options.in_flight.bytes, config.raft.bytes_in_flight_max);
+  EXPECT_EQ(options.election_timeout, config.raft.election_timeout);
+  EXPECT_EQ(options.heartbeat, config.raft.heartbeat);
+  EXPECT_EQ(Config{}.raft.entries_in_flight_max, raft::NodeOptions{}.entries_in_flight_max);
 }
 
 TEST(ConfigCluster, each_mistake_in_the_list_is_named) {
@@ -230,11 +258,14 @@ TEST(ConfigCluster, seed_is_an_order_of_its_own) {
   EXPECT_EQ(std::get<SeedOrder>(order).config.node.member_id, 2U);
   EXPECT_EQ(std::get<SeedOrder>(order).config.node.data_dir, "/new");
   for (const auto& wrong :
-       {said({"seed"}), said({"seed", "--from", "/old"}), said({"--members", "1=a"}),
-        said({"--members", "1=a:1/a:2,2=b:1/b:2"})}) {
+       {said({"seed"}),
+        said({"seed", "--from", "/old", "--join", "--member-id", "4", "--cluster-id", "7"}),
+        said({"--members", "1=a"}), said({"--members", "1=a:1/a:2,2=b:1/b:2"})}) {
     ASSERT_TRUE(std::holds_alternative<Farewell>(wrong));
     EXPECT_EQ(std::get<Farewell>(wrong).code, ExitCode::usage);
   }
+  EXPECT_TRUE(std::holds_alternative<SeedOrder>(said({"seed", "--from", "/old"})))
+      << "to restore a single node";
   const auto refused = said({"--members", three, "--member-id", "9"});
   ASSERT_TRUE(std::holds_alternative<Farewell>(refused));
   EXPECT_EQ(std::get<Farewell>(refused).code, ExitCode::configuration);

@@ -177,6 +177,18 @@ TEST(Config, mutual_tls_opens_the_grpc_address_only_with_readable_files) {
   EXPECT_EQ(check(config).error().detail, "tls.cert: a certificate needs its key: set tls.key");
 }
 
+TEST(Config, users_open_the_grpc_address_with_tls_alone) {
+  const TemporaryFile file("pem");
+  Config config;
+  config.listen.grpc = "10.0.0.1:7420";
+  config.auth.file = file.name();
+  EXPECT_FALSE(check(config));
+  config.tls = {.cert = file.name(), .key = file.name()};
+  EXPECT_TRUE(check(config));
+  config.auth.file = "/nowhere/users.toml";
+  EXPECT_EQ(check(config).error().detail, "auth.file: cannot read '/nowhere/users.toml'");
+}
+
 TEST(CommandLine, ends_with_the_documented_codes) {
   EXPECT_EQ(farewell({"--no-such-flag"}).code, ExitCode::usage);
   EXPECT_EQ(farewell({"--limits-ttl-max", "5"}).code, ExitCode::usage);

@@ -121,6 +121,34 @@ TEST_F(CoreExactlyOnce, answers_are_forgotten_oldest_first_but_never_what_lives)
   EXPECT_TRUE(remembers(1)) << "over, but the latest";
 }
 
+// A history that looks only for requests up to the newest would take the older one for a new one.
+TEST_F(CoreExactlyOnce, requests_are_known_again_in_whatever_order_they_came) {
+  const auto later = token_of(apply(request(ann, 9)).outcome);
+  release(ann, later);
+  const auto earlier = token_of(apply(request(ann, 5)).outcome);
+
+  EXPECT_EQ(token_of(apply(request(ann, 5)).outcome), earlier);
+  EXPECT_EQ(token_of(apply(request(ann, 9)).outcome), later);
+  EXPECT_EQ(holders_of("a"), Leases{ann});
+}
+
+// Refusals are kept apart from the other answers, and go with them.
+TEST_F(CoreExactlyOnce, a_refusal_is_told_again_also_after_a_snapshot_until_it_is_forgotten) {
+  acquire(ann, {lock("a")});
+  apply(request(bob, 1, Queue::skip));
+  machine = StateMachine(decode(encode(machine.state())).value());
+
+  EXPECT_EQ(code_of(apply(request(bob, 1, Queue::skip)).outcome), Errc::would_block);
+
+  auto limits = machine.state().limits;
+  limits.answers_per_lease_max = 1;
+  apply(SetLimits{limits});
+  apply(request(bob, 2, Queue::skip));
+  EXPECT_EQ(machine.state().leases.find(bob)->history.size(), 1U);
+  EXPECT_TRUE(machine.state().leases.find(bob)->history.has_sound_index());
+  EXPECT_TRUE(is_queued(apply(request(bob, 1)).outcome));
+}
+
 TEST_F(CoreExactlyOnce, answers_are_forgotten_with_the_lease) {
   apply(request(ann, 1));
   apply(RevokeLease{ann});

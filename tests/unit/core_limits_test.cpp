@@ -65,10 +65,10 @@ TEST_F(CoreLimits, metadata_and_owner_have_a_size) {
   Acquire command{.lease = ann, .request = RequestId{1}, .items = {lock("a")}};
   command.metadata = std::string(4097, 'm');
   EXPECT_EQ(refusal(command), Errc::invalid_argument);
-  command.metadata.pop_back();
+  command.metadata = std::string(4096, 'm');
   command.owner = std::string(257, 'o');
   EXPECT_EQ(refusal(command), Errc::invalid_argument);
-  command.owner.pop_back();
+  command.owner = std::string(256, 'o');
   token_of(apply(command).outcome);
 }
 

@@ -203,16 +203,42 @@ TEST(HistoryCheck, a_waiter_that_left_or_lost_its_lease_may_be_overtaken) {
   EXPECT_EQ(broken(first + renewed(95, "b", 900) + overtaken), "F");
 }
 
-TEST(HistoryCheck, a_waiter_for_permits_is_not_overtaken_by_a_smaller_wish) {
-  const auto permits = [](int wanted) {
-    return R"({"name":"s","permits":)" + std::to_string(wanted) + R"(,"capacity":3})";
-  };
+std::string permits(int wanted) {
+  return R"({"name":"s","permits":)" + std::to_string(wanted) + R"(,"capacity":3})";
+}
 
+TEST(HistoryCheck, a_waiter_for_permits_is_not_overtaken_by_a_smaller_wish) {
   EXPECT_EQ(
       broken(renewed(5, "b", 2000) + invoke(10, "a1", permits(2)) + granted(20, "a1", 1, 500) +
              invoke(30, "b1", permits(2)) + of(40, "queued", "b1") + invoke(50, "c1", permits(1)) +
              granted(60, "c1", 2, 100)),
       "F");
+}
+
+// Seeds 10356 and 10601 of the simulation: b1 was let in before c1, and was never told.
+TEST(HistoryCheck, who_was_let_in_and_never_told_is_not_overtaken_by_those_who_fit_beside_it) {
+  const auto asked = renewed(5, "b", 2000) + invoke(10, "a1", permits(2)) +
+                     granted(20, "a1", 1, 500) + invoke(30, "b1", permits(2)) +
+                     of(40, "queued", "b1") + of(45, "release", "a1");
+
+  EXPECT_EQ(broken(asked + invoke(50, "c1", permits(1)) + granted(60, "c1", 3, 100)), "");
+  EXPECT_EQ(broken(asked + invoke(50, "c1", permits(2)) + granted(60, "c1", 3, 100)), "F")
+      << "there is no room for both";
+}
+
+TEST(HistoryCheck, a_watcher_knows_who_was_let_in_first) {
+  const auto seen = [](int token) {
+    return line(5, "watching", R"("watcher":"w","items":[{"name":"s"}])") + renewed(5, "b", 2000) +
+           invoke(10, "a1", permits(2)) + granted(20, "a1", 1, 500) + invoke(30, "b1", permits(2)) +
+           of(40, "queued", "b1") + of(45, "release", "a1") + invoke(50, "c1", permits(1)) +
+           granted(60, "c1", 3, 100) +
+           line(70, "watch",
+                R"("watcher":"w","items":[{"name":"s"}],"request":"b1","token":)" +
+                    std::to_string(token));
+  };
+
+  EXPECT_EQ(broken(seen(2)), "");
+  EXPECT_EQ(broken(seen(4)), "F");
 }
 
 // The mutant: a lost release, a lost wake-up.
@@ -295,9 +321,6 @@ TEST(HistoryCheck, a_cycle_that_stays_is_noticed) {
 
 // The mutant: one permit too many.
 TEST(HistoryCheck, more_permits_than_there_are_break_capacity) {
-  const auto permits = [](int wanted) {
-    return R"({"name":"s","permits":)" + std::to_string(wanted) + R"(,"capacity":3})";
-  };
   const auto beside = [&](int wanted) {
     return invoke(0, "a1", permits(2)) + granted(10, "a1", 1, 500) +
            invoke(5, "b1", permits(wanted)) + granted(20, "b1", 2, 500);

@@ -153,6 +153,49 @@ TEST(HttpEvents, a_snapshot_in_place_of_events_ends_the_stream_with_where_to_go_
   EXPECT_EQ(types_in(again.until("\"b12\"")), (Types{"ready", "granted", "granted"}));
 }
 
+// A follower that was removed or cut off would be silent for ever, and look like one where nothing
+// happens.
+TEST(HttpEvents, without_a_leader_the_stream_ends_and_says_why_and_where_to_go_on) {
+  HttpService service({.leader_grace = 10ms});
+  service.grant_lease(7);
+  Reader reader(service, "");
+  reader.wait_until_ready();
+  service.acquire(7, {lock("a")});
+  service.store.follow(2, "");
+  service.store.lead(false);
+
+  const auto stream = reader.to_the_end();
+
+  EXPECT_EQ(types_in(stream), (Types{"ready", "granted", "no_leader"}));
+  EXPECT_NE(stream.find("\"resume_revision\":\"3\""), std::string::npos) << stream;
+  EXPECT_EQ(types_in(Reader(service, "?start_revision=2").to_the_end()),
+            (Types{"ready", "granted", "no_leader"}))
+      << "who comes later is told as well";
+  const auto future = Reader(service, "?start_revision=9").to_the_end();
+  EXPECT_NE(future.find("\"resume_revision\":\"9\""), std::string::npos) << future;
+}
+
+TEST(HttpEvents, a_member_that_never_knew_a_leader_says_so) {
+  HttpService service({.leader_grace = 10ms}, {.leads = false});
+
+  EXPECT_EQ(types_in(Reader(service, "").to_the_end()), (Types{"ready", "no_leader"}));
+}
+
+TEST(HttpEvents, an_election_ends_no_stream) {
+  HttpService service({.leader_grace = 1h});
+  service.grant_lease(7);
+  Reader reader(service, "");
+  reader.wait_until_ready();
+
+  service.store.lead(false);
+  service.store.follow(2, "");
+  service.store.lead(false);
+  service.store.lead(true);
+  service.acquire(7, {lock("a")});
+
+  EXPECT_EQ(types_in(reader.until("\"a\"")), (Types{"ready", "granted"}));
+}
+
 // Several events have one revision; only with the last one has a reader seen all of it.
 TEST(HttpEvents, only_the_last_event_of_a_revision_carries_its_id) {
   HttpService service;

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
@@ -242,6 +244,67 @@ TEST(Pumps, one_that_sleeps_for_work_gives_way_to_those_who_wait) {
     }
   }
   EXPECT_EQ(count, 1200);
+}
+
+/// Jobs without end, as those of many threads that post all the time.
+class Flood {
+ public:
+  explicit Flood(Pump& pump) : pump_(pump) {}
+  void begin() {
+    pump_.post([this] { go_on(); });
+  }
+  void end() { is_over_ = true; }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+ private:
+  void go_on() {
+    ++count_;
+    if (!is_over_) {
+      pump_.hurry();  // Whoever is about to go is asked to stay.
+      boost::asio::post(pump_.loop(), [this] { go_on(); });
+    }
+  }
+
+  Pump& pump_;
+  std::atomic<bool> is_over_ = false;
+  std::atomic<std::uint64_t> count_ = 0;
+};
+
+// A watch() that only wanted to post its request did the work of all others, however long there was
+// some.
+TEST(Pumps, who_posts_does_the_jobs_of_others_for_a_moment_only) {
+  Pump pump;
+  Flood flood(pump);
+  // Then the pump's own thread gives way for a moment, and who posts has to do it.
+  Nap nap;
+  pump.sleep(nap, nap.calls(), Clock::now() + 1ms);
+
+  flood.begin();
+  const auto before = flood.count();
+
+  EXPECT_TRUE(test::eventually([&] { return flood.count() > before + 10'000; }))
+      << "somebody else goes on";
+  flood.end();
+  pump.stop();
+}
+
+TEST(Pumps, a_deadline_ends_the_sleep_of_one_whom_the_others_keep_busy) {
+  Pump pump;
+  Flood flood(pump);
+  flood.begin();
+  for (int n = 0; n < 10; ++n) {
+    Nap nap;
+    const auto deadline = Clock::now() + 1ms;
+    while (Clock::now() < deadline) {
+      pump.sleep(nap, nap.calls(), deadline);
+    }
+    EXPECT_EQ(nap.calls(), 0U);
+  }
+
+  const auto before = flood.count();
+  EXPECT_TRUE(test::eventually([&] { return flood.count() > before + 10'000; }));
+  flood.end();
+  pump.stop();
 }
 
 TEST(Pumps, a_job_may_post_another_one) {

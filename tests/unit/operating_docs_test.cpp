@@ -44,6 +44,7 @@ TEST(OperatingDocs, every_setting_stands_there_with_its_default) {
 TEST(OperatingDocs, every_metric_stands_there) {
   Metrics metrics("1");
   metrics.limit_rejected("a");
+  metrics.denied("a");
   metrics.method("b").done(0);
   const auto text = metrics.text();
 

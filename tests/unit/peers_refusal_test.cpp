@@ -154,10 +154,78 @@ TEST_F(PeersRefusal, another_version_is_refused_with_both_numbers) {
   PeerEnd end(PeerEnd::options(2));
   Stranger stranger(end.port());
 
-  stranger.say(encode(Hello{.version = 2, .cluster = raft::ClusterId{77}}).head);
+  stranger.say(encode(Hello{.version = 9, .cluster = raft::ClusterId{77}}).head);
 
-  EXPECT_NE(stranger.hear(60).find("version 2"), std::string::npos);
-  EXPECT_TRUE(eventually([&] { return end.reports_about("speaks version 1"); }));
+  EXPECT_NE(stranger.hear(60).find("version 9"), std::string::npos);
+  EXPECT_TRUE(eventually(
+      [&] { return end.reports_about("speaks version " + std::to_string(protocol_version)); }));
+}
+
+// A founder that lost its directory has forgotten whom it voted for.
+TEST_F(PeersRefusal, a_voter_that_began_anew_is_refused_at_both_ends) {
+  auto one = PeerEnd::options(1);
+  auto two = PeerEnd::options(2);
+  one.self.incarnation = raft::Incarnation{11};
+  two.self.incarnation = raft::Incarnation{12};
+  begin(one, two);
+  called->set_members({{1, caller->address()}, {2, called->address()}});
+  expect_connection();
+  const auto port = caller->port();
+  caller.reset();
+
+  one.self.incarnation = raft::Incarnation{13};
+  caller = std::make_unique<PeerEnd>(one, port);
+  caller->set_members({{2, called->address()}});
+
+  expect_refusal("refuses us: member 1 has begun anew", "member 1 has begun anew");
+  EXPECT_TRUE(eventually([&] { return called->reports_about("cannot reach member 1"); }))
+      << "nor is it called";
+}
+
+// Two of three that lost their directories would else be a majority that knows nothing.
+TEST_F(PeersRefusal, a_founder_that_began_anew_speaks_with_nobody) {
+  auto one = PeerEnd::options(1);
+  one.self.incarnation = raft::Incarnation{11};
+  one.self.origin = raft::origin_of_nothing;
+  begin(one, PeerEnd::options(2));
+  called->set_members({{1, caller->address()}, {2, called->address()}});
+  expect_connection();
+  caller.reset();
+  PeerEnd third(PeerEnd::options(3));
+
+  one.self.incarnation = raft::Incarnation{13};
+  caller = std::make_unique<PeerEnd>(one);
+  caller->set_members({{3, third.address()}});
+  EXPECT_TRUE(eventually([&] {
+    caller->send(3, raft::AppendResult{});
+    return third.received_count() > 0;
+  }));
+  caller->set_members({{2, called->address()}, {3, third.address()}});
+
+  EXPECT_TRUE(eventually([&] { return caller->reports_about("this member takes no part"); }));
+  const auto sent = caller->counts(3).messages_sent;
+  caller->send(3, raft::AppendResult{});
+  EXPECT_EQ(caller->counts(3).messages_sent, sent);
+}
+
+TEST_F(PeersRefusal, members_that_began_with_different_states_are_refused) {
+  auto one = PeerEnd::options(1);
+  auto two = PeerEnd::options(2);
+  one.self.origin = raft::Origin{5};
+  two.self.origin = raft::Origin{6};
+
+  begin(one, two);
+
+  expect_refusal("began with different states", "began with different states");
+}
+
+TEST_F(PeersRefusal, who_joined_has_no_state_that_it_began_with) {
+  auto one = PeerEnd::options(1);
+  one.self.origin = raft::Origin{5};
+
+  begin(one, PeerEnd::options(2));
+
+  expect_connection();
 }
 
 TEST_F(PeersRefusal, bytes_that_are_no_greeting_are_refused) {

@@ -344,6 +344,35 @@ TEST(PeersTransport, only_one_snapshot_at_a_time_goes_to_a_peer) {
   EXPECT_EQ(snapshots(two)[1].snapshot.mark.index, Index{11});
 }
 
+// The receiver throws away what is said in an old term.
+TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
+  PeerEnd one(PeerEnd::options(1));
+  PeerEnd two(PeerEnd::options(2));
+  one.set_members({{2, two.address()}});
+  ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
+  auto newer = snapshot_of(bytes_of("small"), 10);
+  newer.term = Term{6};
+
+  const auto [before, during] = one.on_loop([&] {
+    auto& transport = one.transport();
+    const bool is_idle = transport.takes_snapshot(MemberId{2}, Term{4});
+    transport.send(MemberId{2}, snapshot_of(bytes_of(any_bytes(std::size_t{4} << 20)), 9));
+    transport.send(MemberId{2}, newer);
+    return std::pair(is_idle, transport.takes_snapshot(MemberId{2}, Term{5}));
+  });
+
+  EXPECT_TRUE(before);
+  EXPECT_FALSE(during) << "nobody need read another one";
+  ASSERT_TRUE(eventually([&] { return !snapshots(two).empty(); }));
+  EXPECT_EQ(snapshots(two)[0].snapshot.mark.index, Index{9});
+  EXPECT_EQ(snapshots(two)[0].term, Term{6});
+  EXPECT_TRUE(eventually([&] {
+    return one.on_loop([&] { return one.transport().takes_snapshot(MemberId{2}, Term{6}); });
+  }));
+  EXPECT_FALSE(one.on_loop([&] { return one.transport().takes_snapshot(MemberId{3}, Term{6}); }))
+      << "to nobody";
+}
+
 TEST(PeersTransport, a_snapshot_beyond_the_limit_is_not_taken) {
   auto options = PeerEnd::options(2);
   options.snapshot.bytes_max = 1000;

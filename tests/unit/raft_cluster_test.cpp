@@ -185,6 +185,63 @@ TEST_F(RaftCluster, a_member_with_an_old_log_is_brought_up_by_a_snapshot) {
   EXPECT_GE(peek(*nodes.at(behind - 1)).snapshot, 50U);
 }
 
+/// With a member that only a snapshot can bring up.
+class RaftClusterBehind : public RaftCluster {
+ protected:
+  [[nodiscard]] NodeOptions eager(std::uint64_t id) {
+    auto options = this->options(id);
+    options.peer_entries_max = 4;
+    options.trailing_entries = 8;
+    return options;
+  }
+  void SetUp() override {
+    for (std::uint64_t id = 1; id <= size; ++id) {
+      start(eager(id));
+    }
+    auto& leader = elect();
+    behind = leader.identity().member % size + 1;
+    RaftClient client(leader);
+    ASSERT_TRUE(client.grant_lease(ann).has_value());
+    nodes.at(behind - 1)->stop();
+    nodes.at(behind - 1).reset();
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_NE(client.token(ann, "lock" + std::to_string(i)), 0U);
+    }
+    ASSERT_TRUE(client.take_snapshot().has_value());
+    file = folder / std::to_string(leader.identity().member) / "snapshot";
+    ASSERT_TRUE(std::filesystem::exists(file));
+  }
+  [[nodiscard]] bool is_unreadable_reported() const {
+    return reports.all().contains("cannot be read");
+  }
+
+  std::uint64_t behind = 0;
+  std::filesystem::path file;  ///< Of the leader.
+};
+
+TEST_F(RaftClusterBehind, a_leader_whose_snapshot_is_damaged_sends_a_new_one) {
+  test::write_content(file, "torn");
+
+  start(eager(behind));
+
+  EXPECT_TRUE(test::eventually([&] { return agree(); })) << reports.all();
+  EXPECT_GT(peek(*nodes.at(behind - 1)).snapshot, 50U);
+  EXPECT_TRUE(is_unreadable_reported()) << reports.all();
+}
+
+// It may be large, and the library wants to send it again and again.
+TEST_F(RaftClusterBehind, a_snapshot_is_not_read_while_another_is_on_its_way) {
+  test::write_content(file, "torn");  // So that reading it is noticed.
+  network.set_busy_with_snapshots(true);
+
+  start(eager(behind));
+
+  EXPECT_TRUE(test::eventually([&] { return network.snapshots_put_off() >= 2; }));
+  EXPECT_FALSE(is_unreadable_reported()) << reports.all();
+  network.set_busy_with_snapshots(false);
+  EXPECT_TRUE(test::eventually([&] { return agree(); })) << reports.all();
+}
+
 TEST_F(RaftCluster, a_member_joins_votes_and_leaves) {
   start_all();
   ASSERT_TRUE(RaftClient(elect()).grant_lease(ann).has_value());
@@ -291,14 +348,60 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
   EXPECT_TRUE(added.has_value()) << added.error().detail;
 }
 
+// 002.108: also when a single node is restored from a backup that is older than its last tokens.
+// Storage would refuse the new holders, or worse, take an old one for a new one.
+TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watches) {
+  const auto backup = folder / "backup";
+  std::uint64_t last_token = 0;
+  core::Revision last_revision{};
+  core::LeaseId last_lease{};
+  {
+    const auto node = test::started(test::small_node(folder / "alone", reports));
+    RaftClient client(*node);
+    ASSERT_TRUE(client.grant_lease(ann).has_value());
+    ASSERT_GT(client.token(ann, "a"), 0U);
+    node->stop();
+  }
+  std::filesystem::copy(folder / "alone", backup, std::filesystem::copy_options::recursive);
+  {
+    const auto node = test::started(test::small_node(folder / "alone", reports));
+    RaftClient client(*node);
+    client.use_requests_after(100);
+    last_lease = client.fresh_lease();
+    last_token = client.token(last_lease, "b");
+    last_revision = client.ask([](const View& view) { return view.state.revision; });
+    node->stop();
+  }
+
+  const auto body = read_state(backup);
+  ASSERT_TRUE(body.has_value()) << body.error().detail;
+  auto restored = test::small_node(folder / "restored", reports);
+  const auto planted = plant({.folder = restored.folder, .body = *body});
+  ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+  const auto node = test::started(restored);
+  RaftClient client(*node);
+  client.use_requests_after(200);
+
+  EXPECT_EQ(node->identity().cluster, planted->get());
+  EXPECT_GT(client.ask([](const View& view) { return view.state.events.compact_revision(); }),
+            last_revision)
+      << "who watched is told that something is missing";
+  const auto lease = client.fresh_lease();
+  EXPECT_GT(lease, last_lease) << "the old one is not renewed by mistake";
+  EXPECT_GT(client.token(lease, "b"), last_token);
+  EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 2U);
+}
+
 TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {
   const auto body = core::encode(core::State{});
   Seed seed{.folder = folder / "new",
             .identity = {.cluster = cluster, .member = MemberId{1}},
             .members = founders(),
             .body = body};
-  auto lonely = seed;
-  lonely.members = {test::RaftGroup::founder(1)};
+  auto pair = seed;
+  pair.members.pop_back();
+  auto nameless = seed;
+  nameless.identity.cluster = {};
   auto stranger = seed;
   stranger.identity.member = MemberId{9};
   auto damaged = seed;
@@ -307,7 +410,13 @@ TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {
   used.folder = folder.path();
   test::write_content(folder / "something", "else");
 
-  for (const auto& bad : {lonely, stranger, damaged, used}) {
+  core::State worn;
+  worn.revision = core::Revision{~std::uint64_t{0} - 7};
+  const auto worn_body = core::encode(worn);
+  auto used_up = seed;
+  used_up.body = worn_body;
+
+  for (const auto& bad : {pair, nameless, stranger, damaged, used, used_up}) {
     EXPECT_EQ(plant(bad).error().code, Errc::invalid_argument);
   }
   EXPECT_FALSE(std::filesystem::exists(seed.folder));

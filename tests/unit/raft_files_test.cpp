@@ -1,4 +1,6 @@
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -118,6 +120,65 @@ TEST(RaftFolder, keeps_the_identity_it_was_made_with) {
   EXPECT_EQ(again->cluster(), cluster);
   EXPECT_EQ(again->member(), MemberId{3});
   EXPECT_NE(Folder::open(folder / "b", {})->cluster(), cluster);
+}
+
+TEST(RaftFolder, every_new_folder_is_another_incarnation) {
+  const TemporaryFolder folder;
+  const auto incarnation_of = [&](const char* name) {
+    const auto opened = Folder::open(folder / name, {ClusterId{7}, MemberId{1}}, origin_of_nothing);
+    EXPECT_TRUE(opened.has_value());
+    EXPECT_EQ(opened->origin(), origin_of_nothing);
+    return opened->incarnation();
+  };
+  const auto first = incarnation_of("a");
+  EXPECT_NE(first, Incarnation{});
+  EXPECT_EQ(incarnation_of("a"), first);
+  EXPECT_NE(incarnation_of("b"), first);
+
+  std::filesystem::remove_all(folder / "a");
+
+  EXPECT_NE(incarnation_of("a"), first);
+}
+
+TEST(RaftFolder, of_an_earlier_version_gets_an_incarnation_and_keeps_it) {
+  const TemporaryFolder folder;
+  write_content(folder / "identity", "tenure 1\ncluster 00000000000000ab\nmember 3\n");
+  Incarnation incarnation;
+  {
+    const auto opened = Folder::open(folder.path(), {}, origin_of_nothing);
+    ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+    EXPECT_EQ(opened->cluster(), ClusterId{0xAB});
+    EXPECT_EQ(opened->origin(), Origin{}) << "nobody knows";
+    incarnation = opened->incarnation();
+    EXPECT_NE(incarnation, Incarnation{});
+  }
+  EXPECT_EQ(Folder::open(folder.path(), {})->incarnation(), incarnation);
+}
+
+// Drawing another one would make it a stranger to the others.
+TEST(RaftFolder, an_incarnation_that_cannot_be_read_is_refused) {
+  const TemporaryFolder folder;
+  for (const auto* damaged : {"incarnation", "incarnation x\norigin 1", "incarnation 5\norigin"}) {
+    write_content(folder / "identity",
+                  std::string("tenure 1\ncluster 00000000000000ab\nmember 3\n") + damaged);
+
+    const auto opened = Folder::open(folder.path(), {});
+
+    ASSERT_FALSE(opened.has_value()) << damaged;
+    EXPECT_TRUE(opened.error().detail.contains("identity"));
+  }
+}
+
+// Whoever sets node.cluster_id to what `/v1/status` says must not be told that it is too large.
+TEST(RaftFolder, a_random_cluster_has_an_id_that_the_configuration_takes) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 32; ++i) {
+    const auto made = Folder::open(folder / std::to_string(i), {});
+
+    ASSERT_TRUE(made.has_value()) << made.error().detail;
+    EXPECT_LE(made->cluster().get(),
+              static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+  }
 }
 
 TEST(RaftFolder, of_another_cluster_or_member_is_refused) {

@@ -1,12 +1,15 @@
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "server/raft/journal.hpp"
 #include "support/raft_folder.hpp"
+#include "support/wait_until.hpp"
 
 namespace tenure::server::raft {
 namespace {
@@ -316,6 +319,37 @@ TEST_F(RaftJournal, a_log_that_does_not_contain_the_snapshot_is_removed_for_good
   ASSERT_TRUE(opened.has_value()) << opened.error().detail;
   EXPECT_EQ(opened->first, Index{3});
   EXPECT_EQ(payloads(*opened), (Texts{"three"}));
+}
+
+// A member that is to stop must not wait for space that nobody makes.
+TEST_F(RaftJournal, who_waits_for_space_is_woken_when_waiting_is_over_and_nothing_is_torn) {
+  auto patient = options();
+  patient.retry = std::chrono::hours(1);
+  {
+    auto opened = Journal::open(patient, {});
+    ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+    append(*opened->journal, Index{1}, {"one"});
+    const auto away = folder.path().string() + "-away";
+    std::filesystem::rename(folder.path(), away);
+    std::thread writer([&] {
+      append(*opened->journal, Index{2}, Texts(20, std::string(500, 'x')));
+      append(*opened->journal, Index{22}, {"after it"});
+    });
+    EXPECT_TRUE(test::eventually([&] { return mentions(reports.all(), "cannot be made"); }));
+
+    opened->journal->stop_waiting();
+    writer.join();
+
+    EXPECT_TRUE(opened->journal->has_given_up());
+    std::filesystem::rename(away, folder.path());
+  }
+
+  const auto opened = open();
+
+  ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+  EXPECT_EQ(payloads(*opened).front(), "one");
+  EXPECT_LT(opened->entries.size(), 21U);
+  EXPECT_FALSE(mentions(payloads(*opened).back(), "after")) << "no gap";
 }
 
 TEST_F(RaftJournal, restart_leaves_nothing_behind) {

@@ -166,6 +166,50 @@ TEST(RaftMembers, one_change_at_a_time) {
   EXPECT_TRUE(first->has_value());
 }
 
+// Ongaro, 2015: until something of its own term is committed, a change of a former leader may be
+// in a log that it does not know, and two such changes have quorums that do not meet.
+TEST(RaftMembers, a_new_leader_changes_nothing_before_something_of_its_own_term_is_committed) {
+  RaftGroup group(4, 1);
+  auto& old = group.elect();
+  ASSERT_TRUE(group.propose(old, core::Tick{}).has_value());
+  group.pass(milliseconds(200));
+  const auto to = old.id().get() % 4 + 1;
+  ASSERT_TRUE(group.transfer(old, to).has_value());
+  auto& next = group.elect();
+  ASSERT_EQ(next.id().get(), to);
+  group.cut_off(to);
+  std::optional<Result<void>> changed;
+
+  next.participant().change_members(
+      RaftGroup::addition(5), [&](Result<void> result) { changed = std::move(result); },
+      group.now());
+  const auto& replica = next.participant().replica();
+  group.pass(milliseconds(20));
+
+  EXPECT_TRUE(next.leads());
+  EXPECT_FALSE(replica.has_committed_own_term());
+  EXPECT_FALSE(replica.is_changing()) << "it is not in the log";
+  EXPECT_FALSE(changed.has_value()) << "and not refused: it waits";
+  group.heal();
+  ASSERT_TRUE(group.eventually([&] { return changed.has_value(); }));
+  EXPECT_TRUE(changed->has_value()) << changed->error().detail;
+  EXPECT_EQ(voters(next).size(), 5U);
+}
+
+TEST(RaftMembers, a_new_leader_commits_something_of_its_own_term_by_itself) {
+  RaftGroup group(3);
+  auto& old = group.elect();
+  group.pass(milliseconds(200));
+  ASSERT_TRUE(group.transfer(old, follower_of(old)).has_value());
+  auto& next = group.elect();
+
+  EXPECT_TRUE(
+      group.eventually([&] { return next.participant().replica().has_committed_own_term(); }));
+  const auto last = next.participant().position().last;
+  group.pass(seconds(5));
+  EXPECT_EQ(next.participant().position().last, last) << "once";
+}
+
 // Thesis, 4.2.2: nobody sends it anything any more, so somebody has to tell it.
 TEST(RaftMembers, a_removed_member_is_told_and_goes_quiet) {
   RaftGroup group(4);
@@ -180,6 +224,7 @@ TEST(RaftMembers, a_removed_member_is_told_and_goes_quiet) {
   auto& removed = group.at(gone);
   EXPECT_TRUE(removed.participant().is_dismissed());
   EXPECT_EQ(removed.participant().deadline(), std::nullopt);
+  EXPECT_EQ(removed.participant().position().leader, 0U) << "it will not hear of the next one";
   EXPECT_TRUE(std::ranges::any_of(removed.reports, [](const std::string& report) {
     return report.find("removed from the cluster") != std::string::npos;
   }));

@@ -285,6 +285,50 @@ TEST(RaftParticipant, a_member_that_is_behind_gets_a_snapshot_and_goes_on) {
   EXPECT_TRUE(is_granted(group.propose(next, acquire(ann, "more", 100))));
 }
 
+// The state in memory is whole; it would be lost with the process.
+TEST(RaftParticipant, a_snapshot_that_cannot_be_read_is_replaced_and_the_peer_gets_the_new_one) {
+  RaftGroup group(3, 0, {.peer_entries_max = 4, .trailing_entries = 8});
+  auto& leader = group.elect();
+  const auto behind = leader.id().get() % 3 + 1;
+  ASSERT_TRUE(group.propose(leader, grant(ann)).has_value());
+  group.crash(behind);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    ASSERT_TRUE(group.propose(leader, acquire(ann, "lock" + std::to_string(i), i + 1)).has_value());
+  }
+  const auto bad = group.take_snapshot(leader);
+  ASSERT_TRUE(bad.has_value());
+  leader.is_snapshot_unreadable = true;
+
+  group.boot(behind);
+
+  EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
+  EXPECT_TRUE(leader.leads());
+  EXPECT_GT(group.at(behind).platter().snapshot->mark.index.get(), *bad);
+  EXPECT_EQ(std::ranges::count_if(leader.reports,
+                                  [](const std::string& report) {
+                                    return report.find("cannot be read") != std::string::npos;
+                                  }),
+            1)
+      << "said once";
+}
+
+// The reserve of the last segment is for what is held; our own commands wait like everybody's.
+TEST(RaftParticipant, limits_wait_for_space_and_are_not_forgotten) {
+  core::Limits limits;
+  limits.leases_max = 7;
+  RaftGroup group(3, 0, {.limits = limits});
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    group.at(id).space = {.left = 0, .is_next_ready = false, .is_short = true};
+  }
+  auto& leader = group.elect();
+  group.pass(seconds(5));
+  ASSERT_NE(leader.state().limits, limits);
+
+  leader.space = {.left = 1 << 20, .is_next_ready = true};
+
+  EXPECT_TRUE(group.eventually([&] { return leader.state().limits == limits; }));
+}
+
 // Found by tests/fault: it stayed behind for as long as the leader was the same, and nobody said
 // so.
 TEST(RaftParticipant, a_member_whose_disk_forgot_entries_is_named_and_gets_them_again) {
@@ -368,6 +412,21 @@ TEST(RaftParticipant, a_leader_without_anybody_left_stops_all_the_same) {
   auto& leader = group.elect();
   ASSERT_TRUE(group.propose(leader, grant(ann)).has_value());
   group.cut_off(leader.id().get());
+  const auto before = group.now();
+  bool is_stopped = false;
+
+  leader.participant().stop([&] { is_stopped = true; }, group.now());
+
+  EXPECT_TRUE(group.eventually([&] { return is_stopped; }));
+  EXPECT_LE(group.now() - before, milliseconds(500));
+}
+
+// A snapshot counts only when the log is durable so far, and here it never is.
+TEST(RaftParticipant, a_member_whose_disk_takes_nothing_stops_all_the_same) {
+  RaftGroup group(3);
+  auto& leader = group.elect();
+  leader.is_disk_stuck = true;
+  ASSERT_TRUE(group.propose(leader, grant(ann)).has_value()) << "the two others are a majority";
   const auto before = group.now();
   bool is_stopped = false;
 

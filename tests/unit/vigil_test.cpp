@@ -53,9 +53,6 @@ TEST(Vigils, in_vain_they_become_rare) {
 }
 
 TEST(Vigils, they_are_kept_again_when_they_pay_again) {
-  if (!has_two_cores()) {
-    GTEST_SKIP() << "nobody stays awake on a single core";
-  }
   Vigil vigil(1ms);
   for (int n = 0; n < 10'000; ++n) {
     static_cast<void>(looks_in_vain(vigil));
@@ -65,7 +62,11 @@ TEST(Vigils, they_are_kept_again_when_they_pay_again) {
   for (int n = 0; n < 10'000; ++n) {
     found += vigil.keep([] { return true; }) ? 1 : 0;
   }
-  EXPECT_GT(found, 5'000);
+  if (has_two_cores()) {
+    EXPECT_GT(found, 5'000);
+  } else {
+    EXPECT_EQ(found, 0) << "nobody stays awake on a single core";
+  }
 }
 
 }  // namespace

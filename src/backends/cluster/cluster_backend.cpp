@@ -13,6 +13,12 @@ constexpr std::chrono::milliseconds grace{500};
 /// So many leave together though more may follow: the server works on them meanwhile.
 constexpr std::size_t errands_at_once = 16;
 
+ErrandPointer errand_of(Errand::Done done) {
+  auto errand = std::make_unique<Errand>();
+  errand->done = std::move(done);
+  return errand;
+}
+
 }  // namespace
 
 ClusterBackend::ClusterBackend(Servers servers, std::string client)
@@ -43,10 +49,15 @@ Result<std::unique_ptr<ClusterBackend>> ClusterBackend::open(Servers servers, st
 }
 
 ClusterBackend::~ClusterBackend() {
+  const auto deadline = std::chrono::steady_clock::now() + farewell_ + grace;
   const auto stopped = std::make_shared<Moment>();
   pump_.post([this, tell = arrival_of(stopped)] { courier_->stop(farewell_, tell); });
-  wait_for(*stopped, std::nullopt);
+  // The courier keeps the time, unless this process did not run for a while.
+  wait_for(*stopped, deadline);
   pump_.stop();
+  if (!stopped->is_here) {
+    courier_->give_up();  // Nobody else runs the loop any more.
+  }
 }
 
 std::function<void()> ClusterBackend::arrival_of(const std::shared_ptr<Moment>& moment) {
@@ -83,7 +94,7 @@ void ClusterBackend::start(Listener& listener) {
   pump_.post([this, &listener] { courier_->listen(listener); });
 }
 
-void ClusterBackend::post(Errand errand) {
+void ClusterBackend::post(ErrandPointer errand) {
   std::size_t waiting = 0;
   {
     const sys::MutexGuard guard(mutex_);
@@ -97,7 +108,7 @@ void ClusterBackend::post(Errand errand) {
     return;
   }
   pump_.post([this] {
-    std::vector<Errand> taken;
+    std::vector<ErrandPointer> taken;
     {
       const sys::MutexGuard guard(mutex_);
       taken.swap(posted_);
@@ -107,8 +118,8 @@ void ClusterBackend::post(Errand errand) {
 }
 
 void ClusterBackend::grant_lease(LeaseRequest request, Done<void> done) {
-  Errand errand{.done = std::move(done)};
-  auto& grant = *errand.operation.mutable_grant_lease();
+  auto errand = errand_of(std::move(done));
+  auto& grant = *errand->operation.mutable_grant_lease();
   grant.set_id(request.id.get());
   grant.set_request_id(grant_request);
   grant.set_ttl_ms(static_cast<std::uint64_t>(request.ttl.count()));
@@ -116,8 +127,8 @@ void ClusterBackend::grant_lease(LeaseRequest request, Done<void> done) {
 }
 
 void ClusterBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) {
-  Errand errand{.done = std::move(done)};
-  auto& renew = *errand.operation.mutable_renew_leases();
+  auto errand = errand_of(std::move(done));
+  auto& renew = *errand->operation.mutable_renew_leases();
   for (const auto lease : leases) {
     renew.add_ids(lease.get());
   }
@@ -125,8 +136,8 @@ void ClusterBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> don
 }
 
 void ClusterBackend::set_ttl(TtlRequest request, Done<void> done) {
-  Errand errand{.done = std::move(done)};
-  auto& set = *errand.operation.mutable_set_ttl();
+  auto errand = errand_of(std::move(done));
+  auto& set = *errand->operation.mutable_set_ttl();
   set.set_lease_id(request.lease.get());
   set.set_request_id(request.request.get());
   set.set_ttl_ms(static_cast<std::uint64_t>(request.ttl.count()));
@@ -134,14 +145,14 @@ void ClusterBackend::set_ttl(TtlRequest request, Done<void> done) {
 }
 
 void ClusterBackend::revoke_lease(LeaseId lease, Done<void> done) {
-  Errand errand{.done = std::move(done)};
-  errand.operation.mutable_revoke_lease()->set_id(lease.get());
+  auto errand = errand_of(std::move(done));
+  errand->operation.mutable_revoke_lease()->set_id(lease.get());
   post(std::move(errand));
 }
 
 void ClusterBackend::acquire(AcquireRequest request, Done<Granted> done) {
-  Errand errand{.done = std::move(done)};
-  write(request, *errand.operation.mutable_acquire());
+  auto errand = errand_of(std::move(done));
+  write(request, *errand->operation.mutable_acquire());
   post(std::move(errand));
 }
 
@@ -151,27 +162,28 @@ void ClusterBackend::abandon(LeaseId lease, RequestId request) {
 }
 
 void ClusterBackend::release(ReleaseRequest request, Done<void> done) {
-  Errand errand{.done = std::move(done)};
-  write(request, *errand.operation.mutable_release());
+  auto errand = errand_of(std::move(done));
+  write(request, *errand->operation.mutable_release());
   post(std::move(errand));
 }
 
 void ClusterBackend::downgrade(DowngradeRequest request, Done<void> done) {
-  Errand errand{.done = std::move(done)};
-  write(request, *errand.operation.mutable_downgrade());
+  auto errand = errand_of(std::move(done));
+  write(request, *errand->operation.mutable_downgrade());
   post(std::move(errand));
 }
 
 WatchId ClusterBackend::watch(WatchRequest request, Sink sink) {
   const WatchId id{++last_watch_};
   const auto begun = std::make_shared<Moment>();
+  const auto deadline = std::chrono::steady_clock::now() + farewell_;
   pump_.post([this, id, tell = arrival_of(begun), request = std::move(request),
               sink = std::move(sink)]() mutable {
     courier_->watch(id, std::move(request), std::move(sink), std::move(tell));
   });
   // What happens after the call is to be told, also by another client. The loop cannot wait.
   if (!pump_.runs_here()) {
-    wait_for(*begun, std::chrono::steady_clock::now() + farewell_);
+    wait_for(*begun, deadline);
   }
   return id;
 }

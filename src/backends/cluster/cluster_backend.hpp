@@ -10,8 +10,8 @@
 
 #include "backends/backend.hpp"
 #include "backends/cluster/courier.hpp"
-#include "backends/cluster/dialer.hpp"
 #include "backends/net/pump.hpp"
+#include "backends/rpc/dialer.hpp"
 #include "sys/mutex.hpp"
 
 namespace tenure::backends::cluster {
@@ -54,7 +54,7 @@ class ClusterBackend final : public Backend {
     std::atomic<bool> is_here = false;
   };
 
-  void post(Errand errand);
+  void post(ErrandPointer errand);
   [[nodiscard]] std::function<void()> arrival_of(const std::shared_ptr<Moment>& moment);
   void wait_for(Moment& moment, Nap::Deadline deadline);
 
@@ -62,7 +62,8 @@ class ClusterBackend final : public Backend {
   std::atomic<std::uint64_t> last_watch_ = 0;
 
   sys::Mutex mutex_;
-  std::vector<Errand> posted_ TENURE_GUARDED_BY(mutex_);  ///< The loop was told of the first.
+  /// The loop was told of the first.
+  std::vector<ErrandPointer> posted_ TENURE_GUARDED_BY(mutex_);
 
   Pump pump_;
   std::shared_ptr<Courier> courier_;  ///< On its loop.

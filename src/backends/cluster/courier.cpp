@@ -96,12 +96,12 @@ void Courier::begin_session(const std::shared_ptr<h2::Channel>& channel) {
   stream_->send(hello);
   // follow_again() makes new ones.
   absl::erase_if(open_, [](const auto& entry) {
-    return entry.second.operation.has_renew_leases() &&
-           std::holds_alternative<std::monostate>(entry.second.done);
+    return entry.second->operation.has_renew_leases() &&
+           std::holds_alternative<std::monostate>(entry.second->done);
   });
   std::vector<Id> ids;
   for (auto& [id, errand] : open_) {
-    errand.is_queued = false;
+    errand->is_queued = false;
     ids.push_back(id);
   }
   queued_ = 0;
@@ -124,8 +124,8 @@ void Courier::follow_again() {
   std::vector<std::uint64_t> leases(leases_.begin(), leases_.end());
   constexpr std::size_t leases_at_once = 4000;
   for (std::size_t first = 0; first < leases.size(); first += leases_at_once) {
-    Errand errand;
-    auto& some = *errand.operation.mutable_renew_leases()->mutable_ids();
+    auto errand = std::make_unique<Errand>();
+    auto& some = *errand->operation.mutable_renew_leases()->mutable_ids();
     const auto end = std::min(leases.size(), first + leases_at_once);
     some.Add(leases.begin() + static_cast<std::ptrdiff_t>(first),
              leases.begin() + static_cast<std::ptrdiff_t>(end));
@@ -137,27 +137,28 @@ void Courier::follow_again() {
 
 // Errands.
 
-void Courier::run(std::vector<Errand> errands) {
+void Courier::run(std::vector<ErrandPointer> errands) {
   std::vector<Id> ids;
   ids.reserve(errands.size());
   for (auto& errand : errands) {
     if (stopped_ || refusal_) {
-      fail_with(std::move(errand), stopped_ ? unavailable("the client ends") : *refusal_);
+      fail_with(*errand, stopped_ ? unavailable("the client ends") : *refusal_);
       continue;
     }
     const auto id = ++last_id_;
-    errand.operation.set_id(id);
-    if (errand.operation.has_acquire()) {
-      const auto& acquire = errand.operation.acquire();
+    auto& operation = errand->operation;
+    operation.set_id(id);
+    if (operation.has_acquire()) {
+      const auto& acquire = operation.acquire();
       waits_.insert_or_assign(WaitKey{acquire.lease_id(), acquire.request_id()}, id);
-    } else if (errand.operation.has_grant_lease()) {
-      const auto& grant = errand.operation.grant_lease();
+    } else if (operation.has_grant_lease()) {
+      const auto& grant = operation.grant_lease();
       leases_.insert(grant.id());
       heed_ttl(std::chrono::milliseconds(grant.ttl_ms()));
-    } else if (errand.operation.has_set_ttl()) {
-      heed_ttl(std::chrono::milliseconds(errand.operation.set_ttl().ttl_ms()));
-    } else if (errand.operation.has_revoke_lease()) {
-      leases_.erase(errand.operation.revoke_lease().id());
+    } else if (operation.has_set_ttl()) {
+      heed_ttl(std::chrono::milliseconds(operation.set_ttl().ttl_ms()));
+    } else if (operation.has_revoke_lease()) {
+      leases_.erase(operation.revoke_lease().id());
     }
     open_.emplace(id, std::move(errand));
     ids.push_back(id);
@@ -179,7 +180,7 @@ void Courier::send_all(const std::vector<Id>& ids) {
     }
   };
   for (const auto id : ids) {
-    auto& operation = open_.at(id).operation;
+    auto& operation = open_.at(id)->operation;
     operation.set_id(id);
     const auto size = operation.ByteSizeLong() + 8;
     if (bytes + size > message_bytes) {
@@ -197,27 +198,27 @@ void Courier::abandon(LeaseId lease, RequestId request) {
   if (it == waits_.end()) {
     return;
   }
-  Errand errand;
-  errand.operation.mutable_abandon()->set_lease_id(lease.get());
-  errand.operation.mutable_abandon()->set_request_id(request.get());
+  auto errand = std::make_unique<Errand>();
+  errand->operation.mutable_abandon()->set_lease_id(lease.get());
+  errand->operation.mutable_abandon()->set_request_id(request.get());
   if (!stream_) {
     // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
-    auto waiting = take(it->second);
-    fail_with(std::move(waiting), {.code = Errc::cancelled});
-    errand.is_orphan = true;
+    const auto waiting = take(it->second);
+    fail_with(*waiting, {.code = Errc::cancelled});
+    errand->is_orphan = true;
   }
-  std::vector<Errand> one;
+  std::vector<ErrandPointer> one;
   one.push_back(std::move(errand));
   run(std::move(one));
 }
 
-Errand Courier::take(Id id) {
+ErrandPointer Courier::take(Id id) {
   const auto it = open_.find(id);
   auto errand = std::move(it->second);
   open_.erase(it);
-  queued_ -= errand.is_queued ? 1 : 0;
-  if (errand.operation.has_acquire()) {
-    const auto& acquire = errand.operation.acquire();
+  queued_ -= errand->is_queued ? 1 : 0;
+  if (errand->operation.has_acquire()) {
+    const auto& acquire = errand->operation.acquire();
     waits_.erase({acquire.lease_id(), acquire.request_id()});
   }
   return errand;
@@ -254,8 +255,8 @@ void Courier::answered(const v1::Outcome& outcome) {
     return;
   }
   if (outcome.has_queued()) {
-    it->second.queue_position = static_cast<std::size_t>(outcome.queued().position());
-    queued_ += std::exchange(it->second.is_queued, true) ? 0 : 1;
+    it->second->queue_position = static_cast<std::size_t>(outcome.queued().position());
+    queued_ += std::exchange(it->second->is_queued, true) ? 0 : 1;
     return;
   }
   if (outcome.has_refused() && outcome.refused().code() == v1::CODE_UNAVAILABLE) {
@@ -263,41 +264,41 @@ void Courier::answered(const v1::Outcome& outcome) {
     is_unsure_ = true;
     return;
   }
-  auto errand = take(outcome.id());
-  if (errand.operation.has_abandon()) {
-    abandon_answered(errand, outcome);
+  const auto errand = take(outcome.id());
+  if (errand->operation.has_abandon()) {
+    abandon_answered(*errand, outcome);
     return;
   }
-  finish(std::move(errand), outcome);
+  finish(*errand, outcome);
 }
 
 void Courier::abandon_answered(const Errand& abandon, const v1::Outcome& outcome) {
   const WaitKey key{abandon.operation.abandon().lease_id(),
                     abandon.operation.abandon().request_id()};
   if (const auto it = waits_.find(key); it != waits_.end()) {
-    finish(take(it->second), outcome);
+    finish(*take(it->second), outcome);
     return;
   }
   // Else the grant was told to its caller just before, and is his to give back.
   if (abandon.is_orphan && outcome.has_granted()) {
-    Errand errand;
-    auto& release = *errand.operation.mutable_release();
+    auto errand = std::make_unique<Errand>();
+    auto& release = *errand->operation.mutable_release();
     release.set_lease_id(key.first);
     release.set_fencing_token(outcome.granted().fencing_token());
-    std::vector<Errand> one;
+    std::vector<ErrandPointer> one;
     one.push_back(std::move(errand));
     run(std::move(one));
   }
 }
 
-void Courier::finish(Errand errand, const v1::Outcome& outcome) {
+void Courier::finish(Errand& errand, const v1::Outcome& outcome) {
   if (outcome.has_refused()) {
     auto error = error_from(outcome.refused());
     if (error == Errc::lease_lost && errand.operation.has_revoke_lease()) {
       std::get<Backend::Done<void>>(errand.done)({});
       return;
     }
-    fail_with(std::move(errand), error);
+    fail_with(errand, error);
     return;
   }
   if (auto* granted = std::get_if<Backend::Done<Granted>>(&errand.done)) {
@@ -341,7 +342,7 @@ void Courier::lost(std::uint64_t lease) {
   }
 }
 
-void Courier::fail_with(Errand errand, const Error& error) {
+void Courier::fail_with(Errand& errand, const Error& error) {
   std::visit(
       [&](auto& done) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(done)>, std::monostate>) {

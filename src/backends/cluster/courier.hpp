@@ -18,9 +18,9 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "backends/backend.hpp"
-#include "backends/cluster/dialer.hpp"
 #include "backends/cluster/looks.hpp"
 #include "backends/cluster/watches.hpp"
+#include "backends/rpc/dialer.hpp"
 #include "h2/channel.hpp"
 #include "tenure/v1/session.pb.h"
 
@@ -39,6 +39,8 @@ struct Errand {
   /// Of an acquire: it is in the queue, so that no answer is due.
   bool is_queued = false;
 };
+/// Goes through several hands, and is too large to be moved each time.
+using ErrandPointer = std::unique_ptr<Errand>;
 
 /// Carries errands to the leader and their outcomes back, over one Session stream. When the
 /// connection is lost, or another member leads, what is not answered is sent again on the next
@@ -54,7 +56,7 @@ class Courier : public std::enable_shared_from_this<Courier> {
   /// Who is told of losses from now on.
   void listen(Listener& listener);
   /// Takes them on, in their order.
-  void run(std::vector<Errand> errands);
+  void run(std::vector<ErrandPointer> errands);
   void abandon(LeaseId lease, RequestId request);
   void watch(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
   void unwatch(WatchId id) { watches_.remove(id); }
@@ -64,6 +66,8 @@ class Courier : public std::enable_shared_from_this<Courier> {
   /// Waits end with `unavailable` now, the rest when it is answered or `patience` is over. Then
   /// `done`.
   void stop(std::chrono::milliseconds patience, std::function<void()> done);
+  /// Everything ends with `unavailable` now.
+  void give_up();
 
  private:
   using Id = std::uint64_t;
@@ -91,13 +95,14 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void send_all(const std::vector<Id>& ids);
   void received(const v1::SessionResponse& response);
   void answered(const v1::Outcome& outcome);
-  void finish(Errand errand, const v1::Outcome& outcome);
+  void finish(Errand& errand, const v1::Outcome& outcome);
   /// By the answer to a renewal.
   void lost(std::uint64_t lease);
-  void fail_with(Errand errand, const Error& error);
+  static void fail_with(Errand& errand, const Error& error);
   void abandon_answered(const Errand& abandon, const v1::Outcome& outcome);
-  [[nodiscard]] Errand take(Id id);
+  [[nodiscard]] ErrandPointer take(Id id);
   void follow_again();
+  void end_waits();
   void done_if_idle();
   void end();
 
@@ -127,7 +132,7 @@ class Courier : public std::enable_shared_from_this<Courier> {
   std::optional<Error> refusal_;
 
   Id last_id_ = 0;
-  absl::btree_map<Id, Errand> open_;  ///< Not answered, in their order.
+  absl::btree_map<Id, ErrandPointer> open_;  ///< Not answered, in their order.
   absl::flat_hash_map<WaitKey, Id> waits_;
   std::size_t queued_ = 0;                     ///< Of open_, those that are in a queue.
   absl::flat_hash_set<std::uint64_t> leases_;  ///< Of ours that live, as far as we know.

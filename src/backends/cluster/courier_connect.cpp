@@ -174,7 +174,7 @@ void Courier::refused(const Error& why) {
   waits_.clear();
   queued_ = 0;
   for (auto& [id, errand] : std::exchange(open_, {})) {
-    fail_with(std::move(errand), why);
+    fail_with(*errand, why);
   }
   looks_.end(why);
   done_if_idle();

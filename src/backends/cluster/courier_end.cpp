@@ -18,15 +18,7 @@ Error the_client_ends() {
 
 void Courier::stop(std::chrono::milliseconds patience, std::function<void()> done) {
   stopped_ = std::move(done);
-  std::vector<Id> waits;
-  for (const auto& [key, id] : waits_) {
-    waits.push_back(id);
-  }
-  for (const auto id : waits) {
-    fail_with(take(id), the_client_ends());
-  }
-  watches_.end();
-  looks_.end(the_client_ends());
+  end_waits();
   // Another one of several may lead soon.
   const bool has_hope = stream_ || !dialer_->knows_one_only();
   farewell_.expires_after(has_hope ? patience : std::chrono::milliseconds(0));
@@ -36,6 +28,23 @@ void Courier::stop(std::chrono::milliseconds patience, std::function<void()> don
     }
   });
   done_if_idle();
+}
+
+void Courier::give_up() {
+  end_waits();
+  end();
+}
+
+void Courier::end_waits() {
+  std::vector<Id> waits;
+  for (const auto& [key, id] : waits_) {
+    waits.push_back(id);
+  }
+  for (const auto id : waits) {
+    fail_with(*take(id), the_client_ends());
+  }
+  watches_.end();
+  looks_.end(the_client_ends());
 }
 
 void Courier::done_if_idle() {
@@ -57,7 +66,7 @@ void Courier::end() {
     channel->close();
   }
   for (auto& [id, errand] : std::exchange(open_, {})) {
-    fail_with(std::move(errand), the_client_ends());
+    fail_with(*errand, the_client_ends());
   }
   done();
 }

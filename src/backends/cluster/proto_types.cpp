@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "backends/cluster/itinerary.hpp"
+#include "backends/rpc/itinerary.hpp"
 
 namespace tenure::backends::cluster {
 namespace {
@@ -85,20 +85,6 @@ Error error_from(const v1::Refused& refused) {
   const bool is_known = v1::Code_IsValid(refused.code()) && refused.code() != v1::CODE_UNSPECIFIED;
   return {.code = is_known ? static_cast<Errc>(refused.code()) : Errc::unavailable,
           .detail = detail_of(refused)};
-}
-
-Error error_from(const h2::Status& status, const std::string& server) {
-  const auto with = [&](Errc code) {
-    return Error{.code = code, .detail = server + ": " + status.message};
-  };
-  switch (status.code) {
-    case h2::StatusCode::permission_denied:
-    case h2::StatusCode::unauthenticated: return with(Errc::permission_denied);
-    case h2::StatusCode::unimplemented: return with(Errc::unsupported);
-    case h2::StatusCode::resource_exhausted: return with(Errc::resource_exhausted);
-    case h2::StatusCode::invalid_argument: return with(Errc::invalid_argument);
-    default: return with(Errc::unavailable);
-  }
 }
 
 std::optional<Endpoint> leader_in(const h2::Status& status) {

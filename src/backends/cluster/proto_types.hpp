@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/backend.hpp"
+#include "backends/rpc/dialer.hpp"
 #include "backends/url.hpp"
 #include "h2/status.hpp"
 #include "tenure/v1/admin.pb.h"
@@ -18,8 +19,7 @@ void write(const DowngradeRequest& request, v1::Downgrade& out);
 void write(const WatchRequest& request, Revision start, v1::WatchCreate& out);
 
 [[nodiscard]] Error error_from(const v1::Refused& refused);
-/// How a call at `server` ended, if not well.
-[[nodiscard]] Error error_from(const h2::Status& status, const std::string& server);
+using backends::error_from;
 /// Who leads, if the server said so.
 [[nodiscard]] std::optional<Endpoint> leader_in(const h2::Status& status);
 [[nodiscard]] LockEvent event_from(const v1::Event& event);

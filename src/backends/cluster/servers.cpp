@@ -1,5 +1,10 @@
 #include "backends/cluster/servers.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "backends/net/tls_files.hpp"
@@ -8,12 +13,87 @@ namespace tenure::backends::cluster {
 namespace {
 
 constexpr std::uint16_t default_port = 7420;
+constexpr std::size_t token_bytes_max = 1024;
+
+/// What may stand in a header: printable, and no spaces. Its words never repeat the token.
+Result<std::string> checked(std::string token, const std::string& where) {
+  const bool is_good =
+      !token.empty() && token.size() <= token_bytes_max &&
+      std::ranges::all_of(token, [](char byte) { return byte > 0x20 && byte < 0x7F; });
+  if (!is_good) {
+    return fail(Errc::invalid_argument, where +
+                                            " has no token: it is one word, as `tenured token` "
+                                            "printed it");
+  }
+  return token;
+}
+
+Result<std::string> token_in(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string line;
+  if (!stream.is_open() || (!std::getline(stream, line) && stream.bad())) {
+    return fail(Errc::invalid_argument, "the token file " + file + " cannot be read: " +
+                                            std::generic_category().message(errno));
+  }
+  if (line.ends_with('\r')) {
+    line.pop_back();
+  }
+  return checked(std::move(line), "the token file " + file);
+}
+
+/// Takes the token, and any user before it, off the front of the authority.
+std::string take_token(Url& url) {
+  auto& text = url.authority.text;
+  const auto at = text.rfind('@');
+  if (at == std::string::npos) {
+    return {};
+  }
+  auto token = text.substr(0, at);
+  token.erase(0, token.find(':') + 1);
+  text.erase(0, at + 1);
+  url.authority.position += at + 1;
+  return token;
+}
+
+/// token_file=FILE; empty if it is not there.
+std::string take_token_file(Url& url) {
+  std::string file;
+  std::erase_if(url.parameters, [&](Url::Parameter& parameter) {
+    const bool is_it = parameter.key.text == "token_file";
+    if (is_it) {
+      file = std::move(parameter.value.text);
+    }
+    return is_it;
+  });
+  return file;
+}
+
+/// By the URL first, then as the program says.
+Result<std::string> find_token(Url& url, const Login& login) {
+  const bool has_one = url.authority.text.find('@') != std::string::npos;
+  auto token = take_token(url);
+  const auto file = take_token_file(url);
+  if (has_one) {
+    return checked(std::move(token), "what stands before the '@' of the URL");
+  }
+  if (!file.empty()) {
+    return token_in(file);
+  }
+  if (!login.token.empty()) {
+    return checked(login.token, "auth_token");
+  }
+  return login.token_file.empty() ? Result<std::string>() : token_in(login.token_file);
+}
 
 }  // namespace
 
-Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience) {
+Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience, const Login& login) {
   if (!url.path.text.empty()) {
     return complain_at(url.path.position, "tenure:// has no path; key_prefix=… is an option");
+  }
+  auto token = find_token(url, login);
+  if (!token) {
+    return std::unexpected(std::move(token).error());
   }
   auto endpoints = endpoints_of(url, default_port);
   if (!endpoints) {
@@ -26,12 +106,25 @@ Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience) {
   if (!url.parameters.empty()) {
     return complain_at(url.parameters.front().key.position,
                        "unknown option \"" + url.parameters.front().key.text +
-                           "\"; there are owner, key_prefix, request_timeout, tls_ca, tls_cert, "
-                           "tls_key");
+                           "\"; there are owner, key_prefix, request_timeout, token_file, tls_ca, "
+                           "tls_cert, tls_key");
   }
   const auto each = patience / static_cast<int>(endpoints->size());
-  return Servers{
-      .endpoints = *std::move(endpoints), .tls = *std::move(tls), .connect_timeout = each};
+  return Servers{.endpoints = *std::move(endpoints),
+                 .tls = *std::move(tls),
+                 .connect_timeout = each,
+                 .token = *std::move(token)};
+}
+
+bool are_near(const Servers& servers) {
+  return std::ranges::all_of(servers.endpoints, [](const Endpoint& endpoint) {
+    return endpoint.host == "localhost" || endpoint.host == "::1" ||
+           endpoint.host.starts_with("127.");
+  });
+}
+
+bool shows_token(const Servers& servers) {
+  return !servers.token.empty() && servers.tls == nullptr && !are_near(servers);
 }
 
 }  // namespace tenure::backends::cluster

@@ -180,8 +180,9 @@ void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
   if (begun) {
     begun();  // Nobody has to wait for it any longer.
   }
-  const auto code =
-      response.compact_revision() != 0 ? Errc::invalid_argument : Errc::resource_exhausted;
+  const auto code = response.code() == v1::CODE_PERMISSION_DENIED ? Errc::permission_denied
+                    : response.compact_revision() != 0            ? Errc::invalid_argument
+                                                                  : Errc::resource_exhausted;
   const auto from =
       response.compact_revision() != 0
           ? "; the oldest that is known is " + std::to_string(response.compact_revision() + 1)

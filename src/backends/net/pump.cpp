@@ -1,6 +1,7 @@
 #include "backends/net/pump.hpp"
 
 #include <chrono>
+#include <cstddef>
 
 namespace tenure::backends {
 namespace {
@@ -8,12 +9,14 @@ namespace {
 /// When no guest came for so long, our own thread runs the loop. Until then nobody hears what the
 /// server says unasked.
 constexpr std::chrono::milliseconds own_after{2};
-/// For so long who waits for an answer stays awake: a round trip and a write to a quick disk.
-constexpr std::chrono::microseconds awake_for{400};
+/// So many jobs of others are done by one who only came to post one, or who is about to go. Then
+/// somebody else goes on, or a busy client would keep it for as long as it is busy.
+constexpr std::size_t favours_max = 256;
 
 }  // namespace
 
-Pump::Pump() : work_(loop_.get_executor()), vigil_(awake_for), thread_([this] { run_own(); }) {}
+Pump::Pump(std::chrono::microseconds awake_for)
+    : work_(loop_.get_executor()), vigil_(awake_for), thread_([this] { run_own(); }) {}
 
 void Pump::stop() {
   if (!thread_.joinable()) {
@@ -44,9 +47,17 @@ void Pump::hurry() {
       return;
     }
     runner_ = Runner::guest;
+    has_left_overs_ = false;
   }
-  loop_.poll();
-  leave();
+  auto favours = favours_max;
+  do_favours(favours);
+  leave(favours);
+}
+
+void Pump::do_favours(std::size_t& left) {
+  while (left > 0 && loop_.poll_one() > 0) {
+    --left;
+  }
 }
 
 void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) {
@@ -61,6 +72,7 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
     if (runner_ == Runner::nobody) {
       runner_ = is_idle ? Runner::idler : Runner::guest;
       is_wanted_ = false;
+      has_left_overs_ = false;
       runs = true;
     } else {
       const bool gives_way = runner_ == Runner::own || (runner_ == Runner::idler && !is_idle);
@@ -81,7 +93,7 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
   }
   if (runs) {
     run_for(nap, calls_seen, deadline, what);
-    leave();
+    leave(favours_max);
   }
 }
 
@@ -115,26 +127,28 @@ void Pump::wake(Nap& nap) {
   }
 }
 
-void Pump::leave() {
+void Pump::leave(std::size_t favours) {
   for (;;) {
     {
       const sys::MutexGuard lock(mutex_);
-      if (!std::exchange(is_nudged_, false)) {
+      if (!std::exchange(is_nudged_, false) || favours == 0) {
         ++turns_;
         if (auto* next = sleepers_.first()) {
           sleepers_.remove(*next);
           runner_ = Runner::guest;
+          is_nudged_ = favours == 0;  // It may go at once, and looks here first.
           appoint(*next);
           return;
         }
         runner_ = Runner::nobody;
-        if (is_own_asleep_) {
+        has_left_overs_ = favours == 0;
+        if (is_own_asleep_ || has_left_overs_) {
           own_.notify_one();
         }
         return;
       }
     }
-    loop_.poll();
+    do_favours(favours);
   }
 }
 
@@ -148,20 +162,22 @@ void Pump::run_own() {
   mutex_.lock();
   auto seen = turns_;
   while (!is_stopping_) {
-    if (turns_ == seen && runner_ == Runner::nobody && !idlers_.empty()) {
+    const bool is_due = (turns_ == seen || has_left_overs_) && runner_ == Runner::nobody;
+    has_left_overs_ = has_left_overs_ && !is_due;
+    if (is_due && !idlers_.empty()) {
       auto& idler = *idlers_.first();
       idlers_.remove(idler);
       runner_ = Runner::idler;
       is_wanted_ = false;
       appoint(idler);
-    } else if (turns_ == seen && runner_ == Runner::nobody) {
+    } else if (is_due) {
       runner_ = Runner::own;
       is_wanted_ = false;
       mutex_.unlock();
       while (!is_wanted_) {
         loop_.run_one();
       }
-      leave();
+      leave(favours_max);
       mutex_.lock();
       seen = turns_;
       continue;
@@ -173,7 +189,9 @@ void Pump::run_own() {
       is_own_asleep_ = false;
     }
     seen = turns_;
-    own_.wait_for(mutex_, own_after);
+    if (!has_left_overs_) {
+      own_.wait_for(mutex_, own_after);
+    }
   }
   mutex_.unlock();
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <utility>
@@ -24,7 +26,11 @@ namespace tenure::backends {
 /// One thread at a time runs the loop; whatever runs there needs no other protection. Thread safe.
 class Pump {
  public:
-  Pump();
+  /// For so long who waits for an answer stays awake: a round trip and a write to a quick disk.
+  static constexpr std::chrono::microseconds awake_at_most{400};
+
+  /// `awake_for`: zero where one waits for several who all want a core.
+  explicit Pump(std::chrono::microseconds awake_for = awake_at_most);
   Pump(const Pump&) = delete;
   Pump& operator=(const Pump&) = delete;
   ~Pump() { stop(); }
@@ -58,8 +64,10 @@ class Pump {
   void nudge();
   void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what);
   void appoint(Nap& nap) TENURE_REQUIRES(mutex_);
-  /// The running thread goes; one that sleeps takes its place.
-  void leave();
+  /// Jobs that are ready, at most so many; what is left of them.
+  void do_favours(std::size_t& left);
+  /// The running thread goes, after so many favours at most; one that sleeps takes its place.
+  void leave(std::size_t favours);
   void run_own();
 
   boost::asio::io_context loop_{1};
@@ -72,10 +80,11 @@ class Pump {
 
   sys::Mutex mutex_;
   Runner runner_ TENURE_GUARDED_BY(mutex_) = Runner::nobody;
-  NapList sleepers_ TENURE_GUARDED_BY(mutex_);         ///< For an answer.
-  NapList idlers_ TENURE_GUARDED_BY(mutex_);           ///< For work.
-  bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;   ///< Something was posted since it last left.
-  std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;  ///< How often the runner changed.
+  NapList sleepers_ TENURE_GUARDED_BY(mutex_);        ///< For an answer.
+  NapList idlers_ TENURE_GUARDED_BY(mutex_);          ///< For work.
+  bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;  ///< Something was posted since it last left.
+  bool has_left_overs_ TENURE_GUARDED_BY(mutex_) = false;  ///< By one who went with jobs to do.
+  std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;      ///< How often the runner changed.
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_own_asleep_ TENURE_GUARDED_BY(mutex_) = false;  ///< Until it is told.
   sys::Signal own_;

@@ -13,23 +13,6 @@ namespace {
 constexpr std::uint16_t default_port = 6379;
 constexpr std::size_t namespace_bytes_max = 64;
 
-/// Takes user:password@ off the front of the authority.
-void take_user(Url& url, Address& address) {
-  auto& text = url.authority.text;
-  // A password may have an '@' in it, a host not.
-  const auto at = text.rfind('@');
-  if (at == std::string::npos) {
-    return;
-  }
-  const auto colon = text.find(':');
-  if (colon < at) {
-    address.password = text.substr(colon + 1, at - colon - 1);
-  }
-  address.user = text.substr(0, std::min(colon, at));
-  text.erase(0, at + 1);
-  url.authority.position += at + 1;
-}
-
 Result<unsigned> database_of(const Url& url) {
   const auto& text = url.path.text;
   unsigned number = 0;
@@ -68,9 +51,34 @@ Result<void> take_namespace(Url& url, Address& address) {
 
 }  // namespace
 
-std::string name_of(const Endpoint& endpoint) {
-  const bool is_v6 = endpoint.host.find(':') != std::string::npos;
-  return (is_v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+void take_user(Url& url, Address& address) {
+  if (auto login = take_login(url)) {
+    address.user = std::move(login->user);
+    address.password = std::move(login->password).value_or("");
+  }
+}
+
+Result<void> take_rest(Url& url, Address& address, std::string_view others) {
+  const auto database = database_of(url);
+  if (!database) {
+    return std::unexpected(database.error());
+  }
+  address.database = *database;
+  if (auto taken = take_namespace(url, address); !taken) {
+    return taken;
+  }
+  auto tls = take_tls(url, url.scheme.starts_with("rediss") ? Tls::always : Tls::if_asked_for);
+  if (!tls) {
+    return std::unexpected(std::move(tls).error());
+  }
+  address.tls = *std::move(tls);
+  if (!url.parameters.empty()) {
+    return complain_at(url.parameters.front().key.position,
+                       "unknown option \"" + url.parameters.front().key.text +
+                           "\"; there are owner, key_prefix, request_timeout, namespace, " +
+                           std::string(others) + "tls_ca, tls_cert, tls_key");
+  }
+  return {};
 }
 
 Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
@@ -87,24 +95,8 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
                            "redis+cluster:// or redlock://");
   }
   address.endpoint = std::move(endpoints->front());
-  const auto database = database_of(url);
-  if (!database) {
-    return std::unexpected(database.error());
-  }
-  address.database = *database;
-  if (auto taken = take_namespace(url, address); !taken) {
+  if (auto taken = take_rest(url, address, ""); !taken) {
     return std::unexpected(std::move(taken).error());
-  }
-  auto tls = take_tls(url, url.scheme == "rediss" ? Tls::always : Tls::if_asked_for);
-  if (!tls) {
-    return std::unexpected(std::move(tls).error());
-  }
-  address.tls = *std::move(tls);
-  if (!url.parameters.empty()) {
-    return complain_at(url.parameters.front().key.position,
-                       "unknown option \"" + url.parameters.front().key.text +
-                           "\"; there are owner, key_prefix, request_timeout, namespace, tls_ca, "
-                           "tls_cert, tls_key");
   }
   return address;
 }

@@ -1,20 +1,33 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <boost/asio/ssl/context.hpp>
 
 #include <tenure/error.hpp>
 
+#include "backends/redis/whereabouts.hpp"
 #include "backends/url.hpp"
 
 namespace tenure::backends::redis {
 
+/// What a server has to be.
+enum class Part : std::uint8_t {
+  primary,          ///< Of its own, or with replicas.
+  cluster_primary,  ///< A node of a cluster that has slots.
+  cluster_member,   ///< Any node of a cluster, which can tell of the others.
+  sentinel,
+};
+
 /// Where one Redis server is, and how it is spoken to.
 struct Address {
   Endpoint endpoint{};
+  std::shared_ptr<Whereabouts> whereabouts{};  ///< Not null: they know, each time it is connected.
+  Part part = Part::primary;
   std::string user{};      ///< Of its ACL; empty: the default user.
   std::string password{};  ///< Empty: none.
   unsigned database = 0;
@@ -28,7 +41,12 @@ struct Address {
 /// what is wrong and where, and never repeats the password.
 [[nodiscard]] Result<Address> address_from(Url& url, std::chrono::milliseconds patience);
 
-/// "127.0.0.1:6379", "[::1]:6379": for people.
-[[nodiscard]] std::string name_of(const Endpoint& endpoint);
+// The parts of it, for other URLs of Redis; all of them take what they know out of the URL.
+
+/// user[:password]@
+void take_user(Url& url, Address& address);
+/// The path as a number of a database, and the options. `others`: more options that there are, for
+/// the complaint about one that is none.
+[[nodiscard]] Result<void> take_rest(Url& url, Address& address, std::string_view others);
 
 }  // namespace tenure::backends::redis

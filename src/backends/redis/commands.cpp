@@ -9,11 +9,14 @@
 #include <absl/container/inlined_vector.h>
 
 #include "backends/redis/reply.hpp"
+#include "sys/chance.hpp"
 
 namespace tenure::backends::redis {
 namespace {
 
 constexpr std::size_t lease_digits = 16;
+/// A head outlives its holder's time by this, as the scripts have it.
+constexpr std::chrono::milliseconds memory{60'000};
 
 using Words = absl::InlinedVector<std::string_view, 20>;
 
@@ -57,6 +60,30 @@ std::string encode(const Words& words) {
   return command;
 }
 
+/// How the head begins of a lock with this one holder, up to the token.
+std::string head_before_token(const Item& item, std::string_view member) {
+  const auto claim = claim_of(item);
+  std::string head = "H ";
+  return head.append(claim.kind).append(" ").append(member).append(" ").append(claim.want) + " ";
+}
+
+Errand::Brief brief_of(char kind, std::initializer_list<std::string_view> keys,
+                       std::initializer_list<std::string_view> words) {
+  Errand::Brief brief{.kind = kind,
+                      .about = std::hash<std::string_view>{}(*keys.begin()),
+                      .keys = keys.size(),
+                      .words = words.size()};
+  brief.wire.reserve(256);
+  for (const auto key : keys) {
+    append_word(brief.wire, key);
+  }
+  brief.keys_bytes = brief.wire.size();
+  for (const auto word : words) {
+    append_word(brief.wire, word);
+  }
+  return brief;
+}
+
 }  // namespace
 
 std::string member_of(const Ask& ask, LeaseId lease, RequestId request) {
@@ -78,8 +105,33 @@ LeaseId lease_of(std::string_view member) {
   return error == std::errc{} && end == text.data() + text.size() ? LeaseId{number} : LeaseId{};
 }
 
-Commands::Commands(std::string name_space, std::string client)
-    : name_space_(std::move(name_space)), client_(std::move(client)) {}
+std::string fresh_client() {
+  constexpr std::string_view digits =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::string id;
+  for (auto rest = sys::random_id(); id.size() < 10; rest /= digits.size()) {
+    id.push_back(digits[rest % digits.size()]);
+  }
+  return id;
+}
+
+Commands::Commands(std::string name_space, std::string client, Reach reach)
+    // The scripts know by the '@' that they are in a cluster.
+    : name_space_(std::move(name_space)),
+      client_((reach == Reach::one_slot ? "@" : "") + std::move(client)),
+      reach_(reach) {}
+
+std::string Commands::key_of(const Ask& ask) const {
+  const auto& name = ask.items.front().name;
+  return ask.fairness == Fairness::barging ? name : head_of(name);
+}
+
+std::string Commands::label_of(const Ask& ask) const {
+  std::string label;
+  label.reserve(client_.size() + ask.owner.size() + ask.metadata.size() + 2);
+  label.append(client_).append(" ").append(ask.owner).append("\n").append(ask.metadata);
+  return label;
+}
 
 std::string Commands::head_of(std::string_view name) const {
   std::string head;
@@ -106,18 +158,37 @@ std::string Commands::acquire(const AcquireRequest& request, std::chrono::millis
   const auto member = member_of(ask, request.lease, request.request);
   const Digits ttl_ms(static_cast<std::uint64_t>(ttl.count()));
   if (ask.fairness == Fairness::barging) {
-    return encode({"EVALSHA", text_of(Script::barge).sha, "2", name, head, member, ttl_ms});
+    return reach_ == Reach::any
+               ? encode({"EVALSHA", text_of(Script::barge).sha, "2", name, head, member, ttl_ms})
+               : encode({"EVALSHA", text_of(Script::barge).sha, "1", name, member, ttl_ms});
   }
   const auto members = head + ":m";
   const auto expiries = head + ":e";
   const auto queue = head + ":q";
   const auto claim = claim_of(ask.items.front());
   const Digits number(request.request.get());
-  const auto label = client_ + " " + ask.owner + "\n" + ask.metadata;
-  return encode({"EVALSHA", text_of(Script::acquire).sha, "5", head, members, expiries, queue, name,
-                 member, number, claim.want, claim.kind, ttl_ms,
-                 request.queue == Queue::wait ? "wait" : "skip",
-                 ask.again == Again::reenter ? "reenter" : "refuse", label});
+  const auto label = label_of(ask);
+  Words words{"EVALSHA",
+              text_of(Script::acquire).sha,
+              "5",
+              head,
+              members,
+              expiries,
+              queue,
+              name,
+              member,
+              number,
+              claim.want,
+              claim.kind,
+              ttl_ms,
+              request.queue == Queue::wait ? "wait" : "skip",
+              ask.again == Again::reenter ? "reenter" : "refuse",
+              label};
+  if (reach_ == Reach::one_slot) {
+    words[2] = "4";
+    words.erase(words.begin() + 7);
+  }
+  return encode(words);
 }
 
 std::string Commands::release(const ReleaseRequest& request, std::string_view member) const {
@@ -125,14 +196,42 @@ std::string Commands::release(const ReleaseRequest& request, std::string_view me
   if (request.ask->fairness == Fairness::barging) {
     return encode({"EVALSHA", text_of(Script::unbarge).sha, "1", item.name, member});
   }
-  const auto claim = claim_of(item);
   const Digits acquired(request.acquired.get());
   const Digits token(request.token.get());
-  std::string head = "H ";
-  head.append(claim.kind).append(" ").append(member).append(" ").append(claim.want).append(" ");
+  auto head = head_before_token(item, member);
   head.append(token).append(" ").append(acquired).append(" ");
   return on_lock(Script::release, item.name,
                  {member, acquired, head, token, Digits(request.request.get())});
+}
+
+std::optional<Errand::Brief> Commands::acquire_briefly(const AcquireRequest& request,
+                                                       std::string_view member,
+                                                       std::chrono::milliseconds ttl) const {
+  const auto& ask = *request.ask;
+  if (reach_ == Reach::one_slot || ask.fairness == Fairness::barging) {
+    return std::nullopt;
+  }
+  const auto& item = ask.items.front();
+  std::string after = " ";
+  after.append(Digits(request.request.get())).append(" ").append(label_of(ask));
+  return brief_of('a', {head_of(item.name), item.name},
+                  {Digits(static_cast<std::uint64_t>((ttl + memory).count())),
+                   head_before_token(item, member), after});
+}
+
+std::optional<Errand::Brief> Commands::release_briefly(const ReleaseRequest& request,
+                                                       std::string_view member) const {
+  if (reach_ == Reach::one_slot || request.ask->fairness == Fairness::barging) {
+    return std::nullopt;
+  }
+  const auto& item = request.ask->items.front();
+  const Digits acquired(request.acquired.get());
+  const Digits token(request.token.get());
+  auto before = head_before_token(item, member);
+  before.append(token).append(" ").append(acquired).append(" ");
+  std::string after = "T ";
+  after.append(token).append(" ").append(member).append(".").append(acquired);
+  return brief_of('r', {head_of(item.name)}, {before, after});
 }
 
 std::string Commands::leave(const Ask& ask, std::string_view member, RequestId request,

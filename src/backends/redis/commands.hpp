@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <tenure/ids.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/redis/errand.hpp"
 #include "backends/redis/scripts.hpp"
 
 namespace tenure::backends::redis {
@@ -19,26 +21,40 @@ namespace tenure::backends::redis {
 /// The lease that a member begins with; 0 if it is none.
 [[nodiscard]] LeaseId lease_of(std::string_view member);
 
+/// By which servers wake a client: short, since it stands in every record.
+[[nodiscard]] std::string fresh_client();
+
 /// Everything that is said to a server about locks, as the wire has it. scripts/ says what the
 /// words mean. Immutable.
 class Commands {
  public:
+  /// Which keys a script may be given.
+  enum class Reach : std::uint8_t {
+    any,       ///< Also the plain key of the same name.
+    one_slot,  ///< Those of a cluster's slot.
+  };
   /// `client`: by which the server wakes us.
-  Commands(std::string name_space, std::string client);
+  Commands(std::string name_space, std::string client, Reach reach = Reach::any);
 
-  /// Where our wake-ups arrive.
+  /// Where our wake-ups arrive; in a cluster it goes on with ':' and the node that says it.
   [[nodiscard]] std::string channel() const { return name_space_ + ":wake:" + client_; }
 
   [[nodiscard]] std::string acquire(const AcquireRequest& request,
                                     std::chrono::milliseconds ttl) const;
   /// Of one acquisition.
   [[nodiscard]] std::string release(const ReleaseRequest& request, std::string_view member) const;
+  // The same in few words, for burst.lua; nothing where that cannot be.
+  [[nodiscard]] std::optional<Errand::Brief> acquire_briefly(const AcquireRequest& request,
+                                                             std::string_view member,
+                                                             std::chrono::milliseconds ttl) const;
+  [[nodiscard]] std::optional<Errand::Brief> release_briefly(const ReleaseRequest& request,
+                                                             std::string_view member) const;
   enum class Found : std::uint8_t { keep, drop };
   [[nodiscard]] std::string leave(const Ask& ask, std::string_view member, RequestId request,
                                   Found granted) const;
   /// All of the member.
   [[nodiscard]] std::string remove(const Ask& ask, std::string_view member) const;
-  /// `words`: ttl and member, for each.
+  /// `words`: ttl and member, for each; '=' before a ttl makes it shorter, too.
   [[nodiscard]] std::string renew(const Ask& ask, std::span<const std::string> words) const;
   [[nodiscard]] std::string look(std::string_view name) const;
   [[nodiscard]] std::string downgrade(const Ask& ask, std::string_view member,
@@ -48,14 +64,19 @@ class Commands {
 
   /// The key that everything about a fair lock begins with.
   [[nodiscard]] std::string head_of(std::string_view name) const;
+  /// The first key of what is said about it.
+  [[nodiscard]] std::string key_of(const Ask& ask) const;
 
  private:
   /// A script on the four keys of a lock.
   [[nodiscard]] std::string on_lock(Script script, std::string_view name,
                                     std::initializer_list<std::string_view> words) const;
+  /// By which client it is woken, and whose it is, for people.
+  [[nodiscard]] std::string label_of(const Ask& ask) const;
 
   std::string name_space_;
   std::string client_;
+  Reach reach_;
 };
 
 }  // namespace tenure::backends::redis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace tenure::backends::redis {
 namespace {
@@ -33,6 +34,16 @@ constexpr std::array<std::string_view, 8> passing{"LOADING",    "BUSY ",       "
                                                   "MASTERDOWN", "CLUSTERDOWN", "READONLY",
                                                   "NOREPLICAS", "UNKILLABLE"};
 
+constexpr std::array<std::string_view, 4> astray{"MOVED ", "ASK ", "TRYAGAIN", "CLUSTERDOWN"};
+
+/// What Redis before 7 says when a script meets a replica.
+constexpr std::string_view read_only_inside = " -READONLY ";
+
+bool begins_with_one_of(std::string_view words, std::span<const std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings,
+                             [&](std::string_view one) { return words.starts_with(one); });
+}
+
 }  // namespace
 
 Error error_from(std::string_view words, const std::string& where) {
@@ -44,7 +55,11 @@ Error error_from(std::string_view words, const std::string& where) {
 }
 
 bool is_passing(std::string_view words) {
-  return std::ranges::any_of(passing, [&](std::string_view one) { return words.starts_with(one); });
+  return begins_with_one_of(words, passing) || words.find(read_only_inside) != words.npos;
+}
+
+bool is_astray(std::string_view words) {
+  return begins_with_one_of(words, astray);
 }
 
 }  // namespace tenure::backends::redis

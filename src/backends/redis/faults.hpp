@@ -14,4 +14,8 @@ namespace tenure::backends::redis {
 /// asked is to be asked again, on another connection and after a pause.
 [[nodiscard]] bool is_passing(std::string_view words);
 
+/// What a node of a cluster says when it is not its turn: MOVED, ASK, TRYAGAIN, CLUSTERDOWN.
+/// Nothing was done.
+[[nodiscard]] bool is_astray(std::string_view words);
+
 }  // namespace tenure::backends::redis

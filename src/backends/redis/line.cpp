@@ -8,6 +8,7 @@
 #include <boost/asio/connect.hpp>
 
 #include "backends/redis/faults.hpp"
+#include "backends/redis/slots.hpp"
 #include "h2/fault.hpp"
 #include "sys/chance.hpp"
 
@@ -18,6 +19,8 @@ using boost::system::error_code;
 
 constexpr std::chrono::milliseconds pause_min{10};
 constexpr std::chrono::milliseconds pause_max{1000};
+/// How long a server may be silent while an answer is due, where another may have taken its place.
+constexpr std::chrono::milliseconds silence_where_others_are{2000};
 /// The first with all that the scripts use: SET … NX GET is not, ACLs and HELLO are.
 constexpr std::pair<int, int> version_min{6, 2};
 
@@ -52,7 +55,11 @@ std::pair<int, int> version_from(std::string_view text) {
 Line::Line(boost::asio::io_context& loop, Address address, std::vector<Step> greeting, Calls calls)
     : loop_(loop),
       address_(std::move(address)),
-      where_(name_of(address_.endpoint)),
+      silence_max_(address_.whereabouts || address_.part == Part::cluster_primary
+                       ? std::min(address_.timeout, silence_where_others_are)
+                       : address_.timeout),
+      endpoint_(address_.endpoint),
+      where_(address_.whereabouts ? "the primary" : name_of(endpoint_)),
       extra_(std::move(greeting)),
       calls_(std::move(calls)),
       resolver_(loop),
@@ -77,9 +84,10 @@ void Line::dial() {
   const auto most = std::min<std::chrono::milliseconds>(pause_max, doubled);
   // Many clients lost the same server at the same time.
   const std::chrono::milliseconds jitter(sys::random_id() % (most.count() / 2 + 1));
+  is_pausing_ = true;
   pause_.expires_after(most / 2 + jitter);
   pause_.async_wait([self = shared_from_this()](const error_code& error) {
-    if (!error && !self->is_stopped_) {
+    if (!error && std::exchange(self->is_pausing_, false) && !self->is_stopped_) {
       self->dial_now();
     }
   });
@@ -96,10 +104,34 @@ void Line::dial_now() {
       self->failed(self->unavailable(why));
     }
   });
+  if (!address_.whereabouts) {
+    resolve();
+    return;
+  }
+  is_finding_ = true;
+  address_.whereabouts->find([self = shared_from_this(), attempt](const Result<Endpoint>& answer) {
+    if (!self->is_stopped_ && attempt == self->attempt_) {
+      self->found(answer);
+    }
+  });
+}
+
+void Line::found(const Result<Endpoint>& endpoint) {
+  is_finding_ = false;
+  if (!endpoint) {
+    failed(endpoint.error());
+    return;
+  }
+  endpoint_ = *endpoint;
+  where_ = name_of(endpoint_);
+  resolve();
+}
+
+void Line::resolve() {
   resolver_.async_resolve(
-      address_.endpoint.host, std::to_string(address_.endpoint.port),
-      [self = shared_from_this(), attempt](const error_code& error,
-                                           const tcp::resolver::results_type& found) {
+      endpoint_.host, std::to_string(endpoint_.port),
+      [self = shared_from_this(), attempt = attempt_](const error_code& error,
+                                                      const tcp::resolver::results_type& found) {
         if (self->is_stopped_ || attempt != self->attempt_) {
           return;
         }
@@ -130,11 +162,13 @@ void Line::resolved(const tcp::resolver::results_type& found) {
 }
 
 void Line::connected(tcp::socket socket) {
-  auto transport =
-      address_.tls ? h2::tls_transport_to(address_.endpoint.host, std::move(socket), *address_.tls)
-                   : h2::plain_transport(std::move(socket));
+  auto transport = address_.tls
+                       ? h2::tls_transport_to(endpoint_.host, std::move(socket), *address_.tls)
+                       : h2::plain_transport(std::move(socket));
   transport_ = std::move(transport);
-  reader_ = std::make_unique<ReplyReader>();
+  // Who is asked about the cluster may have much to tell.
+  reader_ = std::make_unique<ReplyReader>(
+      address_.part == Part::cluster_member ? table_elements_max : ReplyReader::elements_max);
   transport_->greet([self = shared_from_this(), kept = transport_](const error_code& error) {
     if (kept != self->transport_) {
       return;
@@ -184,15 +218,45 @@ Result<void> Line::check_hello(const Reply& reply) const {
                     (version == nullptr ? "of an unknown version" : version->text) +
                     "; Redis 6.2 or later is needed");
   }
-  const auto* const role = field_of(reply, "role");
-  if (role != nullptr && role->text != "master") {
-    return fail(Errc::unavailable, where_ +
-                                       ": it is a read-only replica; connect to its primary, or by "
-                                       "redis+sentinel://");
-  }
   const auto* const mode = field_of(reply, "mode");
-  if (mode != nullptr && mode->text == "sentinel") {
+  if (auto checked = check_mode(mode == nullptr ? "standalone" : mode->text); !checked) {
+    return checked;
+  }
+  const auto* const role = field_of(reply, "role");
+  if (role != nullptr && role->text != "master" && address_.part != Part::cluster_member) {
+    const bool may_change = address_.whereabouts || address_.part == Part::cluster_primary;
+    return fail(Errc::unavailable,
+                where_ + (may_change ? ": it is a replica at the moment"
+                                     : ": it is a read-only replica; connect to its primary, or by "
+                                       "redis+sentinel://"));
+  }
+  return {};
+}
+
+/// That it is what the URL says.
+Result<void> Line::check_mode(std::string_view mode) const {
+  const bool is_of_cluster = mode == "cluster";
+  const bool is_sentinel = mode == "sentinel";
+  switch (address_.part) {
+    case Part::sentinel:
+      return is_sentinel ? Result<void>()
+                         : fail(Errc::unsupported,
+                                where_ + ": it is no Sentinel; redis:// is for a server");
+    case Part::cluster_primary:
+    case Part::cluster_member:
+      return is_of_cluster
+                 ? Result<void>()
+                 : fail(Errc::unsupported,
+                        where_ + ": it is no node of a cluster; redis:// is for a server alone");
+    case Part::primary: break;
+  }
+  if (is_sentinel) {
     return fail(Errc::unsupported, where_ + ": it is a Sentinel; redis+sentinel:// asks those");
+  }
+  if (is_of_cluster) {
+    return fail(Errc::unsupported, where_ +
+                                       ": it is a node of a cluster; redis+cluster:// is for "
+                                       "those");
   }
   return {};
 }
@@ -256,6 +320,9 @@ void Line::arrived(std::span<const std::uint8_t> bytes) {
     failed(unavailable("what it says is not Redis: " + *reader->fault()));
     return;
   }
+  if (calls_.caught_up) {
+    calls_.caught_up();
+  }
   flush();
 }
 
@@ -310,7 +377,7 @@ void Line::watch_over() {
     return;
   }
   has_heard_ = false;
-  patience_.expires_after(address_.timeout);
+  patience_.expires_after(silence_max_);
   patience_.async_wait([self = shared_from_this(), attempt = attempt_](const error_code& error) {
     if (error || attempt != self->attempt_ || !self->is_ready_) {
       return;
@@ -330,6 +397,8 @@ void Line::close() {
   ++attempt_;
   is_ready_ = false;
   is_dialing_ = false;
+  is_pausing_ = false;
+  is_finding_ = false;
   is_writing_ = false;
   is_watched_ = false;
   unanswered_ = 0;
@@ -358,6 +427,21 @@ void Line::failed(const Error& why) {
 
 void Line::drop(const Error& why) {
   failed(why);
+}
+
+void Line::move_to(const Endpoint& endpoint) {
+  if (is_stopped_ || is_finding_) {
+    return;
+  }
+  if (is_pausing_) {
+    is_pausing_ = false;
+    failures_ = 0;
+    pause_.cancel();
+    dial_now();
+  } else if (endpoint != endpoint_ && (is_ready_ || is_dialing_)) {
+    failures_ = 0;
+    failed(unavailable("the primary is " + name_of(endpoint) + " now"));
+  }
 }
 
 void Line::stop() {

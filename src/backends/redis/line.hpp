@@ -38,6 +38,8 @@ class Line : public std::enable_shared_from_this<Line> {
     std::function<void(const Reply&)> replied;
     /// It is lost, or could not be made. It is tried again.
     std::function<void(const Error&)> failed;
+    /// All that has arrived is dealt with: a moment to send what it led to.
+    std::function<void()> caught_up{};
   };
 
   /// `greeting`: what is to be said after HELLO and SELECT.
@@ -53,12 +55,16 @@ class Line : public std::enable_shared_from_this<Line> {
   void flush();
   /// Gives this connection up for another one.
   void drop(const Error& why);
+  /// The server is there now, by what somebody says who knows: if we are elsewhere, we go.
+  void move_to(const Endpoint& endpoint);
   void stop();
 
  private:
   using tcp = boost::asio::ip::tcp;
 
   void dial_now();
+  void found(const Result<Endpoint>& endpoint);
+  void resolve();
   void resolved(const tcp::resolver::results_type& found);
   void connected(tcp::socket socket);
   void greet();
@@ -72,11 +78,14 @@ class Line : public std::enable_shared_from_this<Line> {
   void failed(const Error& why);
   [[nodiscard]] Error unavailable(const std::string& why) const;
   [[nodiscard]] Result<void> check_hello(const Reply& reply) const;
+  [[nodiscard]] Result<void> check_mode(std::string_view mode) const;
   [[nodiscard]] std::vector<Step> hello() const;
 
   boost::asio::io_context& loop_;
   const Address address_;
-  const std::string where_;
+  const std::chrono::milliseconds silence_max_;  ///< While an answer is due.
+  Endpoint endpoint_;                            ///< At which it is, or is being connected.
+  std::string where_;
   const std::vector<Step> extra_;
   Calls calls_;
   tcp::resolver resolver_;
@@ -96,6 +105,8 @@ class Line : public std::enable_shared_from_this<Line> {
   bool is_writing_ = false;
   bool is_ready_ = false;
   bool is_dialing_ = false;
+  bool is_pausing_ = false;  ///< Before it dials,
+  bool is_finding_ = false;  ///< and asks where.
   bool is_stopped_ = false;
   std::size_t failures_ = 0;
   std::size_t attempt_ = 0;  ///< What comes from an older one is ignored.

@@ -45,8 +45,8 @@ Error refusal_of(const Reply& reply, const std::string& name) {
 
 }  // namespace
 
-Locks::Locks(boost::asio::io_context& loop, Pipeline& pipeline, Commands commands)
-    : pipeline_(pipeline), commands_(std::move(commands)), alarms_(loop) {}
+Locks::Locks(boost::asio::io_context& loop, Carrier& carrier, Commands commands)
+    : carrier_(carrier), commands_(std::move(commands)), alarms_(loop) {}
 
 // Acquiring.
 
@@ -67,10 +67,23 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
 }
 
 void Locks::ask(const WaitKey& key) {
-  const auto& wait = waits_.at(key);
+  auto& wait = waits_.at(key);
+  // Whole again, unless it has a place already, which may be granted before this arrives.
+  wait.is_behind = wait.is_behind && wait.is_queued;
   const auto ttl = places_.find(wait.request.lease)->ttl;
-  pipeline_.run({.command = commands_.acquire(wait.request, ttl),
-                 .answered = [this, key](const auto& answer) { acquire_answered(key, answer); }});
+  Errand errand{
+      .answered = [this, key](const auto& answer) { acquire_answered(key, answer); },
+      .loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again : Errand::Loss::fail};
+  // If others here wait for it, it is not that easy.
+  if (!watched_.contains(wait.spot.name)) {
+    errand.brief = commands_.acquire_briefly(wait.request, wait.spot.member, ttl);
+  }
+  if (errand.brief) {
+    errand.spell = [this, request = wait.request, ttl] { return commands_.acquire(request, ttl); };
+  } else {
+    errand.command = commands_.acquire(wait.request, ttl);
+  }
+  carrier_.run(std::move(errand));
 }
 
 void Locks::acquire_answered(const WaitKey& key, const Result<Errand::Answer>& answer) {
@@ -86,15 +99,16 @@ void Locks::acquire_answered(const WaitKey& key, const Result<Errand::Answer>& a
   }
   const auto& reply = answer->reply;
   if (reply.kind == Reply::Kind::integer) {
-    settle(key, Granted{.token = FencingToken{static_cast<std::uint64_t>(reply.number)}});
+    confirm(key, {.token = FencingToken{static_cast<std::uint64_t>(reply.number)}});
     return;
   }
   switch (reply.number_at(0)) {
     case 1:
-      settle(key, Granted{.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
-                          .count = static_cast<std::uint32_t>(
-                              std::max<std::int64_t>(1, reply.number_at(3))),
-                          .queue_position = static_cast<std::size_t>(reply.number_at(2))});
+      wait.is_wide = true;
+      confirm(key,
+              {.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
+               .count = static_cast<std::uint32_t>(std::max<std::int64_t>(1, reply.number_at(3))),
+               .queue_position = static_cast<std::size_t>(reply.number_at(2))});
       return;
     case 2: queued(wait, reply); return;
     case 0:
@@ -115,6 +129,9 @@ void Locks::queued(Wait& wait, const Reply& reply) {
     ++watched_[wait.spot.name].waiting;
   }
   look_in(wait.spot.name, milliseconds(reply.number_at(2)));
+  if (wait.is_behind) {
+    renew({wait.request.lease}, [](const Result<Renewed>&) {});
+  }
 }
 
 void Locks::barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms) {
@@ -128,7 +145,7 @@ void Locks::barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms) {
     const auto it = waits_.find(key);
     if (it != waits_.end() && !it->second.is_leaving) {
       ask(key);
-      pipeline_.flush();
+      carrier_.flush();
     }
   });
 }
@@ -146,12 +163,15 @@ void Locks::settle(const WaitKey& key, Result<Granted> answer) {
   }
   if (wait.is_queued) {
     if (const auto watched = watched_.find(wait.spot.name);
-        watched != watched_.end() && --watched->second.waiting == 0 && !watched->second.is_set) {
+        watched != watched_.end() && --watched->second.waiting == 0 && !watched->second.alarm) {
       watched_.erase(watched);
     }
   }
   if (answer) {
     places_.confirm(lease, wait.spot);
+    if (auto* const place = places_.find(lease, wait.spot)) {
+      place->is_wide = place->is_wide || wait.is_wide;
+    }
   } else {
     places_.unuse(lease, wait.spot);
   }
@@ -167,30 +187,45 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   auto& wait = it->second;
   if (wait.request.ask->fairness == Fairness::barging) {
     // It stands nowhere. One that is on its way is given back if it comes true.
-    pipeline_.run({.command = commands_.remove(*wait.request.ask, wait.spot.member),
-                   .answered = [](const auto&) {}});
+    carrier_.run({.command = commands_.remove(*wait.request.ask, wait.spot.member),
+                  .answered = [](const auto&) {}});
     settle(key, fail(Errc::cancelled));
     return;
   }
-  const bool is_ready = pipeline_.is_ready();
+  const bool is_ready = carrier_.reaches(commands_.key_of(*wait.request.ask));
+  // What replicas would have to have first is not worth another wait.
+  const bool is_kept = is_ready && wait.request.ask->min_replicas == 0;
   wait.is_leaving = true;
-  pipeline_.run(
-      {.command = commands_.leave(*wait.request.ask, wait.spot.member, request,
-                                  is_ready ? Commands::Found::keep : Commands::Found::drop),
-       .answered = [this, key](const Result<Errand::Answer>& answer) {
-         if (!answer) {
-           settle(key, std::unexpected(answer.error()));
-         } else if (answer->reply.number_at(0) == 1) {
-           settle(key, Granted{.token = FencingToken{
-                                   static_cast<std::uint64_t>(answer->reply.number_at(1))}});
-         } else {
-           settle(key, fail(Errc::cancelled));
-         }
-       }});
+  carrier_.run({.command = commands_.leave(*wait.request.ask, wait.spot.member, request,
+                                           is_kept ? Commands::Found::keep : Commands::Found::drop),
+                .answered = [this, key, is_kept](const Result<Errand::Answer>& answer) {
+                  left(key, is_kept, answer);
+                }});
   if (!is_ready) {
     // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
     settle(key, fail(Errc::cancelled));
   }
+}
+
+void Locks::left(const WaitKey& key, bool is_kept, const Result<Errand::Answer>& answer) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;  // told before
+  }
+  if (!answer) {
+    settle(key, std::unexpected(answer.error()));
+    return;
+  }
+  const bool is_granted = answer->reply.number_at(0) == 1 && is_kept;
+  if (is_granted && !it->second.is_behind) {
+    settle(key,
+           Granted{.token = FencingToken{static_cast<std::uint64_t>(answer->reply.number_at(1))}});
+    return;
+  }
+  if (is_granted) {
+    drop(it->second);
+  }
+  settle(key, fail(Errc::cancelled));
 }
 
 // What the server says unasked.
@@ -202,6 +237,9 @@ void Locks::heard(std::string_view message) {
     granted(member, message);
   } else if (kind == "t") {
     taken(member, message);
+  } else if (kind == "l") {
+    // Somebody's time is over sooner than it was.
+    look(std::string(message));
   }
 }
 
@@ -209,9 +247,12 @@ void Locks::granted(std::string_view member, std::string_view rest) {
   const auto request = number_from(take_word(rest));
   const auto token = number_from(take_word(rest));
   const auto position = number_from(take_word(rest));
-  settle(
-      {lease_of(member).get(), request},
-      Granted{.token = FencingToken{token}, .queue_position = static_cast<std::size_t>(position)});
+  const WaitKey key{lease_of(member).get(), request};
+  if (const auto it = waits_.find(key); it != waits_.end()) {
+    it->second.is_wide = true;
+  }
+  confirm(key,
+          {.token = FencingToken{token}, .queue_position = static_cast<std::size_t>(position)});
 }
 
 void Locks::taken(std::string_view member, std::string_view rest) {
@@ -233,17 +274,18 @@ void Locks::taken(std::string_view member, std::string_view rest) {
 
 void Locks::look_in(const std::string& name, milliseconds time) {
   auto& watched = watched_[name];
-  if (std::exchange(watched.is_set, true)) {
-    return;
-  }
   const auto when = Alarms::Clock::now() +
                     (time > milliseconds::zero() ? with_jitter(time) : milliseconds::zero());
-  alarms_.call_at(when, [this, name] {
+  if (watched.alarm && *watched.alarm <= when) {
+    return;
+  }
+  watched.alarm = when;
+  alarms_.call_at(when, [this, name, when] {
     const auto it = watched_.find(name);
-    if (it == watched_.end()) {
-      return;
+    if (it == watched_.end() || it->second.alarm != when) {
+      return;  // an earlier one has rung
     }
-    it->second.is_set = false;
+    it->second.alarm.reset();
     if (it->second.waiting == 0) {
       watched_.erase(it);
       return;
@@ -253,31 +295,32 @@ void Locks::look_in(const std::string& name, milliseconds time) {
 }
 
 void Locks::look(const std::string& name) {
-  pipeline_.run({.command = commands_.look(name),
-                 .answered = [this, name](const Result<Errand::Answer>& answer) {
-                   const auto it = watched_.find(name);
-                   const auto left = answer ? answer->reply.number : 1000;
-                   if (it != watched_.end() && it->second.waiting > 0) {
-                     // Nobody there, though we wait: the server has forgotten us.
-                     look_in(name, milliseconds(left < 0 ? 1000 : left));
-                   } else if (left == 0) {
-                     look(name);
-                   }
-                 }});
-  pipeline_.flush();
+  carrier_.run({.command = commands_.look(name),
+                .answered = [this, name](const Result<Errand::Answer>& answer) {
+                  const auto it = watched_.find(name);
+                  const auto left = answer ? answer->reply.number : 1000;
+                  if (it != watched_.end() && it->second.waiting > 0) {
+                    // Nobody there, though we wait: the server has forgotten us.
+                    look_in(name, milliseconds(left < 0 ? 1000 : left));
+                  } else if (left == 0) {
+                    look(name);
+                  }
+                }});
+  carrier_.flush();
 }
 
-void Locks::ask_again() {
+void Locks::ask_again(const Concerns& concerns) {
   std::vector<WaitKey> keys;
   for (const auto& [key, wait] : waits_) {
-    if (wait.is_queued && !wait.is_leaving) {
+    if (wait.is_queued && !wait.is_leaving && !wait.unconfirmed &&
+        (!concerns || concerns(commands_.key_of(*wait.request.ask)))) {
       keys.push_back(key);
     }
   }
   for (const auto& key : keys) {
     ask(key);
   }
-  pipeline_.flush();
+  carrier_.flush();
 }
 
 // Giving back.
@@ -285,72 +328,86 @@ void Locks::ask_again() {
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   const auto member = member_of(*request.ask, request.lease, request.acquired);
   const auto name = request.ask->items.front().name;
-  places_.unuse(request.lease, {.name = name, .member = member});
-  pipeline_.run({.command = commands_.release(request, member),
-                 .answered = [this, name, done = std::move(done)](
-                                 const Result<Errand::Answer>& answer) mutable {
-                   if (!answer) {
-                     done(std::unexpected(answer.error()));
-                     return;
-                   }
-                   const auto result = answer->reply.number;
-                   if (result == 2) {
-                     look(name);
-                   }
-                   if (result == 1 || result == 2 || (result == 3 && answer->is_retry)) {
-                     done({});
-                   } else if (answer->is_retry) {
-                     done(fail(Errc::unavailable,
-                               "the connection broke while it was given back; it is free now"));
-                   } else {
-                     done(fail(Errc::not_held));
-                   }
-                 }});
+  const Spot spot{.name = name, .member = member};
+  const auto* const place = places_.find(request.lease, spot);
+  const bool is_wide = place == nullptr || place->is_wide || watched_.contains(name);
+  places_.unuse(request.lease, spot);
+  Errand errand{.answered = [this, name,
+                             done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
+    released(name, answer, std::move(done));
+  }};
+  if (!is_wide) {
+    errand.brief = commands_.release_briefly(request, member);
+  }
+  if (errand.brief) {
+    errand.spell = [this, request, member] { return commands_.release(request, member); };
+  } else {
+    errand.command = commands_.release(request, member);
+  }
+  carrier_.run(std::move(errand));
+}
+
+void Locks::released(const std::string& name, const Result<Errand::Answer>& answer,
+                     Backend::Done<void> done) {
+  if (!answer) {
+    done(std::unexpected(answer.error()));
+    return;
+  }
+  const auto result = answer->reply.number;
+  if (result == 2) {
+    look(name);
+  }
+  if (result == 1 || result == 2 || (result == 3 && answer->is_retry)) {
+    done({});
+  } else if (answer->is_retry) {
+    done(fail(Errc::unavailable, "the connection broke while it was given back; it is free now"));
+  } else {
+    done(fail(Errc::not_held));
+  }
 }
 
 void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
   const auto member = member_of(*request.ask, request.lease, request.acquired);
   const auto name = request.ask->items.front().name;
-  pipeline_.run({.command = commands_.downgrade(*request.ask, member, request.acquired),
-                 .answered = [this, name, done = std::move(done)](
-                                 const Result<Errand::Answer>& answer) mutable {
-                   if (!answer) {
-                     done(std::unexpected(answer.error()));
-                     return;
-                   }
-                   if (answer->reply.number == 2) {
-                     look(name);
-                   }
-                   done(answer->reply.number > 0 ? Result<void>() : fail(Errc::not_held));
-                 }});
+  carrier_.run({.command = commands_.downgrade(*request.ask, member, request.acquired),
+                .answered = [this, name,
+                             done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
+                  if (!answer) {
+                    done(std::unexpected(answer.error()));
+                    return;
+                  }
+                  if (answer->reply.number == 2) {
+                    look(name);
+                  }
+                  done(answer->reply.number > 0 ? Result<void>() : fail(Errc::not_held));
+                }});
 }
 
 void Locks::holders(std::string_view name, Backend::Done<std::vector<Holder>> done) {
   constexpr std::size_t most = 1000;
-  pipeline_.run(
-      {.command = commands_.holders(name, most),
-       .answered = [done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
-         if (!answer) {
-           done(std::unexpected(answer.error()));
-           return;
-         }
-         std::vector<Holder> found;
-         const auto& all = answer->reply.elements;
-         for (std::size_t at = 0; at + 1 < all.size(); at += 2) {
-           std::string_view detail = all[at + 1]->text;
-           take_word(detail);
-           const auto token = number_from(take_word(detail));
-           take_word(detail);
-           take_word(detail);
-           const auto line = std::min(detail.find('\n'), detail.size());
-           found.push_back(
-               {.owner = std::string(detail.substr(0, line)),
-                .token = FencingToken{token},
-                .lease = lease_of(all[at]->text),
-                .metadata = std::string(detail.substr(std::min(line + 1, detail.size())))});
-         }
-         done(std::move(found));
-       }});
+  carrier_.run({.command = commands_.holders(name, most),
+                .answered = [done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
+                  if (!answer) {
+                    done(std::unexpected(answer.error()));
+                    return;
+                  }
+                  std::vector<Holder> found;
+                  const auto& all = answer->reply.elements;
+                  for (std::size_t at = 0; at + 1 < all.size(); at += 2) {
+                    std::string_view detail = all[at + 1]->text;
+                    take_word(detail);
+                    const auto token = number_from(take_word(detail));
+                    take_word(detail);
+                    take_word(detail);
+                    const auto line = std::min(detail.find('\n'), detail.size());
+                    found.push_back({.owner = std::string(detail.substr(0, line)),
+                                     .token = FencingToken{token},
+                                     .lease = lease_of(all[at]->text),
+                                     .metadata = std::string(
+                                         detail.substr(std::min(line + 1, detail.size())))});
+                  }
+                  done(std::move(found));
+                }});
 }
 
 }  // namespace tenure::backends::redis

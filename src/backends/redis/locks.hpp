@@ -16,8 +16,8 @@
 
 #include "backends/backend.hpp"
 #include "backends/redis/alarms.hpp"
+#include "backends/redis/carrier.hpp"
 #include "backends/redis/commands.hpp"
-#include "backends/redis/pipeline.hpp"
 #include "backends/redis/places.hpp"
 
 namespace tenure::backends::redis {
@@ -27,7 +27,7 @@ namespace tenure::backends::redis {
 /// asked. All on the loop's thread.
 class Locks {
  public:
-  Locks(boost::asio::io_context& loop, Pipeline& pipeline, Commands commands);
+  Locks(boost::asio::io_context& loop, Carrier& carrier, Commands commands);
   Locks(const Locks&) = delete;
   Locks& operator=(const Locks&) = delete;
   ~Locks() = default;
@@ -37,6 +37,7 @@ class Locks {
 
   void grant_lease(const LeaseRequest& request) { places_.add(request.id, request.ttl); }
   void renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done);
+  void set_ttl(const TtlRequest& request, Backend::Done<void> done);
   void revoke(LeaseId lease, Backend::Done<void> done);
   void acquire(AcquireRequest request, Backend::Done<Granted> done);
   void abandon(LeaseId lease, RequestId request);
@@ -44,10 +45,13 @@ class Locks {
   void downgrade(const DowngradeRequest& request, Backend::Done<void> done);
   void holders(std::string_view name, Backend::Done<std::vector<Holder>> done);
 
-  /// A message of the server's: a grant, or a hold that was taken away.
+  /// A message of the server's: a grant, a hold that was taken away, or that it is time to look.
   void heard(std::string_view message);
   /// We may have missed one, or the server may have forgotten us.
-  void ask_again();
+  void ask_again(const Concerns& concerns = {});
+  /// Other servers may have taken the place of those that granted what we hold: who holds no more
+  /// is told.
+  void check_holds();
   /// Ends all waits and gives back all that is held, as far as the server can be told.
   void end();
 
@@ -58,34 +62,57 @@ class Locks {
     Spot spot{};
     Backend::Done<Granted> done{};
     std::size_t position = 0;
-    bool is_queued = false;      ///< The server has said so.
-    bool is_leaving = false;     ///< Called off; the server is asked what became of it.
+    bool is_queued = false;   ///< The server has said so.
+    bool is_leaving = false;  ///< Called off; the server is asked what became of it.
+    bool is_wide = false;     ///< Granted, and not the only one there.
+    /// Its lease was renewed while the answer was out, so what the server gave it may end before we
+    /// stop believing in it: it has to be renewed there, too, before it counts.
+    bool is_behind = false;
+    /// Granted; it counts when it is renewed, or when enough replicas have it.
+    std::optional<Granted> unconfirmed{};
     std::uint32_t attempts = 0;  ///< Of a barging one.
   };
   /// A lock that somebody here waits for.
   struct Watched {
     std::size_t waiting = 0;
-    bool is_set = false;  ///< There is an alarm.
+    std::optional<Alarms::Clock::time_point> alarm{};  ///< The next one.
   };
   struct Renewal;
 
   [[nodiscard]] bool is_waited_for(LeaseId lease, const Spot& spot);
+  /// It holds nothing there.
+  [[nodiscard]] bool is_only_a_wait(LeaseId lease, const Spot& spot);
   void ask(const WaitKey& key);
   void acquire_answered(const WaitKey& key, const Result<Errand::Answer>& answer);
   void queued(Wait& wait, const Reply& reply);
   void barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms);
   void settle(const WaitKey& key, Result<Granted> answer);
+  void released(const std::string& name, const Result<Errand::Answer>& answer,
+                Backend::Done<void> done);
+  /// What the server says to one that was called off. `is_kept`: what was granted before stays.
+  void left(const WaitKey& key, bool is_kept, const Result<Errand::Answer>& answer);
+  /// Those of a lease whose answers are out: from now on it is believed in for longer.
+  void leave_behind(const Places::Lease& lease, LeaseId id);
+  /// What waits there was renewed.
+  void caught_up(LeaseId lease, const Spot& spot);
+  /// It is granted: settles it when the server counts what we believe, and enough replicas know.
+  void confirm(const WaitKey& key, Granted granted);
+  void confirmed(const WaitKey& key, const Result<Errand::Answer>& answer);
+  /// Gives back what was granted too late, or does not count.
+  void drop(const Wait& wait);
   void look_in(const std::string& name, std::chrono::milliseconds time);
   void look(const std::string& name);
   void granted(std::string_view member, std::string_view rest);
   void taken(std::string_view member, std::string_view requests);
-  void renew_part(const std::shared_ptr<Renewal>& renewal, const Ask& ask,
-                  std::vector<std::pair<std::size_t, std::string>> members);
-  void renewed_part(Renewal& renewal, const std::string& name,
-                    const std::vector<std::pair<std::size_t, std::string>>& members,
+  using Members = std::vector<std::pair<std::size_t, std::string>>;  ///< Of which lease, by index.
+  enum class Ttl : std::uint8_t { at_least, exact };
+  void renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> done);
+  void renew_part(const std::shared_ptr<Renewal>& renewal, const Ask& ask, std::uint32_t replicas,
+                  Members members);
+  void renewed_part(Renewal& renewal, const std::string& name, const Members& members,
                     const Result<Errand::Answer>& answer);
 
-  Pipeline& pipeline_;
+  Carrier& carrier_;
   const Commands commands_;
   Listener* listener_ = nullptr;
   Places places_;

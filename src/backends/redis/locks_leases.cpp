@@ -20,6 +20,7 @@ Error the_client_ends() {
 /// One batch of leases, whose members are renewed by a command for each lock.
 struct Locks::Renewal {
   std::vector<LeaseId> leases{};
+  Ttl ttl = Ttl::at_least;
   Renewed alive{};
   Backend::Done<Renewed> done{};
   std::optional<Error> doubt{};
@@ -34,65 +35,80 @@ struct Locks::Renewal {
 };
 
 void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
+  renew(std::move(leases), Ttl::at_least, std::move(done));
+}
+
+void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> done) {
   const auto renewal = std::make_shared<Renewal>();
+  renewal->ttl = ttl;
   renewal->leases = std::move(leases);
   renewal->alive.assign(renewal->leases.size(), true);
   renewal->done = std::move(done);
   struct Group {
     std::shared_ptr<const Ask> ask;
-    std::vector<std::pair<std::size_t, std::string>> members;
+    Members members;
   };
-  absl::flat_hash_map<std::pair<std::string_view, Fairness>, Group> groups;
+  absl::flat_hash_map<std::pair<std::string_view, std::uint32_t>, Group> groups;
   for (std::size_t index = 0; index < renewal->leases.size(); ++index) {
     const auto* const lease = places_.find(renewal->leases[index]);
     if (lease == nullptr) {
       renewal->alive[index] = false;
       continue;
     }
+    leave_behind(*lease, renewal->leases[index]);
     for (const auto& [spot, place] : lease->places) {
       if (!place.is_confirmed) {
-        continue;  // it is on its way, with all its time
+        continue;  // nobody knows yet whether there is something to renew
       }
       if (place.ask->fairness == Fairness::barging) {
-        renew_part(renewal, *place.ask, {{index, spot.member}});
+        renew_part(renewal, *place.ask, place.ask->min_replicas, {{index, spot.member}});
         continue;
       }
-      auto& group = groups[{spot.name, place.ask->fairness}];
+      // Who waits has nothing yet that replicas would have to know.
+      const auto replicas =
+          is_only_a_wait(renewal->leases[index], spot) ? 0 : place.ask->min_replicas;
+      auto& group = groups[{spot.name, replicas}];
       group.ask = place.ask;
       group.members.emplace_back(index, spot.member);
       if (group.members.size() == members_at_once) {
-        renew_part(renewal, *group.ask, std::exchange(group.members, {}));
+        renew_part(renewal, *group.ask, replicas, std::exchange(group.members, {}));
       }
     }
   }
   for (auto& [key, group] : groups) {
     if (!group.members.empty()) {
-      renew_part(renewal, *group.ask, std::move(group.members));
+      renew_part(renewal, *group.ask, key.second, std::move(group.members));
     }
   }
   renewal->part_done();
 }
 
 void Locks::renew_part(const std::shared_ptr<Renewal>& renewal, const Ask& ask,
-                       std::vector<std::pair<std::size_t, std::string>> members) {
+                       std::uint32_t replicas, Members members) {
+  const bool is_exact = renewal->ttl == Ttl::exact;
   std::vector<std::string> words;
   words.reserve(2 * members.size());
   for (const auto& [index, member] : members) {
-    words.push_back(std::to_string(places_.find(renewal->leases[index])->ttl.count()));
+    const auto ttl = std::to_string(places_.find(renewal->leases[index])->ttl.count());
+    words.push_back(is_exact ? "=" + ttl : ttl);
     words.push_back(member);
   }
   ++renewal->parts;
-  pipeline_.run({.command = commands_.renew(ask, words),
-                 .answered =
-                     [this, renewal, name = ask.items.front().name,
-                      members = std::move(members)](const Result<Errand::Answer>& answer) {
-                       renewed_part(*renewal, name, members, answer);
-                     },
-                 .loss = Errand::Loss::fail});
+  Errand errand{.command = commands_.renew(ask, words),
+                .answered =
+                    [this, renewal, name = ask.items.front().name,
+                     members = std::move(members)](const Result<Errand::Answer>& answer) {
+                      renewed_part(*renewal, name, members, answer);
+                    },
+                // A shorter one that arrives late would end what was lengthened since.
+                .loss = is_exact ? Errand::Loss::once : Errand::Loss::fail};
+  // What was renewed counts on as long as what was granted: a replica that did not hear of it would
+  // let it end before we stop believing in it.
+  replicas == 0 ? carrier_.run(std::move(errand))
+                : carrier_.run_replicated(std::move(errand), replicas);
 }
 
-void Locks::renewed_part(Renewal& renewal, const std::string& name,
-                         const std::vector<std::pair<std::size_t, std::string>>& members,
+void Locks::renewed_part(Renewal& renewal, const std::string& name, const Members& members,
                          const Result<Errand::Answer>& answer) {
   if (!answer) {
     renewal.doubt = answer.error();
@@ -107,7 +123,13 @@ void Locks::renewed_part(Renewal& renewal, const std::string& name,
     if (places_.find(renewal.leases[index], spot) == nullptr) {
       continue;  // given back meanwhile
     }
-    if (states[at] == '0') {
+    if (states[at] != '0') {
+      caught_up(renewal.leases[index], spot);
+    }
+    if (states[at] == '0' && is_only_a_wait(renewal.leases[index], spot)) {
+      // Forgotten by a failover: it has nothing to lose but its place.
+      is_one_unheard = true;
+    } else if (states[at] == '0') {
       renewal.alive[index] = false;
     } else if (states[at] == '1') {
       is_one_unheard = is_one_unheard || is_waited_for(renewal.leases[index], spot);
@@ -120,11 +142,63 @@ void Locks::renewed_part(Renewal& renewal, const std::string& name,
   renewal.part_done();
 }
 
+void Locks::leave_behind(const Places::Lease& lease, LeaseId id) {
+  for (const auto request : lease.waits) {
+    const auto it = waits_.find({id.get(), request.get()});
+    if (it != waits_.end() && !it->second.is_queued) {
+      it->second.is_behind = true;
+    }
+  }
+}
+
+void Locks::caught_up(LeaseId lease, const Spot& spot) {
+  for (const auto request : places_.find(lease)->waits) {
+    const auto it = waits_.find({lease.get(), request.get()});
+    if (it != waits_.end() && it->second.spot == spot) {
+      it->second.is_behind = false;
+    }
+  }
+}
+
+bool Locks::is_only_a_wait(LeaseId lease, const Spot& spot) {
+  return places_.find(lease, spot)->uses == 1 && is_waited_for(lease, spot);
+}
+
 bool Locks::is_waited_for(LeaseId lease, const Spot& spot) {
   return std::ranges::any_of(places_.find(lease)->waits, [&](RequestId request) {
     const auto it = waits_.find({lease.get(), request.get()});
     return it != waits_.end() && it->second.is_queued && it->second.spot == spot;
   });
+}
+
+void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
+  auto* const lease = places_.find(request.lease);
+  if (lease == nullptr) {
+    done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
+    return;
+  }
+  lease->ttl = request.ttl;
+  renew({request.lease}, Ttl::exact,
+        [done = std::move(done)](const Result<Renewed>& renewed) mutable {
+          if (!renewed) {
+            done(std::unexpected(renewed.error()));
+          } else {
+            done(renewed->front() ? Result<void>()
+                                  : fail(Errc::lease_lost, "the lease has ended; begin anew"));
+          }
+        });
+}
+
+void Locks::check_holds() {
+  auto leases = places_.all();
+  renew(leases, [this, leases](const Result<Renewed>& renewed) {
+    for (std::size_t index = 0; renewed && index < renewed->size(); ++index) {
+      if (!(*renewed)[index] && listener_ != nullptr && places_.find(leases[index]) != nullptr) {
+        listener_->lease_lost(leases[index]);
+      }
+    }
+  });
+  carrier_.flush();
 }
 
 void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
@@ -145,15 +219,15 @@ void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
   const auto parts =
       std::make_shared<Parts>(Parts{.done = std::move(done), .left = taken.places.size()});
   for (const auto& [spot, place] : taken.places) {
-    pipeline_.run({.command = commands_.remove(*place.ask, spot.member),
-                   .answered = [parts](const Result<Errand::Answer>& answer) {
-                     if (!answer) {
-                       parts->result = std::unexpected(answer.error());
-                     }
-                     if (--parts->left == 0) {
-                       parts->done(std::move(parts->result));
-                     }
-                   }});
+    carrier_.run({.command = commands_.remove(*place.ask, spot.member),
+                  .answered = [parts](const Result<Errand::Answer>& answer) {
+                    if (!answer) {
+                      parts->result = std::unexpected(answer.error());
+                    }
+                    if (--parts->left == 0) {
+                      parts->done(std::move(parts->result));
+                    }
+                  }});
   }
 }
 
@@ -168,12 +242,12 @@ void Locks::end() {
     const auto spot = waits_.at(key).spot;
     const auto ask = waits_.at(key).request.ask;
     settle(key, std::unexpected(the_client_ends()));
-    pipeline_.run({.command = commands_.remove(*ask, spot.member), .answered = [](const auto&) {}});
+    carrier_.run({.command = commands_.remove(*ask, spot.member), .answered = [](const auto&) {}});
   }
   for (const auto lease : places_.all()) {
     revoke(lease, [](const Result<void>&) {});
   }
-  pipeline_.flush();
+  carrier_.flush();
 }
 
 }  // namespace tenure::backends::redis

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/redis/faults.hpp"
+#include "backends/redis/slots.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -38,19 +39,26 @@ std::optional<std::string> eviction_in(std::string_view memory) {
          ": when its memory is full it may evict locks that are held; noeviction does not";
 }
 
+/// So many at least are worth a burst: one of it that is not that easy is asked twice.
+constexpr std::size_t burst_min = 4;
+/// So many at most: others of this server wait meanwhile.
+constexpr std::size_t burst_max = 32;
+
 }  // namespace
 
-Pipeline::Pipeline(boost::asio::io_context& loop, const Address& address, Calls calls)
-    : calls_(std::move(calls)), grace_max_(address.timeout), grace_(loop) {
+Pipeline::Pipeline(boost::asio::io_context& loop, const Address& address, Calls calls,
+                   std::span<const ScriptText> scripts)
+    : calls_(std::move(calls)), scripts_(scripts), grace_max_(address.timeout), grace_(loop) {
   line_ = std::make_shared<Line>(loop, address, greeting(),
                                  Line::Calls{.ready = [this] { ready(); },
                                              .replied = [this](const Reply& r) { replied(r); },
-                                             .failed = [this](const Error& e) { lost(e); }});
+                                             .failed = [this](const Error& e) { lost(e); },
+                                             .caught_up = [this] { send_waiting(); }});
 }
 
 std::vector<Step> Pipeline::greeting() {
   std::vector<Step> steps;
-  for (const auto& script : all_scripts()) {
+  for (const auto& script : scripts_) {
     steps.push_back({.command = load_command(script), .check = {}});
   }
   const std::array<std::string_view, 2> words{"INFO", "memory"};
@@ -66,10 +74,32 @@ std::vector<Step> Pipeline::greeting() {
   return steps;
 }
 
+void Pipeline::start() {
+  is_lost_for_good_ = false;
+  begin_grace({.code = Errc::unavailable, .detail = where() + ": not connected yet"});
+  line_->dial();
+}
+
+/// Those that cannot wait do so for a while.
+void Pipeline::begin_grace(const Error& why) {
+  if (std::exchange(is_in_grace_, true)) {
+    return;
+  }
+  grace_.expires_after(grace_max_);
+  grace_.async_wait([this, why](const boost::system::error_code& error) {
+    if (!error && !is_ready()) {
+      is_in_grace_ = false;
+      is_lost_for_good_ = true;
+      fail_all(why, [](const Errand& errand) { return errand.loss == Errand::Loss::fail; });
+    }
+  });
+}
+
 void Pipeline::ready() {
   refusal_.reset();
   has_scripts_ = true;
   is_lost_for_good_ = false;
+  is_in_grace_ = false;
   grace_.cancel();
   send_all();
   calls_.ready();
@@ -77,32 +107,28 @@ void Pipeline::ready() {
 }
 
 void Pipeline::lost(const Error& why) {
-  sent_.clear();
+  forget_sent();
   for (auto& [id, errand] : open_) {
     errand.was_sent = true;
+    errand.brief.reset();
   }
+  fail_all(why, [](const Errand& errand) { return errand.loss == Errand::Loss::once; });
   if (why == Errc::unavailable) {
-    if (!is_lost_for_good_ && grace_.expiry() < std::chrono::steady_clock::now()) {
-      grace_.expires_after(grace_max_);
-      grace_.async_wait([this, why](const boost::system::error_code& error) {
-        if (!error && !is_ready()) {
-          is_lost_for_good_ = true;
-          fail_all(why, true);
-        }
-      });
+    if (!is_lost_for_good_) {
+      begin_grace(why);
     }
   } else {
     // By a server that answers: to ask again would not help.
     refusal_ = why;
-    fail_all(why, false);
+    fail_all(why);
   }
   calls_.lost(why);
 }
 
-void Pipeline::fail_all(const Error& why, bool only_those_that_cannot_wait) {
+void Pipeline::fail_all(const Error& why, const std::function<bool(const Errand&)>& which) {
   std::vector<Errand> failed;
   for (auto it = open_.begin(); it != open_.end();) {
-    if (only_those_that_cannot_wait && it->second.loss == Errand::Loss::send_again) {
+    if (which && !which(it->second)) {
       ++it;
       continue;
     }
@@ -118,7 +144,20 @@ void Pipeline::stop(const Error& why) {
   is_stopped_ = true;
   grace_.cancel();
   line_->stop();
-  fail_all(why, false);
+  fail_all(why);
+}
+
+std::vector<Errand> Pipeline::retire() {
+  is_stopped_ = true;
+  grace_.cancel();
+  line_->stop();
+  std::vector<Errand> rest;
+  for (auto& [id, errand] : open_) {
+    errand.was_sent = true;
+    rest.push_back(std::move(errand));
+  }
+  open_.clear();
+  return rest;
 }
 
 void Pipeline::run(Errand errand) {
@@ -127,18 +166,26 @@ void Pipeline::run(Errand errand) {
         refusal_ ? *refusal_ : Error{.code = Errc::unavailable, .detail = "the client ends"}));
     return;
   }
-  if (is_lost_for_good_ && errand.loss == Errand::Loss::fail) {
+  if (is_lost_for_good_ && errand.loss != Errand::Loss::send_again) {
     errand.answered(fail(Errc::unavailable, where() + ": not connected at the moment"));
     return;
   }
   const auto id = ++last_id_;
   auto& kept = open_.emplace(id, std::move(errand)).first->second;
-  if (is_ready() && has_scripts_) {
+  if (!is_ready() || !has_scripts_) {
+    return;
+  }
+  if (kept.brief || !waiting_.empty() || has_to_wait(kept)) {
+    waiting_.push_back(id);
+  } else {
     send(id, kept);
   }
 }
 
 void Pipeline::send(Id id, Errand& errand) {
+  if (errand.command.empty()) {
+    errand.command = errand.spell();
+  }
   sent_.push_back(id);
   line_->send(errand.command);
 }
@@ -149,9 +196,112 @@ void Pipeline::send_all() {
   }
 }
 
+void Pipeline::forget_sent() {
+  waiting_.clear();
+  sent_.clear();
+  bursts_.clear();
+  bursting_.clear();
+}
+
+void Pipeline::flush() {
+  send_waiting();
+  line_->flush();
+}
+
+// Bursts.
+
+bool Pipeline::has_to_wait(const Errand& errand) const {
+  if (bursting_.empty()) {
+    return false;
+  }
+  return bursting_.contains(
+      errand.brief ? errand.brief->about
+                   : std::hash<std::string_view>{}(first_key_of(errand.command).value_or("")));
+}
+
+/// In order, but for those that have to wait for the answer to something about the same key.
+void Pipeline::send_waiting() {
+  if (waiting_.empty() || !is_ready() || !has_scripts_) {
+    return;
+  }
+  Burst burst;
+  std::vector<Id> still_waiting;
+  const bool is_crowd = waiting_.size() >= burst_min;
+  for (const auto id : waiting_) {
+    const auto it = open_.find(id);
+    if (it == open_.end()) {
+      continue;  // it failed meanwhile
+    }
+    auto& errand = it->second;
+    if (has_to_wait(errand)) {
+      still_waiting.push_back(id);
+    } else if (!is_crowd || !errand.brief) {
+      send(id, errand);
+    } else {
+      bursting_.insert(errand.brief->about);
+      burst.push_back({.id = id, .about = errand.brief->about});
+      if (burst.size() == burst_max) {
+        send_burst(std::exchange(burst, {}));
+      }
+    }
+  }
+  waiting_ = std::move(still_waiting);
+  if (!burst.empty()) {
+    send_burst(std::move(burst));
+  }
+}
+
+void Pipeline::send_burst(Burst burst) {
+  std::string kinds;
+  std::string keys;
+  std::string words;
+  std::size_t keys_count = 0;
+  std::size_t words_count = 0;
+  for (const auto& part : burst) {
+    const auto& brief = *open_.find(part.id)->second.brief;
+    kinds.push_back(brief.kind);
+    keys.append(brief.wire, 0, brief.keys_bytes);
+    words.append(brief.wire, brief.keys_bytes);
+    keys_count += brief.keys;
+    words_count += brief.words;
+  }
+  std::string command;
+  command.reserve(keys.size() + kinds.size() + words.size() + 128);
+  append_count(command, 4 + keys_count + words_count);
+  append_word(command, "EVALSHA");
+  append_word(command, text_of(Script::burst).sha);
+  append_word(command, std::to_string(keys_count));
+  command.append(keys);
+  append_word(command, kinds);
+  command.append(words);
+  sent_.push_back(of_burst);
+  bursts_.push_back(std::move(burst));
+  line_->send(command);
+}
+
+/// Those that were not that easy are asked by their own scripts, before anything that is told later
+/// about the same keys.
+void Pipeline::burst_replied(const Reply& reply) {
+  const auto burst = std::move(bursts_.front());
+  bursts_.pop_front();
+  for (std::size_t at = 0; at < burst.size(); ++at) {
+    bursting_.erase(burst[at].about);
+    if (const auto it = open_.find(burst[at].id); it != open_.end() && reply.number_at(at) == 0) {
+      it->second.brief.reset();
+      send(burst[at].id, it->second);
+    }
+  }
+  for (std::size_t at = 0; at < burst.size(); ++at) {
+    if (reply.number_at(at) != 0) {
+      answer(burst[at].id, *reply.elements[at]);
+    }
+  }
+}
+
 void Pipeline::load_scripts() {
-  for (const auto& script : all_scripts()) {
-    sent_.push_back(0);
+  forget_sent();
+  for (const auto& script : scripts_) {
+    sent_.push_back(of_script);
     line_->send(load_command(script));
   }
   has_scripts_ = true;
@@ -166,31 +316,43 @@ void Pipeline::replied(const Reply& reply) {
   const auto id = sent_.front();
   sent_.pop_front();
   const bool is_error = reply.kind == Reply::Kind::error;
-  if (is_error && is_passing(reply.text)) {
+  const bool is_astray = is_error && calls_.astray && redis::is_astray(reply.text);
+  if (is_error && !is_astray && is_passing(reply.text)) {
     line_->drop({.code = Errc::unavailable, .detail = where() + ": " + reply.text});
-    return;
-  }
-  const auto it = open_.find(id);
-  if (it == open_.end()) {
     return;
   }
   if (is_error && reply.text.starts_with("NOSCRIPT")) {
     // Somebody flushed them. What is on its way fails likewise; then all of it is sent again.
     has_scripts_ = false;
-  } else {
-    auto errand = std::move(it->second);
-    open_.erase(it);
-    if (is_error) {
-      errand.answered(std::unexpected(error_from(reply.text, where())));
-    } else {
-      errand.answered(Errand::Answer{.reply = reply, .is_retry = errand.was_sent});
+    if (id == of_burst) {
+      bursts_.pop_front();
     }
+  } else if (id == of_burst) {
+    burst_replied(reply);
+  } else {
+    answer(id, reply);
   }
   if (!has_scripts_ && sent_.empty() && is_ready()) {
     load_scripts();
   }
   if (open_.empty()) {
     calls_.idle();
+  }
+}
+
+void Pipeline::answer(Id id, const Reply& reply) {
+  const auto it = open_.find(id);
+  if (it == open_.end()) {
+    return;
+  }
+  auto errand = std::move(it->second);
+  open_.erase(it);
+  if (reply.kind != Reply::Kind::error) {
+    errand.answered(Errand::Answer{.reply = reply, .is_retry = errand.was_sent});
+  } else if (calls_.astray && redis::is_astray(reply.text)) {
+    calls_.astray(std::move(errand), reply.text);
+  } else {
+    errand.answered(std::unexpected(error_from(reply.text, where())));
   }
 }
 

@@ -4,44 +4,31 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <tenure/error.hpp>
 
+#include "backends/redis/errand.hpp"
 #include "backends/redis/line.hpp"
 #include "backends/redis/scripts.hpp"
 
 namespace tenure::backends::redis {
 
-/// One command for the server, and whom to tell.
-struct Errand {
-  struct Answer {
-    const Reply& reply;
-    /// It was sent before on a connection that broke: perhaps the first did it.
-    bool is_retry = false;
-  };
-  /// Lasts as long as the call. An error of the server is an error here.
-  using Answered = std::move_only_function<void(const Result<Answer>&)>;
-  /// When the connection is lost. `fail`: if there is no other soon; somebody will ask anew.
-  enum class Loss : std::uint8_t { send_again, fail };
-
-  std::string command{};
-  Answered answered{};
-  Loss loss = Loss::send_again;
-  bool was_sent = false;
-};
-
 /// Carries errands to one server over one connection, as many at a time as there are. When the
 /// connection is lost they are sent again on the next one, in their order; so the scripts take the
-/// same request twice. A server that has forgotten the scripts is told them again. All on the
-/// loop's thread.
+/// same request twice. A server that has forgotten the scripts is told them again. Where many leave
+/// together those that say so briefly go as one, see burst.lua. All on the loop's thread.
 class Pipeline : public std::enable_shared_from_this<Pipeline> {
  public:
   struct Calls {
@@ -49,40 +36,69 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
     std::function<void(const Error&)> lost;     ///< Or could not be connected.
     std::function<void()> idle;                 ///< All is answered.
     std::function<void(std::string)> doubtful;  ///< Something that people should know.
+    /// Another node is asked for this, or none at the moment, in the words of this one. Not set:
+    /// that is an error like any other.
+    std::function<void(Errand, std::string_view)> astray{};
   };
 
-  Pipeline(boost::asio::io_context& loop, const Address& address, Calls calls);
+  /// `scripts`: those that errands name. They outlive the pipeline.
+  Pipeline(boost::asio::io_context& loop, const Address& address, Calls calls,
+           std::span<const ScriptText> scripts = all_scripts());
 
-  void start() { line_->dial(); }
+  void start();
   [[nodiscard]] bool is_ready() const noexcept { return line_->is_ready(); }
   [[nodiscard]] bool is_idle() const noexcept { return open_.empty(); }
   [[nodiscard]] const std::string& where() const noexcept { return line_->where(); }
 
-  /// Leaves with the next flush().
+  /// Leaves with the next flush(), after what it was told before about the same key.
   void run(Errand errand);
-  void flush() { line_->flush(); }
+  void flush();
+  /// The server is there now: if we are elsewhere, we go.
+  void move_to(const Endpoint& endpoint) { line_->move_to(endpoint); }
+  /// Does nothing any more; all that is open, in order.
+  [[nodiscard]] std::vector<Errand> retire();
   /// All that is open fails with this.
   void stop(const Error& why);
 
  private:
   using Id = std::uint64_t;
+  struct Part {
+    Id id = 0;
+    std::size_t about = 0;  ///< As Errand::Brief has it.
+  };
+  using Burst = std::vector<Part>;
 
   void ready();
   void lost(const Error& why);
+  void begin_grace(const Error& why);
   void replied(const Reply& reply);
   void send(Id id, Errand& errand);
   void send_all();
+  void forget_sent();
+  void send_waiting();
+  void send_burst(Burst burst);
+  void burst_replied(const Reply& reply);
+  /// Something about the same key is in a burst, and may have to be asked again.
+  [[nodiscard]] bool has_to_wait(const Errand& errand) const;
+  void answer(Id id, const Reply& reply);
   void load_scripts();
-  void fail_all(const Error& why, bool only_those_that_cannot_wait);
+  void fail_all(const Error& why, const std::function<bool(const Errand&)>& which = {});
   [[nodiscard]] std::vector<Step> greeting();
 
   Calls calls_;
+  const std::span<const ScriptText> scripts_;
   const std::chrono::milliseconds grace_max_;
   boost::asio::steady_timer grace_;
+  bool is_in_grace_ = false;
   bool is_lost_for_good_ = true;  ///< No connection, and not only just now.
   std::shared_ptr<Line> line_;
   absl::btree_map<Id, Errand> open_;  ///< Not answered, in their order.
-  std::deque<Id> sent_;               ///< On this connection; 0: of a script.
+  std::vector<Id> waiting_;           ///< For the next flush.
+  std::deque<Id> sent_;               ///< On this connection; or one of these:
+  static constexpr Id of_script = 0;
+  static constexpr Id of_burst = std::numeric_limits<Id>::max();
+  std::deque<Burst> bursts_;                   ///< Sent.
+  absl::flat_hash_set<std::size_t> bursting_;  ///< What they are about.
   Id last_id_ = 0;
   bool has_scripts_ = true;
   bool is_stopped_ = false;

@@ -3,58 +3,84 @@
 #include <algorithm>
 #include <utility>
 
-#include "sys/chance.hpp"
+#include "backends/redis/nodes.hpp"
+#include "backends/redis/one_server.hpp"
+#include "backends/redis/sentinels.hpp"
 
 namespace tenure::backends::redis {
 namespace {
 
-/// By which the server wakes us: short, since it stands in every record.
-std::string fresh_client() {
-  constexpr std::string_view digits =
-      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  std::string id;
-  for (auto rest = sys::random_id(); id.size() < 10; rest /= digits.size()) {
-    id.push_back(digits[rest % digits.size()]);
+std::vector<Address> sentinels_of(const Deployment& deployment) {
+  std::vector<Address> addresses;
+  for (const auto& endpoint : deployment.endpoints) {
+    addresses.push_back({.endpoint = endpoint,
+                         .part = Part::sentinel,
+                         .user = deployment.sentinel_user,
+                         .password = deployment.sentinel_password,
+                         .tls = deployment.address.tls,
+                         .timeout = deployment.address.timeout});
   }
-  return id;
+  return addresses;
 }
 
 }  // namespace
 
-RedisBackend::RedisBackend(const Address& address)
-    : farewell_(address.timeout),
-      patience_(pump_.loop()),
-      pipeline_(std::make_shared<Pipeline>(
-          pump_.loop(), address,
-          Pipeline::Calls{.ready = [this] { line_ready(); },
-                          .lost = [this](const Error& why) { line_lost(why); },
-                          .idle = [this] { end_if_idle(); },
-                          .doubtful =
-                              [this](std::string doubt) {
-                                if (std::ranges::find(doubts_, doubt) == doubts_.end()) {
-                                  doubts_.push_back(std::move(doubt));
-                                }
-                              }})),
-      locks_(pump_.loop(), *pipeline_, Commands(address.name_space, fresh_client())),
-      waker_(pump_.loop(), address, locks_.commands().channel(),
-             Waker::Calls{.ready = [this] { line_ready(); },
-                          .heard =
-                              [this](std::string_view message) {
-                                locks_.heard(message);
-                                pipeline_->flush();
-                              },
-                          .lost = [this](const Error& why) { line_lost(why); }}) {}
+RedisBackend::RedisBackend(const Deployment& deployment)
+    : farewell_(deployment.address.timeout),
+      patience_(loop()),
+      commands_(deployment.address.name_space, fresh_client(),
+                deployment.form == Deployment::Form::cluster ? Commands::Reach::one_slot
+                                                             : Commands::Reach::any),
+      carrier_(make_carrier(deployment, commands_)),
+      locks_(loop(), *carrier_, commands_) {}
 
-Result<std::unique_ptr<RedisBackend>> RedisBackend::open(const Address& address,
+std::unique_ptr<Carrier> RedisBackend::make_carrier(const Deployment& deployment,
+                                                    const Commands& commands) {
+  Carrier::Calls calls{.ready = [this](const Concerns& concerns) { ready(concerns); },
+                       .healed =
+                           [this] {
+                             if (!is_ending_) {
+                               locks_.check_holds();
+                             }
+                           },
+                       .lost = [this](const Error& why) { lost(why); },
+                       .idle = [this] { end_if_idle(); },
+                       .doubtful =
+                           [this](std::string doubt) {
+                             if (std::ranges::find(doubts_, doubt) == doubts_.end()) {
+                               doubts_.push_back(std::move(doubt));
+                             }
+                           },
+                       .heard =
+                           [this](std::string_view message) {
+                             locks_.heard(message);
+                             carrier_->flush();
+                           }};
+  auto address = deployment.address;
+  std::shared_ptr<Sentinels> sentinels;
+  switch (deployment.form) {
+    case Deployment::Form::cluster:
+      return std::make_unique<Nodes>(loop(), deployment.endpoints, std::move(address),
+                                     commands.channel(), std::move(calls));
+    case Deployment::Form::sentinel:
+      sentinels = std::make_shared<Sentinels>(loop(), sentinels_of(deployment), deployment.service);
+      address.whereabouts = sentinels;
+      break;
+    case Deployment::Form::one_server: break;
+  }
+  return std::make_unique<OneServer>(loop(), std::move(address), std::move(sentinels),
+                                     commands.channel(), std::move(calls));
+}
+
+Result<std::unique_ptr<RedisBackend>> RedisBackend::open(const Deployment& deployment,
                                                          std::chrono::milliseconds patience) {
-  auto backend = std::make_unique<RedisBackend>(address);
-  backend->pump_.post([raw = backend.get()] {
-    raw->pipeline_->start();
-    raw->waker_.start();
-  });
-  backend->wait_for(backend->opened_, std::chrono::steady_clock::now() + patience);
+  auto backend = std::make_unique<RedisBackend>(deployment);
+  backend->do_now([raw = backend.get()] { raw->carrier_->start(); });
+  // A little more, for those who know why to say so.
+  const auto longest = patience + patience / 10;
+  backend->wait_for(backend->opened_, std::chrono::steady_clock::now() + longest);
   if (!backend->opened_.is_here) {
-    return fail(Errc::unavailable, name_of(address.endpoint) + ": no answer");
+    return fail(Errc::unavailable, deployment.name() + ": no answer");
   }
   if (!*backend->first_) {
     return std::unexpected(backend->first_->error());
@@ -63,11 +89,11 @@ Result<std::unique_ptr<RedisBackend>> RedisBackend::open(const Address& address,
 }
 
 RedisBackend::~RedisBackend() {
-  pump_.post([this] {
+  do_now([this] {
     is_ending_ = true;
     listener_ = nullptr;
     locks_.end();
-    patience_.expires_after(pipeline_->is_ready() ? farewell_ : std::chrono::milliseconds(0));
+    patience_.expires_after(carrier_->is_ready() ? farewell_ : std::chrono::milliseconds(0));
     patience_.async_wait([this](const boost::system::error_code& error) {
       if (!error) {
         arrived(ended_);
@@ -75,51 +101,33 @@ RedisBackend::~RedisBackend() {
     });
     end_if_idle();
   });
-  wait_for(ended_, std::nullopt);
+  wait_for(ended_);
   // What is on its way ends with the lines.
-  const auto stopped = std::make_shared<Moment>();
-  pump_.post([this, stopped] {
+  do_now([this] {
     patience_.cancel();
-    waker_.stop();
-    pipeline_->stop({.code = Errc::unavailable, .detail = "the client ends"});
-    arrived(*stopped);
+    carrier_->stop({.code = Errc::unavailable, .detail = "the client ends"});
   });
-  wait_for(*stopped, std::nullopt);
-  pump_.stop();
+  stop();
 }
 
 std::vector<std::string> RedisBackend::doubts() {
   return doubts_;
 }
 
-void RedisBackend::arrived(Moment& moment) {
-  moment.is_here = true;
-  pump_.wake(moment.nap);
-}
-
-void RedisBackend::wait_for(Moment& moment, Nap::Deadline deadline) {
-  for (;;) {
-    const auto calls = moment.nap.calls();
-    const bool is_late = deadline && std::chrono::steady_clock::now() >= *deadline;
-    if (moment.is_here || is_late) {
-      return;
-    }
-    pump_.sleep(moment.nap, calls, deadline);
-  }
-}
-
 void RedisBackend::end_if_idle() {
-  if (is_ending_ && pipeline_->is_idle()) {
+  if (is_ending_ && carrier_->is_idle()) {
     arrived(ended_);
   }
 }
 
-void RedisBackend::line_ready() {
-  const bool is_connected = pipeline_->is_ready() && waker_.is_ready();
-  if (!is_connected || is_ending_) {
+void RedisBackend::ready(const Concerns& concerns) {
+  if (is_ending_) {
     return;
   }
-  locks_.ask_again();
+  locks_.ask_again(concerns);
+  if (!carrier_->is_ready()) {
+    return;
+  }
   if (!first_) {
     first_ = Result<void>();
     arrived(opened_);
@@ -129,7 +137,7 @@ void RedisBackend::line_ready() {
   }
 }
 
-void RedisBackend::line_lost(const Error& why) {
+void RedisBackend::lost(const Error& why) {
   if (!first_) {
     first_ = std::unexpected(why);
     arrived(opened_);
@@ -143,10 +151,9 @@ void RedisBackend::line_lost(const Error& why) {
 }
 
 Promises RedisBackend::promises() const noexcept {
-  return {Promise::fencing,         Promise::fifo,      Promise::shared,
-          Promise::semaphore,       Promise::upgrade,   Promise::downgrade,
-          Promise::reentry,         Promise::one_lease, Promise::barging,
-          Promise::outlives_process};
+  return {Promise::fencing, Promise::fifo,      Promise::shared,   Promise::semaphore,
+          Promise::upgrade, Promise::downgrade, Promise::reentry,  Promise::one_lease,
+          Promise::barging, Promise::new_ttl,   Promise::replicas, Promise::outlives_process};
 }
 
 Bounds RedisBackend::bounds() const noexcept {
@@ -154,84 +161,19 @@ Bounds RedisBackend::bounds() const noexcept {
 }
 
 void RedisBackend::start(Listener& listener) {
-  pump_.post([this, &listener] {
+  post([this, &listener] {
     listener_ = &listener;
     locks_.listen(&listener);
-    if (pipeline_->is_ready() && waker_.is_ready()) {
+    if (carrier_->is_ready()) {
       is_told_connected_ = true;
       listener.connection_changed(true, {});
     }
   });
 }
 
-void RedisBackend::post(Job job) {
-  {
-    const sys::MutexGuard guard(mutex_);
-    posted_.push_back(std::move(job));
-    if (posted_.size() > 1) {
-      return;
-    }
-  }
-  pump_.post([this] {
-    std::vector<Job> taken;
-    {
-      const sys::MutexGuard guard(mutex_);
-      taken.swap(posted_);
-    }
-    for (auto& one : taken) {
-      one();
-    }
-    pipeline_->flush();
-  });
-}
-
-void RedisBackend::grant_lease(LeaseRequest request, Done<void> done) {
-  post([this, request = std::move(request), done = std::move(done)]() mutable {
-    locks_.grant_lease(request);
-    done({});
-  });
-}
-
-void RedisBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) {
-  post([this, leases = std::move(leases), done = std::move(done)]() mutable {
-    locks_.renew(std::move(leases), std::move(done));
-  });
-}
-
-void RedisBackend::revoke_lease(LeaseId lease, Done<void> done) {
-  post([this, lease, done = std::move(done)]() mutable { locks_.revoke(lease, std::move(done)); });
-}
-
-void RedisBackend::acquire(AcquireRequest request, Done<Granted> done) {
-  post([this, request = std::move(request), done = std::move(done)]() mutable {
-    locks_.acquire(std::move(request), std::move(done));
-  });
-}
-
-void RedisBackend::abandon(LeaseId lease, RequestId request) {
-  post([this, lease, request] { locks_.abandon(lease, request); });
-}
-
-void RedisBackend::release(ReleaseRequest request, Done<void> done) {
-  post([this, request = std::move(request), done = std::move(done)]() mutable {
-    locks_.release(request, std::move(done));
-  });
-}
-
 void RedisBackend::downgrade(DowngradeRequest request, Done<void> done) {
   post([this, request = std::move(request), done = std::move(done)]() mutable {
     locks_.downgrade(request, std::move(done));
-  });
-}
-
-WatchId RedisBackend::watch(WatchRequest /*request*/, Sink sink) {
-  sink(fail(Errc::unsupported, "this backend does not promise watches"));
-  return {};
-}
-
-void RedisBackend::holders(std::string name, Done<std::vector<Holder>> done) {
-  post([this, name = std::move(name), done = std::move(done)]() mutable {
-    locks_.holders(name, std::move(done));
   });
 }
 

@@ -34,7 +34,7 @@ struct ReplyReader::Functions {
     return reply;
   }
   static void* array(const redisReadTask* task, int elements) {
-    if (elements > static_cast<int>(elements_max)) {
+    if (elements > static_cast<int>(reader_of(task).elements_most_)) {
       return nullptr;
     }
     return reader_of(task).make(*task, Reply::Kind::array);
@@ -65,14 +65,15 @@ void ReplyReader::Free::operator()(redisReader* reader) const {
   redisReaderFree(reader);
 }
 
-ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&Functions::all())) {
+ReplyReader::ReplyReader(std::size_t elements_most)
+    : elements_most_(elements_most), reader_(redisReaderCreateWithFunctions(&Functions::all())) {
   reader_->privdata = this;
 }
 
 ReplyReader::~ReplyReader() = default;
 
 Reply* ReplyReader::make(const redisReadTask& task, Reply::Kind kind) {
-  if (used_ > elements_max) {
+  if (used_ > elements_most_) {
     return nullptr;
   }
   if (used_ == made_.size()) {
@@ -114,12 +115,20 @@ const Reply* ReplyReader::next() {
   return static_cast<const Reply*>(reply);
 }
 
+void append_count(std::string& out, std::size_t words) {
+  append_number(out, '*', words);
+}
+
+void append_word(std::string& out, std::string_view word) {
+  append_number(out, '$', word.size());
+  out.append(word);
+  out.append("\r\n");
+}
+
 void append_command(std::string& out, std::span<const std::string_view> words) {
-  append_number(out, '*', words.size());
+  append_count(out, words.size());
   for (const auto word : words) {
-    append_number(out, '$', word.size());
-    out.append(word);
-    out.append("\r\n");
+    append_word(out, word);
   }
 }
 

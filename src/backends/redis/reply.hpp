@@ -40,7 +40,8 @@ class ReplyReader {
   static constexpr std::size_t elements_max = 20'000;
   static constexpr std::size_t bytes_max = std::size_t{16} * 1024 * 1024;
 
-  ReplyReader();
+  /// `elements_most`: of one reply, all arrays in it together.
+  explicit ReplyReader(std::size_t elements_most = elements_max);
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
   ~ReplyReader();
@@ -60,12 +61,16 @@ class ReplyReader {
   struct Free {
     void operator()(redisReader* reader) const;
   };
+  const std::size_t elements_most_;
   std::unique_ptr<redisReader, Free> reader_;
   std::vector<std::unique_ptr<Reply>> made_;
   std::size_t used_ = 0;
   std::optional<std::string> fault_;
 };
 
+/// How many words follow, and one of them, as the wire has it.
+void append_count(std::string& out, std::size_t words);
+void append_word(std::string& out, std::string_view word);
 /// Appends a command as the wire has it.
 void append_command(std::string& out, std::span<const std::string_view> words);
 

@@ -21,14 +21,17 @@ enum class Script : std::uint8_t {
   barge,
   unbarge,
   rebarge,
+  burst,
 };
-inline constexpr std::size_t scripts_count = static_cast<std::size_t>(Script::rebarge) + 1;
+inline constexpr std::size_t scripts_count = static_cast<std::size_t>(Script::burst) + 1;
 
 struct ScriptText {
   std::string_view name{};
   std::string_view text{};
   std::string sha{};  ///< By which the server knows it.
 };
+
+[[nodiscard]] ScriptText script_text(std::string_view name, std::string_view text);
 
 [[nodiscard]] const std::array<ScriptText, scripts_count>& all_scripts();
 [[nodiscard]] inline const ScriptText& text_of(Script script) {

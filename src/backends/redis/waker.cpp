@@ -9,7 +9,7 @@ namespace {
 
 /// How often we look whether the connection still carries anything: what is said on a dead one is
 /// lost, and found out only then.
-constexpr std::chrono::seconds ping_every{5};
+constexpr std::chrono::seconds ping_every{2};
 
 std::string command_of(std::initializer_list<std::string_view> words) {
   std::string command;

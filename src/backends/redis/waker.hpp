@@ -29,6 +29,8 @@ class Waker {
 
   void start() { line_->dial(); }
   [[nodiscard]] bool is_ready() const noexcept { return line_->is_ready(); }
+  /// The server is there now: if we are elsewhere, we go.
+  void move_to(const Endpoint& endpoint) { line_->move_to(endpoint); }
   void stop();
 
  private:

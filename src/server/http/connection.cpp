@@ -7,6 +7,8 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include "server/http/answers.hpp"
+
 namespace tenure::server::http {
 namespace {
 
@@ -35,6 +37,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> security_
 Result<EventFilter> event_filter(const Request& request) {
   EventFilter filter{.prefix = std::string(request.parameter("prefix").value_or(""))};
   const auto& last = request.last_event_id;
+  if (last.empty() && request.parameter("start_revision") == "oldest") {
+    filter.from_oldest = true;
+    return filter;
+  }
   const auto start =
       parse_count(last.empty() ? request.parameter("start_revision").value_or("0") : last);
   if (!start) {
@@ -46,6 +52,30 @@ Result<EventFilter> event_filter(const Request& request) {
     filter.start = core::Revision{*start};
   }
   return filter;
+}
+
+std::string copy(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+/// Who asks for the dashboard, and who may do more than look: what decides that.
+Caller caller_of(const beast::http::request<beast::http::string_body>& message,
+                 const asio::ip::tcp::socket& socket) {
+  boost::system::error_code error;
+  const auto address = socket.remote_endpoint(error).address();
+  const auto has = [&](const char* field) { return message.find(field) != message.end(); };
+  return {
+      .address = address.to_string(),
+      .is_local = !error && address.is_loopback(),
+      .is_forwarded = has("Forwarded") || has("X-Forwarded-For") || has("X-Real-IP") || has("Via"),
+      .host = copy(message[beast::http::field::host]),
+      .origin = copy(message[beast::http::field::origin]),
+      .fetch_site = copy(message["Sec-Fetch-Site"]),
+      .has_intent = has("Tenure-Intent"),
+      .wants_html =
+          copy(message[beast::http::field::accept]).find("text/html") != std::string::npos,
+      .authorization = copy(message[beast::http::field::authorization]),
+      .session = std::string(cookie_in(copy(message[beast::http::field::cookie]), Logins::cookie))};
 }
 
 Response what_was_wrong(const boost::system::error_code& error) {
@@ -89,6 +119,7 @@ void Connection::turn_away() {
 }
 
 void Connection::close() {
+  tell_departure();
   Error ignored;
   socket_.close(ignored);
   deadline_.cancel();
@@ -141,35 +172,66 @@ void Connection::answer() {
     respond(problem(421, "Misdirected Request", "not the name of this server: listen.http_hosts"));
     return;
   }
-  if (!is_head_ && method != beast::http::verb::get) {
-    auto response = problem(405, "Method Not Allowed", "only GET and HEAD");
-    response.fields.emplace_back("Allow", "GET, HEAD");
-    respond(std::move(response));
-    return;
-  }
   auto request = parse_target({message.target().data(), message.target().size()});
   if (!request) {
     respond(problem(400, "Bad Request", request.error().detail));
     return;
   }
+  const bool is_post = method == beast::http::verb::post;
+  const auto allowed = Router::allowed(request->path);
+  if (is_post ? !allowed.ends_with("POST") : !is_head_ && method != beast::http::verb::get) {
+    respond(not_allowed(allowed));
+    return;
+  }
+  request->method = is_post ? Method::post : Method::get;
+  request->body = message.body();
+  request->caller = caller_of(message, socket_);
   const auto last_event_id = message["Last-Event-ID"];
   request->last_event_id.assign(last_event_id.data(), last_event_id.size());
-  if (request->path == "/v1/events") {
+  if (request->path == "/v1/watch" || request->path == "/v1/events") {
     stream_events(*request);
     return;
   }
+  const auto departure = request->departure = std::make_shared<Departure>();
+  departure_ = departure;
   arm(around_.options.answer_time, Late::answer);
-  around_.router.serve(*request,
-                       [self = weak_from_this(), exchange = exchange_](Response response) {
-                         const auto alive = self.lock();
-                         if (alive && alive->exchange_ == exchange) {
-                           alive->respond(std::move(response));
-                         }
-                       });
+  const auto exchange = exchange_;
+  around_.router.serve(*std::move(request), [self = weak_from_this(), exchange](Response response) {
+    const auto alive = self.lock();
+    if (alive && alive->exchange_ == exchange) {
+      alive->respond(std::move(response));
+    }
+  });
+  if (exchange == exchange_ && departure->tell) {
+    arm(around_.options.answer_time + departure->wait, Late::answer);
+    watch_for_departure();
+  }
+}
+
+void Connection::watch_for_departure() {
+  socket_.async_wait(asio::ip::tcp::socket::wait_read,
+                     [weak = weak_from_this(), exchange = exchange_](const Error& error) {
+                       const auto self = weak.lock();
+                       if (error || !self || self->exchange_ != exchange) {
+                         return;
+                       }
+                       Error ignored;
+                       // Otherwise the next request is here already, and its sender, too.
+                       if (self->socket_.available(ignored) == 0) {
+                         self->close();
+                       }
+                     });
+}
+
+void Connection::tell_departure() {
+  if (const auto departure = std::exchange(departure_, {}); departure && departure->tell) {
+    departure->tell();
+  }
 }
 
 void Connection::respond(Response response) {
   ++exchange_;
+  departure_.reset();
   arm(around_.options.idle_time);
   auto message = std::make_shared<beast::http::response<beast::http::string_body>>();
   message->result(response.status);
@@ -227,7 +289,11 @@ void Connection::drain() {
                           });
 }
 
-void Connection::stream_events(const Request& request) {
+void Connection::stream_events(Request& request) {
+  if (auto refused = around_.router.admit(request)) {
+    respond(*std::move(refused));
+    return;
+  }
   auto filter = event_filter(request);
   if (!filter) {
     respond(problem(400, "Bad Request", filter.error().detail));
@@ -237,6 +303,12 @@ void Connection::stream_events(const Request& request) {
     respond({.content_type = "text/event-stream"});
     return;
   }
+  if (!request.access.may_somewhere(auth::Verb::read, filter->prefix)) {
+    respond(
+        problem(403, "Forbidden", request.access.denial(auth::Verb::read, filter->prefix).detail));
+    return;
+  }
+  filter->may_read = around_.router.reader_of(request);
   ++exchange_;
   Error ignored;
   socket_.set_option(asio::socket_base::send_buffer_size(stream_send_buffer), ignored);
@@ -328,6 +400,7 @@ void Connection::on_late(Late late) {
     close();
     return;
   }
+  tell_departure();
   auto response = problem(503, "Service Unavailable", "the store does not answer");
   response.fields.emplace_back("Retry-After", "1");
   respond(std::move(response));

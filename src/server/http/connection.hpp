@@ -50,13 +50,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read();
   void on_read(const Error& error);
   void answer();
+  /// Who asked and waits may go away meanwhile.
+  void watch_for_departure();
+  void tell_departure();
   void respond(Response response);
   void respond_and_close(Response response);
   void say_goodbye();
   void drain();
 
   // Event streams.
-  void stream_events(const Request& request);
+  void stream_events(Request& request);
   void write_stream(std::string text);
   void pump();
   void beat();
@@ -73,6 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::uint64_t exchange_ = 0;  ///< Counts requests: an answer that comes too late is not for this.
+  std::shared_ptr<Departure> departure_;  ///< Of the request that waits for its answer.
   bool is_head_ = false;
   bool keeps_alive_ = false;
   std::size_t drained_ = 0;

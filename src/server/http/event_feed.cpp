@@ -19,6 +19,8 @@ std::string server_sent(std::string_view type, std::string_view id, std::string_
   return out + "data: " + std::string(text) + "\n\n";
 }
 
+constexpr std::string_view too_slow = "the events were read too slowly";
+
 }  // namespace
 
 EventSubscription::EventSubscription(EventFilter filter, std::size_t buffer_max,
@@ -51,6 +53,9 @@ void EventSubscription::take_in(const Replay& replay) {
     json.field("revision", replay.revision);
     json.field("compact_revision", replay.compact_revision);
   });
+  if (std::exchange(filter_.from_oldest, false)) {
+    filter_.start = replay.start;
+  }
   if (filter_.start && *filter_.start <= replay.compact_revision) {
     // What is asked for is forgotten: the reader has to look at the locks anew.
     finale_ = server_sent("compact", {}, json.take());
@@ -86,7 +91,8 @@ void EventSubscription::deliver(const EventBatch& batch) {
 
 bool EventSubscription::wants(const core::Event& event) const {
   return event.item.name.starts_with(filter_.prefix) &&
-         (!filter_.start || event.revision >= *filter_.start);
+         (!filter_.start || event.revision >= *filter_.start) &&
+         filter_.may_read(event.item.name.view());
 }
 
 void EventSubscription::queue(const EventBatch& batch, bool is_live) {
@@ -96,7 +102,7 @@ void EventSubscription::queue(const EventBatch& batch, bool is_live) {
       continue;
     }
     if (is_live && live_pending_ >= buffer_max_) {
-      cut(event.revision);
+      finish("cut", too_slow, event.revision);
       return;
     }
     if (!pending_.empty() && pending_.back().event().revision == event.revision) {
@@ -107,10 +113,11 @@ void EventSubscription::queue(const EventBatch& batch, bool is_live) {
   }
 }
 
-void EventSubscription::cut(core::Revision resume) {
+void EventSubscription::finish(std::string_view type, std::string_view why, core::Revision resume) {
   if (cut_at_ || !finale_.empty()) {
     return;
   }
+  resume = std::max(resume, filter_.start.value_or(resume));
   cut_at_ = resume;
   // The beginning of that revision comes again.
   while (!pending_.empty() && pending_.back().event().revision == resume) {
@@ -119,15 +126,15 @@ void EventSubscription::cut(core::Revision resume) {
   }
   Json json;
   json.object([&] {
-    json.field("detail", "the events were read too slowly");
+    json.field("detail", why);
     json.field("resume_revision", resume);
   });
-  finale_ = server_sent("cut", {}, json.take());
+  finale_ = server_sent(type, {}, json.take());
 }
 
 EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
                      const Options& options)
-    : store_(store), metrics_(metrics), home_(std::move(home)), options_(options) {}
+    : store_(store), metrics_(metrics), home_(std::move(home)), options_(options), grace_(home_) {}
 
 void EventFeed::applied(const core::Applied& what, const core::State& /*state*/) {
   known_ = what.revision;
@@ -137,7 +144,14 @@ void EventFeed::applied(const core::Applied& what, const core::State& /*state*/)
 }
 
 void EventFeed::restored(const core::State& /*state*/) {
-  boost::asio::post(home_, [this, resume = core::Revision{known_.get() + 1}] { cut_all(resume); });
+  boost::asio::post(home_, [this, resume = core::Revision{known_.get() + 1}] {
+    cut_all(resume, "the leader sent a snapshot in the place of the events");
+  });
+}
+
+void EventFeed::role_changed(const LogPosition& log) {
+  const bool is_there = log.is_leader || log.leader != 0;
+  boost::asio::post(home_, [this, is_there] { set_leader(is_there); });
 }
 
 void EventFeed::settled() {
@@ -150,7 +164,7 @@ void EventFeed::settled() {
     // HTTP does not keep up: better to lose readers than memory.
     gathered_.clear();
     if (!std::exchange(has_told_gap_, true)) {
-      boost::asio::post(home_, [this, first] { cut_all(first); });
+      boost::asio::post(home_, [this, first] { cut_all(first, too_slow); });
     }
     return;
   }
@@ -194,12 +208,14 @@ void EventFeed::hand_over(const Reader& reader, const EventFilter& filter,
     return;
   }
   if (replay.next) {
-    alive->fetch_ = [this, reader, rest = EventFilter{filter.prefix, replay.next}] {
+    alive->fetch_ = [this, reader,
+                     rest = EventFilter{.prefix = filter.prefix, .start = replay.next}] {
       fetch(reader, rest);
     };
   } else {
     std::erase_if(active_, [](const Reader& other) { return other.expired(); });
     active_.push_back(reader);
+    wait_for_leader();
   }
   alive->take_in(replay);
 }
@@ -208,11 +224,15 @@ EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& f
   known_ = view.state.revision;
   const auto& ring = view.state.events;
   EventSubscription::Replay replay{.revision = view.state.revision,
-                                   .compact_revision = ring.compact_revision()};
+                                   .compact_revision = ring.compact_revision(),
+                                   .start = filter.start};
+  if (filter.from_oldest) {
+    replay.start = core::Revision{ring.compact_revision().get() + 1};
+  }
   std::vector<core::Event> events;
-  if (filter.start && *filter.start > ring.compact_revision()) {
+  if (replay.start && *replay.start > ring.compact_revision()) {
     const auto all = ring.all().in_order();
-    auto it = std::ranges::lower_bound(all, *filter.start, {}, &core::Event::revision);
+    auto it = std::ranges::lower_bound(all, *replay.start, {}, &core::Event::revision);
     core::Revision last{};
     for (std::size_t seen = 0; it != all.end(); ++it, ++seen) {
       const core::Event& event = *it;
@@ -250,11 +270,50 @@ void EventFeed::deliver(const EventBatch& batch) {
   });
 }
 
-void EventFeed::cut_all(core::Revision resume) {
+void EventFeed::cut_all(core::Revision resume, std::string_view why) {
   each_active([&](EventSubscription& reader) {
-    reader.cut(resume);
+    reader.finish("cut", why, resume);
     reader.on_ready_();
     metrics_.watch_cut();
+  });
+}
+
+void EventFeed::set_leader(bool is_there) {
+  has_leader_ = is_there;
+  if (!is_there) {
+    wait_for_leader();
+  } else if (std::exchange(is_waiting_, false)) {
+    grace_->cancel();
+  }
+}
+
+void EventFeed::wait_for_leader() {
+  if (has_leader_ || active_.empty() || std::exchange(is_waiting_, true)) {
+    return;
+  }
+  grace_->expires_after(options_.leader_grace);
+  grace_->async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled && std::exchange(is_waiting_, false)) {
+      end_leaderless();
+    }
+  });
+}
+
+void EventFeed::end_leaderless() {
+  store_.peek([this](const Result<View>& view) {
+    if (!view || view->log.is_leader || view->log.leader != 0) {
+      return;  // It stops, or there is one after all.
+    }
+    // Behind all that was settled before.
+    boost::asio::post(home_, [this, resume = core::Revision{view->state.revision.get() + 1}] {
+      each_active([&](EventSubscription& reader) {
+        reader.finish("no_leader",
+                      "this member knows of no leader, or was removed from the cluster: it does "
+                      "not hear what happens. Go on at another member",
+                      resume);
+        reader.on_ready_();
+      });
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -8,9 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "core/outcome.hpp"
 #include "server/metrics.hpp"
@@ -24,6 +27,9 @@ using EventBatch = std::shared_ptr<const std::vector<core::Event>>;
 struct EventFilter {
   std::string prefix{};                   ///< Only names that begin with this.
   std::optional<core::Revision> start{};  ///< From this revision on; else from now on.
+  bool from_oldest = false;               ///< From the first that is remembered, whichever it is.
+  /// Asked at home for each name, before it is sent.
+  std::function<bool(std::string_view name)> may_read = [](std::string_view) { return true; };
 };
 
 /// The events that one reader has not been sent yet, as server-sent events (the HTML standard,
@@ -56,6 +62,7 @@ class EventSubscription {
   struct Replay {
     core::Revision revision{};  ///< Of the store, now.
     core::Revision compact_revision{};
+    std::optional<core::Revision> start{};  ///< Where it begins.
     EventBatch events{};
     std::optional<core::Revision> next{};  ///< Where the rest begins; nothing: this is all.
   };
@@ -63,7 +70,8 @@ class EventSubscription {
   void take_in(const Replay& replay);
   void refuse(const Error& error);
   void deliver(const EventBatch& batch);
-  void cut(core::Revision resume);
+  /// After what waits to be sent: a last event that says why, and where to go on.
+  void finish(std::string_view type, std::string_view why, core::Revision resume);
   void queue(const EventBatch& batch, bool is_live);
   [[nodiscard]] bool wants(const core::Event& event) const;
 
@@ -76,7 +84,7 @@ class EventSubscription {
   std::deque<Pending> pending_;
   std::size_t live_pending_ = 0;
   core::Revision replayed_{};             ///< Live events up to this are known already.
-  std::optional<core::Revision> cut_at_;  ///< Where to go on, once pending_ is sent.
+  std::optional<core::Revision> cut_at_;  ///< Where to go on elsewhere, once pending_ is sent.
   std::string finale_;                    ///< Goes behind the events; then it is over.
   bool is_over_ = false;
   std::shared_ptr<void> presence_;  ///< Counts it as a reader for as long as it lives.
@@ -91,6 +99,9 @@ class EventFeed final : public Listener {
     std::size_t in_flight_max = 65536;  ///< Events on their way to the thread of HTTP.
     /// Events looked at in one visit to the store's thread; who wants more history comes again.
     std::size_t replay_max = 1000;
+    /// How long nobody may lead before streams end: without a leader nothing happens here, and what
+    /// happens elsewhere is not heard. Longer than an election takes, and short for who waits.
+    std::chrono::milliseconds leader_grace{2000};
   };
 
   EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
@@ -99,10 +110,13 @@ class EventFeed final : public Listener {
   void applied(const core::Applied& what, const core::State& state) override;
   void settled() override;
   void restored(const core::State& state) override;
+  void role_changed(const LogPosition& log) override;
 
   /// `on_ready` is called at home whenever there is something to take. REQUIRES: at home.
   [[nodiscard]] std::shared_ptr<EventSubscription> subscribe(const EventFilter& filter,
                                                              std::function<void()> on_ready);
+  /// Forgets its timer. REQUIRES: home does not run any more.
+  void close() { grace_.reset(); }
 
  private:
   using Reader = std::weak_ptr<EventSubscription>;
@@ -114,7 +128,10 @@ class EventFeed final : public Listener {
   [[nodiscard]] EventSubscription::Replay look(const View& view, const EventFilter& filter);
   [[nodiscard]] std::shared_ptr<void> count_reader();
   void deliver(const EventBatch& batch);
-  void cut_all(core::Revision resume);
+  void cut_all(core::Revision resume, std::string_view why);
+  void set_leader(bool is_there);
+  void wait_for_leader();
+  void end_leaderless();
   void each_active(const std::function<void(EventSubscription&)>& visit);
 
   Store& store_;
@@ -129,7 +146,10 @@ class EventFeed final : public Listener {
   std::atomic<std::size_t> readers_ = 0;
   std::atomic<std::size_t> in_flight_ = 0;
 
-  std::vector<Reader> active_;  ///< At home.
+  std::vector<Reader> active_;  ///< At home, and so are the next.
+  bool has_leader_ = false;
+  bool is_waiting_ = false;  ///< For a leader, by grace_.
+  std::optional<boost::asio::steady_timer> grace_;
 };
 
 }  // namespace tenure::server::http

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +54,11 @@ class Json {
     begin_field(key);
     out_ += std::to_string(number);
   }
+  /// With what a chart can show of it.
+  void field(std::string_view key, std::floating_point auto number) {
+    begin_field(key);
+    append(number);
+  }
   template <class Tag>
   void field(std::string_view key, Strong<std::uint64_t, Tag> id) {
     field(key, std::string_view(std::to_string(id.get())));
@@ -73,9 +81,25 @@ class Json {
     sys::append_json(out_, text);
   }
 
+  /// A number in an array; null if there is none.
+  void element(std::optional<double> number) {
+    begin_value();
+    if (number) {
+      append(*number);
+    } else {
+      out_ += "null";
+    }
+  }
+
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
+  void append(double number) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), number,
+                                   std::chars_format::general, 6);
+    out_.append(text.data(), end.ptr);
+  }
   template <class Body>
   void enclose(char open, char close, Body body) {
     out_ += open;

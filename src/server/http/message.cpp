@@ -63,6 +63,22 @@ Result<void> parse_query(std::string_view query, Request& request) {
   return {};
 }
 
+/// Without a code if it is empty.
+Response problem(unsigned status, std::string_view title, std::string_view detail,
+                 std::string_view code) {
+  Json json;
+  json.object([&] {
+    json.field("type", "about:blank");
+    json.field("title", title);
+    json.field("status", status);
+    json.field("detail", detail);
+    if (!code.empty()) {
+      json.field("code", code);
+    }
+  });
+  return {.status = status, .content_type = "application/problem+json", .body = json.take() + '\n'};
+}
+
 }  // namespace
 
 std::optional<std::string_view> Request::parameter(std::string_view name) const {
@@ -85,6 +101,20 @@ Result<Request> parse_target(std::string_view target) {
     return std::unexpected(parsed.error());
   }
   return request;
+}
+
+std::string_view cookie_in(std::string_view field, std::string_view name) {
+  while (!field.empty()) {
+    auto pair = field.substr(0, field.find(';'));
+    field.remove_prefix(std::min(pair.size() + 1, field.size()));
+    while (pair.starts_with(' ')) {
+      pair.remove_prefix(1);
+    }
+    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=') {
+      return pair.substr(name.size() + 1);
+    }
+  }
+  return {};
 }
 
 bool is_known_host(std::string_view host, std::string_view allowed) {
@@ -110,14 +140,29 @@ bool is_known_host(std::string_view host, std::string_view allowed) {
 }
 
 Response problem(unsigned status, std::string_view title, std::string_view detail) {
-  Json json;
-  json.object([&] {
-    json.field("type", "about:blank");
-    json.field("title", title);
-    json.field("status", status);
-    json.field("detail", detail);
-  });
-  return {.status = status, .content_type = "application/problem+json", .body = json.take() + '\n'};
+  return problem(status, title, detail, "");
+}
+
+Response refusal(const Error& error) {
+  const auto code = tenure::to_string(error.code);
+  const auto detail =
+      error.detail.empty() ? tenure::message(error.code) : std::string_view(error.detail);
+  switch (error.code) {
+    case Errc::would_block:
+    case Errc::timed_out:
+    case Errc::cancelled:
+    case Errc::deadlock:
+    case Errc::not_held: return problem(409, "Conflict", detail, code);
+    case Errc::invalid_argument:
+    case Errc::unsupported: return problem(400, "Bad Request", detail, code);
+    case Errc::permission_denied: return problem(403, "Forbidden", detail, code);
+    case Errc::lease_lost: return problem(410, "Gone", detail, code);
+    case Errc::resource_exhausted: return problem(429, "Too Many Requests", detail, code);
+    case Errc::unavailable: break;
+  }
+  auto response = problem(503, "Service Unavailable", detail, code);
+  response.fields.emplace_back("Retry-After", "1");
+  return response;
 }
 
 }  // namespace tenure::server::http

@@ -12,23 +12,6 @@ std::int64_t in_ms(core::ClusterTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
-void write_claim(Json& json, const core::Claim& claim) {
-  if (const auto* whole = std::get_if<core::Whole>(&claim)) {
-    json.field("mode", tenure::to_string(whole->mode));
-  } else if (const auto* permits = std::get_if<core::Permits>(&claim)) {
-    json.field("permits", permits->wanted);
-  } else {
-    const auto& keys = std::get<core::Keys>(claim);
-    json.field("mode", tenure::to_string(keys.mode));
-    json.object("range", [&] {
-      json.bytes("start", keys.range.start());
-      if (keys.range.end()) {
-        json.bytes("end", *keys.range.end());
-      }
-    });
-  }
-}
-
 /// An array of records, each written by `write_record`.
 template <class Records, class Write>
 void write_all(Json& json, std::string_view key, const Records& records, Write write_record) {
@@ -192,6 +175,23 @@ std::string write_page(std::string_view key, const Page& page, Write write_recor
 
 }  // namespace
 
+void write_claim(Json& json, const core::Claim& claim) {
+  if (const auto* whole = std::get_if<core::Whole>(&claim)) {
+    json.field("mode", tenure::to_string(whole->mode));
+  } else if (const auto* permits = std::get_if<core::Permits>(&claim)) {
+    json.field("permits", permits->wanted);
+  } else {
+    const auto& keys = std::get<core::Keys>(claim);
+    json.field("mode", tenure::to_string(keys.mode));
+    json.object("range", [&] {
+      json.bytes("start", keys.range.start());
+      if (keys.range.end()) {
+        json.bytes("end", *keys.range.end());
+      }
+    });
+  }
+}
+
 std::string write(const LockPage& page) {
   return write_page("locks", page, write_lock);
 }
@@ -265,10 +265,76 @@ std::string write(const core::Event& event) {
     if (event.token != core::FencingToken{}) {
       json.field("token", event.token);
     }
-    json.bytes("owner", event.owner);
-    json.bytes("metadata", event.metadata);
+    json.bytes("owner", event.owner.view());
+    json.bytes("metadata", event.metadata.view());
   });
   return json.take();
+}
+
+std::string write(const GraphRecord& graph) {
+  Json json;
+  json.object([&] {
+    json.field("revision", graph.revision);
+    json.field("waits", graph.waits);
+    json.field("is_complete", graph.is_complete);
+    write_all(json, "locks", graph.locks, write_lock);
+  });
+  return json.take() + '\n';
+}
+
+std::string write(const TokenRecord& token) {
+  constexpr std::array<std::string_view, 4> verdicts{"held", "superseded", "ended", "never_given"};
+  Json json;
+  json.object([&] {
+    json.field("verdict", verdicts[static_cast<std::size_t>(token.verdict)]);
+    json.field("newest_token", token.newest);
+    json.bytes("owner", token.owner);
+    json.field("revision", token.revision);
+  });
+  return json.take() + '\n';
+}
+
+std::string write(const DeadlockPage& page) {
+  const auto write_step = [](Json& json, const core::CycleStep& step) {
+    json.object([&] {
+      json.field("lease", step.lease);
+      json.field("request", step.request);
+      json.bytes("owner", step.owner);
+      json.bytes("name", step.place.name.view());
+      json.field("kind", step.place.kind == core::PlaceKind::space ? "space" : "lock");
+    });
+  };
+  Json json;
+  json.object([&] {
+    write_all(json, "deadlocks", page.records, [&](Json& out, const DeadlockRecord& deadlock) {
+      out.object([&] {
+        out.field("revision", deadlock.revision);
+        out.field("cluster_time_ms", in_ms(deadlock.time));
+        out.field("ago_ms", in_ms(page.now - deadlock.time));
+        write_all(out, "cycle", deadlock.cycle, write_step);
+      });
+    });
+  });
+  return json.take() + '\n';
+}
+
+std::string write(const Rights& rights) {
+  Json json;
+  json.object([&] {
+    json.field("may_force", rights.may_force);
+    json.field("why", rights.why);
+    json.field("may_lock", rights.may_lock);
+    json.field("why_lock", rights.why_lock);
+    json.field("has_users", rights.has_users);
+    json.field("user", rights.user);
+    write_all(json, "rights", rights.rules, [](Json& out, const auth::Rule& rule) {
+      out.object([&] {
+        out.bytes("prefix", rule.prefix);
+        out.field("level", auth::to_string(rule.level));
+      });
+    });
+  });
+  return json.take() + '\n';
 }
 
 std::string print_position(const core::Place& place) {
@@ -305,16 +371,31 @@ Result<core::Place> parse_position(std::string_view text) {
 std::string_view front_page() {
   return "tenured\n"
          "\n"
+         "GET /                                    the dashboard, for a browser\n"
          "GET /healthz                             the process lives\n"
          "GET /readyz                              it can serve; 503 and why if not\n"
          "GET /metrics                             for Prometheus\n"
+         "GET /v1/openapi.json                     all of this, for programs\n"
          "GET /v1/status                           this member, its log and its limits\n"
          "GET /v1/cluster                          its members, and who leads\n"
          "GET /v1/locks?prefix=&limit=&after=      locks that are held or waited for\n"
          "GET /v1/locks/NAME                       one lock with its queue (?kind=space)\n"
          "GET /v1/leases?limit=&after=             leases that live\n"
          "GET /v1/leases/ID                        one lease with what it holds\n"
-         "GET /v1/events?prefix=&start_revision=   what happens, as server-sent events\n";
+         "GET /v1/graph                            who waits for whom\n"
+         "GET /v1/deadlocks                        the latest cycles of waits\n"
+         "GET /v1/history?after=                   rates and latencies of the last minutes\n"
+         "GET /v1/rights                           who you are, and what you may do\n"
+         "POST /v1/login                           a cookie for a token (Authorization: Bearer)\n"
+         "POST /v1/logout                          ends it\n"
+         "POST /v1/locks/NAME:acquire              takes a lock, with a lease or making one\n"
+         "POST /v1/locks/NAME:release              gives it back\n"
+         "POST /v1/locks/NAME:extend               keeps it for another ttl\n"
+         "POST /v1/leases                          a lease, for several locks\n"
+         "POST /v1/leases/ID:renew, :revoke        keeps it, ends it and all under it\n"
+         "POST /v1/tokens:check                    is this fencing token still that of a holder?\n"
+         "POST /v1/locks/NAME:force-release?token= takes a lock from its holders\n"
+         "GET /v1/watch?prefix=&start_revision=    what happens, as server-sent events\n";
 }
 
 std::string_view to_string(core::EventType type) noexcept {

@@ -3,13 +3,19 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/outcome.hpp"
+#include "server/http/deadlock_log.hpp"
 #include "server/http/json.hpp"
 #include "server/http/records.hpp"
+#include "server/http/rights.hpp"
 
 /// Records as JSON.
 namespace tenure::server::http {
+
+/// Its fields: `mode`, `permits` or `mode` and `range`.
+void write_claim(Json& json, const core::Claim& claim);
 
 [[nodiscard]] std::string write(const LockPage& page);
 [[nodiscard]] std::string write(const LockRecord& lock);
@@ -27,6 +33,17 @@ struct ServerFacts {
 [[nodiscard]] std::string write(const StatusRecord& status, const ServerFacts& facts);
 [[nodiscard]] std::string write(const ClusterRecord& cluster, const ServerFacts& facts);
 [[nodiscard]] std::string write(const core::Event& event);
+[[nodiscard]] std::string write(const GraphRecord& graph);
+
+/// The latest deadlocks, at a time of the cluster.
+struct DeadlockPage {
+  core::ClusterTime now{};
+  std::vector<DeadlockRecord> records{};
+};
+[[nodiscard]] std::string write(const DeadlockPage& page);
+[[nodiscard]] std::string write(const TokenRecord& token);
+/// What the one who asks may do.
+[[nodiscard]] std::string write(const Rights& rights);
 
 /// Where a list goes on, as a word that needs no escaping in a URL, and back.
 [[nodiscard]] std::string print_position(const core::Place& place);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace tenure::server::http {
 namespace {
@@ -9,6 +10,10 @@ namespace {
 // In lists; a page of its own has more.
 constexpr Depth in_lists{.holders = 10, .waiters = 0};
 constexpr std::size_t items_of_lease_max = 1000;
+// Of a graph: more could not be drawn.
+constexpr Depth in_graphs{.holders = 20, .waiters = 50};
+constexpr std::size_t waits_of_graph_max = 1000;
+constexpr std::size_t locks_of_graph_max = 200;
 
 HoldRecord copy_hold(const View& view, const core::Hold& hold, const core::Item& item) {
   return {.claim = item.claim,
@@ -105,7 +110,9 @@ LockPage copy_locks(const View& view, const LockQuery& query) {
   const core::Place first{.name = query.prefix};
   auto it = query.after && *query.after >= first ? locks.upper_bound(*query.after)
                                                  : locks.lower_bound(first);
-  for (; it != locks.end() && it->first.name.starts_with(query.prefix); ++it) {
+  for (it = auth::first_readable(locks, it, query.access);
+       it != locks.end() && it->first.name.starts_with(query.prefix);
+       it = auth::first_readable(locks, ++it, query.access)) {
     if (page.records.size() == query.limit) {
       page.next = page.records.back().place;
       break;
@@ -120,24 +127,28 @@ std::optional<LockRecord> copy_lock(const View& view, const core::Place& place, 
   return lock == nullptr ? std::nullopt : std::optional(copy(view, place, *lock, depth));
 }
 
-LeasePage copy_leases(const View& view, core::LeaseId after, std::size_t limit) {
+LeasePage copy_leases(const View& view, const auth::LeaseRange& range, const auth::Access& access) {
   LeasePage page{.revision = view.state.revision};
-  const auto& leases = view.state.leases.all();
-  for (auto it = leases.upper_bound(after); it != leases.end(); ++it) {
-    if (page.records.size() == limit) {
-      page.next = page.records.back().id;
-      break;
-    }
-    page.records.push_back(copy_lease_head(view, *it->second));
+  const auto list = auth::leases_behind(view.state.leases, access, range);
+  for (const auto* lease : list.leases) {
+    page.records.push_back(copy_lease_head(view, *lease));
+  }
+  if (list.has_more) {
+    page.next = page.records.back().id;
   }
   return page;
 }
 
-std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id) {
+std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
+                                      const auth::Access& access) {
   const auto* lease = view.state.leases.find(id);
-  if (lease == nullptr) {
+  if (lease == nullptr || !auth::may_see(access, *lease)) {
     return std::nullopt;
   }
+  const auto is_shown = [&](const LeaseRecord& record, const core::Item& item) {
+    return record.locks.size() < items_of_lease_max &&
+           access.may(auth::Verb::read, item.name.view());
+  };
   auto record = copy_lease_head(view, *lease);
   const auto& table = view.state.locks;
   const auto entry = [&](const core::Item& item) -> LockRecord& {
@@ -148,7 +159,7 @@ std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id) {
   for (const auto token : table.owned(id).holds) {
     const auto& hold = *table.find(token);
     for (const auto& item : hold.items) {
-      if (record.locks.size() < items_of_lease_max) {
+      if (is_shown(record, item)) {
         entry(item).holders.push_back(copy_hold(view, hold, item));
       }
     }
@@ -156,12 +167,51 @@ std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id) {
   for (const auto ticket : table.owned(id).waits) {
     const auto& wait = *table.find(ticket);
     for (const auto& item : wait.items) {
-      if (record.locks.size() < items_of_lease_max) {
+      if (is_shown(record, item)) {
         entry(item).queue.push_back(copy_wait(view, wait, item));
       }
     }
   }
   return record;
+}
+
+GraphRecord copy_graph(const View& view, const auth::Access& access) {
+  const auto& table = view.state.locks;
+  const bool sees_all = access.is_everything();
+  GraphRecord record{.revision = view.state.revision, .waits = sees_all ? table.waits().size() : 0};
+  std::set<core::Place> seen;
+  std::size_t looked_at = 0;
+  for (auto it = table.waits().begin(); it != table.waits().end(); ++it) {
+    if (++looked_at > waits_of_graph_max) {
+      record.is_complete = false;
+      break;
+    }
+    for (const auto& item : it->second->items) {
+      const auto place = item.place();
+      if (!access.may(auth::Verb::read, place.name.view())) {
+        continue;
+      }
+      record.waits += sees_all ? 0 : 1;
+      if (seen.contains(place)) {
+        continue;
+      }
+      if (seen.size() == locks_of_graph_max) {
+        record.is_complete = false;
+        return record;
+      }
+      seen.insert(place);
+      record.locks.push_back(copy(view, place, *table.find(place), in_graphs));
+    }
+  }
+  return record;
+}
+
+TokenRecord copy_token_check(const View& view, const core::Place& place, core::FencingToken token) {
+  const auto found = check_token(view.state, place, token);
+  return {.revision = view.state.revision,
+          .verdict = found.verdict,
+          .newest = found.newest,
+          .owner = found.holder == nullptr ? "" : std::string(found.holder->owner)};
 }
 
 StatusRecord copy_status(const View& view) {

@@ -10,7 +10,10 @@
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/lease_table.hpp"
+#include "server/auth/access.hpp"
+#include "server/auth/leases.hpp"
 #include "server/store.hpp"
+#include "server/token_check.hpp"
 
 /// Copies of what the state says, made on the store's thread in bounded time, to be written down
 /// on another one.
@@ -86,13 +89,37 @@ struct LockQuery {
   std::string prefix{};
   std::optional<core::Place> after{};
   std::size_t limit = 100;
+  auth::Access access = auth::Access::everything();
 };
 [[nodiscard]] LockPage copy_locks(const View& view, const LockQuery& query);
 [[nodiscard]] std::optional<LockRecord> copy_lock(const View& view, const core::Place& place,
                                                   Depth depth);
 
-[[nodiscard]] LeasePage copy_leases(const View& view, core::LeaseId after, std::size_t limit);
-[[nodiscard]] std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id);
+[[nodiscard]] LeasePage copy_leases(const View& view, const auth::LeaseRange& range,
+                                    const auth::Access& access);
+/// With as much of what it holds as may be read.
+[[nodiscard]] std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
+                                                    const auth::Access& access);
+
+/// Who waits for whom: the locks that somebody waits for, those who wait longest first. Everything
+/// in it may be read.
+struct GraphRecord {
+  core::Revision revision{};
+  std::size_t waits = 0;  ///< All of them; if not all may be read, those that were looked at.
+  std::vector<LockRecord> locks{};
+  bool is_complete = true;  ///< Every lock that is waited for is there.
+};
+[[nodiscard]] GraphRecord copy_graph(const View& view, const auth::Access& access);
+
+/// What became of a fencing token.
+struct TokenRecord {
+  core::Revision revision{};
+  TokenVerdict verdict{};
+  core::FencingToken newest{};  ///< Of those who hold the lock; 0: nobody does.
+  std::string owner{};          ///< Who holds it by this token.
+};
+[[nodiscard]] TokenRecord copy_token_check(const View& view, const core::Place& place,
+                                           core::FencingToken token);
 
 struct StatusRecord {
   LogPosition log{};

@@ -1,10 +1,14 @@
 #include "server/http/router.hpp"
 
+#include <array>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include <boost/asio/post.hpp>
 
+#include "server/http/answers.hpp"
+#include "server/http/assets.hpp"
 #include "server/units.hpp"
 
 namespace tenure::server::http {
@@ -15,28 +19,6 @@ constexpr std::size_t page_limit_max = 1000;
 constexpr Depth in_full{.holders = 1000, .waiters = 1000};
 /// A member this many entries behind is still reading its log.
 constexpr std::uint64_t entries_behind_max = 1000;
-
-Response text(unsigned status, std::string body) {
-  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)};
-}
-
-Response json(std::string body) {
-  return {.body = std::move(body)};
-}
-
-Response bad(const Error& error) {
-  return problem(400, "Bad Request", error.detail);
-}
-
-Response unavailable(const Error& error) {
-  auto response = problem(503, "Service Unavailable", tenure::to_string(error));
-  response.fields.emplace_back("Retry-After", "1");
-  return response;
-}
-
-Response not_found(std::string_view detail) {
-  return problem(404, "Not Found", detail);
-}
 
 /// A number in the query, within limits; `otherwise` if it is not there.
 Result<std::size_t> page_limit(const Request& request) {
@@ -49,6 +31,23 @@ Result<std::size_t> page_limit(const Request& request) {
     return fail(Errc::invalid_argument, "limit: a number from 1 to 1000");
   }
   return *limit;
+}
+
+/// What the files of the dashboard need, and no more: all comes from here.
+constexpr std::string_view dashboard_policy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'";
+
+Response file(const Asset& asset) {
+  Response response{.content_type = std::string(asset.content_type),
+                    .body = std::string(asset.body)};
+  response.fields.emplace_back("Content-Security-Policy", dashboard_policy);
+  if (asset.path.starts_with("/assets/")) {
+    // Their names change with their content.
+    response.fields.emplace_back("Cache-Control", "public, max-age=31536000, immutable");
+  }
+  return response;
 }
 
 std::optional<std::string_view> why_not_ready(const View& view) {
@@ -67,65 +66,191 @@ std::optional<std::string_view> why_not_ready(const View& view) {
 
 }  // namespace
 
-Router::Router(Store& store, Metrics& metrics, boost::asio::any_io_executor home, ServerFacts facts)
-    : store_(store), metrics_(metrics), home_(std::move(home)), facts_(std::move(facts)) {}
+Router::Router(const Sources& sources, boost::asio::any_io_executor home, ServerFacts facts,
+               Options options)
+    : store_(sources.store),
+      metrics_(sources.metrics),
+      deadlocks_(sources.deadlocks),
+      history_(sources.history),
+      logins_(sources.logins),
+      gate_(sources.gate),
+      locking_(sources.locking),
+      home_(std::move(home)),
+      facts_(std::move(facts)),
+      options_(options) {}
 
-void Router::serve(const Request& request, Reply reply) const {
-  constexpr std::string_view lock_prefix = "/v1/locks/";
-  constexpr std::string_view lease_prefix = "/v1/leases/";
-  const std::string_view path = request.path;
-  if (path == "/") {
-    reply(text(200, std::string(front_page())));
-  } else if (path == "/healthz") {
-    reply(text(200, "ok\n"));
-  } else if (path == "/readyz") {
-    ready(std::move(reply));
-  } else if (path == "/metrics") {
-    metrics(std::move(reply));
-  } else if (path == "/v1/status") {
-    status(std::move(reply));
-  } else if (path == "/v1/cluster") {
-    cluster(std::move(reply));
-  } else if (path == "/v1/locks") {
-    locks(request, std::move(reply));
-  } else if (path == "/v1/leases") {
-    leases(request, std::move(reply));
-  } else if (path.starts_with(lock_prefix) && path.size() > lock_prefix.size()) {
-    // Names look like paths, so what follows is the name, slashes and all.
-    lock(request, path.substr(lock_prefix.size()), std::move(reply));
-  } else if (path.starts_with(lease_prefix) && path.size() > lease_prefix.size()) {
-    lease(request, path.substr(lease_prefix.size()), std::move(reply));
-  } else {
-    reply(not_found("there is nothing here; / tells what there is"));
-  }
-}
-
-template <class Copy, class Page>
-void Router::look(const Request& request, Reply reply, Copy copy, Page page) const {
-  auto looker = [home = home_, reply = std::move(reply), copy = std::move(copy),
-                 page = std::move(page)](const Result<View>& view) mutable {
-    using Copied = decltype(copy(*view));
-    auto copied = view ? Result<Copied>(copy(*view)) : std::unexpected(view.error());
-    boost::asio::post(home, [reply = std::move(reply), page = std::move(page),
-                             copied = std::move(copied)]() mutable {
-      reply(copied ? page(*copied) : unavailable(copied.error()));
-    });
+std::span<const Router::Route> Router::routes() {
+  using enum auth::Need;
+  using R = Router;
+  constexpr auto post = Method::post;
+  // The longer path first.
+  static constexpr std::array all{
+      Route{.path = "/", .need = nothing, .page = &R::front},
+      Route{.path = "/healthz", .need = nothing, .page = &R::health},
+      Route{.path = "/readyz", .need = nothing, .page = &R::ready},
+      Route{.path = "/metrics", .need = read_overall, .page = &R::metrics},
+      Route{.path = "/v1/status", .need = identity, .page = &R::status},
+      Route{.path = "/v1/cluster", .need = identity, .page = &R::cluster},
+      Route{.path = "/v1/history", .need = read_overall, .page = &R::history},
+      Route{.path = "/v1/deadlocks", .need = read_names, .page = &R::deadlocks},
+      Route{.path = "/v1/graph", .need = read_names, .page = &R::graph},
+      Route{.path = "/v1/events", .need = read_names, .page = nullptr},
+      Route{.path = "/v1/watch", .need = read_names, .page = nullptr},
+      Route{.path = "/v1/openapi.json", .need = nothing, .page = &R::openapi},
+      Route{.path = "/v1/locks", .need = read_names, .page = &R::locks},
+      Route{.path = "/v1/leases", .need = own_lease, .page = &R::leases},
+      Route{.path = "/v1/leases/", .need = own_lease, .page = &R::lease},
+      Route{.path = "/v1/rights", .need = nothing, .page = &R::rights},
+      Route{.path = "/v1/login", .method = post, .need = nothing, .page = &R::login},
+      Route{.path = "/v1/logout", .method = post, .need = nothing, .page = &R::logout},
+      Route{.path = "/v1/leases", .method = post, .need = lock_somewhere, .page = &R::grant_lease},
+      Route{.path = lease_prefix,
+            .suffix = renew_suffix,
+            .method = post,
+            .need = own_lease,
+            .page = &R::renew_lease},
+      Route{.path = lease_prefix,
+            .suffix = revoke_suffix,
+            .method = post,
+            .need = own_lease,
+            .page = &R::revoke_lease},
+      Route{.path = lock_prefix,
+            .suffix = acquire_suffix,
+            .method = post,
+            .need = lock_names,
+            .page = &R::acquire},
+      Route{.path = lock_prefix,
+            .suffix = release_suffix,
+            .method = post,
+            .need = own_lease,
+            .page = &R::release},
+      Route{.path = lock_prefix,
+            .suffix = extend_suffix,
+            .method = post,
+            .need = own_lease,
+            .page = &R::extend},
+      Route{
+          .path = "/v1/tokens:check", .method = post, .need = read_names, .page = &R::check_token},
+      Route{.path = lock_prefix,
+            .suffix = force_suffix,
+            .method = post,
+            .need = admin_name,
+            .page = &R::force_release},
+      // Names look like paths, so what follows is the name, slashes and all.
+      Route{.path = lock_prefix, .need = read_names, .page = &R::lock},
   };
-  if (request.parameter("stale") == "true") {
-    store_.peek(std::move(looker));
-  } else {
-    store_.read(std::move(looker));
-  }
+  return all;
 }
 
-void Router::ready(Reply reply) const {
+const Router::Route* Router::find(const Request& request) {
+  const std::string_view path = request.path;
+  for (const auto& route : routes()) {
+    const bool is_beginning = route.path.size() > 1 && route.path.ends_with('/');
+    const bool fits = is_beginning ? path.starts_with(route.path) && path.ends_with(route.suffix) &&
+                                         path.size() > route.path.size() + route.suffix.size()
+                                   : path == route.path;
+    if (fits && route.method == request.method) {
+      return &route;
+    }
+  }
+  return nullptr;
+}
+
+std::string Router::allowed(std::string_view path) {
+  const auto takes = [&](Method method) {
+    return find({.path = std::string(path), .method = method}) != nullptr;
+  };
+  if (!takes(Method::post)) {
+    return "GET, HEAD";
+  }
+  return takes(Method::get) ? "GET, HEAD, POST" : "POST";
+}
+
+auth::Proof Router::proof_of(const Caller& caller) const {
+  if (!caller.authorization.empty() || caller.session.empty()) {
+    return auth::Gate::proof_in(caller.authorization);
+  }
+  const auto token = logins_.find(caller.session, Logins::Clock::now());
+  return token ? auth::Proof(*token) : auth::Proof();
+}
+
+std::optional<Response> Router::admit(Request& request) const {
+  if (gate_ == nullptr) {
+    return std::nullopt;
+  }
+  const auto* route = find(request);
+  const bool is_open =
+      route == nullptr || (route->page == &Router::metrics && options_.open_metrics);
+  const auto guest = gate_->admit(proof_of(request.caller), request.caller.address);
+  const auto denial = guest->why_not(is_open ? auth::Need::nothing : route->need);
+  request.access = guest->access();
+  return denial ? std::optional(refusal(*denial)) : std::nullopt;
+}
+
+std::function<bool(std::string_view)> Router::reader_of(const Request& request) const {
+  if (gate_ == nullptr) {
+    return [](std::string_view) { return true; };
+  }
+  const auto is_login = request.caller.authorization.empty();
+  const std::shared_ptr<auth::Guest> guest =
+      gate_->admit(proof_of(request.caller), request.caller.address);
+  return [this, guest,
+          session = is_login ? request.caller.session : std::string()](std::string_view name) {
+    return guest->access().may(auth::Verb::read, name) &&
+           (session.empty() || logins_.find(session, Logins::Clock::now()));
+  };
+}
+
+void Router::serve(Request request, Reply reply) const {
+  if (auto refused = admit(request)) {
+    reply(*std::move(refused));
+    return;
+  }
+  if (request.method == Method::get && serve_asset(request, reply)) {
+    return;  // It was a file of the dashboard.
+  }
+  const auto* route = find(request);
+  if (route == nullptr && allowed(request.path) == "POST") {
+    reply(not_allowed("POST"));
+    return;
+  }
+  if (route == nullptr || route->page == nullptr) {
+    reply(not_found("there is nothing here; / tells what there is"));
+    return;
+  }
+  (this->*route->page)(request, std::move(reply));
+}
+
+bool Router::serve_asset(const Request& request, Reply& reply) const {
+  const bool is_front = request.path == "/" && request.caller.wants_html;
+  const auto* asset = find_asset(is_front ? "/index.html" : std::string_view(request.path));
+  if (asset == nullptr) {
+    return false;
+  }
+  reply(file(*asset));
+  return true;
+}
+
+void Router::front(const Request& /*request*/, Reply reply) const {
+  reply(text(200, std::string(front_page())));
+}
+
+void Router::health(const Request& /*request*/, Reply reply) const {
+  reply(text(200, "ok\n"));
+}
+
+void Router::openapi(const Request& /*request*/, Reply reply) const {
+  reply(json(std::string(openapi_document())));
+}
+
+void Router::ready(const Request& /*request*/, Reply reply) const {
   const Request anybody{.query = {{"stale", "true"}}};
   look(anybody, std::move(reply), why_not_ready, [](std::optional<std::string_view> why) {
     return why ? problem(503, "Not Ready", *why) : text(200, "ready\n");
   });
 }
 
-void Router::metrics(Reply reply) const {
+void Router::metrics(const Request& /*request*/, Reply reply) const {
   store_.peek([this, reply = std::move(reply)](const Result<View>& view) mutable {
     if (view) {
       metrics_.observe(*view);
@@ -136,13 +261,13 @@ void Router::metrics(Reply reply) const {
   });
 }
 
-void Router::status(Reply reply) const {
+void Router::status(const Request& /*request*/, Reply reply) const {
   const Request anybody{.query = {{"stale", "true"}}};
   look(anybody, std::move(reply), copy_status,
        [facts = facts_](const StatusRecord& record) { return json(write(record, facts)); });
 }
 
-void Router::cluster(Reply reply) const {
+void Router::cluster(const Request& /*request*/, Reply reply) const {
   const Request anybody{.query = {{"stale", "true"}}};
   look(anybody, std::move(reply), copy_cluster,
        [facts = facts_](const ClusterRecord& record) { return json(write(record, facts)); });
@@ -151,14 +276,20 @@ void Router::cluster(Reply reply) const {
 void Router::locks(const Request& request, Reply reply) const {
   const auto limit = page_limit(request);
   if (!limit) {
-    reply(bad(limit.error()));
+    reply(refusal(limit.error()));
     return;
   }
-  LockQuery query{.prefix = std::string(request.parameter("prefix").value_or("")), .limit = *limit};
+  LockQuery query{.prefix = std::string(request.parameter("prefix").value_or("")),
+                  .limit = *limit,
+                  .access = request.access};
+  if (!query.access.may_somewhere(auth::Verb::read, query.prefix)) {
+    reply(forbidden(query.access.denial(auth::Verb::read, query.prefix)));
+    return;
+  }
   if (const auto after = request.parameter("after")) {
     auto place = parse_position(*after);
     if (!place) {
-      reply(bad(place.error()));
+      reply(refusal(place.error()));
       return;
     }
     query.after = *std::move(place);
@@ -169,14 +300,19 @@ void Router::locks(const Request& request, Reply reply) const {
       [](const LockPage& page) { return json(write(page)); });
 }
 
-void Router::lock(const Request& request, std::string_view name, Reply reply) const {
-  const auto kind = request.parameter("kind").value_or("name");
-  if (kind != "name" && kind != "space") {
-    reply(bad({.code = Errc::invalid_argument, .detail = "kind: name or space"}));
+void Router::lock(const Request& request, Reply reply) const {
+  const auto name = request.path.substr(lock_prefix.size());
+  if (!request.access.may(auth::Verb::read, name)) {
+    // Whether anybody holds it or not.
+    reply(forbidden(request.access.denial(auth::Verb::read, name)));
     return;
   }
-  const core::Place place{.name = std::string(name),
-                          .kind = kind == "space" ? core::PlaceKind::space : core::PlaceKind::name};
+  const auto kind = place_kind(request);
+  if (!kind) {
+    reply(refusal(kind.error()));
+    return;
+  }
+  const core::Place place{.name = name, .kind = *kind};
   look(
       request, std::move(reply),
       [place](const View& view) { return copy_lock(view, place, in_full); },
@@ -189,29 +325,56 @@ void Router::leases(const Request& request, Reply reply) const {
   const auto limit = page_limit(request);
   const auto after = parse_count(request.parameter("after").value_or("0"));
   if (!limit || !after) {
-    reply(bad(limit ? after.error() : limit.error()));
+    reply(refusal(limit ? after.error() : limit.error()));
     return;
   }
   look(
       request, std::move(reply),
-      [limit = *limit, after = core::LeaseId{*after}](const View& view) {
-        return copy_leases(view, after, limit);
-      },
+      [range = auth::LeaseRange{core::LeaseId{*after}, *limit},
+       access = request.access](const View& view) { return copy_leases(view, range, access); },
       [](const LeasePage& page) { return json(write(page)); });
 }
 
-void Router::lease(const Request& request, std::string_view id, Reply reply) const {
-  const auto number = parse_count(id);
+void Router::lease(const Request& request, Reply reply) const {
+  const auto number = parse_count(std::string_view(request.path).substr(lease_prefix.size()));
   if (!number) {
-    reply(bad(number.error()));
+    reply(refusal(number.error()));
     return;
   }
   look(
       request, std::move(reply),
-      [wanted = core::LeaseId{*number}](const View& view) { return copy_lease(view, wanted); },
+      [wanted = core::LeaseId{*number}, access = request.access](const View& view) {
+        return copy_lease(view, wanted, access);
+      },
       [](const std::optional<LeaseRecord>& found) {
         return found ? json(write(*found)) : not_found("no such lease lives");
       });
+}
+
+void Router::graph(const Request& request, Reply reply) const {
+  look(
+      request, std::move(reply),
+      [access = request.access](const View& view) { return copy_graph(view, access); },
+      [](const GraphRecord& record) { return json(write(record)); });
+}
+
+void Router::deadlocks(const Request& request, Reply reply) const {
+  const Request anybody{.query = {{"stale", "true"}}};
+  look(
+      anybody, std::move(reply),
+      [this, access = request.access](const View& view) {
+        return DeadlockPage{.now = view.now, .records = deadlocks_.latest(access)};
+      },
+      [](const DeadlockPage& page) { return json(write(page)); });
+}
+
+void Router::history(const Request& request, Reply reply) const {
+  const auto after = parse_count(request.parameter("after").value_or("0"));
+  reply(after ? json(history_.write(*after)) : refusal(after.error()));
+}
+
+void Router::rights(const Request& request, Reply reply) const {
+  reply(json(write(rights_of(request.caller, options_.rights, request.access))));
 }
 
 }  // namespace tenure::server::http

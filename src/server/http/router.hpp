@@ -1,7 +1,21 @@
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
+
+#include "server/auth/gate.hpp"
+#include "server/http/deadlock_log.hpp"
+#include "server/http/history.hpp"
+#include "server/http/locking.hpp"
+#include "server/http/logins.hpp"
 #include "server/http/message.hpp"
 #include "server/http/pages.hpp"
 #include "server/metrics.hpp"
@@ -9,24 +23,87 @@
 
 namespace tenure::server::http {
 
-/// Which page answers which path. Everything but event streams.
+/// Which page answers which path, and who may see it.
 class Router {
  public:
+  /// Whom it asks. All of it outlives the router.
+  struct Sources {
+    Store& store;
+    Metrics& metrics;
+    const DeadlockLog& deadlocks;
+    const History& history;
+    Logins& logins;
+    Locking& locking;
+    auth::Gate* gate = nullptr;  ///< Null: there are no users, and everybody may look.
+  };
+  struct Options {
+    RightsPolicy rights{};
+    bool open_metrics = false;  ///< /metrics is for everybody.
+  };
+
+  /// One kind of page. All pages but the files of the dashboard are in the list of them, each with
+  /// what it asks of whoever wants to see it.
+  struct Route {
+    std::string_view path;      ///< All of it; or if it ends in '/', its beginning,
+    std::string_view suffix{};  ///< and its end.
+    Method method = Method::get;
+    auth::Need need;
+    /// Null: it is no page but a stream, see Connection.
+    void (Router::*page)(const Request&, Reply) const;
+  };
+  [[nodiscard]] static std::span<const Route> routes();
+
   /// `home` is where pages are written: the thread of HTTP, not that of the store.
-  Router(Store& store, Metrics& metrics, boost::asio::any_io_executor home, ServerFacts facts);
+  Router(const Sources& sources, boost::asio::any_io_executor home, ServerFacts facts,
+         Options options);
+
+  /// What can be done with a path, as the field Allow has it.
+  [[nodiscard]] static std::string allowed(std::string_view path);
 
   /// Calls `reply` once, at home.
-  void serve(const Request& request, Reply reply) const;
+  void serve(Request request, Reply reply) const;
+
+  /// Finds out who asks and what it may do; the answer if that is not this. REQUIRES: at home.
+  [[nodiscard]] std::optional<Response> admit(Request& request) const;
+  /// Whether the caller of a request that was admitted may read a name, at the time it is asked.
+  [[nodiscard]] std::function<bool(std::string_view)> reader_of(const Request& request) const;
 
  private:
-  void ready(Reply reply) const;
-  void metrics(Reply reply) const;
-  void status(Reply reply) const;
-  void cluster(Reply reply) const;
+  static const Route* find(const Request& request);
+  [[nodiscard]] auth::Proof proof_of(const Caller& caller) const;
+
+  void front(const Request& request, Reply reply) const;
+  void health(const Request& request, Reply reply) const;
+  void ready(const Request& request, Reply reply) const;
+  void metrics(const Request& request, Reply reply) const;
+  void status(const Request& request, Reply reply) const;
+  void cluster(const Request& request, Reply reply) const;
   void locks(const Request& request, Reply reply) const;
-  void lock(const Request& request, std::string_view name, Reply reply) const;
+  void lock(const Request& request, Reply reply) const;
   void leases(const Request& request, Reply reply) const;
-  void lease(const Request& request, std::string_view id, Reply reply) const;
+  void lease(const Request& request, Reply reply) const;
+  void graph(const Request& request, Reply reply) const;
+  void deadlocks(const Request& request, Reply reply) const;
+  void history(const Request& request, Reply reply) const;
+  void rights(const Request& request, Reply reply) const;
+  void login(const Request& request, Reply reply) const;
+  void logout(const Request& request, Reply reply) const;
+  void openapi(const Request& request, Reply reply) const;
+  void acquire(const Request& request, Reply reply) const;
+  void release(const Request& request, Reply reply) const;
+  void extend(const Request& request, Reply reply) const;
+  void grant_lease(const Request& request, Reply reply) const;
+  void renew_lease(const Request& request, Reply reply) const;
+  void revoke_lease(const Request& request, Reply reply) const;
+  void check_token(const Request& request, Reply reply) const;
+  void force_release(const Request& request, Reply reply) const;
+  /// False: there is no such file.
+  [[nodiscard]] bool serve_asset(const Request& request, Reply& reply) const;
+  /// May it be admin of this name? Answers if not.
+  [[nodiscard]] bool may_force(const Request& request, std::string_view name, Reply& reply) const;
+
+  /// May it lock this name; empty: anything? Answers if not.
+  [[nodiscard]] bool may_lock(const Request& request, std::string_view name, Reply& reply) const;
 
   /// Copies with `copy(view)` on the store's thread and answers with `page(copied)` at home. With
   /// ?stale=true any member answers, from what it has.
@@ -35,8 +112,32 @@ class Router {
 
   Store& store_;
   Metrics& metrics_;
+  const DeadlockLog& deadlocks_;
+  const History& history_;
+  Logins& logins_;
+  auth::Gate* gate_;
+  Locking& locking_;
   boost::asio::any_io_executor home_;
   ServerFacts facts_;
+  const Options options_;
 };
+
+template <class Copy, class Page>
+void Router::look(const Request& request, Reply reply, Copy copy, Page page) const {
+  auto looker = [home = home_, reply = std::move(reply), copy = std::move(copy),
+                 page = std::move(page)](const Result<View>& view) mutable {
+    using Copied = decltype(copy(*view));
+    auto copied = view ? Result<Copied>(copy(*view)) : std::unexpected(view.error());
+    boost::asio::post(home, [reply = std::move(reply), page = std::move(page),
+                             copied = std::move(copied)]() mutable {
+      reply(copied ? page(*copied) : refusal(copied.error()));
+    });
+  };
+  if (request.parameter("stale") == "true") {
+    store_.peek(std::move(looker));
+  } else {
+    store_.read(std::move(looker));
+  }
+}
 
 }  // namespace tenure::server::http

@@ -22,15 +22,29 @@ class Server::Core {
   Core(Store& store, Metrics& metrics, ServerOptions options)
       : options_(std::move(options)),
         metrics_(metrics),
-        feed_(store, metrics, loop_->get_executor(), {.buffer_max = options_.buffer_events_max}),
-        router_(store, metrics, loop_->get_executor(), facts(store)) {
+        feed_(store, metrics, loop_->get_executor(),
+              {.buffer_max = options_.buffer_events_max, .leader_grace = options_.leader_grace}),
+        store_(store),
+        locking_(store, loop_->get_executor()),
+        router_({.store = store,
+                 .metrics = metrics,
+                 .deadlocks = deadlocks_,
+                 .history = history_,
+                 .logins = logins_,
+                 .locking = locking_,
+                 .gate = options_.gate},
+                loop_->get_executor(), facts(store),
+                {.rights = options_.rights, .open_metrics = options_.open_metrics}) {
     store.listen(feed_);
+    store.listen(deadlocks_);
   }
 
   ~Core() {
     stop();
     // What is left in the loop refers to everything else here.
+    feed_.close();
     pause_.reset();
+    next_sample_.reset();
     acceptor_.reset();
     loop_.reset();
   }
@@ -51,6 +65,7 @@ class Server::Core {
                                          std::to_string(wanted.port) + ": " + error.message());
     }
     accept();
+    sample();
     thread_ = std::thread([this] { loop_->run(); });
     return acceptor_->local_endpoint().port();
   }
@@ -59,11 +74,13 @@ class Server::Core {
     if (!thread_.joinable()) {
       return;
     }
+    locking_.stop();
     asio::post(*loop_, [this] {
       is_stopping_ = true;
       boost::system::error_code ignored;
       acceptor_->close(ignored);
       pause_->cancel();
+      next_sample_->cancel();
       for (const auto& connection : connections_) {
         if (const auto alive = connection.lock()) {
           alive->close();
@@ -120,6 +137,24 @@ class Server::Core {
     });
   }
 
+  /// For the charts: now, and again in every interval.
+  void sample() {
+    store_.peek([this](const Result<View>& view) {
+      if (!view) {
+        return;
+      }
+      asio::post(*loop_, [this, status = copy_status(*view)] {
+        history_.add(metrics_.totals(), status, std::chrono::steady_clock::now());
+      });
+    });
+    next_sample_->expires_after(History::interval);
+    next_sample_->async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled && !is_stopping_) {
+        sample();
+      }
+    });
+  }
+
   void take(tcp::socket socket) {
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
@@ -142,10 +177,16 @@ class Server::Core {
   std::vector<std::weak_ptr<Connection>> connections_;
   std::unique_ptr<asio::io_context> loop_ = std::make_unique<asio::io_context>(1);
   EventFeed feed_;
+  DeadlockLog deadlocks_;
+  History history_;
+  Logins logins_;
+  Store& store_;
+  Locking locking_;
   Router router_;
   Surroundings around_{.options = options_, .router = router_, .feed = feed_};
   std::optional<tcp::acceptor> acceptor_{*loop_};
   std::optional<asio::steady_timer> pause_{*loop_};
+  std::optional<asio::steady_timer> next_sample_{*loop_};
   bool is_stopping_ = false;
   std::thread thread_;
 };

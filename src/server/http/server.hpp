@@ -8,7 +8,10 @@
 
 #include <tenure/error.hpp>
 
+#include "server/auth/gate.hpp"
+#include "server/config.hpp"
 #include "server/http/pages.hpp"
+#include "server/http/rights.hpp"
 #include "server/metrics.hpp"
 #include "server/store.hpp"
 #include "server/units.hpp"
@@ -18,9 +21,13 @@ namespace tenure::server::http {
 struct ServerOptions {
   Address address{.host = "127.0.0.1", .port = 7421};
   std::string hosts{};  ///< Names it may be asked for by; see is_known_host().
+  RightsPolicy rights{};
+  auth::Gate* gate = nullptr;  ///< Who may see what; outlives this. Null: all everything.
+  bool open_metrics = false;   ///< /metrics is for everybody.
   ServerFacts facts{};
   std::size_t connections_max = 256;              ///< More are answered with 503 and closed.
   std::size_t buffer_events_max = 4096;           ///< Of one event stream; see EventFeed.
+  std::chrono::milliseconds leader_grace{2'000};  ///< Of event streams; see EventFeed.
   std::chrono::milliseconds request_time{5'000};  ///< For a request to arrive.
   std::chrono::milliseconds answer_time{5'000};   ///< For the store to answer.
   std::chrono::milliseconds idle_time{60'000};    ///< Between requests, and for a reader to read.
@@ -28,7 +35,8 @@ struct ServerOptions {
 };
 
 /// HTTP/1.1 for people and machines that look: health, metrics, locks and leases as JSON, and
-/// events as they happen. Reads only. A thread of its own; the store's thread only copies.
+/// events as they happen, the dashboard. Who may can take locks and give them back, and take them
+/// from others. A thread of its own; the store's thread only copies.
 ///
 ///     Metrics metrics(version());
 ///     http::Server http(store, metrics, {...});   // before the store starts: it listens

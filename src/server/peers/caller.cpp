@@ -83,9 +83,14 @@ void Caller::take_hello(const ArrivedFrame& frame) {
       return;
     }
   }
-  Welcome welcome{.nonce = make_nonce()};
-  welcome.proof = prove(End::called, self.secret, hello_, welcome.nonce);
-  expected_proof_ = prove(End::caller, self.secret, hello_, welcome.nonce);
+  if (auto complaint = hall_->known->complaint_about(hello_.caller, hello_.incarnation);
+      !complaint.empty()) {
+    refuse({.reason = Reason::incarnation, .text = std::move(complaint)});
+    return;
+  }
+  Welcome welcome{.nonce = make_nonce(), .incarnation = self.incarnation, .origin = self.origin};
+  welcome.proof = prove(End::called, self.secret, hello_, welcome);
+  expected_proof_ = prove(End::caller, self.secret, hello_, welcome);
   phase_ = Phase::proof;
   line_->write(only(encode(welcome)));
 }
@@ -96,6 +101,10 @@ void Caller::take_proof(const ArrivedFrame& frame) {
     refuse({.reason = Reason::secret,
             .text = "member " + std::to_string(hello_.caller.get()) +
                     " does not have the secret of this cluster (cluster.secret_file)"});
+    return;
+  }
+  if (auto complaint = hall_->known->meet(hello_.caller, hello_.incarnation); !complaint.empty()) {
+    refuse({.reason = Reason::incarnation, .text = std::move(complaint)});
     return;
   }
   phase_ = Phase::admitted;

@@ -114,7 +114,9 @@ void Dialer::greet() {
             .caller = self.member,
             .called = peer_,
             .nonce = make_nonce(),
-            .address = self.address};
+            .address = self.address,
+            .incarnation = self.incarnation,
+            .origin = self.origin};
   std::vector<Frame> frames;
   frames.push_back(encode(hello_));
   line_->write(std::move(frames));
@@ -140,6 +142,11 @@ void Dialer::arrived(const ArrivedFrame& frame) {
 
 void Dialer::refused(const ArrivedFrame& frame) {
   const auto refusal = decode_refusal(frame);
+  // One that joined is known by those who added it; only a founder can have been another before.
+  const bool is_founder = hall_->options.self.origin != raft::Origin{};
+  if (refusal && refusal->reason == Reason::incarnation && is_founder && hall_->known->disown()) {
+    hall_->options.report(Severity::error, "this member takes no part: " + refusal->text);
+  }
   broke(refusal ? "it refuses us: " + refusal->text : refusal.error().detail);
 }
 
@@ -149,9 +156,17 @@ void Dialer::welcomed(const ArrivedFrame& frame) {
     broke(welcome.error().detail);
     return;
   }
-  const auto& secret = hall_->options.self.secret;
-  if (!is_same_proof(welcome->proof, prove(End::called, secret, hello_, welcome->nonce))) {
+  const auto& self = hall_->options.self;
+  if (!is_same_proof(welcome->proof, prove(End::called, self.secret, hello_, *welcome))) {
     broke("it does not have the secret of this cluster (cluster.secret_file)");
+    return;
+  }
+  auto complaint = complaint_about_origin(peer_, welcome->origin, self);
+  if (complaint.empty()) {
+    complaint = hall_->known->meet(peer_, welcome->incarnation);
+  }
+  if (!complaint.empty()) {
+    broke(complaint);
     return;
   }
   phase_ = Phase::open;
@@ -162,7 +177,7 @@ void Dialer::welcomed(const ArrivedFrame& frame) {
   outbox_.clear();
   snapshots_.connected();
   tell(Severity::note, "connected to " + name());
-  push(encode(Proof{.proof = prove(End::caller, secret, hello_, welcome->nonce)}));
+  push(encode(Proof{.proof = prove(End::caller, self.secret, hello_, *welcome)}));
 }
 
 void Dialer::send(raft::Message message) {
@@ -184,6 +199,12 @@ void Dialer::send(raft::Message message) {
     return;
   }
   push(encode(message));
+}
+
+bool Dialer::takes_snapshot(raft::Term term) {
+  snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
+  snapshots_.raise(term);
+  return phase_ == Phase::open && snapshots_.is_idle();
 }
 
 void Dialer::push(Frame frame) {
@@ -223,6 +244,7 @@ void Dialer::broke(const std::string& why) {
     if (lasted > hall_->options.patience.longest_pause) {
       pause_ = hall_->options.patience.first_pause;
     }
+    hall_->known->part(peer_);
     tell(Severity::warning, "lost " + name() + ": " + why);
   } else {
     tell(Severity::warning, "cannot reach " + name() + ": " + why);

@@ -31,6 +31,9 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void start();
   /// Drops it if it cannot go.
   void send(raft::Message message);
+  /// Whether send() would not drop a snapshot. One that is on its way goes on as one of this term,
+  /// should that be newer.
+  [[nodiscard]] bool takes_snapshot(raft::Term term);
   /// The peer has been heard of: a good moment to call, if we only wait for one.
   void hurry();
   /// Nothing happens after it.

@@ -36,6 +36,7 @@ class Reader {
   }
 
   std::uint64_t number() { return reader_.number(); }
+  std::uint64_t fixed64() { return reader_.fixed64(); }
   std::string text() {
     auto text = reader_.text();
     if (text.size() > text_bytes_max) {
@@ -90,6 +91,8 @@ Frame encode(const Hello& hello) {
   writer.number(hello.called.get());
   writer.text(hello.nonce);
   writer.text(hello.address);
+  writer.fixed64(hello.incarnation.get());
+  writer.fixed64(hello.origin.get());
   return make_frame(writer.bytes());
 }
 
@@ -107,6 +110,8 @@ Result<Hello> decode_hello(const ArrivedFrame& frame) {
   hello.called = raft::MemberId{reader.number()};
   hello.nonce = reader.text();
   hello.address = reader.text();
+  hello.incarnation = raft::Incarnation{reader.fixed64()};
+  hello.origin = raft::Origin{reader.fixed64()};
   return reader.result(std::move(hello));
 }
 
@@ -115,6 +120,8 @@ Frame encode(const Welcome& welcome) {
   writer.number(welcome.version);
   writer.text(welcome.nonce);
   writer.text(welcome.proof);
+  writer.fixed64(welcome.incarnation.get());
+  writer.fixed64(welcome.origin.get());
   return make_frame(writer.bytes());
 }
 
@@ -124,6 +131,8 @@ Result<Welcome> decode_welcome(const ArrivedFrame& frame) {
   welcome.version = reader.number();
   welcome.nonce = reader.text();
   welcome.proof = reader.text();
+  welcome.incarnation = raft::Incarnation{reader.fixed64()};
+  welcome.origin = raft::Origin{reader.fixed64()};
   return reader.result(std::move(welcome));
 }
 
@@ -177,11 +186,25 @@ Refusal judge(const Hello& hello, const Self& self) {
             .text = "member " + number_of(hello.caller) + " wanted to reach member " +
                     number_of(hello.called) + ", and this is member " + number_of(self.member)};
   }
+  if (auto complaint = complaint_about_origin(hello.caller, hello.origin, self);
+      !complaint.empty()) {
+    return {.reason = Reason::origin, .text = std::move(complaint)};
+  }
   return {};
 }
 
-std::string prove(End end, const std::string& secret, const Hello& hello,
-                  const std::string& called_nonce) {
+std::string complaint_about_origin(raft::MemberId member, raft::Origin origin, const Self& self) {
+  const bool are_known = origin != raft::Origin{} && self.origin != raft::Origin{};
+  if (!are_known || origin == self.origin) {
+    return {};
+  }
+  return "member " + number_of(member) + " and member " + number_of(self.member) +
+         " began with different states, and cannot be one cluster: one of them was seeded from "
+         "something else, or not at all. Empty the directories of the members that are wrong and "
+         "seed them like the others (tenured seed)";
+}
+
+std::string prove(End end, const std::string& secret, const Hello& hello, const Welcome& welcome) {
   core::ByteWriter said;
   said.text(end == End::caller ? "caller" : "called");
   said.number(hello.version);
@@ -190,7 +213,11 @@ std::string prove(End end, const std::string& secret, const Hello& hello,
   said.number(hello.called.get());
   said.text(hello.nonce);
   said.text(hello.address);
-  said.text(called_nonce);
+  said.fixed64(hello.incarnation.get());
+  said.fixed64(hello.origin.get());
+  said.text(welcome.nonce);
+  said.fixed64(welcome.incarnation.get());
+  said.fixed64(welcome.origin.get());
   std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
   unsigned int size = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),

@@ -8,11 +8,12 @@
 
 #include "server/peers/frame.hpp"
 #include "server/raft/entry.hpp"
+#include "server/raft/folder.hpp"
 
 namespace tenure::server::peers {
 
-/// Both ends must have the same.
-inline constexpr std::uint64_t protocol_version = 1;
+/// Both ends must have the same. 2: greetings say which directory they come from.
+inline constexpr std::uint64_t protocol_version = 2;
 
 /// The first words on a connection, one frame each:
 ///
@@ -32,12 +33,16 @@ struct Hello {
   raft::MemberId called{};  ///< Whom the caller believes to have reached.
   std::string nonce{};
   std::string address{};  ///< host:port where the caller can be called back.
+  raft::Incarnation incarnation{};
+  raft::Origin origin{};
 };
 
 struct Welcome {
   std::uint64_t version = protocol_version;
   std::string nonce{};
   std::string proof{};
+  raft::Incarnation incarnation{};
+  raft::Origin origin{};
 };
 
 struct Proof {
@@ -53,6 +58,8 @@ enum class Reason : std::uint8_t {
   secret = 5,       ///< They have different secrets.
   certificate = 6,  ///< The certificate names other members.
   garbage = 7,      ///< It does not speak this protocol at all.
+  incarnation = 8,  ///< Not the one that was known under this id: its directory is another.
+  origin = 9,       ///< They began with different states.
 };
 
 struct Refusal {
@@ -66,6 +73,8 @@ struct Self {
   raft::MemberId member{};
   std::string address{};  ///< host:port where it can be called.
   std::string secret{};   ///< Of the cluster; may be empty.
+  raft::Incarnation incarnation{};
+  raft::Origin origin{};
 };
 
 [[nodiscard]] std::string make_nonce();
@@ -84,10 +93,14 @@ struct Self {
 /// What is wrong with this caller; reason 0: nothing.
 [[nodiscard]] Refusal judge(const Hello& hello, const Self& self);
 
+/// What is wrong with a member that began with this, for people; empty: nothing.
+[[nodiscard]] std::string complaint_about_origin(raft::MemberId member, raft::Origin origin,
+                                                 const Self& self);
+
 enum class End : std::uint8_t { caller, called };
-/// What this end must show.
+/// What this end must show. Of the welcome all but its proof.
 [[nodiscard]] std::string prove(End end, const std::string& secret, const Hello& hello,
-                                const std::string& called_nonce);
+                                const Welcome& welcome);
 /// Takes as long for a wrong one as for the right one.
 [[nodiscard]] bool is_same_proof(std::string_view left, std::string_view right);
 

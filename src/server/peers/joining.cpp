@@ -102,4 +102,30 @@ std::vector<raft::Member> founders_of(const ClusterPlan& plan) {
   return members;
 }
 
+raft::ExpectedIdentity expected_identity(const Config& config) {
+  const auto cluster =
+      config.has_peers() ? plan_cluster(config).cluster_id : config.node.cluster_id;
+  return {.cluster = raft::ClusterId(cluster), .member = raft::MemberId(config.node.member_id)};
+}
+
+raft::NodeOptions node_options(const Config& config, const raft::Report& report) {
+  raft::NodeOptions options;
+  options.folder = config.node.data_dir;
+  options.identity = expected_identity(config);
+  options.limits = config.limits;
+  options.in_flight = {.commands = config.raft.commands_in_flight_max,
+                       .bytes = config.raft.bytes_in_flight_max};
+  options.entries_in_flight_max = config.raft.entries_in_flight_max;
+  if (config.has_peers()) {
+    options.founders = founders_of(plan_cluster(config));
+  }
+  options.beginning = config.cluster.join ? raft::Beginning::join : raft::Beginning::found;
+  options.election_timeout = config.raft.election_timeout;
+  options.heartbeat = config.raft.heartbeat;
+  options.segment_bytes = config.raft.segment_bytes;
+  options.snapshot_log_bytes = config.raft.snapshot_bytes;
+  options.report = report;
+  return options;
+}
+
 }  // namespace tenure::server::peers

@@ -9,6 +9,8 @@
 #include "server/config.hpp"
 #include "server/peers/peer_transport.hpp"
 #include "server/raft/entry.hpp"
+#include "server/raft/folder.hpp"
+#include "server/raft/node_options.hpp"
 
 namespace tenure::server::peers {
 
@@ -21,5 +23,11 @@ namespace tenure::server::peers {
 
 /// The members of a plan, as the log knows them.
 [[nodiscard]] std::vector<raft::Member> founders_of(const ClusterPlan& plan);
+
+/// Who the configuration says that this is.
+[[nodiscard]] raft::ExpectedIdentity expected_identity(const Config& config);
+
+/// All that the configuration says about the store. REQUIRES: check() found nothing.
+[[nodiscard]] raft::NodeOptions node_options(const Config& config, const raft::Report& report);
 
 }  // namespace tenure::server::peers

@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 
 #include <boost/asio/io_context.hpp>
 
+#include "server/peers/acquaintances.hpp"
 #include "server/peers/certificates.hpp"
 #include "server/peers/greeting.hpp"
 #include "server/peers/message_codec.hpp"
@@ -49,6 +51,7 @@ struct Hall {
   boost::asio::io_context& loop;
   PeerOptions options;
   std::optional<TlsContexts> tls;
+  std::shared_ptr<Acquaintances> known;  ///< Not null.
 };
 
 }  // namespace tenure::server::peers

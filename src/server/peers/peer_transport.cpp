@@ -64,9 +64,20 @@ PeerTransport::~PeerTransport() {
   stop();
 }
 
+Result<void> PeerTransport::introduce(const raft::Folder& folder) {
+  auto known = Acquaintances::open(folder.path() / "peers", options_.report);
+  if (!known) {
+    return std::unexpected(std::move(known).error());
+  }
+  *known_ = *std::move(known);
+  options_.self.incarnation = folder.incarnation();
+  options_.self.origin = folder.origin();
+  return {};
+}
+
 void PeerTransport::start(asio::io_context& loop, Receive receive) {
-  hall_ =
-      std::make_shared<const Hall>(Hall{.loop = loop, .options = options_, .tls = std::move(tls_)});
+  hall_ = std::make_shared<const Hall>(
+      Hall{.loop = loop, .options = options_, .tls = std::move(tls_), .known = known_});
   receive_ = std::move(receive);
   alive_ = std::make_shared<PeerTransport*>(this);
   const auto protocol = listening_->is_v6() ? tcp::v6() : tcp::v4();
@@ -109,6 +120,7 @@ void PeerTransport::set_members(const std::vector<raft::Member>& members) {
   if (!hall_) {
     return;
   }
+  known_->set_members(members);
   for (auto it = peers_.begin(); it != peers_.end();) {
     const bool stays = std::ranges::find(members, it->first, &raft::Member::id) != members.end();
     if (it->second.is_member && !stays) {
@@ -141,9 +153,14 @@ void PeerTransport::set_dialer(Peer& peer, raft::MemberId id, const std::string&
 
 void PeerTransport::send(raft::MemberId peer, raft::Message message) {
   const auto it = peers_.find(peer);
-  if (it != peers_.end() && it->second.dialer) {
+  if (it != peers_.end() && it->second.dialer && !known_->is_disowned()) {
     it->second.dialer->send(std::move(message));
   }
+}
+
+bool PeerTransport::takes_snapshot(raft::MemberId peer, raft::Term term) {
+  const auto it = peers_.find(peer);
+  return it != peers_.end() && it->second.dialer && it->second.dialer->takes_snapshot(term);
 }
 
 void PeerTransport::accept() {
@@ -240,7 +257,7 @@ void PeerTransport::call_back(Peer& peer, const Caller& caller) {
 
 void PeerTransport::arrived(Caller& caller, const ArrivedFrame& frame) {
   const auto it = peers_.find(caller.hello().caller);
-  if (it == peers_.end()) {
+  if (it == peers_.end() || known_->is_disowned()) {
     return;
   }
   const auto kind = static_cast<Kind>(kind_of(frame));
@@ -337,6 +354,7 @@ void PeerTransport::sweep_later() {
 
 void PeerTransport::sweep() {
   const auto now = std::chrono::steady_clock::now();
+  known_->sweep();
   for (auto it = peers_.begin(); it != peers_.end();) {
     auto& peer = it->second;
     if (peer.snapshots) {

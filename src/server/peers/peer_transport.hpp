@@ -18,6 +18,7 @@
 #include "server/peers/dialer.hpp"
 #include "server/peers/listening.hpp"
 #include "server/peers/options.hpp"
+#include "server/raft/folder.hpp"
 #include "server/raft/transport.hpp"
 
 namespace tenure::server::peers {
@@ -37,9 +38,14 @@ class PeerTransport final : public raft::Transport {
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
+  /// Which directory this member has, where it also remembers those of the others. REQUIRES: before
+  /// start(). `invalid_argument`: what is remembered there is damaged.
+  [[nodiscard]] Result<void> introduce(const raft::Folder& folder);
+
   void start(boost::asio::io_context& loop, Receive receive) override;
   void set_members(const std::vector<raft::Member>& members) override;
   void send(raft::MemberId peer, raft::Message message) override;
+  [[nodiscard]] bool takes_snapshot(raft::MemberId peer, raft::Term term) override;
   void stop() override;
 
   /// On the loop's thread.
@@ -80,6 +86,7 @@ class PeerTransport final : public raft::Transport {
   std::optional<TlsContexts> tls_;
   std::optional<Listening> listening_;
   const std::uint16_t port_;
+  std::shared_ptr<Acquaintances> known_ = std::make_shared<Acquaintances>();
 
   // From start() to stop().
   std::shared_ptr<const Hall> hall_;

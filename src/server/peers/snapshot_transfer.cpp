@@ -48,11 +48,8 @@ Result<SnapshotHave> decode_have(const ArrivedFrame& frame) {
 
 bool SnapshotSender::offer(raft::InstallSnapshot message, Time now) {
   if (message_.has_value()) {
-    // The present one goes on: a receiver that is slow would else never have any. But what the
-    // leader says with it is about the newest term.
-    if (message_->snapshot.mark == message.snapshot.mark) {
-      message_->term = std::max(message_->term, message.term);
-    }
+    // The present one goes on: a receiver that is slow would else never have any.
+    raise(message.term);
     return false;
   }
   if (message.snapshot.body->size() > limits_.bytes_max) {
@@ -63,6 +60,14 @@ bool SnapshotSender::offer(raft::InstallSnapshot message, Time now) {
   moved_ = now;
   connected();
   return true;
+}
+
+// A snapshot is of committed entries only, so every later leader may send it, also one that has a
+// newer one by now. Under an old term the receiver would throw it away.
+void SnapshotSender::raise(raft::Term term) {
+  if (message_.has_value()) {
+    message_->term = std::max(message_->term, term);
+  }
 }
 
 void SnapshotSender::connected() {

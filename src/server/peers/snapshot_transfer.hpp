@@ -51,6 +51,8 @@ class SnapshotSender {
 
   /// False: another one is on its way, and this one is dropped.
   [[nodiscard]] bool offer(raft::InstallSnapshot message, Time now);
+  /// What is on its way is from now on said by the leader of this term, should that be newer.
+  void raise(raft::Term term);
   /// A new connection: ask the receiver how much it has.
   void connected();
   /// What to send next, if it may be sent now.

@@ -94,7 +94,8 @@ Disk::Done Disk::perform(std::vector<Operation> operations) {
     }
   }
   sync();
-  return done;
+  // Nothing behind it is durable, and nobody may be told so.
+  return parts_.journal.has_given_up() ? Done{} : done;
 }
 
 // Decoded before it takes the place of our own: what cannot be restored must not be all that we

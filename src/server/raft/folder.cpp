@@ -25,13 +25,14 @@ std::string hexadecimal(std::uint64_t value) {
   return text;
 }
 
-ClusterId random_cluster() {
+// Of 63 bits: node.cluster_id has to take it, and TOML has no larger numbers.
+std::uint64_t random_number() {
   std::random_device device;
   std::uint64_t value = 0;
   while (value == 0) {
-    value = (std::uint64_t{device()} << 32) | device();
+    value = ((std::uint64_t{device()} << 32) | device()) >> 1;
   }
-  return ClusterId{value};
+  return value;
 }
 
 Result<File> lock_folder(const std::filesystem::path& path) {
@@ -79,7 +80,8 @@ Result<void> check_ours(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity expected) {
+Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity expected,
+                            Origin origin) {
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(path, error);
   if (is_new && !error) {
@@ -100,7 +102,7 @@ Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity 
   }
   Folder folder(path, std::move(*lock));
   auto known = std::filesystem::exists(path / identity_name) ? folder.read_identity(expected)
-                                                             : folder.write_identity(expected);
+                                                             : folder.begin(expected, origin);
   if (!known) {
     return std::unexpected(std::move(known).error());
   }
@@ -117,20 +119,27 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
   unsigned version = 0;
   std::uint64_t cluster = 0;
   std::uint64_t member = 0;
-  const int found = std::sscanf(text->c_str(), "tenure %u cluster %" SCNx64 " member %" SCNu64,
-                                &version, &cluster, &member);
+  std::uint64_t incarnation = 0;
+  std::uint64_t origin = 0;
+  const int found = std::sscanf(text->c_str(),
+                                "tenure %u cluster %" SCNx64 " member %" SCNu64
+                                " incarnation %" SCNx64 " origin %" SCNx64,
+                                &version, &cluster, &member, &incarnation, &origin);
   if (found >= 1 && version != 1) {
     return fail(Errc::invalid_argument, "the folder " + path_.string() + " has format " +
                                             std::to_string(version) +
                                             "; this program knows format 1");
   }
-  if (found != 3 || cluster == 0 || member == 0) {
+  const bool is_early = found == 3 && !text->contains("incarnation");
+  if ((found != 5 && !is_early) || cluster == 0 || member == 0) {
     return fail(Errc::invalid_argument, "the file " + name.string() +
                                             " is not readable as an identity; restore it from a "
                                             "backup");
   }
   cluster_ = ClusterId{cluster};
   member_ = MemberId{member};
+  incarnation_ = Incarnation{incarnation};
+  origin_ = Origin{origin};
   if (expected.cluster != ClusterId{} && expected.cluster != cluster_) {
     return fail(Errc::invalid_argument, "the folder " + path_.string() + " belongs to cluster " +
                                             std::to_string(cluster) +
@@ -142,15 +151,27 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
                 "the folder " + path_.string() + " belongs to member " + std::to_string(member) +
                     ", and the configuration says member " + std::to_string(expected.member.get()));
   }
+  if (incarnation_ == Incarnation{}) {
+    incarnation_ = Incarnation{random_number()};
+    return write_identity();
+  }
   return {};
 }
 
-Result<void> Folder::write_identity(ExpectedIdentity expected) {
-  cluster_ = expected.cluster == ClusterId{} ? random_cluster() : expected.cluster;
+Result<void> Folder::begin(ExpectedIdentity expected, Origin origin) {
+  cluster_ = expected.cluster == ClusterId{} ? ClusterId{random_number()} : expected.cluster;
   member_ = expected.member == MemberId{} ? MemberId{1} : expected.member;
+  incarnation_ = Incarnation{random_number()};
+  origin_ = origin;
+  return write_identity();
+}
+
+Result<void> Folder::write_identity() {
   return replace_file(path_ / identity_name, "tenure 1\ncluster " + hexadecimal(cluster_.get()) +
                                                  "\nmember " + std::to_string(member_.get()) +
-                                                 "\n");
+                                                 "\nincarnation " +
+                                                 hexadecimal(incarnation_.get()) + "\norigin " +
+                                                 hexadecimal(origin_.get()) + "\n");
 }
 
 }  // namespace tenure::server::raft

@@ -1,5 +1,6 @@
 #include "server/raft/intake.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -9,6 +10,9 @@ namespace {
 
 // More than the numbers of any command or item take.
 constexpr std::size_t fixed_bytes = 64;
+
+// Room that is made for those who come next.
+constexpr std::size_t reserved_max = 1024;
 
 struct Weight {
   std::size_t operator()(const core::Acquire& command) const {
@@ -71,26 +75,41 @@ Intake::Answer Intake::push(Proposal& proposal) {
 }
 
 std::vector<Proposal> Intake::take(std::size_t commands_max, std::size_t bytes_max) {
-  std::vector<Proposal> taken;
-  std::size_t bytes = 0;
   const sys::MutexGuard guard(mutex_);
-  while (!waiting_.empty() && taken.size() < commands_max) {
-    bytes += waiting_.front().bytes;
-    if (!taken.empty() && bytes > bytes_max) {
+  std::size_t bytes = 0;
+  auto end = gone_;
+  for (; end < waiting_.size() && end - gone_ < commands_max; ++end) {
+    bytes += waiting_[end].bytes;
+    if (end > gone_ && bytes > bytes_max) {
       break;
     }
-    taken.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
+  }
+  if (gone_ == 0 && end == waiting_.size()) {
+    // About as many come next.
+    auto all = std::exchange(waiting_, {});
+    waiting_.reserve(std::min(all.size(), reserved_max));
+    return all;
+  }
+  std::vector<Proposal> taken(std::make_move_iterator(at(gone_)), std::make_move_iterator(at(end)));
+  gone_ = end;
+  if (gone_ == waiting_.size()) {
+    waiting_.clear();
+    gone_ = 0;
   }
   return taken;
 }
 
+std::vector<Proposal>::iterator Intake::at(std::size_t index) {
+  return waiting_.begin() + static_cast<std::ptrdiff_t>(index);
+}
+
 bool Intake::rest() {
   const sys::MutexGuard guard(mutex_);
-  if (waiting_.empty()) {
+  const bool is_empty = gone_ == waiting_.size();
+  if (is_empty) {
     is_awake_ = false;
   }
-  return waiting_.empty();
+  return is_empty;
 }
 
 void Intake::finished(std::size_t commands, std::size_t bytes) {
@@ -102,9 +121,10 @@ void Intake::finished(std::size_t commands, std::size_t bytes) {
 std::vector<Proposal> Intake::close() {
   const sys::MutexGuard guard(mutex_);
   is_closed_ = true;
-  std::vector<Proposal> rest(std::make_move_iterator(waiting_.begin()),
+  std::vector<Proposal> rest(std::make_move_iterator(at(gone_)),
                              std::make_move_iterator(waiting_.end()));
   waiting_.clear();
+  gone_ = 0;
   return rest;
 }
 

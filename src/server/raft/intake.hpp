@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "core/command.hpp"
@@ -47,9 +46,12 @@ class Intake {
   [[nodiscard]] std::vector<Proposal> close();
 
  private:
+  [[nodiscard]] std::vector<Proposal>::iterator at(std::size_t index) TENURE_REQUIRES(mutex_);
+
   const Limits limits_;
   sys::Mutex mutex_;  ///< Guards: the rest.
-  std::deque<Proposal> waiting_ TENURE_GUARDED_BY(mutex_);
+  std::vector<Proposal> waiting_ TENURE_GUARDED_BY(mutex_);
+  std::size_t gone_ TENURE_GUARDED_BY(mutex_) = 0;      ///< Of them, the first so many are taken.
   std::size_t commands_ TENURE_GUARDED_BY(mutex_) = 0;  ///< Waiting and taken, not finished.
   std::size_t bytes_ TENURE_GUARDED_BY(mutex_) = 0;
   bool is_awake_ TENURE_GUARDED_BY(mutex_) = false;

@@ -25,13 +25,17 @@ Synced Journal::sync() {
   const auto began = std::chrono::steady_clock::now();
   Synced synced{.entries = waiting_.size()};
   std::string bytes;
-  for (std::size_t done = 0; done < waiting_.size();) {
+  for (std::size_t done = 0; done < waiting_.size() && !has_given_up_;) {
     const auto fitted = encode_what_fits(done, bytes);
     if (fitted == done) {
-      turn_over(segment_header_bytes + record_header_bytes + waiting_[done].entry.payload->size());
+      has_given_up_ = !turn_over(segment_header_bytes + record_header_bytes +
+                                 waiting_[done].entry.payload->size());
       continue;
     }
-    write_group(bytes);
+    if (!write_group(bytes)) {
+      has_given_up_ = true;
+      break;
+    }
     auto& known = known_[segment_.number];
     known.last = std::max(known.last, waiting_[fitted - 1].index);
     done = fitted;
@@ -57,11 +61,14 @@ std::size_t Journal::encode_what_fits(std::size_t begin, std::string& out) {
   return end;
 }
 
-void Journal::write_group(const std::string& bytes) {
+bool Journal::write_group(const std::string& bytes) {
   auto written = out_.write(segment_.file, bytes);
   // Where even space that was reserved can be missing (file systems that never overwrite), nothing
   // is lost by trying again. This does not go for fsync.
   while (!written && written.error() == Errc::resource_exhausted) {
+    if (!reserve_.may_wait()) {
+      return false;
+    }
     options_.report(Severity::error, written.error().detail + ". The log waits for space.");
     std::this_thread::sleep_for(options_.retry);
     written = out_.write(segment_.file, bytes);
@@ -76,19 +83,24 @@ void Journal::write_group(const std::string& bytes) {
   }
   ++writer_.group;
   left_ = segment_.bytes - writer_.offset;
+  return true;
 }
 
-void Journal::turn_over(std::size_t bytes_min) {
+bool Journal::turn_over(std::size_t bytes_min) {
   auto taken = reserve_.take(bytes_min);
-  const SegmentId id{.number = taken.number, .cluster = options_.cluster};
+  if (!taken.has_value()) {
+    return false;
+  }
+  const SegmentId id{.number = taken->number, .cluster = options_.cluster};
   const auto header = encode_segment_header(id);
   GroupWriter writer{
       .group = writer_.group, .offset = segment_header_bytes, .chain = header_checksum(header)};
-  if (auto begun = begin_in(std::move(taken), writer); !begun) {
+  if (auto begun = begin_in(std::move(*taken), writer); !begun) {
     stop_process(options_.report,
                  "The log could not go on in its next file: " + begun.error().detail + ".");
   }
   reserve_.prepare(segment_.number + 1);
+  return true;
 }
 
 Result<void> Journal::begin_in(Segment segment, const GroupWriter& writer) {
@@ -122,9 +134,17 @@ void Journal::cut(Index last) {
 
 void Journal::restart() {
   waiting_.clear();
-  const auto old = std::exchange(known_, {});
-  bytes_ = 0;
-  turn_over(segment_header_bytes);
+  if (has_given_up_) {
+    return;
+  }
+  auto old = std::exchange(known_, {});
+  const auto old_bytes = bytes_.exchange(0);
+  if (!turn_over(segment_header_bytes)) {
+    has_given_up_ = true;  // The next start finds a snapshot that is newer than the log.
+    known_ = std::move(old);
+    bytes_ = old_bytes;
+    return;
+  }
   for (const auto& [number, known] : old) {
     std::error_code ignored;
     std::filesystem::remove(segment_path(options_.folder, number), ignored);

@@ -54,12 +54,18 @@ class Journal {
 
   /// To be written by the next sync(): these in place of everything from `first` on.
   void append(Index first, const std::vector<Entry>& entries);
-  /// One write and one fdatasync for all that was appended.
+  /// One write and one fdatasync for all that was appended. Waits for space if need be.
   Synced sync();
   /// Removes the segments that have nothing after `last`, if the present one is not among them.
   void cut(Index last);
   /// Removes everything, durably.
   void restart();
+  /// From now on nothing waits for space. What does so now, or would have to, is given up, and
+  /// nothing after it is written: has_given_up(). Its member knows that it is not durable. On any
+  /// thread.
+  void stop_waiting() { reserve_.stop_waiting(); }
+  /// Belongs to the same thread as sync().
+  [[nodiscard]] bool has_given_up() const noexcept { return has_given_up_; }
 
   [[nodiscard]] Space space() const;
   /// Called on another thread whenever space() may say something else about the next segment.
@@ -81,9 +87,11 @@ class Journal {
 
   /// Continues behind what a scan found good.
   [[nodiscard]] Result<void> begin_in(Segment segment, const GroupWriter& writer);
-  void turn_over(std::size_t bytes_min);
+  /// False: given up.
+  [[nodiscard]] bool turn_over(std::size_t bytes_min);
   [[nodiscard]] std::size_t encode_what_fits(std::size_t begin, std::string& out);
-  void write_group(const std::string& bytes);
+  /// False: given up.
+  [[nodiscard]] bool write_group(const std::string& bytes);
 
   JournalOptions options_;
   Segment segment_;
@@ -91,6 +99,7 @@ class Journal {
   BlockWriter out_;                       ///< Of the segment.
   std::map<std::uint64_t, Known> known_;  ///< By number of the segment.
   std::vector<Waiting> waiting_;
+  bool has_given_up_ = false;
   std::atomic<std::size_t> left_ = 0;
   std::atomic<std::uint64_t> bytes_ = 0;
   SegmentReserve reserve_;  ///< Last: its thread ends first.

@@ -97,6 +97,8 @@ void Node::stop() {
   if (!thread_.joinable()) {
     return;
   }
+  // Whoever writes to a full disk may be the one who has to stop.
+  journal_->stop_waiting();
   std::promise<void> finished;
   boost::asio::post(loop_,
                     [this, &finished] { begin_to_stop([&finished] { finished.set_value(); }); });

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,7 +59,9 @@ class Node final : public Store, private Surroundings {
                       std::move_only_function<void(Result<void>)> done) override;
   void transfer_leadership(std::uint64_t to,
                            std::move_only_function<void(Result<void>)> done) override;
+  [[nodiscard]] const core::State& state() const override { return participant_.state(); }
   [[nodiscard]] Identity identity() const override;
+  [[nodiscard]] const Folder& folder() const noexcept { return folder_; }
   [[nodiscard]] boost::asio::io_context& loop() override { return loop_; }
   void listen(Listener& listener) override;
 
@@ -105,7 +108,8 @@ class Node final : public Store, private Surroundings {
   Participant participant_;  ///< Its intake belongs to all.
   boost::asio::steady_timer timer_;
   std::optional<Time> timer_at_;
-  bool is_over_ = false;  ///< The transport has stopped.
+  bool is_over_ = false;                           ///< The transport has stopped.
+  std::map<MemberId, Term> snapshots_being_read_;  ///< For whom; the term to send it in.
 
   // Threads last: they end before what they use.
   Compactor compactor_;

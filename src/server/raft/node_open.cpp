@@ -135,7 +135,8 @@ JournalOptions journal_options(const NodeOptions& options, const Folder& folder)
 }
 
 Result<Node::Loaded> load(const NodeOptions& options) {
-  auto folder = Folder::open(options.folder, options.identity);
+  const auto origin = options.beginning == Beginning::found ? origin_of_nothing : Origin{};
+  auto folder = Folder::open(options.folder, options.identity, origin);
   if (!folder) {
     return std::unexpected(std::move(folder).error());
   }

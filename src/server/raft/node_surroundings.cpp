@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -53,17 +54,32 @@ void Node::send(MemberId peer, Message message) {
   }
 }
 
-// Reading it takes longer than a leader may be silent.
+// Reading it takes longer than a leader may be silent, and as much memory as the file has bytes: it
+// is read once for a peer, and only if it can go on its way then.
 void Node::send_snapshot(MemberId peer, Term term) {
-  errands_.add([this, peer, term] {
+  if (transport_ == nullptr || is_over_ || !transport_->takes_snapshot(peer, term)) {
+    return;
+  }
+  const auto [reading, is_new] = snapshots_being_read_.try_emplace(peer, term);
+  reading->second = std::max(reading->second, term);
+  if (!is_new) {
+    return;
+  }
+  errands_.add([this, peer] {
     auto snapshot = snapshot_file_->read();
-    if (!snapshot || !snapshot->has_value()) {
-      stop_process(options_.report,
-                   "The snapshot that a peer needs cannot be read: " +
-                       (snapshot ? std::string("there is none") : snapshot.error().detail) + ".");
-    }
-    boost::asio::post(loop_, [this, peer, term, snapshot = std::move(**snapshot)]() mutable {
-      send(peer, InstallSnapshot{.term = term, .snapshot = std::move(snapshot)});
+    boost::asio::post(loop_, [this, peer, snapshot = std::move(snapshot)]() mutable {
+      const Term newest = snapshots_being_read_.extract(peer).mapped();
+      if (snapshot && snapshot->has_value()) {
+        send(peer, InstallSnapshot{.term = newest, .snapshot = std::move(**snapshot)});
+        return;
+      }
+      if (is_over_) {
+        return;
+      }
+      const auto error = snapshot ? Error{.code = Errc::unavailable, .detail = "there is none."}
+                                  : snapshot.error();
+      participant_.snapshot_unreadable(error, std::chrono::steady_clock::now());
+      after_event();
     });
   });
 }

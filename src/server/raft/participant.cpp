@@ -104,6 +104,10 @@ void Participant::timeout(Time now) {
   if (compact_again_at_.has_value() && *compact_again_at_ <= now_) {
     compact_again_at_.reset();
   }
+  if (own_again_at_.has_value() && *own_again_at_ <= now_) {
+    own_again_at_.reset();
+    surroundings_.drain_soon();
+  }
   tell_the_leaving();
   settle();
 }
@@ -115,11 +119,15 @@ std::optional<Time> Participant::deadline() const {
   }
   keep_earlier(earliest, reads_.deadline(options_.heartbeat));
   keep_earlier(earliest, compact_again_at_);
+  keep_earlier(earliest, own_again_at_);
   if (transfer_.has_value()) {
     keep_earlier(earliest, transfer_->until);
   }
   if (change_.has_value() && change_->until > now_) {
     keep_earlier(earliest, change_->until);
+  }
+  if (stopping_.has_value() && stopping_->until > now_) {
+    keep_earlier(earliest, stopping_->until);
   }
   for (const auto& leaving : leaving_) {
     keep_earlier(earliest, leaving.tell_at);
@@ -144,6 +152,7 @@ void Participant::settle() {
   if (!wishes_.empty()) {
     grant_wishes();
   }
+  check_stop();
   if (is_draining_paused_ && may_submit()) {
     resume_draining();
   }
@@ -155,6 +164,7 @@ void Participant::begin_to_lead() {
   if (machine_.state().limits != options_.limits) {
     propose_own(core::SetLimits{.limits = options_.limits});
   }
+  begin_own_term();
   if (!is_alone()) {
     surroundings_.report(
         Severity::note, "this member leads in term " + std::to_string(replica_.term().get()) + ".");
@@ -163,8 +173,23 @@ void Participant::begin_to_lead() {
   tell_role();
 }
 
+// A leader that begins with nothing but committed entries is given no no-op by the library. Reads
+// need none: what it has is all that was ever acknowledged. Changes of the members do. A member
+// that is alone has no changes.
+void Participant::begin_own_term() {
+  if (!is_alone() && own_commands_.empty() && !replica_.has_entry_of_own_term()) {
+    propose_own(core::Tick{});
+  }
+}
+
+// One that was removed hears nothing any more, and would take the last leader for the leader for
+// ever.
+MemberId Participant::leader() const {
+  return is_dismissed() && replica_.role() != Role::leader ? MemberId{} : replica_.leader();
+}
+
 void Participant::notice_leader() {
-  const auto leader = replica_.leader();
+  const auto leader = this->leader();
   if (leader != told_leader_ && replica_.role() != Role::leader) {
     told_leader_ = leader;
     tell_role();
@@ -183,7 +208,7 @@ std::optional<Time> Participant::tick_at() const {
   if (!is_ready_ || is_tick_on_its_way_ || !deadline.has_value()) {
     return std::nullopt;
   }
-  return std::max(clock_.local(*deadline), no_tick_before_);
+  return clock_.local(*deadline);
 }
 
 void Participant::tick() {
@@ -196,7 +221,7 @@ void Participant::tick() {
 
 LogPosition Participant::position() const {
   const auto [space, segment_bytes, log_bytes] = surroundings_.disk();
-  const auto leader = replica_.leader();
+  const auto leader = this->leader();
   const auto* member = find(leader);
   return {.is_leader = is_ready_,
           .leader = leader.get(),
@@ -251,25 +276,44 @@ void Participant::stop(std::move_only_function<void()> done, Time now) {
   }
   refuse_reads(reads_.take_all(), why);
   end_change(std::unexpected(why));
-  auto finish = [this, done = std::move(done)](const Result<void>&) mutable {
-    if (log_bytes_ == 0) {
-      done();
-      return;
-    }
-    request_snapshot([done = std::move(done)](const Result<std::uint64_t>&) mutable { done(); });
-  };
+  stopping_ = {.done = std::move(done),
+               .until = now_ + options_.election_timeout + 2 * options_.heartbeat};
+  auto finish = [this](const Result<void>&) { begin_last_snapshot(); };
   if (transfer_.has_value()) {
-    transfer_->done = [before = std::move(transfer_->done),
-                       finish = std::move(finish)](Result<void> result) mutable {
+    transfer_->done = [before = std::move(transfer_->done), finish](Result<void> result) mutable {
       before(result);
       finish(result);
     };
   } else if (const auto successor = best_successor(); is_ready_ && successor != MemberId{}) {
-    begin_transfer(successor, std::move(finish));
+    begin_transfer(successor, finish);
   } else {
     finish({});
   }
   settle();
+}
+
+void Participant::begin_last_snapshot() {
+  stopping_->is_handed_over = true;
+  if (log_bytes_ == 0) {
+    end_stop();
+    return;
+  }
+  request_snapshot([this](const Result<std::uint64_t>&) { end_stop(); });
+}
+
+// A snapshot only saves time at the next start. Nobody waits for one that cannot begin, because of
+// what the leader says or does not say, nor for one whose entries the disk does not take.
+void Participant::check_stop() {
+  if (stopping_.has_value() && stopping_->is_handed_over && !compaction_.has_value() &&
+      (stopping_->until <= now_ || !replica_.next_snapshot().has_value())) {
+    end_stop();
+  }
+}
+
+void Participant::end_stop() {
+  if (auto stopping = std::exchange(stopping_, std::nullopt)) {
+    stopping->done();
+  }
 }
 
 void Participant::give_up_everything(const Error& error) {

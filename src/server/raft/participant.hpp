@@ -104,6 +104,9 @@ class Participant final : private Effects {
   void disk_done(std::size_t count, Time now);
   /// The snapshot that was last asked for is durable; its bytes.
   void compacted(const Result<std::size_t>& bytes, Time now);
+  /// The snapshot on disk, which a peer needs, cannot be read. The state in memory is whole: a new
+  /// one is taken, and the peer gets that.
+  void snapshot_unreadable(const Error& error, Time now);
   /// Surroundings::disk() may have changed.
   void disk_changed(Time now);
   /// To be called when deadline() has come; earlier is no harm.
@@ -125,7 +128,8 @@ class Participant final : private Effects {
   void change_members(MemberChange change, Done done, Time now);
   void transfer_leadership(MemberId to, Done done, Time now);
   /// Refuses what waits and what comes, hands the leadership over if there is somebody to take it,
-  /// takes a snapshot; then `done`. Never longer than an election timeout and a snapshot.
+  /// takes a snapshot if one can be taken now; then `done`. Never longer than an election timeout
+  /// and a snapshot.
   void stop(std::move_only_function<void()> done, Time now);
   /// Whatever still waits for anything ends with this. The last call.
   void give_up_everything(const Error& error);
@@ -162,7 +166,9 @@ class Participant final : private Effects {
   /// A change of the members under way, and what it waits for.
   struct Change {
     enum class Phase : std::uint8_t {
-      waiting,       ///< For the end of the last change, and for the voter that it made (R8).
+      /// For an entry of our own term to be committed, for the end of the last change, and for the
+      /// voter that it made (R8).
+      waiting,
       handing_over,  ///< We are the one to go; somebody else has to do it.
       adding,        ///< The stand-by is in the log, not committed.
       catching_up,   ///< It gets the log.
@@ -213,6 +219,9 @@ class Participant final : private Effects {
   void arrive(Time now);
   void settle();
   void begin_to_lead();
+  void begin_own_term();
+  /// As far as this member knows; 0: nobody.
+  [[nodiscard]] MemberId leader() const;
   void notice_leader();
   void tell_role();
   void receive_own(MemberId sender, const Message& message);
@@ -221,6 +230,10 @@ class Participant final : private Effects {
   [[nodiscard]] bool is_alone() const;
   [[nodiscard]] bool has_replica_timer() const;
   [[nodiscard]] Error not_leading() const;
+
+  void begin_last_snapshot();
+  void check_stop();
+  void end_stop();
 
   // Batches: participant_batches.cpp
   void resume_draining();
@@ -249,6 +262,7 @@ class Participant final : private Effects {
   [[nodiscard]] const Member* find(MemberId id) const;
   [[nodiscard]] std::size_t voters() const;
   [[nodiscard]] bool may_change(const MemberChange& change) const;
+  [[nodiscard]] std::string why_no_change() const;
   [[nodiscard]] Result<void> check(const AddMember& change) const;
   [[nodiscard]] Result<void> check(const RemoveMember& change) const;
   void advance_change();
@@ -298,8 +312,8 @@ class Participant final : private Effects {
   bool is_draining_paused_ = false;
   std::deque<Flight> flights_;
   std::vector<core::Command> own_commands_;  ///< To go into the next entry.
+  std::optional<Time> own_again_at_;         ///< There was no room for them.
   bool is_tick_on_its_way_ = false;
-  Time no_tick_before_;
   Intake intake_;
   ReadRounds reads_;
 
@@ -326,6 +340,12 @@ class Participant final : private Effects {
   };
   std::map<MemberId, SnapshotSent> snapshots_sent_;
   bool is_stopping_ = false;
+  struct Stopping {
+    std::move_only_function<void()> done;
+    Time until;
+    bool is_handed_over = false;  ///< Only the snapshot is left.
+  };
+  std::optional<Stopping> stopping_;  ///< Until it is done.
 
   std::size_t log_bytes_ = 0;  ///< Of commands applied since the last snapshot.
   std::size_t snapshot_bytes_ = 0;
@@ -339,6 +359,7 @@ class Participant final : private Effects {
   Index cut_before_{};                    ///< The log on disk begins here, or is told to.
   std::optional<Time> compact_again_at_;  ///< After one that failed.
   std::vector<SnapshotWish> wishes_;
+  std::optional<Index> unreadable_;  ///< A snapshot that is being replaced.
 };
 
 }  // namespace tenure::server::raft

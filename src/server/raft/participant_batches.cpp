@@ -68,17 +68,19 @@ Participant::Flight Participant::gather() {
   Flight flight;
   flight.proposed = now_;
   auto room = this->room();
-  if (room.for_all > 0) {
+  if (own_commands_.empty() || room.for_all > 0) {
+    own_again_at_.reset();
     for (auto& command : std::exchange(own_commands_, {})) {
       flight.batch.commands.push_back(std::move(command));
       flight.decisions.emplace_back();
     }
   } else {
-    own_commands_.clear();
-    is_tick_on_its_way_ = false;
-    no_tick_before_ = flight.proposed + options_.space_retry;
+    own_again_at_ = flight.proposed + options_.space_retry;
   }
-  for (auto& proposal : intake_.take(options_.batch_commands_max, options_.batch_bytes_max)) {
+  auto proposals = intake_.take(options_.batch_commands_max, options_.batch_bytes_max);
+  flight.batch.commands.reserve(flight.batch.commands.size() + proposals.size());
+  flight.decisions.reserve(flight.decisions.size() + proposals.size());
+  for (auto& proposal : proposals) {
     if (!is_ready_) {
       refuse(std::move(proposal), not_leading());
     } else if (!admit(proposal, room)) {

@@ -86,10 +86,15 @@ Result<void> Participant::check(const RemoveMember& change) const {
   return {};
 }
 
+// A change of a former leader may be in somebody's log, and in no other that we know of. Two lists
+// that differ in two members have quorums that do not meet; only an entry of our own term that is
+// committed keeps whoever has the other list from being elected with it (Ongaro, "bug in
+// single-server membership changes", raft-dev, 2015).
+//
 // R8: a voter that does not know yet that it is one cannot lead, and if the next change took
 // another one away there might be nobody left who can.
 bool Participant::may_change(const MemberChange& change) const {
-  if (replica_.is_changing() || transfer_.has_value()) {
+  if (!replica_.has_committed_own_term() || replica_.is_changing() || transfer_.has_value()) {
     return false;
   }
   if (!fresh_voter_.has_value() || fresh_voter_->id == subject(change) ||
@@ -135,14 +140,22 @@ void Participant::advance_change() {
   }
 }
 
+std::string Participant::why_no_change() const {
+  if (!replica_.has_committed_own_term()) {
+    return "nothing is committed since this member leads; a majority does not answer";
+  }
+  return "the last change of the members is not finished: " +
+         (fresh_voter_.has_value()
+              ? named(fresh_voter_->id.get()) + ", which was added last, does not answer"
+              : std::string("it is not committed yet"));
+}
+
 void Participant::begin_change() {
   if (!may_change(change_->what)) {
     if (change_->until <= now_) {
-      end_change(fail(Errc::would_block,
-                      "the last change of the members is not finished: " +
-                          (fresh_voter_.has_value() ? named(fresh_voter_->id.get()) +
-                                                          ", which was added last, does not answer"
-                                                    : std::string("it is not committed yet"))));
+      end_change(fail(Errc::would_block, why_no_change()));
+    } else {
+      begin_own_term();
     }
     return;
   }

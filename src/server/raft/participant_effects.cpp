@@ -75,6 +75,7 @@ void Participant::role_changed(Role role) {
   past_.reset();
   is_tick_on_its_way_ = false;
   own_commands_.clear();
+  own_again_at_.reset();
   give_up_flights(
       {.code = Errc::unavailable,
        .detail = "this member lost the leadership; what became of the request is not known: ask "

@@ -17,6 +17,27 @@ void Participant::request_snapshot(SnapshotDone done) {
   compact_if_due();
 }
 
+void Participant::snapshot_unreadable(const Error& error, Time now) {
+  arrive(now);
+  const Index bad = replica_.snapshot().index;
+  if (unreadable_ != bad) {
+    unreadable_ = bad;
+    surroundings_.report(Severity::error,
+                         "the snapshot that a peer needs cannot be read: " + error.detail +
+                             " The state in memory is whole: a new snapshot of it is taken.");
+    // It takes the place of the old one only if it stands for more.
+    if (is_ready_ && replica_.log().last() <= bad && own_commands_.empty()) {
+      propose_own(core::Tick{});
+    }
+    wishes_.push_back({.wanted = next(bad), .done = [this](const Result<std::uint64_t>& taken) {
+                         if (!taken) {
+                           unreadable_.reset();  // The next peer that needs it asks again.
+                         }
+                       }});
+  }
+  settle();
+}
+
 bool Participant::is_compaction_due() const {
   if (compact_again_at_.has_value() || log_bytes_ == 0) {
     return false;

@@ -244,6 +244,14 @@ std::optional<Index> Replica::match(MemberId peer) const {
   return shim_match(core_.get(), peer.get(), &index) ? std::optional(Index{index}) : std::nullopt;
 }
 
+std::optional<Term> Replica::term_at(Index index) const {
+  if (const auto* entry = log_.find(index); entry != nullptr) {
+    return entry->term;
+  }
+  return index != Index{} && index == snapshot_.index ? std::optional(snapshot_.term)
+                                                      : std::nullopt;
+}
+
 bool Replica::is_changing() const {
   return shim_is_changing(core_.get());
 }

@@ -90,7 +90,7 @@ enum class CatchUp : std::uint8_t { none, running, aborted, finished };
 /// around it. Events go in as calls, everything else comes out through Effects. Deterministic: the
 /// same calls at the same times have the same effects. Not thread safe.
 ///
-/// R1 to R9 in the comments are defects of libraft 0.22.1 that fault simulation found, each with
+/// R1 to R10 in the comments are defects of libraft 0.22.1 that fault simulation found, each with
 /// what keeps it from doing harm. Taking one away is an experiment for the simulator only.
 class Replica {
  public:
@@ -135,6 +135,11 @@ class Replica {
   [[nodiscard]] std::optional<Index> match(MemberId peer) const;
   /// Whether a change of the members is not finished yet.
   [[nodiscard]] bool is_changing() const;
+  /// Whether the last entry of the log was made in this term. If this member leads: by itself.
+  [[nodiscard]] bool has_entry_of_own_term() const { return term_at(log_.last()) == term(); }
+  /// Whether one of them is committed. Only then is it certain, for a leader, that nothing of an
+  /// earlier one can still be committed by others.
+  [[nodiscard]] bool has_committed_own_term() const { return term_at(commit()) == term(); }
   /// The last change of the members that is committed.
   [[nodiscard]] Index configuration_index() const noexcept { return configuration_index_; }
   /// The last one in the log.
@@ -153,6 +158,9 @@ class Replica {
     bool is_void = false;               ///< Overtaken: its end means nothing.
   };
 
+  /// Nothing if it is neither in the log nor the last of the snapshot.
+  [[nodiscard]] std::optional<Term> term_at(Index index) const;
+
   // Each way in: replica.cpp
   [[nodiscard]] int step(shim_event event, std::span<const Entry> given = {},
                          const Snapshot* received = nullptr);
@@ -169,6 +177,7 @@ class Replica {
   [[nodiscard]] bool is_stale(MemberId sender, const AppendResult& message) const;
   void give(const shim_message& flat, std::span<const Entry> entries, const Snapshot* snapshot);
   void send(const shim_message& flat);
+  void tell_successor();
   void send_entries(const shim_message& flat);
 
   // What follows from a step, in the order that the protocol wants: replica_updates.cpp
@@ -202,6 +211,11 @@ class Replica {
   };
   ConfigurationMark configuration_mark_;
   std::deque<DiskOperation> operations_;
+  struct TakeOver {
+    MemberId to{};
+    TimeoutNow message;
+  };
+  std::optional<TakeOver> take_over_;  ///< Not sent yet: R10.
   std::optional<SnapshotMark> taken_;  ///< Durable, but our log is not yet: the library waits.
 };
 

@@ -95,6 +95,7 @@ void Replica::receive(MemberId sender, const Message& message) {
     snapshot = &install->snapshot;
   }
   give(std::visit(Flat{sender}, message), {}, snapshot);
+  tell_successor();
 }
 
 // R4: a rejection that was on its way for long would move the leader's idea of what the follower
@@ -211,10 +212,27 @@ void Replica::send(const shim_message& flat) {
     }
     case shim_install_snapshot: effects_.send_snapshot(peer, term); return;
     case shim_timeout_now:
-      effects_.send(peer, TimeoutNow{.term = term,
-                                     .last = Index{flat.last_index},
-                                     .last_term = Term{flat.last_term}});
+      take_over_ = {
+          .to = peer,
+          .message = {
+              .term = term, .last = Index{flat.last_index}, .last_term = Term{flat.last_term}}};
+      tell_successor();
       return;
+  }
+}
+
+// R10: the library tells its successor to take over when the last entries are on their way. But one
+// that still writes them does not heed it, and is not told again: nobody could write for an
+// election timeout, and then the leadership would be where it was.
+void Replica::tell_successor() {
+  if (!take_over_.has_value()) {
+    return;
+  }
+  if (shim_transferee(core_.get()) != take_over_->to.get()) {
+    take_over_.reset();
+  } else if (match(take_over_->to) >= take_over_->message.last) {
+    const auto [to, message] = *std::exchange(take_over_, std::nullopt);
+    effects_.send(to, message);
   }
 }
 

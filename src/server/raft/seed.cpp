@@ -1,11 +1,16 @@
 #include "server/raft/seed.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "core/bytes.hpp"
+#include "core/saved_state.hpp"
 #include "core/snapshot.hpp"
 #include "server/raft/compaction.hpp"
+#include "server/raft/file.hpp"
 #include "server/raft/journal.hpp"
 #include "server/raft/snapshot_file.hpp"
 #include "server/raft/vote_file.hpp"
@@ -30,18 +35,28 @@ Result<core::StateMachine> restored(const std::optional<Snapshot>& snapshot) {
   return core::StateMachine(std::move(*state));
 }
 
-Result<void> check(const Seed& seed) {
+// Neither 0 nor origin_of_nothing: a state has some bytes.
+Origin origin_of(std::string_view body) {
+  return Origin{(std::uint64_t{body.size()} << 32) | core::crc32c(body)};
+}
+
+// One who is alone needs no list.
+Result<void> check_members(const Seed& seed) {
+  if (seed.members.empty()) {
+    return {};
+  }
   const bool is_listed =
       std::ranges::find(seed.members, seed.identity.member, &Member::id) != seed.members.end();
-  if (seed.identity.cluster == ClusterId{} || !is_listed || seed.members.size() < 3 ||
+  if (seed.identity.cluster == ClusterId{} || !is_listed || seed.members.size() == 2 ||
       encode_members(seed.members).empty()) {
     return fail(Errc::invalid_argument,
-                "a new cluster needs an id and at least three members, each with an id and "
-                "addresses of its own, and this one among them");
+                "a new cluster needs an id and at least three members, or one alone, each with an "
+                "id and addresses of its own, and this one among them");
   }
-  if (auto state = core::decode(seed.body); !state) {
-    return fail(Errc::invalid_argument, "the state cannot be restored: " + state.error().detail);
-  }
+  return {};
+}
+
+Result<void> check_folder(const Seed& seed) {
   std::error_code error;
   const bool is_there = std::filesystem::exists(seed.folder, error);
   if (error || (is_there && !std::filesystem::is_empty(seed.folder, error)) || error) {
@@ -50,9 +65,46 @@ Result<void> check(const Seed& seed) {
   return {};
 }
 
+// The state as it goes on: nobody can say what happened between it and the end of the cluster that
+// it is from, so that everything that counts begins where that cluster never was.
+Result<std::string> continued(std::string_view body) {
+  auto state = core::decode(body);
+  if (!state) {
+    return fail(Errc::invalid_argument, "the state cannot be restored: " + state.error().detail);
+  }
+  constexpr auto last = std::numeric_limits<std::uint64_t>::max() - seed_step;
+  if (state->revision.get() > last || state->leases.last_id().get() > last) {
+    return fail(Errc::invalid_argument, "the state cannot be restored: its revisions are used up");
+  }
+  state->revision = core::Revision{state->revision.get() + seed_step};
+  state->leases.set_last_id(core::LeaseId{state->leases.last_id().get() + seed_step});
+  // Who watches an earlier revision learns that there is a gap, instead of waiting for it.
+  state->events.compact(state->revision);
+  return core::encode(*state);
+}
+
+Result<std::string> read_saved(const std::filesystem::path& path) {
+  const auto file = File::open(path, File::Mode::read);
+  if (!file) {
+    return std::unexpected(file.error());
+  }
+  const auto bytes = file->read_all();
+  if (!bytes) {
+    return std::unexpected(bytes.error());
+  }
+  auto saved = core::read_saved_state(*bytes);
+  if (!saved) {
+    return fail(Errc::invalid_argument, "the file " + path.string() + ": " + saved.error().detail);
+  }
+  return std::move(saved->state);
+}
+
 }  // namespace
 
 Result<std::string> read_state(const std::filesystem::path& path) {
+  if (std::filesystem::is_regular_file(path)) {
+    return read_saved(path);
+  }
   if (!std::filesystem::exists(path / "identity")) {
     return fail(Errc::invalid_argument, "the folder " + path.string() + " is none of a member");
   }
@@ -88,11 +140,19 @@ Result<std::string> read_state(const std::filesystem::path& path) {
 }
 
 // The snapshot comes last: without it the folder is one whose log is gone, and refused.
-Result<void> plant(const Seed& seed) {
-  if (auto checked = check(seed); !checked) {
-    return checked;
+Result<ClusterId> plant(const Seed& seed) {
+  auto checked = check_members(seed);
+  if (checked) {
+    checked = check_folder(seed);
   }
-  auto folder = Folder::open(seed.folder, seed.identity);
+  if (!checked) {
+    return std::unexpected(std::move(checked).error());
+  }
+  const auto body = continued(seed.body);
+  if (!body) {
+    return std::unexpected(body.error());
+  }
+  auto folder = Folder::open(seed.folder, seed.identity, origin_of(seed.body));
   if (!folder) {
     return std::unexpected(std::move(folder).error());
   }
@@ -101,13 +161,18 @@ Result<void> plant(const Seed& seed) {
     return std::unexpected(std::move(votes).error());
   }
   if (auto saved = votes->save({.term = Term{seed_term.get() + 1}}); !saved) {
-    return saved;
+    return std::unexpected(std::move(saved).error());
   }
+  const auto members =
+      seed.members.empty() ? std::vector<Member>{{.id = folder->member()}} : seed.members;
   const SnapshotMark mark{.index = seed_index,
                           .term = seed_term,
                           .configuration_index = seed_index,
-                          .configuration = encode_members(seed.members)};
-  return SnapshotFile(seed.folder / "snapshot").write(mark, seed.body);
+                          .configuration = encode_members(members)};
+  if (auto written = SnapshotFile(seed.folder / "snapshot").write(mark, *body); !written) {
+    return std::unexpected(std::move(written).error());
+  }
+  return folder->cluster();
 }
 
 }  // namespace tenure::server::raft

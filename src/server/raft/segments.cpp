@@ -101,12 +101,15 @@ void SegmentReserve::prepare(Segment ready) {
   ready_ = std::move(ready);
 }
 
-Segment SegmentReserve::take(std::size_t bytes_min) {
+std::optional<Segment> SegmentReserve::take(std::size_t bytes_min) {
   while (true) {
     std::uint64_t number = 0;
     {
       const sys::MutexGuard guard(mutex_);
       while (!ready_.has_value()) {
+        if (!may_wait_ && failure_.has_value()) {
+          return std::nullopt;
+        }
         changed_.wait(mutex_);
       }
       if (ready_->bytes >= bytes_min) {
@@ -123,8 +126,22 @@ Segment SegmentReserve::take(std::size_t bytes_min) {
       return std::move(*larger);
     }
     note_failure(larger.error());
+    if (!may_wait_) {
+      return std::nullopt;
+    }
     changed_.wait_for(mutex_, options_.retry);
   }
+}
+
+void SegmentReserve::stop_waiting() {
+  const sys::MutexGuard guard(mutex_);
+  may_wait_ = false;
+  changed_.notify_all();
+}
+
+bool SegmentReserve::may_wait() const {
+  const sys::MutexGuard guard(mutex_);
+  return may_wait_;
 }
 
 void SegmentReserve::remove(std::vector<std::uint64_t> numbers) {

@@ -56,7 +56,11 @@ class SegmentReserve {
   /// One that is there already.
   void prepare(Segment ready);
   /// The next segment, with at least so many bytes. Waits until it is made, for space if need be.
-  [[nodiscard]] Segment take(std::size_t bytes_min);
+  /// Nothing: there is no space, and it is not to be waited for any more.
+  [[nodiscard]] std::optional<Segment> take(std::size_t bytes_min);
+  /// From now on nobody waits for space; who does so now is woken. On any thread.
+  void stop_waiting();
+  [[nodiscard]] bool may_wait() const;
   void remove(std::vector<std::uint64_t> numbers);
 
   [[nodiscard]] bool is_ready() const;
@@ -80,6 +84,7 @@ class SegmentReserve {
   std::optional<Error> failure_ TENURE_GUARDED_BY(mutex_);
   std::vector<std::uint64_t> doomed_ TENURE_GUARDED_BY(mutex_);
   std::function<void()> tell_ TENURE_GUARDED_BY(mutex_) = [] {};
+  bool may_wait_ TENURE_GUARDED_BY(mutex_) = true;
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   std::jthread thread_;  ///< Last: it uses everything above.
 };

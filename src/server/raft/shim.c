@@ -42,6 +42,9 @@ struct shim* shim_create(const struct shim_options* options) {
   raft_seed(&shim->raft, options->seed);
   raft_set_election_timeout(&shim->raft, options->election_timeout_ms);
   raft_set_heartbeat_timeout(&shim->raft, options->heartbeat_ms);
+  // It would wait for half a minute for one that was never sent, because a newer one took its
+  // place. Who sends them knows what is on its way, and does not send it twice.
+  raft_set_install_snapshot_timeout(&shim->raft, 4 * options->election_timeout_ms);
   raft_set_pre_vote(&shim->raft, true);
   raft_set_max_inflight_entries(&shim->raft, options->entries_in_flight_max);
   // One round may be the transfer of a whole snapshot.

@@ -158,6 +158,8 @@ bool shim_is_installing(const struct shim* shim);
 bool shim_is_changing(const struct shim* shim);
 // What the peer is known to have; false if this is not the leader or knows no such peer.
 bool shim_match(const struct shim* shim, uint64_t peer, uint64_t* index);
+// Who is about to take over from this leader; 0: nobody.
+uint64_t shim_transferee(const struct shim* shim);
 // How far a stand-by is that was told to catch up: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
 int shim_catch_up_status(const struct shim* shim, uint64_t peer);
 

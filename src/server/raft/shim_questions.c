@@ -61,6 +61,10 @@ bool shim_match(const struct shim* shim, uint64_t peer, uint64_t* index) {
   return true;
 }
 
+uint64_t shim_transferee(const struct shim* shim) {
+  return shim->raft.state == RAFT_LEADER ? raft_transferee(&shim->raft) : 0;
+}
+
 int shim_catch_up_status(const struct shim* shim, uint64_t peer) {
   int status = 0;
   return raft_catch_up(&shim->raft, peer, &status) != 0 ? -1 : status;

@@ -52,7 +52,8 @@ class Surroundings {
   // The network.
 
   virtual void send(MemberId peer, Message message) = 0;
-  /// Reads the newest snapshot on disk and sends it as InstallSnapshot of this term.
+  /// Reads the newest snapshot on disk and sends it as InstallSnapshot of this term; if it cannot
+  /// be read, Participant::snapshot_unreadable() is told. Nothing is read while one is on its way.
   virtual void send_snapshot(MemberId peer, Term term) = 0;
   /// Who may be talked to from now on, and where they are.
   virtual void set_members(const std::vector<Member>& members) = 0;

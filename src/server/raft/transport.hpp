@@ -27,6 +27,10 @@ class Transport {
   /// snapshot for a peer to whom the same one is still on its way: the leader asks again until it
   /// has arrived, and cannot know how far it is.
   virtual void send(MemberId peer, Message message) = 0;
+  /// Whether a snapshot for this peer would not be dropped now: it can be large, so whoever would
+  /// have to read it asks first. One that is on its way goes on as one of this term, should that be
+  /// newer.
+  [[nodiscard]] virtual bool takes_snapshot(MemberId /*peer*/, Term /*term*/) { return true; }
   /// Nothing is received after it returns.
   virtual void stop() = 0;
 };

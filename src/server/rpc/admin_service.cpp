@@ -5,7 +5,9 @@
 #include <string>
 
 #include "server/rpc/explain.hpp"
+#include "server/rpc/top.hpp"
 #include "server/rpc/unary.hpp"
+#include "server/token_check.hpp"
 #include "wire/answers.hpp"
 
 namespace tenure::server {
@@ -15,6 +17,36 @@ constexpr std::uint32_t page_max = 1000;
 /// A page ends after the lock that goes beyond: gRPC's clients take 4 MiB unless told otherwise.
 constexpr std::size_t page_bytes = std::size_t{1} << 20;
 
+void write(const Totals::Buckets& buckets, google::protobuf::RepeatedPtrField<v1::Bucket>& out) {
+  for (const auto& bucket : buckets) {
+    auto& added = *out.Add();
+    added.set_bound(bucket.bound);
+    added.set_count(bucket.count);
+  }
+}
+
+void write(const Totals& totals, v1::Counters& out) {
+  out.set_granted(totals.granted);
+  out.set_released(totals.released);
+  out.set_expired(totals.expired);
+  out.set_forced(totals.forced);
+  out.set_deadlocks(totals.deadlocks);
+  out.set_renewed(totals.renewed);
+  out.set_commands(totals.commands);
+  write(totals.acquire_seconds, *out.mutable_acquire_seconds());
+  write(totals.commit_seconds, *out.mutable_commit_seconds());
+}
+
+v1::TokenVerdict verdict_of(TokenVerdict verdict) {
+  switch (verdict) {
+    case TokenVerdict::held: return v1::TOKEN_HELD;
+    case TokenVerdict::superseded: return v1::TOKEN_SUPERSEDED;
+    case TokenVerdict::ended: return v1::TOKEN_ENDED;
+    case TokenVerdict::never_given: return v1::TOKEN_NEVER_GIVEN;
+  }
+  return v1::TOKEN_VERDICT_UNSPECIFIED;
+}
+
 core::PlaceKind kind_of(bool is_space) {
   return is_space ? core::PlaceKind::space : core::PlaceKind::name;
 }
@@ -23,24 +55,35 @@ core::PlaceKind kind_of(bool is_space) {
 
 void AdminService::add_to(Routes& routes) {
   const std::string service = "/tenure.v1.Admin/";
-  routes.add(service + "List", *this, &AdminService::list);
-  routes.add(service + "Explain", *this, &AdminService::explain_one);
-  routes.add(service + "ForceRelease", *this, &AdminService::force_release);
-  routes.add(service + "Compact", *this, &AdminService::compact);
-  routes.add(service + "Snapshot", *this, &AdminService::snapshot);
-  routes.add(service + "Status", *this, &AdminService::status);
+  using enum auth::Need;
+  routes.add(service + "List", read_names, *this, &AdminService::list);
+  routes.add(service + "Explain", read_names, *this, &AdminService::explain_one);
+  routes.add(service + "ForceRelease", admin_name, *this, &AdminService::force_release);
+  routes.add(service + "Compact", admin_overall, *this, &AdminService::compact);
+  routes.add(service + "Snapshot", admin_overall, *this, &AdminService::snapshot);
+  routes.add(service + "ReloadUsers", admin_overall, *this, &AdminService::reload_users);
+  routes.add(service + "Top", read_names, *this, &AdminService::top);
+  routes.add(service + "CheckToken", read_names, *this, &AdminService::check);
+  routes.add(service + "Status", identity, *this, &AdminService::status);
   members_.add_to(routes);
+  snapshots_.add_to(routes);
 }
 
 void AdminService::list(const v1::ListRequest& request, const ReplyTo<v1::ListResponse>& reply) {
   const auto limit = request.limit() == 0 ? page_max : std::min(request.limit(), page_max);
   core::Place after{.name = request.after(), .kind = kind_of(request.after_is_space())};
+  if (!access_of(reply->guest).may_somewhere(auth::Verb::read, request.prefix()) &&
+      is_denied(reply, auth::Verb::read, request.prefix())) {
+    return;
+  }
   look(desk_, reply, freshness_of(request),
-       [after, limit, prefix = request.prefix()](const View& view, v1::ListResponse& out) {
+       [after, limit, prefix = request.prefix(), access = access_of(reply->guest)](
+           const View& view, v1::ListResponse& out) {
          const auto& locks = view.state.locks.locks();
          auto it = after.name.view() < prefix ? locks.lower_bound(core::PlaceView{.name = prefix})
                                               : locks.upper_bound(after);
          const auto is_wanted = [&] {
+           it = auth::first_readable(locks, it, access);
            return it != locks.end() && it->first.name.starts_with(prefix);
          };
          std::size_t bytes = 0;
@@ -62,14 +105,21 @@ void AdminService::explain_one(const v1::ExplainRequest& request,
     reply->answer({h2::StatusCode::invalid_argument, "which name?"});
     return;
   }
-  look(desk_, reply, freshness_of(request), [place](const View& view, v1::ExplainResponse& out) {
-    explain(place, view, out);
-    return h2::Status{};
-  });
+  if (is_denied(reply, auth::Verb::read, request.name())) {
+    return;
+  }
+  look(desk_, reply, freshness_of(request),
+       [place, access = access_of(reply->guest)](const View& view, v1::ExplainResponse& out) {
+         explain(place, view, access, out);
+         return h2::Status{};
+       });
 }
 
 void AdminService::force_release(const v1::ForceReleaseRequest& request,
                                  const ReplyTo<v1::ForceReleaseResponse>& reply) {
+  if (is_denied(reply, auth::Verb::admin, request.name())) {
+    return;
+  }
   core::ForceRelease force{.place = {.name = request.name(), .kind = kind_of(request.is_space())}};
   if (request.fencing_token() != 0) {
     force.token = core::FencingToken(request.fencing_token());
@@ -101,6 +151,71 @@ void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
       reply->answer();
     });
   });
+}
+
+void AdminService::reload_users(const v1::ReloadUsersRequest& /*request*/,
+                                const ReplyTo<v1::ReloadUsersResponse>& reply) {
+  if (desk_.gate == nullptr) {
+    reply->answer({h2::StatusCode::failed_precondition,
+                   "there are no users here: start tenured with --auth-file"});
+    return;
+  }
+  const auto users = desk_.gate->reload();
+  if (!users) {
+    reply->answer({h2::StatusCode::failed_precondition, users.error().detail});
+    return;
+  }
+  reply->response.set_users(*users);
+  desk_.store.peek([&desk = desk_, reply](const Result<View>& view) {
+    if (view) {
+      desk.write_header(*view, *reply->response.mutable_header());
+    }
+    reply->answer();
+  });
+}
+
+void AdminService::top(const v1::TopRequest& request, const ReplyTo<v1::TopResponse>& reply) {
+  if (!access_of(reply->guest).may_somewhere(auth::Verb::read, request.prefix()) &&
+      is_denied(reply, auth::Verb::read, request.prefix())) {
+    return;
+  }
+  look(desk_, reply, freshness_of(request),
+       [&desk = desk_, request, access = access_of(reply->guest)](const View& view,
+                                                                  v1::TopResponse& out) {
+         out.set_version(desk.version);
+         if (desk.metrics != nullptr) {
+           write(desk.metrics->totals(), *out.mutable_counters());
+         }
+         write_top(request, view, access, out);
+         return h2::Status{};
+       });
+}
+
+void AdminService::check(const v1::CheckTokenRequest& request,
+                         const ReplyTo<v1::CheckTokenResponse>& reply) {
+  if (is_denied(reply, auth::Verb::read, request.name())) {
+    return;
+  }
+  core::Place place{.name = request.name(), .kind = kind_of(request.is_space())};
+  if (place.name.empty() || request.fencing_token() == 0) {
+    reply->answer({h2::StatusCode::invalid_argument, "which name, and which token?"});
+    return;
+  }
+  look(desk_, reply, freshness_of(request),
+       [place, token = core::FencingToken(request.fencing_token())](const View& view,
+                                                                    v1::CheckTokenResponse& out) {
+         const auto found = check_token(view.state, place, token);
+         out.set_verdict(verdict_of(found.verdict));
+         out.set_newest_token(found.newest.get());
+         if (found.holder != nullptr) {
+           const auto& items = found.holder->items;
+           const auto* item =
+               std::ranges::find_if(items, [&](const core::Item& one) { return one.is_at(place); });
+           write_holder(*found.holder, item == items.end() ? items.front() : *item, view,
+                        *out.mutable_holder());
+         }
+         return h2::Status{};
+       });
 }
 
 void AdminService::status(const v1::StatusRequest& /*request*/,

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "server/auth/gate.hpp"
+#include "server/metrics.hpp"
 #include "server/rpc/callers.hpp"
 #include "server/rpc/leadership.hpp"
 #include "server/rpc/watch_hub.hpp"
@@ -24,6 +26,8 @@ struct Desk {
   Store& store;
   RpcLimits limits{};
   std::string version{};
+  auth::Gate* gate = nullptr;        ///< Null: there are no users, and everybody may do everything.
+  const Metrics* metrics = nullptr;  ///< What is counted; null: nothing.
   Leadership leadership{store};
   Callers callers{};
   WatchHub watches{};

@@ -43,19 +43,6 @@ bool blocks(const Record& other, const core::Wait& wait, const core::Place& plac
   });
 }
 
-void write_holder(const core::Hold& hold, const core::Item& item, const View& view,
-                  v1::Holder& out) {
-  wire::write(item, *out.mutable_item());
-  out.set_lease_id(hold.lease.get());
-  out.set_request_id(hold.request.get());
-  out.set_fencing_token(hold.token.get());
-  out.set_owner(std::string(hold.owner));
-  out.set_metadata(std::string(hold.metadata));
-  out.set_held_ms(wire::milliseconds(view.now - hold.acquired));
-  out.set_count(hold.count);
-  out.set_create_revision(hold.create_revision.get());
-}
-
 void write_blockers(const core::Wait& wait, const core::Place& place, const core::Lock& lock,
                     const View& view, v1::Waiter& out) {
   for (const auto token : lock.holds()) {
@@ -107,7 +94,8 @@ void write_queue(const core::Place& place, const core::Lock& lock, const View& v
 }
 
 /// Why the holders do not let go: what they wait for themselves.
-void write_waits_of_holders(const core::Lock& lock, const View& view, v1::ExplainResponse& out) {
+void write_waits_of_holders(const core::Lock& lock, const View& view, const auth::Access& access,
+                            v1::ExplainResponse& out) {
   for (const auto token : lock.holds()) {
     const auto& hold = *view.state.locks.find(token);
     for (const auto ticket : view.state.locks.owned(hold.lease).waits) {
@@ -115,6 +103,9 @@ void write_waits_of_holders(const core::Lock& lock, const View& view, v1::Explai
         return;
       }
       const auto& wait = *view.state.locks.find(ticket);
+      if (!access.may(auth::Verb::read, wait.items.front().name.view())) {
+        continue;
+      }
       auto& elsewhere = *out.add_waits_of_holders();
       elsewhere.set_lease_id(wait.lease.get());
       elsewhere.set_owner(wait.owner);
@@ -163,6 +154,19 @@ std::string sentence_of(const v1::ExplainResponse& explained, const std::string&
 
 }  // namespace
 
+void write_holder(const core::Hold& hold, const core::Item& item, const View& view,
+                  v1::Holder& out) {
+  wire::write(item, *out.mutable_item());
+  out.set_lease_id(hold.lease.get());
+  out.set_request_id(hold.request.get());
+  out.set_fencing_token(hold.token.get());
+  out.set_owner(std::string(hold.owner));
+  out.set_metadata(std::string(hold.metadata));
+  out.set_held_ms(wire::milliseconds(view.now - hold.acquired));
+  out.set_count(hold.count);
+  out.set_create_revision(hold.create_revision.get());
+}
+
 void write(const core::Place& place, const core::Lock& lock, const View& view,
            v1::LockStatus& out) {
   out.set_name(place.name);
@@ -185,11 +189,12 @@ void write(const core::Place& place, const core::Lock& lock, const View& view,
   }
 }
 
-void explain(const core::Place& place, const View& view, v1::ExplainResponse& out) {
+void explain(const core::Place& place, const View& view, const auth::Access& access,
+             v1::ExplainResponse& out) {
   if (const auto* lock = view.state.locks.find(place)) {
     write(place, *lock, view, *out.mutable_lock());
     write_queue(place, *lock, view, out);
-    write_waits_of_holders(*lock, view, out);
+    write_waits_of_holders(*lock, view, access, out);
   } else {
     out.mutable_lock()->set_name(place.name);
     out.mutable_lock()->set_is_space(place.kind == core::PlaceKind::space);

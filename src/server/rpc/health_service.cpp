@@ -45,14 +45,15 @@ class HealthService::Watch final : public h2::Call {
 };
 
 void HealthService::add_to(Routes& routes) {
-  routes.add("/grpc.health.v1.Health/Check", *this, &HealthService::check);
-  routes.add("/grpc.health.v1.Health/Watch", [this](const h2::Opening& opening) {
-    auto watch = std::make_shared<Watch>(opening, *this);
-    std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
-    watches_.push_back(watch);
-    look_soon();
-    return watch;
-  });
+  routes.add("/grpc.health.v1.Health/Check", auth::Need::nothing, *this, &HealthService::check);
+  routes.add("/grpc.health.v1.Health/Watch", auth::Need::nothing,
+             [this](const h2::Opening& opening, const std::unique_ptr<auth::Guest>&) {
+               auto watch = std::make_shared<Watch>(opening, *this);
+               std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
+               watches_.push_back(watch);
+               look_soon();
+               return watch;
+             });
 }
 
 void HealthService::role_changed(const LogPosition& log) {

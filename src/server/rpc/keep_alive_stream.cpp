@@ -1,5 +1,6 @@
 #include "server/rpc/keep_alive_stream.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -11,26 +12,40 @@
 namespace tenure::server {
 
 void KeepAliveStream::asked(v1::LeaseKeepAliveRequest& request) {
+  if (has_lost_its_user()) {
+    return;
+  }
   auto renewal = wire::renewal_from(request);
+  std::vector<std::uint64_t> asked;
+  if (guest_) {
+    asked.push_back(request.id());
+    asked.insert(asked.end(), request.more_ids().begin(), request.more_ids().end());
+  }
   if (!renewal) {
     finish(wire::status_of(renewal.error()));
     return;
   }
+  if (guest_) {
+    hide_foreign(*guest_, desk_.store.state(), *renewal);
+  }
   if (++in_flight_ >= desk_.limits.operations_in_flight_max) {
     hold_back();
   }
-  desk_.store.propose(*std::move(renewal),
-                      [self = std::static_pointer_cast<KeepAliveStream>(shared_from_this())](
-                          const Result<Decided>& result) { self->decided(result); });
+  desk_.store.propose(
+      *std::move(renewal),
+      [self = std::static_pointer_cast<KeepAliveStream>(shared_from_this()),
+       asked = std::move(asked)](const Result<Decided>& result) { self->decided(result, asked); });
 }
 
-void KeepAliveStream::decided(const Result<Decided>& result) {
+void KeepAliveStream::decided(const Result<Decided>& result,
+                              const std::vector<std::uint64_t>& asked) {
   const auto* renewed = result ? std::get_if<core::Renewed>(&result->outcome) : nullptr;
   if (renewed != nullptr) {
-    for (const auto& answer : renewed->answers) {
+    for (std::size_t index = 0; index < renewed->answers.size(); ++index) {
+      const auto& answer = renewed->answers[index];
       v1::LeaseKeepAliveResponse response;
       desk_.write_header(*result, *response.mutable_header());
-      response.set_id(answer.id.get());
+      response.set_id(asked.empty() ? answer.id.get() : asked[index]);
       response.set_ttl_ms(answer.ttl ? wire::milliseconds(*answer.ttl) : 0);
       send(std::move(response));
     }

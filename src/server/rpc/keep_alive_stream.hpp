@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "server/rpc/stream.hpp"
 #include "tenure/v1/lease.pb.h"
@@ -18,7 +20,8 @@ class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::Lease
   void half_closed() override;
   void closed() override {}
   void leader_lost() override { refuse_all(leadership_lost()); }
-  void decided(const Result<Decided>& result);
+  /// `asked`: the leases, as they were asked for; none: as they were proposed.
+  void decided(const Result<Decided>& result, const std::vector<std::uint64_t>& asked);
   /// One less in flight: read on if that was what stopped it, or end.
   void settle_one();
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/auth/leases.hpp"
 #include "server/rpc/keep_alive_stream.hpp"
 #include "server/rpc/lock_call.hpp"
 #include "server/rpc/session_stream.hpp"
@@ -35,9 +36,12 @@ void write(const core::Lease& lease, const View& view, v1::Lease& out) {
 }
 
 template <class Record>
-void write_items(const Record& record, core::FencingToken token,
+void write_items(const Record& record, core::FencingToken token, const auth::Access& access,
                  google::protobuf::RepeatedPtrField<v1::Hanging>& out) {
   for (const auto& item : record.items) {
+    if (!access.may(auth::Verb::read, item.name.view())) {
+      continue;
+    }
     auto& hanging = *out.Add();
     wire::write(item, *hanging.mutable_item());
     hanging.set_fencing_token(token.get());
@@ -45,8 +49,8 @@ void write_items(const Record& record, core::FencingToken token,
   }
 }
 
-LockCall::Order order_of(core::Acquire acquire) {
-  LockCall::Order order{.acquire = std::move(acquire)};
+Acquisition::Order order_of(core::Acquire acquire) {
+  Acquisition::Order order{.acquire = std::move(acquire)};
   if (order.acquire.request == core::RequestId{}) {
     order.acquire.request = core::RequestId(sys::random_id());
     order.has_own_id = false;
@@ -58,17 +62,18 @@ LockCall::Order order_of(core::Acquire acquire) {
 
 void LockService::add_to(Routes& routes) {
   const std::string service = "/tenure.v1.LockService/";
-  routes.add(service + "Lock", *this, &LockService::lock);
-  routes.add(service + "TryLock", *this, &LockService::try_lock);
-  routes.add(service + "Unlock", *this, &LockService::unlock);
-  routes.add(service + "Downgrade", *this, &LockService::downgrade);
-  routes.add(service + "LeaseGrant", *this, &LockService::grant);
-  routes.add(service + "LeaseRevoke", *this, &LockService::revoke);
-  routes.add(service + "LeaseKeepAlive", streamed_by<KeepAliveStream>(desk_));
-  routes.add(service + "LeaseTimeToLive", *this, &LockService::time_to_live);
-  routes.add(service + "Leases", *this, &LockService::leases);
-  routes.add(service + "Watch", streamed_by<WatchStream>(desk_));
-  routes.add(service + "Session", streamed_by<SessionStream>(desk_));
+  using enum auth::Need;
+  routes.add(service + "Lock", lock_names, *this, &LockService::lock);
+  routes.add(service + "TryLock", lock_names, *this, &LockService::try_lock);
+  routes.add(service + "Unlock", own_lease, *this, &LockService::unlock);
+  routes.add(service + "Downgrade", own_lease, *this, &LockService::downgrade);
+  routes.add(service + "LeaseGrant", lock_somewhere, *this, &LockService::grant);
+  routes.add(service + "LeaseRevoke", own_lease, *this, &LockService::revoke);
+  routes.add(service + "LeaseKeepAlive", own_lease, streamed_by<KeepAliveStream>(desk_));
+  routes.add(service + "LeaseTimeToLive", own_lease, *this, &LockService::time_to_live);
+  routes.add(service + "Leases", own_lease, *this, &LockService::leases);
+  routes.add(service + "Watch", read_names, streamed_by<WatchStream>(desk_));
+  routes.add(service + "Session", each_operation, streamed_by<SessionStream>(desk_));
 }
 
 void LockService::lock(const v1::LockRequest& request, const ReplyTo<v1::LockResponse>& reply) {
@@ -77,11 +82,15 @@ void LockService::lock(const v1::LockRequest& request, const ReplyTo<v1::LockRes
     reply->answer(wire::status_of(acquire.error()));
     return;
   }
+  if (is_denied(reply, why_not_lock(reply->guest.get(), acquire->items)) ||
+      is_denied(desk_, reply, acquire->lease)) {
+    return;
+  }
   auto order = order_of(*std::move(acquire));
   if (request.has_timeout_ms() && request.timeout_ms() < timeout_ms_max) {
     order.timeout = std::chrono::milliseconds(request.timeout_ms());
   }
-  LockCall::open(desk_, std::move(order), reply);
+  answer_lock(desk_, std::move(order), reply);
 }
 
 void LockService::try_lock(const v1::TryLockRequest& request,
@@ -91,7 +100,11 @@ void LockService::try_lock(const v1::TryLockRequest& request,
     reply->answer(wire::status_of(acquire.error()));
     return;
   }
-  LockCall::open(desk_, order_of(*std::move(acquire)), reply);
+  if (is_denied(reply, why_not_lock(reply->guest.get(), acquire->items)) ||
+      is_denied(desk_, reply, acquire->lease)) {
+    return;
+  }
+  answer_lock(desk_, order_of(*std::move(acquire)), reply);
 }
 
 void LockService::unlock(const v1::UnlockRequest& request,
@@ -99,6 +112,9 @@ void LockService::unlock(const v1::UnlockRequest& request,
   auto release = wire::release_from(request);
   if (!release) {
     reply->answer(wire::status_of(release.error()));
+    return;
+  }
+  if (is_denied(desk_, reply, release->lease)) {
     return;
   }
   decide<core::Released>(desk_, reply, *std::move(release),
@@ -114,6 +130,9 @@ void LockService::downgrade(const v1::DowngradeRequest& request,
     reply->answer(wire::status_of(downgrade.error()));
     return;
   }
+  if (is_denied(desk_, reply, downgrade->lease)) {
+    return;
+  }
   decide<core::Downgraded>(desk_, reply, *std::move(downgrade),
                            [](const core::Downgraded& downgraded, v1::DowngradeResponse& out) {
                              out.set_mode(wire::mode_of(downgraded.mode));
@@ -125,6 +144,7 @@ void LockService::grant(const v1::LeaseGrantRequest& request,
   auto grant = wire::grant_from(request);
   grant.address = reply->peer();
   grant.client = request.client().empty() ? grant.address : request.client();
+  sign(reply->guest.get(), grant);
   decide<core::LeaseGranted>(desk_, reply, std::move(grant),
                              [](const core::LeaseGranted& lease, v1::LeaseGrantResponse& out) {
                                out.set_id(lease.id.get());
@@ -134,6 +154,9 @@ void LockService::grant(const v1::LeaseGrantRequest& request,
 
 void LockService::revoke(const v1::LeaseRevokeRequest& request,
                          const ReplyTo<v1::LeaseRevokeResponse>& reply) {
+  if (is_denied(desk_, reply, core::LeaseId(request.id()))) {
+    return;
+  }
   decide<core::Done>(desk_, reply, core::RevokeLease{.lease = core::LeaseId(request.id())},
                      [](const core::Done&, v1::LeaseRevokeResponse&) {});
 }
@@ -141,10 +164,11 @@ void LockService::revoke(const v1::LeaseRevokeRequest& request,
 void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
                                const ReplyTo<v1::LeaseTimeToLiveResponse>& reply) {
   look(desk_, reply, freshness_of(request),
-       [id = core::LeaseId(request.id()), wants_keys = request.keys()](
-           const View& view, v1::LeaseTimeToLiveResponse& out) -> h2::Status {
+       [id = core::LeaseId(request.id()), wants_keys = request.keys(),
+        access = access_of(reply->guest)](const View& view,
+                                          v1::LeaseTimeToLiveResponse& out) -> h2::Status {
          const auto* lease = view.state.leases.find(id);
-         if (lease == nullptr) {
+         if (lease == nullptr || !auth::may_see(access, *lease)) {
            return wire::lease_lost(id);
          }
          write(*lease, view, *out.mutable_lease());
@@ -153,10 +177,10 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
            return {};
          }
          for (const auto token : owned.holds) {
-           write_items(*view.state.locks.find(token), token, *out.mutable_held());
+           write_items(*view.state.locks.find(token), token, access, *out.mutable_held());
          }
          for (const auto ticket : owned.waits) {
-           write_items(*view.state.locks.find(ticket), {}, *out.mutable_waiting());
+           write_items(*view.state.locks.find(ticket), {}, access, *out.mutable_waiting());
          }
          return {};
        });
@@ -166,14 +190,13 @@ void LockService::leases(const v1::LeasesRequest& request,
                          const ReplyTo<v1::LeasesResponse>& reply) {
   const auto limit = request.limit() == 0 ? page_max : std::min(request.limit(), page_max);
   look(desk_, reply, freshness_of(request),
-       [after = core::LeaseId(request.after()), limit](const View& view,
-                                                       v1::LeasesResponse& out) -> h2::Status {
-         const auto& leases = view.state.leases.all();
-         auto it = leases.upper_bound(after);
-         for (std::uint32_t n = 0; n < limit && it != leases.end(); ++n, ++it) {
-           write(*it->second, view, *out.add_leases());
+       [after = core::LeaseId(request.after()), limit, access = access_of(reply->guest)](
+           const View& view, v1::LeasesResponse& out) -> h2::Status {
+         const auto page = auth::leases_behind(view.state.leases, access, {after, limit});
+         for (const auto* lease : page.leases) {
+           write(*lease, view, *out.add_leases());
          }
-         out.set_more(it != leases.end());
+         out.set_more(page.has_more);
          return {};
        });
 }

@@ -65,10 +65,11 @@ void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Memb
 
 void Membership::add_to(Routes& routes) {
   const std::string service = "/tenure.v1.Admin/";
-  routes.add(service + "MemberList", *this, &Membership::list);
-  routes.add(service + "MemberAdd", *this, &Membership::add);
-  routes.add(service + "MemberRemove", *this, &Membership::remove);
-  routes.add(service + "TransferLeadership", *this, &Membership::transfer);
+  using enum auth::Need;
+  routes.add(service + "MemberList", identity, *this, &Membership::list);
+  routes.add(service + "MemberAdd", admin_overall, *this, &Membership::add);
+  routes.add(service + "MemberRemove", admin_overall, *this, &Membership::remove);
+  routes.add(service + "TransferLeadership", admin_overall, *this, &Membership::transfer);
 }
 
 void Membership::list(const v1::MemberListRequest& request,

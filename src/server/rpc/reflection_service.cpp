@@ -95,8 +95,10 @@ class Reflection final : public h2::Call {
 }  // namespace
 
 void add_reflection(Routes& routes) {
-  routes.add("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-             [](const h2::Opening& opening) { return std::make_shared<Reflection>(opening); });
+  routes.add("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", auth::Need::nothing,
+             [](const h2::Opening& opening, const std::unique_ptr<auth::Guest>&) {
+               return std::make_shared<Reflection>(opening);
+             });
 }
 
 }  // namespace tenure::server

@@ -1,45 +1,53 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "h2/router.hpp"
+#include "server/auth/gate.hpp"
 #include "server/metrics.hpp"
+#include "server/rpc/permission.hpp"
 #include "server/rpc/unary.hpp"
 
 namespace tenure::server {
 
-/// Adds the calls of services to a router, and counts their ends.
+/// Adds the calls of services to a router, each with what it asks of its callers, and counts their
+/// ends.
 class Routes {
  public:
-  /// `metrics`: where calls are counted, or nowhere.
-  Routes(h2::Router& router, Metrics* metrics) : router_(router), metrics_(metrics) {}
+  /// `metrics`: where calls are counted, or nowhere. `gate`: who may call; null: everybody.
+  Routes(h2::Router& router, Metrics* metrics, auth::Gate* gate)
+      : router_(router), metrics_(metrics), gate_(gate) {}
 
   /// `path`: "/package.Service/Method".
-  void add(const std::string& path, h2::Router::Open open) {
+  void add(const std::string& path, auth::Need need, GuestOpen open) {
     h2::Router::Ended ended;
     if (metrics_ != nullptr) {
       ended = [method = metrics_->method(path)](h2::StatusCode code) {
         method.done(static_cast<int>(code));
       };
     }
-    router_.add(path, {.open = std::move(open), .ended = std::move(ended)});
+    router_.add(path, {.open = behind(gate_, need, std::move(open)), .ended = std::move(ended)});
   }
 
   /// A call with one question and one answer: `(object.*answer)(request, reply)`.
   template <class Service, class Request, class Response>
-  void add(const std::string& path, Service& service,
+  void add(const std::string& path, auth::Need need, Service& service,
            void (Service::*answer)(const Request&, const ReplyTo<Response>&)) {
-    add(path, answered_by<Request, Response>(
-                  [&service, answer](const Request& request, const ReplyTo<Response>& reply) {
-                    (service.*answer)(request, reply);
-                  }));
+    add(path, need,
+        answered_by<Request, Response>(
+            [&service, answer](const Request& request, const ReplyTo<Response>& reply) {
+              (service.*answer)(request, reply);
+            }));
   }
 
  private:
   h2::Router& router_;
   Metrics* metrics_;
+  auth::Gate* gate_;
 };
 
 }  // namespace tenure::server

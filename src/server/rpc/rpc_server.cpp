@@ -23,6 +23,8 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
     : desk_{.store = store,
             .limits = options.limits,
             .version = options.version,
+            .gate = options.gate,
+            .metrics = options.metrics,
             .watches = WatchHub(options.metrics)},
       options_(std::move(options)),
       locks_(desk_),
@@ -34,7 +36,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
              .connection_bytes_max = options_.connection_bytes_max,
              .memory_bytes_max = options_.memory_bytes_max,
              .patience = options_.patience} {
-  Routes routes(house_.router, options_.metrics);
+  Routes routes(house_.router, options_.metrics, options_.gate);
   locks_.add_to(routes);
   admin_.add_to(routes);
   health_.add_to(routes);

@@ -29,6 +29,7 @@ struct RpcOptions {
   h2::Link::Patience patience{};
   RpcLimits limits{};
   std::string version{};       ///< For Status.
+  auth::Gate* gate = nullptr;  ///< Who may do what; outlives the server. Null: all everything.
   Metrics* metrics = nullptr;  ///< Where calls and watches are counted; outlives the server.
 };
 

@@ -29,12 +29,14 @@ std::uint64_t timeout_of(const v1::Acquire& request) {
 // ------------------------------------------------------------------------------------------
 
 void SessionStream::asked(v1::SessionRequest& request) {
-  if (!greet(request)) {
+  if (has_lost_its_user() || !greet(request)) {
     return;
   }
   in_flight_ += static_cast<std::size_t>(request.operations_size());
-  for (const auto& operation : request.operations()) {
-    begin(operation);
+  for (auto& operation : *request.mutable_operations()) {
+    if (!guest_ || is_allowed(operation)) {
+      begin(operation);
+    }
   }
   if (in_flight_ >= desk_.limits.operations_in_flight_max) {
     hold_back();
@@ -73,6 +75,15 @@ void SessionStream::welcome() {
   });
 }
 
+bool SessionStream::is_allowed(v1::Operation& operation) {
+  if (const auto why = why_refused(*guest_, operation)) {
+    refuse(operation.id(), *why);
+    return false;
+  }
+  hide_foreign(*guest_, desk_.store.state(), operation);
+  return true;
+}
+
 void SessionStream::begin(const v1::Operation& operation) {
   const auto id = operation.id();
   switch (operation.what_case()) {
@@ -90,6 +101,7 @@ void SessionStream::begin(const v1::Operation& operation) {
       auto grant = wire::grant_from(operation.grant_lease());
       grant.client = client_;
       grant.address = peer();
+      sign(guest_.get(), grant);
       propose(id, std::move(grant));
       return;
     }
@@ -306,7 +318,13 @@ void SessionStream::lost(const core::Loss& loss) {
 void SessionStream::add(OperationId id, const core::Outcome& outcome) {
   auto& out = *gathered().add_outcomes();
   out.set_id(id);
-  wire::write(outcome, out);
+  if (guest_ && std::holds_alternative<core::Refused>(outcome)) {
+    auto shown = outcome;
+    hide_unreadable(guest_.get(), shown);
+    wire::write(shown, out);
+  } else {
+    wire::write(outcome, out);
+  }
   flush_soon();
 }
 

@@ -38,6 +38,8 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   [[nodiscard]] bool greet(const v1::SessionRequest& request);
   /// Says that this member leads, so that a client with nothing to ask knows where it is.
   void welcome();
+  /// May our guest? Else it is told so. REQUIRES: there is one.
+  [[nodiscard]] bool is_allowed(v1::Operation& operation);
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
   void begin_revoke(OperationId id, core::LeaseId lease);

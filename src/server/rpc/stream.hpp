@@ -11,6 +11,7 @@
 #include "h2/call.hpp"
 #include "h2/router.hpp"
 #include "server/rpc/desk.hpp"
+#include "server/rpc/permission.hpp"
 
 namespace tenure::server {
 
@@ -18,7 +19,8 @@ namespace tenure::server {
 template <class Request, class Response>
 class Stream : public h2::Call, public Led {
  public:
-  Stream(const h2::Opening& opening, Desk& desk) : Call(opening), desk_(desk) {
+  Stream(const h2::Opening& opening, Desk& desk, std::unique_ptr<auth::Guest> guest)
+      : Call(opening), desk_(desk), guest_(std::move(guest)) {
     ++desk_.streams;
     desk_.leadership.add(*this);
   }
@@ -48,7 +50,20 @@ class Stream : public h2::Call, public Led {
         why, [self = shared_from_this()](h2::Status status) { self->finish(std::move(status)); });
   }
 
+  /// Ends it if the rules have changed and its user is nobody any more. True: it has.
+  [[nodiscard]] bool has_lost_its_user() {
+    if (!guest_) {
+      return false;
+    }
+    const auto denial = guest_->why_not(auth::Need::identity);
+    if (denial) {
+      finish(status_of(*denial));
+    }
+    return denial.has_value();
+  }
+
   Desk& desk_;
+  const std::unique_ptr<auth::Guest> guest_;  ///< Who asks; null: there are no users.
 
  private:
   void received(std::string_view message) final {
@@ -67,9 +82,9 @@ class Stream : public h2::Call, public Led {
 
 /// Makes streams of this kind.
 template <class Kind>
-[[nodiscard]] h2::Router::Open streamed_by(Desk& desk) {
-  return [&desk](const h2::Opening& opening) {
-    auto stream = std::make_shared<Kind>(opening, desk);
+[[nodiscard]] GuestOpen streamed_by(Desk& desk) {
+  return [&desk](const h2::Opening& opening, std::unique_ptr<auth::Guest> guest) {
+    auto stream = std::make_shared<Kind>(opening, desk, std::move(guest));
     stream->refuse_if_too_many();
     return stream;
   };

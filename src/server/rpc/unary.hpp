@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "h2/call.hpp"
 #include "h2/router.hpp"
 #include "server/rpc/desk.hpp"
+#include "server/rpc/permission.hpp"
 #include "wire/errors.hpp"
 
 namespace tenure::server {
@@ -19,8 +21,10 @@ namespace tenure::server {
 template <class Response>
 class Reply : public h2::Call {
  public:
-  using Call::Call;
+  Reply(const h2::Opening& opening, std::unique_ptr<auth::Guest> caller)
+      : Call(opening), guest(std::move(caller)) {}
 
+  const std::unique_ptr<auth::Guest> guest;  ///< Who asks; null: there are no users.
   Response response;
   /// Called if the client goes away before it has its answer.
   std::function<void()> when_cut_off;
@@ -50,7 +54,8 @@ class Unary final : public Reply<Response> {
   using Asked = std::function<void(const Request&, const ReplyTo<Response>&)>;
 
   /// `asked` outlives this.
-  Unary(const h2::Opening& opening, const Asked& asked) : Reply<Response>(opening), asked_(asked) {}
+  Unary(const h2::Opening& opening, std::unique_ptr<auth::Guest> caller, const Asked& asked)
+      : Reply<Response>(opening, std::move(caller)), asked_(asked) {}
 
  private:
   void received(std::string_view message) override {
@@ -76,11 +81,37 @@ class Unary final : public Reply<Response> {
 
 /// Makes calls that are answered by `asked`.
 template <class Request, class Response>
-[[nodiscard]] h2::Router::Open answered_by(typename Unary<Request, Response>::Asked asked) {
-  return [asked = std::make_shared<const typename Unary<Request, Response>::Asked>(
-              std::move(asked))](const h2::Opening& opening) {
-    return std::make_shared<Unary<Request, Response>>(opening, *asked);
-  };
+[[nodiscard]] GuestOpen answered_by(typename Unary<Request, Response>::Asked asked) {
+  return
+      [asked = std::make_shared<const typename Unary<Request, Response>::Asked>(std::move(asked))](
+          const h2::Opening& opening, std::unique_ptr<auth::Guest> guest) {
+        return std::make_shared<Unary<Request, Response>>(opening, std::move(guest), *asked);
+      };
+}
+
+/// Answers that it may not, if it may not. True: it was answered.
+template <class Response>
+[[nodiscard]] bool is_denied(const ReplyTo<Response>& reply,
+                             const std::optional<auth::Denial>& denial) {
+  if (denial) {
+    reply->answer(status_of(*denial));
+  }
+  return denial.has_value();
+}
+template <class Response>
+[[nodiscard]] bool is_denied(const ReplyTo<Response>& reply, auth::Verb verb,
+                             std::string_view name) {
+  return reply->guest && is_denied(reply, reply->guest->why_not(verb, name));
+}
+/// The same for a lease: somebody else's is not known to it.
+template <class Response>
+[[nodiscard]] bool is_denied(const Desk& desk, const ReplyTo<Response>& reply,
+                             core::LeaseId lease) {
+  const bool is_denied = is_foreign(reply->guest.get(), desk.store.state(), lease);
+  if (is_denied) {
+    reply->answer(wire::lease_lost(lease));
+  }
+  return is_denied;
 }
 
 /// What the store said when it did not do what was asked.

@@ -32,6 +32,9 @@ std::optional<WatchWish> wish_from(const v1::WatchCreate& wanted) {
 }  // namespace
 
 void WatchStream::asked(v1::WatchRequest& request) {
+  if (has_lost_its_user()) {
+    return;
+  }
   // Until this one is dealt with.
   hold_back();
   const bool is_create = request.has_create();
@@ -107,6 +110,11 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
     reject(id, "which key? An empty one with `prefix` is all locks", {});
     return;
   }
+  if (guest_ && !may_watch(*wish)) {
+    reject(id, guest_->access().denial(auth::Verb::read, wish->key).detail, {},
+           v1::CODE_PERMISSION_DENIED);
+    return;
+  }
   if (watches_.contains(id)) {
     // The watch that has this id lives on; the answer names no watch that could be mistaken for it.
     reject(0, "watch_id " + std::to_string(id) + " is in use on this stream", {});
@@ -136,13 +144,20 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
   pump();
 }
 
-void WatchStream::reject(WatchId id, std::string detail, core::Revision compacted) {
+bool WatchStream::may_watch(const WatchWish& wish) {
+  return (wish.match == Match::prefix &&
+          guest_->access().may_somewhere(auth::Verb::read, wish.key)) ||
+         !guest_->why_not(auth::Verb::read, wish.key);
+}
+
+void WatchStream::reject(WatchId id, std::string detail, core::Revision compacted, v1::Code code) {
   v1::WatchResponse response;
   desk_.write_header(revision_, term_, *response.mutable_header());
   response.set_watch_id(id);
   response.set_cancelled(true);
   response.set_detail(std::move(detail));
   response.set_compact_revision(compacted.get());
+  response.set_code(code);
   if (compacted != core::Revision{}) {
     response.set_resume_revision(compacted.get() + 1);
   }
@@ -186,10 +201,15 @@ void WatchStream::pump() {
 bool WatchStream::send_next(WatchId id, Entry& entry) {
   v1::WatchResponse response;
   response.set_watch_id(id);
-  for (const auto& event : entry.watch->take(events_per_message_max)) {
-    wire::write(*event, entry.previous, *response.add_events());
-    revision_ = std::max(revision_, event->revision);
-  }
+  do {
+    for (const auto& event : entry.watch->take(events_per_message_max)) {
+      revision_ = std::max(revision_, event->revision);
+      if (!guest_ || guest_->access().may(auth::Verb::read, event->item.name.view())) {
+        wire::write(*event, entry.previous, *response.add_events());
+      }
+    }
+    // All that was taken may be nothing for this guest.
+  } while (response.events_size() == 0 && entry.watch->has_events());
   if (const auto cut = entry.watch->cut(); cut && response.events_size() == 0) {
     response.set_cancelled(true);
     response.set_detail("too slow: events were dropped; watch again from resume_revision");

@@ -36,7 +36,10 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
   /// and the others of the stream go on.
   void put_off(const v1::WatchCreate& wanted, const Error& why);
   void cancel(WatchId id, const View& view);
-  void reject(WatchId id, std::string detail, core::Revision compacted);
+  void reject(WatchId id, std::string detail, core::Revision compacted,
+              v1::Code code = v1::CODE_UNSPECIFIED);
+  /// May our guest hear anything of it? REQUIRES: there is one.
+  [[nodiscard]] bool may_watch(const WatchWish& wish);
   /// Sends what there is, one message at a time.
   void pump();
   [[nodiscard]] bool send_next(WatchId id, Entry& entry);

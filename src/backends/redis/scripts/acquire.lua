@@ -13,11 +13,13 @@
 local both = redis.call('MGET', KEYS[1], KEYS[5] or KEYS[1])
 local head = both[1]
 local form = head and string.sub(head, 1, 1)
+local barged = KEYS[5] and both[2] and
+  {-2, 'the key ' .. KEYS[5] .. ' exists: a lock with Fairness::barging, or none of ours'}
 
 if not form or form == 'T' then
   -- Nobody holds it, nobody waits.
-  if KEYS[5] and both[2] then
-    return {-2, 'the key ' .. KEYS[5] .. ' exists: a lock with Fairness::barging, or none of ours'}
+  if barged then
+    return barged
   end
   local at = redis.call('TIME')
   local token = at[1] .. string.sub('000000' .. at[2], -6)
@@ -47,6 +49,10 @@ end
 --@include lock.lua
 
 open(head, ARGV[4])
+if barged and lock.used == 0 then
+  save()
+  return barged
+end
 if lock.kind ~= ARGV[4] then
   local is = lock.kind == 'L' and 'a lock' or
     'a semaphore of ' .. string.sub(lock.kind, 2) .. ' permits'

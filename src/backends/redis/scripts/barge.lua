@@ -8,7 +8,14 @@ local time = redis.call('TIME')
 local token = time[1] * 1000000 + time[2]
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   local head = KEYS[2] and redis.call('GET', KEYS[2])
-  if head and string.sub(head, 1, 1) ~= 'T' then
+  local form = head and string.sub(head, 1, 1)
+  local left = form and form ~= 'T' and redis.call('PTTL', KEYS[2]) or 0
+  if left == -1 then
+    -- Somebody made it persist: it has a minute.
+    left = 120000
+    redis.call('PEXPIRE', KEYS[2], left)
+  end
+  if form == 'F' or left > 60000 then
     redis.call('DEL', KEYS[1])
     return {-2, 'it is a fair lock at the moment, not one with Fairness::barging'}
   end

@@ -8,7 +8,8 @@ local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 if form == 'H' then
   local member, detail = string.match(head, '^H %S+ (%S+) (.*)$')
-  return redis.call('PTTL', KEYS[1]) > 60000 and {member, detail} or {}
+  local left = redis.call('PTTL', KEYS[1])
+  return (left > 60000 or left == -1) and {member, detail} or {}
 elseif form ~= 'F' then
   return {}
 end

@@ -38,6 +38,10 @@ if detail then
     local _, commas = string.gsub(requests, ',', '')
     answer = {1, tonumber(token), 0, commas + 1}
     local rest = without((string.gsub(requests, ',r%d+', '')), request)
+    if ARGV[3] == 'drop' and has(requests, 'u' .. request) then
+      -- What was upgraded is a share again.
+      held, lock.mode, lock.changed = 'S', 'S', true
+    end
     if ARGV[3] == 'drop' and rest == '' then
       remove(member)
     elseif ARGV[3] == 'drop' then

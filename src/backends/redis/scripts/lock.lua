@@ -6,14 +6,28 @@
 local memory = 60000
 local served_at_once = 1000
 local lock
-local time = redis.call('TIME')
-local micros = time[1] * 1000000 + time[2]
-local now = math.floor(micros / 1000)
 
--- Numbers up to 2^53 as digits; Lua would write 1.79e+15.
+-- Numbers up to 2^53 as digits; Lua would write 1.79e+15. To write one takes as long as asking Redis
+-- something, so those that were read are remembered.
+local digits_of = {}
 local function whole(number)
-  return string.format('%.0f', number)
+  local digits = digits_of[number]
+  if not digits then
+    digits = string.format('%.0f', number)
+    digits_of[number] = digits
+  end
+  return digits
 end
+
+local function number_of(digits)
+  local number = tonumber(digits)
+  digits_of[number] = digits
+  return number
+end
+
+local time = redis.call('TIME')
+local micros = number_of(time[1] .. string.sub('000000' .. time[2], -6))
+local now = number_of(string.sub(whole(micros), 1, -4))
 
 -- want, token (of a waiter: its place when it came), requests, client, label
 local function parse(detail)
@@ -78,17 +92,28 @@ local function add(member, detail, expiry)
   redis.call('ZADD', KEYS[3], whole(expiry), member)
 end
 
+local function forget(member)
+  redis.call('HDEL', KEYS[2], member)
+  redis.call('ZREM', KEYS[3], member)
+  lock.changed, lock.is_written = true, true
+end
+
+-- Takes out one that holds.
+local function remove_holder(member, want)
+  forget(member)
+  count(want, -1)
+  if lock.upgrader == member then
+    lock.upgrader, lock.upgrade = '-', '0'
+  end
+end
+
 -- Takes a member out, whether it holds or waits.
 local function remove(member)
   local detail = redis.call('HGET', KEYS[2], member)
-  redis.call('HDEL', KEYS[2], member)
-  redis.call('ZREM', KEYS[3], member)
-  lock.changed = true
   if redis.call('ZREM', KEYS[4], member) == 0 and detail then
-    count(parse(detail), -1)
-    if lock.upgrader == member then
-      lock.upgrader, lock.upgrade = '-', '0'
-    end
+    remove_holder(member, (parse(detail)))
+  else
+    forget(member)
   end
 end
 
@@ -96,16 +121,20 @@ end
 -- holder only, becomes one of this form.
 local function open(head, kind)
   lock = {kind = kind, token = 0, ticket = 0, mode = '-', used = 0, upgrader = '-', upgrade = '0',
-          till = 0, last = '-', changed = false}
+          till = 0, last = '-', changed = false, is_written = false, has_dead = false}
   local form = head and string.sub(head, 1, 1)
   if form == 'T' then
     local token, last = string.match(head, '^T (%d+) (%S+)$')
-    lock.token, lock.last = tonumber(token), last
+    lock.token, lock.last = number_of(token), last
   elseif form == 'H' then
     local its_kind, member, detail = string.match(head, '^H (%S+) (%S+) (.*)$')
     local want, token = parse(detail)
     local left = redis.call('PTTL', KEYS[1]) - memory
-    lock.token = tonumber(token)
+    if left == -1 - memory then
+      -- Somebody made the key persist (PERSIST, RESTORE): it has a minute, and not for ever.
+      left = memory
+    end
+    lock.token = number_of(token)
     if left > 0 then
       lock.kind = its_kind
       count(want, 1)
@@ -115,15 +144,18 @@ local function open(head, kind)
   elseif form == 'F' then
     local its_kind, token, ticket, mode, used, upgrader, upgrade, till, last =
       string.match(head, '^F (%S+) (%d+) (%d+) (%S) (%d+) (%S+) (%d+) (%d+) (%S+)$')
-    lock.kind, lock.token, lock.ticket, lock.mode = its_kind, tonumber(token), tonumber(ticket), mode
-    lock.used, lock.upgrader, lock.upgrade = tonumber(used), upgrader, upgrade
-    lock.till, lock.last = tonumber(till), last
+    lock.kind, lock.token, lock.ticket = its_kind, number_of(token), number_of(ticket)
+    lock.mode, lock.used, lock.upgrader, lock.upgrade = mode, number_of(used), upgrader, upgrade
+    lock.till, lock.last = number_of(till), last
+    lock.till_before = lock.till
+    lock.has_dead = true
     for _ = 1, 10 do
-      local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', whole(now), 'LIMIT', 0, 100)
+      local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', whole(now), 'LIMIT', '0', '100')
       for _, member in ipairs(dead) do
         remove(member)
       end
       if #dead < 100 then
+        lock.has_dead = false
         break
       end
     end
@@ -144,14 +176,24 @@ local function save()
     redis.call('SET', KEYS[1], 'T ' .. whole(lock.token) .. ' ' .. lock.last, 'PX', memory)
     return
   end
-  redis.call('SET', KEYS[1], table.concat({'F', lock.kind, whole(lock.token), whole(lock.ticket),
-      lock.mode, whole(lock.used), lock.upgrader, lock.upgrade, whole(lock.till), lock.last}, ' '),
-    'PX', whole(lock.till - now + memory))
+  local head = table.concat({'F', lock.kind, whole(lock.token), whole(lock.ticket), lock.mode,
+    whole(lock.used), lock.upgrader, lock.upgrade, whole(lock.till), lock.last}, ' ')
+  if lock.till == lock.till_before then
+    redis.call('SET', KEYS[1], head, 'KEEPTTL')
+  else
+    redis.call('SET', KEYS[1], head, 'PX', whole(lock.till - now + memory))
+  end
 end
 
 -- How many heard it: 0 says that the client is gone, or not connected at the moment.
 local function tell(client, words)
-  return redis.call('PUBLISH', string.match(KEYS[1], '^{([^:]*):') .. ':wake:' .. client, words)
+  local channel = string.match(KEYS[1], '^{([^:]*):') .. ':wake:' .. client
+  if string.byte(client) == 64 then
+    -- An '@', so this is a cluster: what is published reaches all nodes, but those are counted who
+    -- heard it here. So nobody listens to this channel but here.
+    channel = channel .. ':' .. redis.call('CLUSTER', 'MYID')
+  end
+  return redis.call('PUBLISH', channel, words)
 end
 
 -- Makes the one holder that is left, who shares, hold alone. Returns its token if it is the caller.
@@ -175,8 +217,10 @@ local function serve(caller)
   if not lock.changed then
     return nil
   end
-  -- A write before anything is told: from here on Redis does not refuse one for want of memory.
-  redis.call('HDEL', KEYS[2], '')
+  if not lock.is_written then
+    -- Before anything is told: from here on Redis does not refuse a write for want of memory.
+    redis.call('HDEL', KEYS[2], '')
+  end
   if lock.upgrader ~= '-' then
     return lock.used == 1 and upgrade(caller) or nil
   end
@@ -191,8 +235,8 @@ local function serve(caller)
       local want, place, requests, client, label = parse(redis.call('HGET', KEYS[2], member))
       local token = next_token()
       local words = table.concat({'g', member, requests, whole(token), place}, ' ')
-      if tonumber(redis.call('ZSCORE', KEYS[3], member)) <= now then
-        -- One of so many dead that open() left some.
+      if lock.has_dead and tonumber(redis.call('ZSCORE', KEYS[3], member)) <= now then
+        -- One of those that open() left.
         remove(member)
       elseif not admits(want) then
         return answer
@@ -206,6 +250,9 @@ local function serve(caller)
         count(want, 1)
         if member == caller then
           answer = whole(token)
+        end
+        if want == 'X' then
+          return answer
         end
       end
     end

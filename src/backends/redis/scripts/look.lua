@@ -6,7 +6,8 @@ if not head or string.sub(head, 1, 1) == 'T' then
   return -1
 end
 if string.sub(head, 1, 1) == 'H' then
-  return math.max(1, redis.call('PTTL', KEYS[1]) - 60000)
+  local left = redis.call('PTTL', KEYS[1])
+  return left == -1 and 60000 or math.max(1, left - 60000)
 end
 
 --@include lock.lua

@@ -1,6 +1,6 @@
 -- Gives members of one lock their whole ttl again, whether they hold or wait.
 --   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
---   ARGV[2n - 1] ttl in ms   ARGV[2n] member
+--   ARGV[2n - 1] ttl in ms, with '=' before it if it may make the time shorter   ARGV[2n] member
 -- Returns a digit for each: 0 gone   1 holds   2 waits
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
@@ -10,9 +10,12 @@ if form == 'H' then
   local left = redis.call('PTTL', KEYS[1])
   local states = {}
   for at = 1, #ARGV, 2 do
-    local is_here = member == ARGV[at + 1] and left > 60000
-    if is_here and left < ARGV[at] + 60000 then
-      redis.call('PEXPIRE', KEYS[1], ARGV[at] + 60000)
+    local exact, ttl = string.match(ARGV[at], '^(=?)(%d+)$')
+    -- -1: somebody made the key persist.
+    local is_here = member == ARGV[at + 1] and (left > 60000 or left == -1)
+    if is_here and (exact == '=' or left <= ttl + 60000) then
+      -- Also if it is just as long: whoever waits for replicas after this has written something.
+      redis.call('PEXPIRE', KEYS[1], ttl + 60000)
     end
     states[#states + 1] = is_here and '1' or '0'
   end
@@ -26,11 +29,18 @@ end
 open(head)
 redis.call('HDEL', KEYS[2], '')
 local states = {}
+local is_shorter = false
 for at = 1, #ARGV, 2 do
-  local member, expiry = ARGV[at + 1], now + ARGV[at]
+  local exact, ttl = string.match(ARGV[at], '^(=?)(%d+)$')
+  local member, expiry = ARGV[at + 1], now + ttl
   local current = redis.call('ZSCORE', KEYS[3], member)
   if current then
-    redis.call('ZADD', KEYS[3], whole(math.max(tonumber(current), expiry)), member)
+    if exact == '' then
+      expiry = math.max(tonumber(current), expiry)
+    elseif expiry < tonumber(current) then
+      is_shorter = true
+    end
+    redis.call('ZADD', KEYS[3], whole(expiry), member)
     keep(expiry)
     states[#states + 1] = redis.call('ZSCORE', KEYS[4], member) and '2' or '1'
   else
@@ -39,4 +49,13 @@ for at = 1, #ARGV, 2 do
 end
 serve()
 save()
+if is_shorter then
+  -- Those who wait know how long it was, and would look too late. One who does is enough.
+  local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
+  local detail = first and redis.call('HGET', KEYS[2], first)
+  if detail then
+    local _, _, _, client = parse(detail)
+    tell(client, 'l - ' .. string.match(KEYS[1], '^{[^:]*:(.*)}$'))
+  end
+end
 return table.concat(states)

@@ -1,0 +1,23 @@
+# What CPack runs when everything is in its place and before the packages are made: manual pages and
+# long documents are compressed, and the functions for zsh lie where Debian's looks for them.
+
+file(GLOB parts ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*)
+find_program(gzip gzip REQUIRED)
+foreach(part IN LISTS parts)
+  set(share ${part}/usr/share)
+  if(EXISTS ${share}/zsh/site-functions)
+    file(RENAME ${share}/zsh/site-functions ${share}/zsh/vendor-completions)
+  endif()
+  file(GLOB pages ${share}/man/man*/*)
+  list(FILTER pages EXCLUDE REGEX "\\.gz$")
+  foreach(page IN LISTS pages)
+    execute_process(COMMAND ${gzip} -9n ${page} COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  file(GLOB_RECURSE long_texts ${share}/doc/*.md ${share}/doc/*.json)
+  foreach(text IN LISTS long_texts)
+    file(SIZE ${text} size)
+    if(size GREATER 4096)
+      execute_process(COMMAND ${gzip} -9n ${text} COMMAND_ERROR_IS_FATAL ANY)
+    endif()
+  endforeach()
+endforeach()

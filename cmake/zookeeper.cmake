@@ -1,0 +1,33 @@
+# zookeeper://: the library tenure::zookeeper that makes connect() know it. One file to link, built
+# where what it stands on is found; libtenure needs none of that.
+
+# Debian's has no file for pkg-config.
+find_path(TENURE_ZOOKEEPER_INCLUDE zookeeper/zookeeper.h)
+find_library(TENURE_ZOOKEEPER_LIBRARY NAMES zookeeper_mt)
+if(NOT TENURE_ZOOKEEPER_INCLUDE OR NOT TENURE_ZOOKEEPER_LIBRARY)
+  message(STATUS "tenure::zookeeper (zookeeper://) is left out for want of zookeeper_mt: "
+                 "tools/setup.sh zookeeper")
+  return()
+endif()
+
+file(GLOB zookeeper_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/zookeeper/*.cpp)
+add_library(tenure_zookeeper ${zookeeper_sources}
+            ${PROJECT_SOURCE_DIR}/src/client/zookeeper_scheme.cpp)
+target_include_directories(tenure_zookeeper PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(tenure_zookeeper SYSTEM PRIVATE ${TENURE_ZOOKEEPER_INCLUDE})
+# Its header declares the functions of the library with threads only then.
+target_compile_definitions(tenure_zookeeper PRIVATE THREADED)
+target_link_libraries(tenure_zookeeper
+  PUBLIC tenure
+  PRIVATE zookeeper_mt absl::btree absl::flat_hash_map absl::flat_hash_set
+          $<BUILD_INTERFACE:tenure_warnings>)
+tenure_component(zookeeper UNCALLED tenure_has_zookeeper
+  DESCRIPTION "connect() to ZooKeeper: zookeeper://"
+  HIDDEN absl_btree absl_flat_hash_map absl_flat_hash_set
+  HIDDEN_LIBRARIES zookeeper_mt)
+
+# For our own tests: with the private headers and what they include.
+add_library(tenure_zookeeper_private INTERFACE)
+target_include_directories(tenure_zookeeper_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(tenure_zookeeper_private INTERFACE
+  tenure_zookeeper zookeeper_mt absl::btree absl::flat_hash_map absl::flat_hash_set)

@@ -1,0 +1,223 @@
+// One worker of `make demo`, or the one who watches. A worker adds 1 to an account again and again:
+// lock, read, think, write, unlock. What happens goes to stdout, a line each with tabs in between,
+// and tools/demo.py makes a story of it.
+//   demo_worker URL NAME FILE [--ttl-ms N] [--think-ms N] [--no-fence]
+//   demo_worker URL NAME --watch
+// On stdin: `hesitate` makes the next turn stop between reading and writing until `go` comes; the
+// end of stdin is the end of the worker.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <tenure/tenure.hpp>
+
+#include "account.hpp"
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr const char* lock_name = "account";
+
+struct Job {
+  std::string url{};
+  std::string name{};
+  std::string file{};
+  milliseconds ttl = 2s;
+  milliseconds think = 150ms;
+  Fenced fenced = Fenced::yes;
+  bool watches = false;
+};
+
+template <class... Words>
+void say(std::string_view what, const Words&... words) {
+  std::cout << what;
+  ((std::cout << '\t' << words), ...);
+  std::cout << '\n' << std::flush;
+}
+
+/// What the director says on stdin, and what the worker waits for.
+class Ears {
+ public:
+  void hear(std::string_view word) {
+    const std::lock_guard lock(mutex_);
+    if (word == "hesitate") {
+      hesitates_ = true;
+      may_go_ = false;
+    } else if (word == "go") {
+      may_go_ = true;
+    }
+    heard_.notify_all();
+  }
+
+  /// Takes the time of the work between reading and writing; false when all is to end.
+  bool think(milliseconds time, const std::stop_token& end) {
+    std::unique_lock lock(mutex_);
+    if (hesitates_) {
+      hesitates_ = false;
+      say("hesitates");
+      return heard_.wait(lock, end, [this] { return may_go_; });
+    }
+    heard_.wait_for(lock, end, time, [] { return false; });
+    return !end.stop_requested();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any heard_;
+  bool hesitates_ = false;  // guarded by mutex_
+  bool may_go_ = false;     // guarded by mutex_
+};
+
+void tell_refusal(const tenure::Refusal& why, std::int64_t total) {
+  if (why.reason == tenure::Refusal::Reason::stale) {
+    say("fenced", why.token.get(), why.highest.get(), total);
+  } else {
+    say("error", to_string(why));
+  }
+}
+
+/// Adds 1 to the account whenever it is its turn.
+class Worker {
+ public:
+  Worker(const Job& job, const tenure::Client& client, Account account, Ears& ears)
+      : job_(job),
+        mutex_(client.mutex(lock_name, {.ttl = job.ttl})),
+        account_(std::move(account)),
+        ears_(ears) {}
+
+  void work(const std::stop_token& end) {
+    while (!end.stop_requested()) {
+      say("waits");
+      auto guard = mutex_.lock(end);
+      if (guard) {
+        take_turn(*guard, end);
+        give_back(*guard);
+      } else if (guard.error() != tenure::Errc::cancelled) {
+        say("error", to_string(guard.error()));
+        ears_.think(100ms, end);
+      }
+    }
+  }
+
+ private:
+  /// It does not look whether the lock is still held, as most programs do not between two lines.
+  /// Storage does.
+  void take_turn(const tenure::Guard& guard, const std::stop_token& end) {
+    const auto report = guard.report();
+    say("holds", guard.token().get(),
+        std::chrono::duration_cast<milliseconds>(report.waited).count(), report.queue_position);
+    const auto total = account_.read(guard.token());
+    if (!total) {
+      tell_refusal(total.error(), 0);
+      return;
+    }
+    say("read", *total);
+    if (!ears_.think(job_.think, end)) {
+      return;
+    }
+    if (const auto written = account_.write(*total + 1, job_.name, guard.token()); !written) {
+      tell_refusal(written.error(), *total + 1);
+    } else {
+      say("wrote", *total + 1, guard.token().get());
+    }
+  }
+
+  static void give_back(tenure::Guard& guard) {
+    if (const auto unlocked = guard.unlock(); !unlocked) {
+      say(unlocked.error() == tenure::Errc::lease_lost ? "lost" : "error",
+          to_string(unlocked.error()));
+    }
+  }
+
+  const Job& job_;
+  tenure::Mutex mutex_;
+  Account account_;
+  Ears& ears_;
+};
+
+/// What the service says: the word of somebody who is neither worker nor storage.
+void watch(const tenure::Client& client, const std::stop_token& end) {
+  auto events = client.watch(lock_name).value();
+  say("watches");
+  while (const auto event = events.next(end)) {
+    say("event", to_string(event->type), event->owner, event->token.get());
+  }
+}
+
+std::optional<Job> read_arguments(std::span<char*> words) {
+  if (words.size() < 4) {
+    return std::nullopt;
+  }
+  Job job{.url = words[1], .name = words[2]};
+  if (words[3] == std::string_view("--watch")) {
+    job.watches = true;
+    return job;
+  }
+  job.file = words[3];
+  for (std::size_t at = 4; at < words.size(); ++at) {
+    const std::string_view word = words[at];
+    const auto number = [&] { return milliseconds(std::atoi(words[++at])); };
+    if (word == "--no-fence") {
+      job.fenced = Fenced::none;
+    } else if (word == "--ttl-ms" && at + 1 < words.size()) {
+      job.ttl = number();
+    } else if (word == "--think-ms" && at + 1 < words.size()) {
+      job.think = number();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return job;
+}
+
+int run(const Job& job) {
+  const auto client = tenure::connect(job.url, {.owner = job.name});
+  if (!client) {
+    say("error", to_string(client.error()));
+    return EXIT_FAILURE;
+  }
+  Ears ears;
+  std::optional<Worker> worker;
+  if (!job.watches) {
+    auto account = Account::open(job.file, job.fenced);
+    if (!account) {
+      say("error", to_string(account.error()));
+      return EXIT_FAILURE;
+    }
+    worker.emplace(job, *client, *std::move(account), ears);
+  }
+  const std::jthread busy([&](const std::stop_token& end) {
+    if (worker) {
+      worker->work(end);
+    } else {
+      watch(*client, end);
+    }
+  });
+  for (std::string line; std::getline(std::cin, line);) {
+    ears.hear(line);
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const auto job = read_arguments({words, static_cast<std::size_t>(count)});
+  if (!job) {
+    std::cerr << "demo_worker URL NAME (FILE [--ttl-ms N] [--think-ms N] [--no-fence] | --watch)\n";
+    return 64;
+  }
+  return run(*job);
+}

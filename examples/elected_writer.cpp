@@ -1,0 +1,180 @@
+// A worker that runs on every machine and works on one: it campaigns, and while it leads it takes
+// jobs from an SQLite database. Every write shows the token of the leadership to a fence inside its
+// transaction, so a leader that was cut off in the middle of a job cannot finish it beside its
+// successor.
+//   example_elected_writer [URL]        memory://cluster unless said; tenure://host:7420 in earnest
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <sqlite3.h>
+
+#include <tenure/fence_sqlite.hpp>
+#include <tenure/tenure.hpp>
+
+#include "promise.hpp"
+
+using namespace std::chrono_literals;
+using tenure::Admission;
+using tenure::Errc;
+
+namespace {
+
+constexpr const char* role = "jobs/leader";
+constexpr const char* resource = "jobs";
+
+/// The database, with what a worker does there. Link tenure::fence_sqlite.
+class Jobs {
+ public:
+  explicit Jobs(const std::filesystem::path& file) : connection_(open(file)) {
+    execute("CREATE TABLE IF NOT EXISTS jobs (id INTEGER PRIMARY KEY, done_by TEXT)");
+    tenure::SqliteFence::create_table(*connection_).value();
+    fence_.emplace(tenure::SqliteFence::on(*connection_).value());
+  }
+
+  void add(int count) {
+    for (int n = 0; n < count; ++n) {
+      execute("INSERT INTO jobs (done_by) VALUES (NULL)");
+    }
+  }
+
+  /// Marks the next job as done, in one transaction with the question to the fence.
+  [[nodiscard]] Admission finish_next(const std::string& who, tenure::FencingToken token) {
+    execute("BEGIN IMMEDIATE");
+    if (auto admitted = fence_->admit(resource, token); !admitted) {
+      execute("ROLLBACK");
+      return admitted;
+    }
+    execute("UPDATE jobs SET done_by = '" + who +
+            "' WHERE id = (SELECT min(id) FROM jobs WHERE done_by IS NULL)");
+    execute("COMMIT");
+    return {};
+  }
+
+  /// How many jobs `who` has done; all that are still open if nobody is named.
+  [[nodiscard]] int count(const std::string& who = {}) {
+    const std::string where = who.empty() ? "IS NULL" : "= '" + who + "'";
+    return number("SELECT count(*) FROM jobs WHERE done_by " + where);
+  }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
+  };
+
+  static sqlite3* open(const std::filesystem::path& file) {
+    sqlite3* connection = nullptr;
+    promise_quietly(sqlite3_open(file.c_str(), &connection) == SQLITE_OK, "the database opens");
+    sqlite3_busy_timeout(connection, 20'000);
+    return connection;
+  }
+  static void promise_quietly(bool kept, std::string_view line) {
+    if (!kept) {
+      promise(false, line);
+    }
+  }
+  void execute(const std::string& text) {
+    promise_quietly(
+        sqlite3_exec(connection_.get(), text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK,
+        text + ": " + sqlite3_errmsg(connection_.get()));
+  }
+  int number(const std::string& text) {
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(connection_.get(), text.c_str(), -1, &statement, nullptr);
+    const int found = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
+    sqlite3_finalize(statement);
+    return found;
+  }
+
+  std::unique_ptr<sqlite3, Close> connection_;
+  std::optional<tenure::SqliteFence> fence_;  // ends before the connection
+};
+
+/// What every machine runs.
+class Worker {
+ public:
+  Worker(const std::string& url, std::string name, const std::filesystem::path& file)
+      : client_(tenure::connect(url, {.owner = name}).value()),
+        name_(std::move(name)),
+        jobs_(file) {}
+
+  /// Leads when it is its turn, and works until there is nothing left, `end` fires or it is not the
+  /// leader any more. `in_the_middle` is called in each job, before it is written.
+  [[nodiscard]] Admission lead(const std::stop_token& end, tenure::LockOptions options,
+                               const std::function<void()>& in_the_middle) {
+    auto leadership = client_.election(role, std::move(options)).campaign(name_, end);
+    if (!leadership) {
+      return std::unexpected(tenure::Refusal{.error = std::move(leadership).error()});
+    }
+    while (jobs_.count() > 0 && !end.stop_requested()) {
+      in_the_middle();
+      // No look at leadership->lost() here: a pause may come after any look. The fence decides.
+      if (auto written = jobs_.finish_next(name_, leadership->token()); !written) {
+        return written;
+      }
+    }
+    static_cast<void>(tenure::Election::resign(*leadership));
+    return {};
+  }
+
+  [[nodiscard]] const tenure::Client& client() const { return client_; }
+
+ private:
+  tenure::Client client_;
+  std::string name_;
+  Jobs jobs_;
+};
+
+void play(const std::string& url, const std::filesystem::path& file) {
+  Jobs jobs(file);
+  jobs.add(10);
+  Worker one(url, "one", file);
+  Worker two(url, "two", file);
+  const auto lease = one.client().lease({.ttl = 10s}).value();
+  std::latch is_stuck(1);
+  std::latch two_is_done(1);
+  int steps = 0;
+  Admission end_of_one;
+
+  std::jthread first([&](const std::stop_token& end) {
+    end_of_one = one.lead(end, {.lease = lease}, [&] {
+      if (++steps == 4) {  // as a machine that stands still in the middle of its fourth job
+        is_stuck.count_down();
+        two_is_done.wait();
+      }
+    });
+  });
+  is_stuck.wait();
+  promise(jobs.count("one") == 3, "one leads, and has done three jobs of ten when it stands still");
+  promise(lease.revoke().has_value(), "its lease ends");
+
+  const auto end_of_two = two.lead({}, {}, [] {});
+  promise(end_of_two.has_value() && jobs.count("two") == 7, "two leads, and does the other seven");
+
+  jobs.add(1);
+  two_is_done.count_down();
+  first.join();
+  promise(!end_of_one && end_of_one.error().reason == tenure::Refusal::Reason::stale,
+          "one runs on and wants to write: refused, its token is stale");
+  promise(jobs.count("one") == 3 && jobs.count() == 1, "no job was done by both");
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string url = count > 1 ? words[1] : "memory://cluster";
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("elected_writer." + std::to_string(std::random_device{}()));
+  std::filesystem::create_directory(folder);
+  play(url, folder / "jobs.db");
+  std::filesystem::remove_all(folder);
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <tenure/error.hpp>
+
+#include "h2/status.hpp"
+
+namespace tenure::backends::etcd {
+
+/// What to do after a call that did not end well.
+enum class Next : std::uint8_t {
+  elsewhere,  ///< This member cannot, at the moment: ask another one, or this one later.
+  login,      ///< It does not know any more who we are: say so, and ask again.
+  give_up,    ///< The answer would be the same: tell whoever asked. Nothing was changed.
+};
+
+struct Verdict {
+  Next next = Next::elsewhere;
+  Error error{};
+};
+
+/// `server` is its address.
+[[nodiscard]] Verdict judge(const h2::Status& status, const std::string& server);
+
+/// The same for a stream, which never ends of its own accord: it begins anew, here or elsewhere.
+[[nodiscard]] Verdict judge_stream(const h2::Status& status, const std::string& server);
+
+/// The same for words of etcd's without a status, as a watch has them.
+[[nodiscard]] Verdict judge(const std::string& words, const std::string& server);
+
+/// An answer that cannot be etcd's. Nobody knows what became of the request.
+[[nodiscard]] Error nonsense(const std::string& server);
+
+}  // namespace tenure::backends::etcd

@@ -1,0 +1,109 @@
+#include "backends/etcd/keys.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+namespace tenure::backends::etcd {
+namespace {
+
+constexpr std::string_view mark = "tenure1 ";
+
+std::string hex(std::uint64_t number) {
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number, 16).ptr;
+  return {digits, end};
+}
+
+/// The text up to the end of a line, which is cut off.
+std::string_view take_line(std::string_view& text) {
+  const auto line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+std::optional<std::uint32_t> number_from(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
+}
+
+/// "exclusive", "shared", or "permits 2 of 5".
+std::optional<Claim> claim_from(std::string_view line) {
+  if (line == "exclusive") {
+    return LockMode::exclusive;
+  }
+  if (line == "shared") {
+    return LockMode::shared;
+  }
+  constexpr std::string_view permits = "permits ";
+  constexpr std::string_view of = " of ";
+  const auto middle = line.find(of);
+  if (!line.starts_with(permits) || middle == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto wanted = number_from(line.substr(permits.size(), middle - permits.size()));
+  const auto capacity = number_from(line.substr(middle + of.size()));
+  if (!wanted || !capacity || *wanted == 0 || *wanted > *capacity) {
+    return std::nullopt;
+  }
+  return Permits{.capacity = *capacity, .wanted = *wanted};
+}
+
+std::string text_of(const Claim& claim) {
+  if (const auto* mode = std::get_if<LockMode>(&claim)) {
+    return *mode == LockMode::shared ? "shared" : "exclusive";
+  }
+  const auto& permits = std::get<Permits>(claim);
+  return "permits " + std::to_string(permits.wanted) + " of " + std::to_string(permits.capacity);
+}
+
+}  // namespace
+
+std::int64_t number_of(LeaseId lease) {
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(lease.get() & most));
+}
+
+std::string folder_of(std::string_view root, std::string_view name) {
+  std::string folder;
+  folder.reserve(root.size() + name.size() + 1);
+  folder.append(root).append(name).push_back('/');
+  return folder;
+}
+
+std::string end_of(std::string folder) {
+  folder.back() = '/' + 1;
+  return folder;
+}
+
+std::string key_of(const std::string& folder, LeaseId lease, RequestId request) {
+  return folder + hex(static_cast<std::uint64_t>(number_of(lease))) + '-' + hex(request.get());
+}
+
+bool is_place_in(std::string_view folder, std::string_view key) {
+  return key.size() > folder.size() && key.starts_with(folder) &&
+         key.find('/', folder.size()) == std::string_view::npos;
+}
+
+std::string text_of(const Record& record) {
+  return std::string(mark) + text_of(record.claim) + '\n' + record.owner + '\n' + record.metadata;
+}
+
+Record record_from(std::string_view text) {
+  if (!text.starts_with(mark)) {
+    return {};
+  }
+  text.remove_prefix(mark.size());
+  const auto claim = claim_from(take_line(text));
+  if (!claim) {
+    // Of a later version of ours: nobody can be beside it as long as we do not know what it is.
+    return {};
+  }
+  const auto owner = take_line(text);
+  return {.claim = *claim, .owner = std::string(owner), .metadata = std::string(text)};
+}
+
+}  // namespace tenure::backends::etcd

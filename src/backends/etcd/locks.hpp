@@ -1,0 +1,175 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "backends/backend.hpp"
+#include "backends/etcd/convoy.hpp"
+#include "backends/etcd/key_watches.hpp"
+#include "backends/etcd/leases.hpp"
+#include "backends/etcd/queue.hpp"
+#include "backends/etcd/requests.hpp"
+
+namespace tenure::backends::etcd {
+
+/// Our places in the queues of locks: each is a key. Who has to wait watches the one before him and
+/// nobody else, so that one who leaves wakes one; if that one is ours, he is not even watched: what
+/// removes his key says in the same transaction who is next.
+///
+/// Who came before never comes back, and who comes later has a larger revision: so it is always
+/// right to wait for one of those before, and to look for the others when he is gone. All on the
+/// loop's thread.
+class Locks {
+ public:
+  struct Rooms {
+    Convoy& convoy;
+    KeyWatches& watches;
+    Leases& leases;
+    Connection& connection;
+  };
+
+  Locks(boost::asio::io_context& loop, std::string root, Rooms rooms);
+  Locks(const Locks&) = delete;
+  Locks& operator=(const Locks&) = delete;
+  ~Locks() = default;
+
+  void listen(Listener* listener) noexcept { listener_ = listener; }
+
+  void acquire(AcquireRequest request, Backend::Done<Granted> done);
+  void abandon(LeaseId lease, RequestId request);
+  void release(const ReleaseRequest& request, Backend::Done<void> done);
+  void downgrade(const DowngradeRequest& request, Backend::Done<void> done);
+  void holders(std::string_view name, Backend::Done<std::vector<Holder>> done);
+  void revoke(LeaseId lease, Backend::Done<void> done);
+
+  /// etcd says that it has ended.
+  void lease_lost(LeaseId lease);
+  /// Nobody waits any more; what is in the store is removed when that is possible.
+  void fail_waits(const Error& why);
+  /// Ends all waits and all leases, as far as etcd can be told.
+  void end();
+
+ private:
+  using PlaceId = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
+  enum class Stage : std::uint8_t {
+    starting,  ///< Its lease is not granted yet.
+    asked,     ///< Its key is on its way.
+    waiting,
+    held,
+    leaving,  ///< The end of its key is on its way.
+  };
+  struct Place {
+    AcquireRequest request{};
+    Backend::Done<Granted> done{};  ///< Null: told.
+    Claim claim = LockMode::exclusive;
+    Spot spot{};
+    View view{};
+    Stage stage = Stage::starting;
+    bool is_called_off = false;
+    std::uint32_t tries = 0;   ///< Of one that does not wait.
+    std::int64_t seen = 0;     ///< Revision of the last list.
+    std::size_t position = 0;  ///< On entry.
+    std::string behind{};      ///< Key, or folder, that it waits for.
+    KeyWatches::Id own_watch = 0;
+    bool is_looking = false;
+    bool is_stale = false;  ///< Something happened since it began to look.
+    std::uint32_t count = 1;
+    std::vector<PlaceId> reentries{};
+  };
+  /// A key that some of ours wait for, or a folder.
+  struct Target {
+    KeyWatches::Id watch = 0;  ///< 0: it is ours.
+    KeyWatches::Of of = KeyWatches::Of::deletes;
+    std::int64_t told = 0;  ///< Revision of the last that was told.
+    std::vector<PlaceId> waiting{};
+  };
+  /// What we know of a lock, while we have places there.
+  struct Folder {
+    absl::btree_map<std::int64_t, PlaceId> places{};  ///< Whose revision is known, in their order.
+    /// One of ours read there, so until this revision there is no writer, nor will be.
+    std::int64_t no_writer_until = 0;
+    /// Readers that do not know yet whether one is before them. They look together, and those who
+    /// come meanwhile look next.
+    std::vector<PlaceId> readers{};
+    bool is_looking = false;
+  };
+  using Answer = Result<Part::Answer>;
+
+  // locks.cpp: from the question to the grant
+  [[nodiscard]] Place* find(const PlaceId& id);
+  [[nodiscard]] bool reenter(const AcquireRequest& request, const std::string& folder,
+                             const Claim& claim, Backend::Done<Granted>& done);
+  [[nodiscard]] bool waits_for_itself(const Place& place);
+  void ask(const PlaceId& id);
+  void join_answered(const PlaceId& id, const Answer& answer);
+  [[nodiscard]] std::optional<Behind> one_of_ours_before(const Place& place) const;
+  void place_known(const PlaceId& id, std::int64_t revision);
+  void try_answered(const PlaceId& id, const Answer& answer);
+  void look(const PlaceId& id);
+  void seen(const PlaceId& id, const pb::RangeResponse& list, std::int64_t revision);
+  void decide(const PlaceId& id, const Turn& turn, bool is_anybody_behind);
+
+  // locks_wait.cpp: behind whom, and until when
+  void wait_behind(const PlaceId& id, const Behind& behind);
+  void watch_target(const std::string& key, Target& target, std::int64_t from);
+  void target_told(const std::string& key, const Result<KeyWatches::Seen>& what);
+  void unfollow(const PlaceId& id, Place& place);
+  void key_gone(const std::string& key);
+  [[nodiscard]] std::vector<PlaceId> lookers(const std::string& key);
+  [[nodiscard]] bool look_together(const std::vector<PlaceId>& ids) const;
+  void look_all(const std::string& folder, const std::vector<PlaceId>& ids, std::int64_t since);
+  void look_with_readers(const PlaceId& id);
+  void look_at_readers(const std::string& folder);
+  void all_seen(const std::string& folder, const std::vector<PlaceId>& ids,
+                const Part::Answer& answer, const pb::RangeResponse& list);
+
+  // locks.cpp
+  void grant(const PlaceId& id, bool is_anybody_behind);
+
+  // locks_leave.cpp: from there to the end
+  static void settle(Place& place, Result<Granted> answer);
+  void leave(const PlaceId& id, Error why);
+  void remove_key(const PlaceId& id, Backend::Done<void> done);
+  void each_seen(const std::vector<PlaceId>& ids, const Answer& answer);
+  static void removed(const Answer& answer, Backend::Done<void> done);
+  void sweep(const Spot& spot);
+  void give_up(const PlaceId& id, const Error& why);
+  /// Out of all tables. REQUIRES: it is there.
+  [[nodiscard]] Place take(const PlaceId& id);
+  void erase(const PlaceId& id);
+  void watch_own(const PlaceId& id);
+  void watch_own_soon(const PlaceId& id);
+  void watch_grown_up();
+  void own_told(const PlaceId& id, const Result<KeyWatches::Seen>& what);
+  void own_gone(const PlaceId& id);
+  [[nodiscard]] std::vector<PlaceId> places_of(LeaseId lease) const;
+  [[nodiscard]] std::vector<std::string> drop(LeaseId lease, const Error& why);
+
+  std::string root_;
+  Rooms rooms_;
+  Listener* listener_ = nullptr;
+  absl::flat_hash_map<PlaceId, Place> places_;
+  absl::flat_hash_map<std::string, PlaceId> by_key_;
+  absl::flat_hash_map<std::uint64_t, std::vector<PlaceId>> by_lease_;
+  absl::flat_hash_map<PlaceId, PlaceId> reentries_;  ///< To the place that they share.
+  absl::flat_hash_map<std::string, Target> targets_;
+  absl::flat_hash_map<std::string, Folder> folders_;  ///< With places of a known revision.
+  /// Places that are not old enough to be watched.
+  std::deque<std::pair<std::chrono::steady_clock::time_point, PlaceId>> young_;
+  boost::asio::steady_timer grown_up_;
+  bool is_timer_set_ = false;
+  bool is_ending_ = false;
+};
+
+}  // namespace tenure::backends::etcd

@@ -1,0 +1,123 @@
+#include "backends/etcd/queue.hpp"
+
+#include <algorithm>
+
+namespace tenure::backends::etcd {
+namespace {
+
+constexpr std::int64_t some = 32;
+constexpr std::int64_t many = 256;
+
+/// Everybody who came before is in the way.
+Turn exclusive_turn(const std::string& folder, const Before& before) {
+  for (int n = before.first; n < before.keys.size(); ++n) {
+    if (is_place_in(folder, before.keys[n].key())) {
+      return Behind{.key = before.keys[n].key()};
+    }
+  }
+  return before.has_more ? Turn(Unsure{}) : MayGo{};
+}
+
+/// The last writer is, also one who waits: else he would wait for ever.
+Turn shared_turn(const std::string& folder, const Before& before) {
+  for (int n = before.first; n < before.keys.size(); ++n) {
+    if (!is_place_in(folder, before.keys[n].key())) {
+      continue;
+    }
+    const auto claim = record_from(before.keys[n].value()).claim;
+    const auto* const mode = std::get_if<LockMode>(&claim);
+    if (mode == nullptr) {
+      return Misused{.why = "it is used as a semaphore"};
+    }
+    if (*mode != LockMode::shared) {
+      return Behind{.key = before.keys[n].key(), .wakes_on_change = true};
+    }
+  }
+  return before.has_more ? Turn(Unsure{}) : MayGo{};
+}
+
+/// Who came before counts, in or not: who does not fit must not be overtaken by who does.
+Turn permits_turn(const Permits& mine, const std::string& folder, const Before& before) {
+  std::uint64_t taken = 0;
+  std::string last;
+  for (int n = before.first; n < before.keys.size() && taken <= mine.capacity; ++n) {
+    if (!is_place_in(folder, before.keys[n].key())) {
+      continue;
+    }
+    const auto claim = record_from(before.keys[n].value()).claim;
+    const auto* const permits = std::get_if<Permits>(&claim);
+    if (permits == nullptr) {
+      return Misused{.why = "it is used as a mutex"};
+    }
+    if (permits->capacity != mine.capacity) {
+      return Misused{.why = "its capacity is " + std::to_string(permits->capacity) + ", not " +
+                            std::to_string(mine.capacity)};
+    }
+    if (last.empty()) {
+      last = before.keys[n].key();
+    }
+    taken += permits->wanted;
+  }
+  if (taken > mine.capacity) {
+    return Behind{.key = std::move(last), .wakes_on_change = true};
+  }
+  if (before.has_more) {
+    return Unsure{};
+  }
+  if (taken + mine.wanted > mine.capacity) {
+    return Behind{.key = std::move(last), .is_first = true};
+  }
+  return MayGo{};
+}
+
+}  // namespace
+
+Turn turn_of(const Claim& claim, const std::string& folder, const Before& before) {
+  if (const auto* permits = std::get_if<Permits>(&claim)) {
+    return permits_turn(*permits, folder, before);
+  }
+  return std::get<LockMode>(claim) == LockMode::shared ? shared_turn(folder, before)
+                                                       : exclusive_turn(folder, before);
+}
+
+View view_for(const Claim& claim) {
+  if (const auto* permits = std::get_if<Permits>(&claim)) {
+    return {.limit = std::min<std::int64_t>(many, std::int64_t{permits->capacity} + 2),
+            .with_values = true};
+  }
+  return std::get<LockMode>(claim) == LockMode::shared ? View{.limit = some, .with_values = true}
+                                                       : View{};
+}
+
+std::vector<Holder> holders_in(const std::string& folder, const pb::RangeResponse& list) {
+  std::vector<Holder> holders;
+  bool is_shared = false;
+  std::uint64_t taken = 0;
+  for (const auto& one : list.kvs()) {
+    if (!is_place_in(folder, one.key())) {
+      continue;
+    }
+    auto record = record_from(one.value());
+    bool is_in = holders.empty();
+    if (const auto* permits = std::get_if<Permits>(&record.claim)) {
+      taken += permits->wanted;
+      is_in = is_in || taken <= permits->capacity;
+    } else {
+      const bool wants_share = std::get<LockMode>(record.claim) == LockMode::shared;
+      is_in = is_in || (is_shared && wants_share);
+      is_shared = is_in && wants_share;
+    }
+    if (!is_in) {
+      break;
+    }
+    // Other programs say nothing about themselves but their lease.
+    auto owner = record.owner.empty() ? one.key().substr(folder.size()) : std::move(record.owner);
+    holders.push_back({.owner = std::move(owner),
+                       .token = FencingToken{static_cast<std::uint64_t>(one.create_revision())},
+                       .lease = LeaseId{static_cast<std::uint64_t>(one.lease())},
+                       .metadata = std::move(record.metadata)});
+  }
+  return holders;
+}
+
+}  // namespace tenure::backends::etcd

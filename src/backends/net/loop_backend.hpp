@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "backends/net/pump.hpp"
+#include "sys/mutex.hpp"
+
+namespace tenure::backends {
+
+/// A backend that lives on the loop of a Pump: what is asked of it, on any thread, is done there,
+/// all that is there in one go. Threads that wait read their answers themselves.
+class LoopBackend : public Backend {
+ public:
+  WatchId watch(WatchRequest request, Sink sink) override;
+  void unwatch(WatchId /*watch*/) override {}
+  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) override {
+    pump_.sleep(nap, calls_seen, deadline, what);
+  }
+  void wake(Nap& nap) override { pump_.wake(nap); }
+
+ protected:
+  using Job = std::move_only_function<void()>;
+  /// Something that happens once, and that a thread waits for.
+  struct Moment {
+    Nap nap;
+    std::atomic<bool> is_here = false;
+  };
+
+  /// `awake_for`: see Pump.
+  explicit LoopBackend(std::chrono::microseconds awake_for = Pump::awake_at_most)
+      : pump_(awake_for) {}
+
+  [[nodiscard]] boost::asio::io_context& loop() noexcept { return pump_.loop(); }
+  void post(Job job);
+  /// What was posted has been done, on the loop: what it had to say leaves together.
+  virtual void send_all() = 0;
+
+  void arrived(Moment& moment);
+  void wait_for(Moment& moment, Nap::Deadline deadline = std::nullopt);
+  /// Does `job` on the loop and waits for that.
+  void do_now(Job job);
+  /// Nothing runs on the loop any more. For the destructor of whoever lives there.
+  void stop() { pump_.stop(); }
+
+ private:
+  sys::Mutex mutex_;
+  std::vector<Job> posted_ TENURE_GUARDED_BY(mutex_);  ///< The loop was told of the first.
+  Pump pump_;
+};
+
+/// The same, where all that is asked goes to `Locks`, which has a function of the same name for it.
+template <class Locks>
+class LocksOnLoop : public LoopBackend {
+ public:
+  void grant_lease(LeaseRequest request, Done<void> done) override {
+    post([this, request = std::move(request), done = std::move(done)]() mutable {
+      locks().grant_lease(request);
+      done({});
+    });
+  }
+  void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) override {
+    post([this, leases = std::move(leases), done = std::move(done)]() mutable {
+      locks().renew(std::move(leases), std::move(done));
+    });
+  }
+  void set_ttl(TtlRequest request, Done<void> done) override {
+    post([this, request, done = std::move(done)]() mutable {
+      locks().set_ttl(request, std::move(done));
+    });
+  }
+  void revoke_lease(LeaseId lease, Done<void> done) override {
+    post([this, lease, done = std::move(done)]() mutable {
+      locks().revoke(lease, std::move(done));
+    });
+  }
+  void acquire(AcquireRequest request, Done<Granted> done) override {
+    post([this, request = std::move(request), done = std::move(done)]() mutable {
+      locks().acquire(std::move(request), std::move(done));
+    });
+  }
+  void abandon(LeaseId lease, RequestId request) override {
+    post([this, lease, request] { locks().abandon(lease, request); });
+  }
+  void release(ReleaseRequest request, Done<void> done) override {
+    post([this, request = std::move(request), done = std::move(done)]() mutable {
+      locks().release(request, std::move(done));
+    });
+  }
+  void holders(std::string name, Done<std::vector<Holder>> done) override {
+    post([this, name = std::move(name), done = std::move(done)]() mutable {
+      locks().holders(name, std::move(done));
+    });
+  }
+
+ protected:
+  using LoopBackend::LoopBackend;
+  [[nodiscard]] virtual Locks& locks() noexcept = 0;
+};
+
+}  // namespace tenure::backends

@@ -1,0 +1,124 @@
+#include "backends/redis/deployment.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure::backends::redis {
+namespace {
+
+constexpr std::uint16_t server_port = 6379;
+constexpr std::uint16_t sentinel_port = 26379;
+/// Those that are named; a cluster may have more.
+constexpr std::size_t endpoints_max = 64;
+
+Result<std::vector<Endpoint>> take_endpoints(const Url& url, std::uint16_t default_port) {
+  auto endpoints = endpoints_of(url, default_port);
+  if (!endpoints) {
+    return endpoints;
+  }
+  if (endpoints->size() > endpoints_max) {
+    return complain_at(url.authority.position, "at most 64 servers can be named");
+  }
+  std::vector<Endpoint> once;
+  for (auto& endpoint : *endpoints) {
+    if (std::ranges::find(once, endpoint) == once.end()) {
+      once.push_back(std::move(endpoint));
+    }
+  }
+  return once;
+}
+
+std::string take_parameter(Url& url, std::string_view key) {
+  const auto it = std::ranges::find_if(
+      url.parameters, [&](const Url::Parameter& one) { return one.key.text == key; });
+  if (it == url.parameters.end()) {
+    return {};
+  }
+  auto value = std::move(it->value.text);
+  url.parameters.erase(it);
+  return value;
+}
+
+/// Cuts "service" and '/' off the path.
+Result<std::string> take_service(Url& url) {
+  auto& path = url.path;
+  const auto slash = std::min(path.text.find('/'), path.text.size());
+  auto service = path.text.substr(0, slash);
+  if (service.empty()) {
+    return complain_at(path.position,
+                       "the service that the Sentinels watch is missing: "
+                       "redis+sentinel://host:port,…/service");
+  }
+  const auto cut = std::min(slash + 1, path.text.size());
+  path.text.erase(0, cut);
+  path.position += cut;
+  return service;
+}
+
+Result<Deployment> sentinels_from(Url& url, std::chrono::milliseconds patience) {
+  Deployment deployment{.form = Deployment::Form::sentinel, .address = {.timeout = patience}};
+  take_user(url, deployment.address);
+  auto endpoints = take_endpoints(url, sentinel_port);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
+  }
+  auto service = take_service(url);
+  if (!service) {
+    return std::unexpected(std::move(service).error());
+  }
+  deployment.endpoints = *std::move(endpoints);
+  deployment.service = *std::move(service);
+  deployment.sentinel_user = take_parameter(url, "sentinel_user");
+  deployment.sentinel_password = take_parameter(url, "sentinel_password");
+  if (auto taken = take_rest(url, deployment.address, "sentinel_user, sentinel_password, ");
+      !taken) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return deployment;
+}
+
+Result<Deployment> cluster_from(Url& url, std::chrono::milliseconds patience) {
+  Deployment deployment{.form = Deployment::Form::cluster, .address = {.timeout = patience}};
+  take_user(url, deployment.address);
+  auto endpoints = take_endpoints(url, server_port);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
+  }
+  deployment.endpoints = *std::move(endpoints);
+  if (!url.path.text.empty()) {
+    return complain_at(url.path.position, "a cluster has no databases but the one");
+  }
+  if (auto taken = take_rest(url, deployment.address, ""); !taken) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return deployment;
+}
+
+}  // namespace
+
+std::string Deployment::name() const {
+  if (form == Form::one_server) {
+    return name_of(address.endpoint);
+  }
+  std::string names;
+  for (const auto& endpoint : endpoints) {
+    names += (names.empty() ? "" : ",") + name_of(endpoint);
+  }
+  return names + (form == Form::sentinel ? "/" + service : "");
+}
+
+Result<Deployment> deployment_from(Url& url, std::chrono::milliseconds patience) {
+  if (url.scheme.ends_with("+sentinel")) {
+    return sentinels_from(url, patience);
+  }
+  if (url.scheme.ends_with("+cluster")) {
+    return cluster_from(url, patience);
+  }
+  auto address = address_from(url, patience);
+  if (!address) {
+    return std::unexpected(std::move(address).error());
+  }
+  return Deployment{.address = *std::move(address)};
+}
+
+}  // namespace tenure::backends::redis

@@ -1,0 +1,75 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/redis/locks.hpp"
+
+// Grants that do not count yet: those that a failover could forget (LockOptions::min_replicas), and
+// those that the server would end before we stop believing in them.
+
+namespace tenure::backends::redis {
+
+void Locks::confirm(const WaitKey& key, Granted granted) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;
+  }
+  auto& wait = it->second;
+  const auto replicas = wait.request.ask->min_replicas;
+  if (replicas == 0 && !wait.is_behind) {
+    settle(key, granted);
+    return;
+  }
+  if (wait.is_leaving || std::exchange(wait.unconfirmed, granted)) {
+    return;  // it is on its way out, or being confirmed
+  }
+  places_.confirm(wait.request.lease, wait.spot);
+  // To renew it says whether it is still ours, on the connection where WAIT follows: so whoever
+  // granted it, and on which connection, replicas that have the one have the other.
+  const std::vector<std::string> words{
+      std::to_string(places_.find(wait.request.lease)->ttl.count()), wait.spot.member};
+  Errand errand{
+      .command = commands_.renew(*wait.request.ask, words),
+      .answered = [this, key](const auto& answer) { confirmed(key, answer); },
+      .loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again : Errand::Loss::fail};
+  if (replicas > 0) {
+    carrier_.run_replicated(std::move(errand), replicas);
+    return;
+  }
+  carrier_.run(std::move(errand));
+  carrier_.flush();
+}
+
+void Locks::confirmed(const WaitKey& key, const Result<Errand::Answer>& answer) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end() || it->second.is_leaving || !it->second.unconfirmed) {
+    return;
+  }
+  auto& wait = it->second;
+  const auto granted = *std::exchange(wait.unconfirmed, std::nullopt);
+  if (answer && answer->reply.text == "1") {
+    settle(key, granted);
+    return;
+  }
+  if (answer) {
+    // A failover forgot the grant, or its time is over: it waits again, or asks anew, by the same
+    // request.
+    ask(key);
+    carrier_.flush();
+    return;
+  }
+  drop(wait);
+  settle(key, fail(answer.error().code, "granted, and given back: " + answer.error().detail));
+}
+
+void Locks::drop(const Wait& wait) {
+  const auto& ask = *wait.request.ask;
+  carrier_.run({.command = ask.fairness == Fairness::barging
+                               ? commands_.remove(ask, wait.spot.member)
+                               : commands_.leave(ask, wait.spot.member, wait.request.request,
+                                                 Commands::Found::drop),
+                .answered = [](const auto&) {}});
+  carrier_.flush();
+}
+
+}  // namespace tenure::backends::redis

@@ -1,0 +1,42 @@
+-- Several acquisitions and releases of locks that nobody else wants, in one call. What is not that
+-- easy is left as it is, for its own script.
+--   KEYS    of an acquisition the head and the plain key of the same name, of a release the head
+--   ARGV[1] a letter for each: a or r
+--   then    of an acquisition: for how long its head lives, how that begins, and how it goes on
+--           after the token; of a release: how the head begins if this is the one holder, and what
+--           it is afterwards
+-- REQUIRES: no lock twice.
+-- Returns for each: a token, granted   1 given back   0 nothing was done
+local byte, sub, try = string.byte, string.sub, redis.pcall
+local values = redis.call('MGET', unpack(KEYS))
+local time = redis.call('TIME')
+local now = time[1] .. sub('000000' .. time[2], -6)
+local micros = tonumber(now)
+local kinds, answers = ARGV[1], {}
+local key, word = 1, 2
+for n = 1, #kinds do
+  local head, answer = values[key], 0
+  if byte(kinds, n) == 97 then
+    if not values[key + 1] and (not head or byte(head) == 84) then
+      local token, digits = micros, now
+      local last = head and tonumber(string.match(head, '^T (%d+)')) or 0
+      if last >= token then
+        token = last + 1
+        digits = string.format('%.0f', token)
+      end
+      -- NX: what is of another type looks like nothing.
+      local done = try('SET', KEYS[key], ARGV[word + 1] .. digits .. ARGV[word + 2],
+        'PX', ARGV[word], head and 'XX' or 'NX')
+      answer = done and done.ok and token or 0
+    end
+    key, word = key + 2, word + 3
+  else
+    local begin = ARGV[word]
+    if head and sub(head, 1, #begin) == begin then
+      answer = try('SET', KEYS[key], ARGV[word + 1], 'PX', '60000').ok and 1 or 0
+    end
+    key, word = key + 1, word + 2
+  end
+  answers[n] = answer
+end
+return answers

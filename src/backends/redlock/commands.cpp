@@ -1,0 +1,130 @@
+#include "backends/redlock/commands.hpp"
+
+#include <charconv>
+#include <initializer_list>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backends/redis/reply.hpp"
+
+namespace tenure::backends::redlock {
+namespace {
+
+constexpr std::size_t time_digits = 16;  // µs since 1970, until the year 2286
+/// For so long the last token of a free lock is remembered; scripts/ count with the same.
+constexpr std::chrono::milliseconds token_memory{60'000};
+constexpr std::string_view no_time = "0000000000000000";
+
+std::string encode(std::initializer_list<std::string_view> words) {
+  std::size_t bytes = 16;
+  for (const auto word : words) {
+    bytes += word.size() + 10;
+  }
+  std::string command;
+  command.reserve(bytes);
+  redis::append_command(command, std::span(words.begin(), words.size()));
+  return command;
+}
+
+bool is_plain(const Ask& ask) {
+  return ask.fairness == Fairness::barging;
+}
+
+const std::string& sha_of(Script script) {
+  return text_of(script).sha;
+}
+
+}  // namespace
+
+std::string member_of(LeaseId lease, RequestId request) {
+  constexpr std::size_t lease_digits = 16;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string member(lease_digits, '0');
+  auto rest = lease.get();
+  for (auto at = lease_digits; at-- > 0; rest >>= 4U) {
+    member[at] = digits[rest & 15U];
+  }
+  return member + "." + std::to_string(request.get());
+}
+
+Commands::Commands(std::string name_space, std::string client)
+    : client_(std::move(client)),
+      channels_(name_space + ":wake:"),
+      keys_(std::move(name_space), client_) {}
+
+std::string Commands::vote(const Vote& vote) const {
+  const auto& name = vote.ask.items.front().name;
+  const auto head = keys_.head_of(name);
+  const auto ttl = std::to_string(vote.ttl.count());
+  if (is_plain(vote.ask)) {
+    return encode(
+        {"EVALSHA", sha_of(Script::vote_plain), "2", name, head, vote.member, ttl, no_time});
+  }
+  const auto label = "- " + client_ + " " + vote.ask.owner + "\n" + vote.ask.metadata;
+  return encode({"EVALSHA", sha_of(Script::vote), "3", head, head + ":w", name, vote.member, ttl,
+                 std::to_string(vote.token), label, vote.waits ? client_ : "-",
+                 vote.was_refused ? "again" : "first",
+                 std::to_string((vote.ttl + token_memory).count()), no_time});
+}
+
+void Commands::set_not_after(std::string& vote, std::int64_t micros) {
+  std::string digits(time_digits, '0');
+  const auto text = std::to_string(micros);
+  if (micros > 0 && text.size() <= time_digits) {
+    digits.replace(time_digits - text.size(), text.size(), text);
+  }
+  // Before the last line end.
+  vote.replace(vote.size() - time_digits - 2, time_digits, digits);
+}
+
+std::string Commands::confirm(const Ask& ask, std::string_view member, FencingToken token) const {
+  return encode({"EVALSHA", sha_of(Script::confirm), "1", keys_.head_of(ask.items.front().name),
+                 member, std::to_string(token.get())});
+}
+
+std::string Commands::release(const Release& release) const {
+  const auto token = std::to_string(release.token.get());
+  std::string head = "R ";
+  head.append(release.member).append(" ").append(std::to_string(release.ttl.count()));
+  head.append(" 0 ").append(token).append(" - ");
+  return unvote(release.ask,
+                {release.member, token, head, channels_, release.ask.items.front().name,
+                 release.waits == Waits::no_longer ? client_ : "-"});
+}
+
+std::string Commands::undo(const Ask& ask, std::string_view member, Waits waits) const {
+  return unvote(ask, {member, "0", "-", "-", "-", waits == Waits::no_longer ? client_ : "-"});
+}
+
+std::string Commands::unvote(const Ask& ask, std::initializer_list<std::string_view> words) const {
+  const auto& name = ask.items.front().name;
+  if (is_plain(ask)) {
+    return encode({"EVALSHA", sha_of(Script::unvote_plain), "1", name, *words.begin()});
+  }
+  const auto head = keys_.head_of(name);
+  const auto waiting = head + ":w";
+  std::vector<std::string_view> all{"EVALSHA", sha_of(Script::unvote), "2", head, waiting};
+  all.insert(all.end(), words.begin(), words.end());
+  std::string command;
+  redis::append_command(command, all);
+  return command;
+}
+
+std::string Commands::extend(const Ask& ask, std::string_view member, std::chrono::milliseconds ttl,
+                             RequestId change) const {
+  const auto& name = ask.items.front().name;
+  const auto script = is_plain(ask) ? Script::extend_plain : Script::extend;
+  return encode({"EVALSHA", sha_of(script), "1", is_plain(ask) ? name : keys_.head_of(name), member,
+                 std::to_string(ttl.count()), std::to_string(change.get())});
+}
+
+std::string Commands::who(std::string_view name) const {
+  return encode({"EVALSHA", sha_of(Script::who), "1", keys_.head_of(name)});
+}
+
+std::string Commands::take(std::string_view name) const {
+  return encode({"EVALSHA", sha_of(Script::take), "1", keys_.head_of(name), channels_, name});
+}
+
+}  // namespace tenure::backends::redlock

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <tenure/error.hpp>
+
+#include "backends/rpc/itinerary.hpp"
+#include "backends/url.hpp"
+#include "h2/channel.hpp"
+
+namespace tenure::backends {
+
+/// Where the servers of one service are, and how they are spoken to.
+struct Servers {
+  std::vector<Endpoint> endpoints{};                 ///< At least one.
+  std::shared_ptr<boost::asio::ssl::context> tls{};  ///< Null: plain text.
+  std::chrono::milliseconds connect_timeout{5000};   ///< For each.
+  std::string kind = "a tenured";                    ///< What should run there, for people.
+  std::string token{};                               ///< Shown with every call, if there is one.
+};
+
+/// How a call at `server` ended, if not well.
+[[nodiscard]] Error error_from(const h2::Status& status, const std::string& server);
+
+/// Makes connections, one after the other, to whichever server answers, in the order of an
+/// Itinerary. All on the loop's thread.
+class Dialer : public std::enable_shared_from_this<Dialer> {
+ public:
+  struct Calls {
+    /// A connection stands.
+    std::function<void(const std::shared_ptr<h2::Channel>&)> connected;
+    /// None does, and why; it is tried again.
+    std::function<void(const Error& why)> failed;
+  };
+
+  Dialer(boost::asio::io_context& loop, Servers servers, Calls calls);
+
+  /// Connects, at once the first time and after a pause when it failed before. Nothing happens if
+  /// that is under way.
+  void dial();
+  /// The one that we reached works: the next pause is short again.
+  void praise() { itinerary_.arrived(reached_); }
+  /// It does not answer any more.
+  void blame() { itinerary_.failed(reached_, Itinerary::Clock::now()); }
+  /// It says that this one leads. True: the next dial() goes there.
+  [[nodiscard]] bool follow(const Endpoint& leader);
+  [[nodiscard]] bool knows_one_only() const { return itinerary_.size() == 1; }
+  void stop();
+
+ private:
+  using tcp = boost::asio::ip::tcp;
+
+  void try_one(const Endpoint& endpoint);
+  void resolved(const Endpoint& endpoint, const tcp::resolver::results_type& found);
+  void greet(const Endpoint& endpoint, tcp::socket socket);
+  void failed(const Endpoint& endpoint, const h2::Status& why);
+
+  boost::asio::io_context& loop_;
+  Servers servers_;
+  Calls calls_;
+  tcp::resolver resolver_;
+  std::shared_ptr<tcp::socket> socket_;   ///< Being connected.
+  std::shared_ptr<h2::Channel> greeted_;  ///< Being greeted.
+  boost::asio::steady_timer pause_;
+  boost::asio::steady_timer patience_;
+  Itinerary itinerary_;
+  Endpoint reached_;         ///< With whom the last connection stands, or stood.
+  std::size_t attempt_ = 0;  ///< What comes from an older one is ignored.
+  bool is_dialing_ = false;
+  bool is_stopped_ = false;
+};
+
+}  // namespace tenure::backends

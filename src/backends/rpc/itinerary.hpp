@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/url.hpp"
+
+namespace tenure::backends {
+
+/// What a server says of where another one is. Nothing if it cannot be meant: no host, no port, or
+/// an address that only a listener can have, such as 0.0.0.0.
+[[nodiscard]] std::optional<Endpoint> endpoint_from(std::string_view text);
+
+/// Which server to try next, and when: the leader that another one named, at once; else one after
+/// the other, those of the URL and those that led before. The first round is without pauses, later
+/// ones have pauses that grow.
+///
+/// A server that failed a moment ago is not gone to because another one names it: until a new
+/// leader is elected, the others name the one that has died. Nor are more than a few names followed
+/// one after the other, so that servers that name each other do not keep us busy.
+class Itinerary {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Pause = std::chrono::milliseconds;
+
+  static constexpr std::size_t hops_max = 4;     ///< Names followed without a pause in between.
+  static constexpr std::size_t learned_max = 8;  ///< Servers remembered besides those of the URL.
+  static constexpr std::chrono::milliseconds grudge{1000};
+  static constexpr Pause pause_min{20};
+  static constexpr Pause pause_max{1000};
+
+  /// REQUIRES: at least one.
+  explicit Itinerary(std::vector<Endpoint> listed) : listed_(std::move(listed)) {}
+
+  struct Stop {
+    Endpoint server;
+    Pause pause{};  ///< Before it; without jitter.
+  };
+  [[nodiscard]] Stop next();
+
+  /// Somebody says that this one leads. True: it is the next.
+  bool follow(const Endpoint& leader, Clock::time_point now);
+  /// It cannot be reached, or does not answer any more.
+  void failed(const Endpoint& server, Clock::time_point now);
+  /// It leads, and answers.
+  void arrived(const Endpoint& server);
+  /// How many servers it knows.
+  [[nodiscard]] std::size_t size() const { return listed_.size() + learned_.size(); }
+
+ private:
+  struct Grudge {
+    Endpoint server;
+    Clock::time_point since;
+  };
+
+  [[nodiscard]] const Endpoint& at(std::size_t index) const {
+    return index < listed_.size() ? listed_[index] : learned_[index - listed_.size()];
+  }
+
+  std::vector<Endpoint> listed_;
+  std::vector<Endpoint> learned_;
+  std::vector<Grudge> grudges_;
+  std::optional<Endpoint> named_;
+  std::size_t turn_ = 0;   ///< In the round.
+  std::size_t tries_ = 0;  ///< Since we last arrived.
+  std::size_t hops_ = 0;
+};
+
+}  // namespace tenure::backends

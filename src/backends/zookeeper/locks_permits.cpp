@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include <zookeeper/zookeeper.h>
+
+#include "backends/zookeeper/faults.hpp"
+#include "backends/zookeeper/locks.hpp"
+#include "backends/zookeeper/paths.hpp"
+#include "backends/zookeeper/values.hpp"
+
+// A semaphore, by the recipe of Curator's InterProcessSemaphoreV2: a mutex (the gate) that only one
+// passes at a time, so that nobody is overtaken, and behind it a node for every permit that is out.
+// We make ours when there is room for all that we want, and not before.
+
+namespace tenure::backends::zookeeper {
+
+void Locks::gate_open(Number number, Result<Place> place) {
+  auto* const hold = find(number);
+  if (hold == nullptr) {
+    return;
+  }
+  if (!place) {
+    decided(number, std::move(place));
+    return;
+  }
+  hold->is_gate_ours = true;
+  hold->position = place->position;
+  count(number);
+}
+
+void Locks::count(Number number) {
+  auto& hold = *find(number);
+  hold.is_counting = false;
+  const auto watch = hold.queue == Queue::wait ? Link::Watch::yes : Link::Watch::no;
+  session_of(hold)->list(leases_of(hold.folder), watch,
+                         [this, number](const Reply& reply) { counted(number, reply); });
+}
+
+void Locks::counted(Number number, const Reply& reply) {
+  auto* const hold = find(number);
+  if (hold == nullptr || hold->is_leaving) {
+    return;
+  }
+  if (reply.code != ZOK && reply.code != ZNONODE) {
+    drop(number, error_from(reply.code, hold->folder));
+    return;
+  }
+  if (!reply.names.empty() && !hold->is_capacity_known) {
+    session_of(*hold)->get(leases_of(hold->folder) + '/' + std::string(reply.names.front()),
+                           [this, number](const Reply& first) { check_capacity(number, first); });
+    return;
+  }
+  if (reply.names.size() + hold->permits->wanted <= hold->permits->capacity) {
+    take_permits(number);
+  } else if (hold->queue == Queue::skip) {
+    drop(number, {.code = Errc::would_block});
+  } else {
+    hold->position = std::max<std::size_t>(1, hold->position);
+    hold->is_counting = true;
+  }
+}
+
+/// Two programs that disagree would both be wrong. Others than ours do not say what they think.
+void Locks::check_capacity(Number number, const Reply& reply) {
+  auto* const hold = find(number);
+  if (hold == nullptr || hold->is_leaving) {
+    return;
+  }
+  const auto capacity = reply.code == ZOK ? read_value(reply.value).capacity : 0;
+  if (capacity != 0 && capacity != hold->permits->capacity) {
+    drop(number,
+         {.code = Errc::invalid_argument,
+          .detail = '"' + hold->ask->items.front().name + "\": its capacity is " +
+                    std::to_string(capacity) + ", not " + std::to_string(hold->permits->capacity)});
+    return;
+  }
+  hold->is_capacity_known = capacity != 0 || reply.code == ZOK;
+  count(number);
+}
+
+void Locks::take_permits(Number number) {
+  auto& hold = *find(number);
+  auto* const session = session_of(hold);
+  for (std::uint32_t n = 0; n < hold.permits->wanted; ++n) {
+    const auto claim = session->claim(
+        {.folder = leases_of(hold.folder), .kind = Kind::lease, .value = value_of(hold)},
+        [this, number](Result<Place> place) { leased(number, std::move(place)); });
+    hold.leases.push_back(claim);
+    by_claim_[{hold.seat, claim}] = number;
+  }
+}
+
+void Locks::leased(Number number, Result<Place> place) {
+  auto* const hold = find(number);
+  if (hold == nullptr || hold->is_leaving) {
+    return;
+  }
+  if (!place) {
+    // Which one it was does not matter: leaving what is not there is no harm.
+    drop(number, place.error());
+    return;
+  }
+  if (++hold->leased < hold->leases.size()) {
+    return;
+  }
+  // The last one is the newest; whoever comes later has newer ones. Told when the gate is open
+  // again: until then somebody who asks once would be refused, though there is room.
+  by_claim_.erase({hold->seat, hold->claim});
+  session_of(*hold)->leave(
+      std::exchange(hold->claim, {}),
+      [this, number, token = place->token](const Result<void>&) { passed(number, token); });
+}
+
+void Locks::passed(Number number, FencingToken token) {
+  auto* const hold = find(number);
+  if (hold == nullptr || hold->is_leaving) {
+    return;
+  }
+  hold->granted = Granted{.token = token, .queue_position = hold->position};
+  settle(*hold, *hold->granted);
+}
+
+void Locks::room_changed(Number seat, const std::string& folder) {
+  std::vector<Number> waiting;
+  for (const auto& [number, hold] : holds_) {
+    if (hold->seat == seat && hold->is_counting && !hold->is_leaving &&
+        leases_of(hold->folder) == folder) {
+      waiting.push_back(number);
+    }
+  }
+  for (const auto number : waiting) {
+    count(number);
+  }
+}
+
+}  // namespace tenure::backends::zookeeper

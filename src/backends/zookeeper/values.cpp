@@ -1,0 +1,62 @@
+#include "backends/zookeeper/values.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tenure::backends::zookeeper {
+namespace {
+
+std::string_view take_until(std::string_view& text, char end) {
+  const auto part = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+template <class Number>
+Number number_from(std::string_view text, int radix) {
+  Number number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, radix);
+  return error == std::errc{} && rest == end ? number : 0;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number, 16).ptr;
+  return {digits, end};
+}
+
+}  // namespace
+
+std::string write_value(const Value& value) {
+  auto text = value.owner + "\nlease=" + hexadecimal(value.lease.get()) +
+              " request=" + hexadecimal(value.request.get());
+  if (value.capacity > 0) {
+    text += " capacity=" + std::to_string(value.capacity);
+  }
+  if (!value.metadata.empty()) {
+    text += '\n' + value.metadata;
+  }
+  return text;
+}
+
+Value read_value(std::string_view text) {
+  constexpr std::size_t owner_bytes_max = 256;
+  Value value{.owner = std::string(take_until(text, '\n').substr(0, owner_bytes_max))};
+  auto facts = take_until(text, '\n');
+  while (!facts.empty()) {
+    auto fact = take_until(facts, ' ');
+    const auto key = take_until(fact, '=');
+    if (key == "lease") {
+      value.lease = LeaseId{number_from<std::uint64_t>(fact, 16)};
+    } else if (key == "request") {
+      value.request = RequestId{number_from<std::uint64_t>(fact, 16)};
+    } else if (key == "capacity") {
+      value.capacity = number_from<std::uint32_t>(fact, 10);
+    }
+  }
+  value.metadata = text;
+  return value;
+}
+
+}  // namespace tenure::backends::zookeeper

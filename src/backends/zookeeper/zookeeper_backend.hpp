@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "backends/zookeeper/address.hpp"
+#include "backends/zookeeper/chores.hpp"
+#include "backends/zookeeper/desk.hpp"
+#include "backends/zookeeper/locks.hpp"
+#include "sys/mutex.hpp"
+
+namespace tenure::backends::zookeeper {
+
+/// Locks at a ZooKeeper ensemble, by the recipes that everybody uses there. Whatever happens is
+/// dealt with under one mutex, on the thread it came by: an answer wakes whoever waits for it
+/// without another thread in between.
+class ZookeeperBackend final : public Backend, private Desk {
+ public:
+  /// Returns when a server answers and takes us; else says why not within `patience`.
+  [[nodiscard]] static Result<std::unique_ptr<ZookeeperBackend>> open(
+      Address address, std::chrono::milliseconds patience);
+  explicit ZookeeperBackend(Address address);
+  ~ZookeeperBackend() override;
+
+  [[nodiscard]] Promises promises() const noexcept override;
+  [[nodiscard]] Bounds bounds() const noexcept override;
+  void start(Listener& listener) override;
+
+  void grant_lease(LeaseRequest request, Done<void> done) override;
+  void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) override;
+  void revoke_lease(LeaseId lease, Done<void> done) override;
+  void acquire(AcquireRequest request, Done<Granted> done) override;
+  void abandon(LeaseId lease, RequestId request) override;
+  void release(ReleaseRequest request, Done<void> done) override;
+  WatchId watch(WatchRequest request, Sink sink) override;
+  void unwatch(WatchId /*watch*/) override {}
+  void holders(std::string name, Done<std::vector<Holder>> done) override;
+
+  /// A session of ours, as somebody would need it to take it over; and what it has cost.
+  struct Identity {
+    std::int64_t session = 0;
+    std::string password{};
+    std::uint64_t questions = 0;  ///< Asked so far.
+    std::uint64_t events = 0;     ///< Told so far, without being asked.
+  };
+  /// Those that are connected.
+  [[nodiscard]] std::vector<Identity> identities();
+
+ private:
+  void serve(Job job) override;
+  [[nodiscard]] Result<void> wait_until_open(std::chrono::milliseconds patience);
+  void look_at_chroot();
+
+  const Address address_;
+  sys::Mutex mutex_;
+  sys::Signal changed_;
+  std::optional<Result<void>> opened_ TENURE_GUARDED_BY(mutex_);
+  Outbox outbox_ TENURE_GUARDED_BY(mutex_);
+  Chores chores_;
+  std::unique_ptr<Locks> locks_;  ///< Used at the desk only. Last: its threads use all the rest.
+};
+
+}  // namespace tenure::backends::zookeeper

@@ -1,0 +1,326 @@
+// tenure bench: how quick the locks behind a URL are.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "backends/url.hpp"
+#include "cli/commands.hpp"
+#include "cli/load.hpp"
+#include "cli/output.hpp"
+#include "cli/service.hpp"
+#include "cli/signals.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr std::uint64_t clients_max = 4096;
+constexpr std::uint64_t names_max = 1'000'000;
+constexpr milliseconds time_max = std::chrono::hours(1);
+constexpr std::size_t bar_columns = 40;
+
+struct Percentile {
+  const char* name;
+  double part;
+};
+constexpr std::array<Percentile, 5> percentiles{
+    {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}}};
+
+/// What the two things that are measured are called.
+struct Steps {
+  std::string_view first;
+  std::string_view second{};
+};
+Steps steps_of(Chore chore) {
+  switch (chore) {
+    case Chore::mutex: return {"lock", "unlock"};
+    case Chore::shared: return {"lock_shared", "unlock"};
+    case Chore::handover: return {"hand-over"};
+    case Chore::lease: return {"grant", "revoke"};
+  }
+  return {""};
+}
+
+/// What is asked for, on one URL after the other.
+struct Plan {
+  std::vector<std::string> urls{};
+  std::string mode{};
+  std::size_t connections = 1;
+  Load load{};
+};
+
+Chore chore_of(std::string_view mode) {
+  return mode == "shared"     ? Chore::shared
+         : mode == "handover" ? Chore::handover
+         : mode == "lease"    ? Chore::lease
+                              : Chore::mutex;
+}
+
+Result<Plan> plan_of(const Arguments& arguments) {
+  const auto clients = arguments.number("--clients", clients_max);
+  const auto names = arguments.number("--names", names_max);
+  const auto connections = arguments.number("--connections", clients_max);
+  const auto count = arguments.number("--count", UINT64_MAX);
+  for (const auto* number : {&clients, &names, &connections, &count}) {
+    if (!*number) {
+      return std::unexpected(number->error());
+    }
+  }
+  const auto time = arguments.duration("--time");
+  const auto ttl = arguments.duration("--ttl");
+  if (!time || !ttl) {
+    return std::unexpected(!time ? time.error() : ttl.error());
+  }
+  Plan plan{.urls = arguments.words, .mode = arguments.text("--mode").value_or("mutex")};
+  if (plan.urls.empty()) {
+    plan.urls.push_back(url_of(arguments));
+  }
+  auto& load = plan.load;
+  load.chore = chore_of(plan.mode);
+  load.clients = clients->value_or(load.clients);
+  const auto usual = load.chore == Chore::handover ? 1 : load.clients;
+  load.names = names->value_or(usual);
+  load.time = std::min(time->value_or(load.time), time_max);
+  load.count = count->value_or(0);
+  load.ttl = ttl->value_or(load.ttl);
+  // Of its own, so that nobody else is in the way and nobody is disturbed.
+  load.prefix = "tenure-bench/" + std::to_string(sys::random_id()) + "/";
+  plan.connections =
+      std::clamp<std::size_t>(connections->value_or(1), 1, std::max<std::size_t>(load.clients, 1));
+  if (auto checked = check(load); !checked) {
+    return std::unexpected(std::move(checked).error());
+  }
+  return plan;
+}
+
+double per_second(std::uint64_t count, nanoseconds took) {
+  const auto seconds = std::chrono::duration<double>(took).count();
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+std::string rounded(double number) {
+  return grouped(static_cast<std::uint64_t>(std::llround(number)));
+}
+
+/// One URL and what was measured there.
+struct Measured {
+  std::string url{};
+  LoadFigures figures{};
+};
+
+/// One line on stderr, written over and over; only for people.
+class ProgressLine {
+ public:
+  ProgressLine(const Arguments& arguments, std::string url, milliseconds time)
+      : is_shown_(isatty(STDERR_FILENO) == 1 && format_of(arguments) != Format::quiet),
+        url_(std::move(url)),
+        time_(time) {}
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() {
+    if (is_shown_) {
+      std::fputs("\r\033[K", stderr);
+    }
+  }
+
+  void tell(const LoadFigures& figures) const {
+    if (!is_shown_) {
+      return;
+    }
+    std::uint64_t errors = 0;
+    for (const auto& [name, count] : figures.errors) {
+      errors += count;
+    }
+    const auto line = harmless(url_) + "  " +
+                      spoken(std::chrono::duration_cast<milliseconds>(figures.took)) + " of " +
+                      spoken(time_) + "  " + grouped(figures.first.count()) + " done, " +
+                      rounded(per_second(figures.first.count(), figures.took)) + "/s, p99 " +
+                      spoken_briefly(figures.first.quantile(0.99)) +
+                      (errors > 0 ? ", " + grouped(errors) + " errors" : "");
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  }
+
+ private:
+  bool is_shown_;
+  std::string url_;
+  milliseconds time_;
+};
+
+Result<Measured> measure(const Arguments& arguments, const Plan& plan, const std::string& url,
+                         const std::stop_token& stop) {
+  auto there = arguments;
+  there.options["--url"] = url;
+  std::vector<Client> connections;
+  for (std::size_t number = 0; number < plan.connections; ++number) {
+    auto client = open_client(there);
+    if (!client) {
+      return std::unexpected(std::move(client).error());
+    }
+    connections.push_back(*std::move(client));
+  }
+  const auto shown = backends::without_secrets(url);
+  const ProgressLine line(arguments, shown, plan.load.time);
+  return Measured{
+      .url = shown,
+      .figures = run_load(connections, plan.load,
+                          {.tell = [&](const LoadFigures& figures) { line.tell(figures); }}, stop)};
+}
+
+void add_row(Table& table, const Measured& measured, std::string_view step,
+             const Latencies& latencies) {
+  std::vector<std::string> row{plain(measured.url), std::string(step), grouped(latencies.count()),
+                               rounded(per_second(latencies.count(), measured.figures.took))};
+  for (const auto& [name, part] : percentiles) {
+    row.push_back(spoken_briefly(latencies.quantile(part)));
+  }
+  table.add(std::move(row));
+}
+
+void print_histogram(const Latencies& latencies) {
+  const auto ranges = latencies.ranges();
+  std::uint64_t most = 1;
+  for (const auto& range : ranges) {
+    most = std::max(most, range.count);
+  }
+  const bool has_bars = isatty(STDOUT_FILENO) == 1;
+  Table table({"FROM", "TO", "COUNT", "SHARE", ""});
+  for (const auto& range : ranges) {
+    const auto share =
+        100 * static_cast<double>(range.count) / static_cast<double>(latencies.count());
+    std::array<char, 32> percent{};
+    std::snprintf(percent.data(), percent.size(), "%.2f %%", share);
+    std::vector<std::string> row{spoken_briefly(range.from), spoken_briefly(range.to),
+                                 grouped(range.count), percent.data()};
+    if (has_bars) {
+      std::string bar;
+      const auto columns = (range.count * bar_columns + most - 1) / most;
+      for (std::uint64_t column = 0; column < columns; ++column) {
+        bar += "█";
+      }
+      row.push_back(painted(Colour::green, bar));
+    }
+    table.add(std::move(row));
+  }
+  print(table.text());
+}
+
+void print_tables(const std::vector<Measured>& all, const Plan& plan) {
+  const auto [first, second] = steps_of(plan.load.chore);
+  Table table({"URL", "WHAT", "COUNT", "A SECOND", "P50", "P90", "P99", "P99.9", "MAX"});
+  for (const auto& measured : all) {
+    add_row(table, measured, first, measured.figures.first);
+    if (!second.empty()) {
+      add_row(table, measured, second, measured.figures.second);
+    }
+  }
+  print(table.text());
+  for (const auto& measured : all) {
+    if (measured.figures.first.count() > 0) {
+      print("\n" + std::string(first) + " on " + plain(measured.url) + ", " + plan.mode + " with " +
+            grouped(plan.load.clients) + " clients and " + grouped(plan.load.names) + " names\n");
+      print_histogram(measured.figures.first);
+    }
+  }
+}
+
+void write(Json& json, std::string_view name, const Latencies& latencies, nanoseconds took) {
+  const auto in_us = [](nanoseconds time) { return static_cast<double>(time.count()) / 1000; };
+  json.key(name).begin_object().field("count", latencies.count());
+  json.field("per_second", per_second(latencies.count(), took)).key("latency_us").begin_object();
+  for (const auto& [percentile, part] : percentiles) {
+    json.field(percentile, in_us(latencies.quantile(part)));
+  }
+  json.end_object().key("histogram").begin_array();
+  for (const auto& range : latencies.ranges()) {
+    json.begin_object()
+        .field("from_us", in_us(range.from))
+        .field("to_us", in_us(range.to))
+        .field("count", range.count)
+        .end_object();
+  }
+  json.end_array().end_object();
+}
+
+void print_json(const std::vector<Measured>& all, const Plan& plan) {
+  const auto [first, second] = steps_of(plan.load.chore);
+  Json json;
+  json.begin_array();
+  for (const auto& [url, figures] : all) {
+    json.begin_object()
+        .field("url", std::string_view(url))
+        .field("mode", std::string_view(plan.mode))
+        .field("clients", std::uint64_t{plan.load.clients})
+        .field("names", std::uint64_t{plan.load.names})
+        .field("connections", std::uint64_t{plan.connections})
+        .field("seconds", std::chrono::duration<double>(figures.took).count());
+    write(json, first, figures.first, figures.took);
+    if (!second.empty()) {
+      write(json, second, figures.second, figures.took);
+    }
+    json.key("errors").begin_object();
+    for (const auto& [name, count] : figures.errors) {
+      json.field(name, count);
+    }
+    json.end_object().end_object();
+  }
+  print(json.end_array().text() + "\n");
+}
+
+/// Says what went wrong; 0 if something was measured all the same.
+int judge(const Measured& measured) {
+  const auto& [url, figures] = measured;
+  if (!figures.first_error) {
+    return code(ExitCode::done);
+  }
+  for (const auto& [name, count] : figures.errors) {
+    complain(url + ": " + grouped(count) + " times " + name);
+  }
+  const auto ended = failed(*figures.first_error);
+  return figures.first.count() > 0 ? code(ExitCode::done) : ended;
+}
+
+}  // namespace
+
+int bench(const Arguments& arguments) {
+  const Signals signals;
+  const auto plan = plan_of(arguments);
+  if (!plan) {
+    return failed(plan.error());
+  }
+  std::stop_source stop;
+  // Ctrl-C: what was measured so far is what somebody waits for.
+  const FarewellWatch farewell(signals, [&](int) { stop.request_stop(); });
+  std::vector<Measured> all;
+  int worst = 0;
+  for (const auto& url : plan->urls) {
+    if (stop.stop_requested()) {
+      break;
+    }
+    auto measured = measure(arguments, *plan, url, stop.get_token());
+    if (!measured) {
+      worst = std::max(worst, failed(measured.error()));
+      continue;
+    }
+    worst = std::max(worst, judge(*measured));
+    all.push_back(*std::move(measured));
+  }
+  switch (format_of(arguments)) {
+    case Format::json: print_json(all, *plan); break;
+    case Format::table: print_tables(all, *plan); break;
+    case Format::quiet: break;
+  }
+  return worst;
+}
+
+}  // namespace tenure::cli

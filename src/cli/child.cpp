@@ -1,0 +1,193 @@
+#include "cli/child.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/exit_code.hpp"
+
+namespace tenure::cli {
+namespace {
+
+constexpr unsigned first_other_file = STDERR_FILENO + 1;
+
+/// All but these are closed when the program is executed.
+void close_others(const std::vector<unsigned>& kept) {
+  unsigned next = first_other_file;
+  for (const auto number : kept) {
+    if (number > next) {
+      close_range(next, number - 1, CLOSE_RANGE_CLOEXEC);
+    }
+    next = number + 1;
+  }
+  close_range(next, ~0U, CLOSE_RANGE_CLOEXEC);
+}
+
+/// Pointers for exec; what they point to must stay.
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> made;
+  for (auto& word : words) {
+    made.push_back(word.data());
+  }
+  made.push_back(nullptr);
+  return made;
+}
+
+/// Ours, with these instead of what has the same name.
+std::vector<std::string> environment_with(const std::vector<std::string>& added) {
+  const auto name_of = [](std::string_view line) { return line.substr(0, line.find('=')); };
+  std::vector<std::string> all = added;
+  for (char** line = environ; *line != nullptr; ++line) {
+    const bool is_replaced = std::ranges::any_of(
+        added, [&](const std::string& one) { return name_of(one) == name_of(*line); });
+    if (!is_replaced) {
+      all.emplace_back(*line);
+    }
+  }
+  return all;
+}
+
+/// What the child needs between fork and exec, where nothing may be allocated.
+struct Launch {
+  std::vector<char*> words;
+  std::vector<char*> environment;
+  const std::vector<unsigned>& files;
+  const sigset_t& mask;
+  bool takes_terminal;
+  pid_t parent;
+  int complaints;
+};
+
+[[noreturn]] void become(const Launch& launch) {
+  setpgid(0, 0);
+  if (launch.takes_terminal) {
+    tcsetpgrp(STDIN_FILENO, getpid());
+  }
+  // Our group has a warden, too; this is quicker, and for the child alone.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == launch.parent) {
+    pthread_sigmask(SIG_SETMASK, &launch.mask, nullptr);
+    close_others(launch.files);
+    execvpe(launch.words.front(), launch.words.data(), launch.environment.data());
+  }
+  const int why = errno;
+  [[maybe_unused]] const auto written = write(launch.complaints, &why, sizeof(why));
+  _exit(code(ExitCode::cannot_execute));
+}
+
+}  // namespace
+
+InheritedFiles::InheritedFiles() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const auto name = entry.path().filename().string();
+    unsigned number = 0;
+    std::from_chars(name.data(), name.data() + name.size(), number);
+    // The one by which we look is gone when the child comes; then it is a number like others.
+    const int flags = fcntl(static_cast<int>(number), F_GETFD);
+    if (number >= first_other_file && flags >= 0 && (flags & FD_CLOEXEC) == 0) {
+      numbers_.push_back(number);
+    }
+  }
+  std::ranges::sort(numbers_);
+}
+
+Foreground::Foreground() {
+  // With a pipe on either side, others of our group may be at the terminal.
+  is_ours_ = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 &&
+             tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+void Foreground::give_to(pid_t group) const {
+  if (is_ours_) {
+    tcsetpgrp(STDIN_FILENO, group);
+  }
+}
+
+std::expected<Child, int> Child::start(const Program& program, const InheritedFiles& files,
+                                       const Signals& signals, const Foreground& foreground) {
+  auto words = program.words;
+  auto environment = environment_with(program.environment);
+  std::array<int, 2> complaints{};
+  if (pipe2(complaints.data(), O_CLOEXEC) != 0) {
+    return std::unexpected(errno);
+  }
+  const Launch launch{.words = pointers(words),
+                      .environment = pointers(environment),
+                      .files = files.numbers(),
+                      .mask = signals.mask_before(),
+                      .takes_terminal = foreground.is_ours(),
+                      .parent = getpid(),
+                      .complaints = complaints[1]};
+  const auto id = fork();
+  if (id == 0) {
+    become(launch);
+  }
+  int why = id < 0 ? errno : 0;
+  close(complaints[1]);
+  if (id > 0) {
+    setpgid(id, id);  // Whoever is first of the two.
+    while (read(complaints[0], &why, sizeof(why)) < 0 && errno == EINTR) {
+    }
+  }
+  close(complaints[0]);
+  if (why == 0) {
+    return Child(id);
+  }
+  if (id > 0) {
+    waitpid(id, nullptr, 0);
+    foreground.give_to(getpgrp());
+  }
+  return std::unexpected(why);
+}
+
+Child::Child(pid_t id) : id_(id), file_(static_cast<int>(syscall(SYS_pidfd_open, id, 0))) {}
+
+Child::Child(Child&& other) noexcept
+    : id_(std::exchange(other.id_, -1)), file_(std::exchange(other.file_, -1)) {}
+
+Child::~Child() {
+  if (file_ >= 0) {
+    close(file_);
+  }
+}
+
+void Child::signal(int number) const {
+  kill(-id_, number);
+}
+
+int Child::stopped_by() const {
+  siginfo_t found{};
+  if (waitid(P_PID, static_cast<id_t>(id_), &found, WSTOPPED | WNOHANG) == 0 &&
+      found.si_pid == id_ && found.si_code == CLD_STOPPED) {
+    return found.si_status;
+  }
+  return 0;
+}
+
+void Child::await() const {
+  siginfo_t found{};
+  while (waitid(P_PID, static_cast<id_t>(id_), &found, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+}
+
+int Child::reap() {
+  int status = 0;
+  while (waitpid(id_, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? code(ExitCode::signalled) + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "cli/arguments.hpp"
+
+/// What each command does; the answer is the exit code.
+namespace tenure::cli {
+
+[[nodiscard]] int run(const Arguments& arguments);
+[[nodiscard]] int lock(const Arguments& arguments);
+[[nodiscard]] int try_lock(const Arguments& arguments);
+[[nodiscard]] int elect(const Arguments& arguments);
+[[nodiscard]] int watch(const Arguments& arguments);
+
+[[nodiscard]] int list_locks(const Arguments& arguments);
+[[nodiscard]] int show_lock(const Arguments& arguments);
+[[nodiscard]] int explain_lock(const Arguments& arguments);
+[[nodiscard]] int unlock(const Arguments& arguments);
+
+[[nodiscard]] int list_leases(const Arguments& arguments);
+[[nodiscard]] int show_lease(const Arguments& arguments);
+[[nodiscard]] int grant_lease(const Arguments& arguments);
+[[nodiscard]] int keep_lease(const Arguments& arguments);
+[[nodiscard]] int revoke_lease(const Arguments& arguments);
+
+[[nodiscard]] int cluster_status(const Arguments& arguments);
+[[nodiscard]] int add_member(const Arguments& arguments);
+[[nodiscard]] int remove_member(const Arguments& arguments);
+[[nodiscard]] int transfer_leadership(const Arguments& arguments);
+[[nodiscard]] int reload_users(const Arguments& arguments);
+
+[[nodiscard]] int save_snapshot(const Arguments& arguments);
+[[nodiscard]] int inspect_snapshot(const Arguments& arguments);
+[[nodiscard]] int check_token(const Arguments& arguments);
+[[nodiscard]] int top(const Arguments& arguments);
+
+[[nodiscard]] int bench(const Arguments& arguments);
+[[nodiscard]] int doctor(const Arguments& arguments);
+[[nodiscard]] int print_completion(const Arguments& arguments);
+[[nodiscard]] int print_man_page(const Arguments& arguments);
+
+}  // namespace tenure::cli

@@ -1,0 +1,281 @@
+// tenure completion: what shells need to complete our words, made from the manual.
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/manual.hpp"
+#include "cli/output.hpp"
+
+namespace tenure::cli {
+namespace {
+
+/// What follows these words: commands, or the second words of a group.
+std::set<std::string> subcommands(std::string_view group) {
+  std::set<std::string> found;
+  const auto whole = group.empty() ? std::string() : std::string(group) + " ";
+  for (const auto& command : commands()) {
+    if (command.name.starts_with(whole)) {
+      const auto rest = command.name.substr(whole.size());
+      found.emplace(rest.substr(0, rest.find(' ')));
+    }
+  }
+  return found;
+}
+
+std::set<std::string> groups() {
+  std::set<std::string> found;
+  for (const auto& command : commands()) {
+    if (const auto space = command.name.find(' '); space != std::string_view::npos) {
+      found.emplace(command.name.substr(0, space));
+    }
+  }
+  return found;
+}
+
+std::string spaced(const std::set<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) {
+    text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
+/// All options of a command, by all their names.
+std::string option_words(const Command& command) {
+  std::string text = "-h --help";
+  for (const auto* list : {&command.options, &common_options()}) {
+    for (const auto& option : *list) {
+      for (const auto name : names_of(option)) {
+        text += " " + std::string(name);
+      }
+    }
+  }
+  return text;
+}
+
+/// The lines `command) options='...' ;;` of a case over the command.
+std::string option_cases() {
+  std::string text;
+  for (const auto& command : commands()) {
+    text += "    '" + std::string(command.name) + "') options='" + option_words(command) + "' ;;\n";
+  }
+  return text;
+}
+
+/// The names of commands whose words are of this kind, for a case: 'run'|'lock'.
+std::string commands_with(Word word) {
+  std::string text;
+  for (const auto& command : commands()) {
+    if (command.word == word) {
+      text += (text.empty() ? "'" : "|'") + std::string(command.name) + "'";
+    }
+  }
+  return text;
+}
+
+std::string replaced(std::string text, std::string_view mark, const std::string& with) {
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + with.size())) {
+    text.replace(at, mark.size(), with);
+  }
+  return text;
+}
+
+constexpr auto bash_script = R"(# bash completion of tenure: source it, or put it into
+# /usr/share/bash-completion/completions/tenure
+_tenure_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
+_tenure() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= word options=
+  local -a names=()
+  local at
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    word=${COMP_WORDS[at]}
+    if [[ $word == -- ]]; then
+      COMPREPLY=()
+      _command_offset $((at + 1)) 2>/dev/null || mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+      return
+    fi
+    [[ $word == -* ]] && continue
+    names+=("$word")
+  done
+  command=${names[0]-}
+  case $command in
+    @GROUPS@) ((${#names[@]} > 1)) && command+=" ${names[1]}" ;;
+  esac
+  case $prev in
+@CHOICES@  esac
+  case $command in
+@CASES@  esac
+  if [[ $cur == -* ]]; then
+    _tenure_words "${options:--h --help -V --version}"
+    return
+  fi
+  case $command in
+    '') _tenure_words '@COMMANDS@' ;;
+@GROUP_CASES@    'completion') _tenure_words 'bash zsh fish' ;;
+    'man') _tenure_words '@COMMANDS@' ;;
+    @FILES@) compopt -o default 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    @LOCKS@)
+      mapfile -t COMPREPLY < <(tenure ls -o quiet --limit 200 --timeout 1s "$cur" 2>/dev/null) ;;
+  esac
+}
+complete -F _tenure tenure
+)";
+
+constexpr auto zsh_script = R"zsh(#compdef tenure
+# zsh completion of tenure: put it as _tenure into a folder of $fpath
+_tenure() {
+  local command= options= at
+  local -a names
+  for ((at = 2; at < CURRENT; at++)); do
+    if [[ ${words[at]} == -- ]]; then
+      words=("${(@)words[at+1,-1]}")
+      ((CURRENT -= at))
+      _normal
+      return
+    fi
+    [[ ${words[at]} == -* ]] || names+=("${words[at]}")
+  done
+  command=${names[1]-}
+  case $command in
+    @GROUPS@) ((${#names} > 1)) && command+=" ${names[2]}" ;;
+  esac
+  case ${words[CURRENT-1]} in
+@CHOICES@  esac
+  case $command in
+@CASES@  esac
+  if [[ $PREFIX == -* ]]; then
+    compadd -- ${=options:--h --help -V --version}
+    return
+  fi
+  case $command in
+    '') compadd -- @COMMANDS@ ;;
+@GROUP_CASES@    'completion') compadd -- bash zsh fish ;;
+    'man') compadd -- @COMMANDS@ ;;
+    @FILES@) _files ;;
+    @LOCKS@)
+      compadd -- ${(f)"$(tenure ls -o quiet --limit 200 --timeout 1s "$PREFIX" 2>/dev/null)"} ;;
+  esac
+}
+_tenure "$@"
+)zsh";
+
+/// The lines `-o|--output) what adds words; return ;;` for options that take one of few.
+std::string choice_cases(const std::string& add) {
+  std::set<std::string> cases;
+  const auto note = [&](const std::vector<Option>& options) {
+    for (const auto& option : options) {
+      if (!option.choices.empty()) {
+        const auto names = replaced(std::string(option.names), ",", "|");
+        cases.insert("    " + names + ") " + replaced(add, "@", std::string(option.choices)) +
+                     "; return ;;\n");
+      }
+    }
+  };
+  note(common_options());
+  for (const auto& command : commands()) {
+    note(command.options);
+  }
+  std::string text;
+  for (const auto& line : cases) {
+    text += line;
+  }
+  return text;
+}
+
+/// The script with what the manual knows in its places. `add`: what adds words.
+std::string filled(std::string_view script, const std::string& add) {
+  std::string group_cases;
+  std::string group_names;
+  for (const auto& group : groups()) {
+    const auto second = spaced(subcommands(group));
+    group_cases += "    '" + group + "') " + replaced(add, "@", second) + " ;;\n";
+    group_names += (group_names.empty() ? "" : "|") + group;
+  }
+  auto text = replaced(std::string(script), "@GROUPS@", group_names);
+  text = replaced(std::move(text), "@GROUP_CASES@", group_cases);
+  text = replaced(std::move(text), "@CASES@", option_cases());
+  text = replaced(std::move(text), "@CHOICES@", choice_cases(add));
+  text = replaced(std::move(text), "@COMMANDS@", spaced(subcommands("")));
+  text = replaced(std::move(text), "@FILES@", commands_with(Word::file));
+  return replaced(std::move(text), "@LOCKS@", commands_with(Word::lock));
+}
+
+/// In single quotes of fish.
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char byte : text) {
+    out += byte == '\'' || byte == '\\' ? std::string("\\") + byte : std::string(1, byte);
+  }
+  return out + "'";
+}
+
+std::string fish_option(const std::string& condition, const Option& option) {
+  auto text = "complete -c tenure" + condition;
+  for (const auto name : names_of(option)) {
+    text += name.starts_with("--") ? " -l " + std::string(name.substr(2))
+                                   : " -s " + std::string(name.substr(1));
+  }
+  text += option.value.empty() ? "" : " -x";
+  text += option.choices.empty() ? "" : " -a " + quoted(option.choices);
+  return text + " -d " + quoted(option.help) + "\n";
+}
+
+std::string fish_completion() {
+  std::string text =
+      "# fish completion of tenure: put it into ~/.config/fish/completions/tenure.fish\n"
+      "complete -c tenure -f\n";
+  for (const auto& option : common_options()) {
+    text += fish_option("", option);
+  }
+  std::set<std::string> told;
+  for (const auto& command : commands()) {
+    const auto space = command.name.find(' ');
+    const std::string first(command.name.substr(0, space));
+    if (told.insert(first).second) {
+      const auto help = space == std::string_view::npos ? command.summary : summary_of_group(first);
+      text +=
+          "complete -c tenure -n __fish_use_subcommand -a " + first + " -d " + quoted(help) + "\n";
+    }
+    auto condition = " -n '__fish_seen_subcommand_from " + first;
+    if (space != std::string_view::npos) {
+      const std::string second(command.name.substr(space + 1));
+      text += "complete -c tenure" + condition + "; and not __fish_seen_subcommand_from " +
+              spaced(subcommands(first)) + "' -a " + second + " -d " + quoted(command.summary) +
+              "\n";
+      condition += "; and __fish_seen_subcommand_from " + second;
+    }
+    condition += "'";
+    for (const auto& option : command.options) {
+      text += fish_option(condition, option);
+    }
+    if (command.word == Word::lock) {
+      text += "complete -c tenure" + condition +
+              " -a '(tenure ls --output quiet --limit 200 --timeout 1s 2>/dev/null)'\n";
+    }
+    if (command.word == Word::file) {
+      text += "complete -c tenure" + condition + " -F\n";
+    }
+    if (command.word == Word::shell) {
+      text += "complete -c tenure" + condition + " -a 'bash zsh fish'\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+int print_completion(const Arguments& arguments) {
+  const auto& shell = arguments.words.front();
+  if (shell != "bash" && shell != "zsh" && shell != "fish") {
+    return failed({Errc::invalid_argument, "there is completion for bash, zsh and fish"});
+  }
+  print(shell == "bash"  ? filled(bash_script, "_tenure_words '@'")
+        : shell == "zsh" ? filled(zsh_script, "compadd -- @")
+                         : fish_completion());
+  return code(ExitCode::done);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,260 @@
+// tenure doctor: what is wrong between here and the locks, and what to do about it.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "backends/rpc/itinerary.hpp"
+#include "cli/commands.hpp"
+#include "cli/locks.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// Leases are counted with a margin of 1 %; half of that is what one clock may do.
+constexpr double drift_max = 0.005;
+constexpr milliseconds drift_span{1500};
+
+enum class Finding : std::uint8_t { good, warning, bad };
+
+struct Check {
+  std::string what{};
+  Finding finding = Finding::good;
+  std::string detail{};
+  std::string advice{};
+};
+
+std::string in_ms(Clock::duration time) {
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+  return std::to_string(us / 1000) + "." + std::to_string(us / 100 % 10) + " ms";
+}
+
+/// What to do about an error, where its own words do not say it.
+std::string advice_for(const Error& error) {
+  switch (error.code) {
+    case Errc::unavailable:
+      return "start a server (tenured), or say where it is: --url or TENURE_URL";
+    case Errc::permission_denied:
+      return "give the URL tls_ca, tls_cert and tls_key, as the server wants them; if it has "
+             "users, "
+             "show a token (--token-file) of one who may";
+    default: return "";
+  }
+}
+
+class Examination {
+ public:
+  explicit Examination(const Arguments& arguments) : arguments_(arguments) {}
+
+  std::vector<Check> run() {
+    const auto url = service_url(arguments_);
+    if (!url && url.error() != Errc::unsupported) {
+      add({"url", Finding::bad, shown_url() + ": " + url.error().detail,
+           "correct --url or TENURE_URL"});
+      return std::move(checks_);
+    }
+    add({"url", Finding::good, shown_url()});
+    if (url) {
+      add(url->servers.tls ? Check{"tls", Finding::good, "on"} : plain_text(*url));
+      add(login_of(*url));
+      for (const auto& endpoint : url->servers.endpoints) {
+        look_at(endpoint, *url);
+      }
+      compare_clocks();
+    }
+    use_a_lock();
+    return std::move(checks_);
+  }
+
+ private:
+  void add(Check check) { checks_.push_back(std::move(check)); }
+
+  [[nodiscard]] std::string shown_url() const {
+    return backends::without_secrets(url_of(arguments_));
+  }
+
+  /// Whether we say who we are; that the server takes it is seen below.
+  [[nodiscard]] Check login_of(const ServiceUrl& url) const {
+    if (url.servers.token.empty()) {
+      return {"login", Finding::good, "none: enough for a server without users"};
+    }
+    const auto text = url_of(arguments_);
+    const bool is_in_url = shown_url() != text || text.find("token_file=") != std::string::npos;
+    const std::string where(is_in_url ? "the URL" : login_source(arguments_).where);
+    if (backends::cluster::shows_token(url.servers)) {
+      return {"login", Finding::warning,
+              "a token, by " + where + ", that anybody on the way can read",
+              "add tls_ca=FILE to the URL"};
+    }
+    return {"login", Finding::good, "a token, by " + where};
+  }
+
+  static Check plain_text(const ServiceUrl& url) {
+    if (backends::cluster::are_near(url.servers)) {
+      return {"tls", Finding::good, "off, and not needed: the server is on this machine"};
+    }
+    return {"tls", Finding::warning, "off: anybody on the way can read and change what is said",
+            "add tls_ca=FILE to the URL"};
+  }
+
+  void look_at(const backends::Endpoint& endpoint, ServiceUrl url) {
+    const auto name = backends::name_of(endpoint);
+    url.servers.endpoints = {endpoint};
+    const auto patience = patience_of(arguments_).value_or(milliseconds(5000));
+    Service one(std::move(url), patience, Service::Follow::nobody);
+    const auto began = Clock::now();
+    const auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
+    if (!status) {
+      add({name, Finding::bad, status.error().detail, advice_for(status.error())});
+      return;
+    }
+    is_known_ = true;
+    const bool is_led = status->leader_id() != 0;
+    add({name, is_led ? Finding::good : Finding::bad,
+         std::string(status->is_leader() ? "leads"
+                     : is_led            ? "follows"
+                                         : "knows no leader") +
+             ", member " + std::to_string(status->header().member_id()) + " of cluster " +
+             std::to_string(status->header().cluster_id()) + ", answers in " +
+             in_ms(Clock::now() - began),
+         is_led ? "" : "a majority of the members has to run and to reach each other"});
+    const bool is_same = status->version() == TENURE_VERSION;
+    add({"version of " + name, is_same ? Finding::good : Finding::warning,
+         harmless(status->version()) + (is_same ? "" : ", and this command is " TENURE_VERSION),
+         is_same ? "" : "use the same version on both sides"});
+    if (!status->has_space()) {
+      add({"disk of " + name, Finding::bad, "is full: the server takes no more",
+           "make room in its data directory"});
+    }
+  }
+
+  /// Leases are counted by two clocks. They need not show the same time, but must run alike.
+  void compare_clocks() {
+    auto service = Service::open(arguments_);
+    const auto first = service ? reading(*service) : std::nullopt;
+    if (!first) {
+      return;  // Why stands above.
+    }
+    std::this_thread::sleep_for(drift_span);
+    const auto second = reading(*service);
+    if (!second || second->server <= first->server) {
+      return;
+    }
+    const auto ours = std::chrono::duration<double>(second->here - first->here).count();
+    const auto theirs = std::chrono::duration<double>(second->server - first->server).count();
+    const auto blur = std::chrono::duration<double>(first->blur + second->blur).count() + 0.002;
+    const auto off = std::max(0.0, std::abs(theirs - ours) - blur) / ours;
+    const bool is_good = off <= drift_max;
+    add({"clock", is_good ? Finding::good : Finding::bad,
+         is_good ? "runs as fast as the server's"
+                 : "runs " + std::to_string(std::lround(off * 100)) + " % apart from the server's",
+         is_good ? "" : "look after the clocks of both machines: leases are counted by them"});
+  }
+
+  struct Reading {
+    Clock::time_point here{};
+    milliseconds server{};
+    Clock::duration blur{};
+  };
+  static std::optional<Reading> reading(Service& service) {
+    const auto began = Clock::now();
+    const auto status = service.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
+    const auto blur = Clock::now() - began;
+    if (!status) {
+      return std::nullopt;
+    }
+    return Reading{
+        .here = began + blur / 2, .server = milliseconds(status->cluster_time_ms()), .blur = blur};
+  }
+
+  /// The whole way, as every program goes it.
+  void use_a_lock() {
+    const auto began = Clock::now();
+    const auto client = open_client(arguments_);
+    if (!client) {
+      add({"lock", Finding::bad, client.error().detail, advice_for(client.error())});
+      return;
+    }
+    const auto name = "tenure-doctor/" + std::to_string(sys::random_id());
+    auto guard = client->mutex(name, {.ttl = std::chrono::seconds(10)}).try_lock();
+    const auto locked = Clock::now();
+    const auto token = guard ? guard->token().get() : 0;
+    const auto unlocked = guard ? guard->unlock() : Result<void>(std::unexpected(guard.error()));
+    if (!unlocked && unlocked.error() == Errc::permission_denied && is_known_) {
+      add({"lock", Finding::warning, unlocked.error().detail,
+           "to check the whole way, give this user the right to lock tenure-doctor/"});
+      return;
+    }
+    if (!unlocked) {
+      add({"lock", Finding::bad, to_string(unlocked.error()), advice_for(unlocked.error())});
+      return;
+    }
+    add({"lock", Finding::good,
+         "taken in " + in_ms(locked - began) + ", given back in " + in_ms(Clock::now() - locked) +
+             ", token " + std::to_string(token)});
+  }
+
+  const Arguments& arguments_;
+  std::vector<Check> checks_;
+  bool is_known_ = false;  ///< A server answered us.
+};
+
+std::string_view word_of(Finding finding) {
+  switch (finding) {
+    case Finding::good: return "good";
+    case Finding::warning: return "warning";
+    case Finding::bad: return "bad";
+  }
+  return "";
+}
+
+void print_checks(const std::vector<Check>& checks) {
+  for (const auto& check : checks) {
+    const auto colour = check.finding == Finding::good      ? Colour::green
+                        : check.finding == Finding::warning ? Colour::yellow
+                                                            : Colour::red;
+    print(painted(colour, word_of(check.finding)) + "\t" + check.what + "\t" +
+          harmless(check.detail) + "\n");
+    if (!check.advice.empty()) {
+      print("\t\t" + painted(Colour::bold, "do: ") + check.advice + "\n");
+    }
+  }
+}
+
+}  // namespace
+
+int doctor(const Arguments& arguments) {
+  const auto checks = Examination(arguments).run();
+  const bool is_bad =
+      std::ranges::any_of(checks, [](const Check& check) { return check.finding == Finding::bad; });
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_array();
+    for (const auto& check : checks) {
+      json.begin_object()
+          .field("check", std::string_view(check.what))
+          .field("finding", word_of(check.finding))
+          .field("detail", std::string_view(check.detail))
+          .field("advice", std::string_view(check.advice))
+          .end_object();
+    }
+    print(json.end_array().text() + "\n");
+  } else if (format_of(arguments) == Format::table) {
+    print_checks(checks);
+  }
+  return code(is_bad ? ExitCode::no : ExitCode::done);
+}
+
+}  // namespace tenure::cli

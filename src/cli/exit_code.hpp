@@ -1,0 +1,45 @@
+#pragma once
+
+#include <tenure/error.hpp>
+
+namespace tenure::cli {
+
+/// How the command ends; those of sysexits.h where there is one. docs/cli.md has the table.
+/// `tenure run` passes the code of its child on: these are for everything else.
+enum class ExitCode : int {
+  done = 0,
+  no = 1,  ///< The answer is no: nothing is held, a check failed.
+  usage = 64,
+  unreachable = 69,
+  internal = 70,
+  busy = 75,  ///< Not acquired, because somebody else has it; --conflict-exit-code changes it.
+  not_permitted = 77,
+  lost = 79,  ///< The lock was lost, or in danger, while it was needed.
+  cannot_execute = 126,
+  not_found = 127,
+  signalled = 128,  ///< And the number of the signal.
+};
+
+[[nodiscard]] constexpr int code(ExitCode value) noexcept {
+  return static_cast<int>(value);
+}
+
+/// What an error that ends the command ends it with.
+[[nodiscard]] constexpr ExitCode exit_code_of(Errc error) noexcept {
+  switch (error) {
+    case Errc::would_block:
+    case Errc::timed_out:
+    case Errc::deadlock: return ExitCode::busy;
+    case Errc::invalid_argument:
+    case Errc::unsupported: return ExitCode::usage;
+    case Errc::not_held: return ExitCode::no;
+    case Errc::lease_lost: return ExitCode::lost;
+    case Errc::permission_denied: return ExitCode::not_permitted;
+    case Errc::cancelled: return ExitCode::no;
+    case Errc::resource_exhausted:
+    case Errc::unavailable: return ExitCode::unreachable;
+  }
+  return ExitCode::internal;
+}
+
+}  // namespace tenure::cli

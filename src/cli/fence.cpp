@@ -1,0 +1,115 @@
+// tenure fence check: does whoever has this token still hold the lock?
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "cli/commands.hpp"
+#include "cli/locks.hpp"
+
+namespace tenure::cli {
+namespace {
+
+/// What is known of a token.
+struct Finding {
+  v1::TokenVerdict verdict = v1::TOKEN_VERDICT_UNSPECIFIED;
+  std::uint64_t newest = 0;
+  std::string owner{};
+};
+
+std::string_view word_of(v1::TokenVerdict verdict) {
+  switch (verdict) {
+    case v1::TOKEN_HELD: return "held";
+    case v1::TOKEN_SUPERSEDED: return "superseded";
+    case v1::TOKEN_ENDED: return "ended";
+    case v1::TOKEN_NEVER_GIVEN: return "never given";
+    default: return "unknown";
+  }
+}
+
+Result<Finding> ask_service(Service& service, const Arguments& arguments, std::uint64_t token) {
+  v1::CheckTokenRequest request;
+  request.set_name(service.full(arguments.words.front()));
+  request.set_is_space(arguments.has("--space"));
+  request.set_fencing_token(token);
+  const auto answer = service.ask<v1::CheckTokenResponse>("Admin/CheckToken", request);
+  if (!answer) {
+    return std::unexpected(answer.error());
+  }
+  return Finding{.verdict = answer->verdict(),
+                 .newest = answer->newest_token(),
+                 .owner = answer->holder().owner()};
+}
+
+/// Of a backend that is no tenured: by what its holders say. It cannot tell a token that was never
+/// given from one that was.
+Result<Finding> ask_library(const Arguments& arguments, std::uint64_t token) {
+  const auto client = open_client(arguments);
+  if (!client) {
+    return std::unexpected(client.error());
+  }
+  const auto holders = client->holders(arguments.words.front());
+  if (!holders) {
+    return std::unexpected(holders.error());
+  }
+  Finding finding{.verdict = v1::TOKEN_ENDED};
+  for (const auto& holder : *holders) {
+    finding.newest = std::max(finding.newest, holder.token.get());
+    if (holder.token.get() == token) {
+      finding.verdict = v1::TOKEN_HELD;
+      finding.owner = holder.owner;
+    }
+  }
+  if (finding.verdict != v1::TOKEN_HELD && finding.newest > token) {
+    finding.verdict = v1::TOKEN_SUPERSEDED;
+  }
+  return finding;
+}
+
+void print_finding(const Finding& finding, const Arguments& arguments, std::uint64_t token) {
+  const auto& name = arguments.words.front();
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_object()
+        .field("name", std::string_view(name))
+        .id_field("token", token)
+        .field("verdict", word_of(finding.verdict))
+        .id_field("newest_token", finding.newest)
+        .field("owner", std::string_view(finding.owner))
+        .end_object();
+    print(json.text() + "\n");
+  } else if (format_of(arguments) == Format::table) {
+    const bool is_held = finding.verdict == v1::TOKEN_HELD;
+    print(painted(is_held ? Colour::green : Colour::red, word_of(finding.verdict)) + "\t" +
+          plain(name) + "\t" + std::to_string(token) + "\t" +
+          (is_held              ? plain(finding.owner)
+           : finding.newest > 0 ? "newest is " + std::to_string(finding.newest)
+                                : std::string("nobody holds it")) +
+          "\n");
+  }
+}
+
+}  // namespace
+
+int check_token(const Arguments& arguments) {
+  const auto token =
+      parse_number(arguments.words.back(), std::numeric_limits<std::uint64_t>::max());
+  if (!token || *token == 0) {
+    return failed(token ? Error{Errc::invalid_argument, "a token is greater than 0"}
+                        : token.error());
+  }
+  auto service = Service::open(arguments);
+  if (!service && service.error() != Errc::unsupported) {
+    return failed(service.error());
+  }
+  const auto finding =
+      service ? ask_service(*service, arguments, *token) : ask_library(arguments, *token);
+  if (!finding) {
+    return failed(finding.error());
+  }
+  print_finding(*finding, arguments, *token);
+  return code(finding->verdict == v1::TOKEN_HELD ? ExitCode::done : ExitCode::no);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,104 @@
+#include "cli/help.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace tenure::cli {
+namespace {
+
+constexpr std::size_t help_column = 32;
+
+/// A term, and what it means beside or below it.
+std::string entry(std::string term, std::string_view meaning) {
+  auto text = wrapped(meaning, help_column);
+  term.insert(0, 2, ' ');
+  if (term.size() + 2 > help_column) {
+    return term + '\n' + text;
+  }
+  text.replace(0, term.size(), term);
+  return text;
+}
+
+std::string options_text(std::string_view title, const std::vector<Option>& options) {
+  std::string text = "\n" + std::string(title) + ":\n";
+  for (const auto& option : options) {
+    text += entry(spelled(option), option.help);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string spelled(const Option& option) {
+  std::string text;
+  for (const auto name : names_of(option)) {
+    text += (text.empty() ? "" : ", ") + std::string(name);
+  }
+  return option.value.empty() ? text : text + " " + std::string(option.value);
+}
+
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
+  std::string out;
+  std::string line;
+  const auto finish = [&] {
+    out += line.empty() ? "\n" : std::string(indent, ' ') + line + "\n";
+    line.clear();
+  };
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of(" \n"), text.size());
+    const auto word = text.substr(0, end);
+    if (!line.empty() && indent + line.size() + 1 + word.size() > columns) {
+      finish();
+    }
+    line += (line.empty() || word.empty() ? "" : " ") + std::string(word);
+    if (end < text.size() && text[end] == '\n') {
+      finish();
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (!line.empty()) {
+    finish();
+  }
+  return out;
+}
+
+std::string help_of_all(std::string_view group) {
+  const auto whole = group.empty() ? std::string() : std::string(group) + " ";
+  std::string text = group.empty() ? "tenure: locks from the command line\n"
+                                   : std::string(summary_of_group(group)) + "\n";
+  text += "\nUsage: tenure " + whole + "COMMAND [OPTIONS]\n\nCommands:\n";
+  for (const auto& command : commands()) {
+    if (command.name.starts_with(whole)) {
+      text += entry(std::string(command.name), command.summary);
+    }
+  }
+  text += options_text("Options of all commands", common_options());
+  text += entry("-h, --help", "Print this, or with a command what it does, and exit");
+  text += entry("-V, --version", "Print the version and exit");
+  if (group.empty()) {
+    for (const auto& [title, remark] : remarks()) {
+      text += "\n" + std::string(title) + ":\n" + std::string(remark);
+    }
+  }
+  return text;
+}
+
+std::string help_of(const Command& command) {
+  std::string text = std::string(command.summary) + "\n\nUsage: tenure " +
+                     std::string(command.name) + " [OPTIONS]";
+  text += (command.synopsis.empty() ? "" : " ") + std::string(command.synopsis) + "\n\n";
+  text += wrapped(command.description, 0);
+  if (!command.options.empty()) {
+    text += options_text("Options", command.options);
+  }
+  text += options_text("Options of all commands", common_options());
+  if (!command.examples.empty()) {
+    text += "\nExamples:\n";
+    for (const auto& [line, what] : command.examples) {
+      text += "  " + std::string(line) + "\n      " + std::string(what) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,218 @@
+// tenure lease ...: what locks hang on.
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "cli/locks.hpp"
+#include "cli/signals.hpp"
+#include "tenure/v1/lease.pb.h"
+
+namespace tenure::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+void write(Json& json, const v1::Lease& lease) {
+  json.id_field("lease", lease.id())
+      .field("left_ms", std::uint64_t{lease.ttl_ms()})
+      .field("ttl_ms", std::uint64_t{lease.granted_ttl_ms()})
+      .field("client", std::string_view(lease.client()))
+      .field("address", std::string_view(lease.address()))
+      .field("locks", std::uint64_t{lease.locks()})
+      .field("waits", std::uint64_t{lease.waits()});
+}
+
+void add_row(Table& table, const v1::Lease& lease) {
+  table.add({std::to_string(lease.id()), plain(lease.client()),
+             spoken(milliseconds(lease.ttl_ms())), spoken(milliseconds(lease.granted_ttl_ms())),
+             std::to_string(lease.locks()), std::to_string(lease.waits()), plain(lease.address())});
+}
+
+Table lease_table() {
+  return Table({"LEASE", "CLIENT", "LEFT", "TTL", "LOCKS", "WAITS", "ADDRESS"});
+}
+
+Result<std::uint64_t> id_of(const Arguments& arguments) {
+  return parse_number(arguments.words.front(), std::numeric_limits<std::uint64_t>::max());
+}
+
+void write_hanging(Json& json, std::string_view key,
+                   const google::protobuf::RepeatedPtrField<v1::Hanging>& all,
+                   const Service& service) {
+  json.key(key).begin_array();
+  for (const auto& one : all) {
+    json.begin_object()
+        .field("name", std::string_view(service.shown(one.item().name())))
+        .field("claim", std::string_view(claim_of(one.item())))
+        .id_field("token", one.fencing_token())
+        .end_object();
+  }
+  json.end_array();
+}
+
+/// One renewal: for how long it lives from now on.
+Result<milliseconds> renewed(Service& service, std::uint64_t id) {
+  v1::LeaseKeepAliveRequest request;
+  request.set_id(id);
+  const auto answer =
+      service.ask<v1::LeaseKeepAliveResponse>("LockService/LeaseKeepAlive", request);
+  if (!answer) {
+    return std::unexpected(answer.error());
+  }
+  if (answer->ttl_ms() == 0) {
+    return fail(Errc::lease_lost, "the lease " + std::to_string(id) + " has ended");
+  }
+  return milliseconds(answer->ttl_ms());
+}
+
+}  // namespace
+
+int list_leases(const Arguments& arguments) {
+  auto service = Service::open(arguments);
+  if (!service) {
+    return failed(service.error());
+  }
+  auto table = lease_table();
+  Json json;
+  json.begin_array();
+  v1::LeasesRequest request;
+  for (bool is_more = true; is_more;) {
+    const auto page = service->ask<v1::LeasesResponse>("LockService/Leases", request);
+    if (!page) {
+      return failed(page.error());
+    }
+    for (const auto& lease : page->leases()) {
+      add_row(table, lease);
+      json.begin_object();
+      write(json, lease);
+      json.end_object();
+      request.set_after(lease.id());
+    }
+    is_more = page->more() && page->leases_size() > 0;
+  }
+  print(format_of(arguments) == Format::json ? json.end_array().text() + "\n" : table.text());
+  return code(ExitCode::done);
+}
+
+int show_lease(const Arguments& arguments) {
+  auto service = Service::open(arguments);
+  const auto id = id_of(arguments);
+  if (!service || !id) {
+    return failed(!service ? service.error() : id.error());
+  }
+  v1::LeaseTimeToLiveRequest request;
+  request.set_id(*id);
+  request.set_keys(true);
+  const auto answer =
+      service->ask<v1::LeaseTimeToLiveResponse>("LockService/LeaseTimeToLive", request);
+  if (!answer) {
+    return failed(answer.error());
+  }
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_object();
+    write(json, answer->lease());
+    write_hanging(json, "held", answer->held(), *service);
+    write_hanging(json, "waiting", answer->waiting(), *service);
+    print(json.end_object().text() + "\n");
+    return code(ExitCode::done);
+  }
+  auto table = lease_table();
+  add_row(table, answer->lease());
+  print(table.text());
+  for (const auto& held : answer->held()) {
+    print("holds\t" + plain(service->shown(held.item().name())) + "\t" + claim_of(held.item()) +
+          "\t" + std::to_string(held.fencing_token()) + "\n");
+  }
+  for (const auto& waiting : answer->waiting()) {
+    print("waits\t" + plain(service->shown(waiting.item().name())) + "\t" +
+          claim_of(waiting.item()) + "\n");
+  }
+  return code(ExitCode::done);
+}
+
+int grant_lease(const Arguments& arguments) {
+  auto service = Service::open(arguments);
+  const auto ttl = arguments.duration("--ttl");
+  if (!service || !ttl) {
+    return failed(!service ? service.error() : ttl.error());
+  }
+  v1::LeaseGrantRequest request;
+  request.set_ttl_ms(static_cast<std::uint64_t>(ttl->value_or(milliseconds(0)).count()));
+  request.set_client(arguments.text("--owner").value_or(""));
+  const auto answer = service->ask<v1::LeaseGrantResponse>("LockService/LeaseGrant", request);
+  if (!answer) {
+    return failed(answer.error());
+  }
+  Json json;
+  json.begin_object()
+      .id_field("lease", answer->id())
+      .field("ttl_ms", std::uint64_t{answer->ttl_ms()})
+      .end_object();
+  print((format_of(arguments) == Format::json ? json.text() : std::to_string(answer->id())) + "\n");
+  return code(ExitCode::done);
+}
+
+int keep_lease(const Arguments& arguments) {
+  const Signals signals;
+  auto service = Service::open(arguments);
+  const auto id = id_of(arguments);
+  if (!service || !id) {
+    return failed(!service ? service.error() : id.error());
+  }
+  std::stop_source stop;
+  const FarewellWatch farewell(signals, [&](int) { stop.request_stop(); });
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  while (!stop.stop_requested()) {
+    const auto ttl = renewed(*service, *id);
+    if (!ttl) {
+      return failed(ttl.error());
+    }
+    if (format_of(arguments) == Format::json) {
+      Json json;
+      json.begin_object()
+          .id_field("lease", *id)
+          .field("left_ms", static_cast<std::uint64_t>(ttl->count()))
+          .end_object();
+      print(json.text() + "\n");
+    } else if (format_of(arguments) == Format::table) {
+      print(std::to_string(*id) + "\t" + spoken(*ttl) + "\n");
+    }
+    if (arguments.has("--once")) {
+      break;
+    }
+    std::unique_lock lock(mutex);
+    ended.wait_for(lock, stop.get_token(), *ttl / 3, [] { return false; });
+  }
+  return code(ExitCode::done);
+}
+
+int revoke_lease(const Arguments& arguments) {
+  auto service = Service::open(arguments);
+  const auto id = id_of(arguments);
+  if (!service || !id) {
+    return failed(!service ? service.error() : id.error());
+  }
+  v1::LeaseRevokeRequest request;
+  request.set_id(*id);
+  const auto answer = service->ask<v1::LeaseRevokeResponse>("LockService/LeaseRevoke", request);
+  if (!answer) {
+    return failed(answer.error());
+  }
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_object().id_field("lease", *id).field("is_revoked", true).end_object();
+    print(json.text() + "\n");
+  }
+  return code(ExitCode::done);
+}
+
+}  // namespace tenure::cli

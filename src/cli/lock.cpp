@@ -1,0 +1,102 @@
+// tenure lock and try: held until somebody says stop.
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <stop_token>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cli/acquire.hpp"
+#include "cli/commands.hpp"
+#include "cli/holding.hpp"
+#include "cli/output.hpp"
+#include "cli/signals.hpp"
+
+namespace tenure::cli {
+namespace {
+
+void announce(const Arguments& arguments, const Wish& wish, const Possession& held) {
+  const auto token = std::to_string(held.token().get());
+  switch (format_of(arguments)) {
+    case Format::quiet: return;
+    case Format::table:
+      print(painted(Colour::green, "held") + " " + plain(joined(wish.names, ", ")) +
+            ", fencing token " + token + "\n");
+      return;
+    case Format::json: break;
+  }
+  Json json;
+  json.begin_object().key("names").begin_array();
+  for (const auto& name : wish.names) {
+    json.value(std::string_view(name));
+  }
+  json.end_array()
+      .field("mode", std::string_view(wish.is_shared ? "shared" : "exclusive"))
+      .field("token", std::string_view(token))
+      .field("lease_ms", static_cast<std::uint64_t>(wish.ttl.count()))
+      .end_object();
+  print(json.text() + "\n");
+}
+
+/// Until a signal says stop, which it returns, or until the lock is lost: 0.
+int wait_for_end(const Possession& held, const Signals& signals) {
+  const int lost = eventfd(0, EFD_CLOEXEC);
+  const auto ring = [lost] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(lost, &one, sizeof(one));
+  };
+  int signal = 0;
+  {
+    const std::stop_callback on_loss(held.lost(), ring);
+    std::array<pollfd, 2> wakers{{{.fd = signals.file(), .events = POLLIN, .revents = 0},
+                                  {.fd = lost, .events = POLLIN, .revents = 0}}};
+    while (signal == 0 && wakers[1].revents == 0) {
+      poll(wakers.data(), wakers.size(), -1);
+      const auto next = signals.next().value_or(0);
+      if (next == SIGTSTP) {
+        kill(getpid(), SIGSTOP);
+      }
+      signal = is_farewell(next) ? next : 0;
+    }
+  }
+  close(lost);
+  return signal;
+}
+
+int hold_on(const Arguments& arguments, const Wish& wish) {
+  const Signals signals;
+  auto held = hold(arguments, wish, signals);
+  if (!held.possession) {
+    const auto conflict = arguments.number("--conflict-exit-code", 255);
+    return held.is_busy && conflict ? static_cast<int>(conflict->value_or(held.exit_code))
+                                    : held.exit_code;
+  }
+  announce(arguments, wish, *held.possession);
+  if (wait_for_end(*held.possession, signals) == 0) {
+    complain("the lock is lost");
+    return code(ExitCode::lost);
+  }
+  const auto unlocked = held.possession->unlock();
+  return unlocked ? code(ExitCode::done) : failed(unlocked.error());
+}
+
+}  // namespace
+
+int lock(const Arguments& arguments) {
+  const auto wish = wish_of(arguments);
+  return wish ? hold_on(arguments, *wish) : failed(wish.error());
+}
+
+int try_lock(const Arguments& arguments) {
+  auto wish = wish_of(arguments);
+  if (!wish) {
+    return failed(wish.error());
+  }
+  wish->wait = std::chrono::milliseconds::zero();
+  return hold_on(arguments, *wish);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,84 @@
+#include "cli/locks.hpp"
+
+namespace tenure::cli {
+namespace {
+
+std::string mode_name(v1::Mode mode) {
+  switch (mode) {
+    case v1::MODE_INTENTION_SHARED: return "IS";
+    case v1::MODE_INTENTION_EXCLUSIVE: return "IX";
+    case v1::MODE_SHARED: return "S";
+    case v1::MODE_UPDATE: return "U";
+    case v1::MODE_SHARED_INTENTION_EXCLUSIVE: return "SIX";
+    default: return "X";
+  }
+}
+
+}  // namespace
+
+std::string claim_of(const v1::Item& item) {
+  if (item.has_permits()) {
+    const auto wanted = item.permits().wanted() == 0 ? 1 : item.permits().wanted();
+    return std::to_string(wanted) + " of " + std::to_string(item.permits().capacity());
+  }
+  if (item.has_keys()) {
+    const auto& range = item.keys().range();
+    return mode_name(item.keys().mode()) + " on [" + plain(range.start()) + ", " +
+           (range.has_end() ? plain(range.end()) : "") + ")";
+  }
+  return mode_name(item.mode());
+}
+
+void write(Json& json, const v1::Holder& holder) {
+  json.begin_object()
+      .field("owner", std::string_view(holder.owner()))
+      .field("claim", std::string_view(claim_of(holder.item())))
+      .id_field("token", holder.fencing_token())
+      .id_field("lease", holder.lease_id())
+      .field("held_ms", std::uint64_t{holder.held_ms()})
+      .field("note", std::string_view(holder.metadata()))
+      .end_object();
+}
+
+void write(Json& json, const v1::Waiter& waiter) {
+  json.begin_object()
+      .field("position", std::uint64_t{waiter.position()})
+      .field("owner", std::string_view(waiter.owner()))
+      .field("claim", std::string_view(claim_of(waiter.item())))
+      .id_field("lease", waiter.lease_id())
+      .field("waited_ms", std::uint64_t{waiter.waited_ms()})
+      .field("note", std::string_view(waiter.metadata()))
+      .key("waits_for")
+      .begin_array();
+  for (const auto& blocker : waiter.blockers()) {
+    json.begin_object()
+        .field("owner", std::string_view(blocker.owner()))
+        .id_field("lease", blocker.lease_id())
+        .id_field("token", blocker.fencing_token())
+        .end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_fields(Json& json, const v1::LockStatus& lock, const Service& service) {
+  json.field("name", std::string_view(service.shown(lock.name())))
+      .field("kind", std::string_view(lock.is_space() ? "space" : "lock"))
+      .field("holder_count", std::uint64_t{lock.holder_count()})
+      .field("waiter_count", std::uint64_t{lock.waiter_count()})
+      .key("holders")
+      .begin_array();
+  for (const auto& holder : lock.holders()) {
+    write(json, holder);
+  }
+  json.end_array();
+}
+
+Result<v1::ExplainResponse> explained(Service& service, const std::string& full_name,
+                                      bool is_space) {
+  v1::ExplainRequest request;
+  request.set_name(full_name);
+  request.set_is_space(is_space);
+  return service.ask<v1::ExplainResponse>("Admin/Explain", request);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,21 @@
+// tenure: locks from the command line. docs/cli.md is its manual.
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/command_line.hpp"
+
+int main(int count, char** arguments) {
+  using namespace tenure::cli;
+  std::vector<std::string> words(arguments + (count > 0 ? 1 : 0), arguments + count);
+  const auto read = read_command_line(std::move(words));
+  if (const auto* farewell = std::get_if<Farewell>(&read)) {
+    std::fputs(farewell->text.c_str(), farewell->code == ExitCode::done ? stdout : stderr);
+    return code(farewell->code);
+  }
+  const auto& order = std::get<Order>(read);
+  return order.command->run(order.arguments);
+}

@@ -1,0 +1,97 @@
+// tenure man: the manual pages, made from what --help prints. The build installs them.
+
+#include "sys/man_page.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "cli/manual.hpp"
+#include "cli/output.hpp"
+
+namespace tenure::cli {
+namespace {
+
+constexpr auto source = "tenure " TENURE_VERSION;
+
+void write(const std::vector<Option>& options, std::string_view title, sys::ManPage& page) {
+  page.section(title);
+  for (const auto& option : options) {
+    page.term(spelled(option), option.help);
+  }
+}
+
+std::string hyphenated(std::string_view name) {
+  std::string text = "tenure-" + std::string(name);
+  std::ranges::replace(text, ' ', '-');
+  return text;
+}
+
+std::string page_of(const Command& command) {
+  const auto name = hyphenated(command.name);
+  sys::ManPage page({.name = name, .source = source, .summary = command.summary});
+  page.section("synopsis")
+      .call("tenure " + std::string(command.name), "[OPTIONS] " + std::string(command.synopsis))
+      .section("description")
+      .paragraphs(command.description);
+  if (!command.options.empty()) {
+    write(command.options, "options", page);
+  }
+  write(common_options(), "options of all commands", page);
+  if (!command.examples.empty()) {
+    page.section("examples");
+    for (const auto& [line, what] : command.examples) {
+      page.term(line, what);
+    }
+  }
+  return page.see_also("tenure", 1).text();
+}
+
+std::string page_of_all() {
+  sys::ManPage page({.name = "tenure", .source = source, .summary = "locks from the command line"});
+  page.section("synopsis")
+      .call("tenure", "COMMAND [OPTIONS]")
+      .section("description")
+      .paragraphs(
+          "Locks by name that processes on many machines share: held for as long as a command "
+          "runs, looked at, and looked after.")
+      .section("commands");
+  for (const auto& command : commands()) {
+    page.page_term(hyphenated(command.name), 1, command.summary);
+  }
+  write(common_options(), "options", page);
+  for (const auto& [title, remark] : remarks()) {
+    page.section(title).verbatim(remark);
+  }
+  return page.see_also("tenured", 8).see_also("libtenure", 3).text();
+}
+
+}  // namespace
+
+int print_man_page(const Arguments& arguments) {
+  std::string name;
+  for (const auto& word : arguments.words) {
+    name += (name.empty() ? "" : " ") + word;
+  }
+  if (arguments.has("--list")) {
+    print("tenure\n");
+    for (const auto& command : commands()) {
+      print(hyphenated(command.name) + " " + std::string(command.name) + "\n");
+    }
+    return code(ExitCode::done);
+  }
+  if (name.empty()) {
+    print(page_of_all());
+    return code(ExitCode::done);
+  }
+  const auto it = std::ranges::find(commands(), name, &Command::name);
+  if (it == commands().end()) {
+    return failed({Errc::invalid_argument, "there is no command " + plain(name)});
+  }
+  print(page_of(*it));
+  return code(ExitCode::done);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,197 @@
+// tenure cluster ...: who is in it, and who shall be.
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/rpc/itinerary.hpp"
+#include "cli/commands.hpp"
+#include "cli/locks.hpp"
+#include "cli/question.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A member that does not answer must not keep us from telling of the others.
+constexpr milliseconds glance{1000};
+constexpr milliseconds change_patience = std::chrono::minutes(5);
+
+struct Seen {
+  v1::Member member{};
+  std::optional<v1::StatusResponse> status{};  ///< As it says itself, if it answers.
+};
+
+std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceUrl url) {
+  const auto endpoint = backends::endpoint_from(address);
+  if (!endpoint) {
+    return std::nullopt;
+  }
+  url.servers.endpoints = {*endpoint};
+  url.servers.connect_timeout = glance;
+  Service one(std::move(url), glance, Service::Follow::nobody);
+  auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
+  return status ? std::optional(*std::move(status)) : std::nullopt;
+}
+
+/// All members, as the leader has them, and what each says itself.
+Result<std::vector<Seen>> look_around(const Arguments& arguments) {
+  const auto url = service_url(arguments);
+  auto service = Service::open(arguments);
+  if (!url || !service) {
+    return std::unexpected(!url ? url.error() : service.error());
+  }
+  const auto list =
+      service->ask<v1::MemberListResponse>("Admin/MemberList", v1::MemberListRequest());
+  if (!list) {
+    return std::unexpected(list.error());
+  }
+  std::vector<Seen> seen;
+  for (const auto& member : list->members()) {
+    seen.push_back({.member = member, .status = glance_at(member.client_address(), *url)});
+    if (!seen.back().status && list->members_size() == 1) {
+      // A single node does not know by which address it is called.
+      const auto own = service->ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
+      seen.back().status = own ? std::optional(*own) : std::nullopt;
+    }
+  }
+  return seen;
+}
+
+std::string_view role_of(const v1::Member& member) {
+  return member.is_leader() ? "leader" : member.is_voter() ? "voter" : "learner";
+}
+
+void write(Json& json, const Seen& seen) {
+  const auto& member = seen.member;
+  json.begin_object()
+      .id_field("member", member.id())
+      .field("role", role_of(member))
+      .field("client_address", std::string_view(member.client_address()))
+      .field("peer_address", std::string_view(member.peer_address()))
+      .field("is_reached", seen.status.has_value());
+  if (seen.status) {
+    json.field("version", std::string_view(seen.status->version()))
+        .id_field("term", seen.status->term())
+        .id_field("commit_index", seen.status->commit_index())
+        .id_field("applied_index", seen.status->applied_index())
+        .field("log_bytes", std::uint64_t{seen.status->log_bytes()})
+        .field("locks", std::uint64_t{seen.status->locks()})
+        .field("leases", std::uint64_t{seen.status->leases()})
+        .field("waits", std::uint64_t{seen.status->waits()});
+  }
+  json.field("silent_ms", std::uint64_t{member.silent_ms()}).end_object();
+}
+
+std::vector<std::string> row_of(const Seen& seen) {
+  const auto& status = seen.status;
+  const auto number = [&](std::uint64_t value) {
+    return status ? std::to_string(value) : std::string("-");
+  };
+  const auto& reply = status ? *status : v1::StatusResponse::default_instance();
+  return {std::to_string(seen.member.id()),
+          std::string(role_of(seen.member)),
+          status ? painted(Colour::green, "answers") : painted(Colour::red, "silent"),
+          plain(seen.member.client_address()),
+          plain(seen.member.peer_address()),
+          status ? reply.version() : "-",
+          number(reply.term()),
+          number(reply.applied_index()),
+          number(reply.locks()),
+          number(reply.leases()),
+          number(reply.waits())};
+}
+
+template <class Response>
+int change(const Arguments& arguments, std::string_view method,
+           const google::protobuf::MessageLite& request) {
+  auto service = Service::open(arguments);
+  const auto wait = arguments.duration("--wait");
+  if (!service || !wait) {
+    return failed(!service ? service.error() : wait.error());
+  }
+  const auto answer = service->ask<Response>(method, request, wait->value_or(change_patience));
+  if (!answer) {
+    return failed(answer.error());
+  }
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_object().id_field("revision", answer->header().revision()).end_object();
+    print(json.text() + "\n");
+  }
+  return code(ExitCode::done);
+}
+
+Result<std::uint64_t> member_of(const Arguments& arguments) {
+  return parse_number(arguments.words.front(), std::numeric_limits<std::uint64_t>::max());
+}
+
+}  // namespace
+
+int cluster_status(const Arguments& arguments) {
+  const auto seen = look_around(arguments);
+  if (!seen) {
+    return failed(seen.error());
+  }
+  const bool is_whole =
+      std::ranges::all_of(*seen, [](const Seen& one) { return one.status.has_value(); });
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_array();
+    for (const auto& one : *seen) {
+      write(json, one);
+    }
+    print(json.end_array().text() + "\n");
+  } else if (format_of(arguments) == Format::table) {
+    Table table({"MEMBER", "ROLE", "STATE", "CLIENTS", "PEERS", "VERSION", "TERM", "APPLIED",
+                 "LOCKS", "LEASES", "WAITS"});
+    for (const auto& one : *seen) {
+      table.add(row_of(one));
+    }
+    print(table.text());
+  }
+  return code(is_whole ? ExitCode::done : ExitCode::no);
+}
+
+int add_member(const Arguments& arguments) {
+  const auto id = member_of(arguments);
+  if (!id) {
+    return failed(id.error());
+  }
+  v1::MemberAddRequest request;
+  request.set_id(*id);
+  request.set_peer_address(arguments.words[1]);
+  request.set_client_address(arguments.words[2]);
+  return change<v1::MemberAddResponse>(arguments, "Admin/MemberAdd", request);
+}
+
+int remove_member(const Arguments& arguments) {
+  const auto id = member_of(arguments);
+  if (!id) {
+    return failed(id.error());
+  }
+  const auto asked = confirmed(arguments, "Remove member " + std::to_string(*id) +
+                                              "? It cannot come back under this number.");
+  if (!asked) {
+    return failed(asked.error());
+  }
+  v1::MemberRemoveRequest request;
+  request.set_id(*id);
+  return change<v1::MemberRemoveResponse>(arguments, "Admin/MemberRemove", request);
+}
+
+int transfer_leadership(const Arguments& arguments) {
+  const auto id = arguments.words.empty() ? Result<std::uint64_t>(0) : member_of(arguments);
+  if (!id) {
+    return failed(id.error());
+  }
+  v1::TransferLeadershipRequest request;
+  request.set_to(*id);
+  return change<v1::TransferLeadershipResponse>(arguments, "Admin/TransferLeadership", request);
+}
+
+}  // namespace tenure::cli

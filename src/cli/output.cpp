@@ -1,0 +1,222 @@
+#include "cli/output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <utility>
+
+#include <unistd.h>
+
+#include "sys/escape.hpp"
+
+namespace tenure::cli {
+namespace {
+
+bool has_colours(int file) {
+  const auto* no = std::getenv("NO_COLOR");
+  const auto* terminal = std::getenv("TERM");
+  const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return (no == nullptr || *no == '\0') && !is_dumb && isatty(file) == 1;
+}
+
+std::string_view sequence_of(Colour colour) {
+  switch (colour) {
+    case Colour::none: return "";
+    case Colour::bold: return "\033[1m";
+    case Colour::dim: return "\033[2m";
+    case Colour::red: return "\033[31m";
+    case Colour::green: return "\033[32m";
+    case Colour::yellow: return "\033[33m";
+  }
+  return "";
+}
+
+/// Columns on a terminal: characters, not bytes, and no colours.
+std::size_t width(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\033') {
+      at = std::min(text.find('m', at), text.size());
+    } else if ((static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+Format format_of(const Arguments& arguments) {
+  const auto said = arguments.text("--output").value_or("table");
+  if (arguments.has("--json") || said == "json") {
+    return Format::json;
+  }
+  return said == "quiet" ? Format::quiet : Format::table;
+}
+
+std::string painted(Colour colour, std::string_view text, int file) {
+  if (colour == Colour::none || !has_colours(file)) {
+    return std::string(text);
+  }
+  return std::string(sequence_of(colour)) + std::string(text) + "\033[0m";
+}
+
+std::string plain(std::string_view text) {
+  if (text.empty()) {
+    return "-";
+  }
+  std::string out;
+  sys::append_plain(out, text);
+  return out;
+}
+
+std::string spoken(std::chrono::milliseconds time) {
+  using namespace std::chrono_literals;
+  std::array<char, 48> text{};
+  const auto seconds = time.count() / 1000;
+  if (time < 1s) {
+    std::snprintf(text.data(), text.size(), "%lld ms", static_cast<long long>(time.count()));
+  } else if (time < 10s) {
+    std::snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(time.count()) / 1000);
+  } else if (time < 1min) {
+    std::snprintf(text.data(), text.size(), "%lld s", static_cast<long long>(seconds));
+  } else if (time < 1h) {
+    std::snprintf(text.data(), text.size(), "%lld min %lld s", static_cast<long long>(seconds / 60),
+                  static_cast<long long>(seconds % 60));
+  } else {
+    std::snprintf(text.data(), text.size(), "%lld h %lld min",
+                  static_cast<long long>(seconds / 3600),
+                  static_cast<long long>(seconds / 60 % 60));
+  }
+  return text.data();
+}
+
+std::string Table::text() const {
+  std::string out;
+  if (isatty(STDOUT_FILENO) != 1) {
+    for (const auto& row : rows_) {
+      for (std::size_t column = 0; column < row.size(); ++column) {
+        out += (column == 0 ? "" : "\t") + row[column];
+      }
+      out += '\n';
+    }
+    return out;
+  }
+  std::vector<std::size_t> widths(headline_.size(), 0);
+  const auto measure = [&](const std::vector<std::string>& row) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], width(row[column]));
+    }
+  };
+  measure(headline_);
+  std::ranges::for_each(rows_, measure);
+  const auto line = [&](const std::vector<std::string>& row) {
+    std::string made;
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      const bool is_last = column + 1 == row.size();
+      made += row[column];
+      made += is_last ? "" : std::string(widths[column] - width(row[column]) + 2, ' ');
+    }
+    return made;
+  };
+  out += painted(Colour::bold, line(headline_)) + '\n';
+  for (const auto& row : rows_) {
+    out += line(row) + '\n';
+  }
+  return out;
+}
+
+void Json::separate() {
+  if (std::exchange(needs_comma_, true)) {
+    text_ += ',';
+  }
+}
+
+Json& Json::begin_object() {
+  separate();
+  text_ += '{';
+  needs_comma_ = false;
+  return *this;
+}
+
+Json& Json::end_object() {
+  text_ += '}';
+  needs_comma_ = true;
+  return *this;
+}
+
+Json& Json::begin_array() {
+  separate();
+  text_ += '[';
+  needs_comma_ = false;
+  return *this;
+}
+
+Json& Json::end_array() {
+  text_ += ']';
+  needs_comma_ = true;
+  return *this;
+}
+
+Json& Json::key(std::string_view name) {
+  separate();
+  sys::append_json(text_, name);
+  text_ += ':';
+  needs_comma_ = false;
+  return *this;
+}
+
+Json& Json::value(std::string_view text) {
+  separate();
+  sys::append_json(text_, text);
+  return *this;
+}
+
+Json& Json::value(std::uint64_t number) {
+  separate();
+  text_ += std::to_string(number);
+  return *this;
+}
+
+Json& Json::value(bool fact) {
+  separate();
+  text_ += fact ? "true" : "false";
+  return *this;
+}
+
+Json& Json::value(double number) {
+  separate();
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", std::isfinite(number) ? number : 0);
+  text_ += text.data();
+  return *this;
+}
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+std::string harmless(std::string_view text) {
+  std::string out;
+  std::ranges::transform(text, std::back_inserter(out), [](char byte) {
+    const auto number = static_cast<unsigned char>(byte);
+    return (number < 0x20 && byte != '\n') || number == 0x7F ? '?' : byte;
+  });
+  return out;
+}
+
+void complain(std::string_view text) {
+  const auto line = painted(Colour::red, "tenure:", STDERR_FILENO) + " " + harmless(text) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+int failed(const Error& error) {
+  complain(error.detail.empty() ? message(error.code) : std::string_view(error.detail));
+  return code(exit_code_of(error.code));
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,78 @@
+#include "cli/signals.hpp"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace tenure::cli {
+namespace {
+
+sigset_t wanted() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  // SIGTTOU: who gives the terminal away from the background would be stopped.
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD, SIGTTOU}) {
+    sigaddset(&signals, signal);
+  }
+  return signals;
+}
+
+}  // namespace
+
+Signals::Signals() {
+  const auto signals = wanted();
+  pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  auto read = signals;
+  sigdelset(&read, SIGTTOU);
+  file_ = signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+Signals::~Signals() {
+  close(file_);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::optional<int> Signals::next() const {
+  signalfd_siginfo found{};
+  if (read(file_, &found, sizeof(found)) != sizeof(found)) {
+    return std::nullopt;
+  }
+  return static_cast<int>(found.ssi_signo);
+}
+
+bool is_farewell(int signal) noexcept {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+FarewellWatch::FarewellWatch(const Signals& signals, std::function<void(int)> tell)
+    : end_(eventfd(0, EFD_CLOEXEC)), thread_([&signals, tell = std::move(tell), end = end_] {
+        std::array<pollfd, 2> wakers{{{.fd = signals.file(), .events = POLLIN, .revents = 0},
+                                      {.fd = end, .events = POLLIN, .revents = 0}}};
+        bool is_told = false;
+        while (wakers[1].revents == 0) {
+          poll(wakers.data(), wakers.size(), -1);
+          const auto signal = wakers[0].revents != 0 ? signals.next() : std::nullopt;
+          if (signal == SIGTSTP) {
+            kill(getpid(), SIGSTOP);
+          }
+          if (signal && is_farewell(*signal) && !std::exchange(is_told, true)) {
+            tell(*signal);
+          }
+        }
+      }) {}
+
+FarewellWatch::~FarewellWatch() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(end_, &one, sizeof(one));
+  thread_.join();
+  close(end_);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,343 @@
+// tenure snapshot: the whole state in a file, and what is in it.
+
+#include "core/snapshot.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "cli/commands.hpp"
+#include "cli/latencies.hpp"
+#include "cli/output.hpp"
+#include "cli/service.hpp"
+#include "cli/signals.hpp"
+#include "core/bytes.hpp"
+#include "core/saved_state.hpp"
+#include "tenure/v1/admin.pb.h"
+
+namespace tenure::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t prefixes_default = 10;
+constexpr std::uint64_t prefixes_max = 10'000;
+
+Error from_errno(const std::string& what) {
+  return {Errc::unavailable, what + ": " + std::strerror(errno)};
+}
+
+/// A file that appears under its name when all of it is written, and not before.
+class NewFile {
+ public:
+  static Result<NewFile> create(const std::string& path) {
+    NewFile file(path);
+    file.descriptor_ = open(file.part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file.descriptor_ < 0) {
+      return std::unexpected(from_errno(file.part_));
+    }
+    return file;
+  }
+  NewFile(NewFile&& other) noexcept
+      : path_(std::move(other.path_)),
+        part_(std::move(other.part_)),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        failure_(std::move(other.failure_)) {}
+  NewFile& operator=(NewFile&&) = delete;
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  ~NewFile() {
+    if (descriptor_ >= 0) {
+      close(descriptor_);
+      unlink(part_.c_str());
+    }
+  }
+
+  [[nodiscard]] const std::string& part() const noexcept { return part_; }
+
+  void add(std::string_view bytes) {
+    while (!bytes.empty() && !failure_) {
+      const auto written = write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0) {
+        failure_ = from_errno(part_);
+        return;
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+  [[nodiscard]] const std::optional<Error>& failure() const noexcept { return failure_; }
+
+  /// Durable; the name is then this file's.
+  [[nodiscard]] Result<void> keep() {
+    if (failure_) {
+      return std::unexpected(*failure_);
+    }
+    if (fsync(descriptor_) != 0 || rename(part_.c_str(), path_.c_str()) != 0) {
+      return std::unexpected(from_errno(part_));
+    }
+    close(std::exchange(descriptor_, -1));
+    const auto folder = std::filesystem::absolute(path_).parent_path();
+    if (const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); opened >= 0) {
+      fsync(opened);
+      close(opened);
+    }
+    return {};
+  }
+
+ private:
+  explicit NewFile(std::string path) : path_(std::move(path)), part_(path_ + ".part") {}
+
+  std::string path_;
+  std::string part_;
+  int descriptor_ = -1;
+  std::optional<Error> failure_{};
+};
+
+/// A saved state, opened.
+struct Opened {
+  core::SavedFrom from{};
+  core::State state{};
+  std::size_t file_bytes = 0;
+};
+
+Result<Opened> open_saved(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail(Errc::invalid_argument, path + ": " + std::strerror(errno));
+  }
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  auto saved = core::read_saved_state(bytes);
+  if (!saved) {
+    return fail(Errc::invalid_argument, path + ": " + saved.error().detail);
+  }
+  auto state = core::decode(saved->state);
+  if (!state) {
+    return fail(Errc::invalid_argument, path + ": " + state.error().detail);
+  }
+  return Opened{.from = saved->from, .state = *std::move(state), .file_bytes = bytes.size()};
+}
+
+/// What is below one first part of names.
+struct Below {
+  std::string prefix{};
+  std::uint64_t locks = 0;
+  std::uint64_t holds = 0;
+  std::uint64_t waits = 0;
+};
+
+/// Those with the most locks first.
+std::vector<Below> prefixes_of(const core::State& state, std::size_t most) {
+  std::map<std::string, Below, std::less<>> found;
+  for (const auto& [place, lock] : state.locks.locks()) {
+    const auto name = place.name.view();
+    const auto slash = name.find('/');
+    const std::string prefix(slash == std::string_view::npos ? name : name.substr(0, slash + 1));
+    auto& below = found[prefix];
+    ++below.locks;
+    below.holds += lock.holds().size();
+    below.waits += lock.queue().size();
+  }
+  std::vector<Below> all;
+  for (auto& [prefix, below] : found) {
+    below.prefix = prefix;
+    all.push_back(std::move(below));
+  }
+  std::ranges::stable_sort(all, std::greater(), &Below::locks);
+  all.resize(std::min(all.size(), most));
+  return all;
+}
+
+std::string utc(std::uint64_t unix_ms) {
+  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+milliseconds cluster_time_of(const core::State& state) {
+  return std::chrono::duration_cast<milliseconds>(state.now);
+}
+
+void print_json(const Opened& opened, const std::vector<Below>& prefixes) {
+  const auto& [from, state, file_bytes] = opened;
+  Json json;
+  json.begin_object()
+      .field("version", std::uint64_t{core::snapshot_version})
+      .id_field("revision", state.revision.get())
+      .id_field("compact_revision", state.events.compact_revision().get())
+      .field("cluster_time_ms", static_cast<std::uint64_t>(cluster_time_of(state).count()))
+      .field("locks", std::uint64_t{state.locks.locks().size()})
+      .field("holds", std::uint64_t{state.locks.holds().size()})
+      .field("waits", std::uint64_t{state.locks.waits().size()})
+      .field("leases", std::uint64_t{state.leases.all().size()})
+      .field("events", std::uint64_t{state.events.all().size()})
+      .field("bytes", std::uint64_t{file_bytes})
+      .id_field("cluster", from.cluster)
+      .id_field("member", from.member)
+      .id_field("term", from.term)
+      .id_field("index", from.index)
+      .field("saved_at", std::string_view(utc(from.saved_at_ms)))
+      .key("prefixes")
+      .begin_array();
+  for (const auto& below : prefixes) {
+    json.begin_object()
+        .field("prefix", std::string_view(below.prefix))
+        .field("locks", below.locks)
+        .field("holds", below.holds)
+        .field("waits", below.waits)
+        .end_object();
+  }
+  print(json.end_array().end_object().text() + "\n");
+}
+
+void print_table(const Opened& opened, const std::vector<Below>& prefixes) {
+  const auto& [from, state, file_bytes] = opened;
+  Table facts({"WHAT", ""});
+  const auto add = [&](const char* what, std::string value) {
+    facts.add({what, std::move(value)});
+  };
+  add("version", std::to_string(core::snapshot_version));
+  add("revision", std::to_string(state.revision.get()));
+  add("cluster time", spoken(cluster_time_of(state)));
+  add("locks", std::to_string(state.locks.locks().size()));
+  add("holds", std::to_string(state.locks.holds().size()));
+  add("waits", std::to_string(state.locks.waits().size()));
+  add("leases", std::to_string(state.leases.all().size()));
+  add("events", std::to_string(state.events.all().size()));
+  add("bytes", std::to_string(file_bytes));
+  add("cluster", std::to_string(from.cluster));
+  add("member", std::to_string(from.member));
+  add("log entry", std::to_string(from.index) + " of term " + std::to_string(from.term));
+  add("saved at", utc(from.saved_at_ms));
+  print(facts.text());
+  if (prefixes.empty()) {
+    return;
+  }
+  Table table({"PREFIX", "LOCKS", "HOLDS", "WAITS"});
+  for (const auto& below : prefixes) {
+    table.add({plain(below.prefix), std::to_string(below.locks), std::to_string(below.holds),
+               std::to_string(below.waits)});
+  }
+  print("\n" + table.text());
+}
+
+/// Asks for the state and writes it as it comes.
+Result<void> download(Service& service, const Arguments& arguments, NewFile& file) {
+  v1::SnapshotReadRequest request;
+  request.set_stale(arguments.has("--stale"));
+  std::optional<core::SavedStateWriter> writer;
+  const auto begin = [&](const v1::SnapshotPiece& head) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const core::SavedFrom from{.cluster = head.header().cluster_id(),
+                               .member = head.header().member_id(),
+                               .term = head.header().raft_term(),
+                               .index = head.applied_index(),
+                               .saved_at_ms = static_cast<std::uint64_t>(
+                                   std::chrono::duration_cast<milliseconds>(now).count())};
+    writer.emplace(from, head.bytes_total(), [&](std::string_view bytes) { file.add(bytes); });
+  };
+  auto asked =
+      service.ask_each("Admin/SnapshotRead", request, [&](std::string_view answer) -> Result<void> {
+        v1::SnapshotPiece piece;
+        if (!piece.ParseFromArray(answer.data(), static_cast<int>(answer.size()))) {
+          return fail(Errc::unavailable, "the answer cannot be read");
+        }
+        if (!writer) {
+          begin(piece);
+          return {};
+        }
+        if (core::crc32c(piece.bytes()) != piece.checksum()) {
+          return fail(Errc::unavailable, "a piece was damaged on its way; save it once more");
+        }
+        writer->add(piece.bytes());
+        return file.failure() ? Result<void>(std::unexpected(*file.failure())) : Result<void>();
+      });
+  if (!asked) {
+    return asked;
+  }
+  if (!writer || !writer->finish()) {
+    return fail(Errc::unavailable, "the snapshot ended too early; save it once more");
+  }
+  return file.keep();
+}
+
+/// To the file, and a look at what is there: nobody wants to learn of it when it is needed.
+Result<Opened> save(const Arguments& arguments, const std::string& path) {
+  if (std::filesystem::exists(path) && !arguments.has("--force")) {
+    return fail(Errc::invalid_argument, path + " is there already; --force writes over it");
+  }
+  const Signals signals;
+  auto service = Service::open(arguments);
+  if (!service) {
+    return std::unexpected(std::move(service).error());
+  }
+  auto file = NewFile::create(path);
+  if (!file) {
+    return std::unexpected(std::move(file).error());
+  }
+  const FarewellWatch farewell(signals, [part = file->part()](int signal) {
+    unlink(part.c_str());
+    std::_Exit(code(ExitCode::signalled) + signal);
+  });
+  if (auto downloaded = download(*service, arguments, *file); !downloaded) {
+    return std::unexpected(std::move(downloaded).error());
+  }
+  return open_saved(path);
+}
+
+}  // namespace
+
+int save_snapshot(const Arguments& arguments) {
+  const auto& path = arguments.words.front();
+  const auto saved = save(arguments, path);
+  if (!saved) {
+    return failed(saved.error());
+  }
+  if (format_of(arguments) == Format::json) {
+    print_json(*saved, {});
+  } else if (format_of(arguments) == Format::table) {
+    print(plain(path) + ": revision " + std::to_string(saved->state.revision.get()) + ", " +
+          std::to_string(saved->state.locks.locks().size()) + " locks, " +
+          std::to_string(saved->state.leases.all().size()) + " leases, " +
+          grouped(saved->file_bytes) + " bytes\n");
+  }
+  return code(ExitCode::done);
+}
+
+int inspect_snapshot(const Arguments& arguments) {
+  const auto most = arguments.number("--prefixes", prefixes_max);
+  if (!most) {
+    return failed(most.error());
+  }
+  const auto opened = open_saved(arguments.words.front());
+  if (!opened) {
+    complain(opened.error().detail);
+    return code(ExitCode::no);
+  }
+  const auto prefixes = prefixes_of(opened->state, most->value_or(prefixes_default));
+  if (format_of(arguments) == Format::json) {
+    print_json(*opened, prefixes);
+  } else if (format_of(arguments) == Format::table) {
+    print_table(*opened, prefixes);
+  }
+  return code(ExitCode::done);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,292 @@
+#include "cli/top_look.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <set>
+
+#include "cli/latencies.hpp"
+#include "cli/locks.hpp"
+#include "sys/quantile.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Bucket {
+  double bound = 0;
+  std::uint64_t count = 0;
+};
+std::vector<Bucket> buckets_of(const google::protobuf::RepeatedPtrField<v1::Bucket>& said) {
+  std::vector<Bucket> buckets;
+  for (const auto& bucket : said) {
+    buckets.push_back({.bound = bucket.bound(), .count = bucket.count()});
+  }
+  return buckets;
+}
+
+/// What was said about this lock before.
+const v1::BusyLock* find_lock(const v1::TopResponse& said, const v1::BusyLock& like) {
+  for (const auto* list : {&said.queues(), &said.long_holds()}) {
+    const auto it = std::ranges::find_if(*list, [&](const v1::BusyLock& lock) {
+      return lock.name() == like.name() && lock.is_space() == like.is_space();
+    });
+    if (it != list->end()) {
+      return &*it;
+    }
+  }
+  return nullptr;
+}
+
+/// Name and value of each rate, in the order in which people want them.
+std::vector<std::pair<std::string_view, double>> named(const TopRates& rates) {
+  return {{"granted", rates.granted},  {"released", rates.released},   {"expired", rates.expired},
+          {"forced", rates.forced},    {"deadlocks", rates.deadlocks}, {"renewed", rates.renewed},
+          {"commands", rates.commands}};
+}
+std::vector<std::pair<std::string_view, std::optional<double>>> latencies(const TopRates& rates) {
+  return {{"acquire_p50", rates.acquire_p50},
+          {"acquire_p99", rates.acquire_p99},
+          {"commit_p50", rates.commit_p50},
+          {"commit_p99", rates.commit_p99}};
+}
+
+std::vector<std::pair<std::string_view, std::uint64_t>> numbers(const v1::TopResponse& said) {
+  return {{"locks", said.locks()},
+          {"holds", said.holds()},
+          {"waits", said.waits()},
+          {"leases", said.leases()}};
+}
+
+}  // namespace
+
+Result<TopLook> TopQuestions::ask() {
+  v1::TopRequest request;
+  request.set_prefix(service_.full(prefix_));
+  request.set_limit(200);
+  auto said = service_.ask<v1::TopResponse>("Admin/Top", request);
+  if (!said) {
+    return std::unexpected(std::move(said).error());
+  }
+  const auto now = Clock::now();
+  // What another member counted is no beginning for this one's counters.
+  if (before_ && before_->header().member_id() != said->header().member_id()) {
+    before_.reset();
+  }
+  const auto seconds = std::chrono::duration<double>(now - when_before_).count();
+  TopLook look;
+  if (before_ && seconds > 0) {
+    look.rates = rates(said->counters(), seconds);
+  }
+  std::set<std::pair<std::string, bool>> seen;
+  for (const auto* list : {&said->queues(), &said->long_holds()}) {
+    for (const auto& lock : *list) {
+      if (seen.emplace(lock.name(), lock.is_space()).second) {
+        look.locks.push_back(hot(lock, seconds));
+      }
+    }
+  }
+  before_ = *said;
+  when_before_ = now;
+  for (auto& wait : *said->mutable_long_waits()) {
+    wait.set_name(service_.shown(wait.name()));
+  }
+  if (said->leader_address().empty() && said->leader_id() == said->header().member_id()) {
+    // One that is alone has not been told where others reach it.
+    said->set_leader_address(service_.server());
+  }
+  look.said = *std::move(said);
+  return look;
+}
+
+TopRates TopQuestions::rates(const v1::Counters& now, double seconds) const {
+  const auto& before = before_->counters();
+  const auto rate = [&](double earlier, double later) {
+    return std::max(0.0, later - earlier) / seconds;
+  };
+  const auto part = [](const auto& earlier, const auto& later, double quantile) {
+    return sys::quantile_between(buckets_of(earlier), buckets_of(later), quantile);
+  };
+  return {.granted = rate(before.granted(), now.granted()),
+          .released = rate(before.released(), now.released()),
+          .expired = rate(before.expired(), now.expired()),
+          .forced = rate(before.forced(), now.forced()),
+          .deadlocks = rate(before.deadlocks(), now.deadlocks()),
+          .renewed = rate(before.renewed(), now.renewed()),
+          .commands = rate(before.commands(), now.commands()),
+          .acquire_p50 = part(before.acquire_seconds(), now.acquire_seconds(), 0.5),
+          .acquire_p99 = part(before.acquire_seconds(), now.acquire_seconds(), 0.99),
+          .commit_p50 = part(before.commit_seconds(), now.commit_seconds(), 0.5),
+          .commit_p99 = part(before.commit_seconds(), now.commit_seconds(), 0.99)};
+}
+
+HotLock TopQuestions::hot(const v1::BusyLock& lock, double seconds) const {
+  const auto& holder = lock.first_holder();
+  HotLock made{.name = service_.shown(lock.name()),
+               .is_space = lock.is_space(),
+               .owner = holder.owner(),
+               .claim = lock.has_first_holder() ? claim_of(holder.item()) : "",
+               .note = holder.metadata(),
+               .token = holder.fencing_token(),
+               .holders = lock.holder_count(),
+               .waiters = lock.waiter_count(),
+               .held = milliseconds(holder.held_ms()),
+               .longest_wait = milliseconds(lock.longest_wait_ms())};
+  const auto* before = before_ ? find_lock(*before_, lock) : nullptr;
+  // The counter begins anew with a lock that was free in between.
+  if (before != nullptr && before->version() <= lock.version() && seconds > 0) {
+    // A holder comes and goes: two changes for each grant.
+    made.grants = static_cast<double>(lock.version() - before->version()) / 2 / seconds;
+  }
+  return made;
+}
+
+bool contains(std::string_view text, std::string_view filter) {
+  return text.find(filter) != std::string_view::npos;
+}
+
+std::vector<HotLock> sorted(std::vector<HotLock> locks, TopOrder order, std::string_view filter) {
+  std::erase_if(locks, [&](const HotLock& lock) {
+    return !contains(lock.name, filter) && !contains(lock.owner, filter);
+  });
+  const auto by = [&](auto member) { std::ranges::stable_sort(locks, std::greater(), member); };
+  switch (order) {
+    case TopOrder::waiters: by(&HotLock::waiters); break;
+    case TopOrder::longest_wait: by(&HotLock::longest_wait); break;
+    case TopOrder::held: by(&HotLock::held); break;
+    case TopOrder::grants: by(&HotLock::grants); break;
+    case TopOrder::name: std::ranges::stable_sort(locks, {}, &HotLock::name); break;
+  }
+  return locks;
+}
+
+std::string brief(double number) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), number > 0 && number < 10 ? "%.1f" : "%.0f", number);
+  return text.data();
+}
+
+std::string text_of(const TopLook& look, TopOrder order) {
+  const auto& said = look.said;
+  std::string text = "leader\t" + std::to_string(said.leader_id()) + "\t" +
+                     plain(said.leader_address()) + "\tof " + std::to_string(said.members_size()) +
+                     " members\n";
+  for (const auto& [name, number] : numbers(said)) {
+    text += "number\t" + std::string(name) + "\t" + std::to_string(number) + "\n";
+  }
+  if (look.rates) {
+    for (const auto& [name, rate] : named(*look.rates)) {
+      text += "rate\t" + std::string(name) + "\t" + brief(rate) + "/s\n";
+    }
+    for (const auto& [name, seconds] : latencies(*look.rates)) {
+      const auto time = std::chrono::duration<double>(seconds.value_or(0));
+      text += "latency\t" + std::string(name) + "\t" +
+              (seconds ? spoken_briefly(std::chrono::duration_cast<std::chrono::nanoseconds>(time))
+                       : "-") +
+              "\n";
+    }
+  }
+  for (const auto& lock : sorted(look.locks, order, "")) {
+    text += "lock\t" + plain(lock.name) + "\t" + plain(lock.owner) + "\t" + plain(lock.claim) +
+            "\t" + std::to_string(lock.waiters) + "\t" + spoken(lock.longest_wait) + "\t" +
+            spoken(lock.held) + "\t" + (lock.grants ? brief(*lock.grants) + "/s" : "-") + "\t" +
+            plain(lock.note) + "\n";
+  }
+  for (const auto& wait : said.long_waits()) {
+    text += "wait\t" + plain(wait.name()) + "\t" + plain(wait.owner()) + "\t" +
+            claim_of(wait.item()) + "\t" + spoken(milliseconds(wait.waited_ms())) + "\t" +
+            plain(wait.metadata()) + "\n";
+  }
+  for (const auto& lease : said.lease_ends()) {
+    text += "lease\t" + std::to_string(lease.id()) + "\t" + plain(lease.client()) + "\t" +
+            spoken(milliseconds(lease.left_ms())) + "\t" + spoken(milliseconds(lease.ttl_ms())) +
+            "\t" + std::to_string(lease.holds()) + "\t" + std::to_string(lease.waits()) + "\n";
+  }
+  return text;
+}
+
+namespace {
+
+void write(Json& json, const HotLock& lock) {
+  json.begin_object()
+      .field("name", std::string_view(lock.name))
+      .field("kind", std::string_view(lock.is_space ? "space" : "lock"))
+      .field("owner", std::string_view(lock.owner))
+      .field("claim", std::string_view(lock.claim))
+      .id_field("token", lock.token)
+      .field("holder_count", lock.holders)
+      .field("waiter_count", lock.waiters)
+      .field("longest_wait_ms", static_cast<std::uint64_t>(lock.longest_wait.count()))
+      .field("held_ms", static_cast<std::uint64_t>(lock.held.count()))
+      .field("note", std::string_view(lock.note));
+  if (lock.grants) {
+    json.field("grants_per_second", *lock.grants);
+  }
+  json.end_object();
+}
+
+void write_lists(Json& json, const v1::TopResponse& said) {
+  json.key("long_waits").begin_array();
+  for (const auto& wait : said.long_waits()) {
+    json.begin_object()
+        .field("name", std::string_view(wait.name()))
+        .field("owner", std::string_view(wait.owner()))
+        .field("claim", std::string_view(claim_of(wait.item())))
+        .id_field("lease", wait.lease_id())
+        .field("waited_ms", std::uint64_t{wait.waited_ms()})
+        .field("note", std::string_view(wait.metadata()))
+        .end_object();
+  }
+  json.end_array().key("lease_ends").begin_array();
+  for (const auto& lease : said.lease_ends()) {
+    json.begin_object()
+        .id_field("lease", lease.id())
+        .field("client", std::string_view(lease.client()))
+        .field("left_ms", std::uint64_t{lease.left_ms()})
+        .field("ttl_ms", std::uint64_t{lease.ttl_ms()})
+        .field("holds", std::uint64_t{lease.holds()})
+        .field("waits", std::uint64_t{lease.waits()})
+        .end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string json_of(const TopLook& look, TopOrder order) {
+  const auto& said = look.said;
+  Json json;
+  json.begin_object()
+      .field("version", std::string_view(said.version()))
+      .id_field("revision", said.header().revision())
+      .id_field("leader", said.leader_id())
+      .field("leader_address", std::string_view(said.leader_address()))
+      .field("members", static_cast<std::uint64_t>(said.members_size()))
+      .field("has_space", said.has_space())
+      .field("is_complete", said.is_complete());
+  for (const auto& [name, number] : numbers(said)) {
+    json.field(std::string(name) + "_count", number);
+  }
+  json.key("rates").begin_object();
+  if (look.rates) {
+    for (const auto& [name, rate] : named(*look.rates)) {
+      json.field(name, rate);
+    }
+    for (const auto& [name, seconds] : latencies(*look.rates)) {
+      if (seconds) {
+        json.field(std::string(name) + "_seconds", *seconds);
+      }
+    }
+  }
+  json.end_object().key("locks").begin_array();
+  for (const auto& lock : sorted(look.locks, order, "")) {
+    write(json, lock);
+  }
+  json.end_array();
+  write_lists(json, said);
+  return json.end_object().text() + "\n";
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,59 @@
+// tenure users: to tell servers that somebody came, left or may do something else.
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "backends/rpc/itinerary.hpp"
+#include "cli/commands.hpp"
+#include "cli/locks.hpp"
+
+namespace tenure::cli {
+namespace {
+
+/// Of this server alone: each has its own file.
+Result<std::uint64_t> reload_at(const backends::Endpoint& endpoint, ServiceUrl url,
+                                std::chrono::milliseconds patience) {
+  url.servers.endpoints = {endpoint};
+  Service one(std::move(url), patience, Service::Follow::nobody);
+  const auto done = one.ask<v1::ReloadUsersResponse>("Admin/ReloadUsers", v1::ReloadUsersRequest());
+  if (!done) {
+    return std::unexpected(done.error());
+  }
+  return done->users();
+}
+
+}  // namespace
+
+int reload_users(const Arguments& arguments) {
+  const auto url = service_url(arguments);
+  if (!url) {
+    return failed(url.error());
+  }
+  const auto patience = patience_of(arguments).value_or(std::chrono::seconds(5));
+  int worst = code(ExitCode::done);
+  Json json;
+  json.begin_array();
+  for (const auto& endpoint : url->servers.endpoints) {
+    const auto server = backends::name_of(endpoint);
+    const auto users = reload_at(endpoint, *url, patience);
+    if (!users) {
+      worst = failed(users.error());
+      continue;
+    }
+    json.begin_object()
+        .field("server", std::string_view(server))
+        .field("users", std::uint64_t{*users})
+        .end_object();
+    if (format_of(arguments) == Format::table) {
+      print(server + " knows " + std::to_string(*users) + (*users == 1 ? " user" : " users") +
+            "\n");
+    }
+  }
+  if (format_of(arguments) == Format::json) {
+    print(json.end_array().text() + "\n");
+  }
+  return worst;
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,261 @@
+// tenure ls, show, explain: who has what, and who waits for whom.
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/locks.hpp"
+
+namespace tenure::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t chain_max = 8;
+
+std::vector<std::string> row_of(const v1::LockStatus& lock, const Service& service) {
+  const auto waiting = std::to_string(lock.waiter_count());
+  const auto name = plain(service.shown(lock.name()));
+  if (lock.holders().empty()) {
+    return {name, "-", "-", "-", waiting, "-", "-"};
+  }
+  const auto& first = lock.holders(0);
+  const auto others = lock.holder_count() - 1;
+  const auto who = plain(first.owner()) + (others > 0 ? " and " + std::to_string(others) : "");
+  return {name,
+          who,
+          claim_of(first.item()),
+          std::to_string(first.fencing_token()),
+          waiting,
+          spoken(milliseconds(first.held_ms())),
+          plain(first.metadata())};
+}
+
+/// Calls `take` with each lock, page by page.
+template <class Take>
+Result<void> each_lock(Service& service, const std::string& prefix, std::uint64_t limit,
+                       const Take& take) {
+  v1::ListRequest request;
+  request.set_prefix(service.full(prefix));
+  for (std::uint64_t left = limit; left > 0;) {
+    request.set_limit(static_cast<std::uint32_t>(std::min<std::uint64_t>(left, 1000)));
+    const auto page = service.ask<v1::ListResponse>("Admin/List", request);
+    if (!page) {
+      return std::unexpected(page.error());
+    }
+    for (const auto& lock : page->locks()) {
+      take(lock);
+      request.set_after(lock.name());
+      request.set_after_is_space(lock.is_space());
+    }
+    left -= std::min<std::uint64_t>(left, static_cast<std::uint64_t>(page->locks_size()));
+    if (!page->more() || page->locks().empty()) {
+      break;
+    }
+  }
+  return {};
+}
+
+/// Of a backend that is no tenured: what its holders say.
+int show_by_library(const Arguments& arguments) {
+  const auto client = open_client(arguments);
+  if (!client) {
+    return failed(client.error());
+  }
+  const auto holders = client->holders(arguments.words.front());
+  if (!holders) {
+    return failed(holders.error());
+  }
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_object().field("name", std::string_view(arguments.words.front()));
+    json.key("holders").begin_array();
+    for (const auto& holder : *holders) {
+      json.begin_object()
+          .field("owner", std::string_view(holder.owner))
+          .id_field("token", holder.token.get())
+          .field("note", std::string_view(holder.metadata))
+          .end_object();
+    }
+    print(json.end_array().end_object().text() + "\n");
+    return code(ExitCode::done);
+  }
+  Table table({"HOLDER", "TOKEN", "NOTE"});
+  for (const auto& holder : *holders) {
+    table.add({plain(holder.owner), std::to_string(holder.token.get()), plain(holder.metadata)});
+  }
+  print(holders->empty() ? plain(arguments.words.front()) + " is free\n" : table.text());
+  return code(ExitCode::done);
+}
+
+void print_lock(const v1::ExplainResponse& lock, const std::string& name) {
+  if (lock.lock().holder_count() == 0 && lock.queue().empty()) {
+    print(name + " is free\n");
+    return;
+  }
+  Table table({"", "WHO", "CLAIM", "TOKEN", "LEASE", "FOR", "NOTE"});
+  for (const auto& holder : lock.lock().holders()) {
+    table.add({"holds", plain(holder.owner()), claim_of(holder.item()),
+               std::to_string(holder.fencing_token()), std::to_string(holder.lease_id()),
+               spoken(milliseconds(holder.held_ms())), plain(holder.metadata())});
+  }
+  for (const auto& waiter : lock.queue()) {
+    table.add({"waits " + std::to_string(waiter.position()), plain(waiter.owner()),
+               claim_of(waiter.item()), "-", std::to_string(waiter.lease_id()),
+               spoken(milliseconds(waiter.waited_ms())), plain(waiter.metadata())});
+  }
+  print(table.text());
+}
+
+/// One lock, and those that its holders wait for meanwhile, and so on.
+struct Chain {
+  std::vector<v1::ExplainResponse> locks{};
+  bool is_cycle = false;
+};
+
+Result<Chain> chain_from(Service& service, std::string name, bool is_space) {
+  Chain chain;
+  std::set<std::pair<std::string, bool>> seen;
+  while (chain.locks.size() < chain_max) {
+    if (!seen.emplace(name, is_space).second) {
+      chain.is_cycle = true;
+      break;
+    }
+    auto lock = explained(service, name, is_space);
+    if (!lock) {
+      return std::unexpected(std::move(lock).error());
+    }
+    chain.locks.push_back(*std::move(lock));
+    const auto& elsewhere = chain.locks.back().waits_of_holders();
+    if (elsewhere.empty()) {
+      break;
+    }
+    name = elsewhere.at(0).name();
+    is_space = elsewhere.at(0).is_space();
+  }
+  return chain;
+}
+
+void print_chain(const Chain& chain, const Service& service) {
+  for (const auto& lock : chain.locks) {
+    print(harmless(lock.sentence()) + "\n");
+    for (const auto& waiter : lock.queue()) {
+      std::string blockers;
+      for (const auto& blocker : waiter.blockers()) {
+        blockers += (blockers.empty() ? "" : ", ") + plain(blocker.owner());
+      }
+      print("  " + plain(waiter.owner()) + " waits for " + blockers + "\n");
+    }
+    for (const auto& other : lock.waits_of_holders()) {
+      print("  " + plain(other.owner()) + " holds it, and waits for " +
+            plain(service.shown(other.name())) + " since " +
+            spoken(milliseconds(other.waited_ms())) + "\n");
+    }
+  }
+  if (chain.is_cycle) {
+    print(painted(Colour::red, "That is a cycle") + ": one of them has to give way.\n");
+  }
+}
+
+}  // namespace
+
+int list_locks(const Arguments& arguments) {
+  auto service = Service::open(arguments);
+  const auto limit = arguments.number("--limit", 10'000'000);
+  if (!service || !limit) {
+    return failed(!service ? service.error() : limit.error());
+  }
+  Table table({"NAME", "HOLDER", "CLAIM", "TOKEN", "WAITING", "FOR", "NOTE"});
+  Json json;
+  json.begin_array();
+  const auto listed = each_lock(*service, arguments.words.empty() ? "" : arguments.words.front(),
+                                limit->value_or(10'000'000), [&](const v1::LockStatus& lock) {
+                                  switch (format_of(arguments)) {
+                                    case Format::table: table.add(row_of(lock, *service)); return;
+                                    case Format::quiet:
+                                      print(service->shown(lock.name()) + "\n");
+                                      return;
+                                    case Format::json: break;
+                                  }
+                                  json.begin_object();
+                                  write_fields(json, lock, *service);
+                                  json.end_object();
+                                });
+  if (!listed) {
+    return failed(listed.error());
+  }
+  if (format_of(arguments) == Format::json) {
+    print(json.end_array().text() + "\n");
+  } else if (format_of(arguments) == Format::table) {
+    print(table.text());
+  }
+  return code(ExitCode::done);
+}
+
+int show_lock(const Arguments& arguments) {
+  auto service = Service::open(arguments);
+  if (!service && service.error() == Errc::unsupported) {
+    return show_by_library(arguments);
+  }
+  if (!service) {
+    return failed(service.error());
+  }
+  const auto lock =
+      explained(*service, service->full(arguments.words.front()), arguments.has("--space"));
+  if (!lock) {
+    return failed(lock.error());
+  }
+  if (format_of(arguments) == Format::table) {
+    print_lock(*lock, plain(arguments.words.front()));
+    return code(ExitCode::done);
+  }
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_object();
+    write_fields(json, lock->lock(), *service);
+    json.key("queue").begin_array();
+    for (const auto& waiter : lock->queue()) {
+      write(json, waiter);
+    }
+    print(json.end_array().end_object().text() + "\n");
+    return code(ExitCode::done);
+  }
+  // For scripts: is it held?
+  return code(lock->lock().holder_count() > 0 ? ExitCode::done : ExitCode::no);
+}
+
+int explain_lock(const Arguments& arguments) {
+  auto service = Service::open(arguments);
+  if (!service) {
+    return failed(service.error());
+  }
+  const auto chain =
+      chain_from(*service, service->full(arguments.words.front()), arguments.has("--space"));
+  if (!chain) {
+    return failed(chain.error());
+  }
+  if (format_of(arguments) != Format::json) {
+    print_chain(*chain, *service);
+    return code(ExitCode::done);
+  }
+  Json json;
+  json.begin_object().field("is_cycle", chain->is_cycle).key("locks").begin_array();
+  for (const auto& lock : chain->locks) {
+    json.begin_object().field("sentence", std::string_view(lock.sentence()));
+    write_fields(json, lock.lock(), *service);
+    json.key("queue").begin_array();
+    for (const auto& waiter : lock.queue()) {
+      write(json, waiter);
+    }
+    json.end_array().end_object();
+  }
+  print(json.end_array().end_object().text() + "\n");
+  return code(ExitCode::done);
+}
+
+}  // namespace tenure::cli

@@ -1,0 +1,135 @@
+// tenure watch and elect: what happens, as it happens; and who leads.
+
+#include <atomic>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/output.hpp"
+#include "cli/service.hpp"
+#include "cli/signals.hpp"
+
+namespace tenure::cli {
+namespace {
+
+Colour colour_of(LockEventType type) {
+  switch (type) {
+    case LockEventType::granted: return Colour::green;
+    case LockEventType::expired:
+    case LockEventType::revoked:
+    case LockEventType::forced:
+    case LockEventType::deadlock: return Colour::red;
+    case LockEventType::queued: return Colour::yellow;
+    default: return Colour::none;
+  }
+}
+
+void print_event(const LockEvent& event, Format format) {
+  const auto type = to_string(event.type);
+  if (format != Format::json) {
+    print(std::to_string(event.revision.get()) + "\t" + painted(colour_of(event.type), type) +
+          "\t" + plain(event.name) + "\t" + plain(event.owner) + "\t" +
+          (event.token.get() == 0 ? "-" : std::to_string(event.token.get())) + "\t" +
+          plain(event.metadata) + "\n");
+    return;
+  }
+  Json json;
+  json.begin_object()
+      .id_field("revision", event.revision.get())
+      .field("type", type)
+      .field("name", std::string_view(event.name))
+      .field("owner", std::string_view(event.owner))
+      .id_field("token", event.token.get())
+      .id_field("lease", event.lease.get())
+      .field("note", std::string_view(event.metadata))
+      .end_object();
+  print(json.text() + "\n");
+}
+
+/// Prints all that comes, until a signal says stop, which is no failure.
+int follow(Watch events, const Signals& signals, const Arguments& arguments, std::uint64_t most) {
+  std::stop_source stop;
+  const FarewellWatch farewell(signals, [&](int) { stop.request_stop(); });
+  for (std::uint64_t count = 0; most == 0 || count < most; ++count) {
+    const auto event = events.next(stop.get_token());
+    if (!event) {
+      return event.error() == Errc::cancelled ? code(ExitCode::done) : failed(event.error());
+    }
+    print_event(*event, format_of(arguments));
+  }
+  return code(ExitCode::done);
+}
+
+int print_leader(const std::optional<Holder>& leader, const Arguments& arguments) {
+  if (!leader) {
+    if (format_of(arguments) == Format::json) {
+      print("null\n");
+    }
+    complain("nobody leads");
+    return code(ExitCode::no);
+  }
+  if (format_of(arguments) == Format::json) {
+    Json json;
+    json.begin_object()
+        .field("owner", std::string_view(leader->owner))
+        .field("value", std::string_view(leader->metadata))
+        .id_field("token", leader->token.get())
+        .end_object();
+    print(json.text() + "\n");
+  } else {
+    print(plain(leader->metadata) + "\t" + plain(leader->owner) + "\t" +
+          std::to_string(leader->token.get()) + "\n");
+  }
+  return code(ExitCode::done);
+}
+
+}  // namespace
+
+int watch(const Arguments& arguments) {
+  const Signals signals;
+  const auto most = arguments.number("--count", UINT64_MAX);
+  const auto start = arguments.number("--from", UINT64_MAX);
+  if (!most || !start) {
+    return failed(!most ? most.error() : start.error());
+  }
+  auto client = open_client(arguments);
+  if (!client) {
+    return failed(client.error());
+  }
+  auto events =
+      client->watch(arguments.words.empty() ? "" : arguments.words.front(),
+                    {.scope = arguments.has("--exact") ? WatchScope::one_name : WatchScope::prefix,
+                     .start = *start ? std::optional(Revision{**start}) : std::nullopt});
+  if (!events) {
+    return failed(events.error());
+  }
+  return follow(*std::move(events), signals, arguments, most->value_or(0));
+}
+
+int elect(const Arguments& arguments) {
+  if (const auto value = arguments.text("--value")) {
+    auto campaign = arguments;
+    campaign.options["--note"] = *value;
+    return run(campaign);
+  }
+  if (!arguments.command.empty()) {
+    return failed({Errc::invalid_argument, "a candidate says what it is: --value TEXT"});
+  }
+  const Signals signals;
+  const auto client = open_client(arguments);
+  if (!client) {
+    return failed(client.error());
+  }
+  const auto election = client->election(arguments.words.front());
+  if (arguments.has("--listen")) {
+    auto events = election.observe();
+    return events ? follow(*std::move(events), signals, arguments, 0) : failed(events.error());
+  }
+  const auto leader = election.leader();
+  return leader ? print_leader(*leader, arguments) : failed(leader.error());
+}
+
+}  // namespace tenure::cli

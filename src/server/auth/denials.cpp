@@ -1,0 +1,28 @@
+#include "server/auth/denials.hpp"
+
+namespace tenure::server::auth {
+
+std::optional<Denials::Line> Denials::note(std::string_view who, std::string_view what,
+                                           Clock::time_point now) {
+  std::pair key{std::string(who), std::string(what)};
+  if (!told_.contains(key) && told_.size() >= known_max) {
+    forget_old(now);
+    if (told_.size() >= known_max) {
+      key.first = "others";
+    }
+  }
+  const auto [it, is_new] = told_.try_emplace(key, Told{.at = now});
+  auto& told = it->second;
+  if (!is_new && now - told.at < quiet) {
+    ++told.untold;
+    return std::nullopt;
+  }
+  told.at = now;
+  return Line{.who = key.first, .before = std::exchange(told.untold, 0)};
+}
+
+void Denials::forget_old(Clock::time_point now) {
+  std::erase_if(told_, [now](const auto& entry) { return now - entry.second.at >= quiet; });
+}
+
+}  // namespace tenure::server::auth

@@ -1,0 +1,88 @@
+#include "server/auth/rights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tenure::server::auth {
+namespace {
+
+constexpr std::array<std::string_view, 4> words{"none", "read", "lock", "admin"};
+
+/// The first string behind all that begin with this one; nothing: there is none.
+std::optional<std::string> behind_all(std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF) {
+    prefix.pop_back();
+  }
+  if (prefix.empty()) {
+    return std::nullopt;
+  }
+  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
+}
+
+}  // namespace
+
+std::string_view to_string(Verb verb) noexcept {
+  return words[static_cast<std::size_t>(verb)];
+}
+
+std::string_view to_string(Level level) noexcept {
+  return words[static_cast<std::size_t>(level)];
+}
+
+std::optional<Level> level_from(std::string_view word) noexcept {
+  const auto* const it = std::ranges::find(words, word);
+  return it == words.end() ? std::nullopt : std::optional(static_cast<Level>(it - words.begin()));
+}
+
+Rights::Rights(std::vector<Rule> rules) : rules_(std::move(rules)) {
+  std::ranges::stable_sort(rules_, {}, &Rule::prefix);
+  const auto same = std::ranges::unique(rules_, {}, &Rule::prefix);
+  rules_.erase(same.begin(), same.end());
+  // In this order a prefix stands before all that begin with it: those that are still open are a
+  // chain.
+  std::vector<std::size_t> open;
+  for (std::size_t index = 0; index < rules_.size(); ++index) {
+    while (!open.empty() && !rules_[index].prefix.starts_with(rules_[open.back()].prefix)) {
+      open.pop_back();
+    }
+    parents_.push_back(open.empty() ? none : open.back());
+    open.push_back(index);
+  }
+}
+
+const Rule* Rights::rule_for(std::string_view name) const {
+  const auto it = std::ranges::upper_bound(
+      rules_, name, {}, [](const Rule& rule) { return std::string_view(rule.prefix); });
+  auto index = it == rules_.begin() ? none : static_cast<std::size_t>(it - rules_.begin()) - 1;
+  while (index != none && !name.starts_with(rules_[index].prefix)) {
+    index = parents_[index];
+  }
+  return index == none ? nullptr : &rules_[index];
+}
+
+bool Rights::may_somewhere(Verb verb, std::string_view prefix) const {
+  return may(verb, prefix) || std::ranges::any_of(rules_, [&](const Rule& rule) {
+           return covers(rule.level, verb) && rule.prefix.starts_with(prefix);
+         });
+}
+
+bool Rights::may_everywhere(Verb verb, std::string_view prefix) const {
+  return may(verb, prefix) && std::ranges::all_of(rules_, [&](const Rule& rule) {
+           return covers(rule.level, verb) || !rule.prefix.starts_with(prefix);
+         });
+}
+
+std::optional<std::string> Rights::skip(std::string_view name) const {
+  const auto* rule = rule_for(name);
+  auto next = rule == nullptr ? std::nullopt : behind_all(rule->prefix);
+  const auto it = std::ranges::upper_bound(
+      rules_, name, {}, [](const Rule& other) { return std::string_view(other.prefix); });
+  if (it != rules_.end() && (!next || it->prefix < *next)) {
+    next = it->prefix;
+  }
+  return next;
+}
+
+}  // namespace tenure::server::auth

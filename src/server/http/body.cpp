@@ -1,0 +1,140 @@
+#include "server/http/body.hpp"
+
+#include <charconv>
+#include <utility>
+
+#include <boost/json/parse.hpp>
+
+namespace tenure::server::http {
+namespace {
+
+namespace json = boost::json;
+
+/// More than any request has.
+constexpr std::size_t fields_max = 32;
+/// 30 years: beyond every limit, and far from what a clock cannot count.
+constexpr std::uint64_t milliseconds_max = 1'000'000'000'000;
+
+std::optional<std::uint64_t> parse_digits(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+Result<Body> Body::parse(std::string_view text) {
+  Body body;
+  if (text.empty()) {
+    return body;
+  }
+  boost::system::error_code error;
+  const auto parsed =
+      json::parse({text.data(), text.size()}, error, {}, json::parse_options{.max_depth = 2});
+  if (error) {
+    return fail(Errc::invalid_argument,
+                "the body is no JSON that is understood here: " + error.message());
+  }
+  if (!parsed.is_object() || parsed.get_object().size() > fields_max) {
+    return fail(Errc::invalid_argument, "the body: an object with a few fields");
+  }
+  for (const auto& field : parsed.get_object()) {
+    std::string name(field.key().data(), field.key().size());
+    const auto& value = field.value();
+    if (value.is_string()) {
+      const auto& string = value.get_string();
+      body.fields_.emplace(std::move(name), std::string(string.data(), string.size()));
+    } else if (value.is_bool()) {
+      body.fields_.emplace(std::move(name), value.get_bool());
+    } else if (value.is_uint64() || (value.is_int64() && value.get_int64() >= 0)) {
+      body.fields_.emplace(std::move(name), value.is_uint64()
+                                                ? value.get_uint64()
+                                                : static_cast<std::uint64_t>(value.get_int64()));
+    } else if (!value.is_null()) {
+      return fail(Errc::invalid_argument,
+                  name + ": a text, a whole number from 0 on, true or false");
+    }
+  }
+  return body;
+}
+
+std::optional<Body::Value> Body::take(std::string_view name) {
+  const auto it = fields_.find(name);
+  if (it == fields_.end()) {
+    return std::nullopt;
+  }
+  auto value = std::move(it->second);
+  fields_.erase(it);
+  return value;
+}
+
+void Body::complain(std::string_view name, std::string_view what) {
+  if (complaint_.empty()) {
+    complaint_ = std::string(name) + ": " + std::string(what);
+  }
+}
+
+std::optional<std::string> Body::text(std::string_view name) {
+  auto value = take(name);
+  if (!value) {
+    return std::nullopt;
+  }
+  auto* text = std::get_if<std::string>(&*value);
+  if (text == nullptr) {
+    complain(name, "a text");
+    return std::nullopt;
+  }
+  return std::move(*text);
+}
+
+std::optional<std::uint64_t> Body::number(std::string_view name) {
+  const auto value = take(name);
+  if (!value) {
+    return std::nullopt;
+  }
+  if (const auto* number = std::get_if<std::uint64_t>(&*value)) {
+    return *number;
+  }
+  const auto* text = std::get_if<std::string>(&*value);
+  const auto number = text == nullptr ? std::nullopt : parse_digits(*text);
+  if (!number) {
+    complain(name, "a number, which may stand in quotes");
+  }
+  return number;
+}
+
+std::optional<std::chrono::milliseconds> Body::milliseconds(std::string_view name) {
+  const auto count = number(name);
+  if (count && *count > milliseconds_max) {
+    complain(name, "too long");
+    return std::nullopt;
+  }
+  return count ? std::optional(std::chrono::milliseconds(*count)) : std::nullopt;
+}
+
+std::string Body::needed_text(std::string_view name) {
+  if (!fields_.contains(name)) {
+    complain(name, "is missing");
+  }
+  return text(name).value_or("");
+}
+
+std::uint64_t Body::needed_number(std::string_view name) {
+  if (!fields_.contains(name)) {
+    complain(name, "is missing");
+  }
+  return number(name).value_or(0);
+}
+
+Result<void> Body::finish() const {
+  if (!complaint_.empty()) {
+    return fail(Errc::invalid_argument, complaint_);
+  }
+  if (!fields_.empty()) {
+    return fail(Errc::invalid_argument, fields_.begin()->first + ": there is no such field");
+  }
+  return {};
+}
+
+}  // namespace tenure::server::http

@@ -1,0 +1,479 @@
+#include "server/http/locking.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include <boost/asio/post.hpp>
+
+#include "server/auth/access.hpp"
+#include "server/http/body.hpp"
+#include "server/http/json.hpp"
+#include "server/http/pages.hpp"
+#include "server/units.hpp"
+#include "sys/chance.hpp"
+
+namespace tenure::server::http {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds ttl_default{10'000};
+/// One connection waits for so long; who wants to wait longer asks again with the same request.
+constexpr milliseconds wait_max{60'000};
+
+/// A refusal in words of this protocol, for an outcome that is not the one that was asked for.
+Response failure(const core::Outcome& outcome) {
+  if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
+    // Its detail names those in the cycle, which are not everybody's business.
+    const bool is_deadlock = refused->error == Errc::deadlock;
+    return refusal(is_deadlock ? Error{.code = Errc::deadlock} : refused->error);
+  }
+  if (std::holds_alternative<core::LeaseLost>(outcome)) {
+    return refusal({.code = Errc::lease_lost});
+  }
+  return problem(500, "Internal Server Error", "the store gave an answer to another question");
+}
+
+/// Calls `then(expected, decided)`, or replies with what went wrong.
+template <class Expected, class Then>
+void answer_with(const Result<Decided>& decided, Reply& reply, Then then) {
+  if (!decided) {
+    reply(refusal(decided.error()));
+  } else if (const auto* expected = std::get_if<Expected>(&decided->outcome)) {
+    then(*expected, *decided);
+  } else {
+    reply(failure(decided->outcome));
+  }
+}
+
+template <class Write>
+Response answer_with_object(Write write) {
+  Json json;
+  json.object([&] { write(json); });
+  return {.body = json.take() + '\n'};
+}
+
+std::int64_t in_ms(core::ClusterTime time) {
+  return std::chrono::duration_cast<milliseconds>(time).count();
+}
+
+Result<core::Claim> claim_of(const std::optional<std::string>& mode,
+                             std::optional<std::uint64_t> permits,
+                             std::optional<std::uint64_t> capacity) {
+  if (permits || capacity) {
+    constexpr std::uint64_t most = UINT32_MAX;
+    if (mode || !capacity || *capacity > most || permits.value_or(1) > most) {
+      return fail(Errc::invalid_argument, "a semaphore has a capacity, permits, and no mode");
+    }
+    return core::Permits{.capacity = static_cast<std::uint32_t>(*capacity),
+                         .wanted = static_cast<std::uint32_t>(permits.value_or(1))};
+  }
+  for (const auto known : all_lock_modes) {
+    if (tenure::to_string(known) == mode.value_or("X")) {
+      return core::Whole{.mode = known};
+    }
+  }
+  return fail(Errc::invalid_argument, "mode: IS, IX, S, U, SIX or X");
+}
+
+/// A lease that lives and is somebody else's: to be answered as one that does not live.
+bool is_foreign(const auth::Access& access, const core::State& state, core::LeaseId id) {
+  const auto* lease = state.leases.find(id);
+  if (access.is_everything() || lease == nullptr || access.may_overall(auth::Verb::admin)) {
+    return false;
+  }
+  return access.user() == nullptr || !auth::is_of(*access.user(), lease->client.view());
+}
+
+/// A lease begins: its client is the user's, and nobody can guess its id beforehand.
+void sign(const auth::Access& access, core::GrantLease& grant) {
+  if (access.user() != nullptr) {
+    grant.client = auth::client_of(*access.user(), grant.client);
+    grant.id = core::LeaseId(sys::random_id());
+  }
+}
+
+/// What :acquire asks for.
+struct Wish {
+  Acquisition::Order order{};
+  std::optional<core::GrantLease> lease{};  ///< To be granted first.
+};
+
+/// The fields of :acquire, as they came.
+struct AcquireFields {
+  std::optional<std::string> mode{};
+  std::optional<std::uint64_t> permits{};
+  std::optional<std::uint64_t> capacity{};
+  std::optional<std::uint64_t> lease{};
+  std::uint64_t request = 0;  ///< 0: none.
+  std::optional<milliseconds> ttl{};
+  milliseconds wait{};
+  std::string owner{};
+  std::string metadata{};
+};
+
+AcquireFields read_acquire(Body& body) {
+  return {.mode = body.text("mode"),
+          .permits = body.number("permits"),
+          .capacity = body.number("capacity"),
+          .lease = body.number("lease"),
+          .request = body.number("request").value_or(0),
+          .ttl = body.milliseconds("ttl_ms"),
+          .wait = body.milliseconds("wait_ms").value_or(milliseconds(0)),
+          .owner = body.text("owner").value_or(""),
+          .metadata = body.text("metadata").value_or("")};
+}
+
+Result<Wish> wish_from(const Request& request, const std::string& name) {
+  const auto fields = read_body(request.body, read_acquire);
+  if (!fields) {
+    return std::unexpected(fields.error());
+  }
+  auto claim = claim_of(fields->mode, fields->permits, fields->capacity);
+  if (!claim) {
+    return std::unexpected(claim.error());
+  }
+  if (fields->wait > wait_max) {
+    return fail(Errc::invalid_argument, "wait_ms: at most 60000");
+  }
+  if (fields->lease && fields->ttl) {
+    return fail(Errc::invalid_argument, "ttl_ms: the lease has one already");
+  }
+  if (!fields->lease && fields->request != 0) {
+    return fail(Errc::invalid_argument, "request: asking twice needs a lease of POST /v1/leases");
+  }
+  Wish wish;
+  wish.order = {
+      .acquire = {.lease = core::LeaseId(fields->lease.value_or(0)),
+                  .request =
+                      core::RequestId(fields->request != 0 ? fields->request : sys::random_id()),
+                  .items = {core::Item{.name = name, .claim = *std::move(claim)}},
+                  .queue = fields->wait.count() > 0 ? core::Queue::wait : core::Queue::skip,
+                  .owner = fields->owner,
+                  .metadata = fields->metadata},
+      .timeout = fields->wait,
+      .has_own_id = fields->request != 0};
+  if (!fields->lease) {
+    const auto& address = request.caller.address;
+    wish.lease = core::GrantLease{.ttl = fields->ttl.value_or(ttl_default),
+                                  .client = fields->owner.empty() ? address : fields->owner,
+                                  .address = address};
+    sign(request.access, *wish.lease);
+  }
+  return wish;
+}
+
+/// Which hold is meant by :release and :extend.
+struct HoldKey {
+  core::LeaseId lease{};
+  core::FencingToken token{};
+};
+
+HoldKey read_key(Body& body) {
+  return {.lease = core::LeaseId(body.needed_number("lease")),
+          .token = core::FencingToken(body.needed_number("token"))};
+}
+
+/// Null: this name is not held by this lease with this token.
+const core::Hold* find_hold(const View& view, const HoldKey& key, const std::string& name) {
+  const auto* hold = view.state.locks.find(key.token);
+  if (hold == nullptr || hold->lease != key.lease) {
+    return nullptr;
+  }
+  const core::Place place{.name = name};
+  const bool is_here =
+      std::ranges::any_of(hold->items, [&](const auto& item) { return item.is_at(place); });
+  return is_here ? hold : nullptr;
+}
+
+Response not_held() {
+  return refusal({.code = Errc::not_held, .detail = "this lease does not hold it with this token"});
+}
+
+core::Command renewal(core::LeaseId lease, std::optional<milliseconds> ttl) {
+  if (ttl) {
+    return core::SetTtl{.lease = lease, .ttl = *ttl};
+  }
+  return core::RenewLeases{.leases = {lease}};
+}
+
+}  // namespace
+
+/// One :acquire, from the lease to the answer. Of the store's thread.
+class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
+ public:
+  Attempt(Locking& locking, const auth::Access& access, Wish wish, Reply reply)
+      : locking_(locking), access_(access), wish_(std::move(wish)), reply_(std::move(reply)) {}
+
+  void begin() {
+    if (!wish_.lease) {
+      if (is_foreign(access_, locking_.store_.state(), wish_.order.acquire.lease)) {
+        reply_(refusal({.code = Errc::lease_lost}));
+        return;
+      }
+      acquire();
+      return;
+    }
+    locking_.store_.propose(
+        *wish_.lease, [self = shared_from_this()](const Result<Decided>& decided) {
+          answer_with<core::LeaseGranted>(decided, self->reply_,
+                                          [&](const core::LeaseGranted& granted, const Decided&) {
+                                            auto& wanted = self->wish_.order.acquire;
+                                            wanted.lease = granted.id;
+                                            // See Locking.
+                                            wanted.request = core::RequestId(granted.id.get());
+                                            self->acquire();
+                                          });
+        });
+  }
+
+  /// Who asked has gone.
+  void leave() {
+    is_left_ = true;
+    if (const auto here = acquisition_.lock()) {
+      here->cut_off();
+    }
+  }
+
+ private:
+  void acquire() {
+    lease_ = wish_.order.acquire.lease;
+    request_ = wish_.order.acquire.request;
+    item_ = wish_.order.acquire.items.front();
+    acquisition_ = Acquisition::begin(
+        locking_.around(), std::move(wish_.order),
+        [self = shared_from_this()](const Acquisition::End& end) { self->answer(end); });
+    if (is_left_) {
+      leave();
+    }
+  }
+
+  void answer(const Acquisition::End& end) {
+    const auto* granted = end.outcome ? std::get_if<core::Granted>(&*end.outcome) : nullptr;
+    // Nobody else knows the lease. A server that stops leaves it to its time: the client may be
+    // asking the next leader already.
+    if (wish_.lease && (granted == nullptr || is_left_) && !locking_.is_stopping_) {
+      locking_.store_.propose(core::RevokeLease{.lease = lease_}, [](const Result<Decided>&) {});
+    }
+    if (!end.outcome) {
+      reply_(refusal(end.outcome.error()));
+    } else if (granted == nullptr) {
+      reply_(failure(*end.outcome));
+    } else {
+      reply_(answer_with_object([&](Json& out) {
+        out.bytes("name", item_.name.view());
+        write_claim(out, item_.claim);
+        out.field("token", granted->token);
+        out.field("lease", lease_);
+        out.field("request", request_);
+        if (wish_.lease) {
+          out.field("ttl_ms", in_ms(wish_.lease->ttl));
+        }
+        out.field("revision", end.revision);
+      }));
+    }
+  }
+
+  Locking& locking_;
+  const auth::Access access_;
+  Wish wish_;
+  Reply reply_;
+  core::LeaseId lease_{};
+  core::RequestId request_{};
+  core::Item item_{};
+  std::weak_ptr<Acquisition> acquisition_;
+  bool is_left_ = false;
+};
+
+Locking::Locking(Store& store, boost::asio::any_io_executor home)
+    : store_(store), home_(std::move(home)) {
+  store_.listen(callers_);
+}
+
+Reply Locking::at_home(Reply reply) const {
+  return [home = home_, reply = std::move(reply)](Response response) mutable {
+    boost::asio::post(home, [reply = std::move(reply), response = std::move(response)]() mutable {
+      reply(std::move(response));
+    });
+  };
+}
+
+void Locking::propose_for(core::LeaseId lease, const auth::Access& access, core::Command command,
+                          Store::Decision decided) {
+  boost::asio::post(store_.loop(), [this, lease, access, command = std::move(command),
+                                    decided = std::move(decided)]() mutable {
+    if (is_foreign(access, store_.state(), lease)) {
+      decided(Decided{.outcome = core::LeaseLost{lease}});
+    } else {
+      store_.propose(std::move(command), std::move(decided));
+    }
+  });
+}
+
+void Locking::acquire(const Request& request, const std::string& name, Reply reply) {
+  auto wish = wish_from(request, name);
+  if (!wish) {
+    reply(refusal(wish.error()));
+    return;
+  }
+  const auto wait = wish->order.timeout.value_or(milliseconds(0));
+  const auto attempt =
+      std::make_shared<Attempt>(*this, request.access, *std::move(wish), at_home(std::move(reply)));
+  if (request.departure) {
+    request.departure->wait = wait;
+    request.departure->tell = [&loop = store_.loop(), weak = std::weak_ptr(attempt)] {
+      boost::asio::post(loop, [weak] {
+        if (const auto here = weak.lock()) {
+          here->leave();
+        }
+      });
+    };
+  }
+  boost::asio::post(store_.loop(), [attempt] { attempt->begin(); });
+}
+
+void Locking::release(const Request& request, std::string name, Reply reply) {
+  const auto key = read_body(request.body, read_key);
+  if (!key) {
+    reply(refusal(key.error()));
+    return;
+  }
+  auto then = [this, key = *key, name = std::move(name), access = request.access,
+               reply = at_home(std::move(reply))](const Result<View>& view) mutable {
+    const auto* hold = view ? find_hold(*view, key, name) : nullptr;
+    if (hold == nullptr || is_foreign(access, view->state, key.lease)) {
+      reply(view ? not_held() : refusal(view.error()));
+      return;
+    }
+    const bool ends_lease = hold->request.get() == key.lease.get();
+    auto answer = [this, key, ends_lease,
+                   reply = std::move(reply)](const Result<Decided>& decided) mutable {
+      answer_with<core::Released>(
+          decided, reply, [&](const core::Released& released, const Decided& how) {
+            const bool is_over = released.count_left == 0;
+            if (ends_lease && is_over) {
+              store_.propose(core::RevokeLease{.lease = key.lease}, [](const Result<Decided>&) {});
+            }
+            reply(answer_with_object([&](Json& out) {
+              out.field("count_left", released.count_left);
+              out.field("lease_ended", ends_lease && is_over);
+              out.field("revision", how.revision);
+            }));
+          });
+    };
+    store_.propose(core::Release{.lease = key.lease, .what = key.token}, std::move(answer));
+  };
+  store_.read(std::move(then));
+}
+
+void Locking::extend(const Request& request, std::string name, Reply reply) {
+  const auto asked = read_body(request.body, [](Body& body) {
+    return std::pair(read_key(body), body.milliseconds("ttl_ms"));
+  });
+  if (!asked) {
+    reply(refusal(asked.error()));
+    return;
+  }
+  const auto& [key, ttl] = *asked;
+  auto renewed = [this, key = key, name = std::move(name),
+                  reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
+    const auto* answers = decided ? std::get_if<core::Renewed>(&decided->outcome) : nullptr;
+    if (answers == nullptr) {
+      reply(decided ? failure(decided->outcome) : refusal(decided.error()));
+      return;
+    }
+    const auto left = answers->answers.front().ttl;
+    if (!left) {
+      reply(refusal({.code = Errc::lease_lost}));
+      return;
+    }
+    // Only now: what is held after the renewal is held until the new deadline.
+    store_.read([key, name = std::move(name), ttl = *left,
+                 reply = std::move(reply)](const Result<View>& view) mutable {
+      if (!view || find_hold(*view, key, name) == nullptr) {
+        reply(view ? not_held() : refusal(view.error()));
+        return;
+      }
+      reply(answer_with_object([&](Json& out) {
+        out.field("token", key.token);
+        out.field("lease", key.lease);
+        out.field("ttl_ms", in_ms(ttl));
+        out.field("revision", view->state.revision);
+      }));
+    });
+  };
+  propose_for(key.lease, request.access, renewal(key.lease, ttl), std::move(renewed));
+}
+
+void Locking::grant_lease(const Request& request, Reply reply) {
+  const auto& address = request.caller.address;
+  auto grant = read_body(request.body, [&](Body& body) {
+    return core::GrantLease{.ttl = body.milliseconds("ttl_ms").value_or(ttl_default),
+                            .client = body.text("client").value_or(address),
+                            .address = address};
+  });
+  if (!grant) {
+    reply(refusal(grant.error()));
+    return;
+  }
+  sign(request.access, *grant);
+  store_.propose(*std::move(grant),
+                 [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
+                   answer_with<core::LeaseGranted>(
+                       decided, reply, [&](const core::LeaseGranted& granted, const Decided& how) {
+                         reply(answer_with_object([&](Json& out) {
+                           out.field("id", granted.id);
+                           out.field("ttl_ms", in_ms(granted.ttl));
+                           out.field("revision", how.revision);
+                         }));
+                       });
+                 });
+}
+
+void Locking::renew_lease(const Request& request, const std::string& id, Reply reply) {
+  const auto number = parse_count(id);
+  const auto ttl = read_body(request.body, [](Body& body) { return body.milliseconds("ttl_ms"); });
+  if (!number || !ttl) {
+    reply(refusal(number ? ttl.error() : number.error()));
+    return;
+  }
+  const core::LeaseId lease(*number);
+  propose_for(lease, request.access, renewal(lease, *ttl),
+              [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
+                answer_with<core::Renewed>(decided, reply,
+                                           [&](const core::Renewed& renewed, const Decided& how) {
+                                             const auto& answer = renewed.answers.front();
+                                             if (!answer.ttl) {
+                                               reply(refusal({.code = Errc::lease_lost}));
+                                               return;
+                                             }
+                                             reply(answer_with_object([&](Json& out) {
+                                               out.field("id", answer.id);
+                                               out.field("ttl_ms", in_ms(*answer.ttl));
+                                               out.field("revision", how.revision);
+                                             }));
+                                           });
+              });
+}
+
+void Locking::revoke_lease(const Request& request, const std::string& id, Reply reply) {
+  const auto number = parse_count(id);
+  if (!number) {
+    reply(refusal(number.error()));
+    return;
+  }
+  const core::LeaseId lease(*number);
+  propose_for(
+      lease, request.access, core::RevokeLease{.lease = lease},
+      [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
+        answer_with<core::Done>(decided, reply, [&](const core::Done&, const Decided& how) {
+          reply(answer_with_object([&](Json& out) { out.field("revision", how.revision); }));
+        });
+      });
+}
+
+}  // namespace tenure::server::http

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "server/auth/access.hpp"
+#include "server/http/message.hpp"
+#include "server/rpc/acquisition.hpp"
+#include "server/rpc/callers.hpp"
+#include "server/store.hpp"
+
+namespace tenure::server::http {
+
+/// What programs do that have nothing but HTTP: leases, and locks under them. For one name at a
+/// time; several at once, ranges and sessions are gRPC's.
+///
+/// Who asks for a lock without a lease gets one with it: the request has the number of the lease
+/// then, which says that the lease is for this lock alone, and ends with it.
+///
+/// Whether a name may be locked is known by who calls this; whose lease it is, is checked here.
+/// Everything is called at home, and answers there.
+class Locking {
+ public:
+  /// REQUIRES: the store has not started; it is stopped before this is destroyed.
+  Locking(Store& store, boost::asio::any_io_executor home);
+
+  void acquire(const Request& request, const std::string& name, Reply reply);
+  void release(const Request& request, std::string name, Reply reply);
+  void extend(const Request& request, std::string name, Reply reply);
+
+  void grant_lease(const Request& request, Reply reply);
+  void renew_lease(const Request& request, const std::string& id, Reply reply);
+  void revoke_lease(const Request& request, const std::string& id, Reply reply);
+
+  /// Whoever is cut off from now on did not go away.
+  void stop() noexcept { is_stopping_ = true; }
+
+ private:
+  class Attempt;
+
+  [[nodiscard]] Acquisition::Around around() {
+    return {.store = store_, .callers = callers_, .is_stopping = is_stopping_};
+  }
+  /// Proposes what is about a lease, unless it is somebody else's: then it is lost.
+  void propose_for(core::LeaseId lease, const auth::Access& access, core::Command command,
+                   Store::Decision decided);
+  /// The same reply, for the store's thread.
+  [[nodiscard]] Reply at_home(Reply reply) const;
+
+  Store& store_;
+  boost::asio::any_io_executor home_;
+  Callers callers_;
+  std::atomic<bool> is_stopping_ = false;
+};
+
+}  // namespace tenure::server::http

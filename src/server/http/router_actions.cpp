@@ -1,0 +1,231 @@
+#include <chrono>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <boost/asio/post.hpp>
+
+#include "server/http/answers.hpp"
+#include "server/http/body.hpp"
+#include "server/http/router.hpp"
+#include "server/units.hpp"
+#include "sys/log.hpp"
+
+// What a POST does: logging in and out, locks and leases, taking a lock away.
+
+namespace tenure::server::http {
+namespace {
+
+/// A cookie that no script sees and that no page of another origin sends.
+std::string cookie_of(const Caller& caller, std::string_view secret, std::chrono::seconds life) {
+  // TLS ends at a proxy, if there is any; the page knows.
+  const bool is_secure = caller.origin.starts_with("https://");
+  return std::string(Logins::cookie) + '=' + std::string(secret) +
+         "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(life.count()) +
+         (is_secure ? "; Secure" : "");
+}
+
+/// What stands between the beginning of a path and its verb.
+std::string part_of(std::string_view path, std::string_view prefix, std::string_view suffix) {
+  return std::string(path.substr(prefix.size(), path.size() - prefix.size() - suffix.size()));
+}
+
+Response what_was_forced(const Result<Decided>& decided) {
+  if (!decided) {
+    return refusal(decided.error());
+  }
+  if (const auto* refused = std::get_if<core::Refused>(&decided->outcome)) {
+    const bool is_free = refused->error == Errc::not_held;
+    return refusal(is_free ? Error{.code = Errc::not_held, .detail = "nobody holds it (any more)"}
+                           : refused->error);
+  }
+  const auto* forced = std::get_if<core::Forced>(&decided->outcome);
+  Json body;
+  body.object([&] {
+    body.field("holds", forced == nullptr ? 0 : forced->holds);
+    body.field("revision", decided->revision);
+  });
+  return json(body.take() + '\n');
+}
+
+}  // namespace
+
+void Router::login(const Request& request, Reply reply) const {
+  const auto& caller = request.caller;
+  if (const auto forged = why_forged(caller)) {
+    reply(problem(403, "Forbidden", *forged));
+    return;
+  }
+  const auto proof = auth::Gate::proof_in(caller.authorization);
+  const auto* token = std::get_if<auth::Digest>(&proof);
+  if (gate_ == nullptr || token == nullptr) {
+    reply(problem(400, "Bad Request",
+                  gate_ == nullptr ? "there are no users here: start tenured with --auth-file"
+                                   : "a token is wanted, as Authorization: Bearer TOKEN"));
+    return;
+  }
+  if (const auto denial = gate_->admit(proof, caller.address)->why_not(auth::Need::identity)) {
+    reply(refusal(*denial));
+    return;
+  }
+  log::info("login", {{"who", request.access.user()->name}, {"from", caller.address}});
+  auto response = json(write(rights_of(caller, options_.rights, request.access)));
+  response.fields.emplace_back(
+      "Set-Cookie", cookie_of(caller, logins_.begin(*token, Logins::Clock::now()), Logins::life));
+  reply(std::move(response));
+}
+
+void Router::logout(const Request& request, Reply reply) const {
+  const auto& caller = request.caller;
+  if (const auto forged = why_forged(caller)) {
+    reply(problem(403, "Forbidden", *forged));
+    return;
+  }
+  logins_.end(caller.session);
+  auto response = json("{}\n");
+  response.fields.emplace_back("Set-Cookie", cookie_of(caller, "", {}));
+  reply(std::move(response));
+}
+
+bool Router::may_force(const Request& request, std::string_view name, Reply& reply) const {
+  const auto& caller = request.caller;
+  const auto forged = why_forged(caller);
+  const auto rights = rights_of(caller, options_.rights, request.access);
+  if (forged || !rights.may_force) {
+    const std::string why(forged.value_or(rights.why));
+    log::warning("force_release_denied", {{"from", caller.address}, {"why", why}});
+    reply(problem(403, "Forbidden", why));
+    return false;
+  }
+  if (gate_ == nullptr) {
+    return true;
+  }
+  const auto denial =
+      gate_->admit(proof_of(caller), caller.address)->why_not(auth::Verb::admin, name);
+  if (denial) {
+    reply(refusal(*denial));
+  }
+  return !denial;
+}
+
+bool Router::may_lock(const Request& request, std::string_view name, Reply& reply) const {
+  const auto& caller = request.caller;
+  const auto forged = why_forged(caller);
+  const auto rights = rights_of(caller, options_.rights, request.access);
+  if (forged || !rights.may_lock) {
+    const std::string why(forged.value_or(rights.why_lock));
+    log::warning("http_lock_denied", {{"from", caller.address}, {"why", why}});
+    reply(problem(403, "Forbidden", why));
+    return false;
+  }
+  if (gate_ == nullptr || name.empty()) {
+    return true;
+  }
+  const auto denial =
+      gate_->admit(proof_of(caller), caller.address)->why_not(auth::Verb::lock, name);
+  if (denial) {
+    reply(refusal(*denial));
+  }
+  return !denial;
+}
+
+void Router::acquire(const Request& request, Reply reply) const {
+  const auto name = part_of(request.path, lock_prefix, acquire_suffix);
+  if (may_lock(request, name, reply)) {
+    locking_.acquire(request, name, std::move(reply));
+  }
+}
+
+void Router::release(const Request& request, Reply reply) const {
+  if (may_lock(request, {}, reply)) {
+    locking_.release(request, part_of(request.path, lock_prefix, release_suffix), std::move(reply));
+  }
+}
+
+void Router::extend(const Request& request, Reply reply) const {
+  if (may_lock(request, {}, reply)) {
+    locking_.extend(request, part_of(request.path, lock_prefix, extend_suffix), std::move(reply));
+  }
+}
+
+void Router::grant_lease(const Request& request, Reply reply) const {
+  if (may_lock(request, {}, reply)) {
+    locking_.grant_lease(request, std::move(reply));
+  }
+}
+
+void Router::renew_lease(const Request& request, Reply reply) const {
+  if (may_lock(request, {}, reply)) {
+    locking_.renew_lease(request, part_of(request.path, lease_prefix, renew_suffix),
+                         std::move(reply));
+  }
+}
+
+void Router::revoke_lease(const Request& request, Reply reply) const {
+  if (may_lock(request, {}, reply)) {
+    locking_.revoke_lease(request, part_of(request.path, lease_prefix, revoke_suffix),
+                          std::move(reply));
+  }
+}
+
+void Router::check_token(const Request& request, Reply reply) const {
+  if (const auto forged = why_forged(request.caller)) {
+    reply(problem(403, "Forbidden", *forged));
+    return;
+  }
+  const auto asked = read_body(request.body, [](Body& body) {
+    auto name = body.needed_text("name");
+    return std::pair(std::move(name), body.needed_number("token"));
+  });
+  if (!asked) {
+    reply(refusal(asked.error()));
+    return;
+  }
+  const auto& [name, token] = *asked;
+  if (!request.access.may(auth::Verb::read, name)) {
+    reply(forbidden(request.access.denial(auth::Verb::read, name)));
+    return;
+  }
+  look(
+      request, std::move(reply),
+      [place = core::Place{.name = name}, wanted = core::FencingToken(token)](const View& view) {
+        return copy_token_check(view, place, wanted);
+      },
+      [this](const TokenRecord& record) {
+        if (record.verdict != TokenVerdict::held) {
+          metrics_.fencing_rejected();
+        }
+        return json(write(record));
+      });
+}
+
+void Router::force_release(const Request& request, Reply reply) const {
+  const auto name = part_of(request.path, lock_prefix, force_suffix);
+  if (!may_force(request, name, reply)) {
+    return;
+  }
+  const auto kind = place_kind(request);
+  const auto token = parse_count(request.parameter("token").value_or("0"));
+  if (!kind || !token) {
+    reply(refusal(kind ? token.error() : kind.error()));
+    return;
+  }
+  core::ForceRelease force{.place = {.name = name, .kind = *kind}};
+  if (*token != 0) {
+    force.token = core::FencingToken(*token);
+  }
+  const auto* user = request.access.user();
+  log::warning("force_release", {{"lock", name},
+                                 {"token", *token},
+                                 {"who", user == nullptr ? "" : user->name.c_str()},
+                                 {"from", request.caller.address}});
+  store_.propose(std::move(force),
+                 [home = home_, reply = std::move(reply)](const Result<Decided>& decided) mutable {
+                   boost::asio::post(home, [reply = std::move(reply),
+                                            answer = what_was_forced(decided)]() mutable {
+                     reply(std::move(answer));
+                   });
+                 });
+}
+
+}  // namespace tenure::server::http

@@ -1,0 +1,152 @@
+#include "server/peers/acquaintances.hpp"
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "server/raft/file.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+constexpr std::string_view first_line = "tenure peers 1";
+/// Guests come and go.
+constexpr std::size_t met_max = 64;
+
+std::string line_of(raft::MemberId member, raft::Incarnation incarnation) {
+  std::string text(64, '\0');
+  text.resize(static_cast<std::size_t>(
+      std::snprintf(text.data(), text.size(), "member %" PRIu64 " incarnation %016" PRIx64 "\n",
+                    member.get(), incarnation.get())));
+  return text;
+}
+
+}  // namespace
+
+Result<Acquaintances> Acquaintances::open(std::filesystem::path path, raft::Report report) {
+  Acquaintances known;
+  known.file_ = std::move(path);
+  known.report_ = std::move(report);
+  std::error_code error;
+  if (!std::filesystem::exists(known.file_, error)) {
+    return known;
+  }
+  const auto file = raft::File::open(known.file_, raft::File::Mode::read);
+  const auto text = file ? file->read_all() : Result<std::string>(std::unexpected(file.error()));
+  if (!text) {
+    return std::unexpected(text.error());
+  }
+  std::istringstream lines(*text);
+  std::string line;
+  bool is_good = std::getline(lines, line) && line == first_line;
+  while (is_good && std::getline(lines, line)) {
+    std::uint64_t member = 0;
+    std::uint64_t incarnation = 0;
+    is_good = std::sscanf(line.c_str(), "member %" SCNu64 " incarnation %" SCNx64, &member,
+                          &incarnation) == 2;
+    known.entered_[raft::MemberId{member}] = raft::Incarnation{incarnation};
+  }
+  if (!is_good) {
+    return fail(Errc::invalid_argument,
+                "the file " + known.file_.string() +
+                    " is damaged: restore it from a backup. Without it a member that lost its "
+                    "directory is not recognised; if none did, it can be deleted.");
+  }
+  return known;
+}
+
+void Acquaintances::set_members(const std::vector<raft::Member>& members) {
+  if (members.empty()) {
+    return;  // One that joins, or that has not read its log yet.
+  }
+  const bool is_first = members_.empty();
+  const auto before = std::exchange(voters_, {});
+  members_.clear();
+  for (const auto& member : members) {
+    members_.insert(member.id);
+    if (member.part == raft::Part::voter) {
+      voters_.insert(member.id);
+    }
+  }
+  for (const auto voter : voters_) {
+    const auto met = met_.find(voter);
+    const bool is_new = !is_first && !before.contains(voter);
+    if (met != met_.end() && (is_new || !entered_.contains(voter))) {
+      enter(voter, met->second);
+    }
+  }
+}
+
+std::string Acquaintances::complaint_about(raft::MemberId member,
+                                           raft::Incarnation incarnation) const {
+  const auto known = entered_.find(member);
+  if (!voters_.contains(member) || known == entered_.end() || known->second == incarnation) {
+    return {};
+  }
+  const auto id = std::to_string(member.get());
+  return "member " + id +
+         " has begun anew with an empty directory. It may have voted and acknowledged before and "
+         "does not know it, so it must not come back as member " +
+         id +
+         ": let it join under an id that nobody had (--join with an empty directory, then add it), "
+         "and remove member " +
+         id;
+}
+
+std::string Acquaintances::meet(raft::MemberId member, raft::Incarnation incarnation) {
+  if (auto complaint = complaint_about(member, incarnation); !complaint.empty()) {
+    return complaint;
+  }
+  if (met_.size() >= met_max) {
+    std::erase_if(met_, [this](const auto& one) { return !members_.contains(one.first); });
+  }
+  met_[member] = incarnation;
+  if (voters_.contains(member)) {
+    enter(member, incarnation);
+  }
+  return {};
+}
+
+void Acquaintances::enter(raft::MemberId member, raft::Incarnation incarnation) {
+  if (incarnation == raft::Incarnation{}) {
+    return;  // Not known.
+  }
+  const auto [it, is_new] = entered_.try_emplace(member, incarnation);
+  if (is_new || it->second != incarnation) {
+    it->second = incarnation;
+    save();
+  }
+}
+
+void Acquaintances::sweep() {
+  if (!is_saved_) {
+    save();
+  }
+}
+
+// On a disk that is full this member goes on with what it has in memory: only if it dies as well is
+// the other one not recognised.
+void Acquaintances::save() {
+  if (file_.empty()) {
+    return;
+  }
+  std::erase_if(entered_, [this](const auto& one) { return !members_.contains(one.first); });
+  std::string text(first_line);
+  text += '\n';
+  for (const auto& [member, incarnation] : entered_) {
+    text += line_of(member, incarnation);
+  }
+  const auto saved = raft::replace_file(file_, text);
+  if (!saved && is_saved_) {
+    report_(raft::Severity::warning,
+            "who the other members are cannot be written down, and is "
+            "tried again: " +
+                saved.error().detail);
+  }
+  is_saved_ = saved.has_value();
+}
+
+}  // namespace tenure::server::peers

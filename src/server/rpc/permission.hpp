@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/command.hpp"
+#include "core/outcome.hpp"
+#include "core/state.hpp"
+#include "h2/call.hpp"
+#include "h2/router.hpp"
+#include "server/auth/gate.hpp"
+#include "tenure/v1/session.pb.h"
+
+/// Who may call what. Everywhere here a guest that is null is anybody, where there are no users.
+namespace tenure::server {
+
+/// Begins a call of this guest.
+using GuestOpen =
+    std::function<std::shared_ptr<h2::Call>(const h2::Opening&, std::unique_ptr<auth::Guest>)>;
+/// The same behind the gate: whoever is not let in gets a call that has ended.
+[[nodiscard]] h2::Router::Open behind(auth::Gate* gate, auth::Need need, GuestOpen open);
+
+[[nodiscard]] h2::Status status_of(const auth::Denial& denial);
+
+/// May it lock all of these? Nothing: yes.
+[[nodiscard]] std::optional<auth::Denial> why_not_lock(auth::Guest* guest,
+                                                       const std::vector<core::Item>& items);
+/// A lease that lives and is somebody else's. To be answered as one that does not live.
+[[nodiscard]] bool is_foreign(auth::Guest* guest, const core::State& state, core::LeaseId lease);
+
+/// What an operation of a Session asks. A new one without an answer here does not compile.
+[[nodiscard]] auth::Need need_of(v1::Operation::WhatCase what);
+/// Why an operation is refused; nothing if it is not.
+[[nodiscard]] std::optional<Error> why_refused(auth::Guest& guest, const v1::Operation& operation);
+/// Puts the leases of others out of an operation, or a renewal, so that the store answers as it
+/// does for leases that are not known, and takes as long for it.
+void hide_foreign(auth::Guest& guest, const core::State& state, v1::Operation& operation);
+void hide_foreign(auth::Guest& guest, const core::State& state, core::Command& renewal);
+
+/// Takes the names of others out of the cycle of a deadlock.
+void hide_unreadable(auth::Guest* guest, core::Outcome& outcome);
+
+/// A lease begins: its client is the user's, so that nobody gets it by asking again as that one
+/// did, and nobody can guess its id beforehand.
+void sign(auth::Guest* guest, core::GrantLease& grant);
+
+/// What a guest may see, by the rules of now.
+[[nodiscard]] inline auth::Access access_of(const std::unique_ptr<auth::Guest>& guest) {
+  return guest ? guest->access() : auth::Access::everything();
+}
+
+}  // namespace tenure::server

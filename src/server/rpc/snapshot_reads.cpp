@@ -1,0 +1,160 @@
+#include "server/rpc/snapshot_reads.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "core/bytes.hpp"
+#include "server/rpc/unary.hpp"
+#include "tenure/v1/admin.pb.h"
+
+namespace tenure::server {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+/// Who does not take a piece for so long has gone, or hinders others who want a snapshot.
+constexpr std::chrono::seconds stall_max{30};
+
+}  // namespace
+
+/// The call of one reader.
+class SnapshotReads::Reading final : public h2::Call {
+ public:
+  Reading(const h2::Opening& opening, SnapshotReads& reads)
+      : Call(opening), reads_(reads), patience_(reads.desk_.store.loop()) {}
+
+  [[nodiscard]] bool is_over() const noexcept { return is_over_ || is_finished(); }
+
+  void refuse(const Error& error) {
+    reads_.desk_.leadership.refuse(
+        error, [self = shared_from_this()](h2::Status status) { self->finish(std::move(status)); });
+  }
+
+  /// What is told before the bytes are there.
+  v1::SnapshotPiece head;
+
+  void send_from(std::shared_ptr<const std::string> bytes) {
+    if (is_over()) {
+      return;
+    }
+    bytes_ = std::move(bytes);
+    head.set_bytes_total(bytes_->size());
+    send(head);
+    await_reader();
+  }
+
+ private:
+  void received(std::string_view message) override {
+    if (!request_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+      finish({h2::StatusCode::invalid_argument, "this is no SnapshotReadRequest"});
+    }
+  }
+  void half_closed() override {
+    if (!is_over()) {
+      reads_.begin(std::static_pointer_cast<Reading>(shared_from_this()), request_.stale());
+    }
+  }
+  void closed() override {
+    is_over_ = true;
+    patience_.cancel();
+    bytes_.reset();
+  }
+
+  void drained() override {
+    if (is_over() || !bytes_) {
+      return;
+    }
+    if (sent_ == bytes_->size()) {
+      patience_.cancel();
+      bytes_.reset();
+      finish({});
+      return;
+    }
+    const auto part = std::string_view(*bytes_).substr(sent_, piece_bytes);
+    sent_ += part.size();
+    v1::SnapshotPiece piece;
+    piece.set_bytes(std::string(part));
+    piece.set_checksum(core::crc32c(part));
+    send(piece);
+    await_reader();
+  }
+
+  void await_reader() {
+    patience_.expires_after(stall_max);
+    patience_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+      const auto call = weak.lock();
+      if (error || !call) {
+        return;
+      }
+      auto& reading = static_cast<Reading&>(*call);
+      reading.is_over_ = true;
+      reading.bytes_.reset();
+      reading.finish({h2::StatusCode::deadline_exceeded, "the snapshot is not being read"});
+    });
+  }
+
+  SnapshotReads& reads_;
+  v1::SnapshotReadRequest request_;
+  boost::asio::steady_timer patience_;
+  std::shared_ptr<const std::string> bytes_;  ///< Null before they are there, and at the end.
+  std::size_t sent_ = 0;
+  bool is_over_ = false;
+};
+
+void SnapshotReads::add_to(Routes& routes) {
+  // All of it, so only those who may see and do everything.
+  routes.add("/tenure.v1.Admin/SnapshotRead", auth::Need::admin_overall,
+             [this](const h2::Opening& opening, std::unique_ptr<auth::Guest>) {
+               return std::make_shared<Reading>(opening, *this);
+             });
+}
+
+bool SnapshotReads::is_taken() const {
+  const auto reader = turn_->reader.lock();
+  return turn_->is_encoding || (reader && !reader->is_over());
+}
+
+void SnapshotReads::begin(const std::shared_ptr<Reading>& reading, bool is_stale) {
+  if (is_taken()) {
+    reading->finish(
+        {h2::StatusCode::resource_exhausted, "somebody else reads a snapshot; one at a time"});
+    return;
+  }
+  turn_->reader = reading;
+  auto look = [this, reading](const Result<View>& view) {
+    if (!view) {
+      reading->refuse(view.error());
+    } else if (!reading->is_over()) {
+      desk_.write_header(*view, *reading->head.mutable_header());
+      reading->head.set_applied_index(view->log.applied);
+      encode(core::image_of(view->state), reading);
+    }
+  };
+  if (is_stale) {
+    desk_.store.peek(std::move(look));
+  } else {
+    desk_.store.read(std::move(look));
+  }
+}
+
+void SnapshotReads::encode(core::Image image, const std::shared_ptr<Reading>& reading) {
+  turn_->is_encoding = true;
+  // The one before has ended: is_encoding was false.
+  encoder_ = std::jthread([&loop = desk_.store.loop(), turn = turn_, weak = std::weak_ptr(reading),
+                           image = std::move(image)] {
+    auto bytes = std::make_shared<const std::string>(core::encode(image));
+    boost::asio::post(loop, [turn, weak, bytes = std::move(bytes)]() mutable {
+      turn->is_encoding = false;
+      if (const auto reader = weak.lock()) {
+        reader->send_from(std::move(bytes));
+      }
+    });
+  });
+}
+
+}  // namespace tenure::server

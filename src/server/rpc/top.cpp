@@ -1,0 +1,197 @@
+#include "server/rpc/top.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/rpc/explain.hpp"
+#include "server/rpc/membership.hpp"
+#include "wire/answers.hpp"
+#include "wire/items.hpp"
+
+namespace tenure::server {
+namespace {
+
+constexpr std::uint32_t rows_default = 50;
+constexpr std::uint32_t rows_max = 200;
+/// Two thousand lookups are well below a millisecond, and `tenure top` asks once in two seconds.
+constexpr std::size_t looked_at_max = 2000;
+
+/// A lock that somebody waits for, and since when the first of them does.
+struct Queue {
+  core::Place place;
+  const core::Lock* lock;
+  core::ClusterTime longest;
+};
+
+class Overview {
+ public:
+  Overview(const v1::TopRequest& request, const View& view, const auth::Access& access,
+           v1::TopResponse& out)
+      : prefix_(request.prefix()),
+        access_(access),
+        rows_(std::min(request.limit() == 0 ? rows_default : request.limit(), rows_max)),
+        view_(view),
+        table_(view.state.locks),
+        out_(out) {}
+
+  void write() {
+    write_numbers();
+    write_waits();
+    write_holds();
+    write_leases();
+  }
+
+ private:
+  void write_numbers() {
+    out_.set_leader_id(view_.log.leader);
+    out_.set_leader_address(view_.log.leader_address);
+    write_members(view_, *out_.mutable_members());
+    out_.set_locks(table_.locks().size());
+    out_.set_holds(table_.holds().size());
+    out_.set_waits(table_.waits().size());
+    out_.set_leases(view_.state.leases.all().size());
+    out_.set_log_bytes(view_.log.log_bytes);
+    out_.set_has_space(view_.log.has_space);
+    out_.set_is_complete(table_.waits().size() <= looked_at_max);
+  }
+
+  [[nodiscard]] bool is_wanted(const core::Item& item) const {
+    const auto name = item.place_view().name;
+    return name.starts_with(prefix_) && access_.may(auth::Verb::read, name);
+  }
+
+  /// Waits are in the order of their arrival, so the first are the longest.
+  void write_waits() {
+    std::vector<Queue> queues;
+    std::set<core::Place> seen;
+    std::size_t looked_at = 0;
+    for (auto it = table_.waits().begin(); it != table_.waits().end(); ++it) {
+      if (++looked_at > looked_at_max) {
+        break;
+      }
+      const auto& wait = *it->second;
+      const auto waited = view_.now - wait.since;
+      bool is_told = false;
+      for (const auto& item : wait.items) {
+        if (!is_wanted(item)) {
+          continue;
+        }
+        if (!is_told) {
+          is_told = true;
+          write_wait(wait, item);
+        }
+        if (auto place = item.place(); seen.insert(place).second) {
+          queues.push_back({.place = place, .lock = table_.find(place), .longest = waited});
+        }
+      }
+    }
+    std::ranges::stable_sort(queues, [](const Queue& a, const Queue& b) {
+      return a.lock->queue().size() > b.lock->queue().size();
+    });
+    queues.resize(std::min<std::size_t>(queues.size(), rows_));
+    for (const auto& queue : queues) {
+      auto& row = *out_.add_queues();
+      write_lock(queue.place, *queue.lock, row);
+      row.set_longest_wait_ms(wire::milliseconds(queue.longest));
+    }
+  }
+
+  void write_wait(const core::Wait& wait, const core::Item& item) {
+    if (static_cast<std::uint32_t>(out_.long_waits_size()) >= rows_) {
+      return;
+    }
+    auto& row = *out_.add_long_waits();
+    row.set_name(std::string(item.place_view().name));
+    row.set_is_space(item.kind() == core::PlaceKind::space);
+    row.set_lease_id(wait.lease.get());
+    row.set_owner(std::string(wait.owner));
+    row.set_metadata(std::string(wait.metadata));
+    row.set_waited_ms(wire::milliseconds(view_.now - wait.since));
+    wire::write(item, *row.mutable_item());
+    leases_.insert(wait.lease);
+  }
+
+  /// Holds are in the order of their grants, so the first are the longest.
+  void write_holds() {
+    std::set<core::Place> seen;
+    std::size_t looked_at = 0;
+    for (auto it = table_.holds().begin(); it != table_.holds().end(); ++it) {
+      if (++looked_at > looked_at_max) {
+        return;
+      }
+      for (const auto& item : it->second->items) {
+        if (static_cast<std::uint32_t>(out_.long_holds_size()) >= rows_) {
+          return;
+        }
+        if (auto place = item.place(); is_wanted(item) && seen.insert(place).second) {
+          write_lock(place, *table_.find(place), *out_.add_long_holds());
+        }
+      }
+    }
+  }
+
+  void write_lock(const core::Place& place, const core::Lock& lock, v1::BusyLock& row) {
+    row.set_name(place.name);
+    row.set_is_space(place.kind == core::PlaceKind::space);
+    row.set_holder_count(lock.holds().size());
+    row.set_waiter_count(lock.queue().size());
+    row.set_version(lock.version());
+    if (lock.holds().empty()) {
+      return;
+    }
+    const auto& hold = *table_.find(lock.holds().front());
+    leases_.insert(hold.lease);
+    for (const auto& item : hold.items) {
+      if (item.is_at(place)) {
+        write_holder(hold, item, view_, *row.mutable_first_holder());
+        return;
+      }
+    }
+  }
+
+  void write_leases() {
+    if (!access_.may_overall(auth::Verb::read)) {
+      return;
+    }
+    std::vector<const core::Lease*> leases;
+    for (const auto id : leases_) {
+      if (const auto* lease = view_.state.leases.find(id)) {
+        leases.push_back(lease);
+      }
+    }
+    std::ranges::sort(leases, {}, &core::Lease::deadline);
+    leases.resize(std::min<std::size_t>(leases.size(), rows_));
+    for (const auto* lease : leases) {
+      const auto& owned = table_.owned(lease->id);
+      auto& row = *out_.add_lease_ends();
+      row.set_id(lease->id.get());
+      row.set_client(std::string(lease->client));
+      row.set_ttl_ms(wire::milliseconds(lease->ttl));
+      row.set_left_ms(wire::milliseconds(std::max(lease->deadline - view_.now, {})));
+      row.set_holds(owned.holds.size());
+      row.set_waits(owned.waits.size());
+    }
+  }
+
+  std::string_view prefix_;
+  const auth::Access& access_;
+  std::uint32_t rows_;
+  const View& view_;
+  const core::LockTable& table_;
+  v1::TopResponse& out_;
+  std::set<core::LeaseId> leases_;  ///< Of all that was written.
+};
+
+}  // namespace
+
+void write_top(const v1::TopRequest& request, const View& view, const auth::Access& access,
+               v1::TopResponse& out) {
+  Overview(request, view, access, out).write();
+}
+
+}  // namespace tenure::server

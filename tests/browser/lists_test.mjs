@@ -1,0 +1,154 @@
+// The lists of locks and leases, beside what the API says.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { close_everything, eventually, Stage, texts, Viewer } from "./stage.mjs";
+
+let stage;
+let viewer;
+before(async () => {
+  [stage, viewer] = await Promise.all([Stage.open(), Viewer.open()]);
+});
+after(async () => {
+  await close_everything();
+  viewer.expect_no_complaints();
+});
+
+const names = (page) => texts(page, ".row .col-name .name");
+
+test("a server without locks says how to take one", async () => {
+  const page = await viewer.visit(stage.address, "#/locks");
+  await page.getByText("Nobody holds a lock").waitFor();
+  assert.match(await page.textContent("pre.command"), /hold\.py/);
+
+  await page.goto(`${stage.address}/#/leases`);
+  await page.getByText("No lease lives").waitFor();
+  await page.goto(`${stage.address}/#/waits`);
+  await page.getByText("Nobody waits", { exact: true }).waitFor();
+  await page.close();
+});
+
+test("the list has every lock that the API has, with holder and queue", async () => {
+  await stage.do("lock", { name: "db/users/42", as: "ann", note: "why" });
+  await stage.do("lock", { name: "db/orders", as: "bob", mode: "S" });
+  await stage.do("lock", { name: "cron/nightly", as: "cron" });
+  await stage.do("wait", { name: "db/users/42", as: "bob" });
+  await stage.do("wait", { name: "db/users/42", as: "cyd" });
+  const page = await viewer.visit(stage.address, "#/locks");
+  await page.waitForSelector(".row");
+
+  const { locks } = await stage.api("/v1/locks");
+  const rows = await page.locator(".row").evaluateAll((found) => found.map((row) => ({
+    name: row.querySelector(".col-name .name").textContent,
+    owner: row.querySelector(".col-holders .owner").textContent,
+    mode: row.querySelector(".col-holders .mode").textContent,
+    waiters: Number(row.querySelector(".col-waiters").textContent || 0),
+  })));
+  assert.deepEqual(rows, locks.map((lock) => ({ name: lock.name, owner: lock.holders[0].owner,
+    mode: lock.holders[0].mode, waiters: lock.waiter_count })));
+  assert.equal(await page.textContent("[data-testid=shown]"), "3 locks");
+  await page.close();
+});
+
+test("what happens shows without a reload", async () => {
+  const page = await viewer.visit(stage.address, "#/locks");
+  await page.waitForSelector(".row");
+  const { token } = await stage.do("lock", { name: "live/one", as: "ann" });
+  await eventually(() => names(page), (seen) => seen.includes("live/one"), "live/one is there");
+  await stage.do("unlock", { as: "ann", token });
+  await eventually(() => names(page), (seen) => !seen.includes("live/one"), "live/one is gone");
+  await page.close();
+});
+
+test("locks are searched, filtered and sorted", async () => {
+  const page = await viewer.visit(stage.address, "#/locks");
+  await page.waitForSelector(".row");
+
+  await page.getByRole("searchbox").fill("ORDERS");
+  await eventually(() => names(page), (seen) => seen.join() === "db/orders", "only db/orders");
+  assert.equal(await page.textContent("[data-testid=shown]"), "1 of 3 locks");
+  await page.getByRole("searchbox").fill("nothing like this");
+  await page.getByText("No lock is like that").waitFor();
+  await page.getByRole("button", { name: "Show all locks" }).click();
+
+  await page.getByRole("button", { name: "Waiting", exact: true }).first().click();
+  await eventually(() => names(page), (seen) => seen.join() === "db/users/42", "the wanted one");
+  await page.getByRole("button", { name: "All" }).click();
+  await page.getByRole("columnheader", { name: "Name" }).getByRole("button").click();
+  assert.equal(await page.getByRole("columnheader", { name: "Name" }).getAttribute("aria-sort"),
+    "ascending");
+  await page.getByRole("columnheader", { name: "Name" }).getByRole("button").click();
+  await eventually(() => names(page), (seen) => seen[0] === "db/users/42", "downwards");
+  await page.close();
+});
+
+test("a lock is found and opened by the keyboard alone", async () => {
+  const page = await viewer.visit(stage.address, "#/locks");
+  await page.waitForSelector(".row");
+  await page.keyboard.press("/");
+  await page.keyboard.type("db/");
+  await eventually(() => names(page), (seen) => seen.length === 2, "two of them");
+  await page.locator(".table-body").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/#\/lock\?name=db%2Fusers%2F42/);
+  await page.getByRole("article", { name: "Holder" }).waitFor();
+  await page.close();
+});
+
+test("leases show the time that is left to them, and it runs", async () => {
+  await stage.do("lease", { as: "hasty", ttl_ms: 60_000 });
+  const page = await viewer.visit(stage.address, "#/leases");
+  await page.waitForSelector(".row");
+  const { leases } = await stage.api("/v1/leases");
+  assert.deepEqual((await texts(page, ".row .col-client .owner")).sort(),
+    leases.map((lease) => lease.client).sort());
+
+  // The one that ends first is first.
+  const left = () => page.locator(".row .left .number").first().textContent();
+  const shown = Number.parseFloat(await left());
+  const { left_ms } = (await stage.api("/v1/leases")).leases
+    .find((lease) => lease.client === "hasty");
+  assert.ok(shown * 1000 - left_ms < 3_000 && left_ms - shown * 1000 < 3_000,
+    `${shown} s shown, ${left_ms} ms said`);
+  await eventually(async () => Number.parseFloat(await left()), (now) => now < shown, "it runs");
+
+  await page.locator(".row a").first().click();
+  await page.getByText("It holds nothing.").waitFor();
+  await page.close();
+});
+
+test("a lease has what it holds and what it waits for", async () => {
+  const { leases } = await stage.api("/v1/leases");
+  const bob = leases.find((lease) => lease.client === "bob");
+  const page = await viewer.visit(stage.address, `#/lease/${bob.id}`);
+  await page.waitForSelector(".plain-list");
+  const { locks } = await stage.api(`/v1/leases/${bob.id}`);
+  assert.deepEqual((await texts(page, ".plain-list .name")).sort(),
+    locks.map((lock) => lock.name).sort());
+  await stage.do("revoke", { as: "bob" });
+  await page.getByText("This lease is over").waitFor();
+  await page.close();
+});
+
+test("the overview has the numbers of the API and charts that run", async () => {
+  const page = await viewer.visit(stage.address, "#/");
+  await page.waitForSelector(".tile");
+  await stage.do("traffic", { names: ["hot/a", "hot/b"], people: 2, hold_s: 0.005, pause_s: 0.01 });
+  await eventually(async () => [Number(await page.locator(".tile-value").nth(2).textContent()),
+    (await stage.api("/v1/status")).counts.leases], ([shown, said]) => shown === said,
+    "the leases");
+  const granted = await eventually(
+    async () => Number(await page.textContent("[data-series=granted]")), (rate) => rate > 1,
+    "grants");
+  const { series } = await stage.api("/v1/history");
+  assert.ok(series.granted.some((rate) => Math.abs(rate - granted) <= 0.1 * granted + 1),
+    `${granted} is not among ${series.granted}`);
+  assert.equal(await page.locator(".plot canvas").count(), 4);
+
+  await page.goto(`${stage.address}/#/locks`);
+  await page.getByRole("button", { name: "Hot" }).click();
+  await eventually(() => names(page), (seen) => seen.includes("hot/a") && seen.length <= 2, "hot");
+  await page.close();
+});

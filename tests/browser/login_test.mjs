@@ -1,0 +1,123 @@
+// Where there are users one logs in, sees what one may, and is offered no more than that.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { close_everything, eventually, Stage, texts, Viewer } from "./stage.mjs";
+
+const axe = readFileSync(new URL("../../web/node_modules/axe-core/axe.min.js", import.meta.url),
+  "utf8");
+const folder = mkdtempSync(join(tmpdir(), "tenure_login."));
+const file = join(folder, "users.toml");
+
+const user = (name, token, rights) =>
+  `[users.${name}]\ntokens = ["sha256:${createHash("sha256").update(token).digest("hex")}"]\n` +
+  `rights = ${rights}\n`;
+
+let stage;
+let held;
+before(async () => {
+  writeFileSync(file, user("people", "tenure_people", '{ "" = "admin" }') +
+    user("ann", "tenure_ann", '{ "" = "read", "app/" = "admin" }') +
+    user("bob", "tenure_bob", '{ "app/" = "read" }'));
+  stage = await Stage.open("--token", "tenure_people", "--auth-file", file);
+  held = await stage.do("lock", { name: "app/one", as: "worker" });
+  await stage.do("lock", { name: "other/two", as: "worker" });
+});
+after(async () => {
+  await close_everything();
+  rmSync(folder, { recursive: true });
+});
+
+async function log_in(page, token) {
+  await page.fill("form.login input", token);
+  await page.click("form.login button");
+}
+
+async function as(token, hash, options) {
+  const viewer = await Viewer.open(options);
+  const page = await viewer.visit(stage.address, hash);
+  await page.waitForSelector("form.login");
+  await log_in(page, token);
+  return { viewer, page };
+}
+
+test("nothing is shown before the login, and afterwards what was asked for", async () => {
+  const viewer = await Viewer.open();
+  const page = await viewer.visit(stage.address, "#/lock?name=app%2Fone");
+  await page.waitForSelector("form.login");
+  assert.equal(await page.locator("[data-testid=token]").count(), 0);
+
+  await log_in(page, "tenure_wrong");
+  await page.waitForSelector("form.login [role=alert]");
+  await log_in(page, "tenure_ann");
+
+  assert.equal(await page.textContent("[data-testid=token]"), held.token);
+  assert.match(await page.textContent(".access"), /ann/);
+  const [cookie] = await viewer.context.cookies();
+  assert.ok(cookie.httpOnly);
+  assert.equal(cookie.sameSite, "Strict");
+  assert.equal(await page.evaluate(() => document.cookie), "");
+  viewer.expect_no_complaints();
+  await viewer.close();
+});
+
+test("the login has no fault that axe knows", async () => {
+  const viewer = await Viewer.open({ bypassCSP: true, reducedMotion: "reduce" });
+  const page = await viewer.visit(stage.address);
+  await page.waitForSelector("form.login");
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+  assert.deepEqual(violations.map((fault) => [fault.id, fault.nodes[0].html]), []);
+  await viewer.close();
+});
+
+test("force release is offered where one is admin, and nowhere else", async () => {
+  const { viewer, page } = await as("tenure_ann", "#/lock?name=app%2Fone");
+  await page.waitForSelector(".holder .is-danger");
+  await page.goto(`${stage.address}/#/lock?name=other%2Ftwo`);
+  await page.waitForSelector(".holder [data-testid=token]");
+  await eventually(() => page.textContent("h1"), (title) => title.includes("other/two"),
+    "the other lock is shown");
+  assert.equal(await page.locator(".holder .is-danger").count(), 0);
+  await viewer.close();
+});
+
+test("a reader of a prefix sees its locks and no others", async () => {
+  const { viewer, page } = await as("tenure_bob", "#/locks");
+  await page.waitForSelector("main .row");
+  const rows = await texts(page, "main .row");
+  assert.ok(rows.some((row) => row.includes("app/one")), rows.join());
+  assert.ok(!rows.some((row) => row.includes("other/two")), rows.join());
+  await page.goto(`${stage.address}/#/`);
+  await page.waitForSelector(".health.is-good");
+  viewer.expect_no_complaints();
+  await viewer.close();
+});
+
+test("who logs out sees nothing any more", async () => {
+  const { viewer, page } = await as("tenure_ann", "#/locks");
+  await page.waitForSelector("main .row");
+  await page.click(".access button");
+  await page.waitForSelector("form.login");
+  assert.equal(await page.locator("main .row").count(), 0);
+  const answer = await page.evaluate(async () => (await fetch("/v1/locks")).status);
+  assert.equal(answer, 401);
+  await viewer.close();
+});
+
+test("a session that has ended leads to the login and back", async () => {
+  const { viewer, page } = await as("tenure_ann", "#/leases");
+  await page.waitForSelector("main .row");
+  await viewer.context.clearCookies();
+  await page.waitForSelector("form.login");
+  await log_in(page, "tenure_ann");
+  await page.waitForSelector("main .row");
+  assert.match(page.url(), /#\/leases$/);
+  viewer.expect_no_complaints();
+  await viewer.close();
+});

@@ -1,0 +1,124 @@
+"""What `tenure` has to do wherever the locks are: tests that every scheme of connect() shares."""
+
+import json
+import signal
+import subprocess
+import tempfile
+
+from command import BUSY, PATIENCE, USAGE, eventually
+
+
+class Anywhere:
+    """What has to work wherever the locks are. `url` is where."""
+
+    MAY_SHARE = True
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tenure_cli.")
+        cls.started = []
+        try:
+            cls.url = cls.start(cls.folder.name)
+        except BaseException:
+            cls.tearDownClass()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        for server in cls.started:
+            server.end()
+        cls.folder.cleanup()
+
+    @classmethod
+    def add(cls, server):
+        cls.started.append(server)
+        return f"127.0.0.1:{server.port}"
+
+    # What people hold is asked of the backend itself, by `tenure show`.
+    def owners(self, name):
+        shown = json.loads(self.said("show", name, "--json"))
+        return [holder["owner"] for holder in shown["holders"]]
+
+    def holding(self, name, owner):
+        """A `tenure run` that holds it until its stdin ends."""
+        process = self.begin("run", name, "--owner", owner, "--", "cat", stdin=subprocess.PIPE)
+        eventually(lambda: owner in self.owners(name), f"{owner} holds {name}")
+        return process
+
+    def test_run_excludes_others_and_passes_the_exit_code_on(self):
+        self.assertEqual(self.outcome("run", "exit", "--", "sh", "-c", "exit 7")[0], 7)
+        holder = self.holding("held", "ann")
+
+        code, out, err = self.outcome("run", "-n", "held", "--", "echo", "ran")
+        waiting = self.begin("run", "held", "--wait", "60s", "--", "echo", "second")
+        holder.communicate("", timeout=PATIENCE)
+        out_of_second, _ = waiting.communicate(timeout=PATIENCE)
+
+        self.assertEqual((code, out), (BUSY, ""))
+        self.assertIn("not acquired", err)
+        self.assertEqual((holder.returncode, waiting.returncode, out_of_second), (0, 0, "second\n"))
+
+    def test_the_token_of_the_next_holder_is_greater(self):
+        show = ["--", "sh", "-c", "echo $TENURE_TOKEN"]
+        first, second = (int(self.said("run", "token", *show)) for _ in range(2))
+
+        self.assertGreater(second, first)
+
+    def test_lock_and_try_hold_until_ctrl_c(self):
+        for command in ("lock", "try"):
+            process = self.begin(command, "until", "--json")
+            token = json.loads(self.line_of(process))["token"]
+            self.assertEqual(self.outcome("try", "until")[0], BUSY)
+            self.assertEqual(self.outcome("fence", "check", "until", token)[0], 0)
+
+            process.send_signal(signal.SIGINT)
+
+            self.assertEqual(process.wait(PATIENCE), 0)
+            eventually(lambda: not self.owners("until"), "it is given back")
+            verdict = json.loads(self.outcome("fence", "check", "until", token, "--json")[1])
+            self.assertEqual(verdict["verdict"], "ended")
+
+    def test_elect_tells_who_leads(self):
+        self.assertEqual(self.outcome("elect", "leader")[0], 1)
+        process = self.begin("elect", "leader", "--value", "me", "--owner", "ann", "--", "cat",
+                             stdin=subprocess.PIPE)
+        eventually(lambda: self.outcome("elect", "leader")[0] == 0, "somebody leads")
+
+        led = json.loads(self.said("elect", "leader", "--json"))
+        process.communicate("", timeout=PATIENCE)
+
+        self.assertEqual((led["owner"], led["value"], process.returncode), ("ann", "me", 0))
+
+    def test_bench_measures_it_and_doctor_finds_nothing_wrong(self):
+        figures = json.loads(self.said("bench", "--count", "20", "--clients", "2", "--time", "30s",
+                                       "--json"))[0]
+        checks = json.loads(self.said("doctor", "--json"))
+
+        self.assertEqual((figures["lock"]["count"], figures["errors"]), (20, {}))
+        self.assertEqual({check["finding"] for check in checks}, {"good"}, checks)
+
+    def test_what_it_cannot_do_is_said_clearly(self):
+        refused = [["ls"], ["explain", "a"], ["top", "--once"], ["snapshot", "save", "x"],
+                   ["cluster", "status"], ["lease", "ls"], ["unlock", "--force", "-y", "a"],
+                   ["watch", "a"], ["elect", "a", "--listen"], ["run", "a", "b", "--", "true"]]
+        if not self.MAY_SHARE:
+            refused += [["run", "-s", "a", "--", "true"], ["bench", "-m", "shared", "-t", "5s"]]
+        for words in refused:
+            code, out, err = self.outcome(*words, "--timeout", "5s")
+            self.assertEqual((code, out.startswith("Traceback")), (USAGE, False), (words, err))
+            self.assertTrue(err.startswith("tenure: "), (words, err))
+            self.assertGreater(len(err), len("tenure: \n") + 10, words)
+
+    def test_readers_share_it_where_the_backend_can(self):
+        if not self.MAY_SHARE:
+            self.assertEqual(self.outcome("run", "-s", "read", "--", "true")[0], USAGE)
+            return
+        reader = self.begin("run", "-s", "read", "--owner", "ann", "--", "cat",
+                            stdin=subprocess.PIPE)
+        eventually(lambda: self.owners("read"), "it is read")
+
+        beside = self.outcome("run", "-s", "-n", "read", "--", "true")[0]
+        writer = self.outcome("run", "-n", "read", "--", "true")[0]
+        reader.communicate("", timeout=PATIENCE)
+
+        self.assertEqual((beside, writer, reader.returncode), (0, BUSY, 0))

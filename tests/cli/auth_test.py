@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+"""`tenure` beside a tenured that has users: who one is, and what one may not."""
+
+import hashlib
+import json
+import pathlib
+import tempfile
+import unittest
+
+from command import Daemon, WithServer, tenure_path
+
+DENIED = 77
+
+
+def user(name, token, rights):
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    return f'[users.{name}]\ntokens = ["sha256:{digest}"]\nrights = {rights}\n'
+
+
+class Auth(WithServer):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tenure_cli.")
+        home = pathlib.Path(cls.folder.name)
+        cls.users = home / "users.toml"
+        cls.known = (user("ann", "tenure_ann", '{ "a/" = "lock" }') +
+                     user("ops", "tenure_ops", '{ "" = "admin" }'))
+        cls.users.write_text(cls.known, encoding="utf-8")
+        cls.files = {}
+        for name in ("ann", "ops", "eve"):
+            cls.files[name] = str(home / name)
+            pathlib.Path(cls.files[name]).write_text(f"tenure_{name}\n", encoding="utf-8")
+        cls.daemon = Daemon(home / "store", "--auth-file", str(cls.users))
+        cls.daemon.token = "tenure_ops"
+        cls.daemon.start()
+        cls.url = "tenure://" + cls.daemon.grpc_address
+
+    def tearDown(self):
+        self.users.write_text(self.known, encoding="utf-8")
+        self.said("users", "reload", "--token-file", self.files["ops"])
+
+    def test_a_token_may_come_by_option_by_variable_or_in_the_url(self):
+        said = "echo", "done"
+        self.assertEqual(self.said("run", "a/1", "--token-file", self.files["ann"], "--", *said),
+                         "done\n")
+        self.assertEqual(self.said("run", "a/1", "--", *said,
+                                   environment={"TENURE_AUTH_FILE": self.files["ann"]}), "done\n")
+        self.assertEqual(self.said("run", "a/1", "--", *said,
+                                   environment={"TENURE_AUTH_TOKEN": "tenure_ann"}), "done\n")
+        url = "tenure://tenure_ann@" + self.daemon.grpc_address
+        self.assertEqual(self.said("run", "a/1", "--url", url, "--", *said), "done\n")
+
+    def test_a_command_inside_is_the_same_user(self):
+        inside = f"{tenure_path()} run a/2 -- echo done"
+        self.assertEqual(self.said("run", "a/1", "--token-file", self.files["ann"], "--", "sh",
+                                   "-c", inside), "done\n")
+
+    def test_what_one_may_not_ends_with_77_and_says_why(self):
+        code, _, err = self.outcome("run", "b/1", "--token-file", self.files["ann"], "--", "true")
+        self.assertEqual(code, DENIED, err)
+        self.assertIn('ann may not lock "b/1"', err)
+        saved = self.folder.name + "/saved"
+        self.line_of(self.begin("lock", "a/held", "--token-file", self.files["ops"]))
+        for words in (("ls", "b/"), ("show", "b/1"), ("unlock", "--force", "--yes", "a/held"),
+                      ("cluster", "transfer"), ("users", "reload"), ("top", "b/", "--once"),
+                      ("fence", "check", "b/1", "1"), ("snapshot", "save", saved)):
+            code, _, err = self.outcome(*words, "--token-file", self.files["ann"])
+            self.assertEqual(code, DENIED, f"{words}: {err}")
+
+    def test_who_is_nobody_ends_with_77_and_is_told_what_to_do(self):
+        for words in (("run", "a/1", "--", "true"), ("ls",),
+                      ("ls", "--token-file", self.files["eve"])):
+            code, _, err = self.outcome(*words)
+            self.assertEqual(code, DENIED, err)
+            self.assertIn("--token-file", err)
+            self.assertNotIn("tenure_eve", err)
+
+    def test_ls_shows_what_may_be_read(self):
+        for name in ("a/seen", "b/unseen"):
+            process = self.begin("lock", name, "--token-file", self.files["ops"])
+            self.line_of(process)
+
+        names = [lock["name"] for lock in json.loads(
+            self.said("ls", "--json", "--token-file", self.files["ann"]))]
+        self.assertIn("a/seen", names)
+        self.assertNotIn("b/unseen", names)
+        self.assertIn("b/unseen", self.said("ls", "--token-file", self.files["ops"]))
+        top = json.loads(self.said("top", "--json", "--token-file", self.files["ann"]))
+        self.assertEqual([lock["name"] for lock in top["locks"]], ["a/seen"])
+        self.assertEqual(top["lease_ends"], [])
+
+    def test_users_reload_makes_a_changed_file_count(self):
+        self.users.write_text(user("ops", "tenure_ops", '{ "" = "admin" }'), encoding="utf-8")
+
+        told = json.loads(self.said("users", "reload", "--json", "--token-file",
+                                    self.files["ops"]))
+
+        self.assertEqual([one["users"] for one in told], [1])
+        code, _, _ = self.outcome("try", "a/2", "--token-file", self.files["ann"])
+        self.assertEqual(code, DENIED)
+        self.users.write_text("nonsense", encoding="utf-8")
+        self.assertEqual(self.outcome("users", "reload", "--token-file", self.files["ops"])[0], 1)
+        self.assertEqual(self.outcome("ls", "--token-file", self.files["ops"])[0], 0)
+
+    def test_doctor_tells_how_one_logs_in_and_never_the_token(self):
+        url = "tenure://tenure_ops@" + self.daemon.grpc_address
+        code, out, err = self.outcome("doctor", "--url", url)
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("a token, by the URL", out)
+        self.assertNotIn("tenure_ops", out + err)
+        self.assertIn("***@", out)
+        code, out, _ = self.outcome("doctor", "--token-file", self.files["ops"])
+        self.assertEqual(code, 0, out)
+        self.assertIn("a token, by --token-file", out)
+        code, out, _ = self.outcome("doctor", "--token-file", self.files["ann"])
+        self.assertEqual(code, 0, out)
+        self.assertIn("give this user the right to lock tenure-doctor/", out)
+        code, out, _ = self.outcome("doctor")
+        self.assertEqual(code, 1, out)
+        self.assertIn("show a token", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

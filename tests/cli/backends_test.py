@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""`tenure` on every scheme of connect() besides tenure://, each on real servers."""
+
+import json
+import os
+import subprocess
+import unittest
+
+import servers
+from anywhere import Anywhere
+from command import BUSY, PATIENCE, USAGE, WithServer, eventually
+
+
+class OnRedis(Anywhere, WithServer):
+    @classmethod
+    def start(cls, folder):
+        return "redis://" + cls.add(servers.redis(folder))
+
+    def test_a_password_is_not_shown(self):
+        server = servers.redis(self.folder.name, "--requirepass", "hush")
+        self.addCleanup(server.end)
+        url = f"redis://:hush@127.0.0.1:{server.port}"
+
+        figures = self.said("bench", url, "--count", "5", "--time", "30s", "--json")
+        checks = self.said("doctor", "--url", url, "--json")
+
+        self.assertEqual(json.loads(figures)[0]["lock"]["count"], 5)
+        self.assertNotIn("hush", figures + checks)
+
+
+class OnRedlock(Anywhere, WithServer):
+    MAY_SHARE = False
+
+    @classmethod
+    def start(cls, folder):
+        hosts = [cls.add(servers.redis(folder)) for _ in range(3)]
+        return "redlock://" + ",".join(hosts) + "?restart_wait=0s"
+
+
+class OnEtcd(Anywhere, WithServer):
+    @classmethod
+    def start(cls, folder):
+        return "etcd://" + cls.add(servers.etcd(folder))
+
+    def etcdctl(self, *words, **options):
+        # pylint: disable-next=consider-using-with
+        process = subprocess.Popen(["etcdctl", "--endpoints", self.url.removeprefix("etcd://"),
+                                    *words], env=os.environ | {"ETCDCTL_API": "3"}, text=True,
+                                   stdout=subprocess.PIPE, stdin=subprocess.PIPE, **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    def test_run_and_etcdctl_lock_exclude_each_other(self):
+        # etcdctl does not give its stdin to the command.
+        pipe = f"{self.folder.name}/pipe"
+        os.mkfifo(pipe)
+        holder = self.etcdctl("lock", "both", "cat", pipe)
+        eventually(lambda: self.outcome("run", "-n", "both", "--", "true")[0] == BUSY,
+                   "etcdctl holds it")
+        mine = self.begin("run", "both", "--", "echo", "mine")
+
+        with open(pipe, "w", encoding="utf-8"):
+            pass
+        holder.communicate(timeout=PATIENCE)
+
+        self.assertEqual(mine.communicate(timeout=PATIENCE)[0], "mine\n")
+
+
+class OnZooKeeper(Anywhere, WithServer):
+    @classmethod
+    def start(cls, folder):
+        return "zookeeper://" + cls.add(servers.zookeeper(folder))
+
+
+class OnMemory(unittest.TestCase):
+    """A service that nobody else can reach is good for measuring, and for nothing else."""
+
+    environment = WithServer.environment
+    begin, end = WithServer.begin, staticmethod(WithServer.end)
+    outcome, said = WithServer.outcome, WithServer.said
+    url = "memory://"
+
+    def test_bench_measures_it(self):
+        for mode, step in (("mutex", "lock"), ("shared", "lock_shared"), ("handover", "hand-over"),
+                           ("lease", "grant")):
+            figures = json.loads(self.said("bench", "--mode", mode, "--count", "200", "--time",
+                                           "30s", "--json"))[0]
+            # The first hand-over of a name is none.
+            self.assertIn(figures[step]["count"], (199, 200), mode)
+
+    def test_a_lock_that_would_keep_nobody_out_is_refused(self):
+        for words in (["run", "a", "--", "echo", "ran"], ["lock", "a"], ["try", "a"],
+                      ["elect", "a", "--value", "me"]):
+            code, out, err = self.outcome(*words)
+            self.assertEqual((code, out), (USAGE, ""))
+            self.assertIn("in this process alone", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,103 @@
+"""The command `tenure` as a person or a script starts it, beside a real tenured."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOME = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(HOME / "tests/daemon"))
+
+from daemon import PATIENCE, Daemon, eventually  # noqa: E402
+
+BUSY, LOST, USAGE, UNREACHABLE = 75, 79, 64, 69
+
+
+def tenure_path():
+    """Where the binary lies: TENURE in the environment, else the dev build."""
+    return os.environ.get("TENURE", str(HOME / "build/dev/tenure"))
+
+
+def is_alive(process):
+    """Runs, sleeps or is stopped; a zombie is dead."""
+    try:
+        status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return "State:\tZ" not in status and "State:\tX" not in status
+
+
+class WithServer(unittest.TestCase):
+    """One tenured for all tests of a class; each test has names of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tenure_cli.")
+        cls.daemon = Daemon(cls.folder.name + "/store").start()
+        cls.url = "tenure://" + cls.daemon.grpc_address
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.kill()
+        cls.folder.cleanup()
+
+    def environment(self, **more):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("TENURE")}
+        return kept | {"TENURE_URL": self.url} | more
+
+    def begin(self, *words, **options):
+        """Starts it; it is killed at the end of the test if it still runs."""
+        more = options.pop("environment", {})
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                   "stderr": subprocess.PIPE, "text": True} | options
+        process = subprocess.Popen([tenure_path(), *words], env=self.environment(**more), **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+        process.communicate()
+
+    def outcome(self, *words, **options):
+        """(exit code, stdout, stderr) of one that ends by itself."""
+        text = options.pop("input", None)
+        if text is not None:
+            options["stdin"] = subprocess.PIPE
+        process = self.begin(*words, **options)
+        out, err = process.communicate(text, timeout=PATIENCE)
+        return process.returncode, out, err
+
+    def said(self, *words, **options):
+        """What it prints when all is well."""
+        code, out, err = self.outcome(*words, **options)
+        self.assertEqual(code, 0, out + err)
+        return out
+
+    def client(self):
+        made = self.daemon.client()
+        self.addCleanup(made.close)
+        return made
+
+    def held(self, name):
+        """As the server sees it."""
+        from daemon import admin_pb
+        client = self.client()
+        locks = client.admin.List(admin_pb.ListRequest(prefix=name), timeout=PATIENCE).locks
+        return [holder for lock in locks if lock.name == name for holder in lock.holders]
+
+    def when_held(self, name):
+        """The holder, as soon as there is one."""
+        eventually(lambda: self.held(name), f"{name} is held")
+        return self.held(name)[0]
+
+    def line_of(self, process):
+        """The next line that it prints."""
+        line = process.stdout.readline()
+        self.assertTrue(line, "it ended without a line")
+        return line.rstrip("\n")

@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+"""`tenure run`: a lock for as long as a command runs."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+from command import BUSY, LOST, PATIENCE, UNREACHABLE, USAGE, WithServer, eventually, is_alive
+
+
+class Run(WithServer):
+    def test_the_command_runs_under_the_lock_and_its_exit_code_is_passed_on(self):
+        code, out, _ = self.outcome("run", "exit/a", "--", "sh", "-c", "echo ran; exit 7")
+
+        self.assertEqual((code, out), (7, "ran\n"))
+        self.assertEqual(self.held("exit/a"), [])
+
+    def test_the_lock_is_held_while_the_command_runs_and_free_afterwards(self):
+        process = self.begin("run", "while/a", "--note", "a test", "--", "cat",
+                             stdin=subprocess.PIPE)
+        holder = self.when_held("while/a")
+
+        process.communicate("", timeout=PATIENCE)
+
+        self.assertEqual(holder.metadata, b"a test")
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.held("while/a"), [])
+
+    def test_a_command_that_dies_by_a_signal_gives_128_and_its_number(self):
+        code, _, _ = self.outcome("run", "died/a", "--", "sh", "-c", "kill -SEGV $$")
+
+        self.assertEqual(code, 128 + signal.SIGSEGV)
+
+    def test_the_environment_tells_name_token_lease_and_url(self):
+        show = ('printf "%s|%s|%s|%s" "$TENURE_NAME" "$TENURE_TOKEN" "$TENURE_LEASE_MS" '
+                '"$TENURE_URL"')
+        first = self.said("run", "env/a", "--ttl", "7s", "--", "sh", "-c", show).split("|")
+        second = self.said("run", "env/a", "env/b", "--", "sh", "-c", show).split("|")
+
+        self.assertEqual((first[0], first[2], first[3]), ("env/a", "7000", self.url))
+        self.assertEqual((second[0], second[2]), ("env/a\nenv/b", "10000"))
+        self.assertGreater(int(second[1]), int(first[1]))
+
+    def test_stdin_stdout_and_other_open_files_are_the_childs(self):
+        reading, writing = os.pipe()
+        code, out, err = self.outcome(
+            "run", "files/a", "--", "sh", "-c", f"cat; echo oops >&2; echo there >&{writing}",
+            input="hello", pass_fds=[writing])
+        os.close(writing)
+        with open(reading, encoding="utf-8") as other:
+            passed = other.read()
+
+        self.assertEqual((code, out, err, passed), (0, "hello", "oops\n", "there\n"))
+
+    def test_nothing_that_tenure_has_open_reaches_the_child(self):
+        listed = self.said("run", "files/b", "--", "sh", "-c", "ls /proc/$$/fd")
+
+        self.assertEqual(sorted(set(map(int, listed.split()))), [0, 1, 2])
+
+    def test_a_lock_that_is_held_gives_75_at_once_or_after_the_wait(self):
+        self.begin("run", "busy/a", "--", "cat", stdin=subprocess.PIPE)
+        self.when_held("busy/a")
+
+        for words in (["--no-wait"], ["-n"], ["--wait", "50ms"], ["-w", "0.05"]):
+            code, out, err = self.outcome("run", *words, "busy/a", "--", "echo", "ran")
+            self.assertEqual((code, out), (BUSY, ""), words)
+            self.assertIn("not acquired", err)
+        self.assertEqual(self.outcome("run", "-n", "-E", "3", "busy/a", "echo", "ran")[:2], (3, ""))
+
+    def test_who_waits_gets_it_next(self):
+        first = self.begin("run", "turn/a", "--", "cat", stdin=subprocess.PIPE)
+        self.when_held("turn/a")
+        second = self.begin("run", "turn/a", "--wait", "30s", "--", "echo", "second")
+        first.communicate("", timeout=PATIENCE)
+
+        out, _ = second.communicate(timeout=PATIENCE)
+
+        self.assertEqual((second.returncode, out), (0, "second\n"))
+
+    def test_readers_share_and_bar_a_writer(self):
+        reader = self.begin("run", "-s", "share/a", "share/b", "--", "cat", stdin=subprocess.PIPE)
+        self.when_held("share/b")
+
+        self.assertEqual(self.outcome("run", "-sn", "share/a", "--", "true")[0], 0)
+        self.assertEqual(self.outcome("run", "-xn", "share/b", "--", "true")[0], BUSY)
+        reader.communicate("", timeout=PATIENCE)
+        self.assertEqual(self.outcome("run", "-xn", "share/b", "--", "true")[0], 0)
+
+    def test_several_names_are_taken_all_or_none(self):
+        self.begin("run", "all/b", "--", "cat", stdin=subprocess.PIPE)
+        self.when_held("all/b")
+
+        code, _, _ = self.outcome("run", "-n", "all/a", "all/b", "all/c", "--", "true")
+
+        self.assertEqual(code, BUSY)
+        self.assertEqual(self.held("all/a") + self.held("all/c"), [])
+
+    def test_the_forms_of_flock_work(self):
+        self.assertEqual(self.said("run", "flock/a", "echo", "-n", "x"), "x")
+        shell = ["-c", "echo $((1 + 1))"]
+        self.assertEqual(self.said("run", "-x", "-w", "5", "flock/a", *shell), "2\n")
+        self.assertEqual(self.said("run", "-n", "flock/a", "sh", "-c", "echo a"), "a\n")
+
+    def test_a_command_that_is_not_there_gives_127_and_one_that_cannot_run_126(self):
+        self.assertEqual(self.outcome("run", "exec/a", "--", "/no/such/command")[0], 127)
+        self.assertEqual(self.outcome("run", "exec/a", "--", "/etc/passwd")[0], 126)
+        self.assertEqual(self.held("exec/a"), [])
+
+    def test_wrong_use_gives_64_and_nobody_there_69(self):
+        self.assertEqual(self.outcome("run")[0], USAGE)
+        self.assertEqual(self.outcome("run", "a", "--nonsense", "--", "true")[0], USAGE)
+        self.assertEqual(self.outcome("run", "a", "--wait", "soon", "--", "true")[0], USAGE)
+        self.assertEqual(self.outcome("run", "a", "a", "--", "true")[0], USAGE)
+        self.assertEqual(self.outcome("run", "a", "--url", "gopher://x", "--", "true")[0], USAGE)
+        code, _, err = self.outcome("run", "a", "--url", "tenure://127.0.0.1:1", "--timeout",
+                                    "200ms", "--", "true")
+        self.assertEqual(code, UNREACHABLE)
+        self.assertIn("127.0.0.1:1", err)
+
+
+class Signals(WithServer):
+    def test_signals_are_passed_on_to_the_whole_group(self):
+        script = ('trap "echo hup" HUP; trap "echo usr1" USR1; trap "echo term; exit 5" TERM; '
+                  'echo ready; while :; do sleep 0.05; done')
+        process = self.begin("run", "signal/a", "--", "sh", "-c", script)
+        self.assertEqual(self.line_of(process), "ready")
+
+        for number, word in ((signal.SIGHUP, "hup"), (signal.SIGUSR1, "usr1"),
+                             (signal.SIGTERM, "term")):
+            process.send_signal(number)
+            self.assertEqual(self.line_of(process), word)
+
+        self.assertEqual(process.wait(PATIENCE), 5)
+        self.assertEqual(self.held("signal/a"), [])
+
+    def test_who_waits_leaves_the_queue_by_a_signal(self):
+        self.begin("run", "leave/a", "--", "cat", stdin=subprocess.PIPE)
+        self.when_held("leave/a")
+        waiting = self.begin("run", "leave/a", "--", "echo", "ran")
+        eventually(lambda: "1 waits" in self.explained("leave/a"), "it waits")
+
+        waiting.send_signal(signal.SIGINT)
+        out, _ = waiting.communicate(timeout=PATIENCE)
+
+        self.assertEqual((waiting.returncode, out), (128 + signal.SIGINT, ""))
+        eventually(lambda: "1 waits" not in self.explained("leave/a"), "it left the queue")
+
+    def explained(self, name):
+        from daemon import admin_pb
+        answer = self.client().admin.Explain(admin_pb.ExplainRequest(name=name), timeout=PATIENCE)
+        return f"{len(answer.queue)} waits"
+
+    def test_the_child_dies_with_a_tenure_that_is_killed(self):
+        process = self.begin("run", "killed/a", "--", "sh", "-c",
+                             "sleep 1000 & echo $$ $!; wait")
+        child, grandchild = map(int, self.line_of(process).split())
+
+        process.kill()
+
+        eventually(lambda: not is_alive(child) and not is_alive(grandchild), "both are dead")
+
+
+class Danger(WithServer):
+    """The command is dead before the next holder starts."""
+
+    def setUp(self):
+        self.log = pathlib.Path(self.folder.name) / f"{self.id()}.log"
+
+    def worker(self, name, *traps):
+        """Writes its number, then lines with its token for as long as it lives."""
+        script = (f'{"; ".join(traps)}\necho $$; while :; do echo "$TENURE_TOKEN" >>{self.log}; '
+                  "sleep 0.02; done")
+        process = self.begin("run", name, "--ttl", "1s", "--", "sh", "-c", script)
+        return process, int(self.line_of(process))
+
+    def lines_end_before_the_next(self, name):
+        """The next holder writes when it begins: nothing of the first comes after it."""
+        self.said("run", name, "--wait", "20s", "--", "sh", "-c", f'echo next >>{self.log}')
+        lines = self.log.read_text(encoding="utf-8").splitlines()
+        self.assertEqual(lines[-1], "next")
+        self.assertEqual(lines.count("next"), 1)
+
+    def test_a_revoked_lease_kills_the_command_at_once(self):
+        process, child = self.worker("danger/revoked", "trap '' TERM")
+        lease = self.when_held("danger/revoked").lease_id
+        from daemon import lease_pb
+        self.client().locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=PATIENCE)
+
+        _, err = process.communicate(timeout=PATIENCE)
+
+        self.assertEqual(process.returncode, LOST)
+        self.assertFalse(is_alive(child))
+        self.assertIn("lost", err)
+
+    def test_a_lock_that_is_forced_free_kills_the_command_at_once(self):
+        process, child = self.worker("danger/forced", "trap '' TERM")
+        from daemon import admin_pb
+        self.when_held("danger/forced")
+        self.client().admin.ForceRelease(admin_pb.ForceReleaseRequest(name="danger/forced"),
+                                         timeout=PATIENCE)
+
+        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertFalse(is_alive(child))
+
+    def test_a_command_that_obeys_ends_by_sigterm_when_the_server_is_silent(self):
+        process, _ = self.worker("danger/silent", f"trap 'echo told >>{self.log}; exit 0' TERM")
+        self.when_held("danger/silent")
+
+        self.daemon.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
+        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.daemon.process.send_signal(signal.SIGCONT)
+
+        self.assertIn("told", self.log.read_text(encoding="utf-8"))
+        self.lines_end_before_the_next("danger/silent")
+
+    def test_a_command_that_is_stopped_or_deaf_is_dead_before_the_next_holder(self):
+        deaf, deaf_child = self.worker("danger/deaf", "trap '' TERM")
+        stopped, stopped_child = self.worker("danger/stopped", "trap '' TERM")
+        os.kill(stopped_child, signal.SIGSTOP)
+        self.when_held("danger/stopped")
+
+        self.daemon.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
+        codes = deaf.wait(PATIENCE), stopped.wait(PATIENCE)
+        alive = is_alive(deaf_child), is_alive(stopped_child)
+        self.daemon.process.send_signal(signal.SIGCONT)
+
+        self.assertEqual((codes, alive), ((LOST, LOST), (False, False)))
+        self.lines_end_before_the_next("danger/deaf")
+
+    def test_a_tenure_that_is_stopped_does_not_let_its_command_outlive_the_lease(self):
+        process, child = self.worker("danger/paused", "trap '' TERM")
+        process.send_signal(signal.SIGSTOP)
+
+        # It cannot renew, and it cannot kill: the warden does. The next one waits its turn.
+        self.lines_end_before_the_next("danger/paused")
+
+        self.assertFalse(is_alive(child))
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(PATIENCE), LOST)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""What surrounds `tenure`: help, manual pages, completion; and a cluster of three to look after."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from command import PATIENCE, USAGE, WithServer, eventually, tenure_path
+
+import cluster
+
+
+def printed(*words, check=0):
+    done = subprocess.run([tenure_path(), *words], capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    assert done.returncode == check, (words, done)
+    return done.stdout
+
+
+def pages():
+    """(name of the page, words of its command) of all manual pages."""
+    for line in printed("man", "--list").splitlines():
+        name, *command = line.split()
+        yield name, command
+
+
+class Help(unittest.TestCase):
+    def test_every_command_has_help_that_names_its_options(self):
+        for _, command in pages():
+            text = printed(*command, "--help")
+            self.assertIn("Usage: tenure", text)
+            self.assertTrue(all(len(line) <= 100 for line in text.splitlines()), text)
+            for option in re.findall(r"^\.B ((?:\\-)\S+)", printed("man", *command), re.M):
+                self.assertIn(option.replace("\\-", "-").rstrip(","), text)
+
+    def test_without_a_command_the_list_of_commands_is_shown_and_it_is_wrong_use(self):
+        self.assertIn("tenure", printed("--version"))
+        self.assertIn("Exit codes", printed("--help"))
+        self.assertIn("cluster add", printed("cluster", "--help"))
+        for words in ([], ["cluster"], ["nonsense"], ["cluster", "nonsense"], ["ls", "a", "b"],
+                      ["ls", "--output", "xml"]):
+            self.assertEqual(printed(*words, check=USAGE), "")
+
+    def test_options_of_all_commands_may_stand_before_the_command(self):
+        url = "tenure://127.0.0.1:1?nonsense=1"
+        self.assertEqual(printed("--url", url, "--json", "ls", check=USAGE), "")
+
+    def test_manual_pages_are_pages_without_warnings(self):
+        for name, command in pages():
+            page = printed("man", *command)
+            done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-Z"], input=page, text=True,
+                                  capture_output=True, timeout=PATIENCE, check=True)
+            self.assertEqual(done.stderr, "", name)
+            self.assertIn(f".TH {name.upper()} 1", page)
+
+
+class Completion(WithServer):
+    def script(self, shell):
+        path = pathlib.Path(self.folder.name) / f"completion.{shell}"
+        path.write_text(printed("completion", shell), encoding="utf-8")
+        return str(path)
+
+    def completed_by_bash(self, *words):
+        """What bash offers for the last word."""
+        quoted = " ".join(f"'{word}'" for word in words)
+        code = (f"PATH={pathlib.Path(tenure_path()).parent}:$PATH; source {self.script('bash')}; "
+                f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _tenure; "
+                'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True,
+                              env=self.environment(), timeout=PATIENCE, check=True)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_commands_options_and_the_names_of_locks(self):
+        holder = self.begin("lock", "complete/me")
+        self.line_of(holder)
+
+        self.assertEqual(self.completed_by_bash("tenure", "cl"), ["cluster"])
+        self.assertEqual(self.completed_by_bash("tenure", "cluster", "tr"), ["transfer"])
+        self.assertEqual(self.completed_by_bash("tenure", "run", "--no"), ["--no-wait", "--note"])
+        self.assertEqual(self.completed_by_bash("tenure", "ls", "-o", "j"), ["json"])
+        self.assertEqual(self.completed_by_bash("tenure", "show", "compl"), ["complete/me"])
+        self.assertEqual(self.completed_by_bash("tenure", "bench", "--mode", "h"), ["handover"])
+        self.assertEqual(self.completed_by_bash("tenure", "top", "--sort", "g"), ["grants"])
+        self.assertEqual(self.completed_by_bash("tenure", "snapshot", "save", self.folder.name +
+                                                "/stor"), [self.folder.name + "/store"])
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish_completes_commands_and_options(self):
+        def completed(line):
+            code = (f"set -x PATH {pathlib.Path(tenure_path()).parent} $PATH; "
+                    f"source {self.script('fish')}; complete -C '{line}'")
+            done = subprocess.run(["fish", "-c", code], capture_output=True, text=True,
+                                  env=self.environment(), timeout=PATIENCE, check=True)
+            self.assertEqual(done.stderr, "")
+            return [entry.split("\t")[0] for entry in done.stdout.splitlines()]
+
+        self.assertEqual(completed("tenure cl"), ["cluster"])
+        self.assertEqual(completed("tenure cluster tr"), ["transfer"])
+        self.assertEqual(set(completed("tenure run --no")), {"--no-wait", "--note"})
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh_reads_its_script(self):
+        subprocess.run(["zsh", "-n", self.script("zsh")], timeout=PATIENCE, check=True)
+        # What it would offer, with a compadd that prints.
+        code = ('compadd() { shift; print -l -- "$@"; }; words=(tenure cluster ""); CURRENT=3; '
+                f"PREFIX=; source {self.script('zsh')}")
+        done = subprocess.run(["zsh", "-c", code], capture_output=True, text=True, timeout=PATIENCE,
+                              check=True)
+        self.assertEqual(done.stdout.split(), ["add", "remove", "status", "transfer"])
+
+
+class Members(unittest.TestCase):
+    """Three real members, and what an operator does with them."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tenure_cli.")
+        self.addCleanup(folder.cleanup)
+        self.nodes = cluster.Cluster(folder.name)
+        self.addCleanup(self.nodes.end)
+        self.nodes.start()
+
+    def tenure(self, *words, check=0):
+        return printed(*words, "--url", self.nodes.url(), check=check)
+
+    def members(self, check=0):
+        listed = json.loads(self.tenure("cluster", "status", "--json", check=check))
+        return {int(member["member"]): member for member in listed}
+
+    def test_an_operator_sees_hands_over_adds_and_removes(self):
+        leader = self.nodes.leader()
+        seen = self.members()
+        self.assertEqual(sorted(seen), [1, 2, 3])
+        self.assertEqual([one for one in seen if seen[one]["role"] == "leader"], [leader])
+        self.assertTrue(all(member["is_reached"] for member in seen.values()))
+
+        heir = self.nodes.followers()[0]
+        self.tenure("cluster", "transfer", str(heir))
+        eventually(lambda: self.nodes.leader() == heir, "the heir leads")
+        # A server that does not lead sends us to the one that does.
+        away = "tenure://" + self.nodes.node(leader).grpc_address
+        self.assertEqual(printed("run", "a", "--url", away, "--", "echo", "ran"), "ran\n")
+        self.assertEqual(printed("ls", "--url", away), "")
+
+        node = self.nodes.make(4)
+        node.flags += ("--members", self.nodes.founders)
+        node.switches += ("--join",)
+        node.begin()
+        self.tenure("cluster", "add", "4", node.peer_address, node.grpc_address)
+        self.assertEqual(self.members()[4]["role"], "voter")
+
+        # Without --yes somebody has to be asked, and nobody is there.
+        self.tenure("cluster", "remove", "4", check=USAGE)
+        self.tenure("cluster", "remove", "4", "--yes")
+        self.assertNotIn(4, self.members())
+
+        self.nodes.kill(self.nodes.followers()[0])
+        silent = [one for one, member in self.members(check=1).items() if not member["is_reached"]]
+        self.assertEqual(len(silent), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,327 @@
+#!/usr/bin/python3
+"""What people look at and change with `tenure`: locks, leases, elections, events."""
+
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import unittest
+
+from command import (BUSY, LOST, PATIENCE, UNREACHABLE, USAGE, WithServer, eventually, is_alive,
+                     tenure_path)
+
+
+class Locks(WithServer):
+    def holding(self, *words):
+        """A holder that ends when the test does."""
+        process = self.begin("lock", *words)
+        self.line_of(process)
+        return process
+
+    def test_lock_prints_its_token_and_holds_until_a_signal(self):
+        process = self.begin("lock", "hold/a", "--json", "--ttl", "5s")
+        told = json.loads(self.line_of(process))
+        holder = self.when_held("hold/a")
+
+        process.send_signal(signal.SIGINT)
+
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(told, {"names": ["hold/a"], "mode": "exclusive", "lease_ms": 5000,
+                                "token": str(holder.fencing_token)})
+        self.assertEqual(self.held("hold/a"), [])
+
+    def test_a_lock_may_have_the_name_of_a_command(self):
+        for name in ("ls", "run", "cluster", "status"):
+            self.assertEqual(self.said("run", name, "--", "echo", "ls"), "ls\n")
+            self.assertEqual(self.said("show", name), f"{name} is free\n")
+
+    def test_try_gives_75_if_somebody_holds_it(self):
+        self.holding("try/a")
+
+        self.assertEqual(self.outcome("try", "try/a")[0], BUSY)
+        self.assertEqual(self.outcome("try", "-E", "9", "try/a")[0], 9)
+
+    def test_lock_ends_with_79_when_it_is_lost(self):
+        process = self.holding("lost/a")
+
+        self.assertEqual(self.outcome("unlock", "--force", "--yes", "lost/a")[0], 0)
+
+        self.assertEqual(process.wait(PATIENCE), LOST)
+
+    def test_ls_lists_what_is_held_below_a_prefix(self):
+        self.holding("ls/a", "--owner", "ann", "--note", "why not")
+        self.holding("ls/b", "-s")
+        self.holding("other/c")
+
+        lines = [line.split("\t") for line in self.said("ls", "ls/").splitlines()]
+        found = json.loads(self.said("ls", "ls/", "--json"))
+
+        self.assertEqual([line[0] for line in lines], ["ls/a", "ls/b"])
+        self.assertEqual((lines[0][1:3], lines[0][6], lines[1][2]),
+                         (["ann", "X"], '"why not"', "S"))
+        self.assertEqual([lock["name"] for lock in found], ["ls/a", "ls/b"])
+        self.assertEqual(found[0]["holders"][0]["note"], "why not")
+        self.assertEqual(self.said("ls", "ls/", "-o", "quiet"), "ls/a\nls/b\n")
+        self.assertEqual(self.said("ls", "ls/", "-o", "quiet", "--limit", "1"), "ls/a\n")
+
+    def test_show_tells_holder_and_queue_in_order(self):
+        self.holding("show/a", "--owner", "ann")
+        for owner in ("bob", "cyd"):
+            self.begin("lock", "show/a", "--owner", owner)
+            eventually(lambda who=owner: who in self.said("show", "show/a"), f"{owner} waits")
+
+        shown = json.loads(self.said("show", "show/a", "--json"))
+        lines = [line.split("\t")[:2] for line in self.said("show", "show/a").splitlines()]
+
+        self.assertEqual(lines, [["holds", "ann"], ["waits 1", "bob"], ["waits 2", "cyd"]])
+        self.assertEqual([waiter["owner"] for waiter in shown["queue"]], ["bob", "cyd"])
+        self.assertEqual(shown["queue"][0]["waits_for"][0]["owner"], "ann")
+        self.assertEqual(self.outcome("show", "show/a", "-o", "quiet")[0], 0)
+        self.assertEqual(self.outcome("show", "show/free", "-o", "quiet")[0], 1)
+        self.assertEqual(self.said("show", "show/free"), "show/free is free\n")
+
+    def test_explain_follows_what_the_holder_waits_for(self):
+        client = self.client()
+        ann, bob = client.lease(), client.lease()
+        client.lock("why/b", bob, owner="bob")
+        client.lock("why/a", ann, owner="ann")
+        waiting = client.locks.Lock.future(
+            __import__("daemon").lock_pb.LockRequest(name="why/b", lease_id=ann, owner="ann"))
+        self.addCleanup(waiting.cancel)
+        eventually(lambda: "ann waits for bob" in self.said("explain", "why/b"), "ann waits")
+
+        text = self.said("explain", "why/a")
+        chain = json.loads(self.said("explain", "why/a", "--json"))
+
+        self.assertIn("ann holds it, and waits for why/b", text)
+        self.assertIn("ann waits for bob", text)
+        self.assertEqual([lock["name"] for lock in chain["locks"]], ["why/a", "why/b"])
+        self.assertFalse(chain["is_cycle"])
+
+    def test_unlock_asks_or_is_told_not_to_ask(self):
+        process = self.holding("force/a")
+
+        self.assertEqual(self.outcome("unlock", "force/a")[0], USAGE)
+        self.assertEqual(self.outcome("unlock", "--force", "force/a")[0], USAGE)
+        self.assertIsNone(process.poll())
+        out = json.loads(self.said("unlock", "-f", "-y", "force/a", "--json"))
+        self.assertEqual(out, {"holds": 1})
+        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertEqual(self.outcome("unlock", "-f", "-y", "force/a")[0], 1)
+
+    def test_watch_prints_events_in_order(self):
+        process = self.begin("watch", "watch/", "--count", "4", "--json")
+        # The watch stands when it sees something: so it is woken until it does.
+        seen = []
+        while not seen:
+            self.said("run", "watch/a", "--", "true")
+            if process.poll() is not None:
+                seen = process.stdout.read().splitlines()
+        events = [json.loads(line) for line in seen]
+
+        kinds = [event["type"] for event in events]
+        self.assertEqual(len(events), 4)
+        self.assertEqual(set(kinds), {"granted", "released"})
+        self.assertTrue(all(a != b for a, b in zip(kinds, kinds[1:])))
+        revisions = [int(event["revision"]) for event in events]
+        self.assertEqual(revisions, sorted(revisions))
+
+    def test_leases_are_granted_shown_kept_and_revoked(self):
+        lease = self.said("lease", "grant", "--ttl", "60s", "--owner", "ann").strip()
+        self.client().lock("lease/a", int(lease))
+
+        shown = json.loads(self.said("lease", "show", lease, "--json"))
+        listed = json.loads(self.said("lease", "ls", "--json"))
+
+        self.assertEqual((shown["client"], shown["ttl_ms"], shown["held"][0]["name"]),
+                         ("ann", 60000, "lease/a"))
+        self.assertIn(lease, [entry["lease"] for entry in listed])
+        self.assertIn("min", self.said("lease", "keep", "--once", lease))
+        self.said("lease", "revoke", lease)
+        self.assertEqual(self.held("lease/a"), [])
+        self.assertEqual(self.outcome("lease", "revoke", lease)[0], LOST)
+        self.assertEqual(self.outcome("lease", "show", lease)[0], LOST)
+        self.assertEqual(self.outcome("lease", "keep", "--once", lease)[0], LOST)
+
+    def test_elect_leads_while_its_command_runs(self):
+        self.assertEqual(self.outcome("elect", "elect/a")[0], 1)
+        leading = self.begin("elect", "elect/a", "--value", "10.0.0.1:80", "--", "cat",
+                             stdin=subprocess.PIPE)
+        self.when_held("elect/a")
+
+        leader = json.loads(self.said("elect", "elect/a", "--json"))
+        leading.communicate("", timeout=PATIENCE)
+
+        self.assertEqual(leader["value"], "10.0.0.1:80")
+        self.assertEqual(leading.returncode, 0)
+        self.assertEqual(self.outcome("elect", "elect/a")[0], 1)
+
+    def test_notes_cannot_speak_to_the_terminal(self):
+        client = self.client()
+        client.lock("escape/a", client.lease(), metadata=b"\x1b]0;x\x07\n\x1b[31mb")
+
+        for words in (["ls", "escape/"], ["show", "escape/a"], ["explain", "escape/a"]):
+            out = self.said(*words)
+            self.assertNotIn("\x1b", out)
+            self.assertNotIn("\x07", out)
+        self.assertEqual(len(self.said("ls", "escape/").splitlines()), 1)
+
+    def test_a_key_prefix_of_the_url_is_put_before_names_and_not_shown(self):
+        url = self.url + "?key_prefix=team/"
+        self.holding("prefix/a", "--url", url)
+
+        self.assertEqual(len(self.held("team/prefix/a")), 1)
+        self.assertEqual(self.said("ls", "prefix", "-o", "quiet", "--url", url), "prefix/a\n")
+
+
+class Terminal(WithServer):
+    """At a terminal: colours, headlines, questions, job control."""
+
+    def at_terminal(self, *words, **environment):
+        """Starts it as the leader of a session on a terminal of its own."""
+        process, terminal = pty.fork()
+        if process == 0:
+            os.execve(tenure_path(), [tenure_path(), *words],
+                      self.environment(TERM="xterm", **environment))
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(self.reap, process)
+        return process, terminal
+
+    @staticmethod
+    def reap(process):
+        try:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+    @staticmethod
+    def read_until(terminal, text):
+        seen = b""
+        while text not in seen:
+            seen += os.read(terminal, 4096)
+        return seen
+
+    @staticmethod
+    def read_all(terminal):
+        seen = b""
+        try:
+            while piece := os.read(terminal, 4096):
+                seen += piece
+        except OSError:
+            pass
+        return seen.decode()
+
+    def test_a_table_has_a_headline_and_colours_unless_no_color(self):
+        holder = self.begin("lock", "table/a")
+        self.line_of(holder)
+
+        _, terminal = self.at_terminal("ls", "table/")
+        coloured = self.read_all(terminal)
+        _, terminal = self.at_terminal("ls", "table/", NO_COLOR="1")
+        bare = self.read_all(terminal)
+
+        self.assertIn("\x1b[1mNAME", coloured)
+        self.assertIn("NAME", bare)
+        self.assertNotIn("\x1b", bare)
+
+    def test_the_question_before_unlock_is_answered_by_a_person(self):
+        holder = self.begin("lock", "ask/a")
+        self.line_of(holder)
+
+        for answer in (b"n\n", b"y\n"):
+            process, terminal = self.at_terminal("unlock", "--force", "ask/a")
+            self.read_until(terminal, b"[y/N]")
+            self.assertIsNone(holder.poll())
+            os.write(terminal, answer)
+            self.read_all(terminal)
+            os.waitpid(process, 0)
+
+        self.assertEqual(holder.wait(PATIENCE), LOST)
+
+    def test_the_child_has_the_terminal_and_gets_ctrl_c(self):
+        process, terminal = self.at_terminal(
+            "run", "tty/a", "--", "sh", "-c", "read line; echo got:$line; exec cat")
+        self.when_held("tty/a")
+        os.write(terminal, b"hello\n")
+        self.read_until(terminal, b"got:hello")
+
+        os.write(terminal, b"\x03")
+        self.read_all(terminal)
+
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]),
+                         128 + signal.SIGINT)
+        self.assertEqual(self.held("tty/a"), [])
+
+    def test_who_waits_at_a_terminal_sees_who_is_before(self):
+        holder = self.begin("lock", "line/a", "--owner", "ann")
+        self.line_of(holder)
+
+        _, terminal = self.at_terminal("run", "line/a", "--", "true")
+        self.read_until(terminal, b"waiting for line/a: held by ann for ")
+        holder.send_signal(signal.SIGTERM)
+
+        self.read_all(terminal)
+
+
+class Elsewhere(WithServer):
+    """Other backends, other servers."""
+
+    def redis(self):
+        folder = pathlib.Path(self.folder.name)
+        socket_free = __import__("cluster").free_ports(1)[0]
+        server = subprocess.Popen(["redis-server", "--port", str(socket_free), "--save", "",
+                                   "--dir", str(folder)], stdout=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        return f"redis://127.0.0.1:{socket_free}"
+
+    def test_run_and_show_work_on_redis_and_ls_says_that_it_cannot(self):
+        url = self.redis()
+        eventually(lambda: self.outcome("run", "a", "--url", url, "--timeout", "1s", "--",
+                                        "true")[0] == 0, "redis answers")
+        holder = self.begin("run", "a", "--url", url, "--owner", "ann", "--", "cat",
+                            stdin=subprocess.PIPE)
+        eventually(lambda: "ann" in self.said("show", "a", "--url", url), "ann holds it")
+
+        self.assertEqual(self.outcome("run", "-n", "a", "--url", url, "--", "true")[0], BUSY)
+        self.assertEqual(self.outcome("ls", "--url", url)[0], USAGE)
+        self.assertEqual(json.loads(self.said("show", "a", "--url", url, "--json"))
+                         ["holders"][0]["owner"], "ann")
+        holder.communicate("", timeout=PATIENCE)
+        self.assertEqual(holder.returncode, 0)
+
+    def test_doctor_finds_nothing_wrong_here_and_says_what_to_do_elsewhere(self):
+        checks = json.loads(self.said("doctor", "--json"))
+        code, out, _ = self.outcome("doctor", "--url", "tenure://127.0.0.1:1", "--timeout", "300ms")
+        wrong, complaint, _ = self.outcome("doctor", "--url", "tenure://a?tls_ca=/no/such/file")
+
+        self.assertEqual({check["finding"] for check in checks}, {"good"}, checks)
+        self.assertLessEqual({"url", "tls", "lock", "clock"}, {check["check"] for check in checks})
+        self.assertEqual((code, wrong), (1, 1))
+        self.assertIn("do: start a server", out)
+        self.assertIn("do: ", complaint)
+
+    def test_a_server_that_is_not_there_gives_69(self):
+        for words in (["ls"], ["show", "a"], ["lease", "ls"], ["cluster", "status"]):
+            code, _, err = self.outcome(*words, "--url", "tenure://127.0.0.1:1", "--timeout",
+                                        "200ms")
+            self.assertEqual(code, UNREACHABLE, words)
+            self.assertIn("127.0.0.1:1", err)
+
+    def test_the_warden_ends_with_its_command(self):
+        process = self.begin("run", "warden/a", "--", "cat", stdin=subprocess.PIPE)
+        self.when_held("warden/a")
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        kin = [int(word) for word in children.read_text(encoding="utf-8").split()]
+
+        process.communicate("", timeout=PATIENCE)
+
+        self.assertEqual(len(kin), 2)
+        self.assertFalse(any(map(is_alive, kin)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,17 @@
+# Users and rights: on the real daemon, with the command, in the browser. What is in C++ is found by
+# the suites themselves.
+
+if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  tenure_daemon_tests(auth)
+  if(TARGET tenure_cli)
+    tenure_cli_tests(auth)
+    add_test(NAME "docs: the page on security does what it says"
+      COMMAND /usr/bin/python3 tests/docs/operating.py docs/security.md
+              --tenured $<TARGET_FILE:tenured>
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties("docs: the page on security does what it says" PROPERTIES
+      LABELS script TIMEOUT 300)
+  endif()
+  tenure_browser_test(login ${TENURE_NODE} tests/browser/login_test.mjs)
+  set_tests_properties("browser: login" PROPERTIES FIXTURES_REQUIRED web_packages)
+endif()

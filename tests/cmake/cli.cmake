@@ -1,0 +1,10 @@
+# The rest of the command: measuring, looking, saving; other backends; manual pages. The functions are
+# those of ../CMakeLists.txt.
+
+if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  tenure_cli_tests(tools)
+  tenure_cli_tests(top)
+  tenure_cli_tests(backends)
+  tenure_cli_tests(translation)
+  tenure_cli_tests(manual)
+endif()

@@ -1,0 +1,71 @@
+# Examples that are more than one program, the demo, and the documents. Included by tests/.
+
+# 004.084
+tenure_example(bank_transfer "gave way, came again.*2000 transfers.*as much money as before: 6000")
+# 002.054, 002.056
+tenure_example(elected_writer "two leads.*refused, its token is stale.*no job was done by both")
+
+tenure_example(migrating "redsync: done.*Redisson.*etcd.*Curator.*count alike.*takes both")
+
+# tenure_real_example(name script arguments...): a script in tests/examples that needs real
+# servers.
+function(tenure_real_example name script)
+  add_test(NAME "example: ${name}" COMMAND /usr/bin/python3
+           ${CMAKE_CURRENT_SOURCE_DIR}/examples/${script} ${ARGN})
+  set_tests_properties("example: ${name}" PROPERTIES LABELS example TIMEOUT 600 ENVIRONMENT
+    "TENURED=$<TARGET_FILE:tenured>;TENURE=$<TARGET_FILE:tenure_cli>;PYTHONDONTWRITEBYTECODE=1")
+endfunction()
+
+if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  tenure_real_example("a cron job never overlaps" cron_test.py)
+  if(TARGET demo_worker)
+    # 002.054, 002.056, 002.057
+    tenure_real_example("make demo tells its story" demo_test.py ${PROJECT_BINARY_DIR})
+    # Two times nine processes; its leases are short.
+    set_tests_properties("example: make demo tells its story" PROPERTIES PROCESSORS 2)
+  endif()
+endif()
+
+# What is promised, and what is not ----------------------------------------------------------------
+
+tenure_script("docs: the page on guarantees names tests that exist" tests/docs/guarantees.py)
+tenure_script("docs: every block of code is run, compiled or explained" tests/docs/blocks.py)
+tenure_script("docs: every link leads somewhere" tests/docs/links.py)
+tenure_script("docs: the checks of blocks, links and guarantees find planted errors"
+              tests/docs/documents_selftest.py)
+if(TARGET tenure_cli AND TARGET tenure_redis AND TARGET tenure_fault_preload)
+  add_test(NAME "redis_locks: what it does not promise" COMMAND /usr/bin/python3
+           ${CMAKE_CURRENT_SOURCE_DIR}/redis_locks/redis_limits_test.py)
+  set_tests_properties("redis_locks: what it does not promise" PROPERTIES
+    LABELS redis_locks TIMEOUT 300 ENVIRONMENT
+    "TENURE=$<TARGET_FILE:tenure_cli>;TENURE_PRELOAD=$<TARGET_FILE:tenure_fault_preload>;PYTHONDONTWRITEBYTECODE=1")
+endif()
+
+# Pages whose commands are run, from top to bottom --------------------------------------------------
+
+function(tenure_page name)
+  add_test(NAME "docs: ${name}" COMMAND /usr/bin/python3 ${ARGN}
+           --tenured $<TARGET_FILE:tenured> --build ${PROJECT_BINARY_DIR}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties("docs: ${name}" PROPERTIES LABELS script TIMEOUT 600
+    ENVIRONMENT "SECONDS_MAX=500;PYTHONDONTWRITEBYTECODE=1")
+endfunction()
+
+if(TARGET tenured AND TARGET tenure_cli AND TARGET demo_worker
+   AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  tenure_page("the README does what it says" tests/docs/operating.py README.md)
+  tenure_page("the tour leads from nothing to a cluster" tests/docs/operating.py docs/tour.md)
+  if(TARGET tenure_redis AND TARGET tenure_etcd)
+    tenure_page("what replaces other locks does" tests/docs/operating.py docs/migrating.md)
+  endif()
+endif()
+
+# The API reference --------------------------------------------------------------------------------
+
+find_program(TENURE_DOXYGEN doxygen)
+if(TENURE_DOXYGEN)
+  add_test(NAME "docs: every public name is documented"
+    COMMAND bash tools/api_docs.sh ${PROJECT_BINARY_DIR}/api_docs
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties("docs: every public name is documented" PROPERTIES LABELS script TIMEOUT 300)
+endif()

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""The clients in other languages that examples/ shows, each beside a real server and beside the
+other: they exclude each other, wait their turn, keep their leases and are fenced."""
+
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from daemon import HOME, PATIENCE, OneDaemon, eventually, lease_pb
+
+PYTHON = ["/usr/bin/python3", str(HOME / "examples/python/hold.py")]
+NODE = [os.environ.get("NODE", "node"), str(HOME / "examples/node/hold.mjs")]
+LANGUAGES = {"python": PYTHON, "node": NODE}
+
+
+class Languages(OneDaemon):
+    def start(self, language, name, *options):
+        process = subprocess.Popen(
+            [*LANGUAGES[language], name, "--server", self.daemon.grpc_address, *options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def token(self, process):
+        """Of the first line, which comes when the lock is held."""
+        line = process.stdout.readline()
+        found = re.fullmatch(r"(\S+) is held, fencing token (\d+)\n", line)
+        self.assertTrue(found, line + process.stdout.read() if not found else "")
+        return int(found[2])
+
+    def outcome(self, process):
+        output, _ = process.communicate(timeout=PATIENCE)
+        return process.returncode, output
+
+    def leases(self):
+        """Those that live; of who was refused and went, until its ttl ends."""
+        return self.client.locks.Leases(lease_pb.LeasesRequest(), timeout=PATIENCE).leases
+
+    def holding(self):
+        """The lease of the one who holds something."""
+        return next(lease.id for lease in self.leases() if lease.locks == 1)
+
+    def revoke(self, lease):
+        self.client.locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=PATIENCE)
+
+    def setUp(self):
+        self.client = self.daemon.client()
+        self.addCleanup(self.client.close)
+
+    # 002.021, 002.023: and what each leaves behind is nothing.
+    def test_each_takes_a_lock_and_gives_it_back(self):
+        for language in LANGUAGES:
+            with self.subTest(language):
+                process = self.start(language, "one", "--seconds", "0")
+                self.token(process)
+                self.assertEqual(self.outcome(process), (0, "one is free again\n"))
+                status = self.client.status()
+                self.assertEqual((status.locks, status.leases), (0, 0))
+
+    # 002.062: who waits gets it when the other lets go, with a larger token.
+    def test_they_exclude_each_other_and_wait_their_turn(self):
+        for first, second in (("python", "node"), ("node", "python")):
+            with self.subTest(first=first):
+                holder = self.start(first, "two", "--seconds", "60")
+                older = self.token(holder)
+                waiter = self.start(second, "two", "--seconds", "0", "--wait", str(PATIENCE))
+                eventually(lambda: self.client.status().waits == 1, "it waits")
+                refused = self.start(second, "two", "--wait", "0")
+                code, output = self.outcome(refused)
+                self.assertEqual(code, 75, output)
+                holder.send_signal(signal.SIGKILL)
+                self.revoke(self.holding())
+
+                self.assertGreater(self.token(waiter), older)
+                self.assertEqual(self.outcome(waiter)[0], 0)
+
+    # 002.033: longer than the ttl of 9 s would be too long for a test; a lease that is revoked is
+    # noticed by the next renewal, so renewals are sent.
+    def test_each_notices_at_its_next_renewal_that_its_lease_is_lost(self):
+        processes = {language: self.start(language, f"three/{language}", "--seconds", "60")
+                     for language in LANGUAGES}
+        for process in processes.values():
+            self.token(process)
+        for lease in self.leases():
+            self.revoke(lease.id)
+
+        for language, process in processes.items():
+            with self.subTest(language):
+                code, output = self.outcome(process)
+                self.assertEqual(code, 79, output)
+                self.assertIn("the lease is lost", output)
+
+    # 64 bits would be rounded by a number of JavaScript, so ids and tokens are text there.
+    def test_ids_of_more_than_53_bits_come_as_they_are(self):
+        node = self.start("node", "four", "--seconds", "60")
+        token = self.token(node)
+        lease = self.holding()
+        status, body = self.daemon.get("/v1/locks/four")
+        self.assertEqual(status, 200)
+        self.assertIn(f'"token":"{token}"', body)
+        self.assertIn(f'"lease":"{lease}"', body)
+        self.revoke(lease)
+
+
+if __name__ == "__main__":
+    unittest.main()

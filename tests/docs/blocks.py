@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Every block of shell or C++ in a document is run or compiled by a test, or says why not.
+
+    blocks.py [root]
+
+A block counts as tested if a test runs its document (a script of tests/docs that is registered with
+the document's path in tests/**/*.cmake or tests/CMakeLists.txt), and above it stands
+
+  <!-- run -->             shell: run, from top to bottom
+  <!-- run in a terminal -->     the same, for what stays
+  <!-- file: NAME -->      written to that file, for later blocks
+  <!-- from: FILE -->      the lines stand in that file, which is compiled
+  nothing                  C++ in a document of readme.py: a whole program
+
+Anything else needs <!-- fragment: why it is not tested --> above it. What a command prints is
+```text; a fence without a language is refused, since nobody knows what it is.
+"""
+import pathlib
+import re
+import sys
+from dataclasses import dataclass
+
+from verdict import tell
+
+CODE = {"sh": "shell", "bash": "shell", "shell": "shell", "console": "shell", "zsh": "shell",
+        "cpp": "C++", "c++": "C++", "cc": "C++", "cxx": "C++", "hpp": "C++", "c": "C++"}
+FENCE = re.compile(r"^ {0,3}(```+|~~~+)\s*(\S*)")
+NOTE = re.compile(r"<!-- *(.*?) *-->\s*$")
+REASON_MIN = 8  # letters: a reason, and not a shrug
+REGISTERED = re.compile(r"tests/docs/(\w+)\.py\s+(\S+\.md)")
+
+
+@dataclass
+class Block:
+    line: int
+    language: str
+    note: str
+
+
+def blocks_of(text):
+    """All fenced blocks, also those that other tools would overlook."""
+    fence, note = None, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        found = FENCE.match(line)
+        if fence:
+            if found and not found[2] and found[1].startswith(fence):
+                fence, note = None, ""
+        elif found:
+            fence = found[1]
+            yield Block(number, found[2].lower(), note)
+        elif line.strip():
+            note = (NOTE.search(line) or ("", ""))[1]
+
+
+def runners(root):
+    """document -> the names of the scripts that tests run it with"""
+    found = {}
+    for file in (root / "tests/CMakeLists.txt", *sorted((root / "tests/cmake").glob("*.cmake"))):
+        if file.exists():
+            for script, document in REGISTERED.findall(file.read_text(encoding="utf-8")):
+                found.setdefault(document, set()).add(script)
+    return found
+
+
+def complaint(block, scripts):
+    """Why this block is not in order, or None. `scripts` run its document."""
+    if not block.language:
+        return "a fence without a language: ```text, if it is neither code nor a command"
+    if block.language not in CODE:
+        return None
+    kind, _, reason = block.note.partition(":")
+    if kind == "fragment":
+        if len(re.sub(r"\W", "", reason)) < REASON_MIN:
+            return "a fragment that does not say why it is not tested"
+        return None
+    what = CODE[block.language]
+    by_mark = kind in ("file", "from") or \
+        (what == "shell" and block.note in ("run", "run in a terminal"))
+    by_itself = what == "C++" and "readme" in scripts and not block.note
+    if not by_mark and not by_itself:
+        return f"{what} that no test runs or compiles; see {pathlib.Path(__file__).name}"
+    if not scripts:
+        return f"marked as \"{block.note}\", but no test runs this document"
+    return None
+
+
+def check(root):
+    registered = runners(root)
+    documents = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    for document in sorted(documents):
+        name = document.relative_to(root).as_posix()
+        for block in blocks_of(document.read_text(encoding="utf-8")):
+            if why := complaint(block, registered.get(name, set())):
+                yield f"{name}:{block.line}: {why}"
+    for name in sorted(registered):
+        if "$" not in name and not (root / name).exists():
+            yield f"{name}: a test runs it, and it does not exist"
+
+
+if __name__ == "__main__":
+    sys.exit(tell(check, "every block is tested, or says why not"))

@@ -1,0 +1,108 @@
+#ifdef TENURE_WITH_SERVER  // which has the server's end of gRPC
+
+#include <atomic>
+#include <chrono>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/connect_refusal.hpp"
+#include "support/etcd_fake.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace pb = backends::etcd::pb;
+
+constexpr auto txn_path = "/etcdserverpb.KV/Txn";
+
+// An answer without the parts that were asked for must not be read beyond its end.
+TEST(EtcdNonsense, an_answer_of_another_form_is_an_error_with_a_hint) {
+  FakeEtcd fake;
+  fake.answer(txn_path, [](auto) {
+    auto answer = std::make_shared<pb::TxnResponse>();
+    answer->mutable_header()->set_revision(7);
+    answer->set_succeeded(true);
+    return answer;
+  });
+  const auto client = connect(fake.start()).value();
+
+  expect(client.mutex("a").try_lock().error(), Errc::unavailable, "is it etcd, 3.4 or later?");
+  expect(client.mutex("a").lock().error(), Errc::unavailable, "is it etcd, 3.4 or later?");
+  expect(client.holders("a").error(), Errc::unavailable, "is it etcd, 3.4 or later?");
+}
+
+TEST(EtcdNonsense, bytes_that_are_no_answer_are_an_error) {
+  FakeEtcd fake;
+  fake.answer(txn_path, [](auto) {
+    auto garbage = std::make_shared<pb::PutRequest>();
+    garbage->set_key("\xff\xff\xff");
+    return garbage;
+  });
+  const auto client = connect(fake.start()).value();
+
+  expect(client.mutex("a").try_lock().error(), Errc::unavailable, "127.0.0.1");
+}
+
+TEST(EtcdNonsense, a_server_that_is_too_old_or_no_etcd_is_refused) {
+  FakeEtcd old;
+  old.answer("/etcdserverpb.Maintenance/Status", [](auto) {
+    auto status = std::make_shared<pb::StatusResponse>();
+    status->set_version("3.2.1");
+    return status;
+  });
+  FakeEtcd other;
+  other.answer("/etcdserverpb.Maintenance/Status",
+               [](auto) { return h2::Status{h2::StatusCode::unimplemented, "unknown service"}; });
+
+  expect(connect(old.start()).error(), Errc::unsupported, "etcd 3.4 or later is needed");
+  expect(connect(other.start()).error(), Errc::unsupported, "unknown service");
+}
+
+TEST(EtcdNonsense, a_full_database_is_told_as_what_it_is) {
+  FakeEtcd fake;
+  fake.answer(txn_path, [](auto) {
+    return h2::Status{h2::StatusCode::resource_exhausted,
+                      "etcdserver: mvcc: database space exceeded"};
+  });
+  const auto client = connect(fake.start()).value();
+
+  expect(client.mutex("a").lock().error(), Errc::resource_exhausted, "nothing was changed");
+}
+
+// Who leaves a member that cannot, asks again; and not as often as the network allows.
+TEST(EtcdNonsense, a_member_that_cannot_at_the_moment_is_asked_again_with_pauses) {
+  std::atomic<int> asked = 0;
+  FakeEtcd fake;
+  fake.answer(txn_path, [&](auto) {
+    ++asked;
+    return h2::Status{h2::StatusCode::unavailable, "etcdserver: leader changed"};
+  });
+  const auto client = connect(fake.start(), {.request_timeout = 300ms}).value();
+
+  EXPECT_FALSE(client.mutex("a").try_lock_for(500ms));
+
+  EXPECT_GE(asked, 2);
+  EXPECT_LE(asked, 20);
+}
+
+TEST(EtcdNonsense, a_lease_that_is_shorter_than_asked_for_is_not_believed) {
+  FakeEtcd fake;
+  fake.answer("/etcdserverpb.Lease/LeaseGrant", [](auto) {
+    auto granted = std::make_shared<pb::LeaseGrantResponse>();
+    granted->set_ttl(1);
+    return granted;
+  });
+  const auto client = connect(fake.start()).value();
+
+  expect(client.mutex("a", {.ttl = 10s}).lock().error(), Errc::unavailable, "makes no sense");
+}
+
+}  // namespace
+}  // namespace tenure::test
+
+#endif

@@ -1,0 +1,134 @@
+#ifdef TENURE_WITH_SERVER  // which has the server's end of gRPC
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/etcd_relay.hpp"
+#include "support/etcd_server.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What goes wrong only if a client hears of two things in the wrong order, or not of one of them.
+class EtcdOrder : public ::testing::Test {
+ protected:
+  [[nodiscard]] bool soon(const std::string& name, int count) const {
+    return eventually([&] { return server.keys(root + "/" + name + "/").kvs_size() == count; });
+  }
+  [[nodiscard]] bool keeps(std::size_t answers) const {
+    return eventually([&] { return relay.kept() == answers; });
+  }
+
+  /// Connected, and with nothing under way: a destructor would not wait for the end of its hold,
+  /// whose answer would be kept back, too.
+  void warm_up() { EXPECT_TRUE(ann.mutex("warm").lock().value().unlock()); }
+
+  EtcdServer& server = shared_etcd();
+  std::string root = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  EtcdRelay relay{server.port()};
+  Client ann = connect(relay.url(root), {.request_timeout = patience}).value();
+};
+
+// Who joins behind a reader of the same client waits for what that one waits for. The second reader
+// hears that it has joined when the first has been told that the writer is gone, and looks: the end
+// of that wait is told once, and not again for those who join it then.
+TEST_F(EtcdOrder, a_reader_that_joins_a_wait_which_has_just_ended_is_not_forgotten) {
+  const auto writer = root + "/a/stranger";
+  server.put(writer, "");
+  const auto read = [this] {
+    auto share = ann.rw_lock("a").try_lock_shared_for(patience);
+    ASSERT_TRUE(share) << to_string(share.error());
+    EXPECT_TRUE(share->unlock());
+  };
+  std::jthread first(read);
+  ASSERT_TRUE(eventually([&] { return relay.told_by_watches() == 1; })) << "it waits";
+
+  relay.keep_back();
+  std::jthread second(read);
+  ASSERT_TRUE(soon("a", 3));
+  ASSERT_TRUE(keeps(1)) << "that it has joined";
+  server.remove(writer);
+  ASSERT_TRUE(keeps(2)) << "what the first one sees when it looks";
+  relay.pass_on_one();
+  relay.pass_on_all();
+  first.join();
+  second.join();
+
+  EXPECT_TRUE(soon("a", 0));
+}
+
+// The same for a writer behind a writer: the one before him leaves while he joins.
+TEST_F(EtcdOrder, a_writer_that_joins_behind_one_who_leaves_is_not_forgotten) {
+  auto guard = ann.mutex("a").lock().value();
+
+  relay.keep_back();
+  std::jthread next([this] {
+    auto mine = ann.mutex("a").try_lock_for(patience);
+    ASSERT_TRUE(mine) << to_string(mine.error());
+    EXPECT_TRUE(mine->unlock());
+  });
+  ASSERT_TRUE(keeps(1)) << "that it has joined";
+  std::jthread holder([&] { EXPECT_TRUE(guard.unlock()); });
+  ASSERT_TRUE(soon("a", 1));
+  relay.pass_on_all();
+  holder.join();
+  next.join();
+
+  EXPECT_TRUE(soon("a", 0));
+}
+
+// 002-B2, and 002-B7's like: the key was made and the answer lost. It is asked for again and found,
+// and keeps its place: to make it once more would move it behind those who came since.
+TEST_F(EtcdOrder, a_key_whose_answer_was_lost_is_found_again) {
+  warm_up();
+  relay.keep_back();
+  FencingToken token{};
+  std::jthread locking([&] {
+    auto mine = ann.mutex("a").lock();
+    ASSERT_TRUE(mine) << to_string(mine.error());
+    token = mine->token();
+    EXPECT_EQ(server.keys(root + "/a/").kvs_size(), 1);
+    EXPECT_TRUE(mine->unlock());
+  });
+  ASSERT_TRUE(soon("a", 1));
+  const auto key = server.keys(root + "/a/").kvs(0);
+
+  relay.lose_kept();
+  locking.join();
+
+  EXPECT_EQ(token.get(), static_cast<std::uint64_t>(key.create_revision()));
+  EXPECT_TRUE(soon("a", 0));
+}
+
+// The same for one that does not wait, and for the end of a hold.
+TEST_F(EtcdOrder, a_try_and_a_release_whose_answers_were_lost_are_asked_for_again) {
+  warm_up();
+  relay.keep_back();
+  std::jthread trying([&] {
+    auto mine = ann.mutex("a").try_lock();
+    ASSERT_TRUE(mine) << to_string(mine.error());
+    relay.keep_back();
+    const auto given_back = mine->unlock();
+    EXPECT_TRUE(given_back || given_back.error() == Errc::unavailable);
+  });
+  EXPECT_TRUE(keeps(1));
+  relay.lose_kept();
+  EXPECT_TRUE(keeps(1));
+  relay.lose_kept();
+  trying.join();
+
+  EXPECT_TRUE(soon("a", 0));
+}
+
+}  // namespace
+}  // namespace tenure::test
+
+#endif

@@ -1,0 +1,136 @@
+#include <string>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "backends/etcd/faults.hpp"
+#include "backends/etcd/keys.hpp"
+#include "backends/etcd/queue.hpp"
+
+namespace tenure::backends::etcd {
+namespace {
+
+pb::RangeResponse queue_of(const std::vector<std::pair<std::string, Claim>>& places) {
+  pb::RangeResponse list;
+  std::int64_t revision = 10 + static_cast<std::int64_t>(places.size());
+  for (const auto& [key, claim] : places) {
+    auto& one = *list.add_kvs();
+    one.set_key(key);
+    one.set_value(text_of(Record{.claim = claim, .owner = "o"}));
+    one.set_create_revision(revision--);
+  }
+  return list;
+}
+
+const Claim exclusive = LockMode::exclusive;
+const Claim shared = LockMode::shared;
+
+// 002.045: as etcdctl writes it, and on.
+TEST(EtcdKeys, a_key_begins_with_the_lease_in_hex) {
+  const auto folder = folder_of("root/", "a/b");
+
+  EXPECT_EQ(folder, "root/a/b/");
+  EXPECT_EQ(end_of(folder), "root/a/b0");
+  EXPECT_EQ(key_of(folder, LeaseId{0x694d7fbd}, RequestId{31}), "root/a/b/694d7fbd-1f");
+  // etcd's numbers are signed.
+  EXPECT_EQ(number_of(LeaseId{~std::uint64_t{0}}), std::int64_t{0x7FFFFFFFFFFFFFFF});
+  EXPECT_EQ(number_of(LeaseId{std::uint64_t{1} << 63U}), 1);
+}
+
+TEST(EtcdKeys, a_place_is_no_place_of_the_lock_above) {
+  EXPECT_TRUE(is_place_in("a/", "a/1f"));
+  EXPECT_FALSE(is_place_in("a/", "a/b/1f"));
+  EXPECT_FALSE(is_place_in("a/", "a/"));
+  EXPECT_FALSE(is_place_in("a/", "ab/1f"));
+}
+
+TEST(EtcdKeys, what_is_written_is_read_and_what_is_unknown_is_exclusive) {
+  const Record record{
+      .claim = Permits{.capacity = 5, .wanted = 2}, .owner = "ann", .metadata = "two\nlines"};
+  const auto read = record_from(text_of(record));
+
+  EXPECT_EQ(text_of(record), "tenure1 permits 2 of 5\nann\ntwo\nlines");
+  EXPECT_EQ(std::get<Permits>(read.claim).capacity, 5U);
+  EXPECT_EQ(std::get<Permits>(read.claim).wanted, 2U);
+  EXPECT_EQ(read.owner, "ann");
+  EXPECT_EQ(read.metadata, "two\nlines");
+  for (const auto* text : {"", "x", "tenure1 ", "tenure2 shared\n", "tenure1 permits 3 of 2\n",
+                           "tenure1 permits 0 of 2\n", "tenure1 permits 1 of x\n"}) {
+    EXPECT_EQ(std::get<LockMode>(record_from(text).claim), LockMode::exclusive) << text;
+  }
+}
+
+// 002.047, 002.048
+TEST(EtcdQueue, a_writer_waits_for_whoever_came_last_before_him) {
+  const auto list = queue_of({{"a/2", shared}, {"a/1", exclusive}});
+  const auto turn = turn_of(exclusive, "a/", {.keys = list.kvs()});
+
+  EXPECT_EQ(std::get<Behind>(turn).key, "a/2");
+  EXPECT_TRUE(
+      std::holds_alternative<MayGo>(turn_of(exclusive, "a/", {.keys = list.kvs(), .first = 2})));
+}
+
+TEST(EtcdQueue, a_reader_waits_for_the_last_writer_only) {
+  const auto readers = queue_of({{"a/3", shared}, {"a/2", shared}});
+  const auto mixed = queue_of({{"a/3", shared}, {"a/2", exclusive}, {"a/1", exclusive}});
+
+  EXPECT_TRUE(std::holds_alternative<MayGo>(turn_of(shared, "a/", {.keys = readers.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<Unsure>(
+      turn_of(shared, "a/", {.keys = readers.kvs(), .has_more = true})));
+  EXPECT_EQ(std::get<Behind>(turn_of(shared, "a/", {.keys = mixed.kvs()})).key, "a/2");
+}
+
+// A list that is full of other locks' keys says nothing about this one.
+TEST(EtcdQueue, places_of_locks_below_do_not_count) {
+  const auto list = queue_of({{"a/b/3", exclusive}, {"a/b/2", exclusive}});
+
+  EXPECT_TRUE(std::holds_alternative<MayGo>(turn_of(exclusive, "a/", {.keys = list.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<Unsure>(
+      turn_of(exclusive, "a/", {.keys = list.kvs(), .has_more = true})));
+  EXPECT_TRUE(holders_in("a/", list).empty());
+}
+
+TEST(EtcdQueue, who_came_before_counts_whether_he_is_in_or_not) {
+  const auto of = [](std::uint32_t wanted) {
+    return Claim(Permits{.capacity = 3, .wanted = wanted});
+  };
+  const auto full = queue_of({{"a/3", of(3)}, {"a/2", of(1)}});
+  const auto room = queue_of({{"a/2", of(1)}, {"a/1", of(1)}});
+
+  const auto last = std::get<Behind>(turn_of(of(1), "a/", {.keys = full.kvs()}));
+  EXPECT_EQ(last.key, "a/3");
+  EXPECT_FALSE(last.is_first);
+  EXPECT_TRUE(std::get<Behind>(turn_of(of(2), "a/", {.keys = room.kvs()})).is_first);
+  EXPECT_TRUE(std::holds_alternative<MayGo>(turn_of(of(1), "a/", {.keys = room.kvs()})));
+}
+
+TEST(EtcdQueue, one_name_is_one_kind_of_lock) {
+  const Claim two = Permits{.capacity = 2, .wanted = 1};
+  const Claim three = Permits{.capacity = 3, .wanted = 1};
+  const auto permits = queue_of({{"a/1", two}});
+  const auto mutex = queue_of({{"a/1", exclusive}});
+
+  EXPECT_TRUE(std::holds_alternative<Misused>(turn_of(three, "a/", {.keys = permits.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<Misused>(turn_of(shared, "a/", {.keys = permits.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<Misused>(turn_of(two, "a/", {.keys = mutex.kvs()})));
+}
+
+TEST(EtcdFaults, what_passes_is_asked_elsewhere_and_what_does_not_is_told) {
+  const auto judged = [](h2::StatusCode code, const char* words) {
+    return judge(h2::Status{code, words}, "here:1");
+  };
+  using enum h2::StatusCode;
+
+  EXPECT_EQ(judged(unavailable, "etcdserver: no leader").next, Next::elsewhere);
+  EXPECT_EQ(judged(unavailable, "etcdserver: request timed out").next, Next::elsewhere);
+  EXPECT_EQ(judged(resource_exhausted, "etcdserver: too many requests").next, Next::elsewhere);
+  EXPECT_EQ(judged(unauthenticated, "etcdserver: invalid auth token").next, Next::login);
+  EXPECT_EQ(judged(not_found, "etcdserver: requested lease not found").error, Errc::lease_lost);
+  EXPECT_EQ(judged(invalid_argument, "etcdserver: user name is empty").error,
+            Errc::permission_denied);
+  EXPECT_EQ(judged(unimplemented, "unknown method").error, Errc::unsupported);
+  EXPECT_EQ(judged(internal, "a message that cannot be read").next, Next::give_up);
+}
+
+}  // namespace
+}  // namespace tenure::backends::etcd

@@ -1,0 +1,116 @@
+#ifdef TENURE_WITH_SERVER  // whose tests have the certificates
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/connect_refusal.hpp"
+#include "support/etcd_server.hpp"
+#include "support/rpc_certificates.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// With TLS and with users: root, and ann, who may use what begins with "ann/".
+class EtcdRefusal : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    authority = new Authority;
+    const auto certificate = authority->sign({.name = "server"});
+    server = new EtcdServer({.arguments = {"--cert-file", certificate.file.string(), "--key-file",
+                                           certificate.key.string()},
+                             .has_tls = true});
+    server->etcdctl({"user", "add", "root:secret0"});
+    server->etcdctl({"user", "add", "ann:secret1"});
+    server->etcdctl({"role", "add", "anns"});
+    server->etcdctl({"role", "grant-permission", "anns", "readwrite", "--prefix=true", "ann/"});
+    server->etcdctl({"user", "grant-role", "ann", "anns"});
+    server->etcdctl({"user", "grant-role", "root", "root"});
+    server->etcdctl({"auth", "enable"});
+  }
+  static void TearDownTestSuite() {
+    delete server;
+    delete authority;
+  }
+  [[nodiscard]] static Result<Client> open(const std::string& user, const std::string& rest = "") {
+    return connect("etcds://" + user + "127.0.0.1:" + std::to_string(server->tls_port()) + rest +
+                       "?tls_ca=" + authority->file().string(),
+                   {.request_timeout = 5s});
+  }
+
+  // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): one for all tests here.
+  static inline Authority* authority = nullptr;
+  static inline EtcdServer* server = nullptr;
+  // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
+};
+
+TEST_F(EtcdRefusal, with_tls_user_and_password_locks_are_taken_and_handed_over) {
+  const auto ann = open("ann:secret1@", "/ann");
+  ASSERT_TRUE(ann) << to_string(ann.error());
+  auto guard = ann->mutex("a").lock().value();
+  std::jthread waiter([&] { EXPECT_TRUE(ann->mutex("a").lock()); });
+
+  EXPECT_EQ(ann->mutex("a").try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard.unlock());
+}
+
+TEST_F(EtcdRefusal, nobody_and_a_wrong_password_are_refused_when_connecting) {
+  expect(open("").error(), Errc::permission_denied, "etcd://user:password@host says who we are");
+  expect(open("ann:secret2@").error(), Errc::permission_denied, "user or password is wrong");
+  expect(open("eve:secret2@").error(), Errc::permission_denied, "user or password is wrong");
+}
+
+TEST_F(EtcdRefusal, a_name_one_has_no_right_to_is_refused_and_others_go_on) {
+  const auto ann = open("ann:secret1@").value();
+
+  expect(ann.mutex("bob/a").lock().error(), Errc::permission_denied, "permission denied");
+  expect(ann.mutex("bob/a").try_lock().error(), Errc::permission_denied, "docs/etcd_keys.md");
+  expect(ann.holders("bob/a").error(), Errc::permission_denied, "permission denied");
+  EXPECT_TRUE(ann.mutex("ann/a").lock());
+}
+
+TEST_F(EtcdRefusal, a_token_that_the_server_has_forgotten_is_asked_for_anew) {
+  const auto ann = open("ann:secret1@", "/ann").value();
+  EXPECT_TRUE(ann.mutex("a").lock());
+  // Any change of a user makes all tokens old; a new password of hers would make it worse.
+  server->etcdctl({"--user", "root:secret0", "user", "add", "zoe:secret3"});
+
+  const auto again = ann.mutex("a").lock();
+
+  EXPECT_TRUE(again) << to_string(again.error());
+}
+
+TEST_F(EtcdRefusal, another_authority_and_plain_text_are_told) {
+  const Authority other;
+  const auto at = "127.0.0.1:" + std::to_string(server->tls_port());
+
+  expect(connect("etcds://" + at + "?tls_ca=" + other.file().string()).error(),
+         Errc::permission_denied, "is tls_ca the authority that signed it?");
+  expect(connect("etcd://" + at, {.request_timeout = 2s}).error(), Errc::unavailable,
+         "if it wants TLS, it is etcds://");
+  // Its plain port closes without a word.
+  expect(connect("etcds://" + server->address(), {.request_timeout = 2s}).error(),
+         Errc::unavailable, "the connection is lost");
+}
+
+TEST_F(EtcdRefusal, urls_that_cannot_be_meant_are_told_with_the_place) {
+  expect(connect("etcd://ann@localhost").error(), Errc::invalid_argument,
+         "at 7: a user of etcd has a password");
+  expect(connect("etcd://localhost?colour=red").error(), Errc::invalid_argument,
+         "at 17: unknown option \"colour\"");
+  expect(connect("etcd://localhost/" + std::string(300, 'x')).error(), Errc::invalid_argument,
+         "at most 256 bytes");
+  expect(connect("etcd://127.0.0.1:1").error(), Errc::unavailable, "does etcd run there?");
+}
+
+}  // namespace
+}  // namespace tenure::test
+
+#endif

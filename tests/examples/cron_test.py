@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""examples/cron/never_overlap.sh does what its comment says, on a real tenured."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+HOME = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(HOME / "tests/cli"))
+
+from command import PATIENCE, WithServer, eventually, is_alive, tenure_path  # noqa: E402
+
+SCRIPT = HOME / "examples/cron/never_overlap.sh"
+
+
+class Cron(WithServer):
+    def start(self, lock, *command, **more):
+        """The script, as cron would start it on one machine."""
+        paths = f"{pathlib.Path(tenure_path()).resolve().parent}:{os.environ['PATH']}"
+        process = subprocess.Popen(
+            [SCRIPT, lock, *command], env=self.environment(PATH=paths, **more), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        return process
+
+    def outcome_of(self, process):
+        out, err = process.communicate("", timeout=PATIENCE)
+        return process.returncode, out, err
+
+    def running(self, lock):
+        """One that says its process id, and works until its stdin ends."""
+        process = self.start(lock, "sh", "-c", "echo $$; cat; echo done")
+        return process, int(process.stdout.readline())
+
+    def test_a_second_one_skips_its_turn_and_the_first_one_gets_done(self):
+        first, _ = self.running("cron/overlap")
+
+        code, out, err = self.outcome_of(self.start("cron/overlap", "echo", "ran"))
+        self.assertEqual((code, out), (0, ""), err)
+        self.assertIn("cron/overlap: skipped: it still runs elsewhere", err)
+
+        code, out, err = self.outcome_of(first)
+        self.assertEqual((code, out), (0, "done\n"), err)
+        code, out, err = self.outcome_of(self.start("cron/overlap", "echo", "ran"))
+        self.assertEqual((code, out, err), (0, "ran\n", ""))
+
+    def test_a_lost_lock_ends_the_command_and_is_told(self):
+        losing, child = self.running("cron/lost")
+
+        self.said("unlock", "--force", "--yes", "cron/lost")
+        losing.wait(PATIENCE)
+        code, out, err = self.outcome_of(losing)
+        self.assertEqual((code, out), (79, ""), err)
+        self.assertIn("the lock was lost", err)
+        eventually(lambda: not is_alive(child), "the command is dead")
+
+    def test_the_code_of_the_command_is_passed_on_and_nobody_there_is_69(self):
+        code, _, _ = self.outcome_of(self.start("cron/code", "sh", "-c", "exit 7"))
+        self.assertEqual(code, 7)
+        code, out, err = self.outcome_of(
+            self.start("cron/code", "echo", "ran", TENURE_URL="tenure://127.0.0.1:1"))
+        self.assertEqual((code, out), (69, ""), err)
+        self.assertIn("nothing ran", err)
+
+    def test_a_command_that_is_cut_off_is_dead_before_the_next_one_can_start(self):
+        cut_off = self.start("cron/cut", "sh", "-c", "echo $$; cat", TTL="3s")
+        child = int(cut_off.stdout.readline())
+        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
+        self.daemon.process.send_signal(signal.SIGSTOP)  # silence, as of a cut cable
+
+        eventually(lambda: not is_alive(child), "the command is dead")
+        self.daemon.process.send_signal(signal.SIGCONT)
+        code, _, err = self.outcome_of(cut_off)
+        self.assertEqual(code, 79, err)
+        eventually(lambda: self.outcome_of(self.start("cron/cut", "echo", "ran"))[1] == "ran\n",
+                   "the next one runs")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,333 @@
+#include "support/auth_rpc.hpp"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tenure::test {
+namespace {
+
+using google::protobuf::Message;
+using server::auth::digest_of;
+using server::auth::Level;
+using server::auth::Rulebook;
+
+TEST_F(AuthRpc, who_is_nobody_is_told_what_to_do_and_who_may_not_by_which_rule) {
+  Asker stranger(address_, "");
+  Asker locker(address_, "l");
+
+  const auto nobody = stranger.ask(std::string(admin) + "Status", v1::StatusRequest());
+  EXPECT_EQ(nobody.code(), h2::StatusCode::unauthenticated);
+  EXPECT_NE(nobody.words().find("authorization: Bearer"), std::string::npos);
+  const auto denied = take(locker, "b/x", 1);
+  EXPECT_EQ(denied.code(), h2::StatusCode::permission_denied);
+  EXPECT_NE(denied.words().find("locker may not lock \"b/x\""), std::string::npos)
+      << denied.words();
+}
+
+// All or none: one name among several that may be locked is not enough.
+TEST_F(AuthRpc, several_names_at_once_need_the_right_to_each) {
+  Asker locker(address_, "l");
+  v1::LockRequest request;
+  request.set_lease_id(grant(locker));
+  request.add_items()->set_name("a/x");
+  request.add_items()->set_name("b/x");
+
+  const auto answer = locker.ask(std::string(locks) + "Lock", request);
+
+  EXPECT_EQ(answer.code(), h2::StatusCode::permission_denied);
+  store_.look([](const server::View& view) { EXPECT_TRUE(view.state.locks.locks().empty()); });
+}
+
+// Fencing tokens and leases are shown to whoever may read; that must not let them unlock.
+TEST_F(AuthRpc, a_lease_of_somebody_else_is_answered_like_one_that_does_not_live) {
+  Asker locker(address_, "l");
+  Asker other(address_, "o");
+  const auto lease = grant(locker);
+  const auto token = take(locker, "a/x", lease).first<v1::LockResponse>().fencing_token();
+  const auto same = [&](const std::string& method, const Message& of_other,
+                        const Message& of_nobody) {
+    const auto foreign = other.ask(std::string(locks) + method, of_other);
+    const auto unknown = other.ask(std::string(locks) + method, of_nobody);
+    EXPECT_EQ(foreign.code(), unknown.code()) << method;
+    EXPECT_EQ(foreign.words().size(), unknown.words().size()) << method << foreign.words();
+    EXPECT_EQ(foreign.messages.size(), unknown.messages.size()) << method;
+  };
+  // As long as the other, so that the words have the same length.
+  const auto nobodys = lease ^ 1U;
+
+  v1::UnlockRequest unlock;
+  unlock.set_lease_id(lease);
+  unlock.set_fencing_token(token);
+  auto unlock_nobodys = unlock;
+  unlock_nobodys.set_lease_id(nobodys);
+  same("Unlock", unlock, unlock_nobodys);
+  v1::DowngradeRequest downgrade;
+  downgrade.set_lease_id(lease);
+  downgrade.set_fencing_token(token);
+  auto downgrade_nobodys = downgrade;
+  downgrade_nobodys.set_lease_id(nobodys);
+  same("Downgrade", downgrade, downgrade_nobodys);
+  v1::LeaseRevokeRequest revoke;
+  revoke.set_id(lease);
+  v1::LeaseRevokeRequest revoke_nobodys;
+  revoke_nobodys.set_id(nobodys);
+  same("LeaseRevoke", revoke, revoke_nobodys);
+  v1::LeaseTimeToLiveRequest look;
+  look.set_id(lease);
+  v1::LeaseTimeToLiveRequest look_nobodys;
+  look_nobodys.set_id(nobodys);
+  same("LeaseTimeToLive", look, look_nobodys);
+  v1::LeaseKeepAliveRequest keep;
+  keep.set_id(lease);
+  v1::LeaseKeepAliveRequest keep_nobodys;
+  keep_nobodys.set_id(nobodys);
+  same("LeaseKeepAlive", keep, keep_nobodys);
+  EXPECT_EQ(other.ask(std::string(locks) + "LeaseKeepAlive", keep)
+                .first<v1::LeaseKeepAliveResponse>()
+                .ttl_ms(),
+            0U);
+  same("Lock", lock_request("b/x", lease), lock_request("b/x", nobodys));
+
+  store_.look([&](const server::View& view) {
+    EXPECT_EQ(view.state.locks.holds().size(), 1U);
+    EXPECT_NE(view.state.leases.find(core::LeaseId(lease)), nullptr);
+  });
+}
+
+TEST_F(AuthRpc, in_a_session_too_leases_of_others_do_not_live) {
+  Asker locker(address_, "l");
+  Asker other(address_, "o");
+  const auto lease = grant(locker);
+  const auto token = take(locker, "a/x", lease).first<v1::LockResponse>().fencing_token();
+  std::vector<v1::Operation> tried(6);
+  tried[0].mutable_release()->set_lease_id(lease);
+  tried[0].mutable_release()->set_fencing_token(token);
+  tried[1].mutable_abandon()->set_lease_id(lease);
+  tried[2].mutable_revoke_lease()->set_id(lease);
+  tried[3].mutable_downgrade()->set_lease_id(lease);
+  tried[3].mutable_downgrade()->set_fencing_token(token);
+  tried[4].mutable_acquire()->set_lease_id(lease);
+  tried[4].mutable_acquire()->set_request_id(9);
+  tried[4].mutable_acquire()->add_items()->set_name("b/x");
+  tried[5].mutable_renew_leases()->add_ids(lease);
+
+  for (const auto& operation : tried) {
+    const auto outcome = operate(other, operation);
+    if (operation.has_renew_leases()) {
+      EXPECT_EQ(outcome.renewed().ttl_ms(0), 0U);
+    } else {
+      EXPECT_EQ(outcome.refused().code(), v1::CODE_LEASE_LOST) << operation.ShortDebugString();
+    }
+  }
+
+  store_.look([&](const server::View& view) {
+    EXPECT_EQ(view.state.locks.holds().size(), 1U);
+    EXPECT_NE(view.state.leases.find(core::LeaseId(lease)), nullptr);
+  });
+}
+
+// A client names its leases itself, and says again what it asked for when an answer is lost.
+TEST_F(AuthRpc, who_asks_for_a_lease_as_its_user_did_does_not_get_it) {
+  Asker locker(address_, "l");
+  Asker other(address_, "o");
+  v1::LeaseGrantRequest request;
+  request.set_id(77);
+  request.set_request_id(5);
+  request.set_ttl_ms(60'000);
+  const auto path = std::string(locks) + "LeaseGrant";
+  EXPECT_EQ(locker.ask(path, request).code(), h2::StatusCode::ok);
+
+  EXPECT_EQ(locker.ask(path, request).code(), h2::StatusCode::ok);
+  EXPECT_NE(other.ask(path, request).code(), h2::StatusCode::ok);
+  v1::SessionRequest session;
+  session.mutable_hello()->set_revoke_leases(true);
+  auto& operation = *session.add_operations();
+  operation.set_id(1);
+  operation.mutable_grant_lease()->set_id(77);
+  operation.mutable_grant_lease()->set_request_id(5);
+  (void)other.ask(std::string(locks) + "Session", session);
+  (void)other.ask(std::string(locks) + "Leases", v1::LeasesRequest());
+
+  store_.look([&](const server::View& view) {
+    EXPECT_NE(view.state.leases.find(core::LeaseId(77)), nullptr);
+  });
+}
+
+TEST_F(AuthRpc, the_user_of_a_lease_and_an_admin_may_end_it) {
+  Asker locker(address_, "l");
+  Asker ops(address_, "ad");
+  const auto first = grant(locker);
+  const auto second = grant(locker);
+  v1::LeaseRevokeRequest request;
+
+  request.set_id(first);
+  EXPECT_EQ(locker.ask(std::string(locks) + "LeaseRevoke", request).code(), h2::StatusCode::ok);
+  request.set_id(second);
+  EXPECT_EQ(ops.ask(std::string(locks) + "LeaseRevoke", request).code(), h2::StatusCode::ok);
+}
+
+TEST_F(AuthRpc, lists_show_what_may_be_read_and_leases_those_of_their_user) {
+  Asker ops(address_, "ad");
+  Asker reader(address_, "r");
+  Asker locker(address_, "l");
+  const auto lease = grant(ops);
+  for (const auto* name : {"a/1", "a/2", "b/1", "c"}) {
+    EXPECT_EQ(take(ops, name, lease).code(), h2::StatusCode::ok);
+  }
+  (void)grant(locker);
+  const auto names = [&](Asker& asker, std::uint32_t limit) {
+    v1::ListRequest request;
+    request.set_limit(limit);
+    const auto answer = asker.ask(std::string(admin) + "List", request).first<v1::ListResponse>();
+    std::vector<std::string> found;
+    for (const auto& lock : answer.locks()) {
+      found.push_back(lock.name());
+    }
+    found.emplace_back(answer.more() ? "more" : "end");
+    return found;
+  };
+  const auto leases = [&](Asker& asker) {
+    return asker.ask(std::string(locks) + "Leases", v1::LeasesRequest())
+        .first<v1::LeasesResponse>()
+        .leases_size();
+  };
+
+  EXPECT_EQ(names(reader, 0), (std::vector<std::string>{"a/1", "a/2", "end"}));
+  EXPECT_EQ(names(reader, 1), (std::vector<std::string>{"a/1", "more"}));
+  EXPECT_EQ(names(reader, 2), (std::vector<std::string>{"a/1", "a/2", "end"}));
+  EXPECT_EQ(names(ops, 0), (std::vector<std::string>{"a/1", "a/2", "b/1", "c", "end"}));
+  EXPECT_EQ(leases(reader), 0);
+  EXPECT_EQ(leases(locker), 1);
+  EXPECT_EQ(leases(ops), 2);
+}
+
+// Who holds what we may read may wait for what we may not.
+TEST_F(AuthRpc, an_explanation_does_not_name_what_may_not_be_read) {
+  Asker ops(address_, "ad");
+  Asker reader(address_, "r");
+  const auto first = grant(ops);
+  const auto second = grant(ops);
+  (void)take(ops, "a/x", first);
+  (void)take(ops, "b/x", second);
+  auto request = lock_request("b/x", first);
+  const auto waiting = ops.begin(std::string(locks) + "Lock", request);
+  waiting->half_close();
+  ops.run_until([&] {
+    bool waits = false;
+    store_.look([&](const server::View& view) { waits = view.state.locks.waits().size() == 1; });
+    return waits;
+  });
+  v1::ExplainRequest ask;
+  ask.set_name("a/x");
+
+  const auto shown = reader.ask(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
+  EXPECT_EQ(shown.waits_of_holders_size(), 0);
+  EXPECT_EQ(shown.sentence().find("b/x"), std::string::npos);
+  const auto all = ops.ask(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
+  EXPECT_EQ(all.waits_of_holders_size(), 1);
+  waiting->cancel();
+}
+
+TEST_F(AuthRpc, a_watch_of_a_prefix_tells_only_what_may_be_read) {
+  Asker ops(address_, "ad");
+  Asker reader(address_, "r");
+  v1::WatchRequest request;
+  request.mutable_create()->set_prefix(true);
+  const auto watch = reader.begin(std::string(locks) + "Watch", request);
+  reader.run_until([&] { return !watch->answer.messages.empty(); });
+
+  const auto lease = grant(ops);
+  (void)take(ops, "b/1", lease);
+  (void)take(ops, "a/1", lease);
+  reader.run_until([&] { return watch->answer.messages.size() > 1; });
+
+  v1::WatchResponse told;
+  ASSERT_TRUE(told.ParseFromString(watch->answer.messages.at(1)));
+  ASSERT_EQ(told.events_size(), 1);
+  EXPECT_EQ(told.events(0).kv().key(), "a/1");
+  watch->cancel();
+}
+
+// A stream is let in once; what it may do is looked up for each operation.
+TEST_F(AuthRpc, new_rules_count_at_once_on_a_stream_that_is_open) {
+  Asker locker(address_, "l");
+  const auto lease = grant(locker);
+  v1::SessionRequest hello;
+  hello.mutable_hello()->set_client("test");
+  const auto session = locker.begin(std::string(locks) + "Session", hello);
+  std::uint64_t last = 0;
+  const auto acquire = [&](const std::string& name) {
+    v1::SessionRequest request;
+    auto& operation = *request.add_operations();
+    operation.set_id(++last);
+    operation.mutable_acquire()->set_lease_id(lease);
+    operation.mutable_acquire()->set_request_id(last);
+    operation.mutable_acquire()->add_items()->set_name(name);
+    session->send(request);
+    std::optional<v1::Outcome> outcome;
+    locker.run_until([&] {
+      for (const auto& bytes : session->answer.messages) {
+        v1::SessionResponse response;
+        EXPECT_TRUE(response.ParseFromString(bytes));
+        for (const auto& one : response.outcomes()) {
+          outcome = one.id() == last ? one : outcome;
+        }
+      }
+      return outcome.has_value() || session->answer.status.has_value();
+    });
+    return outcome.value_or(v1::Outcome());
+  };
+  EXPECT_TRUE(acquire("a/1").has_granted());
+
+  gate.replace(auth_rules({{"c/", Level::lock}}));
+  EXPECT_EQ(acquire("a/2").refused().code(), v1::CODE_PERMISSION_DENIED);
+  EXPECT_TRUE(acquire("c/1").has_granted());
+
+  gate.replace(*Rulebook::make({{.name = "x", .tokens = {digest_of("x")}}}));
+  (void)acquire("c/2");
+  ASSERT_TRUE(session->answer.status);
+  EXPECT_EQ(session->answer.code(), h2::StatusCode::unauthenticated);
+}
+
+// Owners and names of others are in the cycle that the victim is told.
+TEST_F(AuthRpc, the_cycle_of_a_deadlock_hides_what_may_not_be_read) {
+  Asker ops(address_, "ad");
+  Asker locker(address_, "l");
+  const auto ours = grant(locker);
+  const auto first = grant(ops);
+  const auto second = grant(ops);
+  (void)take(locker, "a/1", ours);
+  (void)take(ops, "a/2", first);
+  (void)take(ops, "b/secret", second);
+  const auto wait_for = [&](const std::string& name, std::uint64_t lease, std::size_t count) {
+    auto talk = ops.begin(std::string(locks) + "Lock", lock_request(name, lease));
+    talk->half_close();
+    ops.run_until([&] {
+      std::size_t waits = 0;
+      store_.look([&](const server::View& view) { waits = view.state.locks.waits().size(); });
+      return waits == count;
+    });
+    return talk;
+  };
+  const auto one = wait_for("b/secret", first, 1);
+  const auto two = wait_for("a/1", second, 2);
+
+  const auto told = take(locker, "a/2", ours).first<v1::LockResponse>();
+
+  ASSERT_EQ(told.reason(), v1::REASON_DEADLOCK);
+  std::set<std::string> names;
+  for (const auto& step : told.cycle()) {
+    names.insert(step.name());
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"a/1", "a/2", "(hidden)"}));
+  one->cancel();
+  two->cancel();
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,367 @@
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "redis_failover/rivals.hpp"
+#include "support/redis_cluster.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string head_of(const std::string& name) {
+  return "{tenure:" + name + "}";
+}
+
+/// Six nodes, which the tests of one process share.
+class RedisClusters : public ::testing::Test {
+ protected:
+  RedisClusters() { cluster.mend(); }
+  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = patience) {
+    return tenure::connect(cluster.url(), {.request_timeout = timeout}).value();
+  }
+  [[nodiscard]] std::string waiters(const std::string& name) {
+    return cluster.ask(head_of(name), {"ZCARD", head_of(name) + ":q"});
+  }
+  /// How many connections of ours a node has.
+  [[nodiscard]] static std::ptrdiff_t connections(RedisServer& node) {
+    const auto all = node.ask({"CLIENT", "LIST"});
+    std::ptrdiff_t count = 0;
+    for (std::size_t at = 0; (at = all.find(" name=tenure ", at)) != std::string::npos; ++at) {
+      ++count;
+    }
+    return count;
+  }
+  /// How often a node sent somebody elsewhere.
+  [[nodiscard]] static std::int64_t redirections(RedisServer& node) {
+    const auto all = node.ask({"INFO", "errorstats"});
+    const std::string field = "errorstat_MOVED:count=";
+    const auto at = all.find(field);
+    return at == std::string::npos ? 0 : std::stoll(all.substr(at + field.size()));
+  }
+  static RedisCluster& shared() {
+    static RedisCluster cluster;
+    return cluster;
+  }
+  RedisCluster& cluster = shared();
+};
+
+// 000-B20: all keys of a lock are in one slot; a node that is not used costs nothing.
+TEST_F(RedisClusters, each_lock_is_on_the_node_of_its_slot_over_two_connections) {
+  const auto ann = connect();
+  const auto first = ann.mutex(cluster.name_on(0)).lock();
+  const auto second = ann.rw_lock(cluster.name_on(1)).lock_shared();
+
+  ASSERT_TRUE(first) << to_string(first.error());
+  ASSERT_TRUE(second) << to_string(second.error());
+  EXPECT_TRUE(cluster.primary(0).ask({"GET", head_of(cluster.name_on(0))}).starts_with("H "));
+  EXPECT_TRUE(eventually([&] {
+    return connections(cluster.primary(0)) == 2 && connections(cluster.primary(1)) == 2 &&
+           connections(cluster.primary(2)) <= 2;
+  }));
+}
+
+// What is published reaches all nodes, and a client that listens at several would hear it several
+// times, or though it was passed over. It hears what the node of the lock says, and only there.
+TEST_F(RedisClusters, a_waiter_is_woken_by_the_node_of_the_lock) {
+  const auto ann = connect();
+  const auto bob = connect();
+  for (std::size_t shard = 0; shard < 3; ++shard) {
+    const auto name = cluster.name_on(shard);
+    auto guard = ann.mutex(name).lock().value();
+    std::optional<FencingToken> token;
+    std::jthread waiter([&] {
+      const auto mine = bob.mutex(name).lock();
+      token = mine ? std::optional(mine->token()) : std::nullopt;
+    });
+    ASSERT_TRUE(eventually([&] { return waiters(name) == "1"; }));
+
+    EXPECT_TRUE(guard.unlock());
+    waiter.join();
+
+    ASSERT_TRUE(token);
+    EXPECT_GT(*token, guard.token());
+  }
+}
+
+// A slot moves while its lock is held and waited for; the hold, the wait and their order survive.
+TEST_F(RedisClusters, resharding_moves_locks_that_are_held_and_waited_for) {
+  const auto name = cluster.name_on(0);
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex(name, {.ttl = 3s}).lock().value();
+  std::optional<FencingToken> token;
+  std::jthread waiter([&] {
+    const auto mine = bob.mutex(name, {.ttl = 3s}).lock();
+    token = mine ? std::optional(mine->token()) : std::nullopt;
+  });
+  ASSERT_TRUE(eventually([&] { return waiters(name) == "1"; }));
+
+  cluster.begin_to_move(head_of(name), 1);
+  cluster.move_keys(head_of(name), 1);
+  cluster.end_move(head_of(name), 1);
+
+  EXPECT_TRUE(guard.extend());
+  EXPECT_EQ(cluster.shard_of(head_of(name)), 1U);
+  EXPECT_EQ(ann.mutex(name).try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+  ASSERT_TRUE(token);
+  EXPECT_GT(*token, guard.token());
+}
+
+// In the midst of it a lock has some keys here and some there, or none where it is looked for: what
+// is asked waits (TRYAGAIN), and what cannot wait is told.
+TEST_F(RedisClusters, a_lock_whose_slot_is_under_way_waits_for_its_arrival) {
+  const auto name = cluster.name_on(0);
+  const auto ann = connect(1s);
+  auto guard = ann.mutex(name, {.ttl = 60s}).lock().value();
+  cluster.begin_to_move(head_of(name), 2);
+
+  const auto busy = guard.extend();
+  EXPECT_EQ(busy.error(), Errc::unavailable);
+  EXPECT_TRUE(guard.owns_lock());
+  std::jthread waiter([&] { EXPECT_TRUE(ann.mutex(name).lock()); });
+  cluster.move_keys(head_of(name), 2);
+  cluster.end_move(head_of(name), 2);
+
+  EXPECT_TRUE(guard.extend());
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+}
+
+// ASK: a key that is not here any more, or never was, belongs there already.
+TEST_F(RedisClusters, a_plain_lock_is_made_where_its_slot_is_going) {
+  const std::string name = "plain";
+  const auto from = cluster.shard_of(name);
+  const auto to = (from + 1) % 3;
+  const auto ann = connect();
+  const auto mutex = ann.mutex(name, {.fairness = Fairness::barging});
+  ASSERT_TRUE(mutex.lock());
+  cluster.begin_to_move(name, to);
+
+  auto guard = mutex.lock();
+
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_EQ(cluster.primary(from).ask({"EXISTS", name}).substr(0, 3), "ASK");
+  EXPECT_EQ(mutex.try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard->extend());
+  cluster.end_move(name, to);
+  EXPECT_NE(cluster.primary(to).ask({"GET", name}), "(nil)");
+  EXPECT_TRUE(guard->unlock());
+  EXPECT_EQ(cluster.primary(to).ask({"GET", name}), "(nil)");
+}
+
+// 003.002, 000-B24
+TEST_F(RedisClusters, holds_and_waits_that_were_replicated_outlive_a_failover) {
+  const auto name = cluster.name_on(1);
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex(name).lock().value();
+  auto elsewhere = ann.mutex(cluster.name_on(0)).lock().value();
+  std::optional<FencingToken> token;
+  std::jthread waiter([&] {
+    const auto mine = bob.mutex(name).lock();
+    token = mine ? std::optional(mine->token()) : std::nullopt;
+  });
+  ASSERT_TRUE(eventually([&] { return waiters(name) == "1"; }));
+  ASSERT_EQ(cluster.primary(1).ask({"WAIT", "1", "10000"}), "1");
+
+  cluster.fail_over(1);
+
+  EXPECT_EQ(ann.mutex(name).try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard.extend());
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+  ASSERT_TRUE(token);
+  EXPECT_GT(*token, guard.token());
+  EXPECT_TRUE(elsewhere.unlock());
+}
+
+// 000-B24
+TEST_F(RedisClusters, who_lost_a_lock_by_a_failover_is_told_and_has_the_older_token) {
+  const auto name = cluster.name_on(2);
+  const auto ann = connect();
+  const auto bob = connect();
+  ASSERT_TRUE(ann.mutex(name).lock());
+  cluster.cut_replica(2);
+  auto guard = ann.mutex(name, {.ttl = 60s}).lock().value();
+  std::atomic<bool> is_told = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+
+  cluster.fail_over(2);
+  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  const auto next = bob.mutex(name).lock();
+
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
+  EXPECT_GT(next->token(), guard.token());
+}
+
+// 000-B24
+TEST_F(RedisClusters, a_grant_that_too_few_replicas_have_does_not_count) {
+  const auto name = cluster.name_on(0);
+  const auto ann = connect(1s);
+  ASSERT_TRUE(ann.mutex(name, {.min_replicas = 1}).lock());
+  cluster.cut_replica(0);
+
+  const auto refused = ann.mutex(name, {.min_replicas = 1}).lock();
+
+  EXPECT_EQ(refused.error(), Errc::unavailable);
+  EXPECT_NE(refused.error().detail.find("0 of 1 replicas"), std::string::npos)
+      << refused.error().detail;
+  EXPECT_TRUE(ann.mutex(name).try_lock_for(patience)) << "given back";
+  EXPECT_TRUE(ann.mutex(cluster.name_on(1), {.min_replicas = 1}).lock()) << "another node's";
+}
+
+// 000-B24, 003.002
+TEST_F(RedisClusters, with_min_replicas_nobody_holds_twice_over_a_failover) {
+  const auto shard = cluster.shard_of(head_of("a"));
+  Rivals rivals(cluster.url(), {.ttl = 2s, .min_replicas = 1}, 4);
+  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 10; }));
+
+  cluster.fail_over(shard);
+  cluster.mend(RedisCluster::Keys::keep);
+  const auto turns = rivals.turns();
+  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+
+  const auto verdict = rivals.judge("MTSX");
+  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
+}
+
+// 000-B24
+TEST_F(RedisClusters, without_min_replicas_every_overlap_is_told_and_fenced) {
+  const auto shard = cluster.shard_of(head_of("a"));
+  Rivals rivals(cluster.url(), {.ttl = 2s}, 4);
+  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 5; }));
+  cluster.cut_replica(shard);
+  const auto before = rivals.turns();
+  ASSERT_TRUE(eventually([&] { return rivals.turns() >= before + 5; }));
+
+  cluster.fail_over(shard);
+  const auto turns = rivals.turns();
+  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+
+  const auto verdict = rivals.judge("TSX");
+  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
+  for (const auto& [loser, winner] : rivals.overlaps()) {
+    EXPECT_FALSE(loser->released) << history::words(*loser) << " was not told of "
+                                  << history::words(*winner);
+  }
+}
+
+// A shard without its primary: what is asked of it waits for a new one, what asks once is told
+// within request_timeout, and the other shards do not notice.
+TEST_F(RedisClusters, a_shard_that_is_down_holds_up_nobody_else) {
+  const auto name = cluster.name_on(1);
+  const auto elsewhere = cluster.name_on(0);
+  const auto ann = connect(1s);
+  ASSERT_TRUE(ann.mutex(name).lock());
+  cluster.primary(1).kill();
+
+  EXPECT_EQ(ann.mutex(name).try_lock().error(), Errc::unavailable);
+  EXPECT_TRUE(ann.mutex(elsewhere).lock());
+  std::jthread waiter([&] { EXPECT_TRUE(ann.mutex(name).lock()); });
+  cluster.promote_replica(1);
+
+  waiter.join();
+}
+
+// Two nodes that send us to each other: after five hops what is asked waits, instead of going to
+// and fro as fast as the network can; it goes on when they agree.
+TEST_F(RedisClusters, nodes_that_send_us_in_circles_are_asked_seldom) {
+  const auto name = cluster.name_on(0);
+  const auto key = head_of(name);
+  const auto ann = connect(1s);
+  ASSERT_TRUE(ann.mutex(name).lock());
+  const auto first = cluster.primary(0).ask({"CLUSTER", "MYID"});
+  const auto second = cluster.primary(1).ask({"CLUSTER", "MYID"});
+  const auto slot = cluster.primary(0).ask({"CLUSTER", "KEYSLOT", key});
+  const auto point = [&](std::size_t at, const std::string& id) {
+    ASSERT_EQ(cluster.primary(at).ask({"CLUSTER", "SETSLOT", slot, "NODE", id}), "OK");
+  };
+  cluster.primary(0).ask({"FLUSHALL"});
+  const auto before = redirections(cluster.primary(0)) + redirections(cluster.primary(1));
+  point(0, second);
+  point(1, first);
+
+  EXPECT_EQ(ann.mutex(name).try_lock().error(), Errc::unavailable);
+
+  const auto after = redirections(cluster.primary(0)) + redirections(cluster.primary(1));
+  EXPECT_GE(after - before, 5);
+  EXPECT_LT(after - before, 1'000);
+  std::jthread waiter([&] { EXPECT_TRUE(ann.mutex(name).lock()); });
+  point(0, first);
+  point(1, first);
+  point(2, first);
+  waiter.join();
+}
+
+TEST_F(RedisClusters, a_node_is_no_single_server) {
+  const auto refused = tenure::connect("redis://" + cluster.primary(0).where());
+
+  EXPECT_EQ(refused.error(), Errc::unsupported);
+  EXPECT_NE(refused.error().detail.find("redis+cluster://"), std::string::npos);
+}
+
+TEST(RedisClusterAddress, what_is_wrong_with_the_url_is_told) {
+  EXPECT_EQ(connect("redis+cluster://127.0.0.1:1/0").error(), Errc::invalid_argument);
+  EXPECT_EQ(connect("redis+cluster://127.0.0.1:1?sentinel_user=x").error(), Errc::invalid_argument);
+  const auto nobody = connect("redis+cluster://127.0.0.1:1,127.0.0.1:2");
+  EXPECT_EQ(nobody.error(), Errc::unavailable);
+  EXPECT_NE(nobody.error().detail.find("127.0.0.1:2: Connection refused"), std::string::npos)
+      << nobody.error().detail;
+}
+
+TEST(RedisClusterAddress, more_servers_than_64_cannot_be_named) {
+  std::string names = "127.0.0.1:1";
+  for (int count = 1; count < 64; ++count) {
+    names += ",127.0.0.1:" + std::to_string(count + 1);
+  }
+
+  EXPECT_EQ(connect("redis+cluster://" + names).error(), Errc::unavailable) << "nobody is there";
+  for (const auto* const url : {"redis+cluster://", "redis+sentinel://"}) {
+    const auto refused = connect(url + names + ",127.0.0.1:65/locks");
+    EXPECT_EQ(refused.error(), Errc::invalid_argument);
+    EXPECT_NE(refused.error().detail.find("at most 64 servers"), std::string::npos)
+        << refused.error().detail;
+  }
+}
+
+// 16,384 ranges of slots, which is as many as there can be.
+TEST(RedisClusterAddress, a_cluster_in_pieces_is_understood) {
+  RedisCluster cluster({.is_fragmented = true});
+  const auto ann = connect(cluster.url(), {.request_timeout = patience});
+  ASSERT_TRUE(ann) << to_string(ann.error());
+
+  for (std::size_t shard = 0; shard < 3; ++shard) {
+    const auto name = cluster.name_on(shard);
+    auto guard = ann->mutex(name).lock();
+    ASSERT_TRUE(guard) << to_string(guard.error());
+    EXPECT_TRUE(cluster.primary(shard).ask({"GET", head_of(name)}).starts_with("H "));
+    EXPECT_TRUE(guard->unlock());
+  }
+}
+
+TEST(RedisClusterAddress, a_server_alone_is_no_cluster) {
+  const RedisServer server;
+
+  const auto refused = connect("redis+cluster://" + server.where());
+
+  EXPECT_EQ(refused.error(), Errc::unsupported);
+  EXPECT_NE(refused.error().detail.find("redis:// is for a server alone"), std::string::npos)
+      << refused.error().detail;
+}
+
+}  // namespace
+}  // namespace tenure::test

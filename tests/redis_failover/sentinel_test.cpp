@@ -1,0 +1,275 @@
+#include <atomic>
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+#include <tenure/fence.hpp>
+
+#include "redis_failover/rivals.hpp"
+#include "support/redis_group.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Client connect_to(const std::string& url, std::chrono::milliseconds timeout = patience) {
+  return connect(url, {.request_timeout = timeout}).value();
+}
+
+/// One primary, one replica, three Sentinels, for each test anew.
+class RedisSentinel : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string waiters() { return group.primary().ask({"ZCARD", "{tenure:a}:q"}); }
+  RedisGroup group;
+};
+
+// 003.002: Sentinels that are dead or hang are no obstacle while one answers.
+TEST_F(RedisSentinel, one_sentinel_that_answers_is_enough) {
+  group.sentinel(0).kill();
+  group.sentinel(1).pause();
+
+  const auto ann = connect_to(group.url());
+  auto guard = ann.mutex("a").lock();
+
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_TRUE(group.primary().ask({"GET", "{tenure:a}"}).starts_with("H "));
+  EXPECT_TRUE(guard->unlock());
+  group.sentinel(1).resume();
+}
+
+TEST_F(RedisSentinel, a_service_that_no_sentinel_knows_is_told_at_once) {
+  auto url = group.url();
+  url.replace(url.rfind('/') + 1, std::string::npos, "lokcs");
+
+  const auto refused = connect(url);
+
+  EXPECT_EQ(refused.error(), Errc::invalid_argument);
+  EXPECT_NE(refused.error().detail.find("no Sentinel knows the service \"lokcs\""),
+            std::string::npos)
+      << refused.error().detail;
+}
+
+TEST_F(RedisSentinel, a_server_is_no_sentinel_and_a_sentinel_is_no_server) {
+  const auto server = connect("redis+sentinel://" + group.primary().where() + "/locks");
+  EXPECT_EQ(server.error(), Errc::unsupported) << server.error().detail;
+  EXPECT_NE(server.error().detail.find("it is no Sentinel"), std::string::npos);
+
+  const auto sentinel = connect("redis://" + group.sentinel(0).where());
+  EXPECT_EQ(sentinel.error(), Errc::unsupported) << sentinel.error().detail;
+}
+
+// 003.002, 000-B24: what the replica has survives: holds, the queue, and its order.
+TEST_F(RedisSentinel, holds_and_waits_that_were_replicated_outlive_a_failover) {
+  const auto ann = connect_to(group.url());
+  const auto bob = connect_to(group.url());
+  auto guard = ann.mutex("a").lock().value();
+  std::optional<FencingToken> token;
+  std::jthread waiter([&] {
+    const auto mine = bob.mutex("a").lock();
+    token = mine ? std::optional(mine->token()) : std::nullopt;
+  });
+  ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
+  ASSERT_EQ(group.primary().ask({"WAIT", "1", "10000"}), "1");
+
+  group.fail_over();
+
+  EXPECT_EQ(ann.mutex("a").try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard.owns_lock());
+  EXPECT_TRUE(guard.extend());
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+  ASSERT_TRUE(token);
+  EXPECT_GT(*token, guard.token());
+}
+
+// 000-B24, 003.002: told at once when the new primary is there, long before the ttl is over; and
+// the fence refuses whoever was not.
+TEST_F(RedisSentinel, who_lost_a_lock_by_a_failover_is_told_and_has_the_older_token) {
+  const auto ann = connect_to(group.url());
+  const auto bob = connect_to(group.url());
+  ASSERT_TRUE(ann.mutex("warm").lock());
+  group.cut_replica();
+  auto guard = ann.mutex("a", {.ttl = 60s}).lock().value();
+  std::atomic<bool> is_told = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+
+  group.fail_over();
+  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  const auto next = bob.mutex("a").lock();
+
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_EQ(guard.state(), GuardState::lost);
+  EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
+  EXPECT_GT(next->token(), guard.token());
+  Fence fence;
+  EXPECT_TRUE(fence.admit("a", next->token()));
+  EXPECT_FALSE(fence.admit("a", guard.token()));
+}
+
+// A wait that the new primary never heard of joins its queue.
+TEST_F(RedisSentinel, a_wait_that_was_forgotten_asks_again) {
+  const auto ann = connect_to(group.url());
+  const auto bob = connect_to(group.url());
+  auto guard = ann.mutex("a", {.min_replicas = 1}).lock().value();
+  group.cut_replica();
+  std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").lock()); });
+  ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
+
+  group.fail_over();
+
+  EXPECT_TRUE(eventually([&] { return waiters() == "1"; }));
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+}
+
+// A wait has nothing to lose but its place: what else hangs on its lease lives on.
+TEST_F(RedisSentinel, a_wait_that_was_forgotten_does_not_end_its_lease) {
+  const auto ann = connect_to(group.url());
+  const auto bob = connect_to(group.url());
+  auto guard = ann.mutex("a").lock().value();
+  const auto lease = bob.lease().value();
+  auto other = bob.mutex("b", {.lease = lease}).lock().value();
+  group.primary().ask({"SET", "after these", "yes"});
+  ASSERT_EQ(group.primary().ask({"WAIT", "1", "10000"}), "1");
+  group.cut_replica();
+  std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a", {.lease = lease}).lock()); });
+  ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
+
+  group.fail_over();
+  EXPECT_TRUE(lease.renew());
+  EXPECT_TRUE(eventually([&] { return waiters() == "1"; }));
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+
+  EXPECT_TRUE(other.owns_lock());
+  EXPECT_TRUE(other.unlock());
+}
+
+// The connection to a primary that hangs stands as before: the Sentinels say that it is over, long
+// before the patience of the client is.
+TEST_F(RedisSentinel, a_primary_that_hangs_is_left_when_the_sentinels_do) {
+  const auto ann = connect_to(group.url(), 60s);
+  auto guard = ann.mutex("a", {.ttl = 120s, .min_replicas = 1}).lock().value();
+  auto& old = group.primary();
+  old.pause();
+
+  group.promote_replica();
+  const auto other = ann.mutex("b").lock();
+
+  EXPECT_TRUE(other);
+  EXPECT_TRUE(guard.unlock());
+  old.resume();
+}
+
+// 000-B24: what one replica is to have and none gets is given back, and nothing is left of it.
+TEST_F(RedisSentinel, a_grant_that_too_few_replicas_have_does_not_count) {
+  const auto ann = connect_to(group.url(), 4s);
+  const auto bob = connect_to(group.url());
+  auto kept = ann.mutex("kept", {.min_replicas = 1}).lock();
+  ASSERT_TRUE(kept) << to_string(kept.error());
+  const auto until = kept->valid_until();
+  EXPECT_EQ(ann.mutex("many", {.min_replicas = 2}).lock().error(), Errc::unavailable);
+  group.cut_replica();
+
+  const auto refused = ann.mutex("a", {.min_replicas = 1}).lock();
+
+  EXPECT_EQ(refused.error(), Errc::unavailable);
+  EXPECT_NE(refused.error().detail.find("0 of 1 replicas"), std::string::npos)
+      << refused.error().detail;
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience)) << "given back";
+  EXPECT_EQ(kept->extend().error(), Errc::unavailable) << "a renewal that a failover may forget";
+  EXPECT_LT(kept->valid_until(), until + 1ms);
+}
+
+// The same for who is handed the lock by another's release.
+TEST_F(RedisSentinel, a_hand_over_that_too_few_replicas_have_does_not_count) {
+  const auto ann = connect_to(group.url());
+  const auto bob = connect_to(group.url(), 1s);
+  auto guard = ann.mutex("a").lock().value();
+  std::optional<Errc> end;
+  std::jthread waiter([&] {
+    const auto mine = bob.mutex("a", {.min_replicas = 1}).lock();
+    end = mine ? std::nullopt : std::optional(mine.error().code);
+  });
+  ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
+  group.cut_replica();
+
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+
+  EXPECT_EQ(end, Errc::unavailable);
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience)) << "given back";
+}
+
+// 000-B24, 003.002, 003-B20
+TEST_F(RedisSentinel, with_min_replicas_nobody_holds_twice_over_a_failover) {
+  Rivals rivals(group.url(), {.ttl = 2s, .min_replicas = 1}, 4);
+  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 10; }));
+
+  group.fail_over();
+  group.bring_back();
+  const auto turns = rivals.turns();
+  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+
+  const auto verdict = rivals.judge("MTSX");
+  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
+}
+
+// 000-B24: without it a failover may forget; whoever is overtaken then is told, and fenced.
+TEST_F(RedisSentinel, without_min_replicas_every_overlap_is_told_and_fenced) {
+  Rivals rivals(group.url(), {.ttl = 2s}, 4);
+  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 5; }));
+  group.cut_replica();
+  const auto before = rivals.turns();
+  ASSERT_TRUE(eventually([&] { return rivals.turns() >= before + 5; }));
+
+  group.fail_over();
+  const auto turns = rivals.turns();
+  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+
+  const auto verdict = rivals.judge("TSX");
+  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
+  for (const auto& [loser, winner] : rivals.overlaps()) {
+    EXPECT_FALSE(loser->released) << history::words(*loser) << " was not told of "
+                                  << history::words(*winner);
+  }
+}
+
+TEST(RedisSentinelAddress, what_is_wrong_with_the_url_is_told_with_its_place) {
+  EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1").error().detail.substr(0, 41),
+            "at 28: the service that the Sentinels wat");
+  EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1/").error(), Errc::invalid_argument);
+  EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1/locks/x").error(), Errc::invalid_argument);
+  EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1/locks?colour=red").error(),
+            Errc::invalid_argument);
+
+  const auto nobody = connect("redis+sentinel://127.0.0.1:1,127.0.0.1:2/locks");
+  EXPECT_EQ(nobody.error(), Errc::unavailable);
+  EXPECT_NE(nobody.error().detail.find("127.0.0.1:2: Connection refused"), std::string::npos)
+      << nobody.error().detail;
+}
+
+TEST(RedisSentinelAddress, a_sentinel_that_wants_a_password_gets_its_own) {
+  RedisGroup group({.sentinel_password = "guess"});
+
+  const auto refused = connect(group.url());
+  EXPECT_EQ(refused.error(), Errc::permission_denied) << refused.error().detail;
+  EXPECT_NE(refused.error().detail.find("sentinel_password"), std::string::npos)
+      << refused.error().detail;
+  const auto wrong = connect(group.url("?sentinel_password=wrong-one"));
+  EXPECT_EQ(wrong.error(), Errc::permission_denied);
+  EXPECT_EQ(wrong.error().detail.find("wrong-one"), std::string::npos);
+
+  const auto ann = connect(group.url("?sentinel_password=guess"));
+  ASSERT_TRUE(ann) << to_string(ann.error());
+  EXPECT_TRUE(ann->mutex("a").lock());
+}
+
+}  // namespace
+}  // namespace tenure::test

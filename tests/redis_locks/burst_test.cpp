@@ -1,0 +1,286 @@
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "backends/redis/commands.hpp"
+#include "backends/redis/pipeline.hpp"
+#include "support/redis_server.hpp"
+#include "support/tcp_link.hpp"
+#include "support/wait_until.hpp"
+
+// Many acquisitions and releases in one call of a script: what each of them answers is what it
+// would have answered alone.
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace backends;
+using redis::Errand;
+
+std::string head_of(const std::string& name) {
+  return "{tenure:" + name + "}";
+}
+
+class RedisBurstScript : public ::testing::Test {
+ protected:
+  std::string burst(std::vector<std::string> keys, std::vector<std::string> words) {
+    std::vector<std::string> all{"EVAL", std::string(redis::text_of(redis::Script::burst).text),
+                                 std::to_string(keys.size())};
+    all.insert(all.end(), keys.begin(), keys.end());
+    all.insert(all.end(), words.begin(), words.end());
+    return server.ask(all);
+  }
+  std::string acquire(const std::string& name) {
+    return burst({head_of(name), name}, {"a", "90000", "H L ann X ", " 1 ear ann\n"});
+  }
+  RedisServer server;
+};
+
+TEST_F(RedisBurstScript, what_is_free_is_granted_and_given_back) {
+  const auto tokens =
+      burst({head_of("a"), "a", head_of("b"), "b"},
+            {"aa", "90000", "H L ann X ", " 1 ear ann\n", "70000", "H L bob X ", " 2 ear bob\n"});
+  ASSERT_GE(tokens.size(), 33U) << tokens;
+  const auto token = tokens.substr(0, 16);
+  EXPECT_EQ(server.ask({"GET", head_of("a")}), "H L ann X " + token + " 1 ear ann\n");
+  EXPECT_LE(std::stoll(server.ask({"PTTL", head_of("b")})), 70'000);
+
+  const auto released = burst(
+      {head_of("a"), head_of("b")},
+      {"rr", "H L ann X " + token + " 1 ", "T " + token + " ann.1", "H L cid X 1 2 ", "T 1 cid.2"});
+
+  EXPECT_EQ(released, "1 0") << "only what is its own";
+  EXPECT_EQ(server.ask({"GET", head_of("a")}), "T " + token + " ann.1");
+  EXPECT_LE(std::stoll(server.ask({"PTTL", head_of("a")})), 60'000);
+  EXPECT_TRUE(server.ask({"GET", head_of("b")}).starts_with("H L bob "));
+}
+
+TEST_F(RedisBurstScript, what_is_not_that_easy_is_left_as_it_is) {
+  server.ask({"SET", head_of("held"), "H L bob X 1 1 ear bob\n", "PX", "90000"});
+  server.ask({"SET", head_of("wide"), "F L 1 1 X 1 - 0 1 -", "PX", "90000"});
+  server.ask({"SET", "barged", "somebody"});
+  server.ask({"LPUSH", head_of("list"), "1"});
+  for (const std::string name : {"held", "wide", "barged", "list"}) {
+    const auto before = server.ask({"DUMP", head_of(name)});
+
+    EXPECT_EQ(acquire(name), "0") << name;
+
+    EXPECT_EQ(server.ask({"DUMP", head_of(name)}), before) << name;
+  }
+}
+
+// The clock of the server stepped back.
+TEST_F(RedisBurstScript, tokens_grow_whatever_the_clock_says) {
+  server.ask({"SET", head_of("a"), "T 4000000000000000 bob.1", "PX", "60000"});
+
+  EXPECT_EQ(acquire("a"), "4000000000000001");
+  EXPECT_EQ(server.ask({"GET", head_of("a")}), "H L ann X 4000000000000001 1 ear ann\n");
+}
+
+TEST_F(RedisBurstScript, a_full_memory_changes_nothing) {
+  const auto token = acquire("a");
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+
+  EXPECT_EQ(acquire("b"), "0");
+  EXPECT_EQ(burst({head_of("a")}, {"r", "H L ann X " + token + " 1 ", "T 1 ann.1"}), "0");
+
+  EXPECT_TRUE(server.ask({"GET", head_of("a")}).starts_with("H L ann "));
+  EXPECT_EQ(server.ask({"GET", head_of("b")}), "(nil)");
+}
+
+/// A pipeline by itself, on a loop that the test runs.
+class RedisBurst : public ::testing::Test {
+ protected:
+  RedisBurst() {
+    pipeline->start();
+    run_until([&] { return pipeline->is_ready(); });
+  }
+  ~RedisBurst() override {
+    pipeline->stop({.code = Errc::unavailable});
+    loop.poll();
+  }
+  template <class Predicate>
+  void run_until(Predicate predicate) {
+    ASSERT_TRUE(eventually([&] {
+      loop.run_for(1ms);
+      loop.restart();
+      return predicate();
+    }));
+  }
+  [[nodiscard]] AcquireRequest request_for(const std::string& name) {
+    return {.lease = LeaseId{++last_lease},
+            .request = RequestId{1},
+            .ask = std::make_shared<const Ask>(Ask{.items = {{.name = name}}, .owner = "me"})};
+  }
+  void acquire(const std::string& name) {
+    const auto request = request_for(name);
+    pipeline->run(
+        {.command = commands.acquire(request, 60s),
+         .answered = [this, name](const auto& answer) { note(name, answer); },
+         .brief = commands.acquire_briefly(
+             request, redis::member_of(*request.ask, request.lease, request.request), 60s)});
+  }
+  void note(const std::string& name, const Result<Errand::Answer>& answer) {
+    ASSERT_TRUE(answer) << to_string(answer.error());
+    answers[name] = answer->reply.kind == redis::Reply::Kind::integer ? answer->reply.number
+                                                                      : answer->reply.number_at(0);
+    retries += answer->is_retry ? 1 : 0;
+  }
+  [[nodiscard]] std::int64_t calls() {
+    const auto all = server.ask({"INFO", "commandstats"});
+    const std::string field = "cmdstat_evalsha:calls=";
+    const auto at = all.find(field);
+    return at == std::string::npos ? 0 : std::stoll(all.substr(at + field.size()));
+  }
+
+  RedisServer server;
+  TcpLink link{server.port()};
+  boost::asio::io_context loop;
+  redis::Commands commands{"tenure", "ear"};
+  std::shared_ptr<redis::Pipeline> pipeline = std::make_shared<redis::Pipeline>(
+      loop,
+      redis::Address{.endpoint = {.host = "127.0.0.1", .port = link.port()}, .timeout = patience},
+      redis::Pipeline::Calls{.ready = [] {},
+                             .lost = [](const Error&) {},
+                             .idle = [] {},
+                             .doubtful = [](const std::string&) {}});
+  std::uint64_t last_lease = 0;
+  std::map<std::string, std::int64_t> answers;  ///< A token, or what kind of answer it is.
+  int retries = 0;
+};
+
+constexpr std::int64_t any_token = 1'000'000'000'000'000;
+const std::vector<std::string> names{"a", "b", "c", "d", "e", "f"};
+
+TEST_F(RedisBurst, many_that_leave_together_are_one_call) {
+  const auto before = calls();
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  pipeline->flush();
+  run_until([&] { return answers.size() == names.size(); });
+
+  EXPECT_EQ(calls(), before + 1);
+  for (const auto& name : names) {
+    EXPECT_GT(answers[name], any_token);
+    EXPECT_TRUE(server.ask({"GET", head_of(name)}).starts_with("H L "));
+  }
+}
+
+TEST_F(RedisBurst, few_go_by_themselves) {
+  const auto before = calls();
+  acquire("a");
+  acquire("b");
+  pipeline->flush();
+  run_until([&] { return answers.size() == 2; });
+
+  EXPECT_EQ(calls(), before + 2);
+}
+
+// One that has to queue is asked again by its own script, the others need not wait for that.
+TEST_F(RedisBurst, one_that_is_not_that_easy_is_asked_alone) {
+  server.ask({"SET", head_of("c"), "H L 00000000000000ff X 1 1 ear bob\n", "PX", "90000"});
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  pipeline->flush();
+  run_until([&] { return answers.size() == names.size(); });
+
+  EXPECT_EQ(answers["c"], 2) << "queued";
+  EXPECT_GT(answers["f"], any_token);
+  EXPECT_EQ(server.ask({"ZCARD", head_of("c") + ":q"}), "1");
+}
+
+// Else one that was called off would join the queue after it left.
+TEST_F(RedisBurst, what_is_said_later_about_the_same_lock_comes_later) {
+  server.ask({"SET", head_of("c"), "H L 00000000000000ff X 1 1 ear bob\n", "PX", "90000"});
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  pipeline->flush();
+  const Ask ask{.items = {{.name = "c"}}};
+  pipeline->run({.command = commands.leave(ask, redis::member_of(ask, LeaseId{3}, RequestId{1}),
+                                           RequestId{1}, redis::Commands::Found::drop),
+                 .answered = [this](const auto& answer) { note("left", answer); }});
+  acquire("c");
+  pipeline->flush();
+  run_until([&] { return answers.contains("left") && pipeline->is_idle(); });
+
+  EXPECT_EQ(answers["left"], 0);
+  EXPECT_EQ(server.ask({"ZRANGE", head_of("c") + ":q", "0", "-1"}), "0000000000000007");
+}
+
+TEST_F(RedisBurst, the_same_lock_twice_is_granted_once) {
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  answers.clear();
+  acquire("a");
+  pipeline->flush();
+  run_until([&] { return pipeline->is_idle(); });
+
+  EXPECT_EQ(answers["a"], 2) << "the second waits";
+}
+
+// 001.017, 003-B21
+TEST_F(RedisBurst, scripts_that_the_server_forgot_are_told_again) {
+  server.ask({"SCRIPT", "FLUSH"});
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  pipeline->flush();
+  run_until([&] { return answers.size() == names.size(); });
+
+  EXPECT_GT(answers["a"], any_token);
+}
+
+// Its answer is lost with the connection: each asks again, and finds what it got.
+TEST_F(RedisBurst, a_lost_answer_is_asked_for_again) {
+  link.hold_answers();
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  pipeline->flush();
+  run_until([&] { return server.ask({"EXISTS", head_of("f")}) == "1"; });
+  const auto head = server.ask({"GET", head_of("a")});
+  link.cut();
+  link.pass_answers();
+  run_until([&] { return answers.size() == names.size(); });
+
+  EXPECT_EQ(retries, 6);
+  EXPECT_EQ(answers["a"], 1) << "granted before";
+  EXPECT_NE(server.ask({"HGET", head_of("a") + ":m", head.substr(4, 16)}), "(nil)");
+}
+
+// As users meet it: many threads of one client.
+TEST(RedisBursts, many_threads_of_a_client_lock_and_unlock) {
+  RedisServer server;
+  const auto client = connect(server.url(), {.request_timeout = patience}).value();
+  std::vector<std::jthread> threads;
+  for (int n = 0; n < 32; ++n) {
+    threads.emplace_back([&, n] {
+      const auto mutex = client.mutex("lock " + std::to_string(n % 24));
+      FencingToken last{};
+      for (int round = 0; round < 30; ++round) {
+        auto guard = mutex.lock();
+        ASSERT_TRUE(guard) << to_string(guard.error());
+        EXPECT_GT(guard->token(), last);
+        last = guard->token();
+        const auto unlocked = guard->unlock();
+        EXPECT_TRUE(unlocked) << to_string(unlocked.error());
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""What redis:// does not promise, shown: docs/guarantees.md says so, and these are its proofs. Each
+ends with the one that lost the lock being told, and with the other one having the newer token."""
+
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HOME = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(HOME / "tests/cli"))
+
+from command import PATIENCE, eventually, tenure_path  # noqa: E402
+
+TTL_S = 30
+STEP_MS = 60_000
+WALL = 2 * 8  # where the preloaded library looks for the step of the wall clock
+
+
+def start_redis(folder, faults):
+    """A redis-server whose clock can be moved, and its port. Somebody may take the port before it
+    does: then another one."""
+    for _ in range(5):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        server = subprocess.Popen(
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
+             folder], stdout=subprocess.DEVNULL,
+            env=os.environ | {"LD_PRELOAD": os.environ["TENURE_PRELOAD"],
+                              "TENURE_FAULT_FILE": str(faults)})
+        deadline = time.monotonic() + PATIENCE
+        while server.poll() is None and time.monotonic() < deadline:
+            if ask(port, "ping") == "PONG":
+                return server, port
+        server.kill()
+        server.wait()
+    raise AssertionError("redis-server does not start")
+
+
+def ask(port, *words):
+    return subprocess.run(["redis-cli", "-p", str(port), *words], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False).stdout.strip()
+
+
+class RedisLimits(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="redis_limits.")
+        self.addCleanup(self.folder.cleanup)
+        self.faults = pathlib.Path(self.folder.name) / "faults"
+        self.faults.write_bytes(bytes(64))
+        self.redis, self.port = start_redis(self.folder.name, self.faults)
+        self.addCleanup(self.redis.wait)
+        self.addCleanup(self.redis.kill)
+
+    def hold(self):
+        """Somebody who holds the lock until it is lost, and its token."""
+        holder = subprocess.Popen(
+            [tenure_path(), "run", "report", "--url", f"redis://127.0.0.1:{self.port}", "--ttl",
+             f"{TTL_S}s", "--", "sh", "-c", "echo $TENURE_TOKEN; exec sleep 600"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(self.end, holder)
+        return holder, int(holder.stdout.readline())
+
+    @staticmethod
+    def end(holder):
+        if holder.poll() is None:
+            holder.send_signal(signal.SIGTERM)
+            holder.wait(PATIENCE)
+
+    def token_of_a_second_one(self):
+        """None if it cannot have the lock."""
+        second = subprocess.run(
+            [tenure_path(), "run", "--no-wait", "report", "--url",
+             f"redis://127.0.0.1:{self.port}", "--", "sh", "-c", "echo $TENURE_TOKEN"],
+            capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return int(second.stdout) if second.returncode == 0 else None
+
+    def check_that_both_had_it(self, began, holder, token):
+        second = self.token_of_a_second_one()
+        self.assertIsNotNone(second, "the second one has the lock")
+        self.assertLess(time.monotonic() - began, TTL_S, "while the lease of the first runs")
+        self.assertGreater(second, token)
+        eventually(lambda: holder.poll() is not None, "the first one is told")
+        self.assertEqual(holder.returncode, 79)
+
+    def test_a_step_of_the_clock_gives_the_lock_to_a_second_client(self):
+        began = time.monotonic()
+        holder, token = self.hold()
+        self.assertIsNone(self.token_of_a_second_one())
+
+        with open(self.faults, "r+b") as file:
+            file.seek(WALL)
+            file.write(struct.pack("q", STEP_MS))
+        self.check_that_both_had_it(began, holder, token)
+
+    def test_flushall_gives_the_lock_to_a_second_client_and_the_first_is_told(self):
+        began = time.monotonic()
+        holder, token = self.hold()
+        self.assertIsNone(self.token_of_a_second_one())
+
+        self.assertEqual(ask(self.port, "flushall"), "OK")
+        self.check_that_both_had_it(began, holder, token)
+
+
+if __name__ == "__main__":
+    unittest.main()

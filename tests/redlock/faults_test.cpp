@@ -1,0 +1,405 @@
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/redlock_servers.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+/// Five real servers, and what happens to them.
+class RedlockFaults : public ::testing::Test {
+ protected:
+  void restart_empty(std::size_t server) {
+    servers[server].kill();
+    servers[server].start();
+  }
+  /// Renews until this many have the vote; the client needs a moment to find a server again.
+  [[nodiscard]] static bool extends_to(RedlockServers& servers, Guard& guard, std::size_t votes) {
+    return eventually([&] { return guard.extend() && servers.votes("a") == votes; });
+  }
+
+  RedlockServers servers;
+  Client ann = connect(servers.url(), {.owner = "ann", .request_timeout = 5s}).value();
+  Client bob = connect(servers.url(), {.owner = "bob", .request_timeout = 5s}).value();
+};
+
+// 003.019, 003.021, 003.003
+TEST_F(RedlockFaults, all_servers_vote_for_who_holds_it) {
+  auto guard = ann.mutex("a").lock().value();
+
+  EXPECT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
+  EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
+  EXPECT_EQ(bob.holders("a").value().front().owner, "ann");
+  EXPECT_EQ(bob.holders("a").value().front().token, guard.token());
+  EXPECT_TRUE(guard.unlock());
+  EXPECT_TRUE(eventually([&] { return servers.votes("a") == 0; }));
+}
+
+// 003.033, 003.002
+TEST_F(RedlockFaults, a_minority_that_dies_is_not_missed) {
+  auto before = ann.mutex("b").lock().value();
+  servers[0].kill();
+  servers[4].kill();
+
+  auto guard = ann.mutex("a").lock().value();
+
+  EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard.extend());
+  EXPECT_TRUE(before.extend());
+  EXPECT_TRUE(guard.unlock());
+  EXPECT_TRUE(before.unlock());
+  EXPECT_TRUE(bob.mutex("a").try_lock());
+}
+
+// 003.033: nobody gets anything, and all is told; then it goes on by itself.
+TEST_F(RedlockFaults, a_majority_that_dies_is_unavailable_until_it_is_back) {
+  const auto hasty = connect(servers.url("?restart_wait=0s"), {.request_timeout = 300ms}).value();
+  auto guard = hasty.mutex("b", {.ttl = 60s}).lock().value();
+  for (const std::size_t server : {0, 1, 2}) {
+    servers[server].kill();
+  }
+
+  const auto refused = hasty.mutex("a").try_lock();
+  EXPECT_EQ(refused.error(), Errc::unavailable);
+  EXPECT_NE(refused.error().detail.find("no quorum of 3 of 5"), std::string::npos)
+      << refused.error().detail;
+  EXPECT_EQ(hasty.mutex("a").lock().error(), Errc::unavailable);
+  EXPECT_EQ(guard.extend().error(), Errc::unavailable);
+  EXPECT_TRUE(guard.owns_lock()) << "doubt is not loss";
+  EXPECT_FALSE(hasty.is_connected());
+  EXPECT_EQ(servers[3].ask({"EXISTS", "{tenure:a}:w"}), "0");
+  EXPECT_EQ(servers.vote_of(3, "a"), "");
+
+  servers[1].start();
+
+  EXPECT_TRUE(eventually([&] { return hasty.mutex("a").try_lock().has_value(); }));
+}
+
+// 003.033, 003-B6
+TEST_F(RedlockFaults, a_server_that_hangs_is_not_waited_for) {
+  servers[2].pause();
+  const auto began = steady_clock::now();
+
+  for (int n = 0; n < 5; ++n) {
+    auto guard = ann.mutex("a").lock();
+    ASSERT_TRUE(guard);
+    EXPECT_TRUE(guard->extend());
+    EXPECT_TRUE(guard->unlock());
+  }
+
+  EXPECT_LT(steady_clock::now() - began, 3s) << "3 s is the limit of one answer";
+  servers[2].resume();
+}
+
+// 003-B9, 003.035: what it was asked meanwhile comes to nothing, in whatever order it wakes up.
+TEST_F(RedlockFaults, a_server_that_wakes_up_has_nothing_of_what_is_over) {
+  const auto hasty =
+      connect(servers.url("?restart_wait=0s&node_timeout=20ms"), {.request_timeout = 300ms})
+          .value();
+  servers[2].pause();
+  for (int n = 0; n < 10; ++n) {
+    EXPECT_TRUE(hasty.mutex("a" + std::to_string(n)).lock().value().unlock());
+  }
+
+  servers[2].resume();
+
+  auto guard = hasty.mutex("z").lock().value();
+  EXPECT_TRUE(eventually([&] { return guard.extend() && servers.vote_of(2, "z") != ""; }));
+  for (int n = 0; n < 10; ++n) {
+    EXPECT_EQ(servers.vote_of(2, "a" + std::to_string(n)), "");
+  }
+}
+
+// 003.034, 003-B13
+TEST_F(RedlockFaults, a_server_that_restarts_empty_is_filled_again_by_the_next_renewal) {
+  auto guard = ann.mutex("a").lock().value();
+  ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
+
+  // One after the other, more than a majority.
+  for (const std::size_t server : {0, 1, 2, 3}) {
+    restart_empty(server);
+    EXPECT_TRUE(extends_to(servers, guard, 5));
+  }
+
+  EXPECT_TRUE(guard.owns_lock());
+  EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard.unlock());
+}
+
+// 003.036: and nothing is filled again, since somebody else may have it by now.
+TEST_F(RedlockFaults, a_lock_that_a_majority_forgot_is_lost_and_not_taken_again) {
+  // Not renewed meanwhile, however long the servers take to start: it would be filled again.
+  auto guard = ann.mutex("a", {.ttl = 10min}).lock().value();
+  const auto lost = guard.lost();
+  // Nor is anything still on its way, which would be sent again.
+  ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
+  for (const std::size_t server : {0, 1, 2}) {
+    restart_empty(server);
+  }
+
+  EXPECT_TRUE(eventually([&] {
+    const auto extended = guard.extend();
+    return !extended && extended.error() == Errc::lease_lost;
+  }));
+
+  EXPECT_TRUE(eventually([&] { return lost.stop_requested(); }));
+  EXPECT_EQ(servers.vote_of(0, "a"), "");
+  EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
+  EXPECT_TRUE(eventually([&] { return servers.votes("a") == 0; }));
+}
+
+// 003.034, 003-B14: those that forgot ann's votes must not give them to bob.
+TEST_F(RedlockFaults, a_server_that_has_just_started_has_no_vote_until_a_ttl_is_over) {
+  const auto careful = connect(servers.url("?node_timeout=3s"), {.request_timeout = 10s}).value();
+  const auto young = careful.mutex("b", {.ttl = 60s}).try_lock();
+  EXPECT_EQ(young.error(), Errc::unavailable);
+  EXPECT_NE(young.error().detail.find("has not run for long"), std::string::npos)
+      << young.error().detail;
+  EXPECT_EQ(servers.votes("b"), 0U);
+
+  // It waits for as long as it takes.
+  auto guard = careful.mutex("a", {.ttl = 1s}).lock().value();
+  EXPECT_TRUE(guard.unlock());
+  // Not renewed: servers that take long to start would be filled again one by one.
+  auto held = ann.mutex("a", {.ttl = 1s, .renewals_per_ttl = 0}).lock().value();
+  const auto restarted = steady_clock::now();
+  for (const std::size_t server : {0, 1, 2}) {
+    restart_empty(server);
+  }
+  const auto next = careful.mutex("a", {.ttl = 1s}).lock();
+
+  ASSERT_TRUE(next) << to_string(next.error());
+  EXPECT_GE(steady_clock::now() - restarted, 1s);
+  EXPECT_FALSE(held.owns_lock()) << "it knew before the next one had it";
+}
+
+// 003.023, 003-B8, 003.035
+TEST_F(RedlockFaults, a_wait_that_is_called_off_leaves_nothing_on_any_server) {
+  auto guard = ann.mutex("a").lock().value();
+  ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
+  const auto mine = servers.vote_of(0, "a");
+  std::stop_source hurry;
+  std::optional<Errc> end;
+  {
+    const std::jthread waiter([&] {
+      const auto refused = bob.mutex("a").lock(hurry.get_token());
+      end = refused ? std::nullopt : std::optional(refused.error().code);
+    });
+    ASSERT_TRUE(eventually([&] { return servers[4].ask({"EXISTS", "{tenure:a}:w"}) == "1"; }));
+    hurry.request_stop();
+  }
+
+  EXPECT_EQ(end, Errc::cancelled);
+  for (std::size_t server = 0; server < servers.size(); ++server) {
+    EXPECT_EQ(servers.vote_of(server, "a"), mine);
+    EXPECT_TRUE(eventually([&] { return servers[server].ask({"EXISTS", "{tenure:a}:w"}) == "0"; }));
+  }
+  EXPECT_TRUE(guard.unlock());
+  EXPECT_TRUE(eventually([&] { return servers.votes("a") == 0; }));
+}
+
+// 003.022, 003.035: two of five are somebody else's, three are not enough to lose and four to win.
+TEST_F(RedlockFaults, what_came_to_nothing_is_given_back_everywhere) {
+  for (const std::size_t server : {1, 2, 3}) {
+    servers[server].ask({"SET", "{tenure:a}", "R ffff.1 60000 0 1 - x other\n", "PX", "120000"});
+  }
+
+  EXPECT_EQ(ann.mutex("a").try_lock().error(), Errc::would_block);
+
+  EXPECT_TRUE(eventually([&] { return servers.votes("a") == 3; }));
+  EXPECT_EQ(servers.vote_of(0, "a"), "");
+  EXPECT_EQ(servers.vote_of(4, "a"), "");
+}
+
+// A server that is full, or holds something else by that name, is one that is not there.
+TEST_F(RedlockFaults, a_minority_that_refuses_is_not_missed) {
+  servers[0].ask({"LPUSH", "{tenure:a}", "mine"});
+  servers[1].ask({"CONFIG", "SET", "maxmemory", "1"});
+
+  const auto guard = ann.mutex("a").lock();
+
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
+}
+
+// 003.018, 003-B4: nobody has a majority; all take back and come again by chance.
+TEST_F(RedlockFaults, clients_that_split_the_votes_make_progress) {
+  std::vector<Client> clients;
+  for (int n = 0; n < 4; ++n) {
+    clients.push_back(connect(servers.url(), {.request_timeout = patience}).value());
+  }
+  constexpr int rounds = 10;
+  int counter = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (auto& client : clients) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < rounds; ++round) {
+          const auto guard = client.mutex("a").lock();
+          ASSERT_TRUE(guard) << to_string(guard.error());
+          ++counter;
+        }
+      });
+    }
+  }
+
+  EXPECT_EQ(counter, 4 * rounds);
+}
+
+// 003-B19: whatever dies in between, the next token is larger.
+TEST_F(RedlockFaults, tokens_grow_though_servers_come_and_go) {
+  FencingToken last{};
+  const auto take = [&](Client& client) {
+    const auto guard = client.mutex("a", {.fencing = Fencing::demanded}).try_lock_for(patience);
+    ASSERT_TRUE(guard) << to_string(guard.error());
+    EXPECT_GT(guard->token(), last);
+    last = guard->token();
+  };
+  for (std::size_t round = 0; round < 5; ++round) {
+    // Each pair of neighbours is away once: every majority meets the one before in another server.
+    servers[round].kill();
+    servers[(round + 1) % 5].kill();
+    take(round % 2 == 0 ? ann : bob);
+    take(round % 2 == 0 ? bob : ann);
+    servers[round].start();
+    servers[(round + 1) % 5].start();
+    take(ann);
+  }
+}
+
+// 003-B19: servers whose clocks or memories differ are brought to agree before anybody is told.
+TEST_F(RedlockFaults, a_token_is_written_back_to_a_majority_before_it_is_used) {
+  const auto time = servers[0].ask({"TIME"});
+  const auto ahead = std::stoll(time) * 1'000'000 + 50'000'000'000;
+  servers[3].ask({"SET", "{tenure:a}", "T " + std::to_string(ahead) + " -"});
+  servers[1].kill();
+  servers[2].kill();
+
+  // The majority is 0, 3 and 4, and only 3 has heard of tokens from the future.
+  auto guard = ann.mutex("a").lock().value();
+  EXPECT_EQ(guard.token(), FencingToken{static_cast<std::uint64_t>(ahead + 1)});
+  EXPECT_TRUE(guard.unlock());
+  servers[1].start();
+  servers[2].start();
+  servers[3].kill();
+
+  // Of this one 3 is no member.
+  ASSERT_TRUE(eventually([&] { return bob.mutex("x").try_lock().has_value(); }));
+  EXPECT_GT(bob.mutex("a").try_lock_for(patience).value().token(), guard.token());
+}
+
+// 003.037, 003-B3, 003-B12: each attempt has its own time, however long it waited before.
+TEST_F(RedlockFaults, validity_is_counted_from_the_attempt_that_succeeds) {
+  auto guard = ann.mutex("a").lock().value();
+  std::optional<std::chrono::nanoseconds> left;
+  std::jthread waiter([&] {
+    const auto mine = bob.mutex("a", {.ttl = 1s}).lock().value();
+    left = mine.valid_until() - steady_clock::now();
+  });
+  ASSERT_TRUE(eventually([&] { return servers[0].ask({"EXISTS", "{tenure:a}:w"}) == "1"; }));
+  const auto over = steady_clock::now() + 1200ms;
+  EXPECT_TRUE(eventually([&] { return steady_clock::now() > over; }));
+
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+
+  EXPECT_GT(left, 500ms);
+}
+
+// 003.038
+TEST_F(RedlockFaults, giving_back_after_the_end_does_not_free_the_next_holder) {
+  auto first = ann.mutex("a", {.ttl = 100ms, .renewals_per_ttl = 0}).lock().value();
+  const auto second = bob.mutex("a").lock().value();
+
+  EXPECT_EQ(first.unlock().error(), Errc::lease_lost);
+
+  EXPECT_TRUE(second.owns_lock());
+  EXPECT_EQ(ann.mutex("a").try_lock().error(), Errc::would_block);
+}
+
+// 003.025, 003.026, 003.028: while servers die and come back.
+TEST_F(RedlockFaults, a_hold_is_renewed_by_whoever_is_there) {
+  auto guard = ann.mutex("a", {.ttl = 500ms}).lock().value();
+  for (std::size_t server = 0; server < 5; ++server) {
+    servers[server].kill();
+    const auto until = guard.valid_until();
+    EXPECT_TRUE(eventually([&] { return guard.valid_until() > until; }));
+    servers[server].start();
+    EXPECT_TRUE(eventually([&] { return servers.vote_of(server, "a") != ""; }));
+  }
+
+  EXPECT_TRUE(guard.owns_lock());
+  EXPECT_TRUE(guard.unlock());
+}
+
+TEST_F(RedlockFaults, those_of_one_client_stand_in_line_and_hand_over_among_themselves) {
+  constexpr int threads = 8;
+  constexpr int rounds = 20;
+  int counter = 0;
+  {
+    std::vector<std::jthread> all;
+    for (int n = 0; n < threads; ++n) {
+      all.emplace_back([&] {
+        for (int round = 0; round < rounds; ++round) {
+          const auto guard = ann.mutex("a").lock();
+          ASSERT_TRUE(guard) << to_string(guard.error());
+          ++counter;
+        }
+      });
+    }
+  }
+
+  EXPECT_EQ(counter, threads * rounds);
+}
+
+// 003.014: plain keys, as other libraries have them.
+TEST_F(RedlockFaults, a_plain_lock_meets_other_libraries_and_has_no_token) {
+  const LockOptions plain{.fairness = Fairness::barging};
+  auto guard = ann.mutex("orders", plain).lock().value();
+
+  EXPECT_TRUE(eventually([&] { return servers[4].ask({"EXISTS", "orders"}) == "1"; }));
+  EXPECT_EQ(guard.token(), FencingToken{});
+  EXPECT_TRUE(guard.extend());
+  EXPECT_TRUE(guard.extend(20s));
+  EXPECT_EQ(bob.mutex("orders", plain).try_lock().error(), Errc::would_block);
+  EXPECT_TRUE(guard.unlock());
+  for (const std::size_t server : {0, 1, 2, 3, 4}) {
+    EXPECT_TRUE(eventually([&] { return servers[server].ask({"EXISTS", "orders"}) == "0"; }));
+  }
+  for (const std::size_t server : {0, 1, 2}) {
+    servers[server].ask({"SET", "orders", "theirs", "NX", "PX", "60000"});
+  }
+  EXPECT_EQ(ann.mutex("orders", plain).try_lock().error(), Errc::would_block);
+  EXPECT_EQ(servers[0].ask({"GET", "orders"}), "theirs");
+}
+
+// 003-B19: refused when it is demanded.
+TEST_F(RedlockFaults, a_plain_lock_is_unsupported_where_a_token_is_demanded) {
+  const auto refused =
+      ann.mutex("a", {.fairness = Fairness::barging, .fencing = Fencing::demanded}).lock();
+
+  EXPECT_EQ(refused.error(), Errc::unsupported);
+}
+
+TEST_F(RedlockFaults, what_it_does_not_promise_is_unsupported) {
+  EXPECT_EQ(ann.rw_lock("a").lock_shared().error(), Errc::unsupported);
+  EXPECT_EQ(ann.semaphore("a", {.capacity = 2}).acquire().error(), Errc::unsupported);
+  EXPECT_EQ(ann.lock_all({"a", "b"}).error(), Errc::unsupported);
+  EXPECT_EQ(ann.watch("a").error(), Errc::unsupported);
+}
+
+}  // namespace
+}  // namespace tenure::test

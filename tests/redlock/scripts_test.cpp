@@ -1,0 +1,225 @@
+#include "backends/redlock/scripts.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/redis_server.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using backends::redlock::Script;
+
+/// The scripts by themselves, on one real server.
+class RedlockScripts : public ::testing::Test {
+ protected:
+  std::string run(Script script, std::vector<std::string> keys, std::vector<std::string> words) {
+    std::vector<std::string> all{"EVAL", std::string(text_of(script).text),
+                                 std::to_string(keys.size())};
+    all.insert(all.end(), keys.begin(), keys.end());
+    all.insert(all.end(), words.begin(), words.end());
+    return server.ask(all);
+  }
+  /// What it answers but for its time, which comes last.
+  std::string vote(const std::string& member, const std::string& client = "-",
+                   const std::string& not_after = "0", const std::string& token = "0",
+                   const std::string& ttl = "30000") {
+    const auto answer = run(Script::vote, {"{tenure:a}", "{tenure:a}:w", "a"},
+                            {member, ttl, token, "- me owner\n", client, "first",
+                             std::to_string(std::stoll(ttl) + 60'000), not_after});
+    const auto space = answer.rfind(' ');
+    return space == std::string::npos ? "1 " + token : answer.substr(0, space);
+  }
+  std::string unvote(const std::string& member, const std::string& channels = "-") {
+    return run(Script::unvote, {"{tenure:a}", "{tenure:a}:w"},
+               {member, "0", "-", channels, "a", "-"});
+  }
+  std::string extend(const std::string& member, const std::string& ttl,
+                     const std::string& change = "0") {
+    return run(Script::extend, {"{tenure:a}"}, {member, ttl, change});
+  }
+  [[nodiscard]] std::int64_t micros() {
+    const auto time = server.ask({"TIME"});
+    return std::stoll(time) * 1'000'000 + std::stoll(time.substr(time.find(' ')));
+  }
+  [[nodiscard]] static std::int64_t token_in(const std::string& answer) {
+    return std::stoll(answer.substr(2));
+  }
+
+  RedisServer server;
+};
+
+// 003.011, 003.012, 003.030: one at a time, and only its owner ends it.
+TEST_F(RedlockScripts, a_vote_is_one_acquisitions_until_it_is_taken_back) {
+  EXPECT_TRUE(vote("x.1").starts_with("1 "));
+
+  EXPECT_TRUE(vote("y.1").starts_with("0 "));
+  EXPECT_EQ(unvote("y.1"), "0");
+  EXPECT_TRUE(vote("x.1").starts_with("1 ")) << "a retry";
+  EXPECT_EQ(unvote("x.1"), "1");
+  EXPECT_EQ(unvote("x.1"), "3") << "a retry";
+  EXPECT_TRUE(vote("y.1").starts_with("1 "));
+}
+
+// 003-B9: it would stand here for a whole ttl, and nobody would know.
+TEST_F(RedlockScripts, a_vote_that_comes_too_late_changes_nothing) {
+  const auto early = std::to_string(micros() - 1);
+  const auto later = std::to_string(micros() + 60'000'000);
+
+  EXPECT_EQ(vote("x.1", "-", early), "-1");
+  EXPECT_EQ(server.ask({"DBSIZE"}), "0");
+  EXPECT_TRUE(vote("x.1", "-", later).starts_with("1 "));
+}
+
+// The servers agree on what is proposed; whose clock is wrong does not make tokens of it.
+TEST_F(RedlockScripts, a_proposed_token_is_taken_if_it_can_be_true) {
+  const auto now = micros();
+  const auto near = std::to_string(now + 5'000'000);
+
+  EXPECT_EQ(vote("x.1", "-", "0", near), "1 " + near);
+  EXPECT_EQ(unvote("x.1"), "1");
+  EXPECT_EQ(vote("x.2", "-", "0", near), "1 " + std::to_string(now + 5'000'001)) << "they grow";
+  EXPECT_EQ(unvote("x.2"), "1");
+  EXPECT_EQ(vote("x.3", "-", "0", std::to_string(now + 3'600'000'000)),
+            "1 " + std::to_string(now + 5'000'002));
+}
+
+TEST_F(RedlockScripts, a_chosen_token_is_remembered_by_who_voted) {
+  const auto chosen = std::to_string(micros() + 8'000'000);
+  vote("x.1");
+
+  EXPECT_EQ(run(Script::confirm, {"{tenure:a}"}, {"x.1", chosen}), "1");
+  EXPECT_EQ(run(Script::confirm, {"{tenure:a}"}, {"y.1", chosen}), "0");
+  EXPECT_EQ(unvote("x.1"), "1");
+
+  EXPECT_EQ(token_in(vote("y.1")), std::stoll(chosen) + 1);
+}
+
+// 003.020, 003.038: its time is over 60 s before the memory of its token.
+TEST_F(RedlockScripts, a_vote_whose_time_is_over_is_another_ones) {
+  const auto first = token_in(vote("x.1", "-", "0", "0", "50"));
+
+  ASSERT_TRUE(eventually([&] { return vote("y.1").starts_with("1 "); }));
+
+  EXPECT_GT(token_in(vote("y.1")), first);
+  EXPECT_EQ(unvote("x.1"), "0") << "the next one is not freed";
+  EXPECT_EQ(extend("x.1", "1000"), "0");
+}
+
+// 003.013, 003.031, 003-B13
+TEST_F(RedlockScripts, extending_is_for_who_has_the_vote) {
+  EXPECT_EQ(extend("x.1", "1000"), "3") << "nobody has it";
+  vote("x.1", "-", "0", "0", "1000");
+
+  EXPECT_EQ(extend("x.1", "50000"), "1");
+  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:a}"})), 100'000);
+  EXPECT_EQ(extend("x.1", "10"), "1") << "a renewal";
+  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:a}"})), 100'000) << "never shortens";
+  EXPECT_EQ(extend("y.1", "50000"), "0");
+}
+
+// 003.006: and what comes late does not undo what came after it.
+TEST_F(RedlockScripts, another_ttl_is_set_once_and_in_order) {
+  vote("x.1");
+
+  EXPECT_EQ(extend("x.1", "500000", "8"), "1");
+  EXPECT_EQ(extend("x.1", "100", "7"), "1");
+
+  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:a}"})), 500'000);
+}
+
+TEST_F(RedlockScripts, the_first_who_waits_is_woken_and_dead_ones_are_passed_over) {
+  server.listen("tenure:wake:bob");
+  vote("x.1");
+  vote("z.1", "dead");
+  vote("y.1", "bob");
+  vote("w.1", "cid");
+
+  EXPECT_EQ(unvote("x.1", "tenure:wake:"), "2");
+
+  EXPECT_EQ(server.hear(), "f a");
+  EXPECT_EQ(server.ask({"ZRANGE", "{tenure:a}:w", "0", "-1"}), "cid");
+}
+
+TEST_F(RedlockScripts, not_more_than_a_thousand_are_remembered_to_be_woken) {
+  vote("x.1");
+  std::vector<std::string> crowd{"ZADD", "{tenure:a}:w"};
+  for (int n = 0; n < 1000; ++n) {
+    crowd.insert(crowd.end(), {"1", "client " + std::to_string(n)});
+  }
+  server.ask(crowd);
+
+  vote("y.1", "bob");
+
+  EXPECT_EQ(server.ask({"ZCARD", "{tenure:a}:w"}), "1000");
+}
+
+TEST_F(RedlockScripts, what_is_taken_away_is_told_to_whoever_had_it) {
+  server.listen("tenure:wake:me");
+  vote("x.1");
+
+  EXPECT_EQ(run(Script::take, {"{tenure:a}"}, {"tenure:wake:", "a"}), "1");
+
+  EXPECT_EQ(server.hear(), "t x.1 a");
+  EXPECT_EQ(run(Script::take, {"{tenure:a}"}, {"tenure:wake:", "a"}), "0");
+  EXPECT_EQ(run(Script::who, {"{tenure:a}"}, {}), "");
+}
+
+// What other libraries for Redlock do.
+TEST_F(RedlockScripts, a_plain_vote_is_a_plain_key) {
+  const auto plain = [&](const std::string& value) {
+    return run(Script::vote_plain, {"a", "{tenure:a}"}, {value, "30000", "0"});
+  };
+
+  EXPECT_TRUE(plain("x.1").starts_with("1 0 "));
+  EXPECT_EQ(server.ask({"GET", "a"}), "x.1");
+  EXPECT_TRUE(plain("y.1").starts_with("0 "));
+  EXPECT_TRUE(vote("x.1").starts_with("-2 ")) << "a fenced one of the same name";
+  EXPECT_EQ(run(Script::extend_plain, {"a"}, {"x.1", "100", "1"}), "1");
+  EXPECT_EQ(run(Script::unvote_plain, {"a"}, {"y.1"}), "0");
+  EXPECT_EQ(run(Script::unvote_plain, {"a"}, {"x.1"}), "1");
+  vote("x.1");
+  EXPECT_TRUE(plain("x.1").starts_with("-2 "));
+}
+
+// Somebody's tool made the key persist: that is no reason to give the vote to another, and none to
+// keep it for ever. As on redis://.
+TEST_F(RedlockScripts, a_vote_that_was_made_to_persist_stands_and_has_a_minute) {
+  const std::string head = "{tenure:a}";
+  const auto persist = [&] { ASSERT_EQ(server.ask({"PERSIST", head}), "1"); };
+  const auto left = [&] { return std::stoll(server.ask({"PTTL", head})) - 60'000; };
+  vote("x.1");
+
+  persist();
+  EXPECT_TRUE(run(Script::who, {head}, {}).starts_with("x.1 "));
+  EXPECT_EQ(run(Script::confirm, {head}, {"x.1", "1"}), "1");
+  EXPECT_TRUE(vote("y.1").starts_with("0 "));
+  EXPECT_GT(left(), 50'000);
+  EXPECT_LE(left(), 60'000);
+  persist();
+  EXPECT_EQ(extend("y.1", "1000"), "0");
+  EXPECT_GT(left(), 50'000);
+  persist();
+  EXPECT_EQ(extend("x.1", "90000"), "1");
+  EXPECT_GT(left(), 80'000);
+  persist();
+  EXPECT_TRUE(run(Script::vote_plain, {"a", head}, {"y.1", "30000", "0"}).starts_with("-2 "));
+  EXPECT_GT(left(), 50'000);
+  persist();
+  EXPECT_EQ(run(Script::take, {head}, {"tenure:wake:", "a"}), "1");
+}
+
+// The same for a lock of redis:// on one of the servers.
+TEST_F(RedlockScripts, a_lock_of_redis_that_was_made_to_persist_is_no_free_vote) {
+  ASSERT_EQ(server.ask({"SET", "{tenure:a}", "H L 00000000000000ff X 5 1 me owner\n"}), "OK");
+
+  EXPECT_TRUE(vote("x.1").starts_with("-2 "));
+
+  EXPECT_NE(server.ask({"PTTL", "{tenure:a}"}), "-1");
+}
+
+}  // namespace
+}  // namespace tenure::test

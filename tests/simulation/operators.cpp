@@ -1,0 +1,148 @@
+#include "simulation/operators.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace tenure::simulation {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Moment look_every = 20ms;
+constexpr Moment patience = 60s;
+
+}  // namespace
+
+server::AddMember Operators::addition(const Host& host) {
+  const auto address = "10.0.0." + std::to_string(host.id().get());
+  return {.id = host.id().get(), .peer_address = address + ":1", .client_address = address + ":2"};
+}
+
+void Operators::meddle() {
+  auto& chance = world_.chance();
+  const auto& options = world_.options();
+  const auto& subject = *directory_.hosts[chance.index(directory_.hosts.size())];
+  for (auto* host : directory_.hosts) {
+    if (!host->leads()) {
+      continue;
+    }
+    if (options.has_transfers && chance.one_in(2)) {
+      host->transfer_leadership();
+    } else if (options.has_changes) {
+      if (chance.one_in(2)) {
+        host->change_members(addition(subject));
+      } else {
+        host->change_members(server::RemoveMember{.id = subject.id().get()});
+      }
+    }
+  }
+}
+
+void Operators::prove_everything_works() {
+  const auto first = voters();
+  const auto& hosts = directory_.hosts;
+  // Somebody who may come. If all are there, one goes first.
+  auto* guest = hosts.back();
+  for (auto* host : hosts) {
+    guest = is_voter(*host) ? guest : host;
+  }
+  if (is_voter(*guest) && !remove(*guest)) {
+    return;
+  }
+  if (!add(*guest) || !hand_over_to(*guest)) {
+    return;
+  }
+  for (auto* host : first) {
+    if (host == guest) {
+      continue;
+    }
+    if (!hand_over_to(*host) || !(is_member(*guest) ? remove(*guest) : add(*guest))) {
+      return;
+    }
+  }
+}
+
+bool Operators::achieve(const std::string& what, const std::function<void(Done)>& ask,
+                        const std::function<bool()>& is_done) {
+  struct Attempt {
+    bool is_under_way = false;
+    std::string answer = "nothing";
+  };
+  const auto attempt = std::make_shared<Attempt>();
+  for (const auto until = world_.now() + patience; world_.now() < until && !world_.has_failed();) {
+    if (is_done()) {
+      return true;
+    }
+    if (leader() != nullptr && !attempt->is_under_way) {
+      attempt->is_under_way = true;
+      ask([attempt](const Result<void>& result) {
+        attempt->is_under_way = false;
+        attempt->answer = result ? "done" : to_string(result.error());
+      });
+    }
+    world_.run_until(world_.now() + look_every);
+  }
+  world_.fail("operators cannot " + what + ", a minute after the last fault; the last answer was " +
+              attempt->answer + (attempt->is_under_way ? ", and one never came" : ""));
+  return false;
+}
+
+bool Operators::add(Host& host) {
+  return achieve(
+      "add member " + std::to_string(host.id().get()),
+      [&](Done done) { leader()->change_members(addition(host), std::move(done)); },
+      [&] { return is_voter(host); });
+}
+
+bool Operators::remove(Host& host) {
+  return achieve(
+      "remove member " + std::to_string(host.id().get()),
+      [&](Done done) {
+        leader()->change_members(server::RemoveMember{.id = host.id().get()}, std::move(done));
+      },
+      [&] { return leader() != nullptr && !is_member(host); });
+}
+
+bool Operators::hand_over_to(Host& host) {
+  return achieve(
+      "make member " + std::to_string(host.id().get()) + " lead",
+      [&](Done done) { leader()->transfer_leadership(host.id(), std::move(done)); },
+      [&] { return host.leads(); });
+}
+
+Host* Operators::leader() const {
+  // After the heal there may be two for a moment; the newer one counts.
+  Host* newest = nullptr;
+  for (auto* host : directory_.hosts) {
+    if (host->leads() && (newest == nullptr || newest->participant().replica().term() <
+                                                   host->participant().replica().term())) {
+      newest = host;
+    }
+  }
+  return newest;
+}
+
+bool Operators::is_member(const Host& host) const {
+  const auto* leads = leader();
+  const auto has_id = [&](const auto& member) { return member.id == host.id().get(); };
+  return leads != nullptr && std::ranges::any_of(leads->participant().members(), has_id);
+}
+
+bool Operators::is_voter(const Host& host) const {
+  return std::ranges::any_of(voters(), [&](const Host* voter) { return voter == &host; });
+}
+
+std::vector<Host*> Operators::voters() const {
+  std::vector<Host*> found;
+  if (const auto* leads = leader()) {
+    for (const auto& member : leads->participant().members()) {
+      if (member.is_voter && member.id <= directory_.hosts.size()) {
+        found.push_back(directory_.hosts[member.id - 1]);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace tenure::simulation

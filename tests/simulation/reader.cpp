@@ -1,0 +1,71 @@
+#include "simulation/reader.hpp"
+
+#include "simulation/host.hpp"
+
+namespace tenure::simulation {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// Often enough to meet a new leader between its election and its first commit, which is a write to
+// a disk later.
+constexpr Moment look_every = 3ms;
+// For so long an election is news.
+constexpr Moment fresh = 60ms;
+// Whoever else is asked, to have something to compare with.
+constexpr std::uint64_t others_one_in = 100;
+// A host that pauses hears all of them afterwards.
+constexpr std::uint64_t paused_one_in = 20;
+// What is not answered by then is forgotten.
+constexpr std::size_t asked_max = 1000;
+
+}  // namespace
+
+void Reader::look_later() {
+  world_.after(world_.chance().between(look_every / 2, look_every * 3 / 2), [this] {
+    if (world_.is_healed()) {
+      return;
+    }
+    look();
+    look_later();
+  });
+}
+
+void Reader::look() {
+  for (const auto* host : directory_.hosts) {
+    if (host->presides() && host->participant().replica().term().get() > newest_term_) {
+      newest_term_ = host->participant().replica().term().get();
+      elected_ = world_.now();
+    }
+  }
+  auto& chance = world_.chance();
+  for (Endpoint i = 0; i < directory_.hosts.size(); ++i) {
+    const auto& host = *directory_.hosts[i];
+    const bool is_news = world_.now() - elected_ < fresh;
+    const bool is_doubtful =
+        host.presides() && (is_news || host.participant().replica().term().get() < newest_term_);
+    if (is_doubtful ? !host.is_paused() || chance.one_in(paused_one_in)
+                    : chance.one_in(others_one_in)) {
+      ask(i);
+    }
+  }
+}
+
+void Reader::ask(Endpoint host) {
+  asked_[++last_number_] = judge_.acknowledged();
+  if (asked_.size() > asked_max) {
+    asked_.erase(asked_.begin());
+  }
+  const Ask ask{.client = endpoint_, .number = last_number_, .what = ReadName{"leader"}};
+  network_.send(endpoint_, host, [this, ask, host] { directory_.hosts[host]->asked(ask); });
+}
+
+void Reader::answered(const Answer& answer) {
+  const auto known = asked_.extract(answer.number);
+  if (const auto* sight = std::get_if<Sight>(&answer.what); sight != nullptr && !known.empty()) {
+    judge_.see_read(known.mapped(), sight->revision);
+  }
+}
+
+}  // namespace tenure::simulation

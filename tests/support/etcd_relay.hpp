@@ -1,0 +1,214 @@
+#pragma once
+
+#ifdef TENURE_WITH_SERVER  // which has the server's end of gRPC
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+
+#include "backends/etcd/etcd.pb.h"
+#include "h2/channel.hpp"
+#include "h2/server.hpp"
+
+namespace tenure::test {
+
+/// Stands between clients and a real etcd and passes on what both say. Answers to transactions it
+/// keeps back while it is told to: so a test decides in which order a client hears of things, or
+/// that it never hears of one.
+class EtcdRelay {
+ public:
+  explicit EtcdRelay(std::uint16_t port) {
+    boost::asio::ip::tcp::socket socket(loop_);
+    socket.connect({boost::asio::ip::address_v4::loopback(), port});
+    socket.set_option(boost::asio::ip::tcp::no_delay(true));
+    channel_ = std::make_shared<h2::Channel>(
+        loop_, h2::plain_transport(std::move(socket)),
+        h2::Channel::Origin{.authority = "127.0.0.1", .is_tls = false});
+    for (const char* const path :
+         {"/etcdserverpb.Maintenance/Status", "/etcdserverpb.KV/Range", txn_path,
+          "/etcdserverpb.Lease/LeaseGrant", "/etcdserverpb.Lease/LeaseRevoke",
+          "/etcdserverpb.Lease/LeaseKeepAlive", "/etcdserverpb.Watch/Watch"}) {
+      house_.router.add(path, {.open =
+                                   [this, path](const h2::Opening& opening) {
+                                     return std::make_shared<Call>(opening, *this, path);
+                                   },
+                               .ended = [](h2::StatusCode) {}});
+    }
+    std::latch is_ready(1);
+    boost::asio::post(loop_, [&] { channel_->open([&] { is_ready.count_down(); }, [] {}); });
+    server_ = std::make_shared<h2::Server>(house_, h2::ServerOptions{});
+    port_ = server_->listen().value();
+    server_->open();
+    thread_ = std::jthread([this] { loop_.run(); });
+    is_ready.wait();
+  }
+  ~EtcdRelay() {
+    server_->shut();
+    server_->stop(std::chrono::milliseconds(0));
+    do_there([this] {
+      kept_.clear();
+      channel_->close();
+    });
+    work_.reset();
+    loop_.stop();
+  }
+  EtcdRelay(const EtcdRelay&) = delete;
+  EtcdRelay& operator=(const EtcdRelay&) = delete;
+
+  [[nodiscard]] std::string url(const std::string& root) const {
+    return "etcd://127.0.0.1:" + std::to_string(port_) + '/' + root;
+  }
+
+  /// From now on answers to transactions stay here.
+  void keep_back() {
+    do_there([this] { keeps_back_ = true; });
+  }
+  /// How many do.
+  [[nodiscard]] std::size_t kept() const { return count_; }
+  /// The oldest of them goes on.
+  void pass_on_one() {
+    do_there([this] { pass_on(); });
+  }
+  /// All do, and those to come.
+  void pass_on_all() {
+    do_there([this] {
+      keeps_back_ = false;
+      while (!kept_.empty()) {
+        pass_on();
+      }
+    });
+  }
+  /// None of them will ever arrive, as when a connection breaks; those to come do.
+  void lose_kept() {
+    do_there([this] {
+      keeps_back_ = false;
+      for (auto& one : std::exchange(kept_, {})) {
+        one.call->finish({h2::StatusCode::unavailable, "the connection broke"});
+      }
+      count_ = 0;
+    });
+  }
+  /// Messages of etcd's that went over watches.
+  [[nodiscard]] std::size_t told_by_watches() const { return told_by_watches_; }
+
+ private:
+  static constexpr auto txn_path = "/etcdserverpb.KV/Txn";
+
+  /// A call of a client, and the same one to etcd.
+  class Call final : public h2::Call {
+   public:
+    Call(const h2::Opening& opening, EtcdRelay& relay, std::string_view path)
+        : h2::Call(opening), relay_(relay), path_(path) {}
+
+    void answer(std::string_view message) { send(message_of(message)); }
+
+   private:
+    /// Whatever it says: a message without fields keeps all of them.
+    static backends::etcd::pb::StatusRequest message_of(std::string_view bytes) {
+      backends::etcd::pb::StatusRequest message;
+      message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+      return message;
+    }
+    class Upstream final : public h2::Exchange {
+     public:
+      explicit Upstream(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+
+     private:
+      void received(std::string_view message) override { call_->told(message); }
+      void ended(const h2::Status& status) override { std::exchange(call_, {})->over(status); }
+
+      std::shared_ptr<Call> call_;
+    };
+
+    h2::Exchange& upstream() {
+      if (!upstream_) {
+        upstream_ = std::make_shared<Upstream>(std::static_pointer_cast<Call>(shared_from_this()));
+        relay_.channel_->begin(std::string(path_), upstream_);
+      }
+      return *upstream_;
+    }
+    void received(std::string_view message) override { upstream().send(message_of(message)); }
+    void half_closed() override { upstream().half_close(); }
+    void closed() override {
+      if (upstream_) {
+        std::exchange(upstream_, {})->cancel();
+      }
+    }
+
+    void told(std::string_view message) {
+      if (path_ == txn_path && relay_.keeps_back_) {
+        kept_ = message;
+        return;
+      }
+      relay_.told_by_watches_ += path_.ends_with("/Watch") ? 1U : 0U;
+      answer(message);
+    }
+    void over(const h2::Status& status) {
+      if (kept_) {
+        relay_.kept_.push_back(
+            {std::static_pointer_cast<Call>(shared_from_this()), *std::exchange(kept_, {})});
+        relay_.count_ = relay_.kept_.size();
+        return;
+      }
+      finish(status);
+    }
+
+    EtcdRelay& relay_;
+    const std::string_view path_;
+    std::shared_ptr<Upstream> upstream_;
+    std::optional<std::string> kept_;
+  };
+  struct Kept {
+    std::shared_ptr<Call> call;
+    std::string message;
+  };
+
+  void pass_on() {
+    const auto one = std::move(kept_.front());
+    kept_.pop_front();
+    count_ = kept_.size();
+    one.call->answer(one.message);
+    one.call->finish({});
+  }
+  /// On the loop's thread, and done when it returns.
+  template <class Job>
+  void do_there(Job job) {
+    std::latch is_done(1);
+    boost::asio::post(loop_, [&] {
+      job();
+      is_done.count_down();
+    });
+    is_done.wait();
+  }
+
+  boost::asio::io_context loop_{1};
+  std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_{
+      loop_.get_executor()};
+  h2::House house_{.loop = loop_};
+  std::shared_ptr<h2::Channel> channel_;
+  std::shared_ptr<h2::Server> server_;
+  std::uint16_t port_ = 0;
+  bool keeps_back_ = false;
+  std::deque<Kept> kept_;
+  std::atomic<std::size_t> count_ = 0;
+  std::atomic<std::size_t> told_by_watches_ = 0;
+  std::jthread thread_;
+};
+
+}  // namespace tenure::test
+
+#endif

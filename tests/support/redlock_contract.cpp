@@ -1,0 +1,125 @@
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/redlock/commands.hpp"
+#include "backends/redlock/redlock_backend.hpp"
+#include "backends/redlock/scripts.hpp"
+#include "support/contract.hpp"
+#include "support/redlock_servers.hpp"
+#include "sys/mutex.hpp"
+
+namespace tenure::test {
+namespace {
+
+namespace redlock = backends::redlock;
+
+/// Who waits for what. The servers do not know: who waits stands in line in its own client.
+struct Waiters {
+  sys::Mutex mutex;
+  std::map<std::string, std::size_t> counts TENURE_GUARDED_BY(mutex);
+
+  void add(const std::string& name, std::size_t count) {
+    const sys::MutexGuard lock(mutex);
+    counts[name] += count;
+  }
+  [[nodiscard]] std::size_t of(const std::string& name) {
+    const sys::MutexGuard lock(mutex);
+    return counts[name];
+  }
+};
+
+/// Passes everything on, and counts who waits.
+class Counted : public backends::Backend {
+ public:
+  Counted(std::unique_ptr<backends::Backend> inner, std::shared_ptr<Waiters> waiters)
+      : waiters_(std::move(waiters)), inner_(std::move(inner)) {}
+
+  [[nodiscard]] backends::Promises promises() const noexcept override { return inner_->promises(); }
+  [[nodiscard]] backends::Bounds bounds() const noexcept override { return inner_->bounds(); }
+  void start(backends::Listener& listener) override { inner_->start(listener); }
+  void grant_lease(backends::LeaseRequest request, Done<void> done) override {
+    inner_->grant_lease(std::move(request), std::move(done));
+  }
+  void renew_leases(std::vector<LeaseId> leases, Done<backends::Renewed> done) override {
+    inner_->renew_leases(std::move(leases), std::move(done));
+  }
+  void set_ttl(backends::TtlRequest request, Done<void> done) override {
+    inner_->set_ttl(request, std::move(done));
+  }
+  void revoke_lease(LeaseId lease, Done<void> done) override {
+    inner_->revoke_lease(lease, std::move(done));
+  }
+  void acquire(backends::AcquireRequest request, Done<backends::Granted> done) override {
+    const auto name = request.ask->items.front().name;
+    waiters_->add(name, 1);
+    inner_->acquire(std::move(request),
+                    [waiters = waiters_, name, done = std::move(done)](auto answer) mutable {
+                      waiters->add(name, static_cast<std::size_t>(-1));
+                      done(std::move(answer));
+                    });
+  }
+  void abandon(LeaseId lease, backends::RequestId request) override {
+    inner_->abandon(lease, request);
+  }
+  void release(backends::ReleaseRequest request, Done<void> done) override {
+    inner_->release(std::move(request), std::move(done));
+  }
+  backends::WatchId watch(backends::WatchRequest request, Sink sink) override {
+    return inner_->watch(std::move(request), std::move(sink));
+  }
+  void unwatch(backends::WatchId watch) override { inner_->unwatch(watch); }
+  void sleep(backends::Nap& nap, std::uint32_t calls_seen, backends::Nap::Deadline deadline,
+             backends::SleepFor what) override {
+    inner_->sleep(nap, calls_seen, deadline, what);
+  }
+  void wake(backends::Nap& nap) override { inner_->wake(nap); }
+  void holders(std::string name, Done<std::vector<Holder>> done) override {
+    inner_->holders(std::move(name), std::move(done));
+  }
+
+ private:
+  std::shared_ptr<Waiters> waiters_;
+  std::unique_ptr<backends::Backend> inner_;
+};
+
+class RedlockService : public ContractService {
+ public:
+  [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
+    constexpr std::chrono::seconds patience{5};
+    auto url = backends::parse_url(this->url()).value();
+    return std::make_unique<Counted>(
+        redlock::RedlockBackend::open(redlock::servers_from(url, patience).value(), patience)
+            .value(),
+        waiters_);
+  }
+  bool force_release(const std::string& name) override {
+    std::size_t taken = 0;
+    for (std::size_t n = 0; n < servers_.size(); ++n) {
+      const auto answer =
+          servers_[n].ask({"EVAL", std::string(redlock::text_of(redlock::Script::take).text), "1",
+                           "{tenure:" + name + "}", "tenure:wake:", name});
+      taken += answer == "1" ? 1 : 0;
+    }
+    return taken > servers_.size() / 2;
+  }
+  [[nodiscard]] std::optional<std::size_t> waiters(const std::string& name) override {
+    return waiters_->of(name);
+  }
+  [[nodiscard]] std::string url() const override { return servers_.url(); }
+
+ private:
+  RedlockServers servers_{3};
+  std::shared_ptr<Waiters> waiters_ = std::make_shared<Waiters>();
+};
+
+}  // namespace
+
+std::unique_ptr<ContractService> start_redlock_service() {
+  return std::make_unique<RedlockService>();
+}
+
+}  // namespace tenure::test

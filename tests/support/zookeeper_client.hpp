@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "backends/zookeeper/zookeeper_backend.hpp"
+#include "client/session.hpp"
+#include "support/wait_until.hpp"
+#include "support/zookeeper_server.hpp"
+
+namespace tenure::test {
+
+/// A client whose sessions the test can see.
+struct SeenClient {
+  backends::zookeeper::ZookeeperBackend* backend;
+  Client client;
+
+  [[nodiscard]] std::uint64_t questions() const {
+    std::uint64_t sum = 0;
+    for (const auto& one : backend->identities()) {
+      sum += one.questions;
+    }
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t events() const {
+    std::uint64_t sum = 0;
+    for (const auto& one : backend->identities()) {
+      sum += one.events;
+    }
+    return sum;
+  }
+};
+
+[[nodiscard]] inline SeenClient seen_client(const std::string& url, ConnectOptions options = {}) {
+  auto parsed = backends::parse_url(url).value();
+  auto address = backends::zookeeper::address_from(parsed, patience).value();
+  auto opened = backends::zookeeper::ZookeeperBackend::open(std::move(address), patience).value();
+  auto* const backend = opened.get();
+  return {
+      .backend = backend,
+      .client = Client(std::make_shared<detail::Session>(std::move(opened), std::move(options)))};
+}
+
+/// A chroot of its own on the shared server, and somebody who looks at it from outside.
+class ZookeeperTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Client connect(ConnectOptions options = {.request_timeout = patience}) {
+    return tenure::connect(servers.url(chroot), std::move(options)).value();
+  }
+  /// Nodes in the folder of a lock.
+  [[nodiscard]] std::vector<std::string> nodes(const std::string& name) {
+    return shell.list(chroot + '/' + name);
+  }
+  /// Waits until there are so many.
+  [[nodiscard]] bool has_nodes(const std::string& name, std::size_t count) {
+    return eventually([&] { return nodes(name).size() == count; });
+  }
+  [[nodiscard]] std::string path_of(const std::string& name) { return chroot + '/' + name; }
+
+  ZookeeperServers& servers = ZookeeperServers::shared();
+  std::string chroot = ZookeeperServers::fresh_chroot();
+  ZookeeperShell shell{servers.hosts()};
+};
+
+}  // namespace tenure::test

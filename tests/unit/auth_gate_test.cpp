@@ -1,0 +1,285 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/auth/gate.hpp"
+#include "server/auth/leases.hpp"
+#include "server/http/logins.hpp"
+#include "support/raft_folder.hpp"
+
+namespace tenure::server::auth {
+namespace {
+
+Result<Rulebook> read(const std::string& text) {
+  return read_rulebook(text, "users.toml");
+}
+
+std::string complaint(const std::string& text) {
+  const auto book = read(text);
+  return book ? "" : book.error().detail;
+}
+
+const std::string some_digest = print(digest_of("secret"));
+
+TEST(Token, a_new_one_is_256_random_bits_and_only_its_digest_is_kept) {
+  const auto token = make_token();
+  const auto other = make_token();
+
+  EXPECT_EQ(token.size(), 7U + 64U);
+  EXPECT_TRUE(token.starts_with("tenure_"));
+  EXPECT_NE(token, other);
+  EXPECT_EQ(digest_from(print(digest_of(token))), digest_of(token));
+  EXPECT_EQ(print(digest_of(token)).find(token.substr(7)), std::string::npos);
+}
+
+TEST(Token, its_digest_is_sha_256) {
+  EXPECT_EQ(print(digest_of("abc")),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_FALSE(digest_from("sha256:ba78"));
+  EXPECT_FALSE(digest_from(std::string(71, 'a')));
+  EXPECT_FALSE(digest_from("sha256:" + std::string(64, 'g')));
+}
+
+TEST(Token, is_found_behind_bearer_in_whatever_case) {
+  EXPECT_EQ(bearer_token("Bearer abc"), "abc");
+  EXPECT_EQ(bearer_token("bearer  abc"), "abc");
+  EXPECT_FALSE(bearer_token("Basic abc"));
+  EXPECT_FALSE(bearer_token("Bearer"));
+  EXPECT_FALSE(bearer_token(""));
+}
+
+TEST(Rulebook, a_file_says_who_may_what) {
+  const auto book = read(
+      "[users.alice]\n"
+      "tokens = [\"" +
+      some_digest +
+      "\"]\n"
+      "certificates = [\"alice.example\"]\n"
+      "rights = { \"\" = \"read\", \"app/\" = \"lock\" }\n"
+      "[users.\"ops@example\"]\n"
+      "certificates = [\"ops\"]\n"
+      "[users.\"ops@example\".rights]\n"
+      "\"\" = \"admin\"\n");
+
+  ASSERT_TRUE(book) << book.error().detail;
+  const auto* alice = book->by_token(digest_of("secret"));
+  ASSERT_NE(alice, nullptr);
+  EXPECT_EQ(alice->name, "alice");
+  EXPECT_TRUE(alice->rights.may(Verb::lock, "app/x"));
+  EXPECT_FALSE(alice->rights.may(Verb::lock, "x"));
+  EXPECT_EQ(book->by_token(digest_of("another")), nullptr);
+  EXPECT_EQ(book->by_certificate(std::vector<std::string>{"x", "alice.example"}), alice);
+  EXPECT_EQ(book->by_certificate(std::vector<std::string>{"ops"})->name, "ops@example");
+  // Two names of two users: it is not clear who that is.
+  EXPECT_EQ(book->by_certificate(std::vector<std::string>{"ops", "alice.example"}), nullptr);
+  EXPECT_EQ(book->by_certificate(std::vector<std::string>{}), nullptr);
+}
+
+TEST(Rulebook, all_mistakes_are_told_with_their_places) {
+  const auto text = complaint(
+      "[users.alice]\n"
+      "tokens = [\"sha256:12\"]\n"
+      "rights = { \"a\" = \"write\" }\n"
+      "password = \"x\"\n"
+      "[users.\"a/b\"]\n"
+      "[groups]\n");
+
+  EXPECT_NE(text.find("users.toml:2:"), std::string::npos) << text;
+  EXPECT_NE(text.find("users.toml:3:"), std::string::npos) << text;
+  EXPECT_NE(text.find("there is no password of a user"), std::string::npos) << text;
+  EXPECT_NE(text.find("users.toml:5:"), std::string::npos) << text;
+  EXPECT_NE(text.find("only users here"), std::string::npos) << text;
+}
+
+// Somebody who puts the token itself into the file must not find it in the log.
+TEST(Rulebook, a_complaint_does_not_repeat_a_token) {
+  const auto token = make_token();
+
+  const auto text = complaint("[users.alice]\ntokens = [\"" + token + "\"]\n");
+
+  EXPECT_NE(text, "");
+  EXPECT_EQ(text.find(token), std::string::npos);
+}
+
+TEST(Rulebook, what_makes_no_sense_is_refused) {
+  EXPECT_NE(complaint(""), "");
+  EXPECT_NE(complaint("not toml"), "");
+  EXPECT_NE(complaint("[users.alice]\nrights = { \"\" = \"read\" }\n"), "");
+  EXPECT_NE(complaint("[users.a]\ntokens = [\"" + some_digest + "\"]\n[users.b]\ntokens = [\"" +
+                      some_digest + "\"]\n"),
+            "");
+  EXPECT_NE(complaint("[users.a]\ncertificates = [\"x\"]\n[users.b]\ncertificates = [\"x\"]\n"),
+            "");
+}
+
+Rulebook one(const std::string& name, std::vector<Rule> rules) {
+  return *Rulebook::make(
+      {{.name = name, .tokens = {digest_of("secret")}, .rules = std::move(rules)}});
+}
+
+TEST(Gate, a_guest_is_who_its_token_says) {
+  Gate gate(one("alice", {{"a/", Level::lock}}));
+
+  const auto alice = gate.admit(Gate::proof_in("Bearer secret"), "10.0.0.1:5");
+  EXPECT_FALSE(alice->why_not(Need::identity));
+  EXPECT_FALSE(alice->why_not(Need::lock_somewhere));
+  EXPECT_FALSE(alice->why_not(Verb::lock, "a/x"));
+  EXPECT_EQ(alice->why_not(Verb::lock, "b/x")->kind, Denial::Kind::denied);
+  EXPECT_EQ(alice->why_not(Need::admin_overall)->kind, Denial::Kind::denied);
+  EXPECT_EQ(alice->why_not(Need::read_overall)->kind, Denial::Kind::denied);
+}
+
+TEST(Gate, who_shows_nothing_or_something_wrong_is_told_what_to_do) {
+  Gate gate(one("alice", {{"", Level::admin}}));
+
+  for (const auto* field : {"", "Bearer wrong", "Basic c2VjcmV0", "secret2"}) {
+    const auto guest = gate.admit(Gate::proof_in(field), "10.0.0.1:5");
+    const auto denial = guest->why_not(Need::identity);
+    ASSERT_TRUE(denial) << field;
+    EXPECT_EQ(denial->kind, Denial::Kind::unknown);
+    EXPECT_NE(denial->error.detail.find("authorization: Bearer"), std::string::npos);
+    EXPECT_EQ(denial->error.detail.find("secret"), std::string::npos);
+    EXPECT_FALSE(guest->why_not(Need::nothing));
+  }
+}
+
+TEST(Gate, new_rules_count_for_guests_that_are_already_in) {
+  Gate gate(one("alice", {{"a/", Level::lock}}));
+  const auto alice = gate.admit(Gate::proof_in("Bearer secret"), "");
+  ASSERT_FALSE(alice->why_not(Verb::lock, "a/x"));
+
+  gate.replace(one("alice", {{"a/", Level::read}}));
+  EXPECT_TRUE(alice->why_not(Verb::lock, "a/x"));
+  EXPECT_FALSE(alice->why_not(Verb::read, "a/x"));
+
+  gate.replace(*Rulebook::make(
+      {{.name = "bob", .tokens = {digest_of("other")}, .rules = {{"", Level::admin}}}}));
+  EXPECT_EQ(alice->why_not(Need::identity)->kind, Denial::Kind::unknown);
+}
+
+TEST(Gate, a_broken_file_keeps_the_old_rights) {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "users.toml";
+  const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
+  const std::string head = "[users.alice]\ntokens = [\"" + some_digest + "\"]\n";
+  write(head + "rights = { \"a/\" = \"lock\" }\n");
+  auto gate = Gate::open(file);
+  ASSERT_TRUE(gate) << gate.error().detail;
+  const auto alice = (*gate)->admit(Gate::proof_in("Bearer secret"), "");
+
+  write(head + "rights = { \"a/\" = \"everything\" }\n");
+  EXPECT_FALSE((*gate)->reload());
+  EXPECT_FALSE(alice->why_not(Verb::lock, "a/x"));
+
+  std::filesystem::remove(file);
+  EXPECT_FALSE((*gate)->reload());
+  EXPECT_FALSE(alice->why_not(Verb::lock, "a/x"));
+
+  write(head + "rights = { \"b/\" = \"lock\" }\n");
+  EXPECT_EQ((*gate)->reload(), 1U);
+  EXPECT_TRUE(alice->why_not(Verb::lock, "a/x"));
+  EXPECT_FALSE(alice->why_not(Verb::lock, "b/x"));
+}
+
+TEST(Gate, a_file_that_is_wrong_opens_no_gate) {
+  const test::TemporaryFolder folder;
+
+  const auto gate = Gate::open(folder.path() / "nothing.toml");
+
+  ASSERT_FALSE(gate);
+  EXPECT_NE(gate.error().detail.find("nothing.toml"), std::string::npos);
+}
+
+TEST(Gate, every_denial_is_counted_by_its_verb) {
+  Gate gate(one("alice", {{"a/", Level::lock}}));
+  std::vector<std::string> counted;
+  gate.when_denied([&](std::string_view verb) { counted.emplace_back(verb); });
+  const auto alice = gate.admit(Gate::proof_in("Bearer secret"), "");
+
+  (void)alice->why_not(Verb::lock, "b");
+  (void)alice->why_not(Verb::lock, "b");
+  (void)alice->is_foreign("bob/x", 7);
+  (void)gate.admit({}, "")->why_not(Need::identity);
+
+  EXPECT_EQ(counted, (std::vector<std::string>{"lock", "lock", "lease", "identify"}));
+}
+
+TEST(Gate, leases_of_others_are_foreign_but_to_an_admin) {
+  Gate gate(*Rulebook::make(
+      {{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"", Level::lock}}},
+       {.name = "ops", .tokens = {digest_of("o")}, .rules = {{"", Level::admin}}}}));
+  const auto alice = gate.admit(Gate::proof_in("Bearer a"), "");
+  const auto ops = gate.admit(Gate::proof_in("Bearer o"), "");
+
+  EXPECT_FALSE(alice->is_foreign("alice/host", 1));
+  EXPECT_TRUE(alice->is_foreign("bob/host", 1));
+  EXPECT_TRUE(alice->is_foreign("", 1));
+  EXPECT_FALSE(ops->is_foreign("bob/host", 1));
+}
+
+TEST(Gate, leases_are_listed_to_their_user_and_to_who_may_read_everything) {
+  core::LeaseTable table;
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    table.add({.id = core::LeaseId{id},
+               .client = id % 2 == 0 ? "alice/host " + std::to_string(id) : "bob/host"});
+  }
+  auto rules = std::make_shared<const Rulebook>(
+      *Rulebook::make({{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"x", Level::lock}}},
+                       {.name = "eve", .tokens = {digest_of("e")}, .rules = {{"", Level::read}}}}));
+  const Access alice(rules, rules->by_token(digest_of("a")));
+  const Access eve(rules, rules->by_token(digest_of("e")));
+  const Access nobody(rules, nullptr);
+
+  const auto mine = leases_behind(table, alice, {core::LeaseId{}, 2});
+  ASSERT_EQ(mine.leases.size(), 2U);
+  EXPECT_EQ(mine.leases.front()->id, core::LeaseId{2});
+  EXPECT_EQ(mine.leases.back()->id, core::LeaseId{4});
+  EXPECT_TRUE(mine.has_more);
+  const auto rest = leases_behind(table, alice, {core::LeaseId{4}, 2});
+  ASSERT_EQ(rest.leases.size(), 1U);
+  EXPECT_FALSE(rest.has_more);
+  EXPECT_EQ(leases_behind(table, eve, {core::LeaseId{}, 10}).leases.size(), 6U);
+  EXPECT_EQ(leases_behind(table, nobody, {core::LeaseId{}, 10}).leases.size(), 0U);
+}
+
+using http::Logins;
+using namespace std::chrono_literals;
+
+TEST(Logins, a_cookie_stands_for_a_token_until_it_ends) {
+  Logins logins;
+  const auto now = Logins::Clock::time_point{} + 1000h;
+
+  const auto secret = logins.begin(digest_of("a"), now);
+  EXPECT_EQ(logins.find(secret, now), digest_of("a"));
+  EXPECT_EQ(logins.find(secret, now + Logins::life - 1s), digest_of("a"));
+  EXPECT_FALSE(logins.find(secret, now + Logins::life));
+  EXPECT_FALSE(logins.find(secret + "x", now));
+  EXPECT_FALSE(logins.find("", now));
+
+  logins.end(secret);
+  EXPECT_FALSE(logins.find(secret, now));
+}
+
+TEST(Logins, are_no_more_than_a_number_and_the_oldest_gives_way) {
+  Logins logins;
+  auto now = Logins::Clock::time_point{} + 1000h;
+  const auto first = logins.begin(digest_of("a"), now);
+  const auto other = logins.begin(digest_of("b"), now += 1s);
+
+  for (std::size_t n = 0; n < Logins::of_token_max; ++n) {
+    (void)logins.begin(digest_of("a"), now += 1s);
+  }
+  EXPECT_FALSE(logins.find(first, now));
+  EXPECT_TRUE(logins.find(other, now));
+
+  for (std::size_t n = 0; n < 2 * Logins::all_max; ++n) {
+    (void)logins.begin(digest_of(std::to_string(n)), now += 1ms);
+  }
+  EXPECT_EQ(logins.count(), Logins::all_max);
+  EXPECT_FALSE(logins.find(other, now));
+}
+
+}  // namespace
+}  // namespace tenure::server::auth

@@ -1,0 +1,214 @@
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "server/auth/access.hpp"
+#include "server/auth/denials.hpp"
+#include "server/auth/rights.hpp"
+
+namespace tenure::server::auth {
+namespace {
+
+Rights of(std::vector<Rule> rules) {
+  return Rights(std::move(rules));
+}
+
+TEST(Rights, without_rules_nothing_is_allowed) {
+  const Rights none;
+
+  EXPECT_FALSE(none.may(Verb::read, ""));
+  EXPECT_FALSE(none.may(Verb::read, "a"));
+  EXPECT_FALSE(none.may_somewhere(Verb::read));
+  EXPECT_FALSE(none.may_everywhere(Verb::read));
+  EXPECT_EQ(none.skip("a"), std::nullopt);
+}
+
+TEST(Rights, each_level_includes_those_before_it) {
+  const auto rights = of({{"r/", Level::read}, {"l/", Level::lock}, {"a/", Level::admin}});
+
+  EXPECT_TRUE(rights.may(Verb::read, "r/1"));
+  EXPECT_FALSE(rights.may(Verb::lock, "r/1"));
+  EXPECT_TRUE(rights.may(Verb::read, "l/1"));
+  EXPECT_TRUE(rights.may(Verb::lock, "l/1"));
+  EXPECT_FALSE(rights.may(Verb::admin, "l/1"));
+  EXPECT_TRUE(rights.may(Verb::admin, "a/1"));
+}
+
+// A shorter prefix that allows must not win over a longer one that forbids, nor the other way.
+TEST(Rights, the_longest_prefix_decides) {
+  const auto rights = of({{"", Level::read},
+                          {"app/", Level::lock},
+                          {"app/secret/", Level::none},
+                          {"app/secret/mine", Level::admin}});
+
+  EXPECT_TRUE(rights.may(Verb::read, "other"));
+  EXPECT_FALSE(rights.may(Verb::lock, "other"));
+  EXPECT_TRUE(rights.may(Verb::lock, "app/x"));
+  EXPECT_FALSE(rights.may(Verb::read, "app/secret/x"));
+  EXPECT_FALSE(rights.may(Verb::read, "app/secret/min"));
+  EXPECT_TRUE(rights.may(Verb::admin, "app/secret/mine"));
+  EXPECT_TRUE(rights.may(Verb::admin, "app/secret/mine/too"));
+  EXPECT_TRUE(rights.may(Verb::read, "app/secret0"));
+}
+
+TEST(Rights, a_prefix_is_bytes_and_no_path) {
+  const auto rights = of({{"app", Level::lock}});
+
+  EXPECT_TRUE(rights.may(Verb::lock, "app"));
+  EXPECT_TRUE(rights.may(Verb::lock, "apple"));
+  EXPECT_FALSE(rights.may(Verb::lock, "ap"));
+}
+
+TEST(Rights, the_first_of_two_rules_for_one_prefix_counts) {
+  const auto rights = of({{"a", Level::read}, {"a", Level::admin}});
+
+  EXPECT_EQ(rights.rules().size(), 1U);
+  EXPECT_FALSE(rights.may(Verb::lock, "a"));
+}
+
+TEST(Rights, somewhere_and_everywhere_look_below_a_prefix) {
+  const auto rights = of({{"app/", Level::read}, {"app/a/", Level::none}, {"b/c/", Level::read}});
+
+  EXPECT_TRUE(rights.may_somewhere(Verb::read, "app/"));
+  EXPECT_TRUE(rights.may_somewhere(Verb::read, ""));
+  EXPECT_TRUE(rights.may_somewhere(Verb::read, "b/"));
+  EXPECT_FALSE(rights.may_somewhere(Verb::read, "app/a/"));
+  EXPECT_FALSE(rights.may_somewhere(Verb::lock, ""));
+  EXPECT_TRUE(rights.may_everywhere(Verb::read, "app/b"));
+  EXPECT_FALSE(rights.may_everywhere(Verb::read, "app/"));
+  EXPECT_FALSE(rights.may_everywhere(Verb::read, "b/"));
+}
+
+std::string any_name(const std::vector<int>& letters) {
+  std::string name;
+  for (const auto letter : letters) {
+    name += static_cast<char>('a' + (letter & 1));
+  }
+  return name;
+}
+
+std::vector<Rule> any_rules(const std::vector<std::pair<std::vector<int>, unsigned>>& drawn) {
+  std::vector<Rule> rules;
+  for (const auto& [letters, level] : drawn) {
+    rules.push_back({.prefix = any_name(letters), .level = static_cast<Level>(level % 4)});
+  }
+  return rules;
+}
+
+// The search by order and parents must find what a plain look at all rules finds.
+RC_GTEST_PROP(Rights, the_rule_found_is_the_one_a_plain_search_finds,
+              (const std::vector<std::pair<std::vector<int>, unsigned>>& drawn,
+               const std::vector<int>& letters)) {
+  const auto rules = any_rules(drawn);
+  const auto name = any_name(letters);
+  const Rights rights(rules);
+
+  const Rule* wanted = nullptr;
+  for (const auto& rule : rules) {
+    if (name.starts_with(rule.prefix) &&
+        (wanted == nullptr || rule.prefix.size() > wanted->prefix.size())) {
+      wanted = &rule;
+    }
+  }
+
+  const auto* found = rights.rule_for(name);
+  RC_ASSERT((found == nullptr) == (wanted == nullptr));
+  // The macro evaluates all of an expression.
+  const bool is_same = found == nullptr || *found == *wanted;
+  RC_ASSERT(is_same);
+}
+
+// A walk that skips must neither miss a name that may be read nor go back.
+RC_GTEST_PROP(Rights, a_walk_that_skips_sees_every_name_that_may_be_read,
+              (const std::vector<std::pair<std::vector<int>, unsigned>>& drawn,
+               const std::vector<std::vector<int>>& drawn_names)) {
+  const Rights rights(any_rules(drawn));
+  std::set<std::string> names;
+  for (const auto& letters : drawn_names) {
+    names.insert(any_name(letters));
+  }
+
+  std::set<std::string> wanted;
+  for (const auto& name : names) {
+    if (rights.may(Verb::read, name)) {
+      wanted.insert(name);
+    }
+  }
+  std::set<std::string> seen;
+  for (auto it = names.begin(); it != names.end();) {
+    if (rights.may(Verb::read, *it)) {
+      seen.insert(*it++);
+      continue;
+    }
+    const auto next = rights.skip(*it);
+    const bool goes_on = !next || *next > *it;
+    RC_ASSERT(goes_on);
+    it = next ? names.lower_bound(*next) : names.end();
+  }
+
+  RC_ASSERT(seen == wanted);
+}
+
+TEST(Access, nobody_may_do_nothing_and_without_users_everybody_may_do_everything) {
+  const Access nobody(std::make_shared<const Rulebook>(), nullptr);
+
+  EXPECT_FALSE(nobody.is_known());
+  EXPECT_FALSE(nobody.may(Verb::read, "a"));
+  EXPECT_TRUE(Access::everything().may_overall(Verb::admin));
+}
+
+TEST(Access, a_denial_says_who_what_and_by_which_prefix) {
+  auto rules = std::make_shared<const Rulebook>(*Rulebook::make(
+      {{.name = "alice", .tokens = {digest_of("t")}, .rules = {{"a/", Level::read}}}}));
+  const Access alice(rules, rules->by_token(digest_of("t")));
+
+  EXPECT_EQ(alice.denial(Verb::lock, "a/x").detail,
+            "alice may not lock \"a/x\": the right under \"a/\" is read");
+  EXPECT_EQ(alice.denial(Verb::read, "b").detail,
+            "alice may not read \"b\": no prefix of it is among the rights of alice");
+  EXPECT_EQ(alice.denial(Verb::read, "b").code, Errc::permission_denied);
+}
+
+TEST(Access, a_lease_is_of_the_user_whose_name_its_client_begins_with) {
+  const User alice{.name = "alice"};
+
+  EXPECT_TRUE(is_of(alice, client_of(alice, "host 1")));
+  EXPECT_TRUE(is_of(alice, "alice/"));
+  EXPECT_FALSE(is_of(alice, "alice"));
+  EXPECT_FALSE(is_of(alice, "alicex/host"));
+  EXPECT_FALSE(is_of(alice, "bob/alice/"));
+}
+
+using namespace std::chrono_literals;
+
+TEST(Denials, each_who_and_what_is_told_once_in_a_minute) {
+  Denials denials;
+  const auto begin = Denials::Clock::time_point{} + 1h;
+
+  EXPECT_TRUE(denials.note("alice", "lock", begin));
+  EXPECT_FALSE(denials.note("alice", "lock", begin + 1s));
+  EXPECT_TRUE(denials.note("alice", "read", begin + 1s));
+  EXPECT_TRUE(denials.note("bob", "lock", begin + 1s));
+  EXPECT_FALSE(denials.note("alice", "lock", begin + 59s));
+  EXPECT_EQ(denials.note("alice", "lock", begin + 61s)->before, 2U);
+}
+
+// Somebody with many names must neither fill the memory nor the log.
+TEST(Denials, a_flood_of_strangers_is_taken_together) {
+  Denials denials;
+  const auto now = Denials::Clock::time_point{} + 1h;
+
+  std::size_t lines = 0;
+  for (int n = 0; n < 10'000; ++n) {
+    lines += denials.note("10.0." + std::to_string(n), "identify", now) ? 1 : 0;
+  }
+
+  EXPECT_LE(lines, Denials::known_max + 1);
+  EXPECT_EQ(denials.note("new", "identify", now + 61s)->who, "new");
+}
+
+}  // namespace
+}  // namespace tenure::server::auth

@@ -1,0 +1,330 @@
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "server/http/rights.hpp"
+#include "support/http_service.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using server::HttpLock;
+using server::http::Caller;
+using server::http::rights_of;
+
+#define EXPECT_HAS(text, part) \
+  EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
+
+core::Item lock(std::string name) {
+  return {.name = std::move(name), .claim = core::Whole{.mode = LockMode::exclusive}};
+}
+
+/// The text of a field of a flat object.
+std::string field(const std::string& answer, const std::string& name) {
+  const auto key = '"' + name + "\":\"";
+  const auto begin = answer.find(key);
+  if (begin == std::string::npos) {
+    ADD_FAILURE() << name << " is not in\n" << answer;
+    return "";
+  }
+  const auto from = begin + key.size();
+  return answer.substr(from, answer.find('"', from) - from);
+}
+
+/// The lease and the token of a grant, as :release and :extend want them.
+std::string key_of(const std::string& grant) {
+  return R"("lease":")" + field(grant, "lease") + R"(","token":")" + field(grant, "token") + '"';
+}
+
+std::size_t leases(HttpService& service) {
+  std::size_t count = 0;
+  service.store.look([&](const server::View& view) { count = view.state.leases.all().size(); });
+  return count;
+}
+
+std::size_t waits(HttpService& service) {
+  std::size_t count = 0;
+  service.store.look([&](const server::View& view) { count = view.state.locks.waits().size(); });
+  return count;
+}
+
+/// Asks without waiting for the answer.
+class Asked {
+ public:
+  Asked(const HttpService& service, std::string_view target, std::string_view body)
+      : client_(service.port) {
+    client_.send("POST " + std::string(target) +
+                 " HTTP/1.1\r\nTenure-Intent: yes\r\nConnection: close\r\nContent-Length: " +
+                 std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
+  }
+  std::string answer() { return client_.read_all(); }
+
+ private:
+  HttpClient client_;
+};
+
+// With a lease of its own -------------------------------------------------------------------------
+
+TEST(HttpLocking, a_lock_is_taken_extended_and_given_back_by_three_requests) {
+  HttpService service;
+
+  const auto grant =
+      service.post("/v1/locks/db/a:acquire", R"({"ttl_ms":5000,"owner":"curl","metadata":"why"})");
+  EXPECT_EQ(status_of(grant), 200) << grant;
+  EXPECT_HAS(grant, R"("name":"db/a","mode":"X","token":")");
+  EXPECT_HAS(grant, R"("ttl_ms":5000)");
+  EXPECT_HAS(service.get("/v1/locks/db/a"), R"("owner":"curl")");
+
+  service.store.advance(4s);
+  const auto extended = service.post("/v1/locks/db/a:extend", '{' + key_of(grant) + '}');
+  EXPECT_EQ(status_of(extended), 200) << extended;
+  service.store.advance(4s);
+  EXPECT_EQ(status_of(service.get("/v1/locks/db/a")), 200);
+
+  const auto released = service.post("/v1/locks/db/a:release", '{' + key_of(grant) + '}');
+  EXPECT_EQ(status_of(released), 200) << released;
+  EXPECT_HAS(released, R"({"count_left":0,"lease_ended":true)");
+  EXPECT_EQ(status_of(service.get("/v1/locks/db/a")), 404);
+  EXPECT_TRUE(eventually([&] { return leases(service) == 0; }));
+}
+
+TEST(HttpLocking, a_lock_that_nobody_extends_is_free_after_its_ttl) {
+  HttpService service;
+  const auto grant = service.post("/v1/locks/a:acquire", R"({"ttl_ms":2000})");
+
+  service.store.advance(3s);
+
+  EXPECT_EQ(status_of(service.get("/v1/locks/a")), 404);
+  const auto late = service.post("/v1/locks/a:extend", '{' + key_of(grant) + '}');
+  EXPECT_EQ(status_of(late), 410) << late;
+  EXPECT_HAS(late, R"("code":"lease_lost")");
+  EXPECT_EQ(status_of(service.post("/v1/locks/a:release", '{' + key_of(grant) + '}')), 409);
+}
+
+TEST(HttpLocking, who_does_not_wait_is_told_at_once_and_leaves_no_lease_behind) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  const auto refused = service.post("/v1/locks/a:acquire");
+
+  EXPECT_EQ(status_of(refused), 409) << refused;
+  EXPECT_HAS(refused, R"("code":"would_block")");
+  EXPECT_HAS(refused, "application/problem+json");
+  EXPECT_TRUE(eventually([&] { return leases(service) == 1; }));
+}
+
+TEST(HttpLocking, who_waits_gets_the_lock_when_it_is_free) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  Asked asked(service, "/v1/locks/a:acquire", R"({"wait_ms":60000})");
+  ASSERT_TRUE(eventually([&] { return waits(service) == 1; }));
+  service.release(7, "a");
+
+  const auto grant = asked.answer();
+  EXPECT_EQ(status_of(grant), 200) << grant;
+  EXPECT_HAS(grant, R"("token":")");
+}
+
+TEST(HttpLocking, who_waits_for_too_long_leaves_the_queue_and_no_lease_behind) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  const auto late = service.post("/v1/locks/a:acquire", R"({"wait_ms":20})");
+
+  EXPECT_EQ(status_of(late), 409) << late;
+  EXPECT_HAS(late, R"("code":"timed_out")");
+  EXPECT_EQ(waits(service), 0U);
+  EXPECT_TRUE(eventually([&] { return leases(service) == 1; }));
+}
+
+// A client that was killed must not be given a lock that nobody gives back.
+TEST(HttpLocking, who_hangs_up_leaves_the_queue_and_no_lease_behind) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+  {
+    Asked asked(service, "/v1/locks/a:acquire", R"({"wait_ms":60000})");
+    ASSERT_TRUE(eventually([&] { return waits(service) == 1; }));
+  }
+
+  EXPECT_TRUE(eventually([&] { return waits(service) == 0 && leases(service) == 1; }));
+}
+
+// It waits for longer than an answer may take otherwise.
+TEST(HttpLocking, a_wait_may_be_longer_than_an_answer) {
+  HttpService service({.answer_time = 50ms});
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  const auto late = service.post("/v1/locks/a:acquire", R"({"wait_ms":300})");
+
+  EXPECT_HAS(late, R"("code":"timed_out")");
+}
+
+TEST(HttpLocking, a_store_that_does_not_answer_leaves_no_lock_behind) {
+  HttpService service({.answer_time = 50ms});
+  service.store.pause();
+
+  EXPECT_EQ(status_of(service.post("/v1/locks/a:acquire")), 503);
+
+  service.store.resume();
+  EXPECT_TRUE(eventually([&] { return leases(service) == 0; }));
+  EXPECT_EQ(status_of(service.get("/v1/locks/a")), 404);
+}
+
+// Under a lease for several -----------------------------------------------------------------------
+
+TEST(HttpLocking, a_lease_has_several_locks_and_ends_them_all) {
+  HttpService service;
+  const auto lease = field(service.post("/v1/leases", R"({"ttl_ms":9000,"client":"job"})"), "id");
+  const auto under = R"({"lease":")" + lease + "\"";
+  EXPECT_EQ(status_of(service.post("/v1/locks/a:acquire", under + '}')), 200);
+  const auto second = service.post("/v1/locks/b:acquire", under + R"(,"mode":"S"})");
+  EXPECT_HAS(second, R"("mode":"S")");
+
+  EXPECT_HAS(service.post("/v1/locks/b:release", '{' + key_of(second) + '}'),
+             R"("lease_ended":false)");
+  EXPECT_HAS(service.post("/v1/leases/" + lease + ":renew", R"({"ttl_ms":20000})"),
+             R"("ttl_ms":20000)");
+  EXPECT_HAS(service.get("/v1/leases/" + lease), R"("client":"job")");
+  EXPECT_EQ(status_of(service.post("/v1/leases/" + lease + ":revoke")), 200);
+
+  EXPECT_EQ(status_of(service.get("/v1/locks/a")), 404);
+  EXPECT_EQ(status_of(service.post("/v1/leases/" + lease + ":renew")), 410);
+  EXPECT_EQ(status_of(service.post("/v1/leases/" + lease + ":revoke")), 410);
+  EXPECT_EQ(status_of(service.post("/v1/locks/a:acquire", under + '}')), 410);
+}
+
+// The answer was lost on the way, and the client asks again.
+TEST(HttpLocking, the_same_request_again_gets_the_same_token) {
+  HttpService service;
+  const auto lease = field(service.post("/v1/leases"), "id");
+  const auto body = R"({"lease":")" + lease + R"(","request":"99"})";
+
+  const auto first = service.post("/v1/locks/a:acquire", body);
+  const auto again = service.post("/v1/locks/a:acquire", body);
+
+  EXPECT_EQ(status_of(again), 200) << again;
+  EXPECT_EQ(field(first, "token"), field(again, "token"));
+}
+
+TEST(HttpLocking, a_semaphore_lets_in_as_many_as_it_has_permits) {
+  HttpService service;
+  const auto ask = [&](std::string_view body) {
+    return status_of(service.post("/v1/locks/pool:acquire", body));
+  };
+
+  EXPECT_EQ(ask(R"({"capacity":3,"permits":2})"), 200);
+  EXPECT_EQ(ask(R"({"capacity":3,"permits":2})"), 409);
+  EXPECT_EQ(ask(R"({"capacity":3})"), 200);
+}
+
+// 002.054: another lock's token, or another's lease, gives nothing back.
+TEST(HttpLocking, only_the_holder_gives_back_and_extends) {
+  HttpService service;
+  const auto first = service.post("/v1/locks/a:acquire");
+  const auto other = service.post("/v1/locks/b:acquire");
+  const auto mixed =
+      R"({"lease":")" + field(other, "lease") + R"(","token":")" + field(first, "token") + "\"}";
+
+  for (const auto* verb : {":release", ":extend"}) {
+    const auto refused = service.post(std::string("/v1/locks/a") + verb, mixed);
+    EXPECT_EQ(status_of(refused), 409) << refused;
+    EXPECT_HAS(refused, R"("code":"not_held")");
+    const auto elsewhere =
+        service.post(std::string("/v1/locks/a") + verb, '{' + key_of(other) + '}');
+    EXPECT_EQ(status_of(elsewhere), 409) << elsewhere;
+  }
+  EXPECT_EQ(status_of(service.get("/v1/locks/a")), 200);
+  EXPECT_EQ(status_of(service.get("/v1/locks/b")), 200);
+}
+
+// What is refused ---------------------------------------------------------------------------------
+
+TEST(HttpLocking, what_can_never_succeed_is_refused_with_what_is_wrong) {
+  HttpService service;
+  const auto ask = [&](std::string_view body) { return service.post("/v1/locks/a:acquire", body); };
+
+  EXPECT_HAS(ask(R"({"mode":"Y"})"), "mode: IS, IX, S, U, SIX or X");
+  EXPECT_HAS(ask(R"({"mode":"X","capacity":2})"), "a semaphore has a capacity");
+  EXPECT_HAS(ask(R"({"permits":2})"), "a semaphore has a capacity");
+  EXPECT_HAS(ask(R"({"capacity":4294967296})"), "a semaphore has a capacity");
+  EXPECT_HAS(ask(R"({"wait_ms":60001})"), "wait_ms: at most 60000");
+  EXPECT_HAS(ask(R"({"lease":7,"ttl_ms":5})"), "ttl_ms: the lease has one already");
+  EXPECT_HAS(ask(R"({"request":7})"), "request: asking twice needs a lease");
+  EXPECT_HAS(ask(R"({"ttl_ms":1})"), R"("code":"invalid_argument")");
+  EXPECT_HAS(ask(R"({"ttl":5})"), "ttl: there is no such field");
+  EXPECT_HAS(service.post("/v1/leases/x:renew"), R"("status":400)");
+  EXPECT_HAS(service.post("/v1/leases", R"({"ttl_ms":true})"), "ttl_ms: a number");
+  EXPECT_HAS(service.post("/v1/locks/a:release", R"({"lease":1})"), "token: is missing");
+  EXPECT_EQ(leases(service), 0U);
+}
+
+TEST(HttpLocking, a_limit_of_the_store_is_told_as_one) {
+  HttpService service({}, {.limits = {.leases_max = 1}});
+  EXPECT_EQ(status_of(service.post("/v1/locks/a:acquire")), 200);
+
+  const auto refused = service.post("/v1/locks/b:acquire");
+
+  EXPECT_EQ(status_of(refused), 429) << refused;
+  EXPECT_HAS(refused, R"("code":"resource_exhausted")");
+}
+
+TEST(HttpLocking, a_follower_says_that_it_cannot) {
+  HttpService service;
+  service.store.lead(false);
+
+  for (const auto* target : {"/v1/locks/a:acquire", "/v1/leases", "/v1/leases/7:renew"}) {
+    const auto answer = service.post(target);
+    EXPECT_EQ(status_of(answer), 503) << answer;
+    EXPECT_HAS(answer, "Retry-After: 1\r\n");
+  }
+}
+
+TEST(HttpLocking, who_waits_is_told_when_the_leader_is_gone) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  Asked asked(service, "/v1/locks/a:acquire", R"({"wait_ms":60000})");
+  ASSERT_TRUE(eventually([&] { return waits(service) == 1; }));
+  service.store.lead(false);
+
+  EXPECT_EQ(status_of(asked.answer()), 503);
+}
+
+// Who may -----------------------------------------------------------------------------------------
+
+TEST(HttpLocking, pages_of_others_and_those_who_may_not_are_refused) {
+  HttpService on;
+  HttpService off({.rights = {.lock = HttpLock::off}});
+  const auto ask = [](const HttpService& service, std::string_view fields) {
+    return status_of(http_post(service.port, "/v1/locks/a:acquire", "", fields));
+  };
+
+  EXPECT_EQ(ask(on, ""), 403);
+  EXPECT_EQ(ask(on, "Tenure-Intent: 1\r\nOrigin: http://evil.example\r\n"), 403);
+  EXPECT_EQ(ask(on, "Tenure-Intent: 1\r\nX-Forwarded-For: 1.2.3.4\r\n"), 403);
+  EXPECT_EQ(ask(on, "Tenure-Intent: 1\r\n"), 200);
+  EXPECT_EQ(ask(off, "Tenure-Intent: 1\r\n"), 403);
+  EXPECT_HAS(off.get("/v1/rights"), R"("may_lock":false,"why_lock":"listen.http_lock is off")");
+}
+
+TEST(HttpLocking, who_asks_from_elsewhere_may_when_it_is_open) {
+  const Caller elsewhere{.address = "10.0.0.7"};
+
+  EXPECT_FALSE(rights_of(elsewhere, {}).may_lock);
+  EXPECT_TRUE(rights_of(elsewhere, {.lock = HttpLock::open}).may_lock);
+  EXPECT_FALSE(rights_of(elsewhere, {.lock = HttpLock::open}).may_force);
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,101 @@
+#include <string>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "support/http_service.hpp"
+
+namespace tenure::test {
+namespace {
+
+core::Item lock(std::string name, LockMode mode = LockMode::exclusive) {
+  return {.name = std::move(name), .claim = core::Whole{.mode = mode}};
+}
+
+std::string token_of(const core::Outcome& outcome) {
+  const auto* granted = std::get_if<core::Granted>(&outcome);
+  return granted == nullptr ? "none" : std::to_string(granted->token.get());
+}
+
+std::string check(const HttpService& service, const std::string& name, const std::string& token) {
+  return service.post("/v1/tokens:check", R"({"name":")" + name + R"(","token":")" + token + "\"}");
+}
+
+#define EXPECT_HAS(text, part) \
+  EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
+
+// 002.054: storage that cannot keep the highest token asks whether this one is still somebody's.
+TEST(HttpTokens, a_token_is_held_until_its_hold_ends_and_then_refused) {
+  HttpService service;
+  service.grant_lease(7);
+  service.grant_lease(8);
+  const auto first = token_of(service.acquire(7, {lock("a/b")}));
+
+  const auto held = check(service, "a/b", first);
+  EXPECT_EQ(status_of(held), 200);
+  EXPECT_HAS(held, R"({"verdict":"held","newest_token":")" + first + R"(","owner":"owner 7")");
+
+  service.release(7, "a/b");
+  EXPECT_HAS(check(service, "a/b", first), R"({"verdict":"ended","newest_token":"0")");
+
+  const auto second = token_of(service.acquire(8, {lock("a/b")}));
+  EXPECT_HAS(check(service, "a/b", first),
+             R"({"verdict":"superseded","newest_token":")" + second + '"');
+  EXPECT_HAS(check(service, "a/b", second), R"("verdict":"held")");
+  EXPECT_HAS(service.get("/metrics"), "tenure_fencing_rejected_total 2\n");
+}
+
+TEST(HttpTokens, every_reader_that_holds_has_a_good_token) {
+  HttpService service;
+  service.grant_lease(7);
+  service.grant_lease(8);
+  const auto older = token_of(service.acquire(7, {lock("a", LockMode::shared)}));
+  const auto newer = token_of(service.acquire(8, {lock("a", LockMode::shared)}));
+
+  EXPECT_HAS(check(service, "a", older), R"({"verdict":"held","newest_token":")" + newer);
+  EXPECT_HAS(check(service, "a", newer), R"("verdict":"held")");
+}
+
+// A token of another lock, or one that somebody made up, must not open this one.
+TEST(HttpTokens, a_token_of_another_lock_and_one_of_the_future_are_refused) {
+  HttpService service;
+  service.grant_lease(7);
+  const auto other = token_of(service.acquire(7, {lock("other")}));
+
+  EXPECT_HAS(check(service, "a", other), R"("verdict":"ended")");
+  EXPECT_HAS(check(service, "a", "18446744073709551615"), R"("verdict":"never_given")");
+}
+
+TEST(HttpTokens, what_is_no_question_is_refused_with_what_is_wrong) {
+  HttpService service;
+  const auto answer = [&](std::string_view body) { return service.post("/v1/tokens:check", body); };
+
+  for (const auto* nonsense : {"[]", "{", "{\"name\":\"a\",\"name\":", "7", "{\"name\":[1]}",
+                               "{\"name\":{\"a\":{}}}", "{\"name\":\"\\xff\"}"}) {
+    EXPECT_EQ(status_of(answer(nonsense)), 400) << nonsense;
+  }
+  EXPECT_HAS(answer("{}"), "name: is missing");
+  EXPECT_HAS(answer(R"({"name":"a"})"), "token: is missing");
+  EXPECT_HAS(answer(R"({"name":1,"token":2})"), "name: a text");
+  EXPECT_HAS(answer(R"({"name":"a","token":"x"})"), "token: a number");
+  EXPECT_HAS(answer(R"({"name":"a","token":-1})"), "token: a text, a whole number from 0 on");
+  EXPECT_HAS(answer(R"({"name":"a","token":1,"tokn":2})"), "tokn: there is no such field");
+  EXPECT_EQ(status_of(answer(R"({"name":"a","token":1})")), 200);
+}
+
+TEST(HttpTokens, a_follower_says_that_it_cannot_know) {
+  HttpService service;
+  service.store.lead(false);
+
+  EXPECT_EQ(status_of(check(service, "a", "1")), 503);
+}
+
+// A form of another page can send any body, but not this field.
+TEST(HttpTokens, what_another_page_sends_is_refused) {
+  HttpService service;
+
+  EXPECT_EQ(status_of(http_post(service.port, "/v1/tokens:check", "{}", "")), 403);
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,149 @@
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backends/zookeeper/queue_view.hpp"
+
+namespace tenure::backends::zookeeper {
+namespace {
+
+QueueView::Contender contender(std::string_view node, std::uint64_t ours = 0) {
+  return {.node = std::string(node), .ticket = *ticket_of(node), .ours = ClaimId{ours}};
+}
+
+std::string_view blocker(const QueueView& view, std::string_view node) {
+  const auto* const found = view.blocker_of(*view.find(node));
+  return found == nullptr ? "" : std::string_view(found->node);
+}
+
+// 002.038, 002.039
+TEST(ZookeeperQueueView, the_lowest_number_goes_and_each_waits_for_the_one_before) {
+  QueueView view;
+  view.replace({"b-lock-0000000002", "c-lock-0000000001", "a-lock-0000000010"});
+
+  EXPECT_EQ(blocker(view, "c-lock-0000000001"), "");
+  EXPECT_EQ(blocker(view, "b-lock-0000000002"), "c-lock-0000000001");
+  EXPECT_EQ(blocker(view, "a-lock-0000000010"), "b-lock-0000000002");
+}
+
+// 002-B8
+TEST(ZookeeperQueueView, the_order_goes_on_where_the_counter_wraps) {
+  QueueView view;
+  view.add(contender("b-lock--2147483648", 1));
+  view.replace({"b-lock--2147483648", "a-lock-2147483647"});
+
+  EXPECT_EQ(blocker(view, "a-lock-2147483647"), "");
+  EXPECT_EQ(blocker(view, "b-lock--2147483648"), "a-lock-2147483647");
+  EXPECT_TRUE(view.covers({-2147483647 - 1}));
+  EXPECT_FALSE(view.covers({-2147483647}));
+}
+
+TEST(ZookeeperQueueView, readers_wait_for_writers_only) {
+  QueueView view;
+  view.replace({"a-__READ__0000000000", "b-__READ__0000000001", "c-__WRIT__0000000002",
+                "d-__READ__0000000003", "e-__READ__0000000004", "f-lock-0000000005"});
+
+  EXPECT_EQ(blocker(view, "a-__READ__0000000000"), "");
+  EXPECT_EQ(blocker(view, "b-__READ__0000000001"), "");
+  EXPECT_EQ(blocker(view, "c-__WRIT__0000000002"), "b-__READ__0000000001");
+  EXPECT_EQ(blocker(view, "e-__READ__0000000004"), "c-__WRIT__0000000002");
+  EXPECT_EQ(blocker(view, "f-lock-0000000005"), "e-__READ__0000000004");
+  EXPECT_EQ(view.position_of(*view.find("c-__WRIT__0000000002")), 1U);
+  EXPECT_EQ(view.position_of(*view.find("e-__READ__0000000004")), 3U);
+}
+
+// What it has not been told it does not know: the number after the next may have somebody before.
+TEST(ZookeeperQueueView, only_the_next_number_is_known_without_a_list) {
+  QueueView view;
+  EXPECT_FALSE(view.is_usable());
+  view.add(contender("a-lock-0000000007", 3));
+  EXPECT_FALSE(view.covers({7}));
+  view.replace({"a-lock-0000000007"});
+
+  view.add(contender("b-lock-0000000008", 1));
+  EXPECT_TRUE(view.covers({8}));
+  view.add(contender("c-lock-0000000010", 2));
+  EXPECT_FALSE(view.covers({10}));
+  view.replace(
+      {"a-lock-0000000007", "b-lock-0000000008", "x-lock-0000000009", "c-lock-0000000010"});
+
+  EXPECT_TRUE(view.covers({10}));
+  EXPECT_EQ(blocker(view, "c-lock-0000000010"), "x-lock-0000000009");
+  EXPECT_EQ(view.find("c-lock-0000000010")->ours, ClaimId{2});
+}
+
+// A list that was asked for before our node was made does not have it.
+TEST(ZookeeperQueueView, an_older_list_takes_nothing_of_ours_away) {
+  QueueView view;
+  view.add(contender("b-lock-0000000002", 1));
+  view.replace({"a-lock-0000000001"});
+
+  EXPECT_NE(view.find("b-lock-0000000002"), nullptr);
+  EXPECT_FALSE(view.covers({2}));
+}
+
+// What others write by hand is no counter: it must not make us believe that we know what we do not.
+TEST(ZookeeperQueueView, a_number_that_nobody_counted_proves_nothing) {
+  QueueView view;
+  view.add(contender("a-lock-0000000005", 1));
+  view.replace({"a-lock-0000000005", "z-lock-0000009999"});
+
+  EXPECT_TRUE(view.covers({5}));
+  EXPECT_FALSE(view.covers({7}));
+}
+
+TEST(ZookeeperQueueView, numbers_that_go_around_in_a_circle_are_survived) {
+  QueueView view;
+  view.replace({"a-lock-0000000000", "b-lock-2000000000", "c-lock--2000000000"});
+  view.add(contender("d-lock-0000000001", 1));
+  view.replace(
+      {"a-lock-0000000000", "b-lock-2000000000", "c-lock--2000000000", "d-lock-0000000001"});
+
+  EXPECT_EQ(blocker(view, "d-lock-0000000001"), "a-lock-0000000000");
+  for (const auto* node : {"a-lock-0000000000", "b-lock-2000000000", "c-lock--2000000000"}) {
+    EXPECT_TRUE(view.remove(node));
+  }
+  EXPECT_EQ(blocker(view, "d-lock-0000000001"), "");
+}
+
+// 002.044: who is gone concerns those who waited for it, and nobody else.
+TEST(ZookeeperQueueView, those_behind_are_up_to_the_first_that_wants_all) {
+  QueueView view;
+  view.replace({"a-__WRIT__0000000000"});
+  view.add(contender("b-__READ__0000000001", 1));
+  view.add(contender("c-__READ__0000000002", 2));
+  view.add(contender("d-__WRIT__0000000003", 3));
+  view.add(contender("e-__READ__0000000004", 4));
+
+  EXPECT_EQ(view.behind(*ticket_of("a-__WRIT__0000000000")),
+            (std::vector{ClaimId{1}, ClaimId{2}, ClaimId{3}}));
+  EXPECT_TRUE(view.remove("a-__WRIT__0000000000"));
+  EXPECT_FALSE(view.remove("a-__WRIT__0000000000"));
+  EXPECT_EQ(blocker(view, "c-__READ__0000000002"), "");
+  EXPECT_EQ(blocker(view, "d-__WRIT__0000000003"), "c-__READ__0000000002");
+}
+
+TEST(ZookeeperQueueView, what_is_forgotten_is_others_only) {
+  QueueView view;
+  view.replace({"a-lock-0000000001"});
+  view.add(contender("b-lock-0000000002", 1));
+
+  view.forget();
+
+  EXPECT_FALSE(view.is_usable());
+  EXPECT_EQ(view.find("a-lock-0000000001"), nullptr);
+  EXPECT_EQ(view.ours(), std::vector{ClaimId{1}});
+  EXPECT_EQ(view.in_the_way_of(Kind::read)->ours, ClaimId{1});
+}
+
+TEST(ZookeeperQueueView, other_nodes_and_permits_count_for_nothing) {
+  QueueView view;
+  view.replace({"users", "lease-0000000001"});
+
+  EXPECT_TRUE(view.empty());
+  EXPECT_EQ(view.in_the_way_of(Kind::lock), nullptr);
+}
+
+}  // namespace
+}  // namespace tenure::backends::zookeeper

@@ -1,0 +1,183 @@
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tenure/client.hpp>
+
+#include "support/peers_cable.hpp"
+#include "support/zookeeper_client.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+/// With a server of its own, that may be broken.
+class ZookeeperLoss : public ::testing::Test {
+ protected:
+  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = patience) {
+    return tenure::connect(servers.url("/app"), {.request_timeout = timeout}).value();
+  }
+
+  ZookeeperServers servers{{.config = {"maxSessionTimeout=600000"}}};
+};
+
+// 002-B9: first a risk, then a loss, by our own clock; and never after the servers.
+TEST_F(ZookeeperLoss, a_server_that_stands_still_is_a_risk_and_then_a_loss_within_the_ttl) {
+  const auto ann = connect();
+  std::atomic<bool> is_warned = false;
+  auto guard =
+      ann.mutex("a", {.ttl = 1500ms, .on_at_risk = [&](const AtRisk&) { is_warned = true; }})
+          .lock()
+          .value();
+  std::atomic<bool> is_told = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  const auto before = steady_clock::now();
+
+  servers.pause();
+
+  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_LT(steady_clock::now() - before, 3s) << "by then the servers end the session";
+  EXPECT_TRUE(eventually([&] { return is_warned.load(); }));
+  EXPECT_EQ(guard.state(), GuardState::lost);
+  servers.resume();
+  // What is left of it is deleted, or ends with the session: somebody else gets in.
+  EXPECT_TRUE(connect().mutex("a").try_lock_for(patience));
+  EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
+}
+
+// 002.043, 002-B9: the session is closed under us, by whoever has its id and password.
+// The server drops what a connection says whose session has gone, so it may take the whole ttl.
+TEST_F(ZookeeperLoss, a_session_that_somebody_else_closes_is_told_within_the_ttl) {
+  const auto seen = seen_client(servers.url("/app"));
+  auto guard = seen.client.mutex("a", {.ttl = 3s}).lock().value();
+  ASSERT_EQ(seen.backend->identities().size(), 2U) << "one for each ttl, and the usual one";
+  std::atomic<bool> is_told = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  const auto before = steady_clock::now();
+
+  for (const auto& one : seen.backend->identities()) {
+    ZookeeperShell::close_session(servers.hosts(), one.session, one.password);
+  }
+
+  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_LT(steady_clock::now() - before, 3s + 2s) << "the ttl, and time for a busy machine";
+  EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
+  // And it goes on, in a new session.
+  auto again = seen.client.mutex("a", {.ttl = 3s}).try_lock_for(patience);
+  ASSERT_TRUE(again) << to_string(again.error());
+  EXPECT_GT(again->token(), guard.token());
+}
+
+// A waiting request hears of it, too.
+TEST_F(ZookeeperLoss, a_wait_ends_with_its_session) {
+  const auto ann = connect();
+  const auto seen = seen_client(servers.url("/app"));
+  const auto guard = ann.mutex("a").lock().value();
+  ZookeeperShell shell(servers.hosts());
+  std::optional<Errc> end;
+  std::jthread waiter([&] {
+    const auto lease = seen.client.lease({.ttl = 3s}).value();
+    end = seen.client.mutex("a", {.lease = lease}).lock().error().code;
+  });
+  ASSERT_TRUE(eventually([&] { return shell.list("/app/a").size() == 2; }));
+
+  for (const auto& one : seen.backend->identities()) {
+    ZookeeperShell::close_session(servers.hosts(), one.session, one.password);
+  }
+  waiter.join();
+
+  EXPECT_EQ(end, Errc::lease_lost);
+  EXPECT_TRUE(eventually([&] { return shell.list("/app/a").size() == 1; }));
+}
+
+// 002-B7: called off while nobody answers: told in time, and deleted when somebody does.
+TEST_F(ZookeeperLoss, what_is_called_off_without_a_connection_is_deleted_later) {
+  const auto ann = connect(300ms);
+  EXPECT_TRUE(ann.mutex("a").lock());
+  servers.pause();
+
+  const auto refused = ann.mutex("a").try_lock_for(50ms);
+
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error() == Errc::unavailable || refused.error() == Errc::timed_out)
+      << to_string(refused.error());
+  servers.resume();
+  ZookeeperShell shell(servers.hosts());
+  EXPECT_TRUE(eventually([&] { return shell.list("/app/a").empty(); }));
+}
+
+/// Behind a cable that can be cut.
+class ZookeeperLostAnswer : public ZookeeperTest {
+ protected:
+  ZookeeperLostAnswer() {
+    shell.make(path_of("a"));  // Or it would go when it is empty, and nobody could be told.
+    auto warm = ann.mutex("a").lock().value();
+    EXPECT_TRUE(warm.unlock());
+  }
+
+  Cable cable{servers.port()};
+  Client ann =
+      tenure::connect("zookeeper://" + cable.address() + chroot, {.request_timeout = patience})
+          .value();
+};
+
+// 002-B7: the node was made and the answer lost. It is found by its name, and there is no other.
+TEST_F(ZookeeperLostAnswer, a_node_that_was_made_is_found_again) {
+  cable.deafen();
+  std::optional<Result<Guard>> got;
+  std::jthread locking([&] { got = ann.mutex("a").lock(); });
+  ASSERT_TRUE(has_nodes("a", 1));
+  const auto made = nodes("a");
+
+  cable.cut();
+  locking.join();
+
+  ASSERT_TRUE(got->has_value()) << to_string(got->error());
+  EXPECT_EQ(nodes("a"), made);
+  EXPECT_EQ((*got)->token().get(),
+            static_cast<std::uint64_t>(shell.czxid_of(path_of("a") + '/' + made.front())));
+  EXPECT_TRUE((*got)->unlock());
+  EXPECT_TRUE(has_nodes("a", 0));
+}
+
+// 002-B7: the node of a wait that was called off meanwhile is found, too, and deleted.
+TEST_F(ZookeeperLostAnswer, a_node_that_nobody_wants_any_more_is_found_and_deleted) {
+  cable.deafen();
+  std::stop_source hurry;
+  std::jthread locking([&] {
+    const auto got = ann.mutex("a").lock(hurry.get_token());
+    EXPECT_EQ(got.error(), Errc::cancelled);
+  });
+  ASSERT_TRUE(has_nodes("a", 1));
+
+  hurry.request_stop();
+  cable.cut();
+  locking.join();
+
+  EXPECT_TRUE(has_nodes("a", 0));
+  EXPECT_TRUE(connect().mutex("a").try_lock());
+}
+
+// What was deleted is not there when it is asked for again, and yet it was held.
+TEST_F(ZookeeperLostAnswer, a_release_that_was_done_is_no_loss) {
+  auto guard = ann.mutex("a").lock().value();
+  cable.deafen();
+  Result<void> given_back = fail(Errc::not_held);
+  std::jthread unlocking([&] { given_back = guard.unlock(); });
+  ASSERT_TRUE(has_nodes("a", 0));
+
+  cable.cut();
+  unlocking.join();
+
+  EXPECT_TRUE(given_back) << to_string(given_back.error());
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Makes the API reference from the comments in include/tenure, and fails if one is missing or wrong.
+#   tools/api_docs.sh FOLDER
+set -euo pipefail
+folder=$(realpath --canonicalize-missing "$1")
+cd "$(dirname "$0")/.."
+for program in examples/*.cpp; do
+  grep --quiet "@example $(basename "$program")\$" docs/api/examples.dox || {
+    echo "docs/api/examples.dox does not name $program" >&2
+    exit 1
+  }
+done
+rm -rf "$folder/html"
+mkdir -p "$folder"
+# All warnings, and not only the first: WARN_AS_ERROR alone would stop there.
+{ cat docs/api/Doxyfile && printf '%s\n' "OUTPUT_DIRECTORY = $folder" WARN_AS_ERROR=FAIL_ON_WARNINGS
+} | doxygen -
+echo "the API reference is at $folder/html/index.html"

@@ -1,0 +1,107 @@
+// Numbers and times for people.
+
+const units: [string, number][] = [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000], ["s", 1000]];
+
+/// Two units at most: "3 m 20 s". Below a second, milliseconds.
+export function duration(ms: number): string {
+  if (ms < 0) {
+    return "0 s";
+  }
+  if (ms < 1000) {
+    return `${Math.floor(ms)} ms`;
+  }
+  const first = units.findIndex(([, size]) => ms >= size);
+  const [name, size] = units[first]!;
+  const whole = Math.floor(ms / size);
+  if (name === "s") {
+    return ms < 10_000 ? `${(Math.floor(ms / 100) / 10).toFixed(1)} s` : `${whole} s`;
+  }
+  const [next_name, next_size] = units[first + 1]!;
+  const rest = Math.floor((ms % size) / next_size);
+  return rest ? `${whole} ${name} ${rest} ${next_name}` : `${whole} ${name}`;
+}
+
+/// Seconds, as latencies come: "820 µs", "1.4 ms", "2.5 s".
+export function latency(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) {
+    return "–";
+  }
+  if (seconds < 0.001) {
+    return `${Math.round(seconds * 1e6)} µs`;
+  }
+  if (seconds < 1) {
+    return `${significant(seconds * 1000)} ms`;
+  }
+  return `${significant(seconds)} s`;
+}
+
+export function count(number: number): string {
+  return number.toLocaleString("en-US");
+}
+
+/// A rate, with as many digits as mean something.
+export function rate(number: number | null | undefined): string {
+  if (number === null || number === undefined) {
+    return "–";
+  }
+  if (number >= 100) {
+    return Math.round(number).toLocaleString("en-US");
+  }
+  return significant(number);
+}
+
+function significant(number: number): string {
+  if (number === 0) {
+    return "0";
+  }
+  return number >= 100 ? String(Math.round(number)) : Number(number.toPrecision(2)).toString();
+}
+
+export function bytes(number: number): string {
+  const names = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let power = 0;
+  let value = number;
+  while (value >= 1024 && power < names.length - 1) {
+    value /= 1024;
+    power += 1;
+  }
+  return `${power === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${names[power]}`;
+}
+
+export function plural(number: number, one: string, many = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+const mode_names: Record<string, string> = {
+  X: "exclusive", S: "shared", U: "update", IS: "intention shared", IX: "intention exclusive",
+  SIX: "shared, intention exclusive",
+};
+
+export function mode_name(mode: string): string {
+  return mode_names[mode] ?? mode;
+}
+
+/// How something is held or wanted: "X", "3 permits".
+export function claim(of: { mode?: string; permits?: number }): string {
+  return of.mode ?? plural(of.permits ?? 1, "permit");
+}
+
+/// A key of a range; bytes that are no text stay as they came, in base64.
+export function range(of: { start: string; end?: string }): string {
+  return `[${of.start || "…"}, ${of.end ?? "…"})`;
+}
+
+/// The same hue for the same lease, for ever. By the golden angle: neighbours are far apart.
+export function hue(lease: string): number {
+  return Math.round(Number(lease.slice(-9)) * 137.508 + 20) % 360;
+}
+
+/// Who holds: the label that the client gave, or at least its lease.
+export function owner_of(of: { owner: string; lease: string }): string {
+  return of.owner || `lease ${short_id(of.lease)}`;
+}
+
+/// Ids chosen by the server are long: enough of them to tell apart.
+export function short_id(id: string): string {
+  return id.length > 10 ? `…${id.slice(-6)}` : id;
+}

@@ -1,0 +1,129 @@
+// Who waits for whom, as something that can be drawn: leases and locks are nodes, "waits for" goes
+// from a lease to a lock, "is held by" from a lock to a lease.
+
+import dagre from "@dagrejs/dagre";
+
+import type { Graph, Lock } from "../api/types";
+import { claim, owner_of } from "./format";
+import { key_of } from "./locks";
+
+export interface Node {
+  id: string;
+  kind: "lock" | "lease" | "more";
+  title: string;
+  note: string;
+  lock?: Lock;
+  lease?: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export interface Edge {
+  id: string;
+  kind: "waits" | "held";
+  from: string;
+  to: string;
+  label: string;
+  waited_ms: number;
+  path: string;
+  x: number;
+  y: number;
+}
+
+export interface Drawing {
+  nodes: Node[];
+  edges: Edge[];
+  width: number;
+  height: number;
+  /// Locks and waits that are not drawn.
+  left_out: number;
+}
+
+const queue_drawn_max = 10;
+const holders_drawn_max = 8;
+const nodes_max = 160;
+
+export function draw(graph: Graph): Drawing {
+  const nodes = new Map<string, Node>();
+  const edges: Edge[] = [];
+  let left_out = 0;
+  const add = (node: Omit<Node, "x" | "y" | "width" | "height">) => {
+    if (!nodes.has(node.id)) {
+      const letters = Math.min(26, Math.max(node.title.length, node.note.length * 0.85));
+      nodes.set(node.id, { ...node, x: 0, y: 0, width: Math.max(96, 44 + letters * 7.6),
+        height: node.kind === "more" ? 34 : 50 });
+    }
+    return node.id;
+  };
+  const link = (kind: Edge["kind"], from: string, to: string, label: string, waited_ms = 0) => {
+    edges.push({ id: `${from}>${to}`, kind, from, to, label, waited_ms, path: "", x: 0, y: 0 });
+  };
+  for (const lock of graph.locks) {
+    if (nodes.size >= nodes_max) {
+      left_out += 1;
+      continue;
+    }
+    const place = add({ id: `lock ${key_of(lock)}`, kind: "lock", title: lock.name, lock,
+      note: `${lock.holder_count} held · ${lock.waiter_count} waiting` });
+    for (const hold of lock.holders.slice(0, holders_drawn_max)) {
+      link("held", place, add({ id: `lease ${hold.lease}`, kind: "lease", lease: hold.lease,
+        title: owner_of(hold), note: `token ${hold.token}` }), claim(hold));
+    }
+    const queue = lock.queue ?? [];
+    for (const wait of queue.slice(0, queue_drawn_max)) {
+      link("waits", add({ id: `lease ${wait.lease}`, kind: "lease", lease: wait.lease,
+        title: owner_of(wait), note: "waits" }), place,
+        `${wait.position ?? ""}. ${claim(wait)}`, wait.waited_ms);
+    }
+    const more = lock.waiter_count - Math.min(queue.length, queue_drawn_max);
+    if (more > 0) {
+      link("waits", add({ id: `more ${place}`, kind: "more", title: `and ${more} more`, note: "",
+        lock }), place, "");
+    }
+  }
+  return { ...lay_out(nodes, edges), left_out };
+}
+
+function lay_out(nodes: Map<string, Node>, edges: Edge[]): Omit<Drawing, "left_out"> {
+  const graph = new dagre.graphlib.Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 88, marginx: 16, marginy: 16 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const node of nodes.values()) {
+    graph.setNode(node.id, { width: node.width, height: node.height });
+  }
+  for (const edge of edges) {
+    graph.setEdge(edge.from, edge.to, { width: 40, height: 14, labelpos: "c" }, edge.id);
+  }
+  dagre.layout(graph);
+  for (const node of nodes.values()) {
+    const { x, y } = graph.node(node.id) as { x: number; y: number };
+    node.x = x;
+    node.y = y;
+  }
+  for (const edge of edges) {
+    const laid = graph.edge(edge.from, edge.to, edge.id) as
+      { points: { x: number; y: number }[]; x: number; y: number };
+    edge.path = curve(laid.points);
+    edge.x = laid.x;
+    edge.y = laid.y;
+  }
+  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  return { nodes: [...nodes.values()], edges, width, height };
+}
+
+/// A smooth line through points: straight to the middle of each piece, bent at the points.
+function curve(points: { x: number; y: number }[]): string {
+  const at = (p: { x: number; y: number }) => `${p.x.toFixed(1)} ${p.y.toFixed(1)}`;
+  const first = points[0]!;
+  const last = points[points.length - 1]!;
+  let path = `M${at(first)}`;
+  for (let i = 1; i < points.length - 1; ++i) {
+    const here = points[i]!;
+    const next = points[i + 1]!;
+    const middle = { x: (here.x + next.x) / 2, y: (here.y + next.y) / 2 };
+    path += `Q${at(here)} ${at(i === points.length - 2 ? last : middle)}`;
+  }
+  return points.length < 3 ? `${path}L${at(last)}` : path;
+}

@@ -1,0 +1,82 @@
+// Taking a lock from its holder: for those who may, after a question that says what it means.
+
+import { useState } from "preact/hooks";
+
+import { api, Problem, problem_of, type PlaceName } from "../api/client";
+import type { Hold } from "../api/types";
+import { owner_of } from "../model/format";
+import { may } from "../model/rights";
+import { rights, status } from "../model/server";
+import { Dialog } from "./dialog";
+import { Icon } from "./icon";
+import { what_to_do } from "./states";
+
+export function ForceButton(props: { name: string; on_ask: () => void }) {
+  const mine = rights.value;
+  const follows = status.value?.role === "follower";
+  if (mine?.has_users && !(mine.may_force && may(mine, "admin", props.name))) {
+    return null;
+  }
+  const why_not = !mine?.may_force ? `Not allowed here: ${mine?.why ?? "asking the server"}`
+    : follows ? `This member follows; ask the leader, member ${status.value?.log.leader}` : "";
+  return (
+    <button class="button is-danger" disabled={why_not !== ""} title={why_not || undefined}
+            onClick={props.on_ask}>
+      <Icon name="unlock" /> Force release
+    </button>
+  );
+}
+
+/// Stays when the holder changes while it is open: then it says so.
+export function ForceQuestion(props: { place: PlaceName; hold: Hold; on_done: () => void;
+                                       on_close: () => void }) {
+  const [typed, set_typed] = useState("");
+  const [is_asking, set_asking] = useState(false);
+  const [problem, set_problem] = useState<Problem>();
+  const { hold, place } = props;
+  const is_sure = typed.trim() === hold.token;
+  const take_away = async (event: Event) => {
+    event.preventDefault();
+    if (!is_sure || is_asking) {
+      return;
+    }
+    set_asking(true);
+    try {
+      await api.force_release(place, hold.token);
+      props.on_close();
+      props.on_done();
+    } catch (error) {
+      set_problem(problem_of(error));
+      set_asking(false);
+    }
+  };
+  return (
+    <Dialog label="Force release" on_close={props.on_close}>
+      <form onSubmit={take_away}>
+        <h2>Take this lock away?</h2>
+        <p>
+          <strong>{owner_of(hold)}</strong> holds <strong class="mono break">{place.name}</strong>.
+          It is told, but it may be in the middle of its work: what it writes from now on is refused
+          only where storage checks the fencing token.
+        </p>
+        <label class="field">
+          <span>Type its token, <strong class="mono">{hold.token}</strong>, to be sure</span>
+          <input class="input mono" value={typed} autoFocus autoComplete="off" inputMode="numeric"
+                 onInput={(event) => set_typed(event.currentTarget.value)} />
+        </label>
+        {problem && (
+          <p class="error" role="alert">
+            {problem.status === 409 ? "It is not held with this token any more." : problem.detail}
+            {problem.status !== 409 && <> {what_to_do(problem)}</>}
+          </p>
+        )}
+        <div class="dialog-buttons">
+          <button type="button" class="button" onClick={props.on_close}>Keep it</button>
+          <button type="submit" class="button is-danger is-solid" disabled={!is_sure || is_asking}>
+            Take it away
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

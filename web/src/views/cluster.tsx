@@ -1,0 +1,152 @@
+// The members, who leads, and how far each has the log.
+
+import { api } from "../api/client";
+import type { Cluster, LogPosition, Member } from "../api/types";
+import { bytes, count, duration, plural } from "../model/format";
+import { use_poll } from "../model/poll";
+import { status } from "../model/server";
+import { Icon } from "../parts/icon";
+import { Loading, Trouble } from "../parts/states";
+
+/// A member that has said nothing for this long is taken for gone.
+const silent_max_ms = 2_000;
+
+export function ClusterView() {
+  const polled = use_poll(api.cluster, 1_000);
+  const cluster = polled.value;
+  const here = status.value;
+  if (!cluster || !here) {
+    return polled.problem ? <Trouble problem={polled.problem} again={polled.again} />
+      : <Loading what="Asking for the members…" />;
+  }
+  const has_leader = cluster.leader !== "0";
+  return (
+    <>
+      <header class="page-head">
+        <h1>{cluster.members.length < 2 ? "A cluster of one"
+          : `A cluster of ${cluster.members.length}`}</h1>
+        <div class="page-facts">
+          <span class={`state ${has_leader ? "is-held" : "is-bad"}`}>
+            {has_leader ? `member ${cluster.leader} leads` : "nobody leads"}
+          </span>
+          <span>term {cluster.term}</span>
+          <span>cluster <span class="mono">{cluster.cluster_id}</span></span>
+        </div>
+      </header>
+      {!has_leader && (
+        <p class="card is-trouble">No member leads at the moment, so nothing is granted. A majority
+          has to be up and reach each other; an election takes about a second.</p>
+      )}
+      <section class="members" aria-label="Members">
+        {cluster.members.map((member) =>
+          <MemberCard key={member.id} member={member} cluster={cluster} last={here.log.last} />)}
+      </section>
+      {cluster.members.length < 2 && (
+        <p class="quiet">One member is durable, and stands still when its machine does. How a node
+          becomes a cluster of three is in docs/operating.md; <code>make cluster</code> shows
+          one.</p>
+      )}
+      {cluster.members.length > 1 && cluster.role === "follower" && (
+        <p class="quiet">This is a follower: only the leader knows how far the others are. Its
+          address is {cluster.leader_address || "not known"}.</p>
+      )}
+      <LogCard log={here.log} />
+      <About />
+    </>
+  );
+}
+
+function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
+  const { member, cluster } = props;
+  const is_here = member.id === cluster.member_id;
+  const is_silent = !member.is_leader && (member.silent_ms ?? 0) > silent_max_ms;
+  const is_known = member.match !== undefined;
+  const lag = is_known ? Number(BigInt(props.last) - BigInt(member.match!)) : 0;
+  const share = is_known && props.last !== "0"
+    ? Number(BigInt(member.match!) * 1000n / BigInt(props.last)) / 1000 : 0;
+  return (
+    <article class={`card member ${member.is_leader ? "is-leader" : ""} ` +
+                    (is_silent ? "is-silent" : "")} data-member={member.id}>
+      <header>
+        <span class="member-light" aria-hidden="true" />
+        <h2>Member {member.id}</h2>
+        {is_here && <span class="tag">this one</span>}
+        <span class="member-role">
+          {member.is_leader ? "leader" : member.is_voter ? "follower" : "learning"}
+        </span>
+      </header>
+      <dl class="facts">
+        {member.client_address &&
+          <div><dt>For clients</dt><dd class="mono">{member.client_address}</dd></div>}
+        {member.peer_address &&
+          <div><dt>For members</dt><dd class="mono">{member.peer_address}</dd></div>}
+        {is_known && <div><dt>Has the log to</dt><dd class="mono" data-testid="match">
+          {member.match}</dd></div>}
+        {is_known && !member.is_leader && <div><dt>Lag</dt>
+          <dd>{lag <= 0 ? "none" : plural(lag, "entry", "entries")}</dd></div>}
+        {member.silent_ms !== undefined && !member.is_leader &&
+          <div><dt>Last heard of</dt><dd>{duration(member.silent_ms)} ago</dd></div>}
+      </dl>
+      {is_known && <div class="progress" title={`${member.match} of ${props.last}`}>
+        <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, share))})` }} /></div>}
+      {is_silent && <p class="error"><Icon name="alert" />It says nothing: is it running, and does
+        the network let it through?</p>}
+    </article>
+  );
+}
+
+/// Where the log of this member stands: snapshot, entries kept, committed, not yet.
+function LogCard(props: { log: LogPosition }) {
+  const { log } = props;
+  const first = Number(log.first);
+  const last = Math.max(Number(log.last), first + 1);
+  const share = (index: string) =>
+    `${Math.max(0, Math.min(100, (Number(index) - first) * 100 / (last - first)))}%`;
+  return (
+    <section class="card" aria-label="The log of this member">
+      <h2>The log of this member</h2>
+      {!log.has_space && <p class="error" role="alert"><Icon name="alert" />The disk is full: new
+        commands are refused until there is space.</p>}
+      <div class="log-bar" aria-hidden="true">
+        <span class="log-committed" style={{ width: share(log.commit) }} />
+        {Number(log.snapshot) >= first &&
+          <span class="log-snapshot" style={{ left: share(log.snapshot) }} />}
+      </div>
+      <dl class="facts">
+        <div><dt>First kept</dt><dd class="mono">{log.first}</dd></div>
+        <div><dt>Snapshot</dt>
+          <dd class="mono">{log.snapshot === "0" ? "none" : log.snapshot}</dd></div>
+        <div><dt>Applied</dt><dd class="mono" data-testid="applied">{log.applied}</dd></div>
+        <div><dt>Committed</dt><dd class="mono">{log.commit}</dd></div>
+        <div><dt>Last</dt><dd class="mono">{log.last}</dd></div>
+        <div><dt>Log on disk</dt><dd>{bytes(log.log_bytes)}</dd></div>
+        <div><dt>Snapshot on disk</dt><dd>{bytes(log.snapshot_bytes)}</dd></div>
+      </dl>
+    </section>
+  );
+}
+
+function About() {
+  const here = status.value!;
+  return (
+    <section class="card" aria-label="About this member">
+      <h2>About this member</h2>
+      <dl class="facts">
+        <div><dt>Name</dt><dd>{here.name || "–"}</dd></div>
+        <div><dt>Version</dt><dd>{here.version}</dd></div>
+        <div><dt>Up for</dt><dd>{duration(here.uptime_ms)}</dd></div>
+        <div><dt>Revision</dt><dd class="mono">{here.revision}</dd></div>
+        <div><dt>Events kept</dt><dd>{count(here.counts.events)}</dd></div>
+        {here.labels && <div><dt>Labels</dt><dd>{here.labels}</dd></div>}
+      </dl>
+      <details>
+        <summary>Limits</summary>
+        <dl class="facts">
+          {Object.entries(here.limits).map(([name, value]) => (
+            <div key={name}><dt>{name}</dt><dd class="mono">{value}</dd></div>
+          ))}
+        </dl>
+      </details>
+    </section>
+  );
+}

@@ -1,0 +1,91 @@
+// One lease: whose it is, how long it lives, and what hangs on it.
+
+import { api } from "../api/client";
+import type { Lease, Lock } from "../api/types";
+import { count, hue } from "../model/format";
+import { use_poll } from "../model/poll";
+import { Copied, ModeBadge, Name, Running } from "../parts/bits";
+import { Icon } from "../parts/icon";
+import { Empty, Loading, Trouble } from "../parts/states";
+import { lock_link } from "../router";
+import { TimeLeft } from "./leases";
+
+const shown_max = 200;
+
+export function LeaseView(props: { id: string }) {
+  const polled = use_poll(() => api.lease(props.id), 1_000, props.id);
+  const lease = polled.value;
+  if (polled.problem?.status === 404) {
+    return (
+      <Empty icon="lease" title="This lease is over">
+        <p>It expired or was revoked, and everything under it went with it.</p>
+        <a class="button" href="#/leases">All leases</a>
+      </Empty>
+    );
+  }
+  if (!lease) {
+    return polled.problem ? <Trouble problem={polled.problem} again={polled.again} />
+      : <Loading what="Reading the lease…" />;
+  }
+  const held = (lease.locks ?? []).filter((lock) => lock.holders.length > 0);
+  const wanted = (lease.locks ?? []).filter((lock) => (lock.queue ?? []).length > 0);
+  return (
+    <>
+      <header class="page-head">
+        <a class="back" href="#/leases"><Icon name="back" />Leases</a>
+        <h1><span class="dot" style={{ "--hue": String(hue(lease.id)) }} />
+          {lease.client || "Unnamed client"}</h1>
+        <div class="page-facts">
+          <span class="mono">{lease.id}</span><Copied text={lease.id} what="lease id" />
+          {lease.address && <span>{lease.address}</span>}
+        </div>
+      </header>
+      <LeaseFacts lease={lease} at={polled.at} />
+      <section class="pair">
+        <Under title="Holds" none="It holds nothing." locks={held} total={lease.hold_count}
+               at={polled.at} />
+        <Under title="Waits for" none="It waits for nothing." locks={wanted}
+               total={lease.wait_count} at={polled.at} />
+      </section>
+    </>
+  );
+}
+
+function LeaseFacts(props: { lease: Lease; at: number }) {
+  const { lease, at } = props;
+  return (
+    <div class="card">
+      <dl class="facts">
+        <div><dt>Time left</dt><dd><TimeLeft of={lease} at={at} /></dd></div>
+        <div><dt>Last renewed</dt><dd><Running ms={lease.seen_ago_ms} at={at} /> ago</dd></div>
+        <div><dt>Lives since</dt><dd><Running ms={lease.lived_ms} at={at} /></dd></div>
+        <div><dt>Revision</dt><dd class="mono">{lease.create_revision}</dd></div>
+      </dl>
+    </div>
+  );
+}
+
+function Under(props: { title: string; none: string; locks: Lock[]; total: number; at: number }) {
+  return (
+    <div class="card">
+      <h2>{props.title} <span class="quiet">{count(props.total)}</span></h2>
+      {props.locks.length === 0 && <p class="quiet">{props.none}</p>}
+      <ul class="plain-list">
+        {props.locks.slice(0, shown_max).map((lock, i) => {
+          const hold = lock.holders[0];
+          const wait = lock.queue?.[0];
+          return (
+            <li key={`${lock.name} ${i}`}>
+              <ModeBadge of={hold ?? wait ?? {}} />
+              <a href={lock_link(lock)}><Name of={lock} /></a>
+              <span class="number">
+                <Running ms={hold?.held_for_ms ?? wait?.waited_ms ?? 0} at={props.at} />
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+      {props.total > shown_max && <p class="quiet">and {count(props.total - shown_max)} more</p>}
+    </div>
+  );
+}

@@ -1,0 +1,234 @@
+// One lock: who holds it, who waits, what happened.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { api, type PlaceName } from "../api/client";
+import { Feed } from "../api/feed";
+import type { Hold, Lock, LockEvent, Wait } from "../api/types";
+import { count, duration, plural, range } from "../model/format";
+import { use_poll } from "../model/poll";
+import { cluster_now } from "../model/server";
+import { Copied, LeaseId, ModeBadge, Name, Owner, Running } from "../parts/bits";
+import { ForceButton, ForceQuestion } from "../parts/force_release";
+import { Icon } from "../parts/icon";
+import { Loading, Trouble } from "../parts/states";
+import { TimelineChart } from "../parts/timeline_chart";
+
+const events_kept_max = 1_000;
+const events_listed_max = 30;
+
+export function LockView(props: { place: PlaceName }) {
+  const { place } = props;
+  const key = `${place.kind} ${place.name}`;
+  const polled = use_poll(() => api.lock(place), 1_000, key);
+  const events = use_events(place, polled.again);
+  const [doubted, set_doubted] = useState<Hold>();
+  const lock = polled.value;
+  const is_free = polled.problem?.status === 404;
+  if (!lock && polled.problem && !is_free) {
+    return <Trouble problem={polled.problem} again={polled.again} />;
+  }
+  if (!lock && !is_free) {
+    return <Loading what="Reading the lock…" />;
+  }
+  return (
+    <>
+      <header class="page-head">
+        <a class="back" href="#/locks"><Icon name="back" />Locks</a>
+        <h1><Name of={place} /></h1>
+        <div class="page-facts">
+          <State lock={lock} />
+          {lock && <span class="tag">{lock.kind}</span>}
+          {lock?.capacity && <span>{plural(lock.capacity, "permit")}</span>}
+          {lock && <span>changed {plural(lock.version, "time")}</span>}
+          {lock && <span>since revision {lock.create_revision}</span>}
+        </div>
+      </header>
+      {is_free && (
+        <div class="card is-calm">
+          <h2>Nobody holds it and nobody waits for it</h2>
+          <p class="quiet">A free lock has no record. What happened to it before, as far as the
+            server remembers, is below.</p>
+        </div>
+      )}
+      {lock && <Holders lock={lock} name={place.name} at={polled.at} on_ask={set_doubted} />}
+      {doubted && <ForceQuestion place={place} hold={doubted} on_done={polled.again}
+                                 on_close={() => set_doubted(undefined)} />}
+      {lock && <Queue lock={lock} at={polled.at} />}
+      <History events={events} />
+    </>
+  );
+}
+
+function State(props: { lock: Lock | undefined }) {
+  const { lock } = props;
+  if (!lock) {
+    return <span class="state">free</span>;
+  }
+  return (
+    <>
+      <span class={`state ${lock.holder_count > 0 ? "is-held" : ""}`}>
+        {lock.holder_count > 0 ? "held" : "free"}
+      </span>
+      {lock.waiter_count > 0 &&
+        <span class="state is-waiting">{count(lock.waiter_count)} waiting</span>}
+    </>
+  );
+}
+
+function Holders(props: { lock: Lock; name: string; at: number;
+                          on_ask: (hold: Hold) => void }) {
+  const { lock, at } = props;
+  if (lock.holder_count === 0) {
+    return (
+      <div class="card is-calm">
+        <h2>Nobody holds it</h2>
+        <p class="quiet">Who waits for it waits for something else as well.</p>
+      </div>
+    );
+  }
+  return (
+    <section aria-label="Holders" class="holders">
+      {lock.holders.slice(0, 50).map((hold) => (
+        <HolderCard key={`${hold.token} ${JSON.stringify(hold.range ?? "")}`} hold={hold} at={at}
+                    name={props.name} on_ask={() => props.on_ask(hold)} />
+      ))}
+      {lock.holder_count > 50 && <p class="quiet">and {count(lock.holder_count - 50)} more</p>}
+    </section>
+  );
+}
+
+function HolderCard(props: { hold: Hold; name: string; at: number; on_ask: () => void }) {
+  const { hold, at } = props;
+  return (
+    <article class="card holder" aria-label="Holder">
+      <div class="holder-head">
+        <Owner of={hold} link />
+        <ModeBadge of={hold} />
+        {hold.range && <span class="mono">{range(hold.range)}</span>}
+        <ForceButton name={props.name} on_ask={props.on_ask} />
+      </div>
+      <dl class="facts">
+        <div><dt>Held for</dt><dd><Running ms={hold.held_for_ms} at={at} /></dd></div>
+        <div><dt>Fencing token</dt>
+          <dd><span class="mono" data-testid="token">{hold.token}</span>
+            <Copied text={hold.token} what="token" /></dd></div>
+        <div><dt>Lease</dt><dd><LeaseId id={hold.lease} /></dd></div>
+        {hold.count > 1 && <div><dt>Entered</dt><dd>{plural(hold.count, "time")}</dd></div>}
+        {hold.metadata && <div><dt>Note</dt><dd class="break">{hold.metadata}
+          {hold.metadata_encoding && <span class="tag">base64</span>}</dd></div>}
+      </dl>
+    </article>
+  );
+}
+
+function Queue(props: { lock: Lock; at: number }) {
+  const queue = props.lock.queue ?? [];
+  if (queue.length === 0) {
+    return null;
+  }
+  return (
+    <section class="card" aria-label="Queue">
+      <h2>Queue <span class="quiet">in order of arrival; nobody overtakes</span></h2>
+      <table class="plain-table">
+        <thead>
+          <tr><th class="number">#</th><th>Who</th><th>Wants</th><th class="number">Has waited</th>
+            <th class="hide-narrow">Lease</th></tr>
+        </thead>
+        <tbody>
+          {queue.slice(0, 100).map((wait) =>
+            <Waiter key={wait.ticket} wait={wait} at={props.at} />)}
+        </tbody>
+      </table>
+      {props.lock.waiter_count > 100 &&
+        <p class="quiet">and {count(props.lock.waiter_count - 100)} more</p>}
+    </section>
+  );
+}
+
+function Waiter(props: { wait: Wait; at: number }) {
+  const { wait } = props;
+  return (
+    <tr>
+      <td class="number">{wait.position}</td>
+      <td><Owner of={wait} link /></td>
+      <td><ModeBadge of={wait} />{wait.is_upgrade && <span class="tag">upgrade</span>}
+        {wait.range && <span class="mono"> {range(wait.range)}</span>}</td>
+      <td class="number"><Running ms={wait.waited_ms} at={props.at} /></td>
+      <td class="hide-narrow"><LeaseId id={wait.lease} /></td>
+    </tr>
+  );
+}
+
+function History(props: { events: LockEvent[] }) {
+  const { events } = props;
+  const now = cluster_now();
+  const latest = [...events].slice(-events_listed_max).reverse();
+  return (
+    <section class="card" aria-label="What happened">
+      <h2>What happened</h2>
+      {events.length === 0
+        ? <p class="quiet">Of the latest events that the server remembers none is of this lock; the
+            next one shows up here.</p>
+        : <TimelineChart events={events} now={now} />}
+      {events.length > 0 && (
+        <table class="plain-table events">
+          <thead>
+            <tr><th>When</th><th>What</th><th>Who</th><th class="hide-narrow">Mode</th>
+              <th class="number hide-narrow">Token</th></tr>
+          </thead>
+          <tbody>
+            {latest.map((event, i) => (
+              <tr key={`${event.revision} ${i}`}>
+                <td class="quiet">{duration(Math.max(0, now - event.cluster_time_ms))} ago</td>
+                <td><span class={`what what-${event.type}`}>{event.type}</span></td>
+                <td><Owner of={event} link /></td>
+                <td class="hide-narrow"><ModeBadge of={event} /></td>
+                <td class="number mono hide-narrow">{event.token ?? ""}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+/// All the server remembers of this lock, and what happens from now on.
+function use_events(place: PlaceName, on_change: () => void): LockEvent[] {
+  const [events, set_events] = useState<LockEvent[]>([]);
+  const changed = useRef(on_change);
+  changed.current = on_change;
+  useEffect(() => {
+    let feed: Feed | undefined;
+    let is_over = false;
+    const kind = place.kind === "space" ? "space" : "lock";
+    const begin = () => {
+      if (is_over) {
+        return;
+      }
+      set_events([]);
+      feed = new Feed({
+        prefix: place.is_base64 ? "" : place.name,
+        start: "oldest",
+        on_events: (more) => {
+          const ours = more.filter((event) => event.name === place.name && event.kind === kind);
+          if (ours.length > 0) {
+            set_events((before) => [...before, ...ours].slice(-events_kept_max));
+            changed.current();
+          }
+        },
+        on_gap: () => {
+          feed?.close();
+          setTimeout(begin, 1_000);
+        },
+      });
+    };
+    begin();
+    return () => {
+      is_over = true;
+      feed?.close();
+    };
+  }, [place.name, place.kind]);
+  return events;
+}

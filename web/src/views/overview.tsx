@@ -1,0 +1,143 @@
+// How the server is: numbers, charts, and what deserves a look.
+
+import { api } from "../api/client";
+import type { Deadlock, Graph } from "../api/types";
+import { count, duration, latency, owner_of, plural, rate } from "../model/format";
+import { use_poll } from "../model/poll";
+import { history, status } from "../model/server";
+import { Owner, Name, Running } from "../parts/bits";
+import { Chart, latest } from "../parts/chart";
+import { Loading } from "../parts/states";
+import { lock_link } from "../router";
+
+export function Overview() {
+  const graph = use_poll(api.graph, 2_000);
+  const deadlocks = use_poll(api.deadlocks, 4_000);
+  const here = status.value;
+  if (!here) {
+    return <Loading what="Asking the server…" />;
+  }
+  const { counts } = here;
+  return (
+    <>
+      <h1 class="hidden">Overview</h1>
+      <section class="tiles" aria-label="Numbers">
+        <Tile href="#/locks" label="Locks held" value={count(counts.holds)} series="holds"
+              colour="--held" note={`on ${plural(counts.locks, "name")}`} />
+        <Tile href="#/waits" label="Waiting" value={count(counts.waits)} series="waits"
+              colour="--wait" note={longest(graph.value)} />
+        <Tile href="#/leases" label="Leases" value={count(counts.leases)} series="leases"
+              colour="--lease" note={`${rate(latest("renewed"))} renewals/s`} />
+        <Tile href="#/waits" label="Deadlocks" value={count(deadlocks.value?.length ?? 0)}
+              series="deadlocks" colour="--bad" note={last_one(deadlocks.value)} />
+      </section>
+      <section class="charts" aria-label="Rates and latencies">
+        <Chart title="Grants and releases a second" format={rate} lines={[
+          { series: "granted", label: "granted", colour: "--held", fill: true },
+          { series: "released", label: "released", colour: "--lease" },
+          { series: "expired", label: "expired", colour: "--bad" },
+        ]} />
+        <Chart title="From asking to the grant, within" format={latency} is_log lines={[
+          { series: "acquire_p50", label: "half", colour: "--held" },
+          { series: "acquire_p99", label: "99 %", colour: "--wait" },
+        ]} />
+        <Chart title="Held and waiting" format={rate} lines={[
+          { series: "holds", label: "held", colour: "--held", fill: true },
+          { series: "waits", label: "waiting", colour: "--wait", fill: true },
+        ]} />
+        <Chart title="A commit to the log, within" format={latency} is_log lines={[
+          { series: "commit_p50", label: "half", colour: "--lease" },
+          { series: "commit_p99", label: "99 %", colour: "--wait" },
+          { series: "fsync_p99", label: "disk 99 %", colour: "--ink-3" },
+        ]} />
+      </section>
+      <section class="pair">
+        <LongestWaits graph={graph.value} at={graph.at} />
+        <Deadlocks deadlocks={deadlocks.value ?? []} />
+      </section>
+    </>
+  );
+}
+
+function Tile(props: { href: string; label: string; value: string; note: string; series: string;
+                       colour: string }) {
+  return (
+    <a class="card tile" href={props.href}>
+      <span class="tile-label">{props.label}</span>
+      <strong class="tile-value">{props.value}</strong>
+      <span class="tile-note">{props.note}</span>
+      <Spark series={props.series} colour={props.colour} />
+    </a>
+  );
+}
+
+function Spark(props: { series: string; colour: string }) {
+  const values = (history.value.series[props.series] ?? []).slice(-90);
+  if (values.length < 2) {
+    return null;
+  }
+  const high = Math.max(1e-9, ...values.map((value) => value ?? 0));
+  const points = values.map((value, i) =>
+    `${(i * 120 / (values.length - 1)).toFixed(1)} ${(34 - 30 * (value ?? 0) / high).toFixed(1)}`);
+  return (
+    <svg class="spark" viewBox="0 0 120 36" preserveAspectRatio="none" aria-hidden="true"
+         style={{ color: `var(${props.colour})` }}>
+      <path class="spark-area" d={`M0 36L${points.join("L")}L120 36z`} />
+      <path class="spark-line" d={`M${points.join("L")}`} />
+    </svg>
+  );
+}
+
+function longest(graph: Graph | undefined): string {
+  const waits = (graph?.locks ?? []).flatMap((lock) => lock.queue ?? []);
+  const most = Math.max(0, ...waits.map((wait) => wait.waited_ms));
+  return waits.length > 0 ? `longest ${duration(most)}` : "nobody waits";
+}
+
+function last_one(deadlocks: Deadlock[] | undefined): string {
+  const last = deadlocks?.[0];
+  return last ? `last ${duration(last.ago_ms)} ago` : "none seen";
+}
+
+function LongestWaits(props: { graph: Graph | undefined; at: number }) {
+  const waits = (props.graph?.locks ?? [])
+    .flatMap((lock) => (lock.queue ?? []).map((wait) => ({ lock, wait })))
+    .sort((left, right) => right.wait.waited_ms - left.wait.waited_ms).slice(0, 6);
+  return (
+    <div class="card">
+      <h2>Who waits longest</h2>
+      {waits.length === 0 && <p class="quiet">Nobody waits for anything.</p>}
+      <ul class="plain-list">
+        {waits.map(({ lock, wait }) => (
+          <li key={`${wait.ticket} ${lock.name}`}>
+            <Owner of={wait} link />
+            <a href={lock_link(lock)}><Name of={lock} /></a>
+            <span class="number"><Running ms={wait.waited_ms} at={props.at} /></span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Deadlocks(props: { deadlocks: Deadlock[] }) {
+  return (
+    <div class="card">
+      <h2>Latest deadlocks</h2>
+      {props.deadlocks.length === 0 &&
+        <p class="quiet">None since this member started. A cycle of waits ends at once: one gives
+          way and is told.</p>}
+      <ul class="plain-list">
+        {props.deadlocks.slice(0, 6).map((deadlock) => (
+          <li key={deadlock.revision}>
+            <span class="owner"><span class="dot is-bad" />
+              <span>{deadlock.cycle[0] ? owner_of(deadlock.cycle[0]) : "somebody"} gave way</span>
+            </span>
+            <span class="quiet">{deadlock.cycle.map((step) => step.name).join(" → ")}</span>
+            <span class="number">{duration(deadlock.ago_ms)} ago</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
