@@ -153,12 +153,13 @@ class Snapshot(WithServer):
         self.said("snapshot", "save", str(whole))
         content = whole.read_bytes()
 
-        damaged = bytearray(content)
-        damaged[100] ^= 1
-        for name, written, said in (("flipped", bytes(damaged), "bytes 68 to "),
+        def flipped(at):
+            return content[:at] + bytes([content[at] ^ 1]) + content[at + 1:]
+
+        for name, written, said in (("flipped", flipped(100), "bytes 68 to "),
                                     ("cut", content[:-1], "it is cut off"),
                                     ("longer", content + b"x", "something was appended"),
-                                    ("head", content[:20] + b"\xff" + content[21:], "the head"),
+                                    ("head", flipped(20), "the head"),
                                     ("other", b"something else", "byte 0: "),
                                     ("empty", b"", "byte 0: ")):
             path = self.file(name)
