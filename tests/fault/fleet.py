@@ -69,8 +69,7 @@ class FaultNode(cluster.Node):
         """Returns when every thread stands still: until then it may still answer."""
         super().pause()
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-        eventually(lambda: all("State:\tT" in (task / "status").read_text(encoding="utf-8")
-                               for task in tasks.iterdir()), "it stands still")
+        eventually(lambda: all(stands_still(task) for task in tasks.iterdir()), "it stands still")
 
     def pid(self):
         return self.process.pid if self.is_running() else 0
@@ -211,6 +210,14 @@ class Fleet(cluster.Cluster):
 
         wanted = max(revision(node) for node in self.nodes.values())
         eventually(lambda: revision(self.nodes[member]) >= wanted, f"{member} has caught up")
+
+
+def stands_still(task):
+    """Of a thread in /proc: stopped, or gone since it was listed, as that of a snapshot may be."""
+    try:
+        return "State:\tT" in (task / "status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def used_bytes(path):
