@@ -45,13 +45,18 @@ class Faults:
         return struct.unpack_from("<q", self.path.read_bytes(), 8 * self.NAMES.index(name))[0]
 
 
+def with_faults(faults):
+    """Before the words of a command: what it does to its disk and asks of clocks goes wrong so."""
+    return ("env", f"TENURE_FAULT_FILE={faults.path}", f"LD_PRELOAD={PRELOAD}")
+
+
 class FaultNode(cluster.Node):
     """A member that is started where its host is, with the preload between it and its disk."""
 
     def __init__(self, member, folder, ports, *flags):
         super().__init__(member, folder, ports, *flags)
         self.faults = Faults(self.folder.parent / f"{member}.faults")
-        self.prefix = ("env", f"TENURE_FAULT_FILE={self.faults.path}", f"LD_PRELOAD={PRELOAD}")
+        self.prefix = with_faults(self.faults)
 
     def move(self, address, prefix):
         """To another host than loopback."""

@@ -216,6 +216,15 @@ def clock_jump(run):
 
 
 @mishap
+def client_clock_jump(run):
+    """The same to a process that takes locks."""
+    workload = run.chance.choice(run.workloads)
+    workload.faults.set(wall_ms=run.chance.choice([-1, 1]) * 3_600_000)
+    yield
+    workload.faults.set(wall_ms=0)
+
+
+@mishap
 def rolling_restart(run):
     """One after the other is stopped in good order and started again."""
     for member in list(run.fleet.nodes):

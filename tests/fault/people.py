@@ -12,7 +12,7 @@ import time
 import grpc
 
 from daemon import admin_pb, item_pb, lease_pb
-from fleet import BUILD
+from fleet import BUILD, Faults, with_faults
 
 NAMES = ["chaos/m0", "chaos/m1", "chaos/m2", "chaos/r0", "chaos/r1"]
 SPACE = "chaos/k0"
@@ -49,12 +49,13 @@ class Workload:
 
     def __init__(self, folder, name, url, **options):
         self.name, self.history = name, folder / f"{name}.jsonl"
+        self.faults = Faults(folder / f"{name}.faults")
         words = {"--url": url, "--name": name, "--history": self.history,
                  "--ledger": folder / "ledger.db"}
         words |= {"--" + option.replace("_", "-"): value for option, value in options.items()}
         with open(folder / f"{name}.log", "wb") as log:
             self.process = subprocess.Popen(
-                [str(BUILD / "tests/tenure_workload"),
+                [*with_faults(self.faults), str(BUILD / "tests/tenure_workload"),
                  *(str(word) for pair in words.items() for word in pair)],
                 stdout=subprocess.DEVNULL, stderr=log)
 

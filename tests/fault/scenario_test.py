@@ -89,6 +89,11 @@ class Scenario(unittest.TestCase):
     def test_wall_clocks_jump_by_an_hour(self):
         self.suffer("clock_jump", "clock_jump", seconds=0.5)
 
+    def test_wall_clocks_of_clients_jump_by_an_hour(self):
+        report = self.suffer("client_clock_jump", "client_clock_jump", seconds=0.5)
+        self.assertEqual(report.failures.get("lease_lost", 0), 0, report.failures)
+        self.assertEqual(report.failures.get("unavailable", 0), 0, report.failures)
+
     # Within the bound that we promise: nobody ever holds what another believes in.
     def test_clocks_run_at_different_rates_within_the_bound(self):
         self.suffer("kill_leader", "pause_holders", seconds=0.5,
