@@ -353,6 +353,27 @@ TEST_F(RpcLeader, that_comes_hears_of_waits_that_were_called_off_meanwhile) {
   EXPECT_TRUE(held.unlock());
 }
 
+// The one that was asked to call it off is gone before it answers: nobody waits for the next one.
+TEST_F(RpcLeader, that_goes_with_a_wait_to_be_called_off_does_not_hold_up_who_called_it_off) {
+  auto ann = connect();
+  auto bob = connect();
+  auto held = ann.mutex("a").lock().value();
+  std::stop_source hurry;
+  auto waiting =
+      std::async(std::launch::async, [&] { return bob.mutex("a").lock(hurry.get_token()); });
+  ASSERT_TRUE(eventually([&] { return waiters(0) == 1; }));
+  cluster.leader().pause();
+  hurry.request_stop();
+  ASSERT_TRUE(eventually([&] { return cluster.leader().kept() == 1; }));
+
+  cluster.depose();
+  EXPECT_EQ(waiting.get().error(), Errc::cancelled);
+  cluster.elect(1);
+
+  EXPECT_TRUE(eventually([&] { return waiters(1) == 0; }));
+  EXPECT_TRUE(held.unlock());
+}
+
 // No storm: several clients, many changes, every lock is exclusive and every request is answered.
 TEST_F(RpcLeader, changes_again_and_again_under_load_and_every_request_is_answered_once) {
   constexpr int clients = 4;

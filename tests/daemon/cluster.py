@@ -176,12 +176,28 @@ class Cluster:
         node.flags += ("--members", self.founders)
         node.switches += ("--join",)
         node.begin()
-        self.client().admin_call("MemberAdd", admin_pb.MemberAddRequest(
-            id=member, peer_address=node.peer_address, client_address=node.grpc_address))
+        self.change("MemberAdd", admin_pb.MemberAddRequest(
+            id=member, peer_address=node.peer_address, client_address=node.grpc_address),
+                    lambda: getattr(self.members().get(member), "is_voter", False))
         return node
 
     def remove(self, member):
-        self.client().admin_call("MemberRemove", admin_pb.MemberRemoveRequest(id=member))
+        self.change("MemberRemove", admin_pb.MemberRemoveRequest(id=member),
+                    lambda: member not in self.members())
+
+    def change(self, method, request, is_done):
+        """By a leader that may fall meanwhile: after UNAVAILABLE one looks before one asks again,
+        as the protocol says."""
+        client, is_unsure = self.client(), False
+
+        def ask(me):
+            nonlocal is_unsure
+            if is_unsure and is_done():
+                return
+            is_unsure = True
+            getattr(me.admin, method)(request, timeout=PATIENCE)
+
+        client.ask(ask)
 
     def transfer(self, member=0):
         self.client().admin_call("TransferLeadership",

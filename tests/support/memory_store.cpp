@@ -166,6 +166,12 @@ void MemoryStore::pause() {
   on_loop_and_wait([this] { is_paused_ = true; });
 }
 
+std::size_t MemoryStore::kept() {
+  std::size_t count = 0;
+  on_loop_and_wait([&] { count = kept_.size(); });
+  return count;
+}
+
 void MemoryStore::resume() {
   on_loop_and_wait([this] {
     is_paused_ = false;

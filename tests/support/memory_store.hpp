@@ -75,6 +75,8 @@ class MemoryStore final : public server::Store {
   void advance(core::ClusterTime by);
   /// From now on proposals are kept and not decided, until resume().
   void pause();
+  /// How many are kept.
+  [[nodiscard]] std::size_t kept();
   void resume();
   /// Begins or ceases to lead: a follower answers read() and propose() with `unavailable`, and so
   /// ends what was kept. It knows no leader.

@@ -202,14 +202,34 @@ void Courier::abandon(LeaseId lease, RequestId request) {
   errand->operation.mutable_abandon()->set_lease_id(lease.get());
   errand->operation.mutable_abandon()->set_request_id(request.get());
   if (!stream_) {
-    // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
-    const auto waiting = take(it->second);
-    fail_with(*waiting, {.code = Errc::cancelled});
-    errand->is_orphan = true;
+    call_off(*errand);
   }
   std::vector<ErrandPointer> one;
   one.push_back(std::move(errand));
   run(std::move(one));
+}
+
+// Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
+void Courier::call_off(Errand& abandon) {
+  const auto& wait = abandon.operation.abandon();
+  if (const auto it = waits_.find({wait.lease_id(), wait.request_id()}); it != waits_.end()) {
+    abandon.is_orphan = true;
+    fail_with(*take(it->second), {.code = Errc::cancelled});
+  }
+}
+
+void Courier::call_off_all() {
+  std::vector<Id> abandons;
+  for (const auto& [id, errand] : open_) {
+    if (errand->operation.has_abandon()) {
+      abandons.push_back(id);
+    }
+  }
+  for (const auto id : abandons) {
+    if (const auto it = open_.find(id); it != open_.end()) {
+      call_off(*it->second);
+    }
+  }
 }
 
 ErrandPointer Courier::take(Id id) {

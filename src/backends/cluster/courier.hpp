@@ -100,6 +100,9 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void lost(std::uint64_t lease);
   static void fail_with(Errand& errand, const Error& error);
   void abandon_answered(const Errand& abandon, const v1::Outcome& outcome);
+  /// Its wait, without an answer; its caller hears `cancelled`.
+  void call_off(Errand& abandon);
+  void call_off_all();
   [[nodiscard]] ErrandPointer take(Id id);
   void follow_again();
   void end_waits();

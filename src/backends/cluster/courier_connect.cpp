@@ -165,6 +165,7 @@ void Courier::disconnected(const Error& why) {
   if (why != Errc::unavailable) {
     refused(why);
   }
+  call_off_all();
   first_failed(why);
   dialer_->dial();
 }
