@@ -59,6 +59,33 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added)
   return all;
 }
 
+/// Closed when a program is executed.
+class Pipe {
+ public:
+  Pipe() { is_open_ = pipe2(ends_.data(), O_CLOEXEC) == 0; }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_in();
+    if (is_open_) {
+      close(out());
+    }
+  }
+
+  [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  [[nodiscard]] int out() const noexcept { return ends_[0]; }
+  [[nodiscard]] int in() const noexcept { return ends_[1]; }
+  void close_in() {
+    if (const int end = std::exchange(ends_[1], -1); end >= 0) {
+      close(end);
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+  bool is_open_ = false;
+};
+
 /// What the child needs between fork and exec, where nothing may be allocated.
 struct Launch {
   std::vector<char*> words;
@@ -67,8 +94,19 @@ struct Launch {
   const sigset_t& mask;
   bool takes_terminal;
   pid_t parent;
+  int go_ahead;
   int complaints;
 };
+
+/// False if whoever would say it is gone.
+bool may_go_ahead(int file) {
+  char said = 0;
+  ssize_t count = 0;
+  do {
+    count = read(file, &said, sizeof(said));
+  } while (count < 0 && errno == EINTR);
+  return count == sizeof(said);
+}
 
 [[noreturn]] void become(const Launch& launch) {
   setpgid(0, 0);
@@ -77,7 +115,7 @@ struct Launch {
   }
   // Our group has a warden, too; this is quicker, and for the child alone.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() == launch.parent) {
+  if (getppid() == launch.parent && may_go_ahead(launch.go_ahead)) {
     pthread_sigmask(SIG_SETMASK, &launch.mask, nullptr);
     close_others(launch.files);
     execvpe(launch.words.front(), launch.words.data(), launch.environment.data());
@@ -117,11 +155,13 @@ void Foreground::give_to(pid_t group) const {
 }
 
 std::expected<Child, int> Child::start(const Program& program, const InheritedFiles& files,
-                                       const Signals& signals, const Foreground& foreground) {
+                                       const Signals& signals, const Foreground& foreground,
+                                       const std::function<void(pid_t)>& before) {
   auto words = program.words;
   auto environment = environment_with(program.environment);
-  std::array<int, 2> complaints{};
-  if (pipe2(complaints.data(), O_CLOEXEC) != 0) {
+  Pipe go_ahead;
+  Pipe complaints;
+  if (!go_ahead.is_open() || !complaints.is_open()) {
     return std::unexpected(errno);
   }
   const Launch launch{.words = pointers(words),
@@ -130,23 +170,27 @@ std::expected<Child, int> Child::start(const Program& program, const InheritedFi
                       .mask = signals.mask_before(),
                       .takes_terminal = foreground.is_ours(),
                       .parent = getpid(),
-                      .complaints = complaints[1]};
+                      .go_ahead = go_ahead.out(),
+                      .complaints = complaints.in()};
   const auto id = fork();
   if (id == 0) {
+    go_ahead.close_in();
     become(launch);
   }
   int why = id < 0 ? errno : 0;
-  close(complaints[1]);
+  complaints.close_in();
   if (id > 0) {
     setpgid(id, id);  // Whoever is first of the two.
-    while (read(complaints[0], &why, sizeof(why)) < 0 && errno == EINTR) {
+    before(id);
+    [[maybe_unused]] const auto written = write(go_ahead.in(), "", 1);
+    while (read(complaints.out(), &why, sizeof(why)) < 0 && errno == EINTR) {
     }
   }
-  close(complaints[0]);
   if (why == 0) {
     return Child(id);
   }
   if (id > 0) {
+    before(0);
     waitpid(id, nullptr, 0);
     foreground.give_to(getpgrp());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,11 +43,14 @@ struct Program {
 /// A program in a process group of its own, which ends if we do.
 class Child {
  public:
-  /// The error is an errno, of a program that cannot be executed.
+  /// The error is an errno, of a program that cannot be executed. `before` gets the number of the
+  /// group, and the program begins when it returns; 0 if it did not begin, before that number may
+  /// be somebody else's.
   [[nodiscard]] static std::expected<Child, int> start(const Program& program,
                                                        const InheritedFiles& files,
                                                        const Signals& signals,
-                                                       const Foreground& foreground);
+                                                       const Foreground& foreground,
+                                                       const std::function<void(pid_t)>& before);
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
   ~Child();

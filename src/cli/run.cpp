@@ -77,8 +77,10 @@ int run(const Arguments& arguments) {
     return held.is_busy ? static_cast<int>(conflict->value_or(held.exit_code)) : held.exit_code;
   }
   const Foreground foreground;
-  auto child =
-      Child::start(program_of(arguments, *wish, *held.possession), files, signals, foreground);
+  // The warden knows it before it begins: it might stop us at once.
+  auto child = Child::start(
+      program_of(arguments, *wish, *held.possession), files, signals, foreground,
+      [&](pid_t group) { warden.guard(group, last_moment(*held.possession, wish->ttl)); });
   if (!child) {
     (void)held.possession->unlock();
     return cannot_execute(arguments.command.front(), child.error());

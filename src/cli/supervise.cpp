@@ -62,6 +62,11 @@ class Bell {
 
 }  // namespace
 
+BootTime last_moment(const Possession& held, std::chrono::milliseconds ttl) {
+  return BootClock::now() + (held.valid_until() - std::chrono::steady_clock::now()) -
+         Margins::of(ttl).warden;
+}
+
 Supervisor::Supervisor(const Possession& held, Child& child, Warden& warden, Options options)
     : held_(held),
       child_(child),

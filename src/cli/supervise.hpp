@@ -28,6 +28,9 @@ struct Margins {
   }
 };
 
+/// When the warden ends a program under this lock, if nothing is renewed any more.
+[[nodiscard]] sys::BootTime last_moment(const Possession& held, std::chrono::milliseconds ttl);
+
 /// How a program under a lock ended.
 struct Ending {
   int exit_code = 0;     ///< Of the program.

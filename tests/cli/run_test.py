@@ -242,6 +242,15 @@ class Danger(WithServer):
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(PATIENCE), LOST)
 
+    def test_nor_if_it_is_stopped_by_the_first_thing_that_its_command_does(self):
+        process, child = self.worker("danger/parricide", "trap '' TERM; kill -STOP $PPID")
+
+        self.lines_end_before_the_next("danger/parricide")
+
+        self.assertFalse(is_alive(child))
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(PATIENCE), LOST)
+
 
 if __name__ == "__main__":
     unittest.main()

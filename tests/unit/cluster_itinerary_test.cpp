@@ -92,6 +92,19 @@ TEST(ClusterItinerary, a_chain_of_names_is_bounded) {
   EXPECT_TRUE(way.follow(a, now));
 }
 
+// While the leadership moves, the old leader and the new one name each other for a moment: a client
+// that had had enough of it stayed half a second with the wrong one.
+TEST(ClusterItinerary, names_are_followed_again_after_a_pause_where_we_are) {
+  Itinerary way({a, b});
+  while (way.follow(b, now)) {
+    (void)way.next();
+  }
+
+  way.rested();
+
+  EXPECT_TRUE(way.follow(b, now));
+}
+
 // Members change: all that the URL names may be gone one day.
 TEST(ClusterItinerary, those_that_led_are_remembered_up_to_a_limit) {
   Itinerary way({a});

@@ -127,6 +127,8 @@ void Courier::led_away(const std::shared_ptr<h2::Channel>& channel, const h2::St
       [weak = weak_from_this(), channel](const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->channel_ == channel && !self->stream_) {
+          // Two that name each other while the leadership moves: one of them will be right.
+          self->dialer_->rested();
           self->ask_health(channel);
         }
       });

@@ -54,6 +54,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void blame() { itinerary_.failed(reached_, Itinerary::Clock::now()); }
   /// It says that this one leads. True: the next dial() goes there.
   [[nodiscard]] bool follow(const Endpoint& leader);
+  /// A pause was made before it is asked again who leads.
+  void rested() { itinerary_.rested(); }
   [[nodiscard]] bool knows_one_only() const { return itinerary_.size() == 1; }
   void stop();
 

@@ -45,6 +45,8 @@ class Itinerary {
 
   /// Somebody says that this one leads. True: it is the next.
   bool follow(const Endpoint& leader, Clock::time_point now);
+  /// A pause was made where we are: names may be followed again.
+  void rested() { hops_ = 0; }
   /// It cannot be reached, or does not answer any more.
   void failed(const Endpoint& server, Clock::time_point now);
   /// It leads, and answers.
