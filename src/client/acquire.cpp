@@ -154,8 +154,8 @@ Acquired acquire(const LockSpec& spec, const Patience& patience) {
   }
   auto& session = *spec.session;
   auto freshness = Session::Freshness::any;
+  const auto began = session.clock().now();
   for (;;) {
-    const auto began = session.clock().now();
     const auto acquisition = ask(spec, patience.queue, freshness);
     if (!acquisition->is_settled()) {
       wait_for(session, *acquisition, patience);
