@@ -108,9 +108,11 @@ void Pipeline::ready() {
 
 void Pipeline::lost(const Error& why) {
   forget_sent();
+  const auto now = std::chrono::steady_clock::now();
   for (auto& [id, errand] : open_) {
     errand.was_sent = true;
     errand.brief.reset();
+    errand.failing_since = errand.failing_since.value_or(now);
   }
   fail_all(why, [](const Errand& errand) { return errand.loss == Errand::Loss::once; });
   if (why == Errc::unavailable) {
@@ -123,6 +125,16 @@ void Pipeline::lost(const Error& why) {
     fail_all(why);
   }
   calls_.lost(why);
+}
+
+/// The server answers, and does not do what it is asked. Another connection may lead to one that
+/// does; but what cannot wait is not asked for ever.
+void Pipeline::put_off(const Error& why) {
+  line_->drop(why);
+  const auto limit = std::chrono::steady_clock::now() - grace_max_;
+  fail_all(why, [limit](const Errand& errand) {
+    return errand.loss == Errand::Loss::fail && errand.failing_since <= limit;
+  });
 }
 
 void Pipeline::fail_all(const Error& why, const std::function<bool(const Errand&)>& which) {
@@ -318,7 +330,7 @@ void Pipeline::replied(const Reply& reply) {
   const bool is_error = reply.kind == Reply::Kind::error;
   const bool is_astray = is_error && calls_.astray && redis::is_astray(reply.text);
   if (is_error && !is_astray && is_passing(reply.text)) {
-    line_->drop({.code = Errc::unavailable, .detail = where() + ": " + reply.text});
+    put_off({.code = Errc::unavailable, .detail = where() + ": " + reply.text});
     return;
   }
   if (is_error && reply.text.starts_with("NOSCRIPT")) {
