@@ -231,7 +231,9 @@ bool Pipeline::has_to_wait(const Errand& errand) const {
                    : std::hash<std::string_view>{}(first_key_of(errand.command).value_or("")));
 }
 
-/// In order, but for those that have to wait for the answer to something about the same key.
+/// In order, but for those that have to wait for the answer to something about the same key, or for
+/// the next burst. There is one at a time: what comes meanwhile makes the next one larger, and
+/// while the server works on it, those whose answers came run.
 void Pipeline::send_waiting() {
   if (waiting_.empty() || !is_ready() || !has_scripts_) {
     return;
@@ -245,7 +247,7 @@ void Pipeline::send_waiting() {
       continue;  // it failed meanwhile
     }
     auto& errand = it->second;
-    if (has_to_wait(errand)) {
+    if (has_to_wait(errand) || (errand.brief && !bursts_.empty())) {
       still_waiting.push_back(id);
     } else if (!is_crowd || !errand.brief) {
       send(id, errand);
