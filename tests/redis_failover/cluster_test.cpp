@@ -42,10 +42,14 @@ class RedisClusters : public ::testing::Test {
     }
     return count;
   }
-  /// How often a node sent somebody elsewhere.
-  [[nodiscard]] static std::int64_t redirections(RedisServer& node) {
-    const auto all = node.ask({"INFO", "errorstats"});
-    const std::string field = "errorstat_MOVED:count=";
+  /// How often a node answered so.
+  [[nodiscard]] static std::int64_t errors(RedisServer& node, const std::string& error) {
+    return count_in(node.ask({"INFO", "errorstats"}), "errorstat_" + error + ":count=");
+  }
+  [[nodiscard]] static std::int64_t scripts_run(RedisServer& node) {
+    return count_in(node.ask({"INFO", "commandstats"}), "cmdstat_evalsha:calls=");
+  }
+  [[nodiscard]] static std::int64_t count_in(const std::string& all, const std::string& field) {
     const auto at = all.find(field);
     return at == std::string::npos ? 0 : std::stoll(all.substr(at + field.size()));
   }
@@ -138,6 +142,32 @@ TEST_F(RedisClusters, a_lock_whose_slot_is_under_way_waits_for_its_arrival) {
   EXPECT_TRUE(guard.extend());
   EXPECT_TRUE(guard.unlock());
   waiter.join();
+}
+
+// The question waits for its slot (TRYAGAIN), is called off, and overtaken by that: what it then
+// gets nobody wants, and nobody would give back.
+TEST_F(RedisClusters, what_is_called_off_while_its_slot_is_under_way_leaves_nothing) {
+  const auto name = cluster.name_on(0);
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex(name, {.ttl = 60s}).lock().value();
+  const auto before = errors(cluster.primary(0), "TRYAGAIN");
+  cluster.begin_to_move(head_of(name), 2);
+  std::stop_source off;
+  std::jthread asker([&] {
+    EXPECT_EQ(bob.mutex(name, {.ttl = 60s}).lock(off.get_token()).error(), Errc::cancelled);
+  });
+  // It is asked ever more seldom.
+  ASSERT_TRUE(eventually([&] { return errors(cluster.primary(0), "TRYAGAIN") >= before + 16; }));
+
+  const auto calls = scripts_run(cluster.primary(0));
+  cluster.give_up_move(head_of(name), 2);
+  off.request_stop();
+  asker.join();
+  ASSERT_TRUE(eventually([&] { return scripts_run(cluster.primary(0)) >= calls + 2; }));
+  EXPECT_TRUE(guard.unlock());
+
+  EXPECT_TRUE(ann.mutex(name).try_lock_for(patience / 2));
 }
 
 // ASK: a key that is not here any more, or never was, belongs there already.
@@ -291,13 +321,13 @@ TEST_F(RedisClusters, nodes_that_send_us_in_circles_are_asked_seldom) {
     ASSERT_EQ(cluster.primary(at).ask({"CLUSTER", "SETSLOT", slot, "NODE", id}), "OK");
   };
   cluster.primary(0).ask({"FLUSHALL"});
-  const auto before = redirections(cluster.primary(0)) + redirections(cluster.primary(1));
+  const auto before = errors(cluster.primary(0), "MOVED") + errors(cluster.primary(1), "MOVED");
   point(0, second);
   point(1, first);
 
   EXPECT_EQ(ann.mutex(name).try_lock().error(), Errc::unavailable);
 
-  const auto after = redirections(cluster.primary(0)) + redirections(cluster.primary(1));
+  const auto after = errors(cluster.primary(0), "MOVED") + errors(cluster.primary(1), "MOVED");
   EXPECT_GE(after - before, 5);
   EXPECT_LT(after - before, 1'000);
   std::jthread waiter([&] { EXPECT_TRUE(ann.mutex(name).lock()); });

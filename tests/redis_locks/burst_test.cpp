@@ -187,6 +187,26 @@ TEST_F(RedisBurst, few_go_by_themselves) {
 }
 
 // One that has to queue is asked again by its own script, the others need not wait for that.
+// Threads come one by one: each would make a small burst of its own, or none.
+TEST_F(RedisBurst, what_comes_while_one_is_out_makes_the_next) {
+  const auto before = calls();
+  link.hold_answers();
+  for (const auto* name : {"a", "b", "c", "d"}) {
+    acquire(name);
+  }
+  pipeline->flush();
+  run_until([&] { return calls() == before + 1; });
+
+  for (const auto* name : {"e", "f", "g", "h"}) {
+    acquire(name);
+    pipeline->flush();
+  }
+  link.pass_answers();
+  run_until([&] { return answers.size() == 8; });
+
+  EXPECT_EQ(calls(), before + 2);
+}
+
 TEST_F(RedisBurst, one_that_is_not_that_easy_is_asked_alone) {
   server.ask({"SET", head_of("c"), "H L 00000000000000ff X 1 1 ear bob\n", "PX", "90000"});
   for (const auto& name : names) {

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,6 +128,22 @@ TEST(RedisConnection, a_server_that_becomes_a_replica_is_unavailable_until_it_is
   EXPECT_TRUE(eventually([&] { return !client.is_connected(); }));
   server.ask({"REPLICAOF", "NO", "ONE"});
 
+  EXPECT_TRUE(eventually([&] { return client.mutex("a").try_lock().has_value(); }));
+}
+
+// A server that answers, and does not do it: what cannot wait was asked again for ever, a hundred
+// times in a second, and never told.
+TEST(RedisConnection, a_server_that_misses_its_replicas_is_unavailable_until_it_has_them) {
+  RedisServer server;
+  const auto client = connect(server.url(), {.request_timeout = 300ms}).value();
+  server.ask({"CONFIG", "SET", "min-replicas-to-write", "1"});
+
+  auto refused = std::async(std::launch::async, [&] { return client.mutex("a").try_lock(); });
+  const bool is_told = refused.wait_for(patience) == std::future_status::ready;
+  server.ask({"CONFIG", "SET", "min-replicas-to-write", "0"});
+
+  ASSERT_TRUE(is_told);
+  expect(refused.get().error(), Errc::unavailable, "NOREPLICAS");
   EXPECT_TRUE(eventually([&] { return client.mutex("a").try_lock().has_value(); }));
 }
 

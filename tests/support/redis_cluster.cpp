@@ -225,6 +225,12 @@ void RedisCluster::begin_to_move(const std::string& key, std::size_t to) {
       "migrating");
 }
 
+void RedisCluster::give_up_move(const std::string& key, std::size_t to) {
+  for (auto* const one : {&primary_of(key), &primary(to)}) {
+    expect(one->ask({"CLUSTER", "SETSLOT", slot_text(key), "STABLE"}) == "OK", "it stays");
+  }
+}
+
 void RedisCluster::move_keys(const std::string& key, std::size_t to) {
   const auto slot = slot_text(key);
   const auto port = std::to_string(primary(to).port());

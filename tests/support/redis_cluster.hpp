@@ -53,6 +53,8 @@ class RedisCluster {
 
   /// The slot of this key goes to another shard, key by key, as resharding does it.
   void begin_to_move(const std::string& key, std::size_t to);
+  /// It stays where it is, as if nothing had begun.
+  void give_up_move(const std::string& key, std::size_t to);
   void move_keys(const std::string& key, std::size_t to);
   void end_move(const std::string& key, std::size_t to);
 

@@ -155,6 +155,24 @@ TEST_F(Keeper, many_leases_are_kept) {
   EXPECT_TRUE(guards.back().owns_lock());
 }
 
+// Those that began one after the other would else be renewed one by one for ever.
+TEST_F(Keeper, what_is_due_soon_is_renewed_with_what_is_due) {
+  const auto client = open();
+  const auto first = client.mutex("a", {.ttl = 30s}).lock().value();
+  clock.advance(1s);
+  const auto second = client.mutex("b", {.ttl = 30s}).lock().value();
+  clock.advance(2s);
+  const auto third = client.mutex("c", {.ttl = 30s}).lock().value();
+  const auto is_fresh = [](const Guard& guard) {
+    return guard.valid_until() > std::chrono::steady_clock::now() + 28s;
+  };
+
+  clock.advance(7s);
+
+  EXPECT_TRUE(eventually([&] { return is_fresh(first) && is_fresh(second); }));
+  EXPECT_FALSE(is_fresh(third));
+}
+
 // 003.006
 TEST_F(Keeper, a_lease_of_another_ttl_is_renewed_after_a_third_of_that) {
   const auto client = open();

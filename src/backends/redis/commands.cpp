@@ -67,20 +67,18 @@ std::string head_before_token(const Item& item, std::string_view member) {
   return head.append(claim.kind).append(" ").append(member).append(" ").append(claim.want) + " ";
 }
 
-Errand::Brief brief_of(char kind, std::initializer_list<std::string_view> keys,
-                       std::initializer_list<std::string_view> words) {
-  Errand::Brief brief{.kind = kind,
-                      .about = std::hash<std::string_view>{}(*keys.begin()),
-                      .keys = keys.size(),
-                      .words = words.size()};
+/// What is said briefly about a lock, with its head so far.
+Errand::Brief brief_about(char kind, std::initializer_list<std::string_view> head) {
+  Errand::Brief brief{.kind = kind, .keys = 1};
   brief.wire.reserve(256);
-  for (const auto key : keys) {
-    append_word(brief.wire, key);
+  append_word(brief.wire, head);
+  std::size_t size = 0;
+  for (const auto piece : head) {
+    size += piece.size();
   }
-  brief.keys_bytes = brief.wire.size();
-  for (const auto word : words) {
-    append_word(brief.wire, word);
-  }
+  const auto line_end = brief.wire.size() - 2;
+  brief.about =
+      std::hash<std::string_view>{}(std::string_view(brief.wire).substr(line_end - size, size));
   return brief;
 }
 
@@ -212,11 +210,18 @@ std::optional<Errand::Brief> Commands::acquire_briefly(const AcquireRequest& req
     return std::nullopt;
   }
   const auto& item = ask.items.front();
-  std::string after = " ";
-  after.append(Digits(request.request.get())).append(" ").append(label_of(ask));
-  return brief_of('a', {head_of(item.name), item.name},
-                  {Digits(static_cast<std::uint64_t>((ttl + memory).count())),
-                   head_before_token(item, member), after});
+  const auto claim = claim_of(item);
+  const Digits number(request.request.get());
+  auto brief = brief_about('a', {"{", name_space_, ":", item.name, "}"});
+  auto& wire = brief.wire;
+  append_word(wire, item.name);
+  ++brief.keys;
+  brief.keys_bytes = wire.size();
+  append_word(wire, Digits(static_cast<std::uint64_t>((ttl + memory).count())));
+  append_word(wire, {"H ", claim.kind, " ", member, " ", claim.want, " "});
+  append_word(wire, {" ", number, " ", client_, " ", ask.owner, "\n", ask.metadata});
+  brief.words = 3;
+  return brief;
 }
 
 std::optional<Errand::Brief> Commands::release_briefly(const ReleaseRequest& request,
@@ -225,13 +230,17 @@ std::optional<Errand::Brief> Commands::release_briefly(const ReleaseRequest& req
     return std::nullopt;
   }
   const auto& item = request.ask->items.front();
+  const auto claim = claim_of(item);
   const Digits acquired(request.acquired.get());
   const Digits token(request.token.get());
-  auto before = head_before_token(item, member);
-  before.append(token).append(" ").append(acquired).append(" ");
-  std::string after = "T ";
-  after.append(token).append(" ").append(member).append(".").append(acquired);
-  return brief_of('r', {head_of(item.name)}, {before, after});
+  auto brief = brief_about('r', {"{", name_space_, ":", item.name, "}"});
+  auto& wire = brief.wire;
+  brief.keys_bytes = wire.size();
+  append_word(wire,
+              {"H ", claim.kind, " ", member, " ", claim.want, " ", token, " ", acquired, " "});
+  append_word(wire, {"T ", token, " ", member, ".", acquired});
+  brief.words = 2;
+  return brief;
 }
 
 std::string Commands::leave(const Ask& ask, std::string_view member, RequestId request,

@@ -45,6 +45,8 @@ struct Errand {
   bool was_sent = false;
   std::optional<Brief> brief{};
   std::move_only_function<std::string()> spell{};
+  /// When it was first asked in vain.
+  std::optional<std::chrono::steady_clock::time_point> failing_since{};
   // In a cluster: how often it was sent to the wrong node, and since when nobody takes it.
   std::uint16_t detours = 0;
   std::chrono::steady_clock::time_point astray_since{};

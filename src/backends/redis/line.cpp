@@ -331,7 +331,9 @@ void Line::take(const Reply& reply) {
     check_greeting(reply);
     return;
   }
-  failures_ = 0;
+  if (reply.kind != Reply::Kind::error) {
+    failures_ = 0;  // else it may be dropped for what it says, and again
+  }
   const bool is_message = reply.kind == Reply::Kind::array && reply.text_at(0) == "message";
   if (!is_message && unanswered_ > 0) {
     --unanswered_;

@@ -72,7 +72,8 @@ void Locks::ask(const WaitKey& key) {
   wait.is_behind = wait.is_behind && wait.is_queued;
   const auto ttl = places_.find(wait.request.lease)->ttl;
   Errand errand{
-      .answered = [this, key](const auto& answer) { acquire_answered(key, answer); },
+      .answered = [this, key, ask = wait.request.ask](
+                      const auto& answer) { acquire_answered(key, ask, answer); },
       .loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again : Errand::Loss::fail};
   // If others here wait for it, it is not that easy.
   if (!watched_.contains(wait.spot.name)) {
@@ -86,10 +87,14 @@ void Locks::ask(const WaitKey& key) {
   carrier_.run(std::move(errand));
 }
 
-void Locks::acquire_answered(const WaitKey& key, const Result<Errand::Answer>& answer) {
+void Locks::acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask>& ask,
+                             const Result<Errand::Answer>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
-    // It was granted by a message that was quicker, or has ended.
+    if (answer) {
+      drop_if_unwanted({.lease = LeaseId{key.first}, .request = RequestId{key.second}, .ask = ask},
+                       answer->reply);
+    }
     return;
   }
   auto& wait = it->second;

@@ -83,7 +83,8 @@ class Locks {
   /// It holds nothing there.
   [[nodiscard]] bool is_only_a_wait(LeaseId lease, const Spot& spot);
   void ask(const WaitKey& key);
-  void acquire_answered(const WaitKey& key, const Result<Errand::Answer>& answer);
+  void acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask>& ask,
+                        const Result<Errand::Answer>& answer);
   void queued(Wait& wait, const Reply& reply);
   void barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms);
   void settle(const WaitKey& key, Result<Granted> answer);
@@ -99,7 +100,10 @@ class Locks {
   void confirm(const WaitKey& key, Granted granted);
   void confirmed(const WaitKey& key, const Result<Errand::Answer>& answer);
   /// Gives back what was granted too late, or does not count.
-  void drop(const Wait& wait);
+  void drop(const Wait& wait) { drop(wait.request, wait.spot.member); }
+  void drop(const AcquireRequest& request, std::string_view member);
+  /// Nobody waits for this answer any more.
+  void drop_if_unwanted(const AcquireRequest& request, const Reply& reply);
   void look_in(const std::string& name, std::chrono::milliseconds time);
   void look(const std::string& name);
   void granted(std::string_view member, std::string_view rest);

@@ -62,14 +62,26 @@ void Locks::confirmed(const WaitKey& key, const Result<Errand::Answer>& answer) 
   settle(key, fail(answer.error().code, "granted, and given back: " + answer.error().detail));
 }
 
-void Locks::drop(const Wait& wait) {
-  const auto& ask = *wait.request.ask;
-  carrier_.run({.command = ask.fairness == Fairness::barging
-                               ? commands_.remove(ask, wait.spot.member)
-                               : commands_.leave(ask, wait.spot.member, wait.request.request,
-                                                 Commands::Found::drop),
-                .answered = [](const auto&) {}});
+void Locks::drop(const AcquireRequest& request, std::string_view member) {
+  const auto& ask = *request.ask;
+  carrier_.run(
+      {.command = ask.fairness == Fairness::barging
+                      ? commands_.remove(ask, member)
+                      : commands_.leave(ask, member, request.request, Commands::Found::drop),
+       .answered = [](const auto&) {}});
   carrier_.flush();
+}
+
+/// Either it was granted by a message that was quicker, or it was called off and the server was
+/// told so before it heard the question, which had to wait for its slot: then it stands there for
+/// nobody.
+void Locks::drop_if_unwanted(const AcquireRequest& request, const Reply& reply) {
+  const auto member = member_of(*request.ask, request.lease, request.request);
+  const bool is_there = reply.kind == Reply::Kind::integer || reply.number_at(0) > 0;
+  if (is_there && places_.find(request.lease, {.name = request.ask->items.front().name,
+                                               .member = member}) == nullptr) {
+    drop(request, member);
+  }
 }
 
 }  // namespace tenure::backends::redis

@@ -108,9 +108,11 @@ void Pipeline::ready() {
 
 void Pipeline::lost(const Error& why) {
   forget_sent();
+  const auto now = std::chrono::steady_clock::now();
   for (auto& [id, errand] : open_) {
     errand.was_sent = true;
     errand.brief.reset();
+    errand.failing_since = errand.failing_since.value_or(now);
   }
   fail_all(why, [](const Errand& errand) { return errand.loss == Errand::Loss::once; });
   if (why == Errc::unavailable) {
@@ -123,6 +125,16 @@ void Pipeline::lost(const Error& why) {
     fail_all(why);
   }
   calls_.lost(why);
+}
+
+/// The server answers, and does not do what it is asked. Another connection may lead to one that
+/// does; but what cannot wait is not asked for ever.
+void Pipeline::put_off(const Error& why) {
+  line_->drop(why);
+  const auto limit = std::chrono::steady_clock::now() - grace_max_;
+  fail_all(why, [limit](const Errand& errand) {
+    return errand.loss == Errand::Loss::fail && errand.failing_since <= limit;
+  });
 }
 
 void Pipeline::fail_all(const Error& why, const std::function<bool(const Errand&)>& which) {
@@ -219,7 +231,9 @@ bool Pipeline::has_to_wait(const Errand& errand) const {
                    : std::hash<std::string_view>{}(first_key_of(errand.command).value_or("")));
 }
 
-/// In order, but for those that have to wait for the answer to something about the same key.
+/// In order, but for those that have to wait for the answer to something about the same key, or for
+/// the next burst. There is one at a time: what comes meanwhile makes the next one larger, and
+/// while the server works on it, those whose answers came run.
 void Pipeline::send_waiting() {
   if (waiting_.empty() || !is_ready() || !has_scripts_) {
     return;
@@ -233,7 +247,7 @@ void Pipeline::send_waiting() {
       continue;  // it failed meanwhile
     }
     auto& errand = it->second;
-    if (has_to_wait(errand)) {
+    if (has_to_wait(errand) || (errand.brief && !bursts_.empty())) {
       still_waiting.push_back(id);
     } else if (!is_crowd || !errand.brief) {
       send(id, errand);
@@ -318,7 +332,7 @@ void Pipeline::replied(const Reply& reply) {
   const bool is_error = reply.kind == Reply::Kind::error;
   const bool is_astray = is_error && calls_.astray && redis::is_astray(reply.text);
   if (is_error && !is_astray && is_passing(reply.text)) {
-    line_->drop({.code = Errc::unavailable, .detail = where() + ": " + reply.text});
+    put_off({.code = Errc::unavailable, .detail = where() + ": " + reply.text});
     return;
   }
   if (is_error && reply.text.starts_with("NOSCRIPT")) {

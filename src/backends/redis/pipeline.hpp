@@ -71,6 +71,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   void ready();
   void lost(const Error& why);
   void begin_grace(const Error& why);
+  void put_off(const Error& why);
   void replied(const Reply& reply);
   void send(Id id, Errand& errand);
   void send_all();

@@ -125,6 +125,18 @@ void append_word(std::string& out, std::string_view word) {
   out.append("\r\n");
 }
 
+void append_word(std::string& out, std::initializer_list<std::string_view> pieces) {
+  std::size_t size = 0;
+  for (const auto piece : pieces) {
+    size += piece.size();
+  }
+  append_number(out, '$', size);
+  for (const auto piece : pieces) {
+    out.append(piece);
+  }
+  out.append("\r\n");
+}
+
 void append_command(std::string& out, std::span<const std::string_view> words) {
   append_count(out, words.size());
   for (const auto word : words) {

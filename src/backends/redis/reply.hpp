@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,6 +72,8 @@ class ReplyReader {
 /// How many words follow, and one of them, as the wire has it.
 void append_count(std::string& out, std::size_t words);
 void append_word(std::string& out, std::string_view word);
+/// A word of several pieces.
+void append_word(std::string& out, std::initializer_list<std::string_view> pieces);
 /// Appends a command as the wire has it.
 void append_command(std::string& out, std::span<const std::string_view> words);
 
