@@ -71,6 +71,9 @@ Acquired finish(const LockSpec& spec, Acquisition& acquisition, sys::BootTime be
     session.lose(lease);
     return fail(Errc::lease_lost, "the grant came too late for its lease; ask again");
   }
+  if (lease->was_taken(acquisition.request())) {
+    hold->take_away();
+  }
   return hold;
 }
 

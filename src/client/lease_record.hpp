@@ -14,6 +14,7 @@
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
 
+#include "backends/backend.hpp"
 #include "client/validity.hpp"
 #include "sys/boot_clock.hpp"
 #include "sys/latch.hpp"
@@ -153,6 +154,29 @@ class LeaseRecord {
     dependents_.pop_back();
     dependent.place_ = Dependent::nowhere;
   }
+
+  /// A hold was taken away. If the one who asked has not heard yet that it was granted, it is not
+  /// among those who depend on the lease: was_taken() tells when it is. All who do.
+  [[nodiscard]] std::vector<std::shared_ptr<Dependent>> note_taken(backends::RequestId acquired) {
+    {
+      const sys::LatchGuard lock(latch_);
+      if (taken_.size() == taken_max) {
+        taken_.erase(taken_.begin());
+      }
+      taken_.push_back(acquired);
+      has_taken_ = true;
+    }
+    return dependents();
+  }
+  /// REQUIRES: the hold is attached, by this thread: whoever notes it later finds it there.
+  [[nodiscard]] bool was_taken(backends::RequestId acquired) {
+    if (!has_taken_.load(std::memory_order_relaxed)) {
+      return false;
+    }
+    const sys::LatchGuard lock(latch_);
+    return std::erase(taken_, acquired) > 0;
+  }
+
   [[nodiscard]] std::vector<std::shared_ptr<Dependent>> dependents() {
     std::vector<std::shared_ptr<Dependent>> alive;
     const sys::LatchGuard lock(latch_);
@@ -181,6 +205,7 @@ class LeaseRecord {
  private:
   friend class LeaseKeeper;
   enum class Life : std::uint8_t { alive, lost, ended };
+  static constexpr std::size_t taken_max = 64;
   struct Asked {
     Term term;
     std::chrono::milliseconds ttl_before;
@@ -221,6 +246,7 @@ class LeaseRecord {
   std::atomic<bool> is_doubted_ = false;
   std::atomic<bool> has_warned_ = false;
   std::atomic<bool> was_used_ = false;
+  std::atomic<bool> has_taken_ = false;  ///< Anything, ever.
 
   std::optional<sys::BootTime> look_;  ///< When the keeper looks next; guarded by its mutex.
 
@@ -233,6 +259,7 @@ class LeaseRecord {
   std::chrono::milliseconds feared_ TENURE_GUARDED_BY(latch_) = std::chrono::milliseconds::max();
   std::vector<Entry> dependents_ TENURE_GUARDED_BY(latch_);
   std::optional<Error> refused_ TENURE_GUARDED_BY(latch_);
+  std::vector<backends::RequestId> taken_ TENURE_GUARDED_BY(latch_);  ///< Lately.
 };
 
 }  // namespace tenure::detail

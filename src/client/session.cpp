@@ -151,7 +151,7 @@ void Session::hold_taken(LeaseId lease, backends::RequestId acquired) {
   if (record == nullptr) {
     return;
   }
-  for (auto& dependent : record->dependents()) {
+  for (auto& dependent : record->note_taken(acquired)) {
     if (auto* hold = dynamic_cast<Hold*>(dependent.get());
         hold != nullptr && hold->request() == acquired) {
       hold->take_away();

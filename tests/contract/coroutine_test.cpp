@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <latch>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -23,109 +23,117 @@ using namespace std::chrono_literals;
 
 TENURE_CONTRACT(CoroutineContract);
 
+// Nobody waits for a coroutine that is late: what it tells outlives the test that has given up.
+
+/// What became of a lock.
+struct Story {
+  std::optional<Result<FencingToken>> told{};
+  std::atomic<bool> is_done = false;
+};
+
 /// Locks and tells how it went.
-Detached lock_and_tell(Mutex mutex, std::optional<Result<FencingToken>>& told,
-                       std::atomic<bool>& is_done, std::stop_token cancel = {}) {
+Detached lock_and_tell(Mutex mutex, std::shared_ptr<Story> story, std::stop_token cancel = {}) {
   {
     auto guard = co_await mutex.lock_async(cancel);
-    told = guard ? Result<FencingToken>(guard->token()) : std::unexpected(guard.error());
+    story->told = guard ? Result<FencingToken>(guard->token()) : std::unexpected(guard.error());
   }
-  is_done = true;
+  story->is_done = true;
 }
 
-Detached count_in(RwLock lock, std::atomic<int>& entered) {
+using Count = std::shared_ptr<std::atomic<int>>;
+
+Detached count_in(RwLock lock, Count entered) {
   const auto guard = co_await lock.lock_shared_async();
-  entered += guard ? 1 : 0;
+  *entered += guard ? 1 : 0;
 }
-Detached count_in(Mutex mutex, std::atomic<int>& entered) {
+Detached count_in(Mutex mutex, Count entered) {
   const auto guard = co_await mutex.lock_async();
-  entered += guard ? 1 : 0;
+  *entered += guard ? 1 : 0;
 }
 
 // 000.010
 TEST_P(CoroutineContract, a_free_lock_is_taken) {
-  std::optional<Result<FencingToken>> told;
-  std::atomic<bool> is_done = false;
+  const auto story = std::make_shared<Story>();
 
-  lock_and_tell(ann.mutex("a"), told, is_done);
+  lock_and_tell(ann.mutex("a"), story);
 
   // In this process without suspending.
-  EXPECT_TRUE(is_done || promises(backends::Promise::outlives_process));
-  ASSERT_TRUE(eventually([&] { return is_done.load(); }));
-  EXPECT_TRUE(told->has_value());
+  EXPECT_TRUE(story->is_done || promises(backends::Promise::outlives_process));
+  ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
+  EXPECT_TRUE(story->told->has_value());
 }
 
 TEST_P(CoroutineContract, a_coroutine_waits_without_a_thread) {
   auto guard = ann.mutex("a").lock().value();
-  std::optional<Result<FencingToken>> told;
-  std::atomic<bool> is_done = false;
-  lock_and_tell(bob.mutex("a"), told, is_done);
-  EXPECT_FALSE(is_done);
+  const auto story = std::make_shared<Story>();
+  lock_and_tell(bob.mutex("a"), story);
+  EXPECT_FALSE(story->is_done);
 
   EXPECT_TRUE(guard.unlock());
 
-  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
-  EXPECT_TRUE(told->has_value());
+  ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
+  EXPECT_TRUE(story->told->has_value());
   EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
 }
 
 TEST_P(CoroutineContract, a_coroutine_that_is_called_off_leaves_the_queue) {
   auto guard = ann.mutex("a").lock().value();
-  std::optional<Result<FencingToken>> told;
-  std::atomic<bool> is_done = false;
+  const auto story = std::make_shared<Story>();
   std::stop_source hurry;
-  lock_and_tell(bob.mutex("a"), told, is_done, hurry.get_token());
+  lock_and_tell(bob.mutex("a"), story, hurry.get_token());
 
   hurry.request_stop();
 
-  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
-  EXPECT_EQ(told->error(), Errc::cancelled);
+  ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
+  EXPECT_EQ(story->told->error(), Errc::cancelled);
   EXPECT_TRUE(guard.unlock());
   EXPECT_TRUE(ann.mutex("a").try_lock());
 }
 
 TEST_P(CoroutineContract, max_wait_bounds_a_coroutine) {
   const auto guard = ann.mutex("a").lock().value();
-  std::optional<Result<FencingToken>> told;
-  std::atomic<bool> is_done = false;
+  const auto story = std::make_shared<Story>();
 
-  lock_and_tell(bob.mutex("a", {.max_wait = 10ms}), told, is_done);
+  lock_and_tell(bob.mutex("a", {.max_wait = 10ms}), story);
 
-  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
-  EXPECT_EQ(told->error(), Errc::timed_out);
+  ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
+  EXPECT_EQ(story->told->error(), Errc::timed_out);
 }
 
 TEST_P(CoroutineContract, what_can_never_succeed_is_told_without_suspending) {
-  std::optional<Result<FencingToken>> told;
-  std::atomic<bool> is_done = false;
+  const auto story = std::make_shared<Story>();
 
-  lock_and_tell(ann.mutex(""), told, is_done);
+  lock_and_tell(ann.mutex(""), story);
 
-  EXPECT_TRUE(is_done);
-  EXPECT_EQ(told->error(), Errc::invalid_argument);
+  EXPECT_TRUE(story->is_done);
+  EXPECT_EQ(story->told->error(), Errc::invalid_argument);
 }
 
+struct ReleaseStory {
+  std::vector<Result<void>> told{};
+  std::atomic<bool> is_done = false;
+};
+
 /// Locks, gives back, and tells how that went.
-Detached cycle_and_tell(Mutex mutex, std::vector<Result<void>>& told, std::atomic<bool>& is_done) {
+Detached cycle_and_tell(Mutex mutex, std::shared_ptr<ReleaseStory> story) {
   auto guard = co_await mutex.lock_async();
   if (guard) {
-    told.push_back(co_await guard->unlock_async());
-    told.push_back(co_await guard->unlock_async());
+    story->told.push_back(co_await guard->unlock_async());
+    story->told.push_back(co_await guard->unlock_async());
   }
-  is_done = true;
+  story->is_done = true;
 }
 
 TEST_P(CoroutineContract, what_was_given_back_is_free_when_the_coroutine_goes_on) {
   for (int i = 0; i < 10; ++i) {
-    std::vector<Result<void>> told;
-    std::atomic<bool> is_done = false;
+    const auto story = std::make_shared<ReleaseStory>();
 
-    cycle_and_tell(ann.mutex("a"), told, is_done);
+    cycle_and_tell(ann.mutex("a"), story);
 
-    ASSERT_TRUE(eventually([&] { return is_done.load(); }));
-    ASSERT_EQ(told.size(), 2U);
-    EXPECT_TRUE(told[0]) << to_string(told[0].error());
-    EXPECT_EQ(told[1].error(), Errc::not_held);
+    ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
+    ASSERT_EQ(story->told.size(), 2U);
+    EXPECT_TRUE(story->told[0]) << to_string(story->told[0].error());
+    EXPECT_EQ(story->told[1].error(), Errc::not_held);
     EXPECT_TRUE(bob.mutex("a").try_lock());
   }
 }
@@ -143,14 +151,13 @@ TEST_P(CoroutineContract, giving_back_what_was_moved_away_is_told_without_suspen
 // A coroutine's frame may hold the last handle of all, on the notifier thread itself.
 TEST_P(CoroutineContract, the_last_handle_may_go_on_the_notifier_thread) {
   auto guard = ann.mutex("a").lock().value();
-  std::optional<Result<FencingToken>> told;
-  std::atomic<bool> is_done = false;
-  lock_and_tell(connect({.owner = "cid"}).mutex("a"), told, is_done);
+  const auto story = std::make_shared<Story>();
+  lock_and_tell(connect({.owner = "cid"}).mutex("a"), story);
 
   EXPECT_TRUE(guard.unlock());
 
-  EXPECT_TRUE(eventually([&] { return is_done.load(); }));
-  EXPECT_TRUE(told->has_value());
+  ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
+  EXPECT_TRUE(story->told->has_value());
   EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
 }
 
@@ -160,7 +167,8 @@ TEST_P(CoroutineContract, ten_thousand_waits_cost_no_threads) {
   // there are none it is both.
   const bool has_readers = promises(backends::Promise::shared);
   const int waits = has_readers ? 10'000 : 1'000;
-  const auto wait = [&](std::atomic<int>& entered) {
+  const auto entered = std::make_shared<std::atomic<int>>(0);
+  const auto wait = [&] {
     has_readers ? count_in(bob.rw_lock("a"), entered) : count_in(bob.mutex("a"), entered);
   };
   // Sanitizers make the server slow, which is no loss.
@@ -168,18 +176,17 @@ TEST_P(CoroutineContract, ten_thousand_waits_cost_no_threads) {
                    .mutex("a", {.ttl = patience})
                    .lock()
                    .value();
-  std::atomic<int> entered = 0;
-  wait(entered);
+  wait();
   const auto before = thread_count();
 
   for (int i = 1; i < waits; ++i) {
-    wait(entered);
+    wait();
   }
   EXPECT_LE(thread_count(), before + 1);  // the notifier may have come
-  EXPECT_EQ(entered, 0);
+  EXPECT_EQ(*entered, 0);
   EXPECT_TRUE(guard.unlock());
 
-  EXPECT_TRUE(eventually([&] { return entered == waits; }));
+  EXPECT_TRUE(eventually([&] { return *entered == waits; }));
 }
 
 }  // namespace

@@ -128,6 +128,49 @@ TEST_F(EtcdOrder, a_try_and_a_release_whose_answers_were_lost_are_asked_for_agai
   EXPECT_TRUE(soon("a", 0));
 }
 
+// 002-B7's like: a member hung with the question, another one answered it, and the lock was given
+// back. Then the first one goes on, and makes the key once more.
+TEST_F(EtcdOrder, a_question_that_arrives_after_the_end_of_its_lock_leaves_no_key) {
+  warm_up();
+  const auto lease = ann.lease().value();  // It lives on, and its keys would with it.
+  relay.keep_questions();
+  std::jthread locking([&] {
+    auto mine = ann.mutex("a", {.lease = lease}).lock();
+    ASSERT_TRUE(mine) << to_string(mine.error());
+    EXPECT_TRUE(mine->unlock());
+  });
+  ASSERT_TRUE(eventually([&] { return relay.questions() == 1; }));
+  relay.lose_questions();
+  locking.join();
+  ASSERT_TRUE(soon("a", 0));
+
+  relay.deliver_late();
+
+  EXPECT_TRUE(soon("a", 0));
+  EXPECT_TRUE(lease.is_alive());
+}
+
+// The same for one that did not wait, and was refused.
+TEST_F(EtcdOrder, a_try_that_arrives_after_its_refusal_leaves_no_key) {
+  warm_up();
+  const auto lease = ann.lease().value();
+  const auto stranger = root + "/a/stranger";
+  relay.keep_questions();
+  std::jthread trying(
+      [&] { EXPECT_EQ(ann.mutex("a", {.lease = lease}).try_lock().error(), Errc::would_block); });
+  ASSERT_TRUE(eventually([&] { return relay.questions() == 1; }));
+  server.put(stranger, "");
+  relay.lose_questions();
+  trying.join();
+  server.remove(stranger);
+  ASSERT_TRUE(soon("a", 0));
+
+  relay.deliver_late();
+
+  EXPECT_TRUE(soon("a", 0));
+  EXPECT_TRUE(lease.is_alive());
+}
+
 }  // namespace
 }  // namespace tenure::test
 

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -35,11 +36,11 @@ class RedisWaiting : public ::testing::Test {
   RedisServer server;
 };
 
-Detached take_turn(Mutex mutex, std::atomic<int>& turns) {
+Detached take_turn(Mutex mutex, std::shared_ptr<std::atomic<int>> turns) {
   auto guard = co_await mutex.lock_async();
   if (guard) {
     co_await guard->unlock_async();
-    ++turns;
+    ++*turns;
   }
 }
 
@@ -50,7 +51,7 @@ TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
   const auto ann = connect();
   const auto bob = connect();
   auto guard = ann.mutex("a").lock().value();
-  std::atomic<int> turns = 0;
+  const auto turns = std::make_shared<std::atomic<int>>(0);
   for (int n = 0; n < waits; ++n) {
     take_turn(bob.mutex("a"), turns);
   }
@@ -58,7 +59,7 @@ TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
   server.ask({"CONFIG", "RESETSTAT"});
 
   EXPECT_TRUE(guard.unlock());
-  EXPECT_TRUE(eventually([&] { return turns == waits; }));
+  EXPECT_TRUE(eventually([&] { return *turns == waits; }));
 
   EXPECT_EQ(calls_of("publish"), waits);
   EXPECT_EQ(calls_of("evalsha"), waits + 1) << "one release each, and no question besides";

@@ -5,7 +5,8 @@
 
 namespace tenure::test {
 
-/// A coroutine that runs by itself and that nobody waits for.
+/// A coroutine that runs by itself and that nobody waits for: not even a test that has given up, so
+/// what it uses must be its own, or shared.
 struct Detached {
   struct promise_type {
     static Detached get_return_object() noexcept { return {}; }

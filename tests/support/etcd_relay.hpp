@@ -28,7 +28,8 @@ namespace tenure::test {
 
 /// Stands between clients and a real etcd and passes on what both say. Answers to transactions it
 /// keeps back while it is told to: so a test decides in which order a client hears of things, or
-/// that it never hears of one.
+/// that it never hears of one. And transactions themselves, which arrive when the client has long
+/// given them up.
 class EtcdRelay {
  public:
   explicit EtcdRelay(std::uint16_t port) {
@@ -61,6 +62,7 @@ class EtcdRelay {
     server_->stop(std::chrono::milliseconds(0));
     do_there([this] {
       kept_.clear();
+      questions_.clear();
       channel_->close();
     });
     work_.reset();
@@ -102,6 +104,32 @@ class EtcdRelay {
       count_ = 0;
     });
   }
+  /// From now on transactions stay here, and etcd hears of none.
+  void keep_questions() {
+    do_there([this] { keeps_questions_ = true; });
+  }
+  [[nodiscard]] std::size_t questions() const { return question_count_; }
+  /// Whoever asked is told that the connection broke. Those to come arrive.
+  void lose_questions() {
+    do_there([this] {
+      keeps_questions_ = false;
+      for (const auto& one : questions_) {
+        one.call->finish({h2::StatusCode::unavailable, "the connection broke"});
+      }
+    });
+  }
+  /// They arrive after all, and are done when it returns.
+  void deliver_late() {
+    std::latch is_done(static_cast<std::ptrdiff_t>(question_count_.exchange(0)));
+    do_there([&] {
+      for (const auto& one : std::exchange(questions_, {})) {
+        h2::Question<backends::etcd::pb::TxnResponse>::ask(
+            *channel_, txn_path, Call::message_of(one.message),
+            [&](const h2::Status&, const auto&) { is_done.count_down(); });
+      }
+    });
+    is_done.wait();
+  }
   /// Messages of etcd's that went over watches.
   [[nodiscard]] std::size_t told_by_watches() const { return told_by_watches_; }
 
@@ -115,14 +143,14 @@ class EtcdRelay {
         : h2::Call(opening), relay_(relay), path_(path) {}
 
     void answer(std::string_view message) { send(message_of(message)); }
-
-   private:
     /// Whatever it says: a message without fields keeps all of them.
     static backends::etcd::pb::StatusRequest message_of(std::string_view bytes) {
       backends::etcd::pb::StatusRequest message;
       message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
       return message;
     }
+
+   private:
     class Upstream final : public h2::Exchange {
      public:
       explicit Upstream(std::shared_ptr<Call> call) : call_(std::move(call)) {}
@@ -141,8 +169,21 @@ class EtcdRelay {
       }
       return *upstream_;
     }
-    void received(std::string_view message) override { upstream().send(message_of(message)); }
-    void half_closed() override { upstream().half_close(); }
+    void received(std::string_view message) override {
+      if (path_ == txn_path && relay_.keeps_questions_) {
+        is_kept_ = true;
+        relay_.questions_.push_back(
+            {std::static_pointer_cast<Call>(shared_from_this()), std::string(message)});
+        relay_.question_count_ = relay_.questions_.size();
+        return;
+      }
+      upstream().send(message_of(message));
+    }
+    void half_closed() override {
+      if (!is_kept_) {
+        upstream().half_close();
+      }
+    }
     void closed() override {
       if (upstream_) {
         std::exchange(upstream_, {})->cancel();
@@ -171,6 +212,7 @@ class EtcdRelay {
     const std::string_view path_;
     std::shared_ptr<Upstream> upstream_;
     std::optional<std::string> kept_;
+    bool is_kept_ = false;  ///< The question.
   };
   struct Kept {
     std::shared_ptr<Call> call;
@@ -205,6 +247,9 @@ class EtcdRelay {
   bool keeps_back_ = false;
   std::deque<Kept> kept_;
   std::atomic<std::size_t> count_ = 0;
+  bool keeps_questions_ = false;
+  std::deque<Kept> questions_;
+  std::atomic<std::size_t> question_count_ = 0;
   std::atomic<std::size_t> told_by_watches_ = 0;
   std::jthread thread_;
 };

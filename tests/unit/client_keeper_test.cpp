@@ -1,8 +1,10 @@
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,6 +21,29 @@ namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Does something when it has granted.
+class GrantingBackend : public backends::MemoryBackend {
+ public:
+  using Then = std::function<void(backends::Listener&, LeaseId, backends::RequestId)>;
+
+  GrantingBackend(std::shared_ptr<backends::MemoryStore> store, Then then)
+      : MemoryBackend(std::move(store)), then_(std::move(then)) {}
+  void start(backends::Listener& listener) override {
+    listener_ = &listener;
+    MemoryBackend::start(listener);
+  }
+  void acquire(backends::AcquireRequest request, Done<backends::Granted> done) override {
+    const auto lease = request.lease;
+    const auto id = request.request;
+    MemoryBackend::acquire(std::move(request), std::move(done));
+    then_(*listener_, lease, id);
+  }
+
+ private:
+  Then then_;
+  backends::Listener* listener_ = nullptr;
+};
 
 /// A client on a clock of its own, and a service on the real one: what is lost here is lost by our
 /// own clock alone.
@@ -204,6 +229,22 @@ TEST_F(Keeper, a_shorter_ttl_without_an_answer_is_lost_when_that_is_over) {
   clock.advance(1s);
 
   EXPECT_TRUE(eventually([&] { return is_lost.load(); }));
+}
+
+// An operator takes it away in the moment between the grant and its return.
+TEST(Grants, a_lock_that_is_taken_away_before_its_owner_heard_of_it_is_lost) {
+  const auto session = std::make_shared<detail::Session>(
+      std::make_unique<GrantingBackend>(
+          std::make_shared<backends::MemoryStore>(),
+          [](auto& listener, auto lease, auto request) { listener.hold_taken(lease, request); }),
+      ConnectOptions{});
+
+  auto guard = Client(session).mutex("a").lock();
+
+  ASSERT_TRUE(guard) << to_string(guard.error());
+  EXPECT_FALSE(guard->owns_lock());
+  EXPECT_EQ(guard->state(), GuardState::lost);
+  EXPECT_TRUE(guard->lost().stop_requested());
 }
 
 TEST_F(Keeper, a_lease_that_the_service_refuses_tells_why) {

@@ -128,8 +128,17 @@ TEST(ZookeeperTerms, a_session_outlives_what_is_believed) {
   for (auto ttl = 2250ms; ttl < 600'000ms; ttl += 250ms) {
     const auto timeout = timeout_for(ttl);
 
-    EXPECT_GE(timeout - timeout / beats_per_timeout - half_a_tick, ttl);
+    EXPECT_GE(timeout - beat_of(timeout) - half_a_tick, ttl);
     EXPECT_GE(shortest_ttl(timeout) + 1ms, ttl);
+  }
+}
+
+// Servers may give less than was asked for. What is taken then holds with the beat of what is
+// given.
+TEST(ZookeeperTerms, the_longest_ttl_of_a_session_is_outlived_by_it) {
+  constexpr auto half_a_tick = 1000ms;
+  for (auto timeout = 4000ms; timeout < 600'000ms; timeout += 250ms) {
+    EXPECT_GE(timeout - beat_of(timeout) - half_a_tick, longest_ttl(timeout));
   }
 }
 

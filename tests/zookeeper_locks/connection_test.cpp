@@ -92,6 +92,20 @@ TEST_F(ZookeeperConnection, nodes_of_a_user_are_closed_to_others) {
   expect(refusal(servers.url(chroot + "/a")), Errc::permission_denied, "not authenticated");
 }
 
+// Somebody's permit that we may count and not read: without reading it nobody knows how many there
+// are, and to ask for ever would help nobody.
+TEST_F(ZookeeperConnection, a_permit_that_may_not_be_read_is_told) {
+  shell.make(path_of("pool/leases"));
+  ZookeeperShell owner(servers.hosts(), {.identity = "ann:secret"});
+  owner.close_to_others(owner.make_ticket(path_of("pool/leases") + "/_c_9-lease-"));
+  const auto bob = connect();
+
+  const auto refused = bob.semaphore("pool", {.capacity = 2}).try_acquire_for(2s);
+
+  ASSERT_FALSE(refused);
+  expect(refused.error(), Errc::permission_denied, "not authenticated");
+}
+
 TEST_F(ZookeeperConnection, nodes_of_the_world_are_open_though_somebody_made_them) {
   auto url = servers.url(chroot + "?acl=world");
   url.insert(url.find("://") + 3, "ann:secret@");

@@ -179,5 +179,31 @@ TEST_F(ZookeeperLostAnswer, a_release_that_was_done_is_no_loss) {
   EXPECT_TRUE(given_back) << to_string(given_back.error());
 }
 
+// Guards of folders, which save a list in each cycle, end with the connection. New ones are set,
+// also if the answer to the last one was lost.
+TEST_F(ZookeeperLostAnswer, a_lone_cycle_is_two_questions_again_after_a_lost_connection) {
+  shell.make(path_of("b"));
+  const auto seen = seen_client("zookeeper://" + cable.address() + chroot);
+  EXPECT_TRUE(seen.client.mutex("b").lock().value().unlock());
+  cable.deafen();
+  std::jthread locking([&] {
+    auto mine = seen.client.mutex("b").lock();
+    ASSERT_TRUE(mine) << to_string(mine.error());
+    EXPECT_TRUE(mine->unlock());
+  });
+  ASSERT_TRUE(has_nodes("b", 1));
+  cable.cut();
+  locking.join();
+  EXPECT_TRUE(seen.client.mutex("b").lock().value().unlock());
+  const auto before = seen.questions();
+
+  constexpr int cycles = 100;
+  for (int n = 0; n < cycles; ++n) {
+    EXPECT_TRUE(seen.client.mutex("b").lock().value().unlock());
+  }
+
+  EXPECT_LE(seen.questions() - before, 2U * cycles + 10);
+}
+
 }  // namespace
 }  // namespace tenure::test

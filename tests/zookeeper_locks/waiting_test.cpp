@@ -21,11 +21,11 @@ using namespace std::chrono_literals;
 
 using ZookeeperWaiting = ZookeeperTest;
 
-Detached take_turn(Mutex mutex, std::atomic<int>& turns) {
+Detached take_turn(Mutex mutex, std::shared_ptr<std::atomic<int>> turns) {
   auto guard = co_await mutex.lock_async();
   if (guard) {
     co_await guard->unlock_async();
-    ++turns;
+    ++*turns;
   }
 }
 
@@ -35,7 +35,7 @@ TEST_F(ZookeeperWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
   constexpr int waits = 100;
   auto guard = std::make_optional(connect().mutex("a").lock().value());
   std::vector<SeenClient> waiters;
-  std::atomic<int> turns = 0;
+  const auto turns = std::make_shared<std::atomic<int>>(0);
   for (int n = 0; n < waits; ++n) {
     waiters.push_back(seen_client(servers.url(chroot)));
     take_turn(waiters.back().client.mutex("a"), turns);
@@ -49,7 +49,7 @@ TEST_F(ZookeeperWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
   EXPECT_TRUE(eventually(watched)) << servers.ask("wchs");
 
   EXPECT_TRUE(guard->unlock());
-  EXPECT_TRUE(eventually([&] { return turns == waits; }));
+  EXPECT_TRUE(eventually([&] { return *turns == waits; }));
 
   std::uint64_t events = 0;
   for (const auto& one : waiters) {
@@ -67,14 +67,14 @@ TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_questions_each) {
   const auto seen = seen_client(servers.url(chroot));
   auto guard = seen.client.mutex("a").lock().value();
   const auto before = seen.questions();
-  std::atomic<int> turns = 0;
+  const auto turns = std::make_shared<std::atomic<int>>(0);
   for (int n = 0; n < waits; ++n) {
     take_turn(seen.client.mutex("a"), turns);
   }
   ASSERT_TRUE(has_nodes("a", waits + 1));
 
   EXPECT_TRUE(guard.unlock());
-  EXPECT_TRUE(eventually([&] { return turns == waits; }));
+  EXPECT_TRUE(eventually([&] { return *turns == waits; }));
 
   // Made and deleted; and those that waited for longer than a moment look after their own node.
   EXPECT_LE(seen.questions() - before, 3U * waits + 10);

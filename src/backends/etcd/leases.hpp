@@ -45,6 +45,8 @@ class Leases {
   /// It is not there any more.
   void forget(LeaseId id);
 
+  /// Granted or asked for, and not over.
+  [[nodiscard]] bool has(LeaseId id) const { return leases_.contains(id); }
   [[nodiscard]] std::vector<LeaseId> all() const;
   /// Of those, or of one that is gone; 0: there are none.
   [[nodiscard]] std::chrono::milliseconds shortest_ttl() const {

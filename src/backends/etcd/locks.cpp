@@ -149,6 +149,7 @@ void Locks::join_answered(const PlaceId& id, const Answer& answer) {
     return;
   }
   watch_own_soon(id);
+  place->may_come_late = answer->is_retry;
   const auto& txn = answer->responses[0]->txn();
   if (!txn.succeeded()) {
     // It was there: the answer to an earlier question was lost.
@@ -220,6 +221,7 @@ void Locks::try_answered(const PlaceId& id, const Answer& answer) {
     give_up(id, answer.error());
     return;
   }
+  place->may_come_late = place->may_come_late || answer->is_retry;
   const auto& txn = answer->responses[0]->txn();
   if (txn.succeeded()) {
     place_known(id, answer->revision);

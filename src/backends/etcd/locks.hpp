@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -77,10 +78,11 @@ class Locks {
     View view{};
     Stage stage = Stage::starting;
     bool is_called_off = false;
-    std::uint32_t tries = 0;   ///< Of one that does not wait.
-    std::int64_t seen = 0;     ///< Revision of the last list.
-    std::size_t position = 0;  ///< On entry.
-    std::string behind{};      ///< Key, or folder, that it waits for.
+    bool may_come_late = false;  ///< A copy of its question is out, which would make the key again.
+    std::uint32_t tries = 0;     ///< Of one that does not wait.
+    std::int64_t seen = 0;       ///< Revision of the last list.
+    std::size_t position = 0;    ///< On entry.
+    std::string behind{};        ///< Key, or folder, that it waits for.
     KeyWatches::Id own_watch = 0;
     bool is_looking = false;
     bool is_stale = false;  ///< Something happened since it began to look.
@@ -143,7 +145,9 @@ class Locks {
   void remove_key(const PlaceId& id, Backend::Done<void> done);
   void each_seen(const std::vector<PlaceId>& ids, const Answer& answer);
   static void removed(const Answer& answer, Backend::Done<void> done);
-  void sweep(const Spot& spot);
+  void sweep(LeaseId lease, const Spot& spot);
+  void remove_any(Spot spot, std::move_only_function<void(const Answer&)> answered);
+  void watch_for_late(LeaseId lease, const Spot& spot, std::int64_t revision);
   void give_up(const PlaceId& id, const Error& why);
   /// Out of all tables. REQUIRES: it is there.
   [[nodiscard]] Place take(const PlaceId& id);
@@ -165,6 +169,8 @@ class Locks {
   absl::flat_hash_map<PlaceId, PlaceId> reentries_;  ///< To the place that they share.
   absl::flat_hash_map<std::string, Target> targets_;
   absl::flat_hash_map<std::string, Folder> folders_;  ///< With places of a known revision.
+  /// Of keys that a late question may make again, by their lease.
+  absl::flat_hash_map<std::uint64_t, std::vector<KeyWatches::Id>> late_;
   /// Places that are not old enough to be watched.
   std::deque<std::pair<std::chrono::steady_clock::time_point, PlaceId>> young_;
   boost::asio::steady_timer grown_up_;

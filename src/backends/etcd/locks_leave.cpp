@@ -74,11 +74,14 @@ void Locks::remove_key(const PlaceId& id, Backend::Done<void> done) {
   if (is_together) {
     part.operations.push_back(list_from_front(place.spot.folder, 0, 0));
   }
-  part.answered = [this, id, is_together, spot = place.spot, asked = std::move(asked),
+  part.answered = [this, id, is_together, lease = place.request.lease, spot = place.spot,
+                   may_come_late = place.may_come_late, asked = std::move(asked),
                    done = std::move(done)](const Answer& answer) mutable {
     erase(id);
     if (!answer) {
-      sweep(spot);
+      sweep(lease, spot);
+    } else if (may_come_late) {
+      watch_for_late(lease, spot, answer->revision);
     }
     // First who waited: it is his turn.
     if (answer && is_together) {
@@ -101,6 +104,8 @@ void Locks::each_seen(const std::vector<PlaceId>& ids, const Answer& answer) {
     place->is_looking = false;
     if (answer) {
       seen(ids[n], answer->responses[n + 1]->range(), answer->revision);
+    } else {
+      look(ids[n]);  // What happened meanwhile was left to this answer.
     }
   }
 }
@@ -152,15 +157,43 @@ void Locks::leave(const PlaceId& id, Error why) {
   });
 }
 
-/// Nobody knows whether the key is there. Its lease may be used on, so it must go.
-void Locks::sweep(const Spot& spot) {
+/// Nobody knows whether the key is there, or will be. Its lease may be used on, so it must go.
+void Locks::sweep(LeaseId lease, const Spot& spot) {
+  remove_any(spot, [this, lease, spot](const Answer& answer) {
+    if (answer) {
+      watch_for_late(lease, spot, answer->revision);
+    }
+  });
+}
+
+/// The key, whenever it was made.
+void Locks::remove_any(Spot spot, std::move_only_function<void(const Answer&)> answered) {
   if (is_ending_) {
     return;  // With its lease.
   }
+  spot.revision = 0;
   Part part{.folder = spot.folder, .removes = true, .outlives_refusal = true};
   part.operations.push_back(remove(spot));
-  part.answered = [](const Answer&) {};
+  part.answered = std::move(answered);
   rooms_.convoy.add(std::move(part));
+}
+
+/// It was asked for more than once, since an answer was lost. A member that hung may still bring
+/// the first question when the key is gone, and make it again: nobody would remove it while its
+/// lease lives.
+void Locks::watch_for_late(LeaseId lease, const Spot& spot, std::int64_t revision) {
+  if (is_ending_ || !rooms_.leases.has(lease)) {
+    return;
+  }
+  const auto told = [this, lease, spot](const Result<KeyWatches::Seen>& what) {
+    if (what && *what == KeyWatches::Seen::changed) {
+      remove_any(spot, [](const Answer&) {});
+    } else if (what && *what == KeyWatches::Seen::forgotten) {
+      sweep(lease, spot);
+    }
+  };
+  late_[lease.get()].push_back(rooms_.watches.add(
+      {.key = spot.key, .from = revision + 1, .of = KeyWatches::Of::changes}, told));
 }
 
 void Locks::give_up(const PlaceId& id, const Error& why) {
@@ -169,12 +202,14 @@ void Locks::give_up(const PlaceId& id, const Error& why) {
     settle(place, std::unexpected(why));
     if (place.stage != Stage::starting) {
       lease_lost(place.request.lease);
+      key_gone(place.spot.key);
     }
     return;
   }
-  const bool is_known = why == Errc::would_block || why == Errc::cancelled;
+  const bool is_known =
+      (why == Errc::would_block || why == Errc::cancelled) && !place.may_come_late;
   if (!is_known && place.stage != Stage::starting) {
-    sweep(place.spot);
+    sweep(place.request.lease, place.spot);
   }
   settle(place, std::unexpected(why));
   key_gone(place.spot.key);
@@ -322,6 +357,11 @@ std::vector<std::string> Locks::drop(LeaseId lease, const Error& why) {
     auto place = take(id);
     keys.push_back(place.spot.key);
     settle(place, std::unexpected(why));
+  }
+  if (const auto late = late_.extract(lease.get())) {
+    for (const auto watch : late.mapped()) {
+      rooms_.watches.remove(watch);
+    }
   }
   return keys;
 }

@@ -253,10 +253,12 @@ void Locks::beat(Number number) {
     retire(number);
     return;
   }
+  auto timeout = seat.session->asked();
   if (seat.session->is_connected()) {
     seat.session->link().sync([](const Reply&) {});
+    timeout = std::min(timeout, seat.session->link().timeout());  // They may give less.
   }
-  later(now + seat.session->asked() / beats_per_timeout, [this, number] { beat(number); });
+  later(now + beat_of(timeout), [this, number] { beat(number); });
 }
 
 void Locks::tell_connection() {

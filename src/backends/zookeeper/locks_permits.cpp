@@ -65,6 +65,10 @@ void Locks::check_capacity(Number number, const Reply& reply) {
   if (hold == nullptr || hold->is_leaving) {
     return;
   }
+  if (reply.code != ZOK && reply.code != ZNONODE) {
+    drop(number, error_from(reply.code, leases_of(hold->folder)));
+    return;
+  }
   const auto capacity = reply.code == ZOK ? read_value(reply.value).capacity : 0;
   if (capacity != 0 && capacity != hold->permits->capacity) {
     drop(number,
@@ -73,7 +77,7 @@ void Locks::check_capacity(Number number, const Reply& reply) {
                     std::to_string(capacity) + ", not " + std::to_string(hold->permits->capacity)});
     return;
   }
-  hold->is_capacity_known = capacity != 0 || reply.code == ZOK;
+  hold->is_capacity_known = reply.code == ZOK;
   count(number);
 }
 

@@ -142,7 +142,7 @@ class Session {
 
   // session_queue.cpp: who may go.
   void look(const std::string& name, Folder& folder);
-  void looked(const std::string& name, const Reply& reply);
+  void looked(const std::string& name, std::uint64_t asked, const Reply& reply);
   void find_again(const std::string& name, const Reply& reply);
   void judge(ClaimId id, Knowledge knowledge);
   void grant(ClaimId id, Claim& claim);

@@ -23,16 +23,20 @@ void Session::look(const std::string& name, Folder& folder) {
     return;
   }
   folder.asked = tick();
-  link_.list(name, Link::Watch::no, [this, name](const Reply& reply) { looked(name, reply); });
+  link_.list(name, Link::Watch::no, [this, name, asked = folder.asked](const Reply& reply) {
+    looked(name, asked, reply);
+  });
 }
 
-void Session::looked(const std::string& name, const Reply& reply) {
+/// `asked`: when. A list that was asked for before the connection broke may come over the next one,
+/// and without the sync that goes before what is asked there: it counts for nothing.
+void Session::looked(const std::string& name, std::uint64_t asked, const Reply& reply) {
   const auto it = folders_.find(name);
-  if (is_over_ || it == folders_.end() || is_over(reply.code)) {
+  if (is_over_ || it == folders_.end() || is_over(reply.code) || it->second.asked != asked) {
     return;
   }
   auto& folder = it->second;
-  const auto asked = std::exchange(folder.asked, 0);
+  folder.asked = 0;
   const bool is_wanted_again = std::exchange(folder.is_list_wanted, false);
   if (is_lost(reply.code)) {
     return;  // All is listed when there is a connection again.
@@ -41,6 +45,7 @@ void Session::looked(const std::string& name, const Reply& reply) {
   if (!is_refused) {
     folder.view.replace(reply.names);
   }
+  const absl::flat_hash_set<std::string_view> there(reply.names.begin(), reply.names.end());
   for (const auto id : folder.view.ours()) {
     auto* const claim = find(id);
     if (claim == nullptr || claim->is_leaving || claim->refusal) {
@@ -48,8 +53,7 @@ void Session::looked(const std::string& name, const Reply& reply) {
     }
     if (is_refused && !claim->may_go) {
       turn_away(id, *claim, error_from(reply.code, name));
-    } else if (!is_refused && claim->since < asked &&
-               std::ranges::find(reply.names, claim->node) == reply.names.end()) {
+    } else if (!is_refused && claim->since < asked && !there.contains(claim->node)) {
       taken(id);
     } else if (!is_refused) {
       judge(id, Knowledge::fresh);
@@ -203,9 +207,11 @@ void Session::guard(const std::string& name, Folder& folder) {
       return;
     }
     auto& folder_now = it->second;
-    folder_now.is_guard_asked = false;
+    if (!std::exchange(folder_now.is_guard_asked, false)) {
+      return;  // The connection broke meanwhile, and with it all guards are gone.
+    }
     folder_now.is_guarded = reply.code == ZOK;
-    if (reply.code != ZOK) {
+    if (!folder_now.is_guarded) {
       --guarded_;
     }
     if (folder_now.claims == 0 && !folder_now.is_guarded) {

@@ -22,6 +22,11 @@ inline constexpr int beats_per_timeout = 6;
 /// What followers may be late by, and servers may pause for: half of ZooKeeper's usual tick of 2 s.
 inline constexpr milliseconds slack{1000};
 
+/// The pause between two of those, in a session of which the servers made this.
+[[nodiscard]] constexpr milliseconds beat_of(milliseconds timeout) noexcept {
+  return timeout / beats_per_timeout;
+}
+
 /// What is asked of the servers for leases of this ttl.
 [[nodiscard]] constexpr milliseconds timeout_for(milliseconds ttl) noexcept {
   return ttl * 4 / 3 + slack;
