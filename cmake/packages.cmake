@@ -138,7 +138,8 @@ if(TARGET tenured)
           COMPONENT server EXCLUDE_FROM_ALL)
   install(FILES ${packaging}/tenure.toml DESTINATION /etc/tenure
           COMPONENT server EXCLUDE_FROM_ALL)
-  install(FILES ${PROJECT_SOURCE_DIR}/docs/operating.md ${PROJECT_SOURCE_DIR}/docs/openapi.json
+  install(FILES ${PROJECT_SOURCE_DIR}/docs/operating.md ${PROJECT_SOURCE_DIR}/docs/security.md
+                ${PROJECT_SOURCE_DIR}/docs/openapi.json
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenured COMPONENT server EXCLUDE_FROM_ALL)
   install(FILES ${packaging}/grafana/tenure.json ${packaging}/prometheus/tenure.rules.yml
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenured/monitoring

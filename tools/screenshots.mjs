@@ -3,7 +3,9 @@
 //   TENURED=path/to/tenured node tools/screenshots.mjs docs/screenshots
 
 import { spawnSync } from "node:child_process";
-import { mkdirSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually, Stage, Viewer } from "../tests/browser/stage.mjs";
@@ -35,6 +37,7 @@ await take("cluster", "#/cluster", { colorScheme: "light", height: 780 });
 await take("phone", "#/lock?name=db%2Fmigrations",
   { colorScheme: "dark", width: 390, height: 844 });
 await stage.close();
+await take_login();
 
 function pause(seconds) {
   return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
@@ -79,13 +82,26 @@ async function play(to) {
   await to.do("wait", { name: "leader/scheduler", as: "scheduler-3" });
 }
 
-async function take(name, hash, { colorScheme, width = 1240, height = 940, before }) {
+/// What a server with users shows first.
+async function take_login() {
+  const users = join(mkdtempSync(join(tmpdir(), "tenure_users.")), "users.toml");
+  const digest = createHash("sha256").update("tenure_ann").digest("hex");
+  writeFileSync(users, `[users.ann]\ntokens = ["sha256:${digest}"]\nrights = { "" = "admin" }\n`);
+  const guarded = await Stage.open("--token", "tenure_ann", "--auth-file", users);
+  await take("login", "#/", { colorScheme: "light", height: 460, address: guarded.address,
+    ready: "form.login" });
+  await guarded.close();
+}
+
+async function take(name, hash, { colorScheme, width = 1240, height = 940, before, address,
+  ready = "main .card, main .row" }) {
   const viewer = await Viewer.open({ colorScheme, viewport: { width, height },
     deviceScaleFactor: width < 600 ? 2 : 1.5, reducedMotion: "reduce" });
-  const { leader } = await stage.do("where");
-  const page = await viewer.visit(leader, hash);
-  await page.waitForSelector(".health.is-good");
-  await page.waitForSelector("main .card, main .row");
+  const page = await viewer.visit(address ?? (await stage.do("where")).leader, hash);
+  if (!address) {
+    await page.waitForSelector(".health.is-good");
+  }
+  await page.waitForSelector(ready);
   await before?.(page);
   await page.waitForTimeout(2_500);
   const file = join(folder, `${name}.png`);

@@ -1,5 +1,7 @@
 #include "cli/acquire.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "cli/output.hpp"
@@ -20,12 +22,37 @@ Result<Possession> possession(Result<AnyGuard> guard) {
 Result<Possession> lock(const Client& client, const Wish& wish, std::stop_token cancel) {
   LockOptions options{.ttl = wish.ttl, .max_wait = wish.wait, .note = wish.note};
   const bool may_wait = !wish.wait || wish.wait->count() > 0;
+  if (wish.permits) {
+    const auto semaphore = client.semaphore(wish.names.front(), *wish.permits, std::move(options));
+    return possession(may_wait ? semaphore.acquire(std::move(cancel)) : semaphore.try_acquire());
+  }
   if (wish.is_shared) {
     const auto shared = client.rw_all_of(wish.names, std::move(options));
     return possession(may_wait ? shared.lock_shared(std::move(cancel)) : shared.try_lock_shared());
   }
   const auto exclusive = client.all_of(wish.names, std::move(options));
   return possession(may_wait ? exclusive.lock(std::move(cancel)) : exclusive.try_lock());
+}
+
+/// Nothing: no semaphore is asked for.
+Result<std::optional<SemaphoreSize>> permits_of(const Arguments& arguments) {
+  constexpr auto most = std::numeric_limits<std::uint32_t>::max();
+  const auto capacity = arguments.number("--capacity", most);
+  const auto permits = arguments.number("--permits", most);
+  if (!capacity || !permits) {
+    return std::unexpected(!capacity ? capacity.error() : permits.error());
+  }
+  if (!*capacity) {
+    return *permits ? Result<std::optional<SemaphoreSize>>(
+                          fail(Errc::invalid_argument, "--permits of how many? Say --capacity"))
+                    : std::nullopt;
+  }
+  if (arguments.has("--shared") || arguments.has("--exclusive") || arguments.words.size() != 1) {
+    return fail(Errc::invalid_argument,
+                "with --capacity it is a semaphore: of one name, neither shared nor exclusive");
+  }
+  return SemaphoreSize{.capacity = static_cast<std::uint32_t>(**capacity),
+                       .taken_at_once = static_cast<std::uint32_t>(permits->value_or(1))};
 }
 
 }  // namespace
@@ -52,6 +79,11 @@ Result<Wish> wish_of(const Arguments& arguments) {
   if (!wait || !ttl) {
     return std::unexpected(!wait ? wait.error() : ttl.error());
   }
+  const auto permits = permits_of(arguments);
+  if (!permits) {
+    return std::unexpected(permits.error());
+  }
+  wish.permits = *permits;
   wish.wait = arguments.has("--no-wait") ? std::optional(std::chrono::milliseconds::zero()) : *wait;
   wish.ttl = ttl->value_or(wish.ttl);
   wish.note = arguments.text("--note").value_or(
@@ -62,7 +94,7 @@ Result<Wish> wish_of(const Arguments& arguments) {
 Result<Possession> acquire(const Client& client, const Wish& wish, const Arguments& arguments,
                            std::stop_token cancel) {
   // At once, if that is possible: nobody wants to see a line then.
-  auto line = WaitingLine::for_terminal(arguments, wish.names);
+  auto line = WaitingLine::for_terminal(arguments, wish.names, client.owner());
   auto held = lock(client, wish, std::move(cancel));
   line.reset();
   return held;

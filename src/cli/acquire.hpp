@@ -16,6 +16,7 @@ namespace tenure::cli {
 struct Wish {
   std::vector<std::string> names{};
   bool is_shared = false;
+  std::optional<SemaphoreSize> permits{};           ///< Then it is a semaphore, of one name.
   std::optional<std::chrono::milliseconds> wait{};  ///< Nothing: for ever; 0: not at all.
   std::chrono::milliseconds ttl = std::chrono::seconds(10);
   std::string note{};

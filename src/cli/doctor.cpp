@@ -134,10 +134,34 @@ class Examination {
     add({"version of " + name, is_same ? Finding::good : Finding::warning,
          harmless(status->version()) + (is_same ? "" : ", and this command is " TENURE_VERSION),
          is_same ? "" : "use the same version on both sides"});
+    if (status->is_leader()) {
+      add(limits_of(*status));
+    }
     if (!status->has_space()) {
       add({"disk of " + name, Finding::bad, "is full: the server takes no more",
            "make room in its data directory"});
     }
+  }
+
+  /// How near the store is to taking no more.
+  static Check limits_of(const v1::StatusResponse& status) {
+    const auto limit = [&](const char* name) {
+      const auto it = status.limits().find(name);
+      return it == status.limits().end() ? std::uint64_t{0} : it->second;
+    };
+    const auto most = limit("leases_max");
+    if (most == 0) {
+      return {"limits", Finding::warning, "are not told by this server",
+              "use the same version on both sides"};
+    }
+    const auto detail = std::to_string(status.leases()) + " of " + std::to_string(most) +
+                        " leases; a ttl is from " + spoken(milliseconds(limit("ttl_min"))) +
+                        " to " + spoken(milliseconds(limit("ttl_max")));
+    if (status.leases() < most / 10 * 9) {
+      return {"limits", Finding::good, detail};
+    }
+    return {"limits", status.leases() < most ? Finding::warning : Finding::bad, detail,
+            "see who has so many (tenure lease ls), or raise limits.leases_max"};
   }
 
   /// Leases are counted by two clocks. They need not show the same time, but must run alike.

@@ -34,7 +34,9 @@ void announce(const Arguments& arguments, const Wish& wish, const Possession& he
     json.value(std::string_view(name));
   }
   json.end_array()
-      .field("mode", std::string_view(wish.is_shared ? "shared" : "exclusive"))
+      .field("mode", std::string_view(wish.permits     ? "permits"
+                                      : wish.is_shared ? "shared"
+                                                       : "exclusive"))
       .field("token", std::string_view(token))
       .field("lease_ms", static_cast<std::uint64_t>(wish.ttl.count()))
       .end_object();

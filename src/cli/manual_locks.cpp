@@ -10,6 +10,8 @@ const std::vector<Option>& acquiring_options() {
   static const std::vector<Option> all{
       {"-s,--shared", "", "Beside others who share it; nobody has it exclusively meanwhile"},
       {"-x,-e,--exclusive", "", "Alone. This is the default"},
+      {"--capacity", "NUMBER", "Let so many hold it at a time, on all machines together"},
+      {"--permits", "NUMBER", "How many of the capacity this one takes [1]"},
       {"-w,--wait", "DURATION", "Give up after so long: 500ms, 30s; a bare number is seconds"},
       {"-n,--no-wait", "", "Give up at once if somebody else has it"},
       {"-E,--conflict-exit-code", "NUMBER", "Exit code when somebody else has it [75]"},
@@ -48,6 +50,8 @@ std::vector<Command> lock_commands() {
            "With one name the -- may be left out: all that follows the name is the command. A "
            "command that has a -- itself needs one before it. NAME -c TEXT gives TEXT to the "
            "shell. Without a command it is `tenure lock`.\n\n"
+           "With --capacity N the name is a semaphore: up to N hold it at a time. All who use the "
+           "name say the same number, else it is 64.\n\n"
            "The command finds TENURE_NAME (several: one a line), TENURE_TOKEN, a number larger "
            "than that of every earlier holder, TENURE_LEASE_MS and TENURE_URL in its environment. "
            "It runs in a process group of its own; SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and "
@@ -64,7 +68,8 @@ std::vector<Command> lock_commands() {
        .examples = {{"tenure run backup -- pg_dump shop", "never two backups at a time"},
                     {"tenure run -n reports/nightly ./report.sh",
                      "like flock -n: 75 if another one runs"},
-                    {"tenure run a b --wait 30s -- ./move.sh", "both, or neither after 30 s"}},
+                    {"tenure run a b --wait 30s -- ./move.sh", "both, or neither after 30 s"},
+                    {"tenure run --capacity 3 encode -- ./encode.sh", "at most three at a time"}},
        .run = run},
       {.name = "lock",
        .synopsis = "NAME...",

@@ -1,9 +1,12 @@
 #include "cli/waiting_line.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <utility>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/acquire.hpp"
@@ -20,19 +23,48 @@ using std::chrono::milliseconds;
 constexpr milliseconds first_after{300};
 constexpr milliseconds refreshed_after{1000};
 
+/// Where we are in the queue, if that can be told: owners may choose the same name.
+template <class Queue>
+std::string place_in(const Queue& queue, std::uint64_t count, const std::string& owner) {
+  const auto all = std::to_string(count);
+  const auto is_ours = [&](const v1::Waiter& waiter) { return waiter.owner() == owner; };
+  if (std::ranges::count_if(queue, is_ours) != 1) {
+    return all + " waiting";
+  }
+  const auto ours = std::ranges::find_if(queue, is_ours);
+  return "place " + std::to_string(ours->position()) + " of " + all + " in the queue";
+}
+
+/// What fits on one line of the terminal: a longer one would leave its beginning behind.
+std::string cut_to_width(std::string line) {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
+      line.size() < size.ws_col) {
+    return line;
+  }
+  std::size_t end = size.ws_col - 1U;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) {
+    --end;  // Not inside a character.
+  }
+  line.resize(end);
+  return line;
+}
+
 }  // namespace
 
 std::unique_ptr<WaitingLine> WaitingLine::for_terminal(const Arguments& arguments,
-                                                       const std::vector<std::string>& names) {
+                                                       const std::vector<std::string>& names,
+                                                       const std::string& owner) {
   if (isatty(STDERR_FILENO) != 1 || format_of(arguments) == Format::quiet) {
     return nullptr;
   }
-  return std::make_unique<WaitingLine>(arguments, names);
+  return std::make_unique<WaitingLine>(arguments, names, owner);
 }
 
-WaitingLine::WaitingLine(Arguments arguments, std::vector<std::string> names)
+WaitingLine::WaitingLine(Arguments arguments, std::vector<std::string> names, std::string owner)
     : arguments_(std::move(arguments)),
       names_(std::move(names)),
+      owner_(std::move(owner)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 WaitingLine::~WaitingLine() {
@@ -46,7 +78,8 @@ void WaitingLine::run(const std::stop_token& stop) {
   bool is_shown = false;
   auto pause = first_after;
   while (!ended_.wait_for(lock, stop, pause, [] { return false; }) && !stop.stop_requested()) {
-    const auto line = "waiting for " + joined(names_, ", ") + ": " + situation(service);
+    const auto line =
+        cut_to_width("waiting for " + plain(joined(names_, ", ")) + ": " + situation(service));
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
     is_shown = true;
     pause = refreshed_after;
@@ -68,12 +101,14 @@ std::string WaitingLine::situation(Result<Service>& service) const {
       continue;
     }
     const auto& holder = answer->lock().holders(0);
-    auto text =
-        "held by " + plain(holder.owner()) + " for " + spoken(milliseconds(holder.held_ms()));
+    const auto others = answer->lock().holder_count() - 1;
+    auto text = "held by " + plain(holder.owner()) +
+                (others > 0 ? " and " + std::to_string(others) + " more" : "") + " for " +
+                spoken(milliseconds(holder.held_ms()));
     if (!holder.metadata().empty()) {
       text += " (" + plain(holder.metadata()) + ")";
     }
-    return text + ", " + std::to_string(answer->queue_size()) + " waiting";
+    return text + ", " + place_in(answer->queue(), answer->lock().waiter_count(), owner_);
   }
   return "somebody is before us";
 }

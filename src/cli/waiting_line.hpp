@@ -18,19 +18,20 @@ class WaitingLine {
  public:
   /// None if stderr is no terminal, or nobody wants to hear anything.
   [[nodiscard]] static std::unique_ptr<WaitingLine> for_terminal(
-      const Arguments& arguments, const std::vector<std::string>& names);
-  WaitingLine(Arguments arguments, std::vector<std::string> names);
+      const Arguments& arguments, const std::vector<std::string>& names, const std::string& owner);
+  WaitingLine(Arguments arguments, std::vector<std::string> names, std::string owner);
   WaitingLine(const WaitingLine&) = delete;
   WaitingLine& operator=(const WaitingLine&) = delete;
   ~WaitingLine();
 
  private:
   void run(const std::stop_token& stop);
-  /// "held by web-3 for 12 s, 2 before us".
+  /// "held by web-3 for 12 s, place 2 of 3 in the queue".
   [[nodiscard]] std::string situation(Result<Service>& service) const;
 
   Arguments arguments_;
   std::vector<std::string> names_;
+  std::string owner_;  ///< Who we are.
   std::mutex mutex_;
   std::condition_variable_any ended_;
   std::jthread thread_;

@@ -1,6 +1,7 @@
 #include "h2/transport.hpp"
 
 #include <array>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -134,12 +135,20 @@ class TlsTransport final : public Transport {
   std::vector<std::uint8_t> buffer_;
 };
 
-int choose_h2(SSL* /*connection*/, const unsigned char** chosen, unsigned char* chosen_size,
-              const unsigned char* offered, unsigned int offered_size, void* /*unused*/) {
-  static constexpr unsigned char wanted[] = {2, 'h', '2'};
+/// As ALPN has it: each with its length before it.
+using ProtocolList = std::basic_string_view<unsigned char>;
+constexpr unsigned char h2_list[] = {2, 'h', '2'};
+constexpr unsigned char http1_list[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+constexpr ProtocolList only_h2(h2_list, sizeof h2_list);
+constexpr ProtocolList only_http1(http1_list, sizeof http1_list);
+
+int choose_protocol(SSL* /*connection*/, const unsigned char** chosen, unsigned char* chosen_size,
+                    const unsigned char* offered, unsigned int offered_size, void* list) {
+  const auto& wanted = *static_cast<const ProtocolList*>(list);
   auto* out = const_cast<unsigned char*>(*chosen);  // NOLINT: OpenSSL's own signature
   const int found =
-      SSL_select_next_proto(&out, chosen_size, wanted, sizeof wanted, offered, offered_size);
+      SSL_select_next_proto(&out, chosen_size, wanted.data(),
+                            static_cast<unsigned int>(wanted.size()), offered, offered_size);
   *chosen = out;
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -199,7 +208,8 @@ std::unique_ptr<Transport> tls_transport_to_anybody(tcp::socket socket,
   return std::make_unique<TlsTransport>(std::move(socket), context, asio::ssl::stream_base::client);
 }
 
-Result<std::unique_ptr<asio::ssl::context>> server_context(const TlsFiles& files) {
+Result<std::unique_ptr<asio::ssl::context>> server_context(const TlsFiles& files,
+                                                           TlsManner manner) {
   auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
   error_code error;
   context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
@@ -213,10 +223,18 @@ Result<std::unique_ptr<asio::ssl::context>> server_context(const TlsFiles& files
     if (error) {
       return unusable("tls.client_ca", error);
     }
-    context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert,
-                             error);
+    context->set_verify_mode(
+        asio::ssl::verify_peer |
+            (manner.demands_certificate ? asio::ssl::verify_fail_if_no_peer_cert : 0),
+        error);
+    // Else OpenSSL ends the connection of a client that resumes its session.
+    constexpr unsigned char here[] = "tenure";
+    SSL_CTX_set_session_id_context(context->native_handle(), here, sizeof here - 1);
   }
-  SSL_CTX_set_alpn_select_cb(context->native_handle(), choose_h2, nullptr);
+  const bool is_h2 = manner.protocol == TlsManner::Protocol::h2;
+  // OpenSSL passes it through as it is; nobody writes to it.
+  auto* list = const_cast<ProtocolList*>(is_h2 ? &only_h2 : &only_http1);  // NOLINT
+  SSL_CTX_set_alpn_select_cb(context->native_handle(), choose_protocol, list);
   return context;
 }
 
@@ -241,8 +259,7 @@ Result<std::unique_ptr<asio::ssl::context>> client_context(const ClientTlsFiles&
       return std::unexpected(std::move(own).error());
     }
   }
-  static constexpr unsigned char offered[] = {2, 'h', '2'};
-  SSL_CTX_set_alpn_protos(context->native_handle(), offered, sizeof offered);
+  SSL_CTX_set_alpn_protos(context->native_handle(), h2_list, sizeof h2_list);
   return context;
 }
 

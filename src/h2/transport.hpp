@@ -55,9 +55,17 @@ struct TlsFiles {
   std::string client_ca{};  ///< Not empty: clients show a certificate that this one signed.
 };
 
+/// How TLS is spoken on a port.
+struct TlsManner {
+  enum class Protocol : std::uint8_t { h2, http1 };
+  Protocol protocol = Protocol::h2;  ///< What is agreed upon by ALPN.
+  /// With a client_ca: false lets clients in that show no certificate, not those with a wrong one.
+  bool demands_certificate = true;
+};
+
 /// `invalid_argument` says which file is wrong.
 [[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> server_context(
-    const TlsFiles& files);
+    const TlsFiles& files, TlsManner manner = {});
 
 /// A client's end of TLS: the certificate of the server must be `host`'s.
 [[nodiscard]] std::unique_ptr<Transport> tls_transport_to(const std::string& host,

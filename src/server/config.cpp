@@ -25,10 +25,11 @@ void check_addresses(const Config& config, Complaints& complaints) {
                    "tls.client_ca; or listen on 127.0.0.1, or accept that everybody can take and "
                    "break locks with --insecure");
   }
-  if (is_open(config.listen.http)) {
+  if (is_open(config.listen.http) && (!config.has_https() || !knows_clients)) {
     complaints.add("listen.http: " + config.listen.http +
-                   " is open to the network, and HTTP has no TLS here: listen on 127.0.0.1 behind "
-                   "a proxy that has, or say --insecure, or off");
+                   " is open to the network: set tls.cert and tls.key, and auth.file or "
+                   "tls.client_ca, and leave listen.http_tls on; or listen on 127.0.0.1, or off, "
+                   "or accept that everybody can look with --insecure");
   }
 }
 

@@ -31,6 +31,12 @@ enum class HttpLock : std::uint8_t { off, loopback, open };
   return "open";
 }
 
+/// Whether HTTP goes through TLS where there are certificates.
+enum class HttpTls : std::uint8_t { off, on };
+[[nodiscard]] constexpr std::string_view to_string(HttpTls policy) noexcept {
+  return policy == HttpTls::off ? "off" : "on";
+}
+
 /// Everything that can be set, with its default. What each field means to people stands once, in
 /// settings.cpp, beside its key and its range.
 struct Config {
@@ -48,6 +54,7 @@ struct Config {
     std::string http_hosts{};
     HttpForce http_force = HttpForce::loopback;
     HttpLock http_lock = HttpLock::loopback;
+    HttpTls http_tls = HttpTls::on;
     std::string peers = "127.0.0.1:7422";
     bool insecure = false;
   };
@@ -115,6 +122,10 @@ struct Config {
   /// A client of the library has a lease for each of its holds and waits.
   core::Limits limits{.leases_per_client_max = 100'000};
 
+  /// HTTP goes through TLS.
+  [[nodiscard]] bool has_https() const {
+    return !tls.cert.empty() && listen.http_tls == HttpTls::on;
+  }
   /// Takes part in a group of several, or is going to. Else it is alone, and no port is open for
   /// peers.
   [[nodiscard]] bool has_peers() const { return !cluster.members.empty() || cluster.join; }

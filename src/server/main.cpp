@@ -203,7 +203,7 @@ class Daemon {
     }
   }
   void connect(std::unique_ptr<peers::PeerTransport> transport);
-  void prepare_http(const Config& config);
+  void prepare_http(const Config& config, std::optional<h2::TlsFiles> tls);
   [[nodiscard]] Started<void> listen(const Config& config);
   /// If it leads: to another member, before the clients are sent away, so that they go on there at
   /// once.
@@ -244,11 +244,11 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   }
   std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node), *std::move(gate)));
   daemon->connect(*std::move(transport));
-  auto options = rpc_options(config, *std::move(tls), daemon->metrics_);
+  auto options = rpc_options(config, *tls, daemon->metrics_);
   options.gate = daemon->gate_.get();
   daemon->rpc_.emplace(*daemon->node_, std::move(options));
   daemon->node_->listen(daemon->metrics_);
-  daemon->prepare_http(config);
+  daemon->prepare_http(config, *std::move(tls));
   daemon->node_->start();
   auto started = check_company(*daemon->node_, config);
   if (started) {
@@ -261,13 +261,16 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   return daemon;
 }
 
-void Daemon::prepare_http(const Config& config) {
+void Daemon::prepare_http(const Config& config, std::optional<h2::TlsFiles> tls) {
   if (config.listen.http == "off") {
     return;
   }
   http::ServerOptions options;
   options.address = *parse_address(config.listen.http);
   options.hosts = config.listen.http_hosts;
+  if (config.has_https()) {
+    options.tls = std::move(tls);
+  }
   options.rights = {.force = config.listen.http_force, .lock = config.listen.http_lock};
   options.gate = gate_.get();
   options.open_metrics = config.auth.open_metrics;
@@ -323,6 +326,7 @@ Started<void> Daemon::listen(const Config& config) {
                       {"grpc_port", *grpc_port},
                       {"http", config.listen.http},
                       {"http_port", http_port},
+                      {"https", config.has_https()},
                       {"users", gate_ ? config.auth.file.string() : "off"},
                       {"peers", config.has_peers() ? config.listen.peers : "off"},
                       {"data_dir", config.node.data_dir.string()},

@@ -272,6 +272,10 @@ void add_listen(std::vector<Setting>& all) {
                         "Who may take and give back locks over HTTP: nobody, who asks from this "
                         "machine and not through a proxy, or everybody who reaches the port."},
                        TENURE_FIELD(listen.http_lock), HttpLock::open));
+  all.push_back(choice({"listen.http_tls",
+                        "With tls.cert HTTP goes through TLS, too; off: not, for a proxy on this "
+                        "machine."},
+                       TENURE_FIELD(listen.http_tls), HttpTls::on));
   all.push_back(text({"listen.peers",
                       "Address for the other members; open only with cluster.members or "
                       "cluster.join."},
@@ -282,9 +286,11 @@ void add_listen(std::vector<Setting>& all) {
                        TENURE_FIELD(listen.insecure)));
   add_cluster(all);
   all.push_back(
-      text({"tls.cert", "Certificate chain of the gRPC service, PEM."}, TENURE_FIELD(tls.cert)));
+      text({"tls.cert", "Certificate chain of gRPC and HTTP, PEM."}, TENURE_FIELD(tls.cert)));
   all.push_back(text({"tls.key", "Private key of that certificate, PEM."}, TENURE_FIELD(tls.key)));
-  all.push_back(text({"tls.client_ca", "Authorities whose clients are let in (mutual TLS), PEM."},
+  all.push_back(text({"tls.client_ca",
+                      "Authorities whose clients are let in (mutual TLS), PEM. Over HTTP users "
+                      "may show a token instead."},
                      TENURE_FIELD(tls.client_ca)));
   all.push_back(text({"peer_tls.cert", "Certificate chain of this member for the others, PEM."},
                      TENURE_FIELD(peer_tls.cert)));
@@ -449,7 +455,7 @@ std::span<const Section> sections() {
       Section{"node", "This member"},
       Section{"listen", "Addresses"},
       Section{"cluster", "The cluster"},
-      Section{"tls", "TLS of the gRPC service"},
+      Section{"tls", "TLS of gRPC and HTTP"},
       Section{"peer_tls", "TLS between members"},
       Section{"auth", "Users and rights"},
       Section{"log", "Logs, on stderr"},

@@ -17,6 +17,8 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "daemon"))
 # pylint: disable=wrong-import-position
+import grpc  # noqa: E402
+
 import cluster  # noqa: E402
 from daemon import (PATIENCE, Daemon, admin_pb, eventually, item_pb, lease_pb,  # noqa: E402
                     lock_pb)
@@ -156,11 +158,20 @@ class Stage:
         return self.nodes.client().status().waits
 
 
+class TlsDaemon(Daemon):
+    """One whose certificate vouches for itself."""
+
+    def channel(self):
+        certificate = self.flags[self.flags.index("--tls-cert") + 1]
+        trusted = grpc.ssl_channel_credentials(pathlib.Path(certificate).read_bytes())
+        return grpc.secure_channel(self.grpc_address, trusted)
+
+
 class Alone:
     """One server."""
 
     def __init__(self, folder, flags, token=None):
-        self.daemon = Daemon(folder, *flags)
+        self.daemon = TlsDaemon(folder, *flags) if "--tls-cert" in flags else Daemon(folder, *flags)
         self.daemon.token = token
         self.daemon.start()
         self.shared = None

@@ -109,6 +109,21 @@ class Anywhere:
             self.assertTrue(err.startswith("tenure: "), (words, err))
             self.assertGreater(len(err), len("tenure: \n") + 10, words)
 
+    def test_a_semaphore_lets_as_many_in_as_it_has_permits(self):
+        size = ["--capacity", "2"]
+        if not self.MAY_SHARE:
+            self.assertEqual(self.outcome("run", *size, "some", "--", "true")[0], USAGE)
+            return
+        holders = [self.begin("run", *size, "some", "--", "sh", "-c", "echo held; cat",
+                              stdin=subprocess.PIPE) for _ in range(2)]
+        self.assertEqual([self.line_of(holder) for holder in holders], ["held", "held"])
+
+        third = self.outcome("run", *size, "-n", "some", "--", "true")[0]
+        holders[0].communicate("", timeout=PATIENCE)
+        after = self.outcome("run", *size, "--wait", "30s", "some", "--", "true")[0]
+
+        self.assertEqual((third, after), (BUSY, 0))
+
     def test_readers_share_it_where_the_backend_can(self):
         if not self.MAY_SHARE:
             self.assertEqual(self.outcome("run", "-s", "read", "--", "true")[0], USAGE)

@@ -88,6 +88,41 @@ class Run(WithServer):
         reader.communicate("", timeout=PATIENCE)
         self.assertEqual(self.outcome("run", "-xn", "share/b", "--", "true")[0], 0)
 
+    def test_as_many_as_the_capacity_hold_a_semaphore_and_the_next_waits(self):
+        size = ["--capacity", "2"]
+        first, second = (self.begin("run", *size, "some/a", "--", "cat", stdin=subprocess.PIPE)
+                         for _ in range(2))
+        eventually(lambda: len(self.held("some/a")) == 2, "both hold it")
+
+        self.assertEqual(self.outcome("run", *size, "-n", "some/a", "--", "true")[0], BUSY)
+        third = self.begin("run", *size, "some/a", "--", "echo", "third")
+        first.communicate("", timeout=PATIENCE)
+
+        self.assertEqual(third.communicate(timeout=PATIENCE)[0], "third\n")
+        self.assertEqual((first.returncode, third.returncode), (0, 0))
+        self.assertIn("1 of 2", self.said("show", "some/a"))
+        second.communicate("", timeout=PATIENCE)
+        self.assertEqual(self.held("some/a"), [])
+
+    def test_one_may_take_several_permits(self):
+        holder = self.begin("lock", "--capacity", "3", "--permits", "2", "more/a", "--json")
+        self.assertIn('"mode":"permits"', self.line_of(holder))
+
+        two = self.outcome("run", "-n", "--capacity", "3", "--permits", "2", "more/a", "true")[0]
+        one = self.outcome("try", "--capacity", "4", "more/a")
+        rest = self.outcome("run", "-n", "--capacity", "3", "more/a", "true")[0]
+
+        self.assertEqual((two, one[0], rest), (BUSY, USAGE, 0))
+        self.assertIn("a semaphore of 3", one[2])
+
+    def test_a_semaphore_has_one_name_a_capacity_and_no_mode(self):
+        for words in (["--permits", "2", "a"], ["--capacity", "2", "a", "b"],
+                      ["--capacity", "2", "-s", "a"], ["--capacity", "0", "a"],
+                      ["--capacity", "2", "--permits", "3", "a"], ["--capacity", "many", "a"]):
+            code, out, err = self.outcome("run", *words, "--", "echo", "ran")
+            self.assertEqual((code, out), (USAGE, ""), words)
+            self.assertTrue(err.startswith("tenure: "), words)
+
     def test_several_names_are_taken_all_or_none(self):
         self.begin("run", "all/b", "--", "cat", stdin=subprocess.PIPE)
         self.when_held("all/b")

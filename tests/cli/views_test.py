@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 """What people look at and change with `tenure`: locks, leases, elections, events."""
 
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import signal
+import struct
 import subprocess
+import termios
 import unittest
 
 from command import (BUSY, LOST, PATIENCE, UNREACHABLE, USAGE, WithServer, eventually, is_alive,
                      tenure_path)
+from daemon import running
 
 
 class Locks(WithServer):
@@ -260,10 +264,25 @@ class Terminal(WithServer):
         self.line_of(holder)
 
         _, terminal = self.at_terminal("run", "line/a", "--", "true")
-        self.read_until(terminal, b"waiting for line/a: held by ann for ")
+        seen = self.read_until(terminal, b", place 1 of 1 in the queue")
         holder.send_signal(signal.SIGTERM)
 
         self.read_all(terminal)
+        self.assertIn(b"waiting for line/a: held by ann for ", seen)
+
+    def test_what_is_told_to_who_waits_fits_on_one_line(self):
+        holder = self.begin("lock", "line/b", "--owner", "ann", "--note", "\u00fc" * 100)
+        self.line_of(holder)
+        _, terminal = self.at_terminal("run", "line/b", "--", "true")
+
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 40, 0, 0))
+        begin = b"\r\x1b[Kwaiting for "
+        self.read_until(terminal, begin)
+        # The first one may have been begun before the terminal was narrow.
+        lines = self.read_until(terminal, begin)
+        lines += self.read_until(terminal, begin)
+
+        self.assertLess(len((begin + lines.split(begin)[-2]).decode()), 40 + len("\r\x1b[K"))
 
 
 class Elsewhere(WithServer):
@@ -299,10 +318,29 @@ class Elsewhere(WithServer):
         wrong, complaint, _ = self.outcome("doctor", "--url", "tenure://a?tls_ca=/no/such/file")
 
         self.assertEqual({check["finding"] for check in checks}, {"good"}, checks)
-        self.assertLessEqual({"url", "tls", "lock", "clock"}, {check["check"] for check in checks})
+        self.assertLessEqual({"url", "tls", "limits", "lock", "clock"},
+                             {check["check"] for check in checks})
         self.assertEqual((code, wrong), (1, 1))
         self.assertIn("do: start a server", out)
         self.assertIn("do: ", complaint)
+
+    def test_doctor_warns_of_a_server_that_is_nearly_full(self):
+        with running("--limits-leases-max", "10") as full:
+            client = full.client()
+            self.addCleanup(client.close)
+            url = "tenure://" + full.grpc_address
+            for _ in range(9):
+                client.lease()
+            checks = json.loads(self.said("doctor", "--json", "--url", url))
+            client.lease()
+            code, out, _ = self.outcome("doctor", "--url", url)
+
+        limits = {check["check"]: check for check in checks}["limits"]
+        self.assertEqual(limits["finding"], "warning")
+        self.assertIn("9 of 10 leases", limits["detail"])
+        self.assertIn("limits.leases_max", limits["advice"])
+        self.assertEqual(code, 1)
+        self.assertIn("10 of 10 leases", out)
 
     def test_a_server_that_is_not_there_gives_69(self):
         for words in (["ls"], ["show", "a"], ["lease", "ls"], ["cluster", "status"]):

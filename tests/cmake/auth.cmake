@@ -1,8 +1,9 @@
-# Users and rights: on the real daemon, with the command, in the browser. What is in C++ is found by
+# Users, rights and TLS: on the real daemon, with the command, in the browser. What is in C++ is found by
 # the suites themselves.
 
 if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   tenure_daemon_tests(auth)
+  tenure_daemon_tests(https)
   if(TARGET tenure_cli)
     tenure_cli_tests(auth)
     add_test(NAME "docs: the page on security does what it says"
@@ -12,6 +13,8 @@ if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
     set_tests_properties("docs: the page on security does what it says" PROPERTIES
       LABELS script TIMEOUT 300)
   endif()
-  tenure_browser_test(login ${TENURE_NODE} tests/browser/login_test.mjs)
-  set_tests_properties("browser: login" PROPERTIES FIXTURES_REQUIRED web_packages)
+  foreach(subject login https)
+    tenure_browser_test(${subject} ${TENURE_NODE} tests/browser/${subject}_test.mjs)
+    set_tests_properties("browser: ${subject}" PROPERTIES FIXTURES_REQUIRED web_packages)
+  endforeach()
 endif()

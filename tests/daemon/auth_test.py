@@ -2,6 +2,7 @@
 """A tenured with users: tokens, rights, the file that says them, read again while it runs."""
 
 import hashlib
+import json
 import pathlib
 import signal
 import subprocess
@@ -110,6 +111,29 @@ class Auth(unittest.TestCase):
         self.assertEqual(self.code_of(ann.lease), grpc.StatusCode.OK)
         self.assertEqual(reload(ops).users, 1)
         self.assertEqual(self.code_of(ann.lease), grpc.StatusCode.UNAUTHENTICATED)
+
+    def test_what_is_denied_over_http_is_logged_and_counted_as_well(self):
+        self.write(user("ann", "secret", {"a/": "lock", "": "none"}),
+                   user("ops", "root", {"": "admin"}))
+        daemon = self.start()
+        foreign = json.loads(daemon.post("/v1/leases", "root")[1])["id"]
+
+        for path in ("/v1/locks/b", "/v1/locks?prefix=b/", "/v1/watch?prefix=b/"):
+            self.assertEqual(daemon.get(path, "secret")[0], 403, path)
+        self.assertEqual(daemon.post("/v1/tokens:check", "secret", '{"name":"b","token":1}')[0],
+                         403)
+        self.assertEqual(daemon.post("/v1/locks/a/x:force-release", "secret")[0], 403)
+        self.assertEqual(daemon.post("/v1/locks/b:acquire", "secret")[0], 403)
+        self.assertEqual(daemon.post(f"/v1/leases/{foreign}:revoke", "secret")[0], 410)
+
+        told = [daemon.wait_for_event("denied") for _ in range(4)]
+        self.assertEqual([(line["who"], line["verb"], line["name"]) for line in told],
+                         [("ann", "read", "b"), ("ann", "admin", "a/x"), ("ann", "lock", "b"),
+                          ("ann", "lease", foreign)])
+        self.assertEqual(told[0]["from"], "127.0.0.1")
+        metrics = daemon.get("/metrics", "root")[1]
+        for verb, times in (("read", 4), ("admin", 1), ("lock", 1), ("lease", 1)):
+            self.assertIn(f'tenure_denied_total{{verb="{verb}"}} {times}', metrics)
 
     def test_what_is_denied_is_logged_once_with_who_and_what_and_counted(self):
         self.write(user("ops", "o", {"": "admin"}), user("ann", "t", {"a/": "lock"}))

@@ -91,7 +91,8 @@ class Daemon:
         self.spawn()
         ready = self.wait_for_event("ready")
         self.grpc_address = f"127.0.0.1:{ready['grpc_port']}"
-        self.http_address = f"http://127.0.0.1:{ready['http_port']}"
+        scheme = "https" if ready.get("https") else "http"
+        self.http_address = f"{scheme}://127.0.0.1:{ready['http_port']}"
         return self
 
     def spawn(self):
@@ -157,8 +158,17 @@ class Daemon:
 
     def get(self, path, token=None):
         """(status, body) of a GET."""
+        return self.ask(path, token)
+
+    def post(self, path, token=None, body=""):
+        """The same of a POST that is meant."""
+        return self.ask(path, token, body.encode())
+
+    def ask(self, path, token=None, body=None):
         fields = {"Authorization": f"Bearer {token}"} if token else {}
-        request = urllib.request.Request(self.http_address + path, headers=fields)
+        if body is not None:
+            fields["Tenure-Intent"] = "test"
+        request = urllib.request.Request(self.http_address + path, body, fields)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()

@@ -38,6 +38,7 @@ FILES = {
                       "/usr/include/tenure/client.hpp"],
     "tenured": ["/usr/bin/tenured", "/lib/systemd/system/tenured.service",
                 "/etc/tenure/tenure.toml", "/usr/share/doc/tenured/operating.md.gz",
+                "/usr/share/doc/tenured/security.md.gz",
                 "/usr/share/doc/tenured/openapi.json.gz",
                 "/usr/share/doc/tenured/monitoring/tenure.json.gz",
                 "/usr/share/doc/tenured/monitoring/tenure.rules.yml",

@@ -196,6 +196,17 @@ TEST(Denials, each_who_and_what_is_told_once_in_a_minute) {
   EXPECT_EQ(denials.note("alice", "lock", begin + 61s)->before, 2U);
 }
 
+// HTTP gives no port: of "::1" there was ":" in the log, and neighbours were taken for one.
+TEST(Denials, strangers_are_counted_by_their_machine) {
+  EXPECT_EQ(machine_of("127.0.0.1:5000"), "127.0.0.1");
+  EXPECT_EQ(machine_of("127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(machine_of("[fe80::1]:5000"), "[fe80::1]");
+  EXPECT_EQ(machine_of("[fe80::1]"), "[fe80::1]");
+  EXPECT_EQ(machine_of("fe80::1"), "fe80::1");
+  EXPECT_EQ(machine_of("::1"), "::1");
+  EXPECT_EQ(machine_of(""), "");
+}
+
 // Somebody with many names must neither fill the memory nor the log.
 TEST(Denials, a_flood_of_strangers_is_taken_together) {
   Denials denials;

@@ -177,6 +177,24 @@ TEST(Config, mutual_tls_opens_the_grpc_address_only_with_readable_files) {
   EXPECT_EQ(check(config).error().detail, "tls.cert: a certificate needs its key: set tls.key");
 }
 
+TEST(Config, http_is_open_to_the_network_with_tls_and_users_or_certificates_only) {
+  const TemporaryFile file("pem");
+  Config config;
+  config.listen.http = "10.0.0.1:7421";
+  EXPECT_FALSE(check(config));
+  config.tls = {.cert = file.name(), .key = file.name()};
+  EXPECT_FALSE(check(config));
+  config.auth.file = file.name();
+  EXPECT_TRUE(check(config));
+  config.auth.file.clear();
+  config.tls.client_ca = file.name();
+  EXPECT_TRUE(check(config));
+  config.listen.http_tls = HttpTls::off;
+  EXPECT_FALSE(check(config));
+  config.listen.insecure = true;
+  EXPECT_TRUE(check(config));
+}
+
 TEST(Config, users_open_the_grpc_address_with_tls_alone) {
   const TemporaryFile file("pem");
   Config config;

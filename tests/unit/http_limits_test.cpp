@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "support/http_service.hpp"
+#include "support/rpc_certificates.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -122,6 +123,18 @@ TEST(HttpLimits, a_slow_header_and_an_idle_connection_are_closed) {
   HttpClient idle(service.port);
   EXPECT_EQ(status_of(idle.get("/healthz")), 200);
   EXPECT_EQ(status_of(idle.read_all()), 200);  // Nothing but that answer, and then the end.
+}
+
+// Whoever begins with TLS and says no more must not hold a connection for ever either.
+TEST(HttpLimits, a_slow_greeting_is_closed) {
+  Authority authority;
+  HttpService service({.tls = Authority::server_files(authority.sign({})), .request_time = 50ms});
+  HttpClient silent(service.port);
+  HttpClient slow(service.port);
+  slow.send("\x16\x03\x01");
+
+  EXPECT_EQ(silent.read_all(), "");
+  EXPECT_EQ(slow.read_all(), "");
 }
 
 TEST(HttpLimits, more_connections_than_allowed_are_told_so) {

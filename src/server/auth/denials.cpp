@@ -2,6 +2,13 @@
 
 namespace tenure::server::auth {
 
+std::string_view machine_of(std::string_view address) noexcept {
+  const auto last = address.rfind(':');
+  const bool is_bare_v6 = !address.starts_with('[') && address.find(':') != last;
+  const bool ends_in_port = !is_bare_v6 && !address.ends_with(']');
+  return ends_in_port ? address.substr(0, last) : address;
+}
+
 std::optional<Denials::Line> Denials::note(std::string_view who, std::string_view what,
                                            Clock::time_point now) {
   std::pair key{std::string(who), std::string(what)};

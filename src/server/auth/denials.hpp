@@ -11,6 +11,9 @@
 
 namespace tenure::server::auth {
 
+/// The machine of "127.0.0.1:5000" or "[::1]:5000"; an address without a port is one already.
+[[nodiscard]] std::string_view machine_of(std::string_view address) noexcept;
+
 /// Which denials are worth a line in the log: of each who and what the first, and then one in every
 /// minute that says how many there were. Remembers a bounded number of them; beyond that, strangers
 /// are taken together. Of one thread.

@@ -89,8 +89,7 @@ Denial Guest::unknown() {
 void Guest::note(std::string_view verb, std::string_view name) {
   const auto* user = access_.user();
   // Without a user: by the machine. Its ports are too many.
-  const std::string_view host = std::string_view(address_).substr(0, address_.rfind(':'));
-  gate_.note({.who = user == nullptr ? host : std::string_view(user->name),
+  gate_.note({.who = user == nullptr ? machine_of(address_) : std::string_view(user->name),
               .verb = verb,
               .name = name,
               .address = address_});

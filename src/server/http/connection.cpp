@@ -7,6 +7,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include "server/auth/certificate.hpp"
 #include "server/http/answers.hpp"
 
 namespace tenure::server::http {
@@ -20,6 +21,10 @@ constexpr std::uint32_t header_bytes_max = 8 << 10U;
 constexpr std::uint64_t body_bytes_max = 64 << 10U;
 constexpr std::size_t stream_chunk_bytes = 64 << 10U;
 constexpr std::size_t drain_bytes_max = 1 << 20U;
+/// Of a request that is not here yet: its beginning.
+constexpr std::size_t listen_bytes = 4 << 10U;
+/// What a client says first that speaks TLS: the type of the record, RFC 8446 5.1.
+constexpr char tls_handshake = 22;
 constexpr milliseconds goodbye_time{1'000};
 /// Of the kernel, for a reader of events: what waits there is not counted by us.
 constexpr int stream_send_buffer = 64 << 10U;
@@ -59,10 +64,9 @@ std::string copy(beast::string_view text) {
 }
 
 /// Who asks for the dashboard, and who may do more than look: what decides that.
-Caller caller_of(const beast::http::request<beast::http::string_body>& message,
-                 const asio::ip::tcp::socket& socket) {
+Caller caller_of(const beast::http::request<beast::http::string_body>& message, Wire& wire) {
   boost::system::error_code error;
-  const auto address = socket.remote_endpoint(error).address();
+  const auto address = wire.socket().remote_endpoint(error).address();
   const auto has = [&](const char* field) { return message.find(field) != message.end(); };
   return {
       .address = address.to_string(),
@@ -75,7 +79,8 @@ Caller caller_of(const beast::http::request<beast::http::string_body>& message,
       .wants_html =
           copy(message[beast::http::field::accept]).find("text/html") != std::string::npos,
       .authorization = copy(message[beast::http::field::authorization]),
-      .session = std::string(cookie_in(copy(message[beast::http::field::cookie]), Logins::cookie))};
+      .session = std::string(cookie_in(copy(message[beast::http::field::cookie]), Logins::cookie)),
+      .is_encrypted = wire.tls() != nullptr};
 }
 
 Response what_was_wrong(const boost::system::error_code& error) {
@@ -96,11 +101,11 @@ bool is_http_error(const boost::system::error_code& error) {
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, Surroundings& around)
-    : socket_(std::move(socket)),
+    : wire_(std::move(socket)),
       around_(around),
-      deadline_(socket_.get_executor()),
+      deadline_(wire_.get_executor()),
       buffer_(header_bytes_max + body_bytes_max),
-      heartbeat_(socket_.get_executor()) {
+      heartbeat_(wire_.get_executor()) {
   ++around_.connections;
 }
 
@@ -108,20 +113,51 @@ Connection::~Connection() {
   --around_.connections;
 }
 
-void Connection::start() {
-  read();
+void Connection::start(Welcome welcome) {
+  welcome_ = welcome;
+  around_.tls == nullptr ? open() : greet();
 }
 
-void Connection::turn_away() {
+void Connection::open() {
+  if (welcome_ == Welcome::served) {
+    read();
+    return;
+  }
   auto response = problem(503, "Service Unavailable", "too many connections");
   response.fields.emplace_back("Retry-After", "1");
   respond_and_close(std::move(response));
 }
 
+void Connection::greet() {
+  arm(around_.options.request_time);
+  // The first byte tells TLS from what somebody typed without the s.
+  wire_.socket().async_receive(
+      asio::buffer(&ignored_, 1), asio::socket_base::message_peek,
+      [self = shared_from_this()](const Error& error, std::size_t) {
+        if (error) {
+          self->close();
+        } else if (self->ignored_ != tls_handshake) {
+          self->respond_and_close(problem(400, "Bad Request", "TLS is spoken here: https://"));
+        } else {
+          self->wire_.greet(*self->around_.tls,
+                            [self](const Error& failed) { self->on_greeted(failed); });
+        }
+      });
+}
+
+void Connection::on_greeted(const Error& error) {
+  if (error) {
+    close();
+    return;
+  }
+  certificate_ = auth::names_shown(wire_.tls());
+  open();
+}
+
 void Connection::close() {
   tell_departure();
   Error ignored;
-  socket_.close(ignored);
+  wire_.socket().close(ignored);
   deadline_.cancel();
   heartbeat_.cancel();
   events_.reset();
@@ -133,12 +169,26 @@ void Connection::wait_for_next() {
     return;
   }
   arm(around_.options.idle_time);
-  socket_.async_wait(asio::ip::tcp::socket::wait_read,
-                     [self = shared_from_this()](const Error& error) {
-                       if (!error) {
-                         self->read();
-                       }
-                     });
+  awaits_request_ = true;
+  listen();
+}
+
+void Connection::listen() {
+  if (std::exchange(is_listening_, true)) {
+    return;
+  }
+  wire_.async_read_some(buffer_.prepare(listen_bytes),
+                        [self = shared_from_this()](const Error& error, std::size_t bytes) {
+                          self->is_listening_ = false;
+                          if (error) {
+                            self->close();
+                            return;
+                          }
+                          self->buffer_.commit(bytes);
+                          if (std::exchange(self->awaits_request_, false)) {
+                            self->read();
+                          }
+                        });
 }
 
 void Connection::read() {
@@ -147,7 +197,7 @@ void Connection::read() {
   parser_->header_limit(header_bytes_max);
   parser_->body_limit(body_bytes_max);
   beast::http::async_read(
-      socket_, buffer_, *parser_,
+      wire_, buffer_, *parser_,
       [self = shared_from_this()](const Error& error, std::size_t) { self->on_read(error); });
 }
 
@@ -185,7 +235,8 @@ void Connection::answer() {
   }
   request->method = is_post ? Method::post : Method::get;
   request->body = message.body();
-  request->caller = caller_of(message, socket_);
+  request->caller = caller_of(message, wire_);
+  request->caller.certificate = certificate_;
   const auto last_event_id = message["Last-Event-ID"];
   request->last_event_id.assign(last_event_id.data(), last_event_id.size());
   if (request->path == "/v1/watch" || request->path == "/v1/events") {
@@ -209,18 +260,11 @@ void Connection::answer() {
 }
 
 void Connection::watch_for_departure() {
-  socket_.async_wait(asio::ip::tcp::socket::wait_read,
-                     [weak = weak_from_this(), exchange = exchange_](const Error& error) {
-                       const auto self = weak.lock();
-                       if (error || !self || self->exchange_ != exchange) {
-                         return;
-                       }
-                       Error ignored;
-                       // Otherwise the next request is here already, and its sender, too.
-                       if (self->socket_.available(ignored) == 0) {
-                         self->close();
-                       }
-                     });
+  if (buffer_.size() > 0) {
+    // The next request is here already, and its sender, too.
+    return;
+  }
+  listen();
 }
 
 void Connection::tell_departure() {
@@ -251,7 +295,7 @@ void Connection::respond(Response response) {
     // The length stays what it would have been.
     message->body().clear();
   }
-  beast::http::async_write(socket_, *message,
+  beast::http::async_write(wire_, *message,
                            [self = shared_from_this(), message](const Error& error, std::size_t) {
                              if (error) {
                                self->close();
@@ -269,24 +313,33 @@ void Connection::respond_and_close(Response response) {
 }
 
 void Connection::say_goodbye() {
-  Error ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  // Closing with unread bytes would reset the connection, and the answer may be lost on the way.
   arm(goodbye_time);
-  drain();
+  if (is_listening_) {
+    // Who asked is read from until it goes, or for this long.
+    Error ignored;
+    wire_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    return;
+  }
+  wire_.farewell([self = shared_from_this()](const Error&) {
+    Error ignored;
+    self->wire_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    // Closing with unread bytes would reset the connection, and the answer may be lost on the way.
+    self->drain();
+  });
 }
 
 void Connection::drain() {
   buffer_.clear();
-  socket_.async_read_some(buffer_.prepare(header_bytes_max),
-                          [self = shared_from_this()](const Error& error, std::size_t bytes) {
-                            self->drained_ += bytes;
-                            if (error || self->drained_ > drain_bytes_max) {
-                              self->close();
-                            } else {
-                              self->drain();
-                            }
-                          });
+  wire_.socket().async_read_some(
+      buffer_.prepare(header_bytes_max),
+      [self = shared_from_this()](const Error& error, std::size_t bytes) {
+        self->drained_ += bytes;
+        if (error || self->drained_ > drain_bytes_max) {
+          self->close();
+        } else {
+          self->drain();
+        }
+      });
 }
 
 void Connection::stream_events(Request& request) {
@@ -304,14 +357,13 @@ void Connection::stream_events(Request& request) {
     return;
   }
   if (!request.access.may_somewhere(auth::Verb::read, filter->prefix)) {
-    respond(
-        problem(403, "Forbidden", request.access.denial(auth::Verb::read, filter->prefix).detail));
+    respond(around_.router.deny(request, auth::Verb::read, filter->prefix));
     return;
   }
   filter->may_read = around_.router.reader_of(request);
   ++exchange_;
   Error ignored;
-  socket_.set_option(asio::socket_base::send_buffer_size(stream_send_buffer), ignored);
+  wire_.socket().set_option(asio::socket_base::send_buffer_size(stream_send_buffer), ignored);
   // It ends with the connection, so it needs no chunks.
   std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n";
   for (const auto& [name, value] : security_fields) {
@@ -331,7 +383,7 @@ void Connection::write_stream(std::string text) {
   is_writing_ = true;
   outgoing_ = std::move(text);
   arm(around_.options.idle_time);
-  asio::async_write(socket_, asio::buffer(outgoing_),
+  asio::async_write(wire_, asio::buffer(outgoing_),
                     [self = shared_from_this()](const Error& error, std::size_t) {
                       self->is_writing_ = false;
                       if (error) {
@@ -370,14 +422,14 @@ void Connection::beat() {
 }
 
 void Connection::watch_for_close() {
-  socket_.async_read_some(asio::buffer(&ignored_, 1),
-                          [self = shared_from_this()](const Error& error, std::size_t) {
-                            if (error) {
-                              self->close();
-                            } else {
-                              self->watch_for_close();
-                            }
-                          });
+  wire_.async_read_some(asio::buffer(&ignored_, 1),
+                        [self = shared_from_this()](const Error& error, std::size_t) {
+                          if (error) {
+                            self->close();
+                          } else {
+                            self->watch_for_close();
+                          }
+                        });
 }
 
 void Connection::arm(milliseconds time, Late late) {

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -16,6 +18,7 @@
 #include "server/http/message.hpp"
 #include "server/http/router.hpp"
 #include "server/http/server.hpp"
+#include "server/http/wire.hpp"
 
 // Only server.cpp and connection.cpp may include this: Beast takes long to compile.
 namespace tenure::server::http {
@@ -25,6 +28,7 @@ struct Surroundings {
   const ServerOptions& options;
   const Router& router;
   EventFeed& feed;
+  boost::asio::ssl::context* tls = nullptr;  ///< Null: plain text.
   std::size_t connections = 0;
 };
 
@@ -37,16 +41,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  void start();
-  /// There are too many: says so and closes.
-  void turn_away();
+  /// turned_away: there are too many; it is told so, and that is all.
+  enum class Welcome : std::uint8_t { served, turned_away };
+  void start(Welcome welcome);
   void close();
 
  private:
   using Error = boost::system::error_code;
 
+  // The beginning.
+  void open();
+  void greet();
+  void on_greeted(const Error& error);
+
   // Requests.
   void wait_for_next();
+  /// Reads what comes first: the next request, or that who asked has gone.
+  void listen();
   void read();
   void on_read(const Error& error);
   void answer();
@@ -70,8 +81,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void disarm();
   void on_late(Late late);
 
-  boost::asio::ip::tcp::socket socket_;
+  Wire wire_;
   Surroundings& around_;
+  Welcome welcome_ = Welcome::served;
+  std::vector<std::string> certificate_;  ///< The names in the one that was shown.
   boost::asio::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
@@ -79,6 +92,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Departure> departure_;  ///< Of the request that waits for its answer.
   bool is_head_ = false;
   bool keeps_alive_ = false;
+  bool is_listening_ = false;
+  bool awaits_request_ = false;
   std::size_t drained_ = 0;
 
   std::shared_ptr<EventSubscription> events_;

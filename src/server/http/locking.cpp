@@ -80,15 +80,6 @@ Result<core::Claim> claim_of(const std::optional<std::string>& mode,
   return fail(Errc::invalid_argument, "mode: IS, IX, S, U, SIX or X");
 }
 
-/// A lease that lives and is somebody else's: to be answered as one that does not live.
-bool is_foreign(const auth::Access& access, const core::State& state, core::LeaseId id) {
-  const auto* lease = state.leases.find(id);
-  if (access.is_everything() || lease == nullptr || access.may_overall(auth::Verb::admin)) {
-    return false;
-  }
-  return access.user() == nullptr || !auth::is_of(*access.user(), lease->client.view());
-}
-
 /// A lease begins: its client is the user's, and nobody can guess its id beforehand.
 void sign(const auth::Access& access, core::GrantLease& grant) {
   if (access.user() != nullptr) {
@@ -206,12 +197,15 @@ core::Command renewal(core::LeaseId lease, std::optional<milliseconds> ttl) {
 /// One :acquire, from the lease to the answer. Of the store's thread.
 class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
  public:
-  Attempt(Locking& locking, const auth::Access& access, Wish wish, Reply reply)
-      : locking_(locking), access_(access), wish_(std::move(wish)), reply_(std::move(reply)) {}
+  Attempt(Locking& locking, Asker asker, Wish wish, Reply reply)
+      : locking_(locking),
+        asker_(std::move(asker)),
+        wish_(std::move(wish)),
+        reply_(std::move(reply)) {}
 
   void begin() {
     if (!wish_.lease) {
-      if (is_foreign(access_, locking_.store_.state(), wish_.order.acquire.lease)) {
+      if (locking_.is_foreign(asker_, wish_.order.acquire.lease)) {
         reply_(refusal({.code = Errc::lease_lost}));
         return;
       }
@@ -279,7 +273,7 @@ class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
   }
 
   Locking& locking_;
-  const auth::Access access_;
+  const Asker asker_;
   Wish wish_;
   Reply reply_;
   core::LeaseId lease_{};
@@ -289,8 +283,8 @@ class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
   bool is_left_ = false;
 };
 
-Locking::Locking(Store& store, boost::asio::any_io_executor home)
-    : store_(store), home_(std::move(home)) {
+Locking::Locking(Store& store, boost::asio::any_io_executor home, auth::Gate* gate)
+    : store_(store), home_(std::move(home)), gate_(gate) {
   store_.listen(callers_);
 }
 
@@ -302,16 +296,35 @@ Reply Locking::at_home(Reply reply) const {
   };
 }
 
-void Locking::propose_for(core::LeaseId lease, const auth::Access& access, core::Command command,
+bool Locking::is_foreign(const Asker& asker, core::LeaseId id) const {
+  const auto* lease = store_.state().leases.find(id);
+  if (gate_ == nullptr || lease == nullptr) {
+    return false;
+  }
+  const auto& access = asker.access;
+  const auto* user = access.user();
+  if (access.may_overall(auth::Verb::admin) ||
+      (user != nullptr && auth::is_of(*user, lease->client.view()))) {
+    return false;
+  }
+  gate_->note({.who = user == nullptr ? asker.address : user->name,
+               .verb = "lease",
+               .name = std::to_string(id.get()),
+               .address = asker.address});
+  return true;
+}
+
+void Locking::propose_for(core::LeaseId lease, const Request& request, core::Command command,
                           Store::Decision decided) {
-  boost::asio::post(store_.loop(), [this, lease, access, command = std::move(command),
-                                    decided = std::move(decided)]() mutable {
-    if (is_foreign(access, store_.state(), lease)) {
-      decided(Decided{.outcome = core::LeaseLost{lease}});
-    } else {
-      store_.propose(std::move(command), std::move(decided));
-    }
-  });
+  boost::asio::post(store_.loop(),
+                    [this, lease, asker = asker_of(request), command = std::move(command),
+                     decided = std::move(decided)]() mutable {
+                      if (is_foreign(asker, lease)) {
+                        decided(Decided{.outcome = core::LeaseLost{lease}});
+                      } else {
+                        store_.propose(std::move(command), std::move(decided));
+                      }
+                    });
 }
 
 void Locking::acquire(const Request& request, const std::string& name, Reply reply) {
@@ -321,8 +334,8 @@ void Locking::acquire(const Request& request, const std::string& name, Reply rep
     return;
   }
   const auto wait = wish->order.timeout.value_or(milliseconds(0));
-  const auto attempt =
-      std::make_shared<Attempt>(*this, request.access, *std::move(wish), at_home(std::move(reply)));
+  const auto attempt = std::make_shared<Attempt>(*this, asker_of(request), *std::move(wish),
+                                                 at_home(std::move(reply)));
   if (request.departure) {
     request.departure->wait = wait;
     request.departure->tell = [&loop = store_.loop(), weak = std::weak_ptr(attempt)] {
@@ -342,10 +355,10 @@ void Locking::release(const Request& request, std::string name, Reply reply) {
     reply(refusal(key.error()));
     return;
   }
-  auto then = [this, key = *key, name = std::move(name), access = request.access,
+  auto then = [this, key = *key, name = std::move(name), asker = asker_of(request),
                reply = at_home(std::move(reply))](const Result<View>& view) mutable {
     const auto* hold = view ? find_hold(*view, key, name) : nullptr;
-    if (hold == nullptr || is_foreign(access, view->state, key.lease)) {
+    if (hold == nullptr || is_foreign(asker, key.lease)) {
       reply(view ? not_held() : refusal(view.error()));
       return;
     }
@@ -406,7 +419,7 @@ void Locking::extend(const Request& request, std::string name, Reply reply) {
       }));
     });
   };
-  propose_for(key.lease, request.access, renewal(key.lease, ttl), std::move(renewed));
+  propose_for(key.lease, request, renewal(key.lease, ttl), std::move(renewed));
 }
 
 void Locking::grant_lease(const Request& request, Reply reply) {
@@ -442,7 +455,7 @@ void Locking::renew_lease(const Request& request, const std::string& id, Reply r
     return;
   }
   const core::LeaseId lease(*number);
-  propose_for(lease, request.access, renewal(lease, *ttl),
+  propose_for(lease, request, renewal(lease, *ttl),
               [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
                 answer_with<core::Renewed>(decided, reply,
                                            [&](const core::Renewed& renewed, const Decided& how) {
@@ -468,7 +481,7 @@ void Locking::revoke_lease(const Request& request, const std::string& id, Reply 
   }
   const core::LeaseId lease(*number);
   propose_for(
-      lease, request.access, core::RevokeLease{.lease = lease},
+      lease, request, core::RevokeLease{.lease = lease},
       [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
         answer_with<core::Done>(decided, reply, [&](const core::Done&, const Decided& how) {
           reply(answer_with_object([&](Json& out) { out.field("revision", how.revision); }));

@@ -6,6 +6,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "server/auth/access.hpp"
+#include "server/auth/gate.hpp"
 #include "server/http/message.hpp"
 #include "server/rpc/acquisition.hpp"
 #include "server/rpc/callers.hpp"
@@ -24,7 +25,8 @@ namespace tenure::server::http {
 class Locking {
  public:
   /// REQUIRES: the store has not started; it is stopped before this is destroyed.
-  Locking(Store& store, boost::asio::any_io_executor home);
+  /// `gate` is told of who wants a lease of somebody else; null: there are no users.
+  Locking(Store& store, boost::asio::any_io_executor home, auth::Gate* gate);
 
   void acquire(const Request& request, const std::string& name, Reply reply);
   void release(const Request& request, std::string name, Reply reply);
@@ -39,18 +41,30 @@ class Locking {
 
  private:
   class Attempt;
+  /// Who asks.
+  struct Asker {
+    auth::Access access;
+    std::string address;
+  };
+  [[nodiscard]] static Asker asker_of(const Request& request) {
+    return {.access = request.access, .address = request.caller.address};
+  }
+  /// A lease that lives and is somebody else's: to be answered as one that does not live. Of the
+  /// store's thread.
+  [[nodiscard]] bool is_foreign(const Asker& asker, core::LeaseId lease) const;
 
   [[nodiscard]] Acquisition::Around around() {
     return {.store = store_, .callers = callers_, .is_stopping = is_stopping_};
   }
   /// Proposes what is about a lease, unless it is somebody else's: then it is lost.
-  void propose_for(core::LeaseId lease, const auth::Access& access, core::Command command,
+  void propose_for(core::LeaseId lease, const Request& request, core::Command command,
                    Store::Decision decided);
   /// The same reply, for the store's thread.
   [[nodiscard]] Reply at_home(Reply reply) const;
 
   Store& store_;
   boost::asio::any_io_executor home_;
+  auth::Gate* gate_;
   Callers callers_;
   std::atomic<bool> is_stopping_ = false;
 };

@@ -167,11 +167,19 @@ std::string Router::allowed(std::string_view path) {
 }
 
 auth::Proof Router::proof_of(const Caller& caller) const {
-  if (!caller.authorization.empty() || caller.session.empty()) {
+  if (!caller.authorization.empty()) {
     return auth::Gate::proof_in(caller.authorization);
   }
-  const auto token = logins_.find(caller.session, Logins::Clock::now());
-  return token ? auth::Proof(*token) : auth::Proof();
+  if (const auto token = login_of(caller)) {
+    return *token;
+  }
+  return caller.certificate.empty() ? auth::Proof() : auth::Proof(caller.certificate);
+}
+
+std::optional<auth::Digest> Router::login_of(const Caller& caller) const {
+  return caller.authorization.empty() && !caller.session.empty()
+             ? logins_.find(caller.session, Logins::Clock::now())
+             : std::nullopt;
 }
 
 std::optional<Response> Router::admit(Request& request) const {
@@ -187,11 +195,20 @@ std::optional<Response> Router::admit(Request& request) const {
   return denial ? std::optional(refusal(*denial)) : std::nullopt;
 }
 
+Response Router::deny(const Request& request, auth::Verb verb, std::string_view name) const {
+  const auto& caller = request.caller;
+  const auto denial = gate_ == nullptr
+                          ? std::nullopt
+                          : gate_->admit(proof_of(caller), caller.address)->why_not(verb, name);
+  // The rules may be others than a moment ago, when it was denied.
+  return denial ? refusal(*denial) : forbidden(request.access.denial(verb, name));
+}
+
 std::function<bool(std::string_view)> Router::reader_of(const Request& request) const {
   if (gate_ == nullptr) {
     return [](std::string_view) { return true; };
   }
-  const auto is_login = request.caller.authorization.empty();
+  const bool is_login = login_of(request.caller).has_value();
   const std::shared_ptr<auth::Guest> guest =
       gate_->admit(proof_of(request.caller), request.caller.address);
   return [this, guest,
@@ -283,7 +300,7 @@ void Router::locks(const Request& request, Reply reply) const {
                   .limit = *limit,
                   .access = request.access};
   if (!query.access.may_somewhere(auth::Verb::read, query.prefix)) {
-    reply(forbidden(query.access.denial(auth::Verb::read, query.prefix)));
+    reply(deny(request, auth::Verb::read, query.prefix));
     return;
   }
   if (const auto after = request.parameter("after")) {
@@ -304,7 +321,7 @@ void Router::lock(const Request& request, Reply reply) const {
   const auto name = request.path.substr(lock_prefix.size());
   if (!request.access.may(auth::Verb::read, name)) {
     // Whether anybody holds it or not.
-    reply(forbidden(request.access.denial(auth::Verb::read, name)));
+    reply(deny(request, auth::Verb::read, name));
     return;
   }
   const auto kind = place_kind(request);

@@ -65,12 +65,16 @@ class Router {
 
   /// Finds out who asks and what it may do; the answer if that is not this. REQUIRES: at home.
   [[nodiscard]] std::optional<Response> admit(Request& request) const;
+  /// The answer to who may not do this with a name, or with any under it; the log has it, too.
+  [[nodiscard]] Response deny(const Request& request, auth::Verb verb, std::string_view name) const;
   /// Whether the caller of a request that was admitted may read a name, at the time it is asked.
   [[nodiscard]] std::function<bool(std::string_view)> reader_of(const Request& request) const;
 
  private:
   static const Route* find(const Request& request);
   [[nodiscard]] auth::Proof proof_of(const Caller& caller) const;
+  /// The token of whoever is logged in, if that is by what it asks.
+  [[nodiscard]] std::optional<auth::Digest> login_of(const Caller& caller) const;
 
   void front(const Request& request, Reply reply) const;
   void health(const Request& request, Reply reply) const;
@@ -102,7 +106,7 @@ class Router {
   /// May it be admin of this name? Answers if not.
   [[nodiscard]] bool may_force(const Request& request, std::string_view name, Reply& reply) const;
 
-  /// May it lock this name; empty: anything? Answers if not.
+  /// May it lock this name; empty: use a lease, which is checked elsewhere? Answers if not.
   [[nodiscard]] bool may_lock(const Request& request, std::string_view name, Reply& reply) const;
 
   /// Copies with `copy(view)` on the store's thread and answers with `page(copied)` at home. With

@@ -18,8 +18,8 @@ namespace {
 
 /// A cookie that no script sees and that no page of another origin sends.
 std::string cookie_of(const Caller& caller, std::string_view secret, std::chrono::seconds life) {
-  // TLS ends at a proxy, if there is any; the page knows.
-  const bool is_secure = caller.origin.starts_with("https://");
+  // TLS may end at a proxy; then the page knows.
+  const bool is_secure = caller.is_encrypted || caller.origin.starts_with("https://");
   return std::string(Logins::cookie) + '=' + std::string(secret) +
          "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(life.count()) +
          (is_secure ? "; Secure" : "");
@@ -90,6 +90,10 @@ void Router::logout(const Request& request, Reply reply) const {
 bool Router::may_force(const Request& request, std::string_view name, Reply& reply) const {
   const auto& caller = request.caller;
   const auto forged = why_forged(caller);
+  if (!forged && !request.access.may(auth::Verb::admin, name)) {
+    reply(deny(request, auth::Verb::admin, name));
+    return false;
+  }
   const auto rights = rights_of(caller, options_.rights, request.access);
   if (forged || !rights.may_force) {
     const std::string why(forged.value_or(rights.why));
@@ -97,36 +101,28 @@ bool Router::may_force(const Request& request, std::string_view name, Reply& rep
     reply(problem(403, "Forbidden", why));
     return false;
   }
-  if (gate_ == nullptr) {
-    return true;
-  }
-  const auto denial =
-      gate_->admit(proof_of(caller), caller.address)->why_not(auth::Verb::admin, name);
-  if (denial) {
-    reply(refusal(*denial));
-  }
-  return !denial;
+  return true;
 }
 
 bool Router::may_lock(const Request& request, std::string_view name, Reply& reply) const {
   const auto& caller = request.caller;
   const auto forged = why_forged(caller);
-  const auto rights = rights_of(caller, options_.rights, request.access);
-  if (forged || !rights.may_lock) {
+  const auto& access = request.access;
+  if (!forged && !name.empty() && !access.may(auth::Verb::lock, name)) {
+    reply(deny(request, auth::Verb::lock, name));
+    return false;
+  }
+  const auto rights = rights_of(caller, options_.rights, access);
+  // Giving back is allowed to users who may lock nothing any more.
+  const bool is_closed =
+      access.is_everything() ? !rights.may_lock : options_.rights.lock == HttpLock::off;
+  if (forged || is_closed) {
     const std::string why(forged.value_or(rights.why_lock));
     log::warning("http_lock_denied", {{"from", caller.address}, {"why", why}});
     reply(problem(403, "Forbidden", why));
     return false;
   }
-  if (gate_ == nullptr || name.empty()) {
-    return true;
-  }
-  const auto denial =
-      gate_->admit(proof_of(caller), caller.address)->why_not(auth::Verb::lock, name);
-  if (denial) {
-    reply(refusal(*denial));
-  }
-  return !denial;
+  return true;
 }
 
 void Router::acquire(const Request& request, Reply reply) const {
@@ -183,7 +179,7 @@ void Router::check_token(const Request& request, Reply reply) const {
   }
   const auto& [name, token] = *asked;
   if (!request.access.may(auth::Verb::read, name)) {
-    reply(forbidden(request.access.denial(auth::Verb::read, name)));
+    reply(deny(request, auth::Verb::read, name));
     return;
   }
   look(

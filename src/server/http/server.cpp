@@ -25,7 +25,7 @@ class Server::Core {
         feed_(store, metrics, loop_->get_executor(),
               {.buffer_max = options_.buffer_events_max, .leader_grace = options_.leader_grace}),
         store_(store),
-        locking_(store, loop_->get_executor()),
+        locking_(store, loop_->get_executor(), options_.gate),
         router_({.store = store,
                  .metrics = metrics,
                  .deadlocks = deadlocks_,
@@ -53,6 +53,9 @@ class Server::Core {
   Core& operator=(const Core&) = delete;
 
   [[nodiscard]] Result<std::uint16_t> start() {
+    if (auto prepared = prepare_tls(); !prepared) {
+      return std::unexpected(std::move(prepared).error());
+    }
     boost::system::error_code error;
     const auto& wanted = options_.address;
     const auto found =
@@ -93,6 +96,21 @@ class Server::Core {
   }
 
  private:
+  [[nodiscard]] Result<void> prepare_tls() {
+    if (!options_.tls) {
+      return {};
+    }
+    // Users may show a token; where there are none a certificate is all that keeps others out.
+    auto context = h2::server_context(*options_.tls, {.protocol = h2::TlsManner::Protocol::http1,
+                                                      .demands_certificate = !options_.gate});
+    if (!context) {
+      return std::unexpected(std::move(context).error());
+    }
+    tls_ = *std::move(context);
+    around_.tls = tls_.get();
+    return {};
+  }
+
   [[nodiscard]] ServerFacts facts(const Store& store) const {
     auto facts = options_.facts;
     facts.identity = store.identity();
@@ -169,7 +187,7 @@ class Server::Core {
     }
     const auto connection = std::make_shared<Connection>(std::move(socket), around_);
     connections_.push_back(connection);
-    is_too_many ? connection->turn_away() : connection->start();
+    connection->start(is_too_many ? Connection::Welcome::turned_away : Connection::Welcome::served);
   }
 
   const ServerOptions options_;
@@ -183,6 +201,7 @@ class Server::Core {
   Store& store_;
   Locking locking_;
   Router router_;
+  std::unique_ptr<asio::ssl::context> tls_;
   Surroundings around_{.options = options_, .router = router_, .feed = feed_};
   std::optional<tcp::acceptor> acceptor_{*loop_};
   std::optional<asio::steady_timer> pause_{*loop_};

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <tenure/error.hpp>
 
+#include "h2/transport.hpp"
 #include "server/auth/gate.hpp"
 #include "server/config.hpp"
 #include "server/http/pages.hpp"
@@ -20,7 +22,8 @@ namespace tenure::server::http {
 
 struct ServerOptions {
   Address address{.host = "127.0.0.1", .port = 7421};
-  std::string hosts{};  ///< Names it may be asked for by; see is_known_host().
+  std::string hosts{};                ///< Names it may be asked for by; see is_known_host().
+  std::optional<h2::TlsFiles> tls{};  ///< None: plain text.
   RightsPolicy rights{};
   auth::Gate* gate = nullptr;  ///< Who may see what; outlives this. Null: all everything.
   bool open_metrics = false;   ///< /metrics is for everybody.
@@ -53,7 +56,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   /// Binds and serves. The port, which the system chose if it was 0. `unavailable` if the address
-  /// cannot be had.
+  /// cannot be had; `invalid_argument` if a certificate cannot be used.
   [[nodiscard]] Result<std::uint16_t> start();
   /// Closes all connections and joins the thread. Idempotent.
   void stop();

@@ -1,8 +1,10 @@
 #include "server/rpc/admin_service.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "server/rpc/explain.hpp"
 #include "server/rpc/top.hpp"
@@ -16,6 +18,17 @@ namespace {
 constexpr std::uint32_t page_max = 1000;
 /// A page ends after the lock that goes beyond: gRPC's clients take 4 MiB unless told otherwise.
 constexpr std::size_t page_bytes = std::size_t{1} << 20;
+
+void write_limits(const core::Limits& limits,
+                  google::protobuf::Map<std::string, std::uint64_t>& out) {
+  core::for_each_limit(limits, [&](const char* name, const auto& value) {
+    if constexpr (std::is_same_v<decltype(value), const core::ClusterTime&>) {
+      out[name] = wire::milliseconds(value);
+    } else {
+      out[name] = value;
+    }
+  });
+}
 
 void write(const Totals::Buckets& buckets, google::protobuf::RepeatedPtrField<v1::Bucket>& out) {
   for (const auto& bucket : buckets) {
@@ -248,6 +261,7 @@ void AdminService::status(const v1::StatusRequest& /*request*/,
     reply->response.set_leader_address(log.leader_address);
     reply->response.set_term(log.term);
     write_members(*view, *reply->response.mutable_members());
+    write_limits(state.limits, *reply->response.mutable_limits());
     reply->answer();
   });
 }

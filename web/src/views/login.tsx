@@ -29,8 +29,8 @@ export function Login() {
   return (
     <form class="card login" onSubmit={log_in}>
       <h1><Icon name="user" /> Log in</h1>
-      <p>This server has users. Show your token: whoever looks after the server makes one with
-        <code> tenured token</code>.</p>
+      <p>This server has users. Show your token: whoever looks after the server makes one
+        with <code>tenured token</code>.</p>
       <label class="field">
         <span>Token</span>
         <input class="input mono" type="password" value={token} autoFocus required

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""The HTTP port behind TLS: the dashboard, JSON and events, with real certificates."""
+
+import hashlib
+import http.client
+import json
+import pathlib
+import socket
+import ssl
+import subprocess
+import tempfile
+import unittest
+
+import grpc
+
+from daemon import Client, Daemon, PATIENCE, eventually, run
+from tls_test import Authority
+
+INTENT = {"Tenure-Intent": "test"}
+
+
+class Https(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tenured.")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.ours, self.theirs = (Authority(folder.name, name) for name in ("ours", "theirs"))
+        for authority, subject in ((self.ours, "server"), (self.ours, "client"),
+                                   (self.theirs, "client")):
+            authority.sign(subject)
+
+    def users(self):
+        """ann by a token, and whoever has the certificate "client"."""
+        digest = hashlib.sha256(b"secret").hexdigest()
+        file = self.folder / "users.toml"
+        file.write_text(f'[users.ann]\ntokens = ["sha256:{digest}"]\nrights = {{ "" = "lock" }}\n'
+                        '[users.worker]\ncertificates = ["client"]\nrights = { "" = "read" }\n',
+                        encoding="utf-8")
+        return "--auth-file", str(file)
+
+    def mutual(self):
+        return "--tls-client-ca", self.ours.path("ca.pem")
+
+    def start(self, *flags):
+        daemon = Daemon(self.folder / "store", "--tls-cert", self.ours.path("server.pem"),
+                        "--tls-key", self.ours.path("server.key"), *flags).start()
+        self.addCleanup(daemon.kill)
+        self.port = int(daemon.http_address.rsplit(":", 1)[1])
+        return daemon
+
+    def context(self, certificate=None, trusted=None):
+        made = ssl.create_default_context(cafile=(trusted or self.ours).path("ca.pem"))
+        if certificate:
+            made.load_cert_chain(certificate.path("client.pem"), certificate.path("client.key"))
+        return made
+
+    def connection(self, **words):
+        made = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE,
+                                           context=self.context(**words))
+        self.addCleanup(made.close)
+        return made
+
+    @staticmethod
+    def ask(connection, method, path, fields=None, body=None):
+        """(status, fields, body) of the answer, on a connection that is kept."""
+        connection.request(method, path, body, fields or {})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+
+    def test_one_connection_serves_many_pages_and_all_that_a_plain_one_does(self):
+        self.start()
+        connection = self.connection()
+
+        self.assertEqual(self.ask(connection, "GET", "/readyz")[::2], (200, "ready\n"))
+        page = self.ask(connection, "GET", "/", {"Accept": "text/html"})
+        self.assertIn("<title>", page[2])
+        # Larger than a record of TLS.
+        self.assertGreater(len(self.ask(connection, "GET", "/v1/openapi.json")[2]), 20_000)
+        grant = self.ask(connection, "POST", "/v1/locks/a:acquire", INTENT, "{}")
+        self.assertEqual(grant[0], 200, grant)
+        self.assertIn('"a"', self.ask(connection, "GET", "/v1/locks")[2])
+
+    def test_curl_believes_it_by_the_authority_and_not_without(self):
+        self.start()
+        url = f"https://127.0.0.1:{self.port}/healthz"
+
+        good = subprocess.run(["curl", "-sS", "--http1.1", "--cacert", self.ours.path("ca.pem"),
+                               url], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        as_h2 = subprocess.run(["curl", "-sS", "--cacert", self.ours.path("ca.pem"), url],
+                               capture_output=True, text=True, timeout=PATIENCE, check=False)
+        bad = subprocess.run(["curl", "-sS", url], capture_output=True, text=True,
+                             timeout=PATIENCE, check=False)
+
+        self.assertEqual((good.stdout, as_h2.stdout), ("ok\n", "ok\n"), good.stderr + as_h2.stderr)
+        self.assertEqual((bad.stdout, bad.returncode), ("", 60))
+
+    def test_who_forgets_the_s_is_told(self):
+        self.start()
+        plain = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        self.addCleanup(plain.close)
+
+        status, _, body = self.ask(plain, "GET", "/v1/locks")
+
+        self.assertEqual(status, 400)
+        self.assertIn("https://", body)
+
+    def test_events_come_through_and_who_hangs_up_leaves_the_queue(self):
+        daemon = self.start()
+        stream = self.connection()
+        stream.request("GET", "/v1/watch?prefix=q/")
+        events = stream.getresponse()
+        client = daemon_client(daemon, self.ours)
+        self.addCleanup(client.close)
+        client.lock("q/a", client.lease())
+        seen = ""
+        while "q/a" not in seen:
+            seen += events.readline().decode()
+
+        waiting = self.connection()
+        waiting.request("POST", "/v1/locks/q/a:acquire", '{"wait_ms": 60000}', INTENT)
+        looking = self.connection()
+        queue = lambda: json.loads(self.ask(looking, "GET", "/v1/locks/q/a")[2])["waiter_count"]
+        eventually(lambda: queue() == 1, "it waits")
+        waiting.sock.unwrap()
+        waiting.close()
+
+        eventually(lambda: queue() == 0, "it has left")
+
+    def test_a_login_gives_a_cookie_that_goes_only_through_tls(self):
+        self.start(*self.users())
+        connection = self.connection()
+
+        self.assertEqual(self.ask(connection, "GET", "/v1/locks")[0], 401)
+        status, fields, _ = self.ask(connection, "POST", "/v1/login",
+                                     INTENT | {"Authorization": "Bearer secret"})
+        cookie = fields["Set-Cookie"]
+
+        self.assertEqual(status, 200)
+        self.assertIn("; Secure", cookie)
+        self.assertIn("; HttpOnly", cookie)
+        session = {"Cookie": cookie.split(";")[0]}
+        self.assertEqual(self.ask(connection, "GET", "/v1/locks", session)[0], 200)
+
+    def test_with_users_a_certificate_says_who_one_is_and_a_token_is_as_good(self):
+        self.start(*self.users(), *self.mutual())
+        known, unknown = self.connection(certificate=self.ours), self.connection()
+        user = lambda fields, connection: json.loads(
+            self.ask(connection, "GET", "/v1/rights", fields)[2])["user"]
+
+        self.assertEqual(user({}, known), "worker")
+        self.assertEqual(user({"Authorization": "Bearer secret"}, known), "ann")
+        self.assertEqual(user({"Authorization": "Bearer secret"}, unknown), "ann")
+        self.assertEqual(user({}, unknown), "")
+        self.assertEqual(self.ask(known, "GET", "/v1/locks")[0], 200)
+        # A cookie of a login that is over does not stand in the way.
+        self.assertEqual(user({"Cookie": "tenure_session=old"}, known), "worker")
+        self.assertEqual(self.ask(known, "POST", "/v1/locks/a:acquire", INTENT, "{}")[0], 403)
+        self.assertEqual(self.ask(unknown, "GET", "/v1/locks")[0], 401)
+        with self.assertRaises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
+            self.ask(self.connection(certificate=self.theirs), "GET", "/healthz")
+
+    def test_without_users_nobody_gets_in_without_a_certificate(self):
+        self.start(*self.mutual())
+
+        self.assertEqual(self.ask(self.connection(certificate=self.ours), "GET", "/v1/locks")[0],
+                         200)
+        with self.assertRaises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
+            self.ask(self.connection(), "GET", "/healthz")
+
+    def test_a_client_with_a_certificate_may_resume_its_session(self):
+        daemon = self.start(*self.mutual())
+        for port, protocol in ((self.port, "http/1.1"),
+                               (int(daemon.grpc_address.rsplit(":", 1)[1]), "h2")):
+            context = self.context(certificate=self.ours)
+            context.set_alpn_protocols([protocol])
+            # Of TLS 1.2 the session is known as soon as both have greeted each other.
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            session, resumed = None, []
+            for _ in range(2):
+                with socket.create_connection(("127.0.0.1", port), PATIENCE) as raw, \
+                        context.wrap_socket(raw, server_hostname="127.0.0.1",
+                                            session=session) as stream:
+                    session = stream.session
+                    resumed.append(stream.session_reused)
+                    self.assertEqual(stream.selected_alpn_protocol(), protocol)
+            self.assertEqual(resumed, [False, True], protocol)
+
+    def test_a_proxy_on_this_machine_may_have_it_plain(self):
+        daemon = self.start("--listen-http-tls", "off")
+
+        self.assertEqual(daemon.get("/healthz"), (200, "ok\n"))
+
+    def test_a_certificate_that_cannot_be_used_is_told_by_name(self):
+        wrong = run("--data-dir", str(self.folder / "store"), "--listen-grpc", "127.0.0.1:0",
+                    "--listen-http", "127.0.0.1:0", "--tls-cert", self.ours.path("server.pem"),
+                    "--tls-key", self.ours.path("client.key"))
+
+        self.assertNotEqual(wrong.returncode, 0)
+        self.assertIn("tls.key", wrong.stderr)
+
+
+def daemon_client(daemon, authority):
+    """Over gRPC, which has the same certificates."""
+    credentials = grpc.ssl_channel_credentials(authority.read("ca.pem"))
+    return Client(grpc.secure_channel(daemon.grpc_address, credentials))
+
+
+if __name__ == "__main__":
+    unittest.main()
