@@ -32,8 +32,11 @@ void Disk::cut(Index last) {
 }
 
 void Disk::push(Operation operation) {
-  const sys::MutexGuard guard(mutex_);
-  waiting_.push_back(std::move(operation));
+  {
+    const sys::MutexGuard guard(mutex_);
+    waiting_.push_back(std::move(operation));
+  }
+  // Without the mutex: whoever wakes up wants it at once, and would sleep again.
   if (place_ == DiskPlace::thread) {
     changed_.notify_one();
   }

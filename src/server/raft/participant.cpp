@@ -78,6 +78,11 @@ void Participant::receive_own(MemberId sender, const Message& message) {
 
 void Participant::disk_done(std::size_t count, Time now) {
   arrive(now);
+  writing_ -= count;
+  if (is_draining_paused_ && may_submit()) {
+    // First of all: the disk writes it while the last one is applied and answered.
+    submit_gathered();
+  }
   replica_.disk_done(count);
   settle();
 }

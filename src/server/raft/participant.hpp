@@ -239,6 +239,8 @@ class Participant final : private Effects {
   void resume_draining();
   [[nodiscard]] bool may_submit() const;
   [[nodiscard]] bool is_space_known() const;
+  /// Makes one entry of all that waits, if anything does.
+  bool submit_gathered();
   [[nodiscard]] Flight gather();
   [[nodiscard]] Room room() const;
   [[nodiscard]] bool admit(const Proposal& proposal, Room& room) const;
@@ -310,6 +312,7 @@ class Participant final : private Effects {
   bool is_ready_ = false;  ///< Leads, and the past is applied.
   MemberId told_leader_{};
   bool is_draining_paused_ = false;
+  std::size_t writing_ = 0;  ///< Disk operations that are not done.
   std::deque<Flight> flights_;
   std::vector<core::Command> own_commands_;  ///< To go into the next entry.
   std::optional<Time> own_again_at_;         ///< There was no room for them.

@@ -26,10 +26,14 @@ void Participant::propose_own(core::Command command) {
   surroundings_.drain_soon();
 }
 
+// While our disk writes, the next entry fills: behind the one that is being written it would not be
+// durable sooner, and two small ones cost every member more than a large one. A disk that is slower
+// than the others' keeps nobody waiting: what they have is through without it.
 bool Participant::may_submit() const {
+  const bool is_next_due =
+      flights_.empty() || (writing_ == 0 && flights_.size() < options_.entries_in_flight_max);
   return replica_.role() != Role::leader ||
-         (is_ready_ && !transfer_.has_value() && flights_.size() < options_.entries_in_flight_max &&
-          is_space_known());
+         (is_ready_ && !transfer_.has_value() && is_next_due && is_space_known());
 }
 
 // The second half of a segment is begun only when the next one is there, or when it is known that
@@ -46,11 +50,18 @@ void Participant::drain(Time now) {
     is_draining_paused_ = true;
     return;
   }
-  auto flight = gather();
-  if (!flight.batch.commands.empty()) {
-    submit(std::move(flight));
+  if (submit_gathered()) {
     settle();
   }
+}
+
+bool Participant::submit_gathered() {
+  auto flight = gather();
+  const bool is_any = !flight.batch.commands.empty();
+  if (is_any) {
+    submit(std::move(flight));
+  }
+  return is_any;
 }
 
 void Participant::rest() {

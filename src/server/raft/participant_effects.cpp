@@ -13,10 +13,12 @@ void Participant::save_vote(Term term, MemberId voted_for) {
 }
 
 void Participant::append(Index first, const std::vector<Entry>& entries) {
+  ++writing_;
   surroundings_.append(first, entries);
 }
 
 void Participant::install(const Snapshot& snapshot) {
+  ++writing_;
   surroundings_.install(snapshot);
 }
 
