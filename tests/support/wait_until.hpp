@@ -8,15 +8,19 @@ namespace tenure::test {
 /// How long a test that hangs may take before it fails; no test that works waits for it.
 inline constexpr std::chrono::seconds patience{30};
 
-/// Waits until `predicate()` is true. False if it still is not after 30 s.
+/// Waits until `predicate()` is true. False if it still is not after 30 s. Looks without a pause at
+/// first; what takes longer is done by others, who need the core.
 template <class Predicate>
 [[nodiscard]] bool eventually(Predicate predicate) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  constexpr std::chrono::microseconds eager{1'000};
+  constexpr std::chrono::microseconds pause{500};
+  const auto began = std::chrono::steady_clock::now();
   while (!predicate()) {
-    if (std::chrono::steady_clock::now() > deadline) {
+    const auto waited = std::chrono::steady_clock::now() - began;
+    if (waited > patience) {
       return false;
     }
-    std::this_thread::yield();
+    waited < eager ? std::this_thread::yield() : std::this_thread::sleep_for(pause);
   }
   return true;
 }
