@@ -12,6 +12,7 @@ take turns; a figure is the median of the rounds. A backend is one entry of BACK
 
 import argparse
 import dataclasses
+import json
 import pathlib
 import re
 import socket
@@ -42,6 +43,18 @@ def etcd_counts(server):
             total("etcd_server_proposals_committed_total"))
 
 
+def etcd_forget(server):
+    """What etcd remembers of former revisions makes it slower from run to run, by several times
+    after a minute, for whoever comes later. Operators have it compacted, too."""
+    def ask(path, question):
+        request = urllib.request.Request(f"http://{server.address}/v3/{path}",
+                                         json.dumps(question).encode())
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    revision = ask("kv/range", {"key": "AA=="})["header"]["revision"]
+    ask("kv/compaction", {"revision": revision, "physical": True})
+
+
 def zookeeper_counts(server):
     """The same of ZooKeeper: (packets of clients, transactions), by its own four letters."""
     host, port = server.address.split(":")
@@ -65,12 +78,13 @@ class Backend:
     peer: str                   # what the other contender is, for people
     peer_load: tuple            # the program and its first arguments
     counts: typing.Callable     # server -> (requests, writes) so far
+    forget: typing.Callable = lambda server: None   # before each run
 
 
 BACKENDS = {
     "etcd": Backend(title="etcd", start=start_etcd, scheme="etcd",
                     peer="etcd's Lock and Unlock", peer_load=("service_load", "etcd"),
-                    counts=etcd_counts),
+                    counts=etcd_counts, forget=etcd_forget),
     "zookeeper": Backend(title="ZooKeeper", start=start_zookeeper, scheme="zookeeper",
                          peer="the recipe of its documentation",
                          peer_load=("zookeeper_load",), counts=zookeeper_counts),
@@ -94,6 +108,7 @@ class Contest:
         return [str(word) for word in (*words, count, self.options.seconds)]
 
     def one_run(self, who, verb, count):
+        self.backend.forget(self.server)
         requests, writes = self.backend.counts(self.server)
         cpu = self.server.cpu_seconds()
         sample = run(self.command(who, verb, count))
