@@ -24,16 +24,24 @@ import grpc
 from daemon import (PATIENCE, Client, Daemon, admin_pb, eventually, lease_pb, lock_pb)
 
 
+GIVEN_PORTS = set()
+
+
 def free_ports(count):
-    """Ports that nobody listens on at the moment; below those that outgoing connections take, or
-    one of them might get it before the server does."""
+    """Ports that nobody listens on at the moment, and that we gave to nobody: two members at one
+    address are no cluster. Below those that outgoing connections take, or one of them might get it
+    before the server does."""
     chance, sockets = random.Random(), []
     while len(sockets) < count:
+        port = chance.randrange(10_000, 32_000)
+        if port in GIVEN_PORTS:
+            continue
         try:
-            sockets.append(socket.create_server(("127.0.0.1", chance.randrange(10_000, 32_000))))
+            sockets.append(socket.create_server(("127.0.0.1", port)))
         except OSError:
             pass  # Taken: another one.
     ports = [one.getsockname()[1] for one in sockets]
+    GIVEN_PORTS.update(ports)
     for one in sockets:
         one.close()
     return ports

@@ -1,6 +1,8 @@
 #include "support/free_port.hpp"
 
+#include <mutex>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 #include <arpa/inet.h>
@@ -11,9 +13,12 @@
 namespace tenure::test {
 
 // Below those that the system gives to connections: what is free now stays free until a server has
-// it.
+// it. None is given twice: two members of a cluster would have one.
 std::uint16_t free_port() {
+  static std::mutex mutex;
   static std::mt19937 random(std::random_device{}());
+  static std::set<std::uint16_t> given;
+  const std::lock_guard lock(mutex);
   std::uniform_int_distribution<std::uint16_t> any(10'240, 32'000);
   for (int tries = 0; tries < 1'000; ++tries) {
     const auto port = any(random);
@@ -25,7 +30,7 @@ std::uint16_t free_port() {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the sockets API.
     const bool is_free = ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
     ::close(socket);
-    if (is_free) {
+    if (is_free && given.insert(port).second) {
       return port;
     }
   }
