@@ -107,8 +107,9 @@ async function hold({ name, server, seconds, wait }) {
   await leader.ask("LeaseGrant", lease);
 
   // Every third of the time to live: two may get lost.
+  let over = false;
   const keeper = setInterval(async () => {
-    if ((await leader.renew(lease.id)) === 0) {
+    if ((await leader.renew(lease.id)) === 0 && !over) { // else we gave it back ourselves
       console.error("the lease is lost, and the lock with it");
       process.exit(79);
     }
@@ -128,6 +129,7 @@ async function hold({ name, server, seconds, wait }) {
   } else {
     console.log(`${name}: ${held.detail}`);
   }
+  over = true;
   clearInterval(keeper);
   await leader.ask("LeaseRevoke", { id: lease.id });
   if (held.acquired) {

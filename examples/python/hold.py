@@ -104,7 +104,7 @@ def main():
         while not over.wait(lease.ttl_ms / 3000):
             renewal = lease_pb2.LeaseKeepAliveRequest(id=lease.id)
             answer = leader.ask(lambda service: next(service.LeaseKeepAlive(iter([renewal]))))
-            if answer.ttl_ms == 0:
+            if answer.ttl_ms == 0 and not over.is_set():  # else we gave it back ourselves
                 print("the lease is lost, and the lock with it", file=sys.stderr)
                 os._exit(79)
 

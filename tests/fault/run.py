@@ -233,6 +233,10 @@ class Run:
             grant = (event.get("request"), event.get("token"))
             return event["kind"] != "watch" or grant in seen or grant not in grants
 
+        unheard = {token for request, token in grants if (request, token) not in seen}
+        for event in events:
+            if event["kind"] == "read":  # it may have seen one of those
+                event["holders"] = [token for token in event["holders"] if token not in unheard]
         return [event for event in events if counts(event)]
 
     @staticmethod
