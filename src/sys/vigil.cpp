@@ -8,8 +8,9 @@
 namespace tenure::sys {
 namespace {
 
-/// A yield that takes longer let somebody else run: it takes less than one microsecond by itself.
-constexpr std::chrono::microseconds turn_of_another{10};
+/// A yield that takes longer let somebody run who has more to do. Shorter turns are of those whom
+/// we wait for: the kernel's own threads between a write and its end take 10 to 50 us.
+constexpr std::chrono::microseconds turn_of_another{100};
 /// So often it may be in vain before it pauses.
 constexpr std::uint32_t misses_free = 2;
 /// 2^8 sleeps, and no more.

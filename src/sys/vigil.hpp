@@ -9,9 +9,9 @@ namespace tenure::sys {
 /// microseconds, more than most of what a lock costs; if the next thing to do comes within that
 /// time, it is cheaper to look again than to sleep.
 ///
-/// It is for idle cores only. When others want this one, or when nothing came for a few times, it
-/// lets the thread sleep at once, and tries again after twice as many sleeps as the last time, up
-/// to 256. For one thread at a time.
+/// It is for idle cores only. When others want this one for long, or when nothing came for a few
+/// times, it lets the thread sleep at once, and tries again after twice as many sleeps as the last
+/// time, up to 256. For one thread at a time.
 class Vigil {
  public:
   /// `longest`: for how long to stay awake. Zero: never.
@@ -43,7 +43,8 @@ class Vigil {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Gives the core to whoever waits for it. False if somebody did. `now`: when it last looked.
+  /// Gives the core to whoever waits for it. False if one kept it for long. `now`: when it last
+  /// looked.
   [[nodiscard]] static bool let_others(Clock::time_point& now) noexcept;
   void missed(std::uint32_t times) noexcept;
 
