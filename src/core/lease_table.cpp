@@ -38,6 +38,7 @@ void LeaseTable::remove(LeaseId id) {
   if (lease == nullptr) {
     return;
   }
+  remember_ended({.id = id, .request = lease->request});
   deadlines_.erase({lease->deadline, id});
   if (const auto client = clients_.find(lease->client); client != clients_.end()) {
     client->second.erase(id);
@@ -46,6 +47,20 @@ void LeaseTable::remove(LeaseId id) {
     }
   }
   leases_.erase(id);
+}
+
+bool LeaseTable::has_ended(const LeaseOrigin& origin) const {
+  return std::ranges::find(ended_, origin) != ended_.end();
+}
+
+void LeaseTable::remember_ended(const LeaseOrigin& origin) {
+  if (origin.request == RequestId{}) {
+    return;  // Whoever does not number his questions does not want copies to be known.
+  }
+  if (ended_.size() == ended_max) {
+    ended_.pop_front();
+  }
+  ended_.push_back(origin);
 }
 
 void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {

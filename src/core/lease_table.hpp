@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,10 +35,20 @@ struct Lease {
   History history{};
 };
 
+/// The question that made a lease.
+struct LeaseOrigin {
+  LeaseId id{};
+  RequestId request{};
+
+  friend bool operator==(const LeaseOrigin&, const LeaseOrigin&) = default;
+};
+
 /// All leases that live, by id, by deadline and by client.
 class LeaseTable {
  public:
   using Leases = SharedMap<LeaseId, Shared<Lease>>;
+  /// So many of those that ended are remembered.
+  static constexpr std::size_t ended_max = 1024;
 
   /// Null if it does not live.
   [[nodiscard]] const Lease* find(LeaseId id) const;
@@ -55,6 +66,12 @@ class LeaseTable {
   const Lease& add(Lease lease);
   void remove(LeaseId id);
   void set_deadline(Lease& lease, ClusterTime deadline);
+  /// Whether what came of this question is over. A copy of it that comes late must not make the
+  /// lease anew: a copy of an Acquire behind it would be granted once more.
+  [[nodiscard]] bool has_ended(const LeaseOrigin& origin) const;
+  /// The last of them, the oldest first.
+  [[nodiscard]] const std::deque<LeaseOrigin>& ended() const noexcept { return ended_; }
+  void remember_ended(const LeaseOrigin& origin);
   /// The oldest finished answers of each lease go, until no more than these are left.
   void forget_answers_beyond(std::size_t finished_max);
 
@@ -75,6 +92,7 @@ class LeaseTable {
   absl::btree_set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
   std::map<std::string, std::set<LeaseId>> clients_;  ///< Of leases_, those with a client.
   LeaseId last_id_{};
+  std::deque<LeaseOrigin> ended_;
 };
 
 }  // namespace tenure::core

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,8 @@
 
 namespace tenure::core {
 
-/// The version that encode() writes. decode() knows this one and no other.
-inline constexpr std::uint32_t snapshot_version = 1;
+/// The version that encode() writes. decode() knows version 1, too, which had no ended leases.
+inline constexpr std::uint32_t snapshot_version = 2;
 
 /// What a snapshot says about a state, at one moment. It costs nothing to take one, however large
 /// the state is, and it may go to another thread: what the state changes afterwards it does not
@@ -27,6 +28,7 @@ struct Image {
   LockTable::Waits waits{};
   LockTable::Locks locks{};
   Events events{};
+  std::deque<LeaseOrigin> ended{};  ///< Leases, the oldest first.
 };
 [[nodiscard]] Image image_of(const State& state);
 

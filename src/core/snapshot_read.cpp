@@ -13,13 +13,15 @@
 namespace tenure::core {
 namespace {
 
+/// The version before they were remembered.
+constexpr std::uint32_t without_ended = 1;
 constexpr std::uint64_t code_max = static_cast<std::uint64_t>(Errc::resource_exhausted);
 
 /// Reads a body. Numbers are checked as they come; what they mean together, by
 /// invariants::check().
 class Decoder : private ValueReader {
  public:
-  explicit Decoder(std::string_view body) : ValueReader(body) {}
+  Decoder(std::string_view body, std::uint32_t version) : ValueReader(body), version_(version) {}
 
   Result<State> run() {
     State state;
@@ -34,6 +36,9 @@ class Decoder : private ValueReader {
     get_counters(state);
     state.events.compact(compacted);
     get_events(state);
+    if (version_ > without_ended) {
+      get_ended(state);
+    }
     expect_end();
     if (!ok()) {
       return fail(Errc::invalid_argument, "snapshot: " + complaint());
@@ -240,6 +245,18 @@ class Decoder : private ValueReader {
       }
     });
   }
+
+  void get_ended(State& state) {
+    repeat([&] {
+      const LeaseOrigin origin{.id = id<LeaseId>(), .request = id<RequestId>()};
+      if (origin.request == RequestId{} || state.leases.ended().size() == LeaseTable::ended_max) {
+        complain("an ended lease that would not be remembered");
+      }
+      state.leases.remember_ended(origin);
+    });
+  }
+
+  std::uint32_t version_;
 };
 
 }  // namespace
@@ -253,9 +270,10 @@ Result<State> decode(std::string_view bytes) {
   }
   ByteReader head(bytes.substr(snapshot_magic.size()));
   const auto version = head.fixed32();
-  if (version != snapshot_version) {
+  if (version != snapshot_version && version != without_ended) {
     return fail(Errc::invalid_argument, "snapshot: version " + std::to_string(version) +
-                                            " is not known here; this program reads version " +
+                                            " is not known here; this program reads versions " +
+                                            std::to_string(without_ended) + " to " +
                                             std::to_string(snapshot_version));
   }
   const auto body_bytes = head.fixed64();
@@ -268,7 +286,7 @@ Result<State> decode(std::string_view bytes) {
   if (ByteReader(bytes.substr(covered.size())).fixed32() != crc32c(covered)) {
     return fail(Errc::invalid_argument, "snapshot: the checksum does not fit; bytes were changed");
   }
-  return Decoder(covered.substr(snapshot_head_bytes)).run();
+  return Decoder(covered.substr(snapshot_head_bytes), version).run();
 }
 
 }  // namespace tenure::core

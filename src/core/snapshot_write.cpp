@@ -35,6 +35,11 @@ class Encoder : private ValueWriter {
     for (const auto& event : image.events.in_order()) {
       put(event);
     }
+    number(image.ended.size());
+    for (const auto& origin : image.ended) {
+      put(origin.id);
+      put(origin.request);
+    }
   }
 
  private:
@@ -145,7 +150,8 @@ Image image_of(const State& state) {
           .holds = state.locks.holds(),
           .waits = state.locks.waits(),
           .locks = state.locks.locks(),
-          .events = state.events.all()};
+          .events = state.events.all(),
+          .ended = state.leases.ended()};
 }
 
 std::string encode(const Image& image) {

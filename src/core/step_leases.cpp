@@ -46,6 +46,9 @@ Outcome Step::operator()(const GrantLease& command) {
     }
     return LeaseGranted{.id = known->id, .ttl = known->ttl, .deadline = known->deadline};
   }
+  if (state_.leases.has_ended({.id = command.id, .request = command.request})) {
+    return LeaseLost{command.id};
+  }
   if (auto error = check_room(command, state_)) {
     return Refused{*std::move(error)};
   }

@@ -82,6 +82,15 @@ void Client::die() {
   begin();
 }
 
+void Client::rest() {
+  if (session_.has_value()) {
+    world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
+    judge_.forget_lease(session_->lease);
+  }
+  session_.reset();
+  questions_.clear();
+}
+
 bool Client::is_idle() const {
   return work_.step == Work::Step::idle;
 }

@@ -49,6 +49,8 @@ class Client final : public Asker {
   void die();
   /// Takes no new locks.
   void retire() { is_retired_ = true; }
+  /// Lets its lease end. REQUIRES: it is retired and idle.
+  void rest();
   /// Nothing is held and nothing waits.
   [[nodiscard]] bool is_idle() const;
   [[nodiscard]] std::string status() const;

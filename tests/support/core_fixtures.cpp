@@ -79,6 +79,8 @@ State fixture_state() {
   apply(Release{.lease = cid, .request = RequestId{4}, .what = FencingToken{1}});
   apply(Abandon{.lease = cid, .request = RequestId{5}});
   apply(Compact{Revision{6}});
+  apply(GrantLease{.id = LeaseId{90}, .request = RequestId{9}, .ttl = seconds(60)});
+  apply(RevokeLease{LeaseId{90}});
   return machine.state();
 }
 

@@ -282,6 +282,10 @@ Outcome Reference::apply(const GrantLease& command) {
     return is_retry ? Outcome(LeaseGranted{.id = id, .ttl = known.ttl, .deadline = known.deadline})
                     : Outcome(refused(Errc::invalid_argument));
   }
+  if (command.request != RequestId{} &&
+      std::ranges::find(ended_, std::pair(id, command.request)) != ended_.end()) {
+    return LeaseLost{id};
+  }
   while (id == LeaseId{} || leases_.contains(id)) {
     id = LeaseId{++last_lease_};
   }

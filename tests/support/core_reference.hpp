@@ -97,8 +97,9 @@ class Reference {
   ClusterTime now_{};
   std::uint64_t last_lease_ = 0;
   std::map<LeaseId, RefLease> leases_;
-  std::vector<Hold> holds_;  ///< By token.
-  std::vector<Wait> waits_;  ///< By ticket.
+  std::vector<std::pair<LeaseId, RequestId>> ended_;  ///< Leases and who asked for them.
+  std::vector<Hold> holds_;                           ///< By token.
+  std::vector<Wait> waits_;                           ///< By ticket.
   std::set<Place> touched_;
   std::set<LeaseId> suspects_;
   std::vector<Notice> notices_;

@@ -264,6 +264,7 @@ void Reference::end(const std::set<LeaseId>& leases, EventType why) {
   std::erase_if(waits_, [&](const Wait& wait) { return leases.contains(wait.lease); });
   std::erase_if(holds_, [&](const Hold& hold) { return leases.contains(hold.lease); });
   for (const auto id : leases) {
+    ended_.emplace_back(id, leases_.at(id).request);
     leases_.erase(id);
   }
   settle();

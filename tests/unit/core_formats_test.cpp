@@ -31,7 +31,7 @@ class CoreFormats : public ::testing::Test {
 // changed: raise the version and keep the reader of the old one.
 TEST_F(CoreFormats, the_checked_in_snapshot_is_restored) {
   const auto expected = encode(fixture_state());
-  const auto bytes = fixture("snapshot_v1.bin", expected);
+  const auto bytes = fixture("snapshot_v2.bin", expected);
 
   const auto state = decode(bytes);
 
@@ -40,6 +40,17 @@ TEST_F(CoreFormats, the_checked_in_snapshot_is_restored) {
   EXPECT_EQ(state->locks.holds(), fixture_state().locks.holds());
   EXPECT_EQ(state->locks.waits(), fixture_state().locks.waits());
   EXPECT_EQ(state->limits, Limits{});
+  EXPECT_EQ(state->leases.ended(), fixture_state().leases.ended());
+}
+
+TEST_F(CoreFormats, the_checked_in_snapshot_of_version_1_is_restored) {
+  const auto state = decode(read_fixture("snapshot_v1.bin"));
+
+  ASSERT_TRUE(state.has_value()) << state.error().detail;
+  EXPECT_EQ(state->locks.holds(), fixture_state().locks.holds());
+  EXPECT_EQ(state->locks.waits(), fixture_state().locks.waits());
+  EXPECT_EQ(state->leases.all().size(), fixture_state().leases.all().size());
+  EXPECT_TRUE(state->leases.ended().empty()) << "it did not remember them";
 }
 
 // The fixture would prove little if it were small.
@@ -48,6 +59,7 @@ TEST_F(CoreFormats, the_fixture_has_one_of_everything) {
 
   EXPECT_EQ(invariants::check(state), std::vector<std::string>{});
   EXPECT_EQ(state.leases.all().size(), 4U);
+  EXPECT_EQ(state.leases.ended().size(), 1U);
   EXPECT_GE(state.locks.holds().size(), 3U);
   EXPECT_GE(state.locks.waits().size(), 3U);
   EXPECT_GT(state.events.all().size(), 5U);

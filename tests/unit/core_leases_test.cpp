@@ -47,6 +47,53 @@ TEST_F(CoreLeases, an_id_that_is_taken_is_refused_unless_it_is_a_retry) {
   EXPECT_EQ(code_of(apply(other).outcome), Errc::invalid_argument);
 }
 
+// Found by the simulation, seed 103442: copies of a grant and of an Acquire that were kept up on
+// the way came after the lease had ended, and the lock was granted once more, to nobody.
+TEST_F(CoreLeases, a_copy_of_the_question_does_not_make_a_lease_anew_that_has_ended) {
+  const GrantLease command{.id = ann, .request = RequestId{5}, .ttl = seconds(30)};
+  apply(command);
+  apply(Tick{}, seconds(30));
+  EXPECT_EQ(apply(command).outcome, Outcome(LeaseLost{ann}));
+
+  const GrantLease revoked{.id = bob, .request = RequestId{5}, .ttl = seconds(30)};
+  apply(revoked);
+  apply(RevokeLease{bob});
+  EXPECT_EQ(apply(revoked).outcome, Outcome(LeaseLost{bob}));
+  EXPECT_TRUE(machine.state().leases.all().empty());
+}
+
+TEST_F(CoreLeases, who_asks_anew_gets_the_id_again) {
+  apply(GrantLease{.id = ann, .request = RequestId{5}, .ttl = seconds(30)});
+  apply(RevokeLease{ann});
+  apply(GrantLease{.id = ann, .request = RequestId{6}, .ttl = seconds(30)});
+  EXPECT_NE(machine.state().leases.find(ann), nullptr);
+
+  // Without a number nobody can tell a copy.
+  apply(GrantLease{.id = bob, .ttl = seconds(30)});
+  apply(RevokeLease{bob});
+  apply(GrantLease{.id = bob, .ttl = seconds(30)});
+  EXPECT_NE(machine.state().leases.find(bob), nullptr);
+}
+
+TEST_F(CoreLeases, so_many_that_ended_are_remembered_and_no_more) {
+  const auto end_one = [this](std::uint64_t id) {
+    const GrantLease command{.id = LeaseId{id}, .request = RequestId{1}, .ttl = seconds(30)};
+    apply(command);
+    apply(RevokeLease{command.id});
+    return command;
+  };
+  const auto first = end_one(1);
+  for (std::uint64_t id = 2; id <= LeaseTable::ended_max; ++id) {
+    end_one(id);
+  }
+  EXPECT_EQ(apply(first).outcome, Outcome(LeaseLost{first.id}));
+
+  end_one(LeaseTable::ended_max + 1);
+
+  EXPECT_TRUE(std::holds_alternative<LeaseGranted>(apply(first).outcome));
+  EXPECT_EQ(machine.state().leases.ended().size(), LeaseTable::ended_max);
+}
+
 // 002.069, 002.064, 002.033
 TEST_F(CoreLeases, a_renewal_counts_the_ttl_anew) {
   grant_leases({ann});

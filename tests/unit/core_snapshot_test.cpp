@@ -22,6 +22,8 @@ class CoreSnapshot : public CoreTest {
     acquire(ann, {lock("a")}, Again::wait);
     acquire(cid, {Item{.name = "t", .claim = Keys{.range = BytesRange::at_least("x")}}});
     release(bob, "nothing");
+    apply(GrantLease{.id = LeaseId{99}, .request = RequestId{7}, .ttl = seconds(1)});
+    apply(RevokeLease{LeaseId{99}});
   }
 
   static std::string detail_of(std::string_view bytes) {
@@ -49,6 +51,8 @@ TEST_F(CoreSnapshot, a_round_trip_gives_the_same_state_and_the_same_bytes) {
   EXPECT_EQ(state->locks.holds(), machine.state().locks.holds());
   EXPECT_EQ(state->locks.waits(), machine.state().locks.waits());
   EXPECT_EQ(state->limits, machine.state().limits);
+  EXPECT_EQ(state->leases.ended(), machine.state().leases.ended());
+  EXPECT_EQ(state->leases.ended().size(), 1U);
 }
 
 TEST_F(CoreSnapshot, an_empty_store_has_a_snapshot) {
@@ -130,7 +134,7 @@ TEST_F(CoreSnapshot, the_complaint_says_what_is_wrong) {
   auto newer = bytes;
   newer[8] = 7;
   EXPECT_EQ(detail_of(newer),
-            "snapshot: version 7 is not known here; this program reads version 1");
+            "snapshot: version 7 is not known here; this program reads versions 1 to 2");
   EXPECT_NE(detail_of(bytes.substr(0, bytes.size() - 1)).find("cut off"), std::string::npos);
   bytes[30] = static_cast<char>(bytes[30] ^ 1);
   EXPECT_NE(detail_of(bytes).find("checksum"), std::string::npos);
