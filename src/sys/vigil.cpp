@@ -1,6 +1,5 @@
 #include "sys/vigil.hpp"
 
-#include <algorithm>
 #include <thread>
 
 #include <sched.h>
@@ -11,10 +10,6 @@ namespace {
 /// A yield that takes longer let somebody run who has more to do. Shorter turns are of those whom
 /// we wait for: the kernel's own threads between a write and its end take 10 to 50 us.
 constexpr std::chrono::microseconds turn_of_another{100};
-/// So often it may be in vain before it pauses.
-constexpr std::uint32_t misses_free = 2;
-/// 2^8 sleeps, and no more.
-constexpr std::uint32_t doublings_max = 8;
 
 }  // namespace
 
@@ -26,11 +21,6 @@ bool Vigil::let_others(Clock::time_point& now) noexcept {
   ::sched_yield();
   now = Clock::now();
   return now - before < turn_of_another;
-}
-
-void Vigil::missed(std::uint32_t times) noexcept {
-  misses_ = std::min(misses_ + times, misses_free + doublings_max);
-  pauses_left_ = misses_ <= misses_free ? 0 : 1U << (misses_ - misses_free);
 }
 
 }  // namespace tenure::sys

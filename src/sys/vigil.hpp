@@ -1,7 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
+
+#include "sys/wager.hpp"
 
 namespace tenure::sys {
 
@@ -20,23 +21,22 @@ class Vigil {
   /// Calls `look` until it says that there was something: true. False: it is time to sleep.
   template <class Look>
   [[nodiscard]] bool keep(Look look) {
-    if (pauses_left_ > 0) {
-      --pauses_left_;
+    if (!wager_.is_on()) {
       return false;
     }
     auto now = Clock::now();
     for (const auto end = now + longest_; now < end;) {
       if (look()) {
-        misses_ -= misses_ > 0 ? 1 : 0;
+        wager_.won();
         return true;
       }
       if (!let_others(now)) {
         // Worse than in vain: a thread that yields to others comes last among them.
-        missed(2);
+        wager_.lost(2);
         return false;
       }
     }
-    missed(1);
+    wager_.lost();
     return false;
   }
 
@@ -46,11 +46,9 @@ class Vigil {
   /// Gives the core to whoever waits for it. False if one kept it for long. `now`: when it last
   /// looked.
   [[nodiscard]] static bool let_others(Clock::time_point& now) noexcept;
-  void missed(std::uint32_t times) noexcept;
 
   std::chrono::microseconds longest_;
-  std::uint32_t misses_ = 0;       ///< More than it paid.
-  std::uint32_t pauses_left_ = 0;  ///< Sleeps until it tries again.
+  Wager wager_;
 };
 
 }  // namespace tenure::sys

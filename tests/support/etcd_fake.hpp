@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -25,8 +26,10 @@ namespace tenure::test {
 class FakeEtcd {
  public:
   using Message = std::shared_ptr<google::protobuf::MessageLite>;
+  /// Some messages of a stream, which goes on.
+  using Messages = std::vector<Message>;
   /// A message, or how it ends without one.
-  using Reply = std::variant<Message, h2::Status>;
+  using Reply = std::variant<Message, h2::Status, Messages>;
   using Answer = std::function<Reply(std::string_view request)>;
 
   FakeEtcd() {
@@ -87,6 +90,10 @@ class FakeEtcd {
       if (const auto* sent = std::get_if<Message>(&reply)) {
         send(**sent);
         finish({});
+      } else if (const auto* some = std::get_if<Messages>(&reply)) {
+        for (const auto& one : *some) {
+          send(*one);
+        }
       } else {
         finish(std::get<h2::Status>(reply));
       }

@@ -64,6 +64,9 @@ void Convoy::add(Part part) {
   } else {
     part.number = last_removal_;
   }
+  // Whoever is about to join behind what goes waits for it, too.
+  part.is_awaited = part.is_awaited || (part.removes && makers_.contains(part.folder));
+  awaited_ += part.is_awaited ? 1U : 0U;
   (is_read(part) ? reads_ : writes_).push_back(std::move(part));
   if (!std::exchange(is_flush_due_, true)) {
     boost::asio::post(loop_, [this] {
@@ -85,9 +88,25 @@ void Convoy::flush() {
   }
 }
 
-bool Convoy::may_write() const {
-  return writing_ < writes_at_once ||
-         (writing_ < left_over_at_once && writes_.front().is_left_over);
+bool Convoy::may_write() {
+  if (awaited_ > 0 || writes_.front().is_left_over) {
+    return writing_ < writes_at_once;
+  }
+  return writing_ == 0 && !is_mustering();
+}
+
+bool Convoy::is_mustering() {
+  const auto until = muster_.wait_until(writes_.size(), Muster::Clock::now());
+  if (until && !std::exchange(is_timer_set_, true)) {
+    mustered_.expires_at(*until);
+    mustered_.async_wait([this](const boost::system::error_code& aborted) {
+      if (!aborted) {
+        is_timer_set_ = false;
+        flush();
+      }
+    });
+  }
+  return until.has_value();
 }
 
 bool Convoy::is_ready(const Part& part, std::uint64_t removing) const {
@@ -138,6 +157,7 @@ Convoy::Flight Convoy::take(std::deque<Part>& from) {
     }
     operations += it->operations.size();
     bytes += size;
+    awaited_ -= it->is_awaited ? 1U : 0U;
     const bool is_alone = it->is_alone;
     flight.push_back(std::move(*it));
     it = from.erase(it);
@@ -162,6 +182,7 @@ void Convoy::send(Flight flight, bool is_write) {
   auto& sent = is_hoisted ? *flight.front().operations.front().mutable_txn() : request;
   ++flights_;
   writing_ += is_write ? 1U : 0U;
+  count_makers(flight, 1);
   auto* const borrowed = request.mutable_success();
   const auto give_back = [borrowed] {
     borrowed->UnsafeArenaExtractSubrange(0, borrowed->size(), nullptr);
@@ -169,9 +190,15 @@ void Convoy::send(Flight flight, bool is_write) {
   const auto kept = std::make_shared<Flight>(std::move(flight));
   connection_->ask<pb::TxnResponse>(
       txn_path, sent,
-      [this, kept, is_write, is_hoisted](const h2::Status& status, pb::TxnResponse response) {
+      [this, kept, is_write, is_hoisted, began = Muster::Clock::now()](const h2::Status& status,
+                                                                       pb::TxnResponse response) {
         --flights_;
         writing_ -= is_write ? 1U : 0U;
+        count_makers(*kept, -1);
+        if (is_write) {
+          const auto now = Muster::Clock::now();
+          muster_.landed(kept->size(), writes_.size(), now - began, now);
+        }
         if (is_hoisted && status.ok()) {
           pb::TxnResponse outer;
           *outer.mutable_header() = response.header();
@@ -223,12 +250,21 @@ void Convoy::refused(Flight flight, const Verdict& verdict) {
     // Who was refused for another one's sake is asked again by itself, and nothing was done.
     part.is_alone = part.is_alone || verdict.next == Next::give_up;
     part.is_retry = part.is_retry || verdict.error == Errc::unavailable;
+    awaited_ += part.is_awaited ? 1U : 0U;
   }
   // In their order, before what came later.
   auto& queue = is_read(flight.front()) ? reads_ : writes_;
   queue.insert(queue.begin(), std::make_move_iterator(flight.begin()),
                std::make_move_iterator(flight.end()));
   connection_->obey(verdict);
+}
+
+void Convoy::count_makers(const Flight& flight, std::int32_t by) {
+  for (const auto& part : flight) {
+    if (part.makes && (makers_[part.folder] += by) == 0) {
+      makers_.erase(part.folder);
+    }
+  }
 }
 
 void Convoy::forget_removal(const Part& part) {
@@ -248,6 +284,7 @@ void Convoy::fail_most(const Error& why) {
       if (part.outlives_refusal) {
         queue->push_back(std::move(part));
       } else {
+        awaited_ -= part.is_awaited ? 1U : 0U;
         forget_removal(part);
         part.answered(std::unexpected(why));
       }
@@ -258,6 +295,7 @@ void Convoy::fail_most(const Error& why) {
 void Convoy::fail_all(const Error& why) {
   for (auto* queue : {&writes_, &reads_}) {
     for (auto& part : std::exchange(*queue, {})) {
+      awaited_ -= part.is_awaited ? 1U : 0U;
       forget_removal(part);
       part.answered(std::unexpected(why));
     }

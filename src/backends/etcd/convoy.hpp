@@ -12,11 +12,13 @@
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <tenure/error.hpp>
 
 #include "backends/etcd/connection.hpp"
 #include "backends/etcd/etcd.pb.h"
+#include "backends/etcd/muster.hpp"
 
 namespace tenure::backends::etcd {
 
@@ -41,6 +43,8 @@ struct Part {
   bool follows_removals = false;
   std::move_only_function<void(const Result<Answer>&)> answered{};
 
+  /// Somebody of ours waits for what it does: it does not wait for those that are on their way.
+  bool is_awaited = false;
   /// It stays though we are refused, until somebody lets us in again.
   bool outlives_refusal = false;
 
@@ -60,12 +64,13 @@ class Convoy {
   static constexpr std::size_t parts_max = 64;          ///< Of a transaction.
   static constexpr std::size_t operations_max = 96;     ///< Likewise; etcd takes 128, with depth.
   static constexpr std::size_t bytes_max = 256 * 1024;  ///< Likewise; etcd takes 1.5 MiB.
-  static constexpr std::size_t writes_at_once = 2;      ///< Transactions on their way,
-  static constexpr std::size_t left_over_at_once = 16;  ///< and with those that cannot be together.
-  static constexpr std::size_t skipped_max = 16;        ///< Parts that are passed over for one.
+  /// Transactions on their way, with those that cannot be together or are awaited. Else it is one:
+  /// two halves of what there is to do take longer than the whole.
+  static constexpr std::size_t writes_at_once = 16;
+  static constexpr std::size_t skipped_max = 16;  ///< Parts that are passed over for one.
 
   Convoy(boost::asio::io_context& loop, std::shared_ptr<Connection> connection)
-      : loop_(loop), connection_(std::move(connection)) {}
+      : loop_(loop), connection_(std::move(connection)), mustered_(loop) {}
   Convoy(const Convoy&) = delete;
   Convoy& operator=(const Convoy&) = delete;
   ~Convoy() = default;
@@ -84,13 +89,17 @@ class Convoy {
   using Flight = std::vector<Part>;
 
   [[nodiscard]] Flight take(std::deque<Part>& from);
-  [[nodiscard]] bool may_write() const;
+  [[nodiscard]] bool may_write();
+  /// Do those to be written wait for more?
+  [[nodiscard]] bool is_mustering();
   /// May it leave, with those that remove up to this number and are in the same transaction?
   [[nodiscard]] bool is_ready(const Part& part, std::uint64_t removing) const;
   void send(Flight flight, bool is_write);
   void landed(Flight flight, const h2::Status& status, const pb::TxnResponse& response);
   void refused(Flight flight, const Verdict& verdict);
   void forget_removal(const Part& part);
+  /// Those who make keys are on their way, or are not any more.
+  void count_makers(const Flight& flight, std::int32_t by);
 
   boost::asio::io_context& loop_;
   std::shared_ptr<Connection> connection_;
@@ -98,8 +107,14 @@ class Convoy {
   std::deque<Part> reads_;
   std::size_t flights_ = 0;
   std::size_t writing_ = 0;  ///< Of those.
+  std::size_t awaited_ = 0;  ///< Of those that have not left.
   bool is_flush_due_ = false;
+  Muster muster_;
+  boost::asio::steady_timer mustered_;
+  bool is_timer_set_ = false;
   std::uint64_t last_removal_ = 0;
+  /// How many keys are being made, by their folder.
+  absl::flat_hash_map<std::string, std::int32_t> makers_;
   /// Removals by their folder that are not answered.
   absl::flat_hash_map<std::string, absl::btree_set<std::uint64_t>> removals_;
 };

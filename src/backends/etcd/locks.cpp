@@ -258,7 +258,11 @@ void Locks::try_answered(const PlaceId& id, const Answer& answer) {
 
 // Waiting.
 
-void Locks::look(const PlaceId& id) {
+// By what one member knows: who was before us never comes back, so an old list only makes us wait
+// for somebody who has gone, and then we look again. Our own key may have been removed since, as it
+// may just after the answer; the watch of it tells. What all agree on would have to wait for the
+// write that is on its way, mostly that of the holder before, who queues again.
+void Locks::look(const PlaceId& id, std::int64_t told) {
   auto& place = places_.at(id);
   if (std::exchange(place.is_looking, true)) {
     place.is_stale = true;
@@ -267,7 +271,8 @@ void Locks::look(const PlaceId& id) {
   place.is_stale = false;
   Part part;
   part.operations.push_back(list(place.spot.folder, place.spot.revision, place.view));
-  part.answered = [this, id](const Answer& answer) {
+  part.operations.front().mutable_range()->set_serializable(told > 0);
+  part.answered = [this, id, told](const Answer& answer) {
     auto* const looking = find(id);
     if (looking == nullptr || looking->stage == Stage::leaving) {
       return;
@@ -275,6 +280,10 @@ void Locks::look(const PlaceId& id) {
     looking->is_looking = false;
     if (!answer) {
       leave(id, answer.error());
+      return;
+    }
+    if (answer->revision < told) {
+      look(id);  // Another member answered, which is behind.
       return;
     }
     seen(id, answer->responses[0]->range(), answer->revision);

@@ -118,7 +118,9 @@ class Locks {
   [[nodiscard]] std::optional<Behind> one_of_ours_before(const Place& place) const;
   void place_known(const PlaceId& id, std::int64_t revision);
   void try_answered(const PlaceId& id, const Answer& answer);
-  void look(const PlaceId& id);
+  /// `told`: by this member, of something at this revision; so what it knows itself is new enough.
+  /// 0: what all agree on.
+  void look(const PlaceId& id, std::int64_t told = 0);
   void seen(const PlaceId& id, const pb::RangeResponse& list, std::int64_t revision);
   void decide(const PlaceId& id, const Turn& turn, bool is_anybody_behind);
 
@@ -127,7 +129,7 @@ class Locks {
   void watch_target(const std::string& key, Target& target, std::int64_t from);
   void target_told(const std::string& key, const Result<KeyWatches::Seen>& what);
   void unfollow(const PlaceId& id, Place& place);
-  void key_gone(const std::string& key);
+  void key_gone(const std::string& key, std::int64_t told = 0);
   [[nodiscard]] std::vector<PlaceId> lookers(const std::string& key);
   [[nodiscard]] bool look_together(const std::vector<PlaceId>& ids) const;
   void look_all(const std::string& folder, const std::vector<PlaceId>& ids, std::int64_t since);

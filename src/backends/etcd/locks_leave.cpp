@@ -63,6 +63,7 @@ void Locks::remove_key(const PlaceId& id, Backend::Done<void> done) {
     const auto firsts = lookers(place.spot.folder);
     asked.insert(asked.end(), firsts.begin(), firsts.end());
   }
+  part.is_awaited = !asked.empty();
   for (const auto& next : asked) {
     auto& follower = places_.at(next);
     follower.is_looking = true;

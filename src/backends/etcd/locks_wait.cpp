@@ -67,11 +67,13 @@ void Locks::target_told(const std::string& key, const Result<KeyWatches::Seen>& 
     }
     return;
   }
-  it->second.told = rooms_.watches.reached(it->second.watch);
-  if (*what == KeyWatches::Seen::forgotten) {
+  const auto told = rooms_.watches.reached(it->second.watch);
+  it->second.told = told;
+  const bool is_forgotten = *what == KeyWatches::Seen::forgotten;
+  if (is_forgotten) {
     it->second.watch = 0;
   }
-  key_gone(key);
+  key_gone(key, is_forgotten ? 0 : told);
 }
 
 void Locks::unfollow(const PlaceId& id, Place& place) {
@@ -87,7 +89,7 @@ void Locks::unfollow(const PlaceId& id, Place& place) {
 }
 
 /// It is gone, or lets others in: who waits for it looks.
-void Locks::key_gone(const std::string& key) {
+void Locks::key_gone(const std::string& key, std::int64_t told) {
   const auto it = targets_.find(key);
   if (it == targets_.end()) {
     return;
@@ -101,7 +103,7 @@ void Locks::key_gone(const std::string& key) {
       continue;
     }
     if (!is_together) {
-      look(id);
+      look(id, told);
     } else if (place.is_looking) {
       place.is_stale = true;
     }
