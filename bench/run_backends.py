@@ -7,7 +7,9 @@
   bench/run_backends.py --only etcd --strict         one backend; exit code 1 if a target is missed
 
 Both ends share the machine with the server, which keeps its files as its package does. Contenders
-take turns; a figure is the median of the rounds. A backend is one entry of BACKENDS.
+take turns; a figure is the median of the rounds. The peers go on in their callbacks, so tasks are
+what is like them; threads have to be woken besides. Where each is a client of its own, theirs have
+a connection each, too. A backend is one entry of BACKENDS.
 """
 
 import argparse
@@ -98,13 +100,16 @@ class Contest:
         self.backend, self.server, self.options = backend, server, options
 
     def command(self, who, verb, count):
+        """Of the peer, `hand-over-apart` is its hand-over with a connection for each client."""
         programs = self.options.build / "bench"
         if who == "ours":
             words = [programs / "library_load", verb,
                      f"{self.backend.scheme}://{self.server.address}"]
         else:
             program, *first = self.backend.peer_load
-            words = [programs / program, *first, verb, self.server.address]
+            apart = ["env", f"TENURE_BENCH_SESSIONS={count}"] if verb == "hand-over-apart" else []
+            words = [*apart, programs / program, *first, verb.removesuffix("-apart"),
+                     self.server.address]
         return [str(word) for word in (*words, count, self.options.seconds)]
 
     def one_run(self, who, verb, count):
@@ -151,14 +156,17 @@ def cycle_rows(contest):
 def hand_over_rows(contest):
     """From just before the holder gives back until the next one has it."""
     rows = []
-    kinds = [("hand-over", "of one client", (*WAITERS, MANY_WAITERS)),
-             ("hand-over-apart", "each a client", WAITERS)]
-    for verb, what, waiters in kinds:
+    kinds = [("hand-over", (*WAITERS, MANY_WAITERS), {"hand-over": "of one client"}),
+             ("hand-over-apart", WAITERS, {"hand-over-tasks": "each a client, tasks",
+                                           "hand-over-apart": "each a client, threads"})]
+    for theirs, waiters, verbs in kinds:
         for count in waiters:
-            found = contest.compare([("ours", verb), ("peer", "hand-over")], count)
-            ours, peer = found["ours", verb], found["peer", "hand-over"]
-            rows.append((f"hand-over, {count} wait, {what}", "µs", ours, peer, ours["p50_us"],
-                         peer["p50_us"], peer["p50_us"] / ours["p50_us"]))
+            found = contest.compare([*(("ours", verb) for verb in verbs), ("peer", theirs)], count)
+            peer = found["peer", theirs]
+            for verb, what in verbs.items():
+                ours = found["ours", verb]
+                rows.append((f"hand-over, {count} wait, {what}", "µs", ours, peer, ours["p50_us"],
+                             peer["p50_us"], peer["p50_us"] / ours["p50_us"]))
     return rows
 
 

@@ -4,6 +4,7 @@
 //   library_load tasks URL CLIENTS SECONDS      the same, each client a coroutine
 //   library_load hand-over URL WAITERS SECONDS  one lock that all want, each client a thread
 //   library_load hand-over-apart URL WAITERS SECONDS  the same, each with a Client of its own
+//   library_load hand-over-tasks URL WAITERS SECONDS  likewise, and each a coroutine
 //   library_load hold URL NAME TTL_SECONDS      takes it, renews nothing, stays
 //   library_load wait URL NAME                  until it is ours
 //   library_load leases URL COUNT SECONDS       keeps leases of ten seconds alive
@@ -169,6 +170,37 @@ void hand_over(const std::string& url, std::size_t waiters, std::size_t clients,
   });
 }
 
+/// One client of `hand-over-tasks`. REQUIRES: as for cycle().
+Task take_turns(const Mutex& mutex, const Period& period, std::atomic<Clock::time_point>& released,
+                Samples& samples, std::latch& done) {
+  while (!period.is_over()) {
+    const auto began = Clock::now();
+    auto guard = insist(co_await mutex.lock_async(), "lock");
+    if (period.counts(began)) {
+      samples.push_back(microseconds_since(released));
+    }
+    released = Clock::now();
+    insist(co_await guard.unlock_async(), "unlock");
+  }
+  done.count_down();
+}
+
+void hand_over_tasks(const std::string& url, std::size_t waiters, std::chrono::seconds duration) {
+  std::vector<Mutex> mutexes;
+  for (std::size_t n = 0; n < waiters + 1; ++n) {
+    mutexes.push_back(patient_client(url).mutex("bench/hot"));
+  }
+  std::vector<Samples> samples(mutexes.size());
+  std::latch done(static_cast<std::ptrdiff_t>(mutexes.size()));
+  std::atomic<Clock::time_point> released{};
+  const Period period{.duration = duration};
+  for (std::size_t n = 0; n < mutexes.size(); ++n) {
+    take_turns(mutexes[n], period, released, samples[n], done);
+  }
+  done.wait();
+  print_all(samples, duration);
+}
+
 /// Holds until it is killed. Prints the moment before it asked for its lease.
 void hold(const std::string& url, const std::string& name, std::chrono::seconds ttl) {
   const auto client = insist(connect(url), "connect");
@@ -313,6 +345,8 @@ bool obey(const std::vector<std::string>& given) {
     hand_over(given[1], std::stoul(given[2]), 1, seconds());
   } else if (has("hand-over-apart", 3)) {
     hand_over(given[1], std::stoul(given[2]), std::stoul(given[2]) + 1, seconds());
+  } else if (has("hand-over-tasks", 3)) {
+    hand_over_tasks(given[1], std::stoul(given[2]), seconds());
   } else if (has("leases", 3)) {
     leases(given[1], std::stoul(given[2]), seconds());
   } else if (has("hold", 3)) {
@@ -338,7 +372,8 @@ int main(int count, char** arguments) {
   std::signal(SIGINT, [](int) { tenure::bench::is_interrupted = true; });
   if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
-        "usage: library_load threads|tasks|hand-over|hand-over-apart URL CLIENTS SECONDS\n"
+        "usage: library_load threads|tasks URL CLIENTS SECONDS\n"
+        "       library_load hand-over|hand-over-apart|hand-over-tasks URL WAITERS SECONDS\n"
         "       library_load leases URL COUNT SECONDS\n"
         "       library_load hold URL NAME TTL_SECONDS\n"
         "       library_load wait URL NAME\n"

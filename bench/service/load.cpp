@@ -10,12 +10,14 @@
 //
 // Each client has its own lease and begins the next cycle when the last one is through. All clients
 // share one connection and one thread with a completion queue, the cheapest way gRPC has: the load
-// shares the machine with the server. Prints one line of JSON.
+// shares the machine with the server. The environment TENURE_BENCH_SESSIONS gives another number of
+// connections. Prints one line of JSON.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,8 +104,13 @@ class Driver {
 template <class Client>
 void run(const std::string& address, std::size_t clients, Load load) {
   std::vector<std::unique_ptr<Driver<Client>>> drivers;
-  const auto channel = connect(address);
+  const char* wanted = std::getenv("TENURE_BENCH_SESSIONS");
+  std::vector<Channel> channels(wanted != nullptr ? std::stoul(wanted) : 1);
+  for (auto& channel : channels) {
+    channel = connect(address);
+  }
   for (std::size_t n = 0; n < clients; ++n) {
+    const auto& channel = channels[n % channels.size()];
     const bool is_shared = load.kind == Load::Kind::hand_over;
     const Wish wish{.name = is_shared ? "bench/hot" : "bench/" + std::to_string(n)};
     drivers.push_back(std::make_unique<Driver<Client>>(channel, wish, load));
