@@ -34,8 +34,10 @@ class ContractService {
   [[nodiscard]] virtual std::optional<std::size_t> waiters(const std::string& /*name*/) {
     return std::nullopt;
   }
-  /// For those that promise outlives_process: what to connect() to from another process.
+  /// For those that promise outlives_process: what to connect() to, here and from another process.
   [[nodiscard]] virtual std::string url() const { return {}; }
+  /// False where the test has to look into the backend.
+  [[nodiscard]] virtual bool is_connected_by_url() const { return !url().empty(); }
 };
 
 /// A real lock service with its log on disk, in this process; rpc_contract.cpp.
@@ -77,8 +79,13 @@ class Contract : public ::testing::TestWithParam<ContractBackend> {
   using Network = SilentBackend::Network;
 
   /// A client of its own, as if in another process.
-  [[nodiscard]] Client connect(ConnectOptions options = {},
-                               std::shared_ptr<Network> network = std::make_shared<Network>()) {
+  [[nodiscard]] Client connect(ConnectOptions options = {}) {
+    return service->is_connected_by_url()
+               ? tenure::connect(service->url(), std::move(options)).value()
+               : connect(std::move(options), std::make_shared<Network>());
+  }
+  /// One whose network falls silent when the test wants it.
+  [[nodiscard]] Client connect(ConnectOptions options, std::shared_ptr<Network> network) {
     return Client(std::make_shared<detail::Session>(
         std::make_unique<SilentBackend>(service->open(), std::move(network)), std::move(options)));
   }

@@ -110,6 +110,8 @@ class RedlockService : public ContractService {
     return waiters_->of(name);
   }
   [[nodiscard]] std::string url() const override { return servers_.url(); }
+  // It counts who waits, which no server knows.
+  [[nodiscard]] bool is_connected_by_url() const override { return false; }
 
  private:
   RedlockServers servers_{3};

@@ -90,7 +90,7 @@ enum class CatchUp : std::uint8_t { none, running, aborted, finished };
 /// around it. Events go in as calls, everything else comes out through Effects. Deterministic: the
 /// same calls at the same times have the same effects. Not thread safe.
 ///
-/// R1 to R10 in the comments are defects of libraft 0.22.1 that fault simulation found, each with
+/// R1 to R11 in the comments are defects of libraft 0.22.1 that fault simulation found, each with
 /// what keeps it from doing harm. Taking one away is an experiment for the simulator only.
 class Replica {
  public:
@@ -177,6 +177,7 @@ class Replica {
   [[nodiscard]] bool is_stale(MemberId sender, const AppendResult& message) const;
   void give(const shim_message& flat, std::span<const Entry> entries, const Snapshot* snapshot);
   void send(const shim_message& flat);
+  [[nodiscard]] AppendResult result_of(const shim_message& flat) const;
   void tell_successor();
   void send_entries(const shim_message& flat);
 

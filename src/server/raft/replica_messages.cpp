@@ -89,7 +89,9 @@ void Replica::receive(MemberId sender, const Message& message) {
   const Snapshot* snapshot = nullptr;
   if (const auto* install = std::get_if<InstallSnapshot>(&message)) {
     // R6: one at a time; the leader will send it again if it is still wanted.
-    if (shim_is_installing(core_.get())) {
+    // R11: to one of an earlier term the library answers "done, up to" a number that it never set.
+    // Whoever sent it and leads again by now takes that for all that he has.
+    if (shim_is_installing(core_.get()) || install->term < term()) {
       return;
     }
     snapshot = &install->snapshot;
@@ -108,6 +110,10 @@ bool Replica::is_stale(MemberId sender, const AppendResult& message) const {
 }
 
 void Replica::receive_append(MemberId sender, const AppendEntries& message) {
+  // R11: likewise, since a refusal of index 0 means success.
+  if (message.term < term() && message.previous == Index{}) {
+    return;
+  }
   AppendEntries begin{.term = message.term,
                       .previous = message.previous,
                       .previous_term = message.previous_term,
@@ -184,16 +190,21 @@ void Replica::send_entries(const shim_message& flat) {
   effects_.send(peer, std::move(message));
 }
 
+// R11: with what it refuses because of its term the library says a number that it never set.
+AppendResult Replica::result_of(const shim_message& flat) const {
+  auto last = Index{flat.last_index};
+  if (flat.rejected > 0) {
+    last = std::min({last, Index{flat.rejected - 1}, log_.last()});
+  }
+  return {.term = Term{flat.term}, .rejected = Index{flat.rejected}, .last = last};
+}
+
 void Replica::send(const shim_message& flat) {
   const MemberId peer{flat.peer};
   const Term term{flat.term};
   switch (flat.type) {
     case shim_append_entries: send_entries(flat); return;
-    case shim_append_result:
-      effects_.send(peer, AppendResult{.term = term,
-                                       .rejected = Index{flat.rejected},
-                                       .last = Index{flat.last_index}});
-      return;
+    case shim_append_result: effects_.send(peer, result_of(flat)); return;
     case shim_request_vote:
       effects_.send(peer, RequestVote{.term = term,
                                       .candidate = MemberId{flat.candidate},
