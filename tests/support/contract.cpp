@@ -1,22 +1,39 @@
 #include "support/contract.hpp"
 
+#include <atomic>
+#include <string>
+
 #include "backends/memory/memory_backend.hpp"
 #include "backends/memory/memory_store.hpp"
 
 namespace tenure::test {
 namespace {
 
+/// The store of a name that nobody else uses; as the library opens it, or without thin holds.
 class MemoryService : public ContractService {
  public:
   explicit MemoryService(backends::ThinHolds thin)
-      : store_(std::make_shared<backends::MemoryStore>(sys::real_clock(), thin)) {}
+      : thin_(thin),
+        store_(thin == backends::ThinHolds::on
+                   ? backends::MemoryStore::named(name_)
+                   : std::make_shared<backends::MemoryStore>(sys::real_clock(), thin)) {}
 
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
     return std::make_unique<backends::MemoryBackend>(store_);
   }
   bool force_release(const std::string& name) override { return store_->force_release(name); }
+  [[nodiscard]] std::string url_here() const override {
+    return thin_ == backends::ThinHolds::on ? "memory://" + name_ : std::string();
+  }
 
  private:
+  static std::string fresh_name() {
+    static std::atomic<int> count = 0;
+    return "contract" + std::to_string(++count);
+  }
+
+  std::string name_ = fresh_name();
+  backends::ThinHolds thin_;
   std::shared_ptr<backends::MemoryStore> store_;
 };
 

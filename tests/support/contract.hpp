@@ -34,10 +34,10 @@ class ContractService {
   [[nodiscard]] virtual std::optional<std::size_t> waiters(const std::string& /*name*/) {
     return std::nullopt;
   }
-  /// For those that promise outlives_process: what to connect() to, here and from another process.
+  /// For those that promise outlives_process: what to connect() to from another process.
   [[nodiscard]] virtual std::string url() const { return {}; }
-  /// False where the test has to look into the backend.
-  [[nodiscard]] virtual bool is_connected_by_url() const { return !url().empty(); }
+  /// What to connect() to here. Empty where the test has to look into the backend.
+  [[nodiscard]] virtual std::string url_here() const { return url(); }
 };
 
 /// A real lock service with its log on disk, in this process; rpc_contract.cpp.
@@ -80,9 +80,9 @@ class Contract : public ::testing::TestWithParam<ContractBackend> {
 
   /// A client of its own, as if in another process.
   [[nodiscard]] Client connect(ConnectOptions options = {}) {
-    return service->is_connected_by_url()
-               ? tenure::connect(service->url(), std::move(options)).value()
-               : connect(std::move(options), std::make_shared<Network>());
+    const auto url = service->url_here();
+    return url.empty() ? connect(std::move(options), std::make_shared<Network>())
+                       : tenure::connect(url, std::move(options)).value();
   }
   /// One whose network falls silent when the test wants it.
   [[nodiscard]] Client connect(ConnectOptions options, std::shared_ptr<Network> network) {

@@ -111,7 +111,7 @@ class RedlockService : public ContractService {
   }
   [[nodiscard]] std::string url() const override { return servers_.url(); }
   // It counts who waits, which no server knows.
-  [[nodiscard]] bool is_connected_by_url() const override { return false; }
+  [[nodiscard]] std::string url_here() const override { return {}; }
 
  private:
   RedlockServers servers_{3};
