@@ -19,4 +19,15 @@ if ! cpack --config "$programs/CPackConfig.cmake" -G DEB -B "$folder" \
   exit 1
 fi
 rm -rf "$folder/_CPack_Packages"
+
+# CPack has the libraries call ldconfig when they are installed and removed. Their trigger does it,
+# once for all of them, as Debian wants it.
+for deb in "$folder"/libtenure*.deb; do
+  if dpkg-deb --info "$deb" postinst >"$log" 2>&1; then
+    dpkg-deb --raw-extract "$deb" "$folder/unpacked"
+    rm "$folder/unpacked/DEBIAN/postinst" "$folder/unpacked/DEBIAN/postrm"
+    dpkg-deb --root-owner-group --build "$folder/unpacked" "$deb" >"$log"
+    rm -r "$folder/unpacked"
+  fi
+done
 ls "$folder"/*.deb

@@ -58,6 +58,10 @@ void draw_faults(Options& options, Chance& chance) {
   options.duplicate_permille = chance.one_of<std::uint64_t>({0, 0, 10, 50});
   options.is_reordering = chance.one_in(3);
   options.disk_delay = microseconds(chance.one_of<std::int64_t>({100, 1000, 10'000}));
+  if (options.network_delay + options.disk_delay >= milliseconds(20)) {
+    // Four on their way would be fewer than the clients make: whoever joins would never catch up.
+    options.peer_entries_max = 64;
+  }
   options.drift_ppm = chance.one_of<std::int64_t>({0, 1000, 5000});
   options.has_clock_jumps = chance.one_in(10);
   options.has_crashes = !chance.one_in(5);
