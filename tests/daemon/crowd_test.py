@@ -2,6 +2,7 @@
 """Many of everything against a real server: waiters, leases, watchers that do not read, clients
 that vanish, and requests that are too large or no requests at all."""
 
+import itertools
 import socket
 import threading
 import time
@@ -27,6 +28,7 @@ class Crowd(unittest.TestCase):
                                "--service-watch-buffer-events-max", "200")
         self.daemon = self.context.__enter__()
         self.client = self.daemon.client()
+        self.noises = itertools.count(5_000_000)  # A lease that has ended is not made anew.
 
     def tearDown(self):
         self.client.close()
@@ -34,7 +36,7 @@ class Crowd(unittest.TestCase):
 
     def make_noise(self, cycles):
         """Locks and unlocks with large metadata on one stream; how many outcomes came back."""
-        lease = 5_000_000
+        lease = next(self.noises)
 
         def say():
             yield session_pb.SessionRequest(

@@ -89,7 +89,7 @@ void Convoy::flush() {
 }
 
 bool Convoy::may_write() {
-  if (awaited_ > 0 || writes_.front().is_left_over) {
+  if (awaited_ > 0 || writes_.front().is_left_over || writes_.size() >= parts_max) {
     return writing_ < writes_at_once;
   }
   return writing_ == 0 && !is_mustering();
@@ -197,7 +197,8 @@ void Convoy::send(Flight flight, bool is_write) {
         count_makers(*kept, -1);
         if (is_write) {
           const auto now = Muster::Clock::now();
-          muster_.landed(kept->size(), writes_.size(), now - began, now);
+          muster_.landed(kept->size(), std::min(writes_.size(), parts_max - kept->size()),
+                         now - began, now);
         }
         if (is_hoisted && status.ok()) {
           pb::TxnResponse outer;

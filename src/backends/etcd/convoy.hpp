@@ -64,8 +64,8 @@ class Convoy {
   static constexpr std::size_t parts_max = 64;          ///< Of a transaction.
   static constexpr std::size_t operations_max = 96;     ///< Likewise; etcd takes 128, with depth.
   static constexpr std::size_t bytes_max = 256 * 1024;  ///< Likewise; etcd takes 1.5 MiB.
-  /// Transactions on their way, with those that cannot be together or are awaited. Else it is one:
-  /// two halves of what there is to do take longer than the whole.
+  /// Transactions on their way: full ones, and with those that cannot be together or are awaited.
+  /// Else it is one: two halves of what there is to do take longer than the whole.
   static constexpr std::size_t writes_at_once = 16;
   static constexpr std::size_t skipped_max = 16;  ///< Parts that are passed over for one.
 
