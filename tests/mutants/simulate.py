@@ -67,6 +67,10 @@ DEFECTS = (
     ("a new leader serves before it has applied the past", "server/raft/participant.cpp",
      "if (!is_ready_ && past_.has_value() && replica_.applied() >= *past_) {",
      "if (!is_ready_ && past_.has_value()) {"),
+    # Members.
+    ("whoever was added last cannot be replaced", "server/raft/participant_changes.cpp",
+     "if (std::holds_alternative<AddMember>(change) || !fresh_voter_.has_value() ||",
+     "if (!fresh_voter_.has_value() ||"),
     # The guards around libraft.
     ("a vote that is not saved", "server/raft/replica_updates.cpp",
      "effects_.save_vote(term(), MemberId{shim_voted_for(core_.get())});",

@@ -61,6 +61,24 @@ void Operators::prove_everything_works() {
       return;
     }
   }
+  prove_the_dead_can_be_replaced(*guest);
+}
+
+// Anybody first, and then the one that was added last, by a leader that may never have heard of it.
+void Operators::prove_the_dead_can_be_replaced(Host& guest) {
+  if (is_voter(guest) && !remove(guest)) {
+    return;
+  }
+  const auto before = voters();
+  auto& dead = *before[world_.chance().index(before.size())];
+  if (!replace(dead, guest)) {
+    return;
+  }
+  const auto now = voters();
+  auto& next = *now[world_.chance().index(now.size())];
+  if (hand_over_to(next)) {
+    static_cast<void>(replace(guest, dead));
+  }
 }
 
 bool Operators::achieve(const std::string& what, const std::function<void(Done)>& ask,
@@ -102,6 +120,15 @@ bool Operators::remove(Host& host) {
         leader()->change_members(server::RemoveMember{.id = host.id().get()}, std::move(done));
       },
       [&] { return leader() != nullptr && !is_member(host); });
+}
+
+bool Operators::replace(Host& dead, Host& by) {
+  const bool may_go_first = voters().size() > 3;
+  dead.crash();
+  const bool is_replaced =
+      may_go_first && world_.chance().one_in(2) ? remove(dead) && add(by) : add(by) && remove(dead);
+  dead.boot();
+  return is_replaced;
 }
 
 bool Operators::hand_over_to(Host& host) {

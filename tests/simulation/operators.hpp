@@ -13,7 +13,7 @@ namespace tenure::simulation {
 
 /// What operators do to a cluster. While things break they only try; afterwards everything that
 /// they may ask for has to work: to add a member, to make it lead, to remove another, and all that
-/// from each member in turn.
+/// from each member in turn; and to replace one that is dead.
 class Operators {
  public:
   Operators(World& world, Directory& directory) : world_(world), directory_(directory) {}
@@ -26,11 +26,14 @@ class Operators {
  private:
   using Done = Host::Done;
 
+  void prove_the_dead_can_be_replaced(Host& guest);
   /// Asks again and again until it is so.
   [[nodiscard]] bool achieve(const std::string& what, const std::function<void(Done)>& ask,
                              const std::function<bool()>& is_done);
   [[nodiscard]] bool add(Host& host);
   [[nodiscard]] bool remove(Host& host);
+  /// Lets one die and another come in its place.
+  [[nodiscard]] bool replace(Host& dead, Host& by);
   [[nodiscard]] bool hand_over_to(Host& host);
   [[nodiscard]] Host* leader() const;
   [[nodiscard]] bool is_voter(const Host& host) const;

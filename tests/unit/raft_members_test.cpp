@@ -132,6 +132,52 @@ TEST(RaftMembers, a_dead_member_is_replaced_by_a_new_one) {
   EXPECT_TRUE(group.propose(group.elect(), core::Tick{}).has_value()) << "two of three";
 }
 
+// `make chaos`, seed 500: neither could it be removed, because three stay, nor another one be
+// added, because this leader had never heard of it.
+TEST(RaftMembers, of_three_the_one_that_was_added_last_can_be_replaced_by_a_later_leader) {
+  RaftGroup group(3, 2);
+  auto& first = group.elect();
+  const auto replaced = follower_of(first);
+  group.crash(replaced);
+  ASSERT_TRUE(group.change(first, RaftGroup::addition(4)).has_value());
+  ASSERT_TRUE(group.change(first, RemoveMember{.id = replaced}).has_value());
+  const auto other = 6 - replaced - first.id().get();
+  group.pass(milliseconds(200));
+  group.crash(4);
+  ASSERT_TRUE(group.transfer(first, other).has_value());
+  auto& next = group.elect();
+  ASSERT_EQ(next.id().get(), other);
+
+  const auto added = group.change(next, RaftGroup::addition(5));
+  const auto removed = group.change(next, RemoveMember{.id = 4});
+
+  ASSERT_TRUE(added.has_value()) << added.error().detail;
+  ASSERT_TRUE(removed.has_value()) << removed.error().detail;
+  EXPECT_EQ(voters(next).size(), 3U);
+  EXPECT_EQ(std::ranges::count(voters(next), 4U), 0);
+}
+
+// With more than three it may go before another comes.
+TEST(RaftMembers, of_four_the_one_that_was_added_last_can_be_removed_by_a_later_leader) {
+  RaftGroup group(3, 1);
+  auto& first = group.elect();
+  ASSERT_TRUE(group.change(first, RaftGroup::addition(4)).has_value());
+  group.pass(milliseconds(200));
+  group.crash(4);
+  const auto to = follower_of(first);
+  ASSERT_TRUE(group.transfer(first, to).has_value());
+  auto& next = group.elect();
+
+  const auto another = group.change(next, RemoveMember{.id = first.id().get()});
+  const auto itself = group.change(next, RemoveMember{.id = 4});
+
+  ASSERT_FALSE(another.has_value());
+  EXPECT_EQ(another.error().code, Errc::would_block);
+  EXPECT_NE(another.error().detail.find("start it, or remove it"), std::string::npos)
+      << another.error().detail;
+  EXPECT_TRUE(itself.has_value()) << itself.error().detail;
+}
+
 TEST(RaftMembers, changes_that_cannot_be_are_refused) {
   RaftGroup group(3, 1);
   auto& leader = group.elect();

@@ -92,13 +92,14 @@ Result<void> Participant::check(const RemoveMember& change) const {
 // single-server membership changes", raft-dev, 2015).
 //
 // R8: a voter that does not know yet that it is one cannot lead, and if the next change took
-// another one away there might be nobody left who can.
+// another one away there might be nobody left who can. One more takes nobody away, and whoever was
+// added last may be dead: it could not be replaced if that waited for its answer.
 bool Participant::may_change(const MemberChange& change) const {
   if (!replica_.has_committed_own_term() || replica_.is_changing() || transfer_.has_value()) {
     return false;
   }
-  if (!fresh_voter_.has_value() || fresh_voter_->id == subject(change) ||
-      fresh_voter_->id == options_.id) {
+  if (std::holds_alternative<AddMember>(change) || !fresh_voter_.has_value() ||
+      fresh_voter_->id == subject(change) || fresh_voter_->id == options_.id) {
     return true;
   }
   const auto* fresh = find(fresh_voter_->id);
@@ -146,7 +147,8 @@ std::string Participant::why_no_change() const {
   }
   return "the last change of the members is not finished: " +
          (fresh_voter_.has_value()
-              ? named(fresh_voter_->id.get()) + ", which was added last, does not answer"
+              ? named(fresh_voter_->id.get()) +
+                    ", which was added last, does not answer; start it, or remove it"
               : std::string("it is not committed yet"));
 }
 
