@@ -44,6 +44,23 @@ TEST(RaftSnapshotFile, gives_back_what_was_written_and_never_an_older_one) {
   EXPECT_GT(file.bytes(), 8U);
 }
 
+// It goes to the disk in pieces of a megabyte, so that others need not wait for all of it.
+TEST(RaftSnapshotFile, gives_back_a_large_one_whole) {
+  const TemporaryFolder folder;
+  std::string body((std::size_t{3} << 20) + 5, '\0');
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    body[i] = static_cast<char>(i * 2'654'435'761U >> 20U);
+  }
+  SnapshotFile file(folder.path() / "snapshot");
+
+  ASSERT_TRUE(file.write(mark, body).has_value());
+  const auto read = file.read();
+
+  ASSERT_TRUE(read.has_value()) << read.error().detail;
+  ASSERT_TRUE(read->has_value());
+  EXPECT_TRUE(*(**read).body == body);
+}
+
 TEST(RaftSnapshotFile, is_refused_by_name_with_any_byte_changed_or_missing) {
   const TemporaryFolder folder;
   SnapshotFile file(folder / "snapshot");

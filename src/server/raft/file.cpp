@@ -11,6 +11,9 @@
 namespace tenure::server::raft {
 namespace {
 
+// How much of a large file the disk may have before it when somebody else syncs a few bytes.
+constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+
 int flags_of(File::Mode mode) {
   switch (mode) {
     case File::Mode::read: return O_RDONLY | O_CLOEXEC;
@@ -56,6 +59,13 @@ Result<void> File::write_at(std::size_t offset, std::string_view bytes) {
     offset += count;
   }
   return {};
+}
+
+// A hint: what it cannot do is left to sync_content(), which also tells what went wrong.
+void File::push_out(std::size_t offset, std::size_t bytes) noexcept {
+  ::sync_file_range(
+      descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
 }
 
 Result<void> File::read_at(std::size_t offset, std::span<char> room) const {
@@ -146,8 +156,10 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view be
     return std::unexpected(std::move(file).error());
   }
   auto done = file->write_at(0, begin);
-  if (done) {
-    done = file->write_at(begin.size(), rest);
+  for (std::size_t at = 0; done && at < rest.size(); at += piece_bytes) {
+    const auto piece = rest.substr(at, piece_bytes);
+    done = file->write_at(begin.size() + at, piece);
+    file->push_out(begin.size() + at, piece.size());
   }
   if (done) {
     done = file->sync_content();
