@@ -1,3 +1,6 @@
+#include <cstddef>
+#include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -107,6 +110,51 @@ TEST(ZookeeperQueueView, numbers_that_go_around_in_a_circle_are_survived) {
   EXPECT_EQ(blocker(view, "d-lock-0000000001"), "");
 }
 
+// By walking through the whole queue, one by one.
+struct Walked {
+  std::string_view blocker;
+  std::size_t position = 1;
+};
+
+Walked walk(const std::vector<std::string>& queue, std::size_t self) {
+  const auto wants_all = [&](std::size_t i) { return is_exclusive(ticket_of(queue[i])->kind); };
+  Walked result;
+  bool is_front = true;
+  for (std::size_t i = 0; i < self; ++i) {
+    if (wants_all(i) || wants_all(self)) {
+      result.blocker = queue[i];
+    }
+    const bool holds = is_front && (i == 0 || !wants_all(i));
+    result.position += holds ? 0 : 1;
+    is_front = holds && !wants_all(i);
+  }
+  return result;
+}
+
+TEST(ZookeeperQueueView, whom_each_waits_for_and_where_is_what_a_walk_through_the_queue_finds) {
+  std::mt19937 chance(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> queue;
+    const auto length = chance() % 12;
+    for (std::size_t i = 0; i < length; ++i) {
+      const auto digits = std::to_string(i * 3);
+      queue.push_back((chance() % 3 == 0 ? "a-__WRIT__" : "a-__READ__") +
+                      std::string(10 - digits.size(), '0') + digits);
+    }
+    QueueView view;
+    view.replace({queue.begin(), queue.end()});
+    if (!queue.empty() && round % 2 == 0) {
+      view.remove(queue.back());
+      queue.pop_back();
+    }
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const auto expected = walk(queue, i);
+      EXPECT_EQ(blocker(view, queue[i]), expected.blocker);
+      EXPECT_EQ(view.position_of(*view.find(queue[i])), expected.position);
+    }
+  }
+}
+
 // 002.044: who is gone concerns those who waited for it, and nobody else.
 TEST(ZookeeperQueueView, those_behind_are_up_to_the_first_that_wants_all) {
   QueueView view;
@@ -118,6 +166,8 @@ TEST(ZookeeperQueueView, those_behind_are_up_to_the_first_that_wants_all) {
 
   EXPECT_EQ(view.behind(*ticket_of("a-__WRIT__0000000000")),
             (std::vector{ClaimId{1}, ClaimId{2}, ClaimId{3}}));
+  EXPECT_EQ(view.behind(*ticket_of("b-__READ__0000000001")), std::vector{ClaimId{3}})
+      << "readers wait for no reader";
   EXPECT_TRUE(view.remove("a-__WRIT__0000000000"));
   EXPECT_FALSE(view.remove("a-__WRIT__0000000000"));
   EXPECT_EQ(blocker(view, "c-__READ__0000000002"), "");

@@ -1,5 +1,6 @@
 #include "backends/zookeeper/queue_view.hpp"
 
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -9,7 +10,7 @@ template <class Predicate>
 void QueueView::drop_if(Predicate is_gone) {
   for (auto it = contenders_.begin(); it != contenders_.end();) {
     if (is_gone(it->second)) {
-      order_.erase(&it->second);
+      dequeue(it->second);
       it = contenders_.erase(it);
     } else {
       ++it;
@@ -32,7 +33,7 @@ void QueueView::add(const Contender& contender) {
   }
   const auto [it, is_new] = contenders_.try_emplace(contender.node, contender);
   if (is_new) {
-    order_.insert(&it->second);
+    enqueue(it->second);
   } else {
     it->second.ours = contender.ours;  // Listed before its creation was answered.
   }
@@ -54,7 +55,7 @@ void QueueView::replace(const std::vector<std::string_view>& names) {
       const std::string node(name);
       const auto it =
           contenders_.try_emplace(node, Contender{.node = node, .ticket = *ticket}).first;
-      order_.insert(&it->second);
+      enqueue(it->second);
     } else if (known->second.ours != ClaimId{} && !covers(ticket->sequence)) {
       covered_ = ticket->sequence;
     }
@@ -63,11 +64,23 @@ void QueueView::replace(const std::vector<std::string_view>& names) {
 
 /// Orders all anew.
 void QueueView::look_from(Sequence origin) {
-  decltype(order_) order(Earlier{.origin = origin});
+  order_ = Order(Earlier{.origin = origin});
+  exclusive_ = Order(Earlier{.origin = origin});
   for (const auto& [node, contender] : contenders_) {
-    order.insert(&contender);
+    enqueue(contender);
   }
-  order_ = std::move(order);
+}
+
+void QueueView::enqueue(const Contender& one) {
+  order_.insert(&one);
+  if (is_exclusive(one.ticket.kind)) {
+    exclusive_.insert(&one);
+  }
+}
+
+void QueueView::dequeue(const Contender& one) {
+  order_.erase(&one);
+  exclusive_.erase(&one);
 }
 
 bool QueueView::remove(std::string_view node) {
@@ -75,7 +88,7 @@ bool QueueView::remove(std::string_view node) {
   if (it == contenders_.end()) {
     return false;
   }
-  order_.erase(&it->second);
+  dequeue(it->second);
   ours_ -= it->second.ours != ClaimId{} ? 1 : 0;
   contenders_.erase(it);
   return true;
@@ -92,39 +105,28 @@ const QueueView::Contender* QueueView::find(std::string_view node) const {
 }
 
 const QueueView::Contender* QueueView::blocker_of(const Contender& one) const {
-  const bool wants_all = is_exclusive(one.ticket.kind);
-  for (auto it = order_.find(&one); it != order_.begin();) {
-    --it;
-    if (wants_all || is_exclusive((*it)->ticket.kind)) {
-      return *it;
-    }
-  }
-  return nullptr;
+  const auto& those = is_exclusive(one.ticket.kind) ? order_ : exclusive_;
+  const auto it = those.lower_bound(&one);
+  return it == those.begin() ? nullptr : *std::prev(it);
 }
 
 const QueueView::Contender* QueueView::in_the_way_of(Kind kind) const {
-  for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
-    if (is_exclusive(kind) || is_exclusive((*it)->ticket.kind)) {
-      return *it;
-    }
-  }
-  return nullptr;
+  const auto& those = is_exclusive(kind) ? order_ : exclusive_;
+  return those.empty() ? nullptr : *those.rbegin();
 }
 
+// Counted from both ends: most who ask have just come, and few hold.
 std::size_t QueueView::position_of(const Contender& one) const {
-  std::size_t before = 0;
-  std::size_t holding = 0;
-  bool is_front = true;
-  for (const auto* other : order_) {
-    if (other == &one) {
-      break;
-    }
-    ++before;
-    const bool holds = is_front && (before == 1 || !is_exclusive(other->ticket.kind));
-    holding += holds ? 1 : 0;
-    is_front = holds && !is_exclusive(other->ticket.kind);
+  const auto self = order_.find(&one);
+  const auto waiting = exclusive_.empty() ? order_.end() : order_.find(*exclusive_.begin());
+  const auto holding = static_cast<std::size_t>(std::distance(order_.begin(), waiting));
+  const auto behind = static_cast<std::size_t>(std::distance(self, order_.end())) - 1;
+  const auto before = order_.size() - behind - 1;
+  if (before <= holding) {
+    return 1;
   }
-  return before - holding + 1;
+  // The first of all holds, if it wants all.
+  return before - (holding == 0 ? 1 : holding) + 1;
 }
 
 std::vector<ClaimId> QueueView::ours() const {
@@ -138,8 +140,9 @@ std::vector<ClaimId> QueueView::ours() const {
 }
 
 std::vector<ClaimId> QueueView::behind(const Ticket& ticket) const {
+  const auto& those = is_exclusive(ticket.kind) ? order_ : exclusive_;
   std::vector<ClaimId> found;
-  for (auto it = order_.upper_bound(ticket.sequence); it != order_.end(); ++it) {
+  for (auto it = those.upper_bound(ticket.sequence); it != those.end(); ++it) {
     if ((*it)->ours != ClaimId{}) {
       found.push_back((*it)->ours);
     }

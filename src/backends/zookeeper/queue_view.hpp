@@ -63,7 +63,7 @@ class QueueView {
   /// All of ours, the first in the queue first.
   [[nodiscard]] std::vector<ClaimId> ours() const;
   /// Ours that waited for this one, which is no longer there: behind it, up to the first that wants
-  /// all.
+  /// all; only that one, if this one did not want all.
   [[nodiscard]] std::vector<ClaimId> behind(const Ticket& ticket) const;
 
  private:
@@ -86,12 +86,17 @@ class QueueView {
     }
   };
 
+  using Order = absl::btree_set<const Contender*, Earlier>;
+
   template <class Predicate>
   void drop_if(Predicate is_gone);
   void look_from(Sequence origin);
+  void enqueue(const Contender& one);
+  void dequeue(const Contender& one);
 
   std::map<std::string, Contender, std::less<>> contenders_;
-  absl::btree_set<const Contender*, Earlier> order_;
+  Order order_;
+  Order exclusive_;  ///< Those in it that want all.
   std::optional<Sequence> covered_;
   std::size_t ours_ = 0;
 };
