@@ -8,20 +8,26 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include "sys/parking.hpp"
+
 namespace tenure::backends::zookeeper {
 
 /// A question under way: what the C client carries for us.
 struct Link::Errand {
   Desk& desk;
   Answer answer;
+  /// Where it is, once the C client has it.
+  Link* link = nullptr;
+  std::list<Errand>::iterator place{};
 
-  /// The last one to know of it.
   static void deliver(const void* carried, const Reply& reply) {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): it was ours before it was const.
-    const std::unique_ptr<Errand> errand(static_cast<Errand*>(const_cast<void*>(carried)));
-    errand->desk.serve([&] {
-      errand->answer(reply);
-      errand->answer = nullptr;
+    auto& errand = *static_cast<Errand*>(const_cast<void*>(carried));
+    std::list<Errand> done;
+    errand.desk.serve([&] {
+      errand.answer(reply);
+      errand.answer = nullptr;
+      errand.link->take_back(errand, done);
     });
   }
 };
@@ -40,6 +46,9 @@ Reply reply_of(int code, const Stat* stat) {
 std::string_view text_of(const char* text) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
+
+/// For so long the last answers are waited for.
+constexpr std::chrono::milliseconds last_answers{200};
 
 /// It writes to stderr unless somebody takes it.
 void drop_log(const char* /*message*/) {}
@@ -121,8 +130,16 @@ struct Link::Reception {
 Link::Link(Desk& desk, Chores& chores, Calls calls)
     : desk_(desk), chores_(chores), calls_(std::move(calls)) {}
 
+// The C client forgets what it was asked when it is closed: it calls nobody and frees nothing. So
+// it gets a moment to bring what is under way; what has not come by then is dropped here.
 Link::~Link() {
   if (auto* const handle = handle_.load()) {
+    const auto until = std::chrono::steady_clock::now() + last_answers;
+    for (auto open = open_.load();
+         open != 0 && is_connected_ && std::chrono::steady_clock::now() < until;
+         open = open_.load()) {
+      sys::park(open_, open, until);
+    }
     zookeeper_close(handle);
   }
 }
@@ -152,6 +169,7 @@ void Link::become(State state) {
     return;
   }
   state_ = state;
+  is_connected_ = state == State::connected;
   calls_.changed(state);
 }
 
@@ -168,41 +186,63 @@ std::string Link::password() const {
   return {id->passwd, sizeof id->passwd};
 }
 
-void Link::asked(int code, std::unique_ptr<Errand> errand) {
+Link::Question::Question(Desk& desk, Answer answer) {
+  errand_.push_back({.desk = desk, .answer = std::move(answer)});
+}
+
+const void* Link::Question::carried() const noexcept {
+  return &errand_.front();
+}
+
+// The answer may be on its way already, but gets to the desk only when we have left it.
+void Link::asked(int code, Question question) {
   ++questions_;
+  auto& errand = question.errand_.front();
   if (code == ZOK) {
     // The C client has it now, and gives it back with the answer.
-    static_cast<void>(errand.release());
+    errand.link = this;
+    errand.place = question.errand_.begin();
+    under_way_.splice(under_way_.end(), question.errand_);
+    ++open_;
     return;
   }
   // Not taken. It is answered all the same, and not while somebody is in the midst of asking.
-  chores_.soon([code, errand = std::move(errand)]() mutable {
-    Errand::deliver(errand.release(), {.code = code});
+  chores_.soon([code, question = std::move(question)]() mutable {
+    auto& refused = question.errand_.front();
+    refused.desk.serve([&] { refused.answer({.code = code}); });
   });
 }
 
+void Link::take_back(Errand& errand, std::list<Errand>& to) {
+  to.splice(to.end(), under_way_, errand.place);
+  if (--open_ == 0) {
+    sys::unpark(&open_);
+  }
+}
+
 void Link::create_ticket(const std::string& path, std::string_view value, Answer answer) {
-  auto errand = std::make_unique<Errand>(desk_, std::move(answer));
+  Question question(desk_, std::move(answer));
   const auto* const acl = access_ == Access::world ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
   const int code = zoo_acreate2(handle_, path.c_str(), value.data(), length_of(value), acl,
-                                ZOO_EPHEMERAL_SEQUENTIAL, Reception::created, errand.get());
-  asked(code, std::move(errand));
+                                ZOO_EPHEMERAL_SEQUENTIAL, Reception::created, question.carried());
+  asked(code, std::move(question));
 }
 
 void Link::create_folder(const std::string& path, Folder how, Answer answer) {
-  auto errand = std::make_unique<Errand>(desk_, std::move(answer));
+  Question question(desk_, std::move(answer));
   const auto* const acl = access_ == Access::world ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
   const int mode = how == Folder::container ? ZOO_CONTAINER : ZOO_PERSISTENT;
   const int code =
-      zoo_acreate(handle_, path.c_str(), "", 0, acl, mode, Reception::made, errand.get());
-  asked(code, std::move(errand));
+      zoo_acreate(handle_, path.c_str(), "", 0, acl, mode, Reception::made, question.carried());
+  asked(code, std::move(question));
 }
 
 void Link::remove(const std::string& path, Answer answer) {
-  auto errand = std::make_unique<Errand>(desk_, std::move(answer));
+  Question question(desk_, std::move(answer));
   constexpr int any_version = -1;
-  const int code = zoo_adelete(handle_, path.c_str(), any_version, Reception::done, errand.get());
-  asked(code, std::move(errand));
+  const int code =
+      zoo_adelete(handle_, path.c_str(), any_version, Reception::done, question.carried());
+  asked(code, std::move(question));
 }
 
 void Link::remove_all(const std::vector<std::string>& paths, Answer answer) {
@@ -214,33 +254,33 @@ void Link::remove_all(const std::vector<std::string>& paths, Answer answer) {
   // The C client writes there until the answer has come.
   auto results = std::make_unique<std::vector<zoo_op_result_t>>(paths.size());
   auto* const room = results->data();
-  auto errand =
-      std::make_unique<Errand>(desk_, [results = std::move(results), answer = std::move(answer)](
-                                          const Reply& reply) mutable { answer(reply); });
+  Question question(desk_, [results = std::move(results), answer = std::move(answer)](
+                               const Reply& reply) mutable { answer(reply); });
   const int code = zoo_amulti(handle_, static_cast<int>(paths.size()), operations.data(), room,
-                              Reception::done, errand.get());
-  asked(code, std::move(errand));
+                              Reception::done, question.carried());
+  asked(code, std::move(question));
 }
 
 void Link::list(const std::string& path, Watch watch, Answer answer) {
-  auto errand = std::make_unique<Errand>(desk_, std::move(answer));
+  Question question(desk_, std::move(answer));
   const auto watcher = watch == Watch::yes ? Reception::watch_node : nullptr;
-  const int code =
-      zoo_awget_children(handle_, path.c_str(), watcher, this, Reception::listed, errand.get());
-  asked(code, std::move(errand));
+  const int code = zoo_awget_children(handle_, path.c_str(), watcher, this, Reception::listed,
+                                      question.carried());
+  asked(code, std::move(question));
 }
 
 void Link::get(const std::string& path, Watch watch, Answer answer) {
-  auto errand = std::make_unique<Errand>(desk_, std::move(answer));
+  Question question(desk_, std::move(answer));
   const auto watcher = watch == Watch::yes ? Reception::watch_node : nullptr;
-  const int code = zoo_awget(handle_, path.c_str(), watcher, this, Reception::read, errand.get());
-  asked(code, std::move(errand));
+  const int code =
+      zoo_awget(handle_, path.c_str(), watcher, this, Reception::read, question.carried());
+  asked(code, std::move(question));
 }
 
 void Link::sync(Answer answer) {
-  auto errand = std::make_unique<Errand>(desk_, std::move(answer));
-  const int code = zoo_async(handle_, "/", Reception::made, errand.get());
-  asked(code, std::move(errand));
+  Question question(desk_, std::move(answer));
+  const int code = zoo_async(handle_, "/", Reception::made, question.carried());
+  asked(code, std::move(question));
 }
 
 }  // namespace tenure::backends::zookeeper

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,8 +36,8 @@ using Answer = std::move_only_function<void(const Reply&)>;
 ///
 /// The C client has two threads of its own; what they bring is dealt with at the desk, at once: no
 /// call made there may wait or run a user's code. Everything below is called at the desk, unless it
-/// says otherwise. Every answer comes exactly once, never before the question has returned; when
-/// the link ends, with ZCLOSING.
+/// says otherwise. Every answer comes once, never before the question has returned; or not at
+/// all, if the link ends before.
 class Link {
  public:
   enum class State : std::uint8_t {
@@ -66,7 +66,7 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   /// Ends the session, so that its nodes go at once, if a server can be told. Waits for the threads
-  /// of the C client. Not at the desk.
+  /// of the C client, and for a moment for what is under way. Not at the desk.
   ~Link();
 
   /// Begins to connect, and never gives up. May ask for addresses: not at the desk.
@@ -98,8 +98,19 @@ class Link {
  private:
   struct Errand;
   struct Reception;
+  /// An errand that nobody has taken yet.
+  class Question {
+   public:
+    Question(Desk& desk, Answer answer);
+    [[nodiscard]] const void* carried() const noexcept;
 
-  void asked(int code, std::unique_ptr<Errand> errand);
+   private:
+    friend class Link;
+    std::list<Errand> errand_;
+  };
+
+  void asked(int code, Question question);
+  void take_back(Errand& errand, std::list<Errand>& to);
   void become(State state);
 
   Desk& desk_;
@@ -108,6 +119,9 @@ class Link {
   Access access_ = Access::world;
   std::atomic<_zhandle*> handle_ = nullptr;
   State state_ = State::connecting;
+  std::atomic<bool> is_connected_ = false;
+  std::list<Errand> under_way_;          ///< What the C client has.
+  std::atomic<std::uint32_t> open_ = 0;  ///< How many that are, for whoever waits.
   std::uint64_t questions_ = 0;
   std::uint64_t events_ = 0;
 };
