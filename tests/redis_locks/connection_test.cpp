@@ -12,6 +12,7 @@
 #include "support/free_port.hpp"
 #include "support/redis_fake.hpp"
 #include "support/redis_server.hpp"
+#include "support/slow_road.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -225,6 +226,31 @@ TEST(RedisConnection, all_threads_share_two_connections) {
   }
 
   EXPECT_EQ(server.count_of("connected_clients"), before + 2);
+}
+
+// A connection that is given up may have questions on it that are only kept up on their way. Asked
+// again by another one they are answered; the first copies, which come later, must do nothing.
+TEST(RedisConnection, what_was_sent_on_a_connection_that_is_given_up_does_nothing_later) {
+  RedisServer server;
+  SlowRoad road(server.port());
+  const auto ann = connect("redis://127.0.0.1:" + std::to_string(road.port()),
+                           {.owner = "ann", .request_timeout = 300ms})
+                       .value();
+  ASSERT_TRUE(ann.mutex("a").lock().value().unlock());
+
+  road.keep_up();
+  auto guard = ann.mutex("a").lock();
+  ASSERT_TRUE(guard.has_value()) << guard.error().detail;
+  ASSERT_TRUE(guard->unlock());
+  ASSERT_GT(road.let_go(), 0U) << "nothing was kept up";
+
+  const auto bob = connect(server.url(), {.owner = "bob"}).value();
+  for (int i = 0; i < 20; ++i) {
+    auto free = bob.mutex("a").try_lock();
+    ASSERT_TRUE(free.has_value()) << free.error().detail;
+    ASSERT_TRUE(free->unlock());
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace

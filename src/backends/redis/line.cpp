@@ -195,7 +195,7 @@ void Line::greet() {
   read();
 }
 
-std::vector<Step> Line::hello() const {
+std::vector<Step> Line::hello() {
   std::vector<Step> steps;
   const std::string_view user = address_.user.empty() ? "default" : std::string_view(address_.user);
   const bool has_name = !address_.user.empty() || !address_.password.empty();
@@ -203,6 +203,12 @@ std::vector<Step> Line::hello() const {
                                                      "SETNAME", "tenure"})
                                        : command_of({"HELLO", "2", "SETNAME", "tenure"}),
                    .check = [this](const Reply& reply) { return check_hello(reply); }});
+  if (given_up_ && given_up_->endpoint == endpoint_) {
+    // What was sent there may still be on its way, and will be asked again here: it must not be
+    // done after that. Who may not say so goes without.
+    steps.push_back({.command = command_of({"CLIENT", "KILL", "ID", given_up_->id}),
+                     .check = [](const Reply& /*how many*/) { return Result<void>(); }});
+  }
   if (address_.database != 0) {
     const auto number = std::to_string(address_.database);
     steps.push_back({.command = command_of({"SELECT", number}), .check = {}});
@@ -210,7 +216,9 @@ std::vector<Step> Line::hello() const {
   return steps;
 }
 
-Result<void> Line::check_hello(const Reply& reply) const {
+Result<void> Line::check_hello(const Reply& reply) {
+  const auto* const id = field_of(reply, "id");
+  id_ = id == nullptr ? "" : std::to_string(id->number);
   const auto* const version = field_of(reply, "version");
   if (version == nullptr || version_from(version->text) < version_min) {
     return fail(Errc::unsupported,
@@ -279,6 +287,7 @@ void Line::check_greeting(const Reply& reply) {
     is_ready_ = true;
     is_dialing_ = false;
     is_watched_ = false;
+    given_up_.reset();
     patience_.cancel();
     calls_.ready();
   }
@@ -386,7 +395,7 @@ void Line::watch_over() {
     }
     self->is_watched_ = false;
     if (self->unanswered_ > 0 && !self->has_heard_) {
-      self->failed(self->unavailable("it does not answer any more"));
+      self->drop(self->unavailable("it does not answer any more"));
       return;
     }
     self->watch_over();
@@ -428,6 +437,10 @@ void Line::failed(const Error& why) {
 }
 
 void Line::drop(const Error& why) {
+  // A connection that the server ended needs no end; and one that began anew has other ids.
+  if (is_ready_ && unanswered_ > 0 && !id_.empty()) {
+    given_up_ = {.endpoint = endpoint_, .id = id_};
+  }
   failed(why);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,9 +78,9 @@ class Line : public std::enable_shared_from_this<Line> {
   void close();
   void failed(const Error& why);
   [[nodiscard]] Error unavailable(const std::string& why) const;
-  [[nodiscard]] Result<void> check_hello(const Reply& reply) const;
+  [[nodiscard]] Result<void> check_hello(const Reply& reply);
   [[nodiscard]] Result<void> check_mode(std::string_view mode) const;
-  [[nodiscard]] std::vector<Step> hello() const;
+  [[nodiscard]] std::vector<Step> hello();
 
   boost::asio::io_context& loop_;
   const Address address_;
@@ -100,8 +101,14 @@ class Line : public std::enable_shared_from_this<Line> {
   std::string waiting_;      ///< To be written,
   std::string writing_;      ///< and being written.
   std::size_t unanswered_ = 0;
-  bool is_watched_ = false;  ///< The patience runs.
-  bool has_heard_ = false;   ///< Something arrived since it was last looked at.
+  std::string id_;  ///< By which the server knows this connection.
+  struct GivenUp {
+    Endpoint endpoint;
+    std::string id;
+  };
+  std::optional<GivenUp> given_up_;  ///< By us, with something unanswered: the next one ends it.
+  bool is_watched_ = false;          ///< The patience runs.
+  bool has_heard_ = false;           ///< Something arrived since it was last looked at.
   bool is_writing_ = false;
   bool is_ready_ = false;
   bool is_dialing_ = false;
