@@ -1,18 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "support/listener.hpp"
 
 namespace tenure::test {
 
@@ -20,16 +19,6 @@ namespace tenure::test {
 class FakeRedis {
  public:
   explicit FakeRedis(std::string words) : words_(std::move(words)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): the sockets API.
-    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
-    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
-    // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
-    ::listen(socket_, 8);
-    port_ = ntohs(address.sin_port);
     thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
   }
   FakeRedis(const FakeRedis&) = delete;
@@ -37,22 +26,23 @@ class FakeRedis {
   ~FakeRedis() {
     thread_.request_stop();
     thread_.join();
-    ::close(socket_);
   }
 
-  [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] std::string url() const {
+    return "redis://127.0.0.1:" + std::to_string(listener_.port());
+  }
 
  private:
   void serve(const std::stop_token& stop) {
     std::vector<int> peers;
     while (!stop.stop_requested()) {
-      std::vector<pollfd> ready{{.fd = socket_, .events = POLLIN, .revents = 0}};
+      std::vector<pollfd> ready{{.fd = listener_.socket(), .events = POLLIN, .revents = 0}};
       for (const auto peer : peers) {
         ready.push_back({.fd = peer, .events = POLLIN, .revents = 0});
       }
       ::poll(ready.data(), ready.size(), 10);
       if ((ready[0].revents & POLLIN) != 0) {
-        peers.push_back(::accept(socket_, nullptr, nullptr));
+        peers.push_back(listener_.accept());
       }
       for (std::size_t at = 1; at < ready.size(); ++at) {
         char bytes[4096];
@@ -73,8 +63,7 @@ class FakeRedis {
   }
 
   std::string words_;
-  int socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  std::uint16_t port_ = 0;
+  Listener listener_;
   std::jthread thread_;
 };
 

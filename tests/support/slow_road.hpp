@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/listener.hpp"
+
 namespace tenure::test {
 
 /// A way to a server on loopback, on which what was sent can be kept up: it arrives later, also
@@ -24,14 +26,6 @@ namespace tenure::test {
 class SlowRoad {
  public:
   explicit SlowRoad(std::uint16_t to) : to_(to) {
-    auto address = loopback(0);
-    socklen_t size = sizeof address;
-    // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): the sockets API.
-    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
-    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
-    // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
-    ::listen(socket_, 8);
-    port_ = ntohs(address.sin_port);
     thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
   }
   SlowRoad(const SlowRoad&) = delete;
@@ -43,10 +37,9 @@ class SlowRoad {
       ::close(trip.client);
       ::close(trip.server);
     }
-    ::close(socket_);
   }
 
-  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] std::uint16_t port() const noexcept { return listener_.port(); }
 
   /// What comes on the connections that there are gets no further.
   void keep_up() {
@@ -78,13 +71,6 @@ class SlowRoad {
     std::string kept{};
   };
 
-  static sockaddr_in loopback(std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return address;
-  }
   static void send(int socket, std::string_view bytes) {
     while (!bytes.empty()) {
       const auto count = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -96,9 +82,12 @@ class SlowRoad {
   }
 
   void accept_one() {
-    const int client = ::accept(socket_, nullptr, nullptr);
+    const int client = listener_.accept();
     const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const auto address = loopback(to_);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(to_);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the sockets API.
     ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     trips_.push_back({.client = client, .server = server});
@@ -130,7 +119,7 @@ class SlowRoad {
 
   void serve(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      std::vector<pollfd> ready{{.fd = socket_, .events = POLLIN, .revents = 0}};
+      std::vector<pollfd> ready{{.fd = listener_.socket(), .events = POLLIN, .revents = 0}};
       for (const auto& trip : trips_) {
         ready.push_back({.fd = trip.has_client ? trip.client : -1, .events = POLLIN, .revents = 0});
         ready.push_back({.fd = trip.has_server ? trip.server : -1, .events = POLLIN, .revents = 0});
@@ -149,8 +138,7 @@ class SlowRoad {
   }
 
   const std::uint16_t to_;
-  int socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  std::uint16_t port_ = 0;
+  Listener listener_;
   std::mutex mutex_;
   std::list<Trip> trips_;  ///< Made by the thread only.
   std::jthread thread_;
