@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "server/raft/file.hpp"
 #include "server/raft/folder.hpp"
 #include "server/raft/snapshot_file.hpp"
 #include "server/raft/vote_file.hpp"
@@ -59,6 +60,21 @@ TEST(RaftSnapshotFile, gives_back_a_large_one_whole) {
   ASSERT_TRUE(read.has_value()) << read.error().detail;
   ASSERT_TRUE(read->has_value());
   EXPECT_TRUE(*(**read).body == body);
+}
+
+// The system tells of it once: a later sync of the same file would say that all is well.
+TEST(RaftFile, that_a_part_cannot_be_pushed_out_is_told) {
+  const TemporaryFolder folder;
+  auto file = File::open(folder / "file", File::Mode::create).value();
+  ASSERT_TRUE(file.write_at(0, "part").has_value());
+  EXPECT_TRUE(file.push_out(0, 4).has_value());
+  file.close();
+
+  const auto failed = file.push_out(0, 4);
+
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().code, Errc::unavailable);
+  EXPECT_TRUE(mentions(failed.error().detail, (folder / "file").string())) << failed.error().detail;
 }
 
 TEST(RaftSnapshotFile, is_refused_by_name_with_any_byte_changed_or_missing) {

@@ -437,7 +437,7 @@ void Line::failed(const Error& why) {
 }
 
 void Line::drop(const Error& why) {
-  // A connection that the server ended needs no end; and one that began anew has other ids.
+  // Not where the server ended it: what began anew may know somebody else by this id.
   if (is_ready_ && unanswered_ > 0 && !id_.empty()) {
     given_up_ = {.endpoint = endpoint_, .id = id_};
   }

@@ -136,7 +136,7 @@ Link::~Link() {
   if (auto* const handle = handle_.load()) {
     const auto until = std::chrono::steady_clock::now() + last_answers;
     for (auto open = open_.load();
-         open != 0 && is_connected_ && std::chrono::steady_clock::now() < until;
+         open != 0 && state_ == State::connected && std::chrono::steady_clock::now() < until;
          open = open_.load()) {
       sys::park(open_, open, until);
     }
@@ -169,7 +169,6 @@ void Link::become(State state) {
     return;
   }
   state_ = state;
-  is_connected_ = state == State::connected;
   calls_.changed(state);
 }
 

@@ -118,8 +118,7 @@ class Link {
   const Calls calls_;
   Access access_ = Access::world;
   std::atomic<_zhandle*> handle_ = nullptr;
-  State state_ = State::connecting;
-  std::atomic<bool> is_connected_ = false;
+  std::atomic<State> state_ = State::connecting;
   std::list<Errand> under_way_;          ///< What the C client has.
   std::atomic<std::uint32_t> open_ = 0;  ///< How many that are, for whoever waits.
   std::uint64_t questions_ = 0;

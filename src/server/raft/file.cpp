@@ -61,11 +61,16 @@ Result<void> File::write_at(std::size_t offset, std::string_view bytes) {
   return {};
 }
 
-// A hint: what it cannot do is left to sync_content(), which also tells what went wrong.
-void File::push_out(std::size_t offset, std::size_t bytes) noexcept {
-  ::sync_file_range(
+Result<void> File::push_out(std::size_t offset, std::size_t bytes) {
+  const int failed = ::sync_file_range(
       descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  // Where the system cannot do it, sync_content() does it all. Any other error is told once for
+  // this descriptor: whoever ignored it here would not hear of it there.
+  if (failed != 0 && errno != ENOSYS && errno != EINVAL && errno != ESPIPE) {
+    return system_failure("cannot write", path_);
+  }
+  return {};
 }
 
 Result<void> File::read_at(std::size_t offset, std::span<char> room) const {
@@ -159,7 +164,9 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view be
   for (std::size_t at = 0; done && at < rest.size(); at += piece_bytes) {
     const auto piece = rest.substr(at, piece_bytes);
     done = file->write_at(begin.size() + at, piece);
-    file->push_out(begin.size() + at, piece.size());
+    if (done) {
+      done = file->push_out(begin.size() + at, piece.size());
+    }
   }
   if (done) {
     done = file->sync_content();

@@ -33,7 +33,7 @@ class File {
   [[nodiscard]] Result<void> write_at(std::size_t offset, std::string_view bytes);
   /// Lets the disk write this part now, and waits. It is not durable before sync_content(), which
   /// has less to do then, and keeps others waiting for less.
-  void push_out(std::size_t offset, std::size_t bytes) noexcept;
+  [[nodiscard]] Result<void> push_out(std::size_t offset, std::size_t bytes);
   /// All of `room`; an error if the file ends before.
   [[nodiscard]] Result<void> read_at(std::size_t offset, std::span<char> room) const;
   /// From now on writes go straight to the disk, if the file system has that: true. Then they are
