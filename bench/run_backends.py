@@ -7,9 +7,9 @@
   bench/run_backends.py --only etcd --strict         one backend; exit code 1 if a target is missed
 
 Both ends share the machine with the server, which keeps its files as its package does. Contenders
-take turns; a figure is the median of the rounds. The peers go on in their callbacks, so tasks are
-what is like them; threads have to be woken besides. Where each is a client of its own, theirs have
-a connection each, too. A backend is one entry of BACKENDS.
+take turns; a figure is the median of the rounds. Our tasks stand beside their asynchronous calls,
+which go on in callbacks, and our threads beside their calls that block. Where each is a client of
+its own, theirs have a connection each, too. A backend is one entry of BACKENDS.
 """
 
 import argparse
@@ -32,6 +32,11 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 CLIENTS = (1, 8, 64)
 WAITERS = (2, 16)
 MANY_WAITERS = 100
+# What the loads call it.
+OURS = {"hand-over-threads": "hand-over", "hand-over-threads-apart": "hand-over-apart",
+        "hand-over-tasks-apart": "hand-over-tasks"}
+THEIRS = {"tasks": "cycles", "threads": "threads", "hand-over-threads": "hand-over-threads",
+          "hand-over-threads-apart": "hand-over-threads", "hand-over-tasks-apart": "hand-over"}
 
 
 def etcd_counts(server):
@@ -100,16 +105,15 @@ class Contest:
         self.backend, self.server, self.options = backend, server, options
 
     def command(self, who, verb, count):
-        """Of the peer, `hand-over-apart` is its hand-over with a connection for each client."""
+        """`-apart`: each a client of its own; of a peer that is a connection."""
         programs = self.options.build / "bench"
         if who == "ours":
-            words = [programs / "library_load", verb,
+            words = [programs / "library_load", OURS.get(verb, verb),
                      f"{self.backend.scheme}://{self.server.address}"]
         else:
             program, *first = self.backend.peer_load
-            apart = ["env", f"TENURE_BENCH_SESSIONS={count}"] if verb == "hand-over-apart" else []
-            words = [*apart, programs / program, *first, verb.removesuffix("-apart"),
-                     self.server.address]
+            apart = ["env", f"TENURE_BENCH_SESSIONS={count + 1}"] if "-apart" in verb else []
+            words = [*apart, programs / program, *first, THEIRS[verb], self.server.address]
         return [str(word) for word in (*words, count, self.options.seconds)]
 
     def one_run(self, who, verb, count):
@@ -126,47 +130,42 @@ class Contest:
                 "writes": share * (writes_after - writes) / cycles,
                 "cpu_us": 1e6 * share * (self.server.cpu_seconds() - cpu) / cycles}
 
-    def compare(self, contenders, count):
-        """{(who, verb): medians}; the contenders take turns."""
+    def compare(self, verbs, count):
+        """[(verb, ours, theirs)], medians; the contenders take turns."""
+        contenders = [(who, verb) for verb in verbs for who in ("ours", "peer")]
         samples = {contender: [] for contender in contenders}
         for turn in range(self.options.rounds):
             for contender in contenders if turn % 2 == 0 else reversed(contenders):
                 progress(f"{self.backend.title}: {' '.join(contender)} {count}, {turn + 1}")
                 samples[contender].append(self.one_run(*contender, count))
         progress("")
-        return {contender: {key: statistics.median(sample[key] for sample in taken)
-                            for key in taken[0]} for contender, taken in samples.items()}
+        medians = {contender: {key: statistics.median(sample[key] for sample in taken)
+                               for key in taken[0]} for contender, taken in samples.items()}
+        return [(verb, medians["ours", verb], medians["peer", verb]) for verb in verbs]
 
 
 def cycle_rows(contest):
     """Lock + unlock, each client on a lock of its own."""
     rows = []
     for clients in CLIENTS:
-        found = contest.compare([("ours", "tasks"), ("ours", "threads"), ("peer", "cycles")],
-                                clients)
-        peer = found["peer", "cycles"]
-        for verb in ("tasks", "threads"):
-            ours = found["ours", verb]
-            ratio = ours["per_second"] / peer["per_second"]
+        for verb, ours, peer in contest.compare(("tasks", "threads"), clients):
             rows.append((f"{clients} client{'s' if clients > 1 else ''}, {verb}", "cycles/s",
-                         ours, peer, ours["per_second"], peer["per_second"], ratio))
+                         ours, peer, ours["per_second"], peer["per_second"],
+                         ours["per_second"] / peer["per_second"]))
     return rows
 
 
 def hand_over_rows(contest):
     """From just before the holder gives back until the next one has it."""
     rows = []
-    kinds = [("hand-over", (*WAITERS, MANY_WAITERS), {"hand-over": "of one client"}),
-             ("hand-over-apart", WAITERS, {"hand-over-tasks": "each a client, tasks",
-                                           "hand-over-apart": "each a client, threads"})]
-    for theirs, waiters, verbs in kinds:
+    kinds = [((*WAITERS, MANY_WAITERS), {"hand-over-threads": "of one client, threads"}),
+             (WAITERS, {"hand-over-tasks-apart": "each a client, tasks",
+                        "hand-over-threads-apart": "each a client, threads"})]
+    for waiters, verbs in kinds:
         for count in waiters:
-            found = contest.compare([*(("ours", verb) for verb in verbs), ("peer", theirs)], count)
-            peer = found["peer", theirs]
-            for verb, what in verbs.items():
-                ours = found["ours", verb]
-                rows.append((f"hand-over, {count} wait, {what}", "µs", ours, peer, ours["p50_us"],
-                             peer["p50_us"], peer["p50_us"] / ours["p50_us"]))
+            for verb, ours, peer in contest.compare(tuple(verbs), count):
+                rows.append((f"hand-over, {count} wait, {verbs[verb]}", "µs", ours, peer,
+                             ours["p50_us"], peer["p50_us"], peer["p50_us"] / ours["p50_us"]))
     return rows
 
 

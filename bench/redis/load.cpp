@@ -141,7 +141,7 @@ void cycles(bool is_ours, int port, int threads, Clock::duration length) {
     for (auto now = Clock::now(); now < end;) {
       if (is_ours) {
         auto guard = mutex.lock();
-        must(guard.has_value() && guard->unlock().has_value());
+        must(guard.has_value() && (std::getenv("SCOPE") || guard->unlock().has_value()));
       } else {
         must(raw.try_lock());
         raw.unlock();

@@ -59,6 +59,18 @@ class TenureClient {
     unlock_.set_lease_id(lease.id());
   }
 
+  /// Waits for the answer.
+  void lock() {
+    grpc::ClientContext context;
+    locked_.Clear();
+    insist(stub_->Lock(&context, lock_, &locked_), "Lock");
+  }
+  void unlock() {
+    grpc::ClientContext context;
+    unlock_.set_fencing_token(locked_.fencing_token());
+    insist(stub_->Unlock(&context, unlock_, &unlocked_), "Unlock");
+  }
+  // The same, told by the queue.
   void lock(Turn& turn) {
     locked_.Clear();
     locking_ = stub_->AsyncLock(&*turn.context, lock_, &turn.queue);
@@ -94,6 +106,17 @@ class EtcdClient {
     lock_.set_lease(lease.id());
   }
 
+  /// Waits for the answer.
+  void lock() {
+    grpc::ClientContext context;
+    insist(stub_->Lock(&context, lock_, &locked_), "Lock");
+  }
+  void unlock() {
+    grpc::ClientContext context;
+    unlock_.set_key(locked_.key());
+    insist(stub_->Unlock(&context, unlock_, &unlocked_), "Unlock");
+  }
+  // The same, told by the queue.
   void lock(Turn& turn) {
     locking_ = stub_->AsyncLock(&*turn.context, lock_, &turn.queue);
     locking_->Finish(&locked_, &turn.status, turn.tag);

@@ -66,14 +66,6 @@ Client patient_client(const std::string& url) {
   return insist(connect(url, {.request_timeout = std::chrono::seconds(30)}), "connect");
 }
 
-void print_all(const std::vector<Samples>& samples, std::chrono::seconds duration) {
-  Samples all;
-  for (const auto& one : samples) {
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  print(std::move(all), duration);
-}
-
 std::vector<Mutex> mutexes_of(const Client& client, std::size_t count) {
   std::vector<Mutex> mutexes;
   for (std::size_t n = 0; n < count; ++n) {
@@ -82,32 +74,10 @@ std::vector<Mutex> mutexes_of(const Client& client, std::size_t count) {
   return mutexes;
 }
 
-/// Runs `turn(number)`, which says how long it took, in so many threads until the time is over.
-template <class Turn>
-void run(std::size_t threads, std::chrono::seconds duration, Turn turn) {
-  const Period period{.duration = duration};
-  std::vector<Samples> samples(threads);
-  {
-    std::vector<std::jthread> running;
-    for (std::size_t n = 0; n < threads; ++n) {
-      running.emplace_back([&, n] {
-        while (!period.is_over()) {
-          const auto began = Clock::now();
-          const auto took = turn(n);
-          if (period.counts(began)) {
-            samples[n].push_back(took);
-          }
-        }
-      });
-    }
-  }
-  print_all(samples, duration);
-}
-
 void threads(const std::string& url, std::size_t clients, std::chrono::seconds duration) {
   const auto client = patient_client(url);
   const auto mutexes = mutexes_of(client, clients);
-  run(clients, duration, [&](std::size_t n) {
+  run_threads(clients, duration, [&](std::size_t n) {
     const auto began = Clock::now();
     auto guard = insist(mutexes[n].lock(), "lock");
     insist(guard.unlock(), "unlock");
@@ -160,7 +130,7 @@ void hand_over(const std::string& url, std::size_t waiters, std::size_t clients,
     mutexes.push_back(patient_client(url).mutex("bench/hot"));
   }
   std::atomic<Clock::time_point::rep> released = 0;
-  run(waiters + 1, duration, [&](std::size_t n) {
+  run_threads(waiters + 1, duration, [&](std::size_t n) {
     auto guard = insist(mutexes[n % clients].lock(), "lock");
     const Clock::time_point last{Clock::duration(released.load())};
     const auto took = microseconds_since(last);

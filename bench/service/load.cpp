@@ -2,6 +2,8 @@
 //
 //   service_load tenure|etcd cycles HOST:PORT CLIENTS SECONDS     each client on a lock of its own
 //   service_load tenure|etcd hand-over HOST:PORT WAITERS SECONDS  one lock that all want
+//   service_load tenure|etcd threads HOST:PORT CLIENTS SECONDS            cycles, and
+//   service_load tenure|etcd hand-over-threads HOST:PORT WAITERS SECONDS  hand-over, by threads
 //   service_load tenure|etcd hold HOST:PORT NAME TTL_SECONDS      takes it, renews nothing, stays
 //   service_load tenure|etcd wait HOST:PORT NAME                  until it is ours
 //   service_load fill HOST:PORT LOCKS       takes so many of Tenure's locks and leaves them held
@@ -9,8 +11,8 @@
 //   service_load transfer HOST:PORT         asks a leader of Tenure to let another one lead
 //
 // Each client has its own lease and begins the next cycle when the last one is through. All clients
-// share one connection and one thread with a completion queue, the cheapest way gRPC has: the load
-// shares the machine with the server. The environment TENURE_BENCH_SESSIONS gives another number of
+// share one connection and, where they are no threads that block, one thread with a completion
+// queue, the cheapest way gRPC has: the load shares the machine with the server. The environment TENURE_BENCH_SESSIONS gives another number of
 // connections. Prints one line of JSON.
 
 #include <algorithm>
@@ -101,20 +103,27 @@ class Driver {
   Clock::time_point began_;
 };
 
-template <class Client>
-void run(const std::string& address, std::size_t clients, Load load) {
-  std::vector<std::unique_ptr<Driver<Client>>> drivers;
+/// Calls `make(channel, wish)` for each client.
+template <class Make>
+void make_clients(const std::string& address, std::size_t clients, Load::Kind kind, Make make) {
   const char* wanted = std::getenv("TENURE_BENCH_SESSIONS");
   std::vector<Channel> channels(wanted != nullptr ? std::stoul(wanted) : 1);
   for (auto& channel : channels) {
     channel = connect(address);
   }
   for (std::size_t n = 0; n < clients; ++n) {
-    const auto& channel = channels[n % channels.size()];
-    const bool is_shared = load.kind == Load::Kind::hand_over;
-    const Wish wish{.name = is_shared ? "bench/hot" : "bench/" + std::to_string(n)};
-    drivers.push_back(std::make_unique<Driver<Client>>(channel, wish, load));
+    const bool is_shared = kind == Load::Kind::hand_over;
+    make(channels[n % channels.size()],
+         Wish{.name = is_shared ? "bench/hot" : "bench/" + std::to_string(n)});
   }
+}
+
+template <class Client>
+void run(const std::string& address, std::size_t clients, Load load) {
+  std::vector<std::unique_ptr<Driver<Client>>> drivers;
+  make_clients(address, clients, load.kind, [&](const Channel& channel, const Wish& wish) {
+    drivers.push_back(std::make_unique<Driver<Client>>(channel, wish, load));
+  });
   load.period = {.duration = load.period.duration};
   for (auto& driver : drivers) {
     driver->lock();
@@ -127,17 +136,15 @@ void run(const std::string& address, std::size_t clients, Load load) {
   print(std::move(load.samples), load.period.duration);
 }
 
-/// One call, waited for.
+/// The same by threads that block.
 template <class Client>
-void lock(Client& client) {
-  grpc::CompletionQueue queue;
-  Turn turn{.queue = queue, .tag = nullptr};
-  turn.context.emplace();
-  client.lock(turn);
-  void* tag = nullptr;
-  bool is_ok = false;
-  queue.Next(&tag, &is_ok);
-  insist(turn.status, "Lock");
+void run_blocking(const std::string& address, std::size_t clients, Load::Kind kind,
+                  std::chrono::seconds duration) {
+  std::vector<std::unique_ptr<Client>> all;
+  make_clients(address, clients, kind, [&](const Channel& channel, const Wish& wish) {
+    all.push_back(std::make_unique<Client>(channel, wish));
+  });
+  kind == Load::Kind::cycles ? run_cycles(all, duration) : run_hand_over(all, duration);
 }
 
 /// Holds until it is killed. Prints the moment before it asked for its lease.
@@ -147,7 +154,7 @@ void hold(const std::string& address, const Wish& wish) {
   channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(5));
   const auto asked = Clock::now();
   Client client(channel, wish);
-  lock(client);
+  client.lock();
   print_moment(asked);
   std::this_thread::sleep_for(std::chrono::minutes(1));
 }
@@ -156,7 +163,7 @@ void hold(const std::string& address, const Wish& wish) {
 template <class Client>
 void wait(const std::string& address, const Wish& wish) {
   Client client(connect(address), wish);
-  lock(client);
+  client.lock();
   print_moment(Clock::now());
 }
 
@@ -251,6 +258,12 @@ bool drive(const std::vector<std::string>& given) {
     // So many wait, and one holds.
     run<Client>(given[2], std::stoul(given[3]) + 1,
                 {Load::Kind::hand_over, {.duration = seconds(std::stoi(given[4]))}});
+  } else if (given.size() == 5 && what == "threads") {
+    run_blocking<Client>(given[2], std::stoul(given[3]), Load::Kind::cycles,
+                         seconds(std::stoi(given[4])));
+  } else if (given.size() == 5 && what == "hand-over-threads") {
+    run_blocking<Client>(given[2], std::stoul(given[3]) + 1, Load::Kind::hand_over,
+                         seconds(std::stoi(given[4])));
   } else if (given.size() == 5 && what == "hold") {
     hold<Client>(given[2], {.name = given[3], .ttl = seconds(std::stoi(given[4]))});
   } else if (given.size() == 4 && what == "wait") {
@@ -287,6 +300,7 @@ int main(int count, char** arguments) {
   if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
         "usage: service_load tenure|etcd cycles|hand-over HOST:PORT CLIENTS SECONDS\n"
+        "       service_load tenure|etcd threads|hand-over-threads HOST:PORT CLIENTS SECONDS\n"
         "       service_load tenure|etcd hold HOST:PORT NAME TTL_SECONDS\n"
         "       service_load tenure|etcd wait HOST:PORT NAME\n"
         "       service_load fill HOST:PORT LOCKS\n"

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace tenure::bench {
@@ -43,6 +45,63 @@ inline void print(std::vector<std::uint32_t> microseconds, std::chrono::seconds 
   std::printf(
       "{\"cycles\": %zu, \"seconds\": %lld, \"p50_us\": %u, \"p99_us\": %u, \"max_us\": %u}\n",
       microseconds.size(), static_cast<long long>(duration.count()), at(0.5), at(0.99), at(1.0));
+}
+
+/// The same of what several threads measured.
+inline void print_all(const std::vector<std::vector<std::uint32_t>>& samples,
+                      std::chrono::seconds duration) {
+  std::vector<std::uint32_t> all;
+  for (const auto& one : samples) {
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  print(std::move(all), duration);
+}
+
+/// Runs `turn(number)`, which says how long it took, in so many threads until the time is over, and
+/// prints what they measured.
+template <class Turn>
+void run_threads(std::size_t threads, std::chrono::seconds duration, Turn turn) {
+  const Period period{.duration = duration};
+  std::vector<std::vector<std::uint32_t>> samples(threads);
+  {
+    std::vector<std::jthread> running;
+    for (std::size_t n = 0; n < threads; ++n) {
+      running.emplace_back([&, n] {
+        while (!period.is_over()) {
+          const auto began = Clock::now();
+          const auto took = turn(n);
+          if (period.counts(began)) {
+            samples[n].push_back(took);
+          }
+        }
+      });
+    }
+  }
+  print_all(samples, duration);
+}
+
+/// The same with `clients[number]`: lock + unlock.
+template <class Clients>
+void run_cycles(Clients& clients, std::chrono::seconds duration) {
+  run_threads(clients.size(), duration, [&](std::size_t n) {
+    const auto began = Clock::now();
+    clients[n]->lock();
+    clients[n]->unlock();
+    return microseconds_since(began);
+  });
+}
+
+/// All of them want one lock: from just before the holder gives back until the next one has it.
+template <class Clients>
+void run_hand_over(Clients& clients, std::chrono::seconds duration) {
+  std::atomic<Clock::time_point> released = Clock::now();
+  run_threads(clients.size(), duration, [&](std::size_t n) {
+    clients[n]->lock();
+    const auto took = microseconds_since(released);
+    released = Clock::now();
+    clients[n]->unlock();
+    return took;
+  });
 }
 
 /// One line of JSON that names a moment, for a program that compares those of two processes.

@@ -3,6 +3,8 @@
 //
 //   zookeeper_load cycles HOST:PORT CLIENTS SECONDS     each client on a lock of its own
 //   zookeeper_load hand-over HOST:PORT WAITERS SECONDS  one lock that all want
+//   zookeeper_load threads HOST:PORT CLIENTS SECONDS            cycles, and
+//   zookeeper_load hand-over-threads HOST:PORT WAITERS SECONDS  hand-over, by threads that block
 //   zookeeper_load hold HOST:PORT NAME TTL_SECONDS      takes it, renews nothing, stays
 //   zookeeper_load wait HOST:PORT NAME                  until it is ours
 //
@@ -19,6 +21,7 @@
 #include <cstdlib>
 #include <latch>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -71,6 +74,19 @@ void make_folder(zhandle_t* session, const std::string& path) {
   }
 }
 
+/// Of the nodes of a folder, the last one before our own; empty if that is the first. The numbers
+/// have ten digits, so their order is that of the names.
+std::string_view before(std::string_view own, const String_vector& names) {
+  std::string_view found;
+  for (int i = 0; i < names.count; ++i) {
+    const std::string_view name = names.data[i];
+    if (name < own && name > found) {
+      found = name;
+    }
+  }
+  return found;
+}
+
 /// One client of the recipe. Its callbacks come on the thread of its session.
 class Contender {
  public:
@@ -113,20 +129,12 @@ class Contender {
     };
     insist(zoo_aget_children(session_, folder_.c_str(), 0, listed, this), "list the siblings");
   }
-  /// The numbers have ten digits, so their order is that of the names.
   void judge(const String_vector& names) {
-    const auto own = std::string_view(path_).substr(folder_.size() + 1);
-    std::string_view before;
-    for (int i = 0; i < names.count; ++i) {
-      const std::string_view name = names.data[i];
-      if (name < own && name > before) {
-        before = name;
-      }
-    }
-    if (before.empty()) {
+    const auto last = before(std::string_view(path_).substr(folder_.size() + 1), names);
+    if (last.empty()) {
       locked();
     } else {
-      watch(folder_ + "/" + std::string(before));
+      watch(folder_ + "/" + std::string(last));
     }
   }
   void watch(const std::string& path) {
@@ -148,6 +156,53 @@ class Contender {
   zhandle_t* session_;
   std::string folder_;
   std::string path_;
+};
+
+/// The same by the calls that wait for their answers.
+class BlockingContender {
+ public:
+  BlockingContender(zhandle_t* session, std::string folder)
+      : session_(session), folder_(std::move(folder)) {}
+
+  void lock() {
+    char made[256];
+    insist(zoo_create(session_, (folder_ + "/lock-").c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE,
+                      ZOO_EPHEMERAL_SEQUENTIAL, made, sizeof made),
+           "create");
+    path_ = made;
+    for (;;) {
+      String_vector names{};
+      insist(zoo_get_children(session_, folder_.c_str(), 0, &names), "list the siblings");
+      const std::string last(before(std::string_view(path_).substr(folder_.size() + 1), names));
+      deallocate_String_vector(&names);
+      if (last.empty()) {
+        return;
+      }
+      watch(folder_ + "/" + last);
+    }
+  }
+  void unlock() { insist(zoo_delete(session_, path_.c_str(), -1), "delete"); }
+
+ private:
+  /// Until it is gone.
+  void watch(const std::string& path) {
+    const auto gone = [](zhandle_t*, int type, int, const char*, void* self) {
+      if (type == ZOO_DELETED_EVENT) {
+        static_cast<BlockingContender*>(self)->gone_.release();
+      }
+    };
+    Stat stat{};
+    const int code = zoo_wexists(session_, path.c_str(), gone, this, &stat);
+    if (code != ZNONODE) {
+      insist(code, "watch the one before");
+      gone_.acquire();
+    }
+  }
+
+  zhandle_t* session_;
+  std::string folder_;
+  std::string path_;
+  std::binary_semaphore gone_{0};
 };
 
 constexpr std::size_t sessions_by_default = 8;
@@ -205,34 +260,62 @@ class Driver final : public Contender {
   std::vector<std::uint32_t> samples_;
 };
 
+/// Sessions, and a folder for each client.
+class Places {
+ public:
+  Places(const std::string& address, std::size_t clients, Load::Kind kind) : kind_(kind) {
+    const char* wanted = std::getenv("TENURE_BENCH_SESSIONS");
+    sessions_.resize(
+        std::min(clients, wanted != nullptr ? std::stoul(wanted) : sessions_by_default));
+    for (auto& session : sessions_) {
+      session = open_session(address, std::chrono::seconds(10));
+    }
+    make_folder(sessions_[0].get(), "/bench");
+    for (std::size_t n = 0; n < clients; ++n) {
+      make_folder(sessions_[0].get(), folder(n));
+    }
+  }
+  [[nodiscard]] zhandle_t* session(std::size_t client) const {
+    return sessions_[client % sessions_.size()].get();
+  }
+  [[nodiscard]] std::string folder(std::size_t client) const {
+    return "/bench/" + (kind_ == Load::Kind::hand_over ? "hot" : std::to_string(client));
+  }
+
+ private:
+  Load::Kind kind_;
+  std::vector<Session> sessions_;
+};
+
 void run(const std::string& address, std::size_t clients, Load::Kind kind,
          std::chrono::seconds duration) {
-  const char* wanted = std::getenv("TENURE_BENCH_SESSIONS");
-  std::vector<Session> sessions(
-      std::min(clients, wanted != nullptr ? std::stoul(wanted) : sessions_by_default));
-  for (auto& session : sessions) {
-    session = open_session(address, std::chrono::seconds(10));
-  }
+  const Places places(address, clients, kind);
   std::latch done(static_cast<std::ptrdiff_t>(clients));
   Load load{.kind = kind, .period = {.duration = duration}, .done = done};
   std::vector<std::unique_ptr<Driver>> drivers;
-  make_folder(sessions[0].get(), "/bench");
   for (std::size_t n = 0; n < clients; ++n) {
-    const auto name = kind == Load::Kind::hand_over ? std::string("hot") : std::to_string(n);
-    make_folder(sessions[0].get(), "/bench/" + name);
-    drivers.push_back(
-        std::make_unique<Driver>(sessions[n % sessions.size()].get(), "/bench/" + name, load));
+    drivers.push_back(std::make_unique<Driver>(places.session(n), places.folder(n), load));
   }
   load.period = {.duration = duration};
   for (auto& driver : drivers) {
     driver->start();
   }
   done.wait();
-  std::vector<std::uint32_t> all;
+  std::vector<std::vector<std::uint32_t>> all;
   for (const auto& driver : drivers) {
-    all.insert(all.end(), driver->samples().begin(), driver->samples().end());
+    all.push_back(driver->samples());
   }
-  print(std::move(all), duration);
+  print_all(all, duration);
+}
+
+void run_blocking(const std::string& address, std::size_t clients, Load::Kind kind,
+                  std::chrono::seconds duration) {
+  const Places places(address, clients, kind);
+  std::vector<std::unique_ptr<BlockingContender>> all;
+  for (std::size_t n = 0; n < clients; ++n) {
+    all.push_back(std::make_unique<BlockingContender>(places.session(n), places.folder(n)));
+  }
+  kind == Load::Kind::cycles ? run_cycles(all, duration) : run_hand_over(all, duration);
 }
 
 /// Takes a lock and keeps it.
@@ -275,6 +358,11 @@ bool obey(const std::vector<std::string>& given) {
   } else if (given.size() == 4 && given[0] == "hand-over") {
     // So many wait, and one holds.
     run(given[1], std::stoul(given[2]) + 1, Load::Kind::hand_over, seconds(std::stoi(given[3])));
+  } else if (given.size() == 4 && given[0] == "threads") {
+    run_blocking(given[1], std::stoul(given[2]), Load::Kind::cycles, seconds(std::stoi(given[3])));
+  } else if (given.size() == 4 && given[0] == "hand-over-threads") {
+    run_blocking(given[1], std::stoul(given[2]) + 1, Load::Kind::hand_over,
+                 seconds(std::stoi(given[3])));
   } else if (given.size() == 4 && given[0] == "hold") {
     hold(given[1], given[2], seconds(std::stoi(given[3])));
   } else if (given.size() == 3 && given[0] == "wait") {
@@ -293,6 +381,7 @@ int main(int count, char** arguments) {
   if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
         "usage: zookeeper_load cycles|hand-over HOST:PORT CLIENTS SECONDS\n"
+        "       zookeeper_load threads|hand-over-threads HOST:PORT CLIENTS SECONDS\n"
         "       zookeeper_load hold HOST:PORT NAME TTL_SECONDS\n"
         "       zookeeper_load wait HOST:PORT NAME\n",
         stderr);

@@ -175,10 +175,10 @@ Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOpti
 
 }  // namespace
 
-void add_scheme(std::string scheme, OpenBackend open) {
+OpenBackend add_scheme(std::string scheme, OpenBackend open) {
   auto& all = schemes();
   const sys::MutexGuard lock(all.mutex);
-  all.openers.insert_or_assign(std::move(scheme), std::move(open));
+  return std::exchange(all.openers[std::move(scheme)], std::move(open));
 }
 
 }  // namespace detail

@@ -8,6 +8,7 @@
 #include "backends/redlock/commands.hpp"
 #include "backends/redlock/redlock_backend.hpp"
 #include "backends/redlock/scripts.hpp"
+#include "client/schemes.hpp"
 #include "support/contract.hpp"
 #include "support/redlock_servers.hpp"
 #include "sys/mutex.hpp"
@@ -86,8 +87,26 @@ class Counted : public backends::Backend {
   std::unique_ptr<backends::Backend> inner_;
 };
 
+/// From now on what connect() opens on redlock:// counts here.
+void count(std::shared_ptr<Waiters> waiters) {
+  static const auto library = std::make_shared<detail::OpenBackend>();
+  const auto open = [waiters = std::move(waiters)](backends::Url& url,
+                                                   const ConnectOptions& options) {
+    auto opened = (*library)(url, options);
+    if (opened) {
+      opened = std::make_unique<Counted>(*std::move(opened), waiters);
+    }
+    return opened;
+  };
+  auto before = detail::add_scheme("redlock", open);
+  if (!*library) {
+    *library = std::move(before);
+  }
+}
+
 class RedlockService : public ContractService {
  public:
+  RedlockService() { count(waiters_); }
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
     constexpr std::chrono::seconds patience{5};
     auto url = backends::parse_url(this->url()).value();
@@ -110,8 +129,6 @@ class RedlockService : public ContractService {
     return waiters_->of(name);
   }
   [[nodiscard]] std::string url() const override { return servers_.url(); }
-  // It counts who waits, which no server knows.
-  [[nodiscard]] std::string url_here() const override { return {}; }
 
  private:
   RedlockServers servers_{3};

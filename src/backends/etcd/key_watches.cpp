@@ -5,6 +5,13 @@
 #include <vector>
 
 namespace tenure::backends::etcd {
+namespace {
+
+/// So many watches of keys that are gone are left to etcd, which has no work with them: to cancel
+/// one is a request, and so is to begin the stream anew, which ends all of them.
+constexpr std::size_t spent_max = 64;
+
+}  // namespace
 
 /// The stream on one connection.
 class KeyWatches::Stream final : public h2::Exchange {
@@ -36,7 +43,10 @@ class KeyWatches::Stream final : public h2::Exchange {
 KeyWatches::Id KeyWatches::add(What what, Told told) {
   const auto id = ++last_;
   watches_.emplace(id, Watch{.what = std::move(what), .told = std::move(told)});
-  if (connection_->is_up()) {
+  // Not where it would make more of others again than it saves.
+  if (spent_ >= std::max(spent_max, watches_.size())) {
+    begin_anew();
+  } else if (connection_->is_up()) {
     create(id);
   }
   return id;
@@ -48,7 +58,10 @@ void KeyWatches::remove(Id id) {
     return;
   }
   // One that is not created yet is cancelled when it is.
-  if (it->second.number >= 0) {
+  if (it->second.is_spent) {
+    by_number_.erase(it->second.number);
+    ++spent_;
+  } else if (it->second.number >= 0) {
     cancel(it->second.number);
   }
   watches_.erase(it);
@@ -74,12 +87,20 @@ void KeyWatches::up() {
   }
 }
 
+void KeyWatches::begin_anew() {
+  down();
+  if (connection_->is_up()) {
+    up();
+  }
+}
+
 void KeyWatches::down() {
   if (const auto stream = std::exchange(stream_, nullptr)) {
     stream->cancel();
   }
   asked_.clear();
   by_number_.clear();
+  spent_ = 0;
   for (auto& [id, watch] : watches_) {
     watch.number = -1;
   }
@@ -98,7 +119,6 @@ void KeyWatches::create(Id id) {
   auto& create = *request.mutable_create();
   create.set_key(what.key);
   create.set_range_end(what.end);
-  create.set_start_revision(what.from);
   if (what.of == Of::deletes) {
     create.add_filters(pb::WatchCreate::NOPUT);
   }
@@ -144,25 +164,75 @@ void KeyWatches::created(const pb::WatchResponse& response) {
   } else {
     it->second.number = response.watch_id();
     by_number_.emplace(response.watch_id(), id);
+    if (response.header().revision() >= it->second.what.from) {
+      catch_up(id);
+    }
+  }
+}
+
+void KeyWatches::catch_up(Id id) {
+  const auto& watch = watches_.at(id);
+  if (!watch.what.end.empty()) {
+    tell(id, Seen::changed, watch.what.from);
+    return;
+  }
+  pb::RangeRequest request;
+  request.set_key(watch.what.key);
+  request.set_keys_only(true);
+  // This member has said that it knows more than we did.
+  request.set_serializable(true);
+  connection_->ask<pb::RangeResponse>(
+      "/etcdserverpb.KV/Range", request,
+      [owner = std::weak_ptr(self_), id, stream = stream_, number = watch.number](
+          const h2::Status& status, const pb::RangeResponse& response) {
+        const auto self = owner.lock();
+        const auto it = self ? (*self)->watches_.find(id) : decltype((*self)->watches_.end()){};
+        const bool is_there = self && (*self)->stream_ == stream &&
+                              it != (*self)->watches_.end() && it->second.number == number;
+        if (!is_there) {
+          return;  // Over, or it began again on another connection.
+        }
+        if (status.ok()) {
+          (*self)->caught_up(id, response);
+        } else {
+          (*self)->cancel(number);
+          (*self)->end(id, judge(status, (*self)->connection_->server()));
+        }
+      });
+}
+
+void KeyWatches::caught_up(Id id, const pb::RangeResponse& response) {
+  const auto& watch = watches_.at(id);
+  const auto from = watch.what.from;
+  const auto revision = response.header().revision();
+  if (response.kvs_size() == 0 ||
+      (watch.what.of == Of::deletes && response.kvs(0).create_revision() >= from)) {
+    tell(id, Seen::gone, revision);
+  } else if (watch.what.of == Of::changes && response.kvs(0).mod_revision() >= from) {
+    tell(id, Seen::changed, revision);
   }
 }
 
 void KeyWatches::canceled(Id id, const pb::WatchResponse& response) {
+  by_number_.erase(response.watch_id());
+  const bool is_forgotten = response.compact_revision() > 0 || response.cancel_reason().empty();
+  end(id, is_forgotten ? std::nullopt
+                       : std::optional(judge(response.cancel_reason(), connection_->server())));
+}
+
+/// `why`: nothing, if etcd only knows no more.
+void KeyWatches::end(Id id, const std::optional<Verdict>& why) {
   const auto it = watches_.find(id);
   auto told = std::move(it->second.told);
-  by_number_.erase(it->second.number);
   watches_.erase(it);
   ++told_;
-  if (response.compact_revision() > 0 || response.cancel_reason().empty()) {
-    told(Seen::forgotten);
+  if (why && why->next == Next::give_up) {
+    told(std::unexpected(why->error));
     return;
   }
-  const auto verdict = judge(response.cancel_reason(), connection_->server());
-  if (verdict.next == Next::give_up) {
-    told(std::unexpected(verdict.error));
-    return;
+  if (why) {
+    connection_->obey(*why);
   }
-  connection_->obey(verdict);
   told(Seen::forgotten);
 }
 
@@ -172,15 +242,24 @@ void KeyWatches::happened(Id id, const pb::WatchResponse& response) {
     if (it == watches_.end()) {
       return;  // Whoever was told of one had enough.
     }
-    auto& watch = it->second;
-    watch.what.from = std::max(watch.what.from, event.kv().mod_revision() + 1);
-    ++told_;
-    // It may remove itself, and is not to be gone meanwhile.
-    auto told = std::move(watch.told);
-    told(event.type() == pb::Event::DELETE ? Seen::gone : Seen::changed);
-    if (const auto still = watches_.find(id); still != watches_.end()) {
-      still->second.told = std::move(told);
+    const auto revision = event.kv().mod_revision();
+    if (revision >= it->second.what.from) {
+      tell(id, event.type() == pb::Event::DELETE ? Seen::gone : Seen::changed, revision);
     }
+  }
+}
+
+/// Of something up to this revision.
+void KeyWatches::tell(Id id, Seen seen, std::int64_t revision) {
+  auto& watch = watches_.at(id);
+  watch.what.from = std::max(watch.what.from, revision + 1);
+  watch.is_spent = seen == Seen::gone && watch.what.end.empty() && watch.number >= 0;
+  ++told_;
+  // It may remove itself, and is not to be gone meanwhile.
+  auto told = std::move(watch.told);
+  told(seen);
+  if (const auto still = watches_.find(id); still != watches_.end()) {
+    still->second.told = std::move(told);
   }
 }
 

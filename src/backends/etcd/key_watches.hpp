@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,8 +18,12 @@
 
 namespace tenure::backends::etcd {
 
-/// Tells what becomes of keys, all over one stream, without a gap: it begins again on the next
-/// connection where it was. All on the loop's thread.
+/// Tells what becomes of keys, all over one stream, without a gap, and goes on on the next
+/// connection. All on the loop's thread.
+///
+/// It does not ask for the past: etcd brings watches that begin there up to date only every 100 ms,
+/// and until then they hear of nothing. A watch begins now, etcd says since which revision, and if
+/// that is not the next one, the key itself is looked at for what happened in between.
 class KeyWatches {
  public:
   using Id = std::uint64_t;  ///< 0: none.
@@ -26,8 +31,8 @@ class KeyWatches {
   enum class Of : std::uint8_t { deletes, changes };
   enum class Seen : std::uint8_t {
     gone,
-    changed,
-    forgotten,  ///< etcd does not know any more what happened since: look. It has ended.
+    changed,    ///< Of several keys: perhaps.
+    forgotten,  ///< Nobody knows what happened since: look. It has ended.
   };
   /// An error is the last call.
   using Told = std::move_only_function<void(const Result<Seen>&)>;
@@ -64,6 +69,7 @@ class KeyWatches {
     What what{};
     Told told{};
     std::int64_t number = -1;  ///< What etcd calls it, when it has said so.
+    bool is_spent = false;     ///< The key is gone: if keys are unique, it will not be heard again.
   };
 
   void create(Id id);
@@ -71,8 +77,14 @@ class KeyWatches {
   void created(const pb::WatchResponse& response);
   void canceled(Id id, const pb::WatchResponse& response);
   void happened(Id id, const pb::WatchResponse& response);
+  /// What happened before it began.
+  void catch_up(Id id);
+  void caught_up(Id id, const pb::RangeResponse& response);
+  void tell(Id id, Seen seen, std::int64_t revision);
+  void end(Id id, const std::optional<Verdict>& why);
   void ended(const h2::Status& status);
   void cancel(std::int64_t number);
+  void begin_anew();
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<KeyWatches*> self_;  ///< For streams that may outlive us.
@@ -81,6 +93,7 @@ class KeyWatches {
   absl::btree_map<Id, Watch> watches_;
   std::deque<Id> asked_;  ///< For, and not created yet, in their order.
   absl::flat_hash_map<std::int64_t, Id> by_number_;
+  std::size_t spent_ = 0;  ///< At etcd, of no use, and not cancelled.
   std::uint64_t told_ = 0;
 };
 
