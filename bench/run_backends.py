@@ -7,7 +7,9 @@
   bench/run_backends.py --only etcd --strict         one backend; exit code 1 if a target is missed
 
 Both ends share the machine with the server, which keeps its files as its package does. Contenders
-take turns; a figure is the median of the rounds. Our tasks stand beside their asynchronous calls,
+take turns; a figure is the median of the rounds. A hand-over counts by how many there are in a
+second: some that take a hundred times as long as the others do not show in their median, which
+stands beside it. Our tasks stand beside their asynchronous calls,
 which go on in callbacks, and our threads beside their calls that block. Where each is a client of
 its own, theirs have a connection each, too. A backend is one entry of BACKENDS.
 """
@@ -150,8 +152,7 @@ def cycle_rows(contest):
     for clients in CLIENTS:
         for verb, ours, peer in contest.compare(("tasks", "threads"), clients):
             rows.append((f"{clients} client{'s' if clients > 1 else ''}, {verb}", "cycles/s",
-                         ours, peer, ours["per_second"], peer["per_second"],
-                         ours["per_second"] / peer["per_second"]))
+                         ours, peer))
     return rows
 
 
@@ -164,9 +165,18 @@ def hand_over_rows(contest):
     for waiters, verbs in kinds:
         for count in waiters:
             for verb, ours, peer in contest.compare(tuple(verbs), count):
-                rows.append((f"hand-over, {count} wait, {verbs[verb]}", "µs", ours, peer,
-                             ours["p50_us"], peer["p50_us"], peer["p50_us"] / ours["p50_us"]))
+                rows.append((f"hand-over, {count} wait, {verbs[verb]}", "/s", ours, peer))
     return rows
+
+
+def times_as_fast(ours, peer):
+    """By how many there are in a second."""
+    return ours["per_second"] / peer["per_second"]
+
+
+def shown(who, unit):
+    """For people."""
+    return f"{who['per_second']:,.0f} {unit}, p50 {who['p50_us']:,.0f} µs"
 
 
 def table(backend, rows):
@@ -174,9 +184,10 @@ def table(backend, rows):
     lines = [f"| work | `{backend.scheme}://` | {backend.peer} | times as fast | wanted | "
              "requests per cycle, ours / theirs | writes to its log | server CPU per cycle |",
              "|---|---|---|---|---|---|---|---|"]
-    for what, unit, ours, peer, mine, theirs, ratio in rows:
+    for what, unit, ours, peer in rows:
+        ratio = times_as_fast(ours, peer)
         lines.append(
-            f"| {what} | {mine:,.0f} {unit} | {theirs:,.0f} {unit} | {ratio:.2f} | "
+            f"| {what} | {shown(ours, unit)} | {shown(peer, unit)} | {ratio:.2f} | "
             f"{'met' if ratio >= 1 else 'missed'}: at least 1 | "
             f"{ours['requests']:.2f} / {peer['requests']:.2f} | "
             f"{ours['writes']:.2f} / {peer['writes']:.2f} | "
@@ -189,7 +200,11 @@ def measure(backend, options):
     with tempfile.TemporaryDirectory(prefix="bench_backends.", dir=options.folder) as folder:
         with backend.start(pathlib.Path(folder)) as server:
             contest = Contest(backend, server, options)
-            contest.one_run("ours", "tasks", 8)  # Warms the server up.
+            # Warms the server up: a JVM that is new is half as fast.
+            for who in ("ours", "peer") * 2:
+                progress(f"{backend.title}: warming up")
+                contest.one_run(who, "tasks", 8)
+                contest.one_run(who, "hand-over-threads-apart", 16)
             return cycle_rows(contest) + hand_over_rows(contest)
 
 
@@ -214,7 +229,7 @@ def main():
     for name in [options.only] if options.only else BACKENDS:
         backend = BACKENDS[name]
         rows = measure(backend, options)
-        is_missed = is_missed or any(row[-1] < 1 for row in rows)
+        is_missed = is_missed or any(times_as_fast(*row[2:]) < 1 for row in rows)
         texts.append(f"### {backend.title}\n\n{table(backend, rows)}")
     text = "\n\n".join(texts)
     print(text)

@@ -156,6 +156,10 @@ Result<void> Link::open(const Address& address, std::chrono::milliseconds timeou
     return fail(Errc::unavailable, hosts_of(address) + ": " + why + "; is the name right?");
   }
   handle_ = handle;
+  // Else it asks for the addresses of all servers again whenever its thread wakes up: more than all
+  // the rest it does. When a connection is lost it asks anyhow.
+  constexpr int only_when_lost = -1;
+  zoo_set_servers_resolution_delay(handle, only_when_lost);
   if (!address.identity.empty()) {
     zoo_add_auth(handle, "digest", address.identity.data(), length_of(address.identity), nullptr,
                  nullptr);
