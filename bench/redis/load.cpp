@@ -4,6 +4,7 @@
 //   redis_load ping PORT                     a round trip
 //   redis_load cycle ours|raw PORT           one thread, lock + unlock, nobody else
 //   redis_load threads ours|raw PORT N       N threads, a lock each; raw: a connection each
+//   redis_load threads floor PORT N          the same over one connection, and nothing else
 //   redis_load pass ours|poll PORT N         N threads take turns on one lock
 //   redis_load renew ours PORT N             N locks held and renewed for two rounds
 //   redis_load memory ours|raw PORT N        N locks held, until a line comes on stdin
@@ -42,11 +43,12 @@ class RawLock {
  public:
   RawLock(int port, std::string name) : name_(std::move(name)), id_(fresh_id()) {
     context_.reset(redisConnect("127.0.0.1", port));
-    const Reply loaded = run("SCRIPT LOAD %s",
-                             "if redis.call('GET', KEYS[1]) == ARGV[1] then "
-                             "return redis.call('DEL', KEYS[1]) end return 0");
+    const Reply loaded = run("SCRIPT LOAD %s", release_script);
     sha_ = loaded->str;
   }
+  static constexpr auto release_script =
+      "if redis.call('GET', KEYS[1]) == ARGV[1] then "
+      "return redis.call('DEL', KEYS[1]) end return 0";
   bool try_lock() {
     const Reply reply = run("SET %s %s NX PX 30000", name_.c_str(), id_.c_str());
     return reply->type == REDIS_REPLY_STATUS;
@@ -141,11 +143,108 @@ void cycles(bool is_ours, int port, int threads, Clock::duration length) {
     for (auto now = Clock::now(); now < end;) {
       if (is_ours) {
         auto guard = mutex.lock();
-        must(guard.has_value() && (std::getenv("SCOPE") || guard->unlock().has_value()));
+        must(guard.has_value() && guard->unlock().has_value());
       } else {
         must(raw.try_lock());
         raw.unlock();
       }
+      const auto after = Clock::now();
+      samples.push_back(micros(after - now));
+      now = after;
+    }
+  });
+}
+
+/// What no library can be faster than whose threads block: each puts its command on a list and
+/// sleeps; one thread sends all that is on the list at once, and wakes whose answer has come. The
+/// commands are those of RawLock: no queue, no token, no renewal, no error that anybody handles.
+class Floor {
+ public:
+  explicit Floor(int port) : context_(redisConnect("127.0.0.1", port)) {
+    const Reply loaded(static_cast<redisReply*>(
+        redisCommand(context_.get(), "SCRIPT LOAD %s", RawLock::release_script)));
+    sha_ = loaded->str;
+    carrier_ = std::jthread([this](const std::stop_token& stop) { carry(stop); });
+  }
+  Floor(const Floor&) = delete;
+  Floor& operator=(const Floor&) = delete;
+  ~Floor() {
+    carrier_.request_stop();
+    ++posted_;
+    posted_.notify_one();
+  }
+
+  /// Waits until it is answered.
+  void run(const std::string& command) {
+    Errand errand{.command = command};
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(&errand);
+    }
+    ++posted_;
+    posted_.notify_one();
+    errand.is_done.wait(0);
+  }
+  [[nodiscard]] const std::string& sha() const { return sha_; }
+
+ private:
+  struct Errand {
+    const std::string& command;
+    std::atomic<int> is_done = 0;
+  };
+
+  void carry(const std::stop_token& stop) {
+    std::vector<Errand*> sent;
+    while (!stop.stop_requested()) {
+      const int seen = posted_;
+      {
+        const std::lock_guard lock(mutex_);
+        sent.swap(waiting_);
+      }
+      if (sent.empty()) {
+        posted_.wait(seen);
+        continue;
+      }
+      for (const auto* errand : sent) {
+        redisAppendFormattedCommand(context_.get(), errand->command.data(),
+                                    errand->command.size());
+      }
+      for (auto* errand : sent) {
+        void* reply = nullptr;
+        must(redisGetReply(context_.get(), &reply) == REDIS_OK);
+        freeReplyObject(reply);
+        errand->is_done = 1;
+        errand->is_done.notify_one();
+      }
+      sent.clear();
+    }
+  }
+
+  std::unique_ptr<redisContext, Free> context_;
+  std::string sha_;
+  std::mutex mutex_;
+  std::vector<Errand*> waiting_;
+  std::atomic<int> posted_ = 0;
+  std::jthread carrier_;  // Last: uses all the rest.
+};
+
+std::string encode(const std::vector<std::string>& words) {
+  std::string text = "*" + std::to_string(words.size()) + "\r\n";
+  for (const auto& word : words) {
+    text += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+  }
+  return text;
+}
+
+void floor_cycles(int port, int threads, Clock::duration length) {
+  Floor floor(port);
+  measure(threads, length, [&](int n, Clock::time_point end, std::vector<double>& samples) {
+    const auto name = "bench:" + std::to_string(n);
+    const auto lock = encode({"SET", name, "c8a4f2be-3a5e-4f57-9e8e", "NX", "PX", "30000"});
+    const auto unlock = encode({"EVALSHA", floor.sha(), "1", name, "c8a4f2be-3a5e-4f57-9e8e"});
+    for (auto now = Clock::now(); now < end;) {
+      floor.run(lock);
+      floor.run(unlock);
       const auto after = Clock::now();
       samples.push_back(micros(after - now));
       now = after;
@@ -278,6 +377,8 @@ int main(int count, char** words) {
   const int number = count > 4 ? std::atoi(words[4]) : 1;
   if (what == "cycle") {
     cycles(is_ours, port, 1, 3s);
+  } else if (what == "threads" && std::strcmp(words[2], "floor") == 0) {
+    floor_cycles(port, number, 3s);
   } else if (what == "threads") {
     cycles(is_ours, port, number, 3s);
   } else if (what == "pass") {

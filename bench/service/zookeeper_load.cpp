@@ -42,6 +42,9 @@ void insist(int code, const char* what) {
   }
 }
 
+/// Not where the library has its locks: its folders go when they are empty.
+const std::string root = "/recipe";
+
 struct CloseSession {
   void operator()(zhandle_t* session) const { zookeeper_close(session); }
 };
@@ -270,7 +273,7 @@ class Places {
     for (auto& session : sessions_) {
       session = open_session(address, std::chrono::seconds(10));
     }
-    make_folder(sessions_[0].get(), "/bench");
+    make_folder(sessions_[0].get(), root);
     for (std::size_t n = 0; n < clients; ++n) {
       make_folder(sessions_[0].get(), folder(n));
     }
@@ -279,7 +282,7 @@ class Places {
     return sessions_[client % sessions_.size()].get();
   }
   [[nodiscard]] std::string folder(std::size_t client) const {
-    return "/bench/" + (kind_ == Load::Kind::hand_over ? "hot" : std::to_string(client));
+    return root + "/" + (kind_ == Load::Kind::hand_over ? "hot" : std::to_string(client));
   }
 
  private:
@@ -321,9 +324,9 @@ void run_blocking(const std::string& address, std::size_t clients, Load::Kind ki
 /// Takes a lock and keeps it.
 class Holder final : public Contender {
  public:
-  Holder(zhandle_t* session, const std::string& name) : Contender(session, "/bench/" + name) {
-    make_folder(session, "/bench");
-    make_folder(session, "/bench/" + name);
+  Holder(zhandle_t* session, const std::string& name) : Contender(session, root + "/" + name) {
+    make_folder(session, root);
+    make_folder(session, root + "/" + name);
     lock();
     has_it_.wait();
   }
