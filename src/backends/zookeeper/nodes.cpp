@@ -30,8 +30,9 @@ constexpr std::string_view marker_of(Kind kind) {
 }
 
 /// Written by "%010d": ten characters, the sign included, or eleven.
+constexpr std::size_t width = 10;
+
 std::optional<Sequence> sequence_from(std::string_view text) {
-  constexpr std::size_t width = 10;
   Sequence sequence;
   const auto* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, sequence.number);
@@ -57,13 +58,18 @@ std::optional<Ticket> ticket_of_recipe(std::string_view node) {
 }  // namespace
 
 std::optional<Ticket> ticket_of(std::string_view node) {
-  for (const auto& marker : markers) {
-    const auto at = node.rfind(marker.text);
-    if (at == std::string_view::npos) {
+  for (const auto digits : {width, width + 1}) {
+    if (node.size() < digits) {
       continue;
     }
-    if (const auto sequence = sequence_from(node.substr(at + marker.text.size()))) {
-      return Ticket{.sequence = *sequence, .kind = marker.kind};
+    const auto name = node.substr(0, node.size() - digits);
+    for (const auto& marker : markers) {
+      if (!name.ends_with(marker.text)) {
+        continue;
+      }
+      if (const auto sequence = sequence_from(node.substr(name.size()))) {
+        return Ticket{.sequence = *sequence, .kind = marker.kind};
+      }
     }
   }
   return ticket_of_recipe(node);

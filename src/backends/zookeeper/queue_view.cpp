@@ -1,8 +1,9 @@
 #include "backends/zookeeper/queue_view.hpp"
 
 #include <iterator>
-#include <set>
 #include <utility>
+
+#include <absl/container/flat_hash_set.h>
 
 namespace tenure::backends::zookeeper {
 
@@ -40,7 +41,7 @@ void QueueView::add(const Contender& contender) {
 }
 
 void QueueView::replace(const std::vector<std::string_view>& names) {
-  const std::set<std::string_view> there(names.begin(), names.end());
+  const absl::flat_hash_set<std::string_view> there(names.begin(), names.end());
   drop_if([&](const Contender& one) {
     // One of ours that is missing may be newer than the list; it has its own ways to hear.
     return one.ours == ClaimId{} && !there.contains(one.node);
