@@ -3,7 +3,8 @@
 //
 //   redis_load ping PORT                     a round trip
 //   redis_load cycle ours|raw PORT           one thread, lock + unlock, nobody else
-//   redis_load threads ours|raw PORT N       N threads, a lock each; raw: a connection each
+//   redis_load threads ours|scope|raw PORT N N threads, a lock each; raw: a connection each. scope:
+//                                            guards that end with their scope, not by unlock()
 //   redis_load threads floor PORT N          the same over one connection, and nothing else
 //   redis_load pass ours|poll PORT N         N threads take turns on one lock
 //   redis_load renew ours PORT N             N locks held and renewed for two rounds
@@ -134,16 +135,18 @@ void measure(int threads, Clock::duration length, Work work) {
   print(std::move(all), took);
 }
 
-void cycles(bool is_ours, int port, int threads, Clock::duration length) {
+enum class Who : std::uint8_t { ours, scope, raw };
+
+void cycles(Who who, int port, int threads, Clock::duration length) {
   const auto client = connect(port);
   measure(threads, length, [&](int n, Clock::time_point end, std::vector<double>& samples) {
     const auto name = "bench:" + std::to_string(n);
     const auto mutex = client.mutex(name);
     RawLock raw(port, name);
     for (auto now = Clock::now(); now < end;) {
-      if (is_ours) {
+      if (who != Who::raw) {
         auto guard = mutex.lock();
-        must(guard.has_value() && guard->unlock().has_value());
+        must(guard.has_value() && (who == Who::scope || guard->unlock().has_value()));
       } else {
         must(raw.try_lock());
         raw.unlock();
@@ -376,11 +379,14 @@ int main(int count, char** words) {
   const int port = std::atoi(words[3]);
   const int number = count > 4 ? std::atoi(words[4]) : 1;
   if (what == "cycle") {
-    cycles(is_ours, port, 1, 3s);
+    cycles(is_ours ? Who::ours : Who::raw, port, 1, 3s);
   } else if (what == "threads" && std::strcmp(words[2], "floor") == 0) {
     floor_cycles(port, number, 3s);
   } else if (what == "threads") {
-    cycles(is_ours, port, number, 3s);
+    cycles(is_ours                               ? Who::ours
+           : std::strcmp(words[2], "scope") == 0 ? Who::scope
+                                                 : Who::raw,
+           port, number, 3s);
   } else if (what == "pass") {
     pass(is_ours, port, number, 3s);
   } else if (what == "renew") {

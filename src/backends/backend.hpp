@@ -276,8 +276,7 @@ class Backend {
   }
   /// Ends that sleep. From any thread, also inside callbacks.
   virtual void wake(Nap& nap) {
-    nap.add_call();
-    nap.unpark();
+    nap.call();
   }
 
   /// Who holds this name at the moment.

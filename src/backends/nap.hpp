@@ -29,18 +29,36 @@ class Nap {
   Nap& operator=(const Nap&) = delete;
 
   /// How often it was called.
-  [[nodiscard]] std::uint32_t calls() const noexcept { return word_.load() & ~appointed; }
-  void add_call() noexcept { word_.fetch_add(one_call); }
+  [[nodiscard]] std::uint32_t calls() const noexcept { return word_.load() & ~flags; }
+  /// Was it called since, or appointed?
+  [[nodiscard]] bool is_roused(std::uint32_t calls_seen) const noexcept {
+    return (word_.load() & ~asleep) != calls_seen;
+  }
 
   /// Sleeps while nobody calls or appoints; may return for no reason.
-  void park(std::uint32_t calls_seen, Deadline deadline) const {
-    sys::park(word_, calls_seen, deadline);
+  void park(std::uint32_t calls_seen, Deadline deadline) {
+    auto seen = calls_seen;
+    if (word_.compare_exchange_strong(seen, calls_seen | asleep)) {
+      sys::park(word_, calls_seen | asleep, deadline);
+      word_.fetch_and(~asleep);
+    }
   }
+  /// True: it sleeps, and is to be woken by unpark(). Else it sees the call when it looks.
+  [[nodiscard]] bool add_call() noexcept { return (word_.fetch_add(one_call) & asleep) != 0; }
   /// Uses the address only: it may be gone already.
   void unpark() const noexcept { sys::unpark(&word_); }
+  void call() noexcept {
+    if (add_call()) {
+      unpark();
+    }
+  }
 
   /// Called for another reason than the one it sleeps for: see Pump.
-  void appoint() noexcept { word_.fetch_or(appointed); }
+  void appoint() noexcept {
+    if ((word_.fetch_or(appointed) & asleep) != 0) {
+      unpark();
+    }
+  }
   [[nodiscard]] bool take_appointment() noexcept {
     return (word_.fetch_and(~appointed) & appointed) != 0;
   }
@@ -48,7 +66,9 @@ class Nap {
  private:
   friend class NapList;
   static constexpr std::uint32_t appointed = 1;
-  static constexpr std::uint32_t one_call = 2;
+  static constexpr std::uint32_t asleep = 2;
+  static constexpr std::uint32_t flags = appointed | asleep;
+  static constexpr std::uint32_t one_call = 4;
 
   std::atomic<std::uint32_t> word_ = 0;
   Nap* before_ = nullptr;  ///< In a NapList.

@@ -16,9 +16,13 @@ constexpr std::chrono::microseconds turn_of_another{100};
 Vigil::Vigil(std::chrono::microseconds longest) noexcept
     : longest_(std::thread::hardware_concurrency() > 1 ? longest : std::chrono::microseconds(0)) {}
 
+void let_others() noexcept {
+  ::sched_yield();
+}
+
 bool Vigil::let_others(Clock::time_point& now) noexcept {
   const auto before = now;
-  ::sched_yield();
+  sys::let_others();
   now = Clock::now();
   return now - before < turn_of_another;
 }

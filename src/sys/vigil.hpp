@@ -6,6 +6,9 @@
 
 namespace tenure::sys {
 
+/// Gives the core to whoever waits for it.
+void let_others() noexcept;
+
 /// Stays awake for a moment before a thread sleeps. To wake a thread on an idle core takes tens of
 /// microseconds, more than most of what a lock costs; if the next thing to do comes within that
 /// time, it is cheaper to look again than to sleep.
@@ -43,8 +46,7 @@ class Vigil {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Gives the core to whoever waits for it. False if one kept it for long. `now`: when it last
-  /// looked.
+  /// False if one kept the core for long. `now`: when it last looked.
   [[nodiscard]] static bool let_others(Clock::time_point& now) noexcept;
 
   std::chrono::microseconds longest_;

@@ -12,6 +12,14 @@ constexpr std::chrono::milliseconds own_after{2};
 /// So many jobs of others are done by one who only came to post one, or who is about to go. Then
 /// somebody else goes on, or a busy client would keep it for as long as it is busy.
 constexpr std::size_t favours_max = 256;
+/// When one who runs the loop has woken so many others, they are a crowd.
+constexpr std::uint32_t crowd_min = 8;
+/// And stay one while so many are woken in each such time.
+constexpr std::chrono::milliseconds crowd_look{2};
+/// So often one lets others go first before it sleeps.
+constexpr int doze_turns = 8;
+/// If that takes longer, others want the core for more than a moment.
+constexpr std::chrono::milliseconds doze_max{1};
 
 }  // namespace
 
@@ -64,6 +72,7 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
   const bool is_idle = what == SleepFor::work;
   bool runs = false;
   bool is_one_in_the_way = false;
+  bool may_doze = false;
   if (is_idle) {
     idler_ = std::this_thread::get_id();
   }
@@ -75,17 +84,27 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
       has_left_overs_ = false;
       runs = true;
     } else {
-      const bool gives_way = runner_ == Runner::own || (runner_ == Runner::idler && !is_idle);
+      const bool gives_way = (runner_ == Runner::own && !is_crowded_) ||
+                             (runner_ == Runner::idler && !is_idle);
       is_one_in_the_way = gives_way && !is_wanted_.exchange(true);
       (is_idle ? idlers_ : sleepers_).push_back(nap);
+      may_doze = !is_idle && dozing_.is_on();
     }
   }
   if (is_one_in_the_way) {
     boost::asio::post(loop_, [] {});
   }
   if (!runs) {
-    nap.park(calls_seen, deadline);
+    const auto dozed = may_doze ? doze(nap, calls_seen) : Dozed::not_at_all;
+    if (dozed != Dozed::well) {
+      nap.park(calls_seen, deadline);
+    }
     const sys::MutexGuard lock(mutex_);
+    if (dozed == Dozed::well) {
+      dozing_.won();
+    } else if (dozed != Dozed::not_at_all) {
+      dozing_.lost(dozed == Dozed::too_long ? 2 : 1);
+    }
     runs = nap.take_appointment();
     if (!runs) {
       (is_idle ? idlers_ : sleepers_).remove(nap);
@@ -95,6 +114,20 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
     run_for(nap, calls_seen, deadline, what);
     leave(favours_max);
   }
+}
+
+/// Where threads want the cores in turn, each for a moment, to let the others go first takes less
+/// than to sleep and to be woken: the answer is there when it is our turn again.
+Pump::Dozed Pump::doze(const Nap& nap, std::uint32_t calls_seen) {
+  const auto began = std::chrono::steady_clock::now();
+  for (int turn = 0; turn < doze_turns && !nap.is_roused(calls_seen); ++turn) {
+    sys::let_others();
+  }
+  if (nap.is_roused(calls_seen)) {
+    return Dozed::well;
+  }
+  const auto took = std::chrono::steady_clock::now() - began;
+  return took > doze_max ? Dozed::too_long : Dozed::in_vain;
 }
 
 void Pump::run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
@@ -119,18 +152,34 @@ void Pump::run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadl
 }
 
 void Pump::wake(Nap& nap) {
-  nap.add_call();
-  if (running_.load() != &nap) {
+  const bool is_asleep = nap.add_call();
+  if (running_.load() == &nap) {
+    if (!runs_here()) {
+      boost::asio::post(loop_, [] {});
+    }
+    return;
+  }
+  if (is_asleep) {
     nap.unpark();
-  } else if (!runs_here()) {
-    boost::asio::post(loop_, [] {});
+  }
+  if (runs_here()) {
+    ++woken_;
   }
 }
 
 void Pump::leave(std::size_t favours) {
+  const bool is_crowd = std::exchange(woken_, 0) >= crowd_min;
   for (;;) {
     {
       const sys::MutexGuard lock(mutex_);
+      if (is_crowd && !sleepers_.empty() && !is_stopping_) {
+        ++turns_;
+        runner_ = Runner::own;
+        is_crowded_ = true;
+        is_wanted_ = false;
+        own_.notify_one();
+        return;
+      }
       if (!std::exchange(is_nudged_, false) || favours == 0) {
         ++turns_;
         if (auto* next = sleepers_.first()) {
@@ -155,13 +204,43 @@ void Pump::leave(std::size_t favours) {
 void Pump::appoint(Nap& nap) {
   // While we have the mutex it cannot have gone.
   nap.appoint();
-  nap.unpark();
+}
+
+/// Many are answered together, again and again: whoever of them would run the loop next would have
+/// to wait for a core among all the others that were just woken, and they all for it.
+void Pump::serve_crowd() {
+  do {
+    woken_ = 0;
+    const auto end = std::chrono::steady_clock::now() + crowd_look;
+    while (std::chrono::steady_clock::now() < end) {
+      loop_.run_one_until(end);
+    }
+  } while (woken_ >= crowd_min);
+}
+
+/// Our thread, until a guest wants to.
+void Pump::run_until_wanted() {
+  while (!is_wanted_) {
+    loop_.run_one();
+  }
+  leave(favours_max);
 }
 
 void Pump::run_own() {
   mutex_.lock();
   auto seen = turns_;
   while (!is_stopping_) {
+    if (is_crowded_) {
+      mutex_.unlock();
+      serve_crowd();
+      mutex_.lock();
+      is_crowded_ = false;
+      mutex_.unlock();
+      run_until_wanted();
+      mutex_.lock();
+      seen = turns_;
+      continue;
+    }
     const bool is_due = (turns_ == seen || has_left_overs_) && runner_ == Runner::nobody;
     has_left_overs_ = has_left_overs_ && !is_due;
     if (is_due && !idlers_.empty()) {
@@ -174,22 +253,19 @@ void Pump::run_own() {
       runner_ = Runner::own;
       is_wanted_ = false;
       mutex_.unlock();
-      while (!is_wanted_) {
-        loop_.run_one();
-      }
-      leave(favours_max);
+      run_until_wanted();
       mutex_.lock();
       seen = turns_;
       continue;
     }
-    if (turns_ == seen) {
+    if (turns_ == seen && !is_crowded_) {
       // A guest that stays. It tells us when it goes, so that we need not look.
       is_own_asleep_ = true;
       own_.wait(mutex_);
       is_own_asleep_ = false;
     }
     seen = turns_;
-    if (!has_left_overs_) {
+    if (!has_left_overs_ && !is_crowded_) {
       own_.wait_for(mutex_, own_after);
     }
   }

@@ -14,6 +14,7 @@
 #include "backends/nap.hpp"
 #include "sys/mutex.hpp"
 #include "sys/vigil.hpp"
+#include "sys/wager.hpp"
 
 namespace tenure::backends {
 
@@ -61,13 +62,19 @@ class Pump {
   /// The last two have nothing else to do and give way to a guest.
   enum class Runner : std::uint8_t { nobody, guest, idler, own };
 
+  /// What came of not sleeping at once.
+  enum class Dozed : std::uint8_t { not_at_all, well, in_vain, too_long };
+
   void nudge();
+  [[nodiscard]] static Dozed doze(const Nap& nap, std::uint32_t calls_seen);
   void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what);
   void appoint(Nap& nap) TENURE_REQUIRES(mutex_);
   /// Jobs that are ready, at most so many; what is left of them.
   void do_favours(std::size_t& left);
   /// The running thread goes, after so many favours at most; one that sleeps takes its place.
   void leave(std::size_t favours);
+  void serve_crowd();
+  void run_until_wanted();
   void run_own();
 
   boost::asio::io_context loop_{1};
@@ -76,15 +83,18 @@ class Pump {
   std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
   std::atomic<bool> is_wanted_ = false;        ///< By a guest: an idler or our thread shall leave.
 
+  std::uint32_t woken_ = 0;  ///< By whoever runs the loop, who alone uses this.
   std::atomic<std::thread::id> idler_{};  ///< The last one that slept for work.
 
   sys::Mutex mutex_;
   Runner runner_ TENURE_GUARDED_BY(mutex_) = Runner::nobody;
+  sys::Wager dozing_ TENURE_GUARDED_BY(mutex_);
   NapList sleepers_ TENURE_GUARDED_BY(mutex_);        ///< For an answer.
   NapList idlers_ TENURE_GUARDED_BY(mutex_);          ///< For work.
   bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;  ///< Something was posted since it last left.
   bool has_left_overs_ TENURE_GUARDED_BY(mutex_) = false;  ///< By one who went with jobs to do.
   std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;      ///< How often the runner changed.
+  bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;  ///< Our thread runs it and stays.
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_own_asleep_ TENURE_GUARDED_BY(mutex_) = false;  ///< Until it is told.
   sys::Signal own_;

@@ -247,22 +247,45 @@ void Pipeline::send_waiting() {
       continue;  // it failed meanwhile
     }
     auto& errand = it->second;
+    if (is_crowd && errand.brief && join_release(burst, id, *errand.brief)) {
+      continue;
+    }
     if (has_to_wait(errand) || (errand.brief && !bursts_.empty())) {
       still_waiting.push_back(id);
     } else if (!is_crowd || !errand.brief) {
       send(id, errand);
     } else {
-      bursting_.insert(errand.brief->about);
-      burst.push_back({.id = id, .about = errand.brief->about});
-      if (burst.size() == burst_max) {
+      if (burst.size() >= burst_max) {
         send_burst(std::exchange(burst, {}));
       }
+      bursting_.insert(errand.brief->about);
+      burst.push_back({.id = id, .about = errand.brief->about, .kind = errand.brief->kind});
     }
   }
   waiting_ = std::move(still_waiting);
   if (!burst.empty()) {
     send_burst(std::move(burst));
   }
+}
+
+/// What is given back and asked for again at once is one step, if both are in this burst. False: it
+/// is not like that.
+bool Pipeline::join_release(Burst& burst, Id id, const Errand::Brief& brief) const {
+  if (brief.kind != 'a') {
+    return false;
+  }
+  const auto it = std::ranges::find(burst, brief.about, &Part::about);
+  if (it == burst.end() || it->kind != 'r') {
+    return false;
+  }
+  // The number is a hash: it is the same lock only if its key is.
+  const auto& release = *open_.find(it->id)->second.brief;
+  if (!brief.wire.starts_with(std::string_view(release.wire).substr(0, release.keys_bytes))) {
+    return false;
+  }
+  it->kind = 'R';
+  burst.insert(std::next(it), {.id = id, .about = brief.about, .kind = 'a'});
+  return true;
 }
 
 void Pipeline::send_burst(Burst burst) {
@@ -273,7 +296,7 @@ void Pipeline::send_burst(Burst burst) {
   std::size_t words_count = 0;
   for (const auto& part : burst) {
     const auto& brief = *open_.find(part.id)->second.brief;
-    kinds.push_back(brief.kind);
+    kinds.push_back(part.kind);
     keys.append(brief.wire, 0, brief.keys_bytes);
     words.append(brief.wire, brief.keys_bytes);
     keys_count += brief.keys;

@@ -65,6 +65,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   struct Part {
     Id id = 0;
     std::size_t about = 0;  ///< As Errand::Brief has it.
+    char kind = 'a';        ///< As burst.lua has it.
   };
   using Burst = std::vector<Part>;
 
@@ -77,6 +78,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   void send_all();
   void forget_sent();
   void send_waiting();
+  [[nodiscard]] bool join_release(Burst& burst, Id id, const Errand::Brief& brief) const;
   void send_burst(Burst burst);
   void burst_replied(const Reply& reply);
   /// Something about the same key is in a burst, and may have to be asked again.
