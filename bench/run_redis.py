@@ -135,11 +135,14 @@ def measure(server, options):
                                     "raw": ("cycle", "raw", port)}, "p50_us")
     row("one thread, lock + unlock, p50", cycle["ours"], f"{cycle['raw']:,.1f} µs by hand",
         cycle["ours"] / cycle["raw"], "at most 1.15")
-    many = turns(options, rounds, {"ours": ("threads", "ours", port, 64),
-                                   "raw": ("threads", "raw", port, 64)}, "per_s")
+    many = turns(options, rounds, {who: ("threads", who, port, 64)
+                                   for who in ("ours", "scope", "raw", "floor")}, "per_s")
     row("64 threads, cycles/s, one client", many["ours"],
         f"{many['raw']:,.0f}/s by hand, 64 connections", many["ours"] / many["raw"], "at least 3",
         "/s")
+    rows.append(("the same, guards that end with their scope", f"{many['scope']:,.1f} /s",
+                 f"{many['floor']:,.0f}/s: the commands by hand over one connection, and nothing "
+                 "else", f"{many['scope'] / many['raw']:.2f}", "", None))
     ping = statistics.median(load(options, "ping", port)["p50_us"] for _ in range(rounds))
     for waiters in (2, 16, 100):
         ours = statistics.median(

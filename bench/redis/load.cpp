@@ -209,8 +209,7 @@ class Floor {
         continue;
       }
       for (const auto* errand : sent) {
-        redisAppendFormattedCommand(context_.get(), errand->command.data(),
-                                    errand->command.size());
+        redisAppendFormattedCommand(context_.get(), errand->command.data(), errand->command.size());
       }
       for (auto* errand : sent) {
         void* reply = nullptr;

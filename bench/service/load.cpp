@@ -12,8 +12,8 @@
 //
 // Each client has its own lease and begins the next cycle when the last one is through. All clients
 // share one connection and, where they are no threads that block, one thread with a completion
-// queue, the cheapest way gRPC has: the load shares the machine with the server. The environment TENURE_BENCH_SESSIONS gives another number of
-// connections. Prints one line of JSON.
+// queue, the cheapest way gRPC has: the load shares the machine with the server. The environment
+// TENURE_BENCH_SESSIONS gives another number of connections. Prints one line of JSON.
 
 #include <algorithm>
 #include <chrono>

@@ -275,9 +275,7 @@ class Backend {
     nap.park(calls_seen, deadline);
   }
   /// Ends that sleep. From any thread, also inside callbacks.
-  virtual void wake(Nap& nap) {
-    nap.call();
-  }
+  virtual void wake(Nap& nap) { nap.call(); }
 
   /// Who holds this name at the moment.
   virtual void holders(std::string name, Done<std::vector<Holder>> done) = 0;

@@ -18,7 +18,8 @@ using OpenBackend = std::function<Result<std::unique_ptr<backends::Backend>>(
     backends::Url& url, const ConnectOptions& options)>;
 
 /// From now on connect() knows this scheme, which was opened by what it returns, if at all. For
-/// backends that are libraries of their own, and for who wants to see what goes to one. Thread safe.
+/// backends that are libraries of their own, and for who wants to see what goes to one. Thread
+/// safe.
 OpenBackend add_scheme(std::string scheme, OpenBackend open);
 
 }  // namespace tenure::detail

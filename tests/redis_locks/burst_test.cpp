@@ -42,6 +42,12 @@ class RedisBurstScript : public ::testing::Test {
   std::string acquire(const std::string& name) {
     return burst({head_of(name), name}, {"a", "90000", "H L ann X ", " 1 ear ann\n"});
   }
+  /// Ann gives it back, and Bob takes it.
+  std::string again(const std::string& name, const std::string& token) {
+    return burst({head_of(name), head_of(name), name},
+                 {"Ra", "H L ann X " + token + " 1 ", "T " + token + " ann.1", "90000",
+                  "H L bob X ", " 7 ear bob\n"});
+  }
   RedisServer server;
 };
 
@@ -97,6 +103,44 @@ TEST_F(RedisBurstScript, a_full_memory_changes_nothing) {
   EXPECT_EQ(server.ask({"GET", head_of("b")}), "(nil)");
 }
 
+// Who gives it back and takes it again at once.
+TEST_F(RedisBurstScript, what_is_given_back_and_taken_again_is_one_step) {
+  const auto token = acquire("a");
+
+  const auto answers = again("a", token);
+
+  ASSERT_TRUE(answers.starts_with("1 ")) << answers;
+  EXPECT_GT(std::stoll(answers.substr(2)), std::stoll(token));
+  EXPECT_EQ(server.ask({"GET", head_of("a")}), "H L bob X " + answers.substr(2) + " 7 ear bob\n");
+  EXPECT_GT(std::stoll(server.ask({"PTTL", head_of("a")})), 60'000);
+}
+
+TEST_F(RedisBurstScript, tokens_grow_in_that_step_too) {
+  server.ask({"SET", head_of("a"), "H L ann X 4000000000000000 1 ear ann\n", "PX", "90000"});
+
+  EXPECT_EQ(again("a", "4000000000000000"), "1 4000000000000001");
+}
+
+TEST_F(RedisBurstScript, of_that_step_nothing_is_done_if_it_is_not_that_easy) {
+  const auto token = acquire("a");
+  EXPECT_EQ(again("a", "1"), "0 0") << "somebody else holds it";
+  EXPECT_EQ(again("b", "1"), "0 0") << "nobody does: who gave it back twice is asked alone";
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+
+  EXPECT_EQ(again("a", token), "0 0") << "there is no memory";
+
+  EXPECT_TRUE(server.ask({"GET", head_of("a")}).starts_with("H L ann X " + token));
+}
+
+TEST_F(RedisBurstScript, what_was_barged_meanwhile_is_given_back_and_not_taken) {
+  const auto token = acquire("a");
+  server.ask({"SET", "a", "somebody"});
+
+  EXPECT_EQ(again("a", token), "1 0");
+
+  EXPECT_EQ(server.ask({"GET", head_of("a")}), "T " + token + " ann.1");
+}
+
 /// A pipeline by itself, on a loop that the test runs.
 class RedisBurst : public ::testing::Test {
  protected:
@@ -123,11 +167,25 @@ class RedisBurst : public ::testing::Test {
   }
   void acquire(const std::string& name) {
     const auto request = request_for(name);
+    asked[name] = request;
     pipeline->run(
         {.command = commands.acquire(request, 60s),
          .answered = [this, name](const auto& answer) { note(name, answer); },
          .brief = commands.acquire_briefly(
              request, redis::member_of(*request.ask, request.lease, request.request), 60s)});
+  }
+  /// Of what was granted last; noted as "-name".
+  void release(const std::string& name) {
+    const auto& granted = asked.at(name);
+    const ReleaseRequest request{.lease = granted.lease,
+                                 .request = RequestId{2},
+                                 .acquired = granted.request,
+                                 .token = FencingToken{static_cast<std::uint64_t>(answers[name])},
+                                 .ask = granted.ask};
+    const auto member = redis::member_of(*granted.ask, granted.lease, granted.request);
+    pipeline->run({.command = commands.release(request, member),
+                   .answered = [this, name](const auto& answer) { note("-" + name, answer); },
+                   .brief = commands.release_briefly(request, member)});
   }
   void note(const std::string& name, const Result<Errand::Answer>& answer) {
     ASSERT_TRUE(answer) << to_string(answer.error());
@@ -154,6 +212,7 @@ class RedisBurst : public ::testing::Test {
                              .idle = [] {},
                              .doubtful = [](const std::string&) {}});
   std::uint64_t last_lease = 0;
+  std::map<std::string, AcquireRequest> asked;  ///< Last.
   std::map<std::string, std::int64_t> answers;  ///< A token, or what kind of answer it is.
   int retries = 0;
 };
@@ -174,6 +233,61 @@ TEST_F(RedisBurst, many_that_leave_together_are_one_call) {
     EXPECT_GT(answers[name], any_token);
     EXPECT_TRUE(server.ask({"GET", head_of(name)}).starts_with("H L "));
   }
+}
+
+TEST_F(RedisBurst, what_is_given_back_and_taken_again_goes_together) {
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  pipeline->flush();
+  run_until([&] { return answers.size() == names.size(); });
+  const auto granted = answers;
+  const auto before = calls();
+
+  for (const auto& name : names) {
+    release(name);
+  }
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  answers.clear();
+  pipeline->flush();
+  run_until([&] { return answers.size() == 2 * names.size(); });
+
+  EXPECT_EQ(calls(), before + 1);
+  for (const auto& name : names) {
+    EXPECT_EQ(answers["-" + name], 1) << name;
+    EXPECT_GT(answers[name], granted.at(name)) << name;
+  }
+}
+
+// Nobody is overtaken by one who had it a moment ago.
+TEST_F(RedisBurst, who_waits_is_before_one_that_gives_back_and_asks_again) {
+  for (const auto& name : names) {
+    acquire(name);
+  }
+  pipeline->flush();
+  run_until([&] { return answers.size() == names.size(); });
+  const auto request = request_for("c");
+  pipeline->run({.command = commands.acquire(request, 60s),
+                 .answered = [this](const auto& answer) { note("waits", answer); }});
+  pipeline->flush();
+  run_until([&] { return answers.contains("waits"); });
+  ASSERT_EQ(answers["waits"], 2);
+
+  for (const auto& name : names) {
+    release(name);
+    acquire(name);
+  }
+  for (const auto& name : names) {
+    answers.erase(name);
+  }
+  pipeline->flush();
+  run_until([&] { return answers.size() == 2 * names.size() + 1; });
+
+  EXPECT_EQ(answers["c"], 2) << "behind who waited";
+  EXPECT_EQ(server.ask({"ZCARD", head_of("c") + ":q"}), "1");
+  EXPECT_GT(answers["d"], any_token);
 }
 
 TEST_F(RedisBurst, few_go_by_themselves) {

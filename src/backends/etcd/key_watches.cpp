@@ -187,8 +187,8 @@ void KeyWatches::catch_up(Id id) {
           const h2::Status& status, const pb::RangeResponse& response) {
         const auto self = owner.lock();
         const auto it = self ? (*self)->watches_.find(id) : decltype((*self)->watches_.end()){};
-        const bool is_there = self && (*self)->stream_ == stream &&
-                              it != (*self)->watches_.end() && it->second.number == number;
+        const bool is_there = self && (*self)->stream_ == stream && it != (*self)->watches_.end() &&
+                              it->second.number == number;
         if (!is_there) {
           return;  // Over, or it began again on another connection.
         }

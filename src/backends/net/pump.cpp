@@ -84,8 +84,8 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
       has_left_overs_ = false;
       runs = true;
     } else {
-      const bool gives_way = (runner_ == Runner::own && !is_crowded_) ||
-                             (runner_ == Runner::idler && !is_idle);
+      const bool gives_way =
+          (runner_ == Runner::own && !is_crowded_) || (runner_ == Runner::idler && !is_idle);
       is_one_in_the_way = gives_way && !is_wanted_.exchange(true);
       (is_idle ? idlers_ : sleepers_).push_back(nap);
       may_doze = !is_idle && dozing_.is_on();

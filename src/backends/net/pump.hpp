@@ -83,7 +83,7 @@ class Pump {
   std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
   std::atomic<bool> is_wanted_ = false;        ///< By a guest: an idler or our thread shall leave.
 
-  std::uint32_t woken_ = 0;  ///< By whoever runs the loop, who alone uses this.
+  std::uint32_t woken_ = 0;               ///< By whoever runs the loop, who alone uses this.
   std::atomic<std::thread::id> idler_{};  ///< The last one that slept for work.
 
   sys::Mutex mutex_;
@@ -94,7 +94,7 @@ class Pump {
   bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;  ///< Something was posted since it last left.
   bool has_left_overs_ TENURE_GUARDED_BY(mutex_) = false;  ///< By one who went with jobs to do.
   std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;      ///< How often the runner changed.
-  bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;  ///< Our thread runs it and stays.
+  bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;      ///< Our thread runs it and stays.
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_own_asleep_ TENURE_GUARDED_BY(mutex_) = false;  ///< Until it is told.
   sys::Signal own_;
