@@ -19,7 +19,9 @@ local key, word, left = 1, 2, 0
 for n = 1, #kinds do
   local head, answer = values[key], 0
   if byte(kinds, n) == 97 then
-    if not values[key + 1] and (not head or byte(head) == 84) then
+    -- Behind a release that is to be asked again: so is this, in that order.
+    local is_early = byte(kinds, n - 1) == 82 and answers[n - 1] == 0
+    if not is_early and not values[key + 1] and (not head or byte(head) == 84) then
       local token, digits = micros, now
       local last = head and tonumber(string.match(head, '^T (%d+)')) or 0
       if last >= token then
