@@ -321,6 +321,7 @@ TEST(Pumps, a_crowd_is_served_by_a_thread_that_is_not_of_it) {
       return ended == threads;
     }));
   }
+  pump.stop();
 }
 
 // A watch() that only wanted to post its request did the work of all others, however long there was
