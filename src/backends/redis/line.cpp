@@ -83,7 +83,8 @@ void Line::dial() {
   const auto doubled = pause_min * (1U << std::min<std::size_t>(failures_ - 1, 10));
   const auto most = std::min<std::chrono::milliseconds>(pause_max, doubled);
   // Many clients lost the same server at the same time.
-  const std::chrono::milliseconds jitter(sys::random_id() % (most.count() / 2 + 1));
+  const auto half = static_cast<std::uint64_t>(most.count() / 2 + 1);
+  const std::chrono::milliseconds jitter(sys::random_id() % half);
   is_pausing_ = true;
   pause_.expires_after(most / 2 + jitter);
   pause_.async_wait([self = shared_from_this()](const error_code& error) {

@@ -382,13 +382,12 @@ void Nodes::take(SlotTable table) {
 }
 
 void Nodes::retire_all_but_owners() {
-  const auto is_owner = [this](const std::shared_ptr<Node>& node) {
-    return std::ranges::find(table_->owners, node->owner()) != table_->owners.end();
+  const auto is_none = [this](const std::shared_ptr<Node>& node) {
+    return std::ranges::find(table_->owners, node->owner()) == table_->owners.end();
   };
-  const auto gone = std::ranges::stable_partition(nodes_, is_owner);
-  std::vector<std::shared_ptr<Node>> retired(std::make_move_iterator(gone.begin()),
-                                             std::make_move_iterator(gone.end()));
-  nodes_.erase(gone.begin(), gone.end());
+  std::vector<std::shared_ptr<Node>> retired;
+  std::ranges::copy_if(nodes_, std::back_inserter(retired), is_none);
+  std::erase_if(nodes_, is_none);
   for (const auto& node : retired) {
     for (auto& rest : node->retire()) {
       parked_.push_back({.errand = std::move(rest.errand), .replicas = rest.replicas});

@@ -391,8 +391,8 @@ void Locking::extend(const Request& request, std::string name, Reply reply) {
     reply(refusal(asked.error()));
     return;
   }
-  const auto& [key, ttl] = *asked;
-  auto renewed = [this, key = key, name = std::move(name),
+  const auto& [whose, wanted] = *asked;
+  auto renewed = [this, key = whose, name = std::move(name),
                   reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
     const auto* answers = decided ? std::get_if<core::Renewed>(&decided->outcome) : nullptr;
     if (answers == nullptr) {
@@ -419,7 +419,7 @@ void Locking::extend(const Request& request, std::string name, Reply reply) {
       }));
     });
   };
-  propose_for(key.lease, request, renewal(key.lease, ttl), std::move(renewed));
+  propose_for(whose.lease, request, renewal(whose.lease, wanted), std::move(renewed));
 }
 
 void Locking::grant_lease(const Request& request, Reply reply) {
