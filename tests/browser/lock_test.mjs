@@ -55,6 +55,7 @@ test("force-release asks for the token, and then the next one holds it", async (
   await eventually(() => button.isEnabled(), Boolean, "it is allowed");
 
   await button.click();
+  await page.locator("dialog[open]").waitFor();
   await page.keyboard.press("Escape");
   await eventually(() => page.locator("dialog").count(), (dialogs) => dialogs === 0,
     "Escape is no");
