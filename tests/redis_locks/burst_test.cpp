@@ -317,6 +317,39 @@ TEST_F(RedisBurst, what_comes_while_one_is_out_makes_the_next) {
   EXPECT_EQ(calls(), before + 2);
 }
 
+// Else what ends a request would come before the request, and find nothing to end.
+TEST_F(RedisBurst, what_is_said_about_one_that_waits_for_the_next_burst_comes_after_it) {
+  link.hold_answers();
+  for (const auto* name : {"a", "b", "c", "d"}) {
+    acquire(name);
+  }
+  pipeline->flush();
+  acquire("e");
+  const auto& request = asked.at("e");
+  pipeline->run({.command = commands.leave(
+                     *request.ask, redis::member_of(*request.ask, request.lease, request.request),
+                     request.request, redis::Commands::Found::drop),
+                 .answered = [this](const auto& answer) { note("left", answer); }});
+  pipeline->flush();
+
+  link.pass_answers();
+  run_until([&] { return pipeline->is_idle(); });
+
+  EXPECT_GT(answers["e"], any_token) << "it was granted first";
+  EXPECT_FALSE(server.ask({"GET", head_of("e")}).starts_with("H ")) << "and then given back";
+}
+
+TEST_F(RedisBurst, more_than_fit_into_one_make_two) {
+  const auto before = calls();
+  for (int n = 0; n < 40; ++n) {
+    acquire("m" + std::to_string(n));
+  }
+  pipeline->flush();
+  run_until([&] { return answers.size() == 40; });
+
+  EXPECT_EQ(calls(), before + 2);
+}
+
 TEST_F(RedisBurst, one_that_is_not_that_easy_is_asked_alone) {
   server.ask({"SET", head_of("c"), "H L 00000000000000ff X 1 1 ear bob\n", "PX", "90000"});
   for (const auto& name : names) {

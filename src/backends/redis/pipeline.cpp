@@ -222,44 +222,48 @@ void Pipeline::flush() {
 
 // Bursts.
 
+std::size_t Pipeline::about_of(const Errand& errand) {
+  return errand.brief ? errand.brief->about
+                      : std::hash<std::string_view>{}(first_key_of(errand.command).value_or(""));
+}
+
 bool Pipeline::has_to_wait(const Errand& errand) const {
-  if (bursting_.empty()) {
-    return false;
-  }
-  return bursting_.contains(
-      errand.brief ? errand.brief->about
-                   : std::hash<std::string_view>{}(first_key_of(errand.command).value_or("")));
+  return !bursting_.empty() && bursting_.contains(about_of(errand));
 }
 
 /// In order, but for those that have to wait for the answer to something about the same key, or for
-/// the next burst. There is one at a time: what comes meanwhile makes the next one larger, and
-/// while the server works on it, those whose answers came run.
+/// the next burst; what comes after one of these about the same key waits with it. There is one
+/// burst at a time: what comes meanwhile makes the next one larger, and while the server works on
+/// it, those whose answers came run.
 void Pipeline::send_waiting() {
   if (waiting_.empty() || !is_ready() || !has_scripts_) {
     return;
   }
   Burst burst;
   std::vector<Id> still_waiting;
+  absl::flat_hash_set<std::size_t> held_back;
   const bool is_crowd = waiting_.size() >= burst_min;
+  const bool is_one_out = !bursts_.empty();
   for (const auto id : waiting_) {
     const auto it = open_.find(id);
     if (it == open_.end()) {
       continue;  // it failed meanwhile
     }
     auto& errand = it->second;
-    if (is_crowd && errand.brief && join_release(burst, id, *errand.brief)) {
+    const auto about = about_of(errand);
+    const bool is_behind = held_back.contains(about);
+    if (!is_behind && is_crowd && errand.brief && join_release(burst, id, *errand.brief)) {
       continue;
     }
-    if (has_to_wait(errand) || (errand.brief && !bursts_.empty())) {
+    const bool is_for_next = errand.brief && (is_one_out || burst.size() >= burst_max);
+    if (is_behind || is_for_next || bursting_.contains(about)) {
       still_waiting.push_back(id);
+      held_back.insert(about);
     } else if (!is_crowd || !errand.brief) {
       send(id, errand);
     } else {
-      if (burst.size() >= burst_max) {
-        send_burst(std::exchange(burst, {}));
-      }
-      bursting_.insert(errand.brief->about);
-      burst.push_back({.id = id, .about = errand.brief->about, .kind = errand.brief->kind});
+      bursting_.insert(about);
+      burst.push_back({.id = id, .about = about, .kind = errand.brief->kind});
     }
   }
   waiting_ = std::move(still_waiting);

@@ -81,6 +81,8 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   [[nodiscard]] bool join_release(Burst& burst, Id id, const Errand::Brief& brief) const;
   void send_burst(Burst burst);
   void burst_replied(const Reply& reply);
+  /// The hash of its first key.
+  [[nodiscard]] static std::size_t about_of(const Errand& errand);
   /// Something about the same key is in a burst, and may have to be asked again.
   [[nodiscard]] bool has_to_wait(const Errand& errand) const;
   void answer(Id id, const Reply& reply);
