@@ -214,7 +214,7 @@ TEST_F(RedlockScripts, a_vote_that_was_made_to_persist_stands_and_has_a_minute) 
 
 // The same for a lock of redis:// on one of the servers.
 TEST_F(RedlockScripts, a_lock_of_redis_that_was_made_to_persist_is_no_free_vote) {
-  ASSERT_EQ(server.ask({"SET", "{tenure:a}", "H L 00000000000000ff X 5 1 me owner\n"}), "OK");
+  ASSERT_EQ(server.ask({"SET", "{tenure:a}", "H 5 00000000000000ff.1 L X me owner\n"}), "OK");
 
   EXPECT_TRUE(vote("x.1").starts_with("-2 "));
 

@@ -1,32 +1,43 @@
 #include "backends/net/loop_backend.hpp"
 
 #include <memory>
+#include <utility>
 
 namespace tenure::backends {
+namespace {
+
+/// For so long at most something waits for answers that are due.
+constexpr std::chrono::milliseconds put_off_max{2};
+
+}  // namespace
 
 WatchId LoopBackend::watch(WatchRequest /*request*/, Sink sink) {
   sink(fail(Errc::unsupported, "this backend does not promise watches"));
   return {};
 }
 
-void LoopBackend::post(Job job) {
-  {
-    const sys::MutexGuard guard(mutex_);
-    posted_.push_back(std::move(job));
-    if (posted_.size() > 1) {
-      return;
-    }
-  }
-  pump_.post([this] {
-    std::vector<Job> taken;
-    {
-      const sys::MutexGuard guard(mutex_);
-      taken.swap(posted_);
-    }
-    for (auto& one : taken) {
-      one();
-    }
+void LoopBackend::do_posted() {
+  do {
+    inbox_.run_all();
     send_all();
+    is_put_off_ = is_full();
+    // Who was told to wait for us, and came before we changed our mind, is not told again.
+  } while (!is_put_off_ && !inbox_.empty());
+  if (is_put_off_) {
+    look_again_soon();
+  }
+}
+
+void LoopBackend::look_again_soon() {
+  if (std::exchange(is_look_set_, true)) {
+    return;
+  }
+  look_.expires_after(put_off_max);
+  look_.async_wait([this](const boost::system::error_code& error) {
+    is_look_set_ = false;
+    if (!error) {
+      do_posted();
+    }
   });
 }
 
@@ -46,10 +57,11 @@ void LoopBackend::wait_for(Moment& moment, Nap::Deadline deadline) {
   }
 }
 
-void LoopBackend::do_now(Job job) {
+void LoopBackend::do_now(std::move_only_function<void()> job) {
   // Whoever wakes us may still look at it when we are gone.
   const auto done = std::make_shared<Moment>();
   pump_.post([this, done, job = std::move(job)]() mutable {
+    do_posted();
     job();
     arrived(*done);
   });

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/steady_timer.hpp>
+
 #include "backends/backend.hpp"
+#include "backends/net/inbox.hpp"
 #include "backends/net/pump.hpp"
-#include "sys/mutex.hpp"
 
 namespace tenure::backends {
 
@@ -26,7 +28,6 @@ class LoopBackend : public Backend {
   void wake(Nap& nap) override { pump_.wake(nap); }
 
  protected:
-  using Job = std::move_only_function<void()>;
   /// Something that happens once, and that a thread waits for.
   struct Moment {
     Nap nap;
@@ -35,24 +36,39 @@ class LoopBackend : public Backend {
 
   /// `awake_for`: see Pump.
   explicit LoopBackend(std::chrono::microseconds awake_for = Pump::awake_at_most)
-      : pump_(awake_for) {}
+      : pump_(awake_for), look_(pump_.loop()) {}
 
   [[nodiscard]] boost::asio::io_context& loop() noexcept { return pump_.loop(); }
-  void post(Job job);
+  /// Does `job` on the loop, soon, after what was posted before.
+  template <class Job>
+  void post(Job job) {
+    if (inbox_.add(std::move(job)) && !is_put_off_.load()) {
+      pump_.post([this] { do_posted(); });
+    }
+  }
+  /// On the loop. What was posted, all of it in one go.
+  void do_posted();
   /// What was posted has been done, on the loop: what it had to say leaves together.
   virtual void send_all() = 0;
+  /// On the loop. What is posted now would have to wait for answers that are due: then nobody is
+  /// woken for it, and whoever reads them calls do_posted().
+  [[nodiscard]] virtual bool is_full() const { return false; }
 
   void arrived(Moment& moment);
   void wait_for(Moment& moment, Nap::Deadline deadline = std::nullopt);
-  /// Does `job` on the loop and waits for that.
-  void do_now(Job job);
+  /// Does `job` on the loop, after what was posted before, and waits for that.
+  void do_now(std::move_only_function<void()> job);
   /// Nothing runs on the loop any more. For the destructor of whoever lives there.
   void stop() { pump_.stop(); }
 
  private:
-  sys::Mutex mutex_;
-  std::vector<Job> posted_ TENURE_GUARDED_BY(mutex_);  ///< The loop was told of the first.
+  void look_again_soon();
+
+  Inbox inbox_;
+  std::atomic<bool> is_put_off_ = false;  ///< The loop is not told of the first in it.
   Pump pump_;
+  boost::asio::steady_timer look_;  ///< If the answers do not come.
+  bool is_look_set_ = false;
 };
 
 /// The same, where all that is asked goes to `Locks`, which has a function of the same name for it.

@@ -28,6 +28,8 @@ class Carrier {
     std::function<void()> idle;                   ///< All is answered.
     std::function<void(std::string)> doubtful;    ///< Something that people should know.
     std::function<void(std::string_view)> heard;  ///< A message to our channel.
+    /// Answers were told. What comes of them leaves with flush().
+    std::function<void()> caught_up;
   };
 
   Carrier() = default;
@@ -40,6 +42,9 @@ class Carrier {
   [[nodiscard]] virtual bool is_ready() const = 0;
   [[nodiscard]] virtual bool reaches(std::string_view key) const = 0;
   [[nodiscard]] virtual bool is_idle() const = 0;
+
+  /// What is asked now has to wait for answers that are due; caught_up() follows them.
+  [[nodiscard]] virtual bool is_full() const { return false; }
 
   /// Leaves with the next flush().
   virtual void run(Errand errand) = 0;

@@ -1,5 +1,6 @@
 #include "backends/redis/commands.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -60,40 +61,28 @@ std::string encode(const Words& words) {
   return command;
 }
 
-/// How the head begins of a lock with this one holder, up to the token.
-std::string head_before_token(const Item& item, std::string_view member) {
-  const auto claim = claim_of(item);
-  std::string head = "H ";
-  return head.append(claim.kind).append(" ").append(member).append(" ").append(claim.want) + " ";
-}
-
-/// What is said briefly about a lock, with its head so far.
-Errand::Brief brief_about(char kind, std::initializer_list<std::string_view> head) {
-  Errand::Brief brief{.kind = kind, .keys = 1};
-  brief.wire.reserve(256);
-  append_word(brief.wire, head);
-  std::size_t size = 0;
-  for (const auto piece : head) {
-    size += piece.size();
-  }
-  const auto line_end = brief.wire.size() - 2;
-  brief.about =
-      std::hash<std::string_view>{}(std::string_view(brief.wire).substr(line_end - size, size));
-  return brief;
-}
-
 }  // namespace
 
-std::string member_of(const Ask& ask, LeaseId lease, RequestId request) {
-  std::string member(lease_digits, '0');
+Member::Member(std::string_view text) noexcept
+    : size_(static_cast<std::uint8_t>(std::min(text.size(), bytes_max))) {
+  std::ranges::copy(text.substr(0, size_), text_.begin());
+}
+
+Member member_of(const Ask& ask, LeaseId lease, RequestId request) {
+  std::array<char, Member::bytes_max> text;  // NOLINT(*-member-init): written before it is read
   constexpr std::string_view digits = "0123456789abcdef";
   auto rest = lease.get();
   for (auto at = lease_digits; at-- > 0; rest >>= 4U) {
-    member[at] = digits[rest & 15U];
+    text[at] = digits[rest & 15U];
   }
-  const bool is_own =
-      ask.fairness == Fairness::barging || std::holds_alternative<Permits>(ask.items.front().claim);
-  return is_own ? member + "." + std::to_string(request.get()) : member;
+  auto size = lease_digits;
+  if (ask.fairness == Fairness::barging || std::holds_alternative<Permits>(ask.items.front().claim)) {
+    text[size++] = '.';
+    const auto* const end =
+        std::to_chars(text.data() + size, text.data() + text.size(), request.get()).ptr;
+    size = static_cast<std::size_t>(end - text.data());
+  }
+  return Member({text.data(), size});
 }
 
 LeaseId lease_of(std::string_view member) {
@@ -196,51 +185,45 @@ std::string Commands::release(const ReleaseRequest& request, std::string_view me
   }
   const Digits acquired(request.acquired.get());
   const Digits token(request.token.get());
-  auto head = head_before_token(item, member);
-  head.append(token).append(" ").append(acquired).append(" ");
+  std::string head("H ");
+  head.append(token).append(" ").append(member).append(".").append(acquired).append(" ");
   return on_lock(Script::release, item.name,
                  {member, acquired, head, token, Digits(request.request.get())});
 }
 
-std::optional<Errand::Brief> Commands::acquire_briefly(const AcquireRequest& request,
-                                                       std::string_view member,
-                                                       std::chrono::milliseconds ttl) const {
-  const auto& ask = *request.ask;
-  if (reach_ == Reach::one_slot || ask.fairness == Fairness::barging) {
-    return std::nullopt;
-  }
+void AcquireBrief::say(BurstText& text, const Brief* release) const {
+  const auto& ask = *request_.ask;
   const auto& item = ask.items.front();
   const auto claim = claim_of(item);
-  const Digits number(request.request.get());
-  auto brief = brief_about('a', {"{", name_space_, ":", item.name, "}"});
-  auto& wire = brief.wire;
-  append_word(wire, item.name);
-  ++brief.keys;
-  brief.keys_bytes = wire.size();
-  append_word(wire, Digits(static_cast<std::uint64_t>((ttl + memory).count())));
-  append_word(wire, {"H ", claim.kind, " ", member, " ", claim.want, " "});
-  append_word(wire, {" ", number, " ", client_, " ", ask.owner, "\n", ask.metadata});
-  brief.words = 3;
-  return brief;
+  if (const auto life = ttl_ + memory; std::exchange(text.life, life) != life) {
+    text.kinds.push_back('t');
+    append_word(text.words, Digits(static_cast<std::uint64_t>(life.count())));
+    ++text.words_count;
+  }
+  text.kinds.push_back(release == nullptr ? 'a' : 'b');
+  append_word(text.keys, {"{", commands_.name_space_, ":", item.name, "}"});
+  append_word(text.keys, item.name);
+  text.keys_count += 2;
+  if (release != nullptr) {
+    release->say_begin(text.words);
+    ++text.words_count;
+  }
+  append_word(text.words, {" ", member_, ".", Digits(request_.request.get()), " ", claim.kind, " ",
+                           claim.want, " ", commands_.client_, " ", ask.owner, "\n", ask.metadata});
+  ++text.words_count;
 }
 
-std::optional<Errand::Brief> Commands::release_briefly(const ReleaseRequest& request,
-                                                       std::string_view member) const {
-  if (reach_ == Reach::one_slot || request.ask->fairness == Fairness::barging) {
-    return std::nullopt;
-  }
-  const auto& item = request.ask->items.front();
-  const auto claim = claim_of(item);
-  const Digits acquired(request.acquired.get());
-  const Digits token(request.token.get());
-  auto brief = brief_about('r', {"{", name_space_, ":", item.name, "}"});
-  auto& wire = brief.wire;
-  brief.keys_bytes = wire.size();
-  append_word(wire,
-              {"H ", claim.kind, " ", member, " ", claim.want, " ", token, " ", acquired, " "});
-  append_word(wire, {"T ", token, " ", member, ".", acquired});
-  brief.words = 2;
-  return brief;
+void ReleaseBrief::say(BurstText& text, const Brief* /*release*/) const {
+  text.kinds.push_back(ttl_ <= memory ? 'r' : 's');
+  append_word(text.keys, {"{", commands_.name_space_, ":", about(), "}"});
+  ++text.keys_count;
+  say_begin(text.words);
+  ++text.words_count;
+}
+
+void ReleaseBrief::say_begin(std::string& words) const {
+  append_word(words, {"H ", Digits(request_.token.get()), " ", member_, ".",
+                      Digits(request_.acquired.get()), " "});
 }
 
 std::string Commands::leave(const Ask& ask, std::string_view member, RequestId request,

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenure/ids.hpp>
 
@@ -17,7 +20,30 @@ namespace tenure::backends::redis {
 
 /// Who stands in a lock's record: the lease, as 16 hexadecimal digits. A semaphore and a plain lock
 /// have one of its own for each request, so there '.' and the request follow.
-[[nodiscard]] std::string member_of(const Ask& ask, LeaseId lease, RequestId request);
+class Member {
+ public:
+  Member() = default;
+  /// Beyond bytes_max it is cut: it is nobody's.
+  explicit Member(std::string_view text) noexcept;
+  // NOLINTNEXTLINE(google-explicit-constructor): it is a word, and kept without an allocation.
+  operator std::string_view() const noexcept { return {text_.data(), size_}; }
+  [[nodiscard]] std::string to_string() const { return std::string(std::string_view(*this)); }
+
+  friend bool operator==(const Member& one, const Member& other) noexcept {
+    return std::string_view(one) == std::string_view(other);
+  }
+  friend auto operator<=>(const Member& one, const Member& other) noexcept {
+    return std::string_view(one) <=> std::string_view(other);
+  }
+
+  static constexpr std::size_t bytes_max = 16 + 1 + 20;
+
+ private:
+  std::array<char, bytes_max> text_{};
+  std::uint8_t size_ = 0;
+};
+
+[[nodiscard]] Member member_of(const Ask& ask, LeaseId lease, RequestId request);
 /// The lease that a member begins with; 0 if it is none.
 [[nodiscard]] LeaseId lease_of(std::string_view member);
 
@@ -43,12 +69,10 @@ class Commands {
                                     std::chrono::milliseconds ttl) const;
   /// Of one acquisition.
   [[nodiscard]] std::string release(const ReleaseRequest& request, std::string_view member) const;
-  // The same in few words, for burst.lua; nothing where that cannot be.
-  [[nodiscard]] std::optional<Errand::Brief> acquire_briefly(const AcquireRequest& request,
-                                                             std::string_view member,
-                                                             std::chrono::milliseconds ttl) const;
-  [[nodiscard]] std::optional<Errand::Brief> release_briefly(const ReleaseRequest& request,
-                                                             std::string_view member) const;
+  /// Whether it can be said by AcquireBrief and ReleaseBrief.
+  [[nodiscard]] bool may_be_brief(const Ask& ask) const noexcept {
+    return reach_ == Reach::any && ask.fairness != Fairness::barging;
+  }
   enum class Found : std::uint8_t { keep, drop };
   [[nodiscard]] std::string leave(const Ask& ask, std::string_view member, RequestId request,
                                   Found granted) const;
@@ -74,9 +98,64 @@ class Commands {
   /// By which client it is woken, and whose it is, for people.
   [[nodiscard]] std::string label_of(const Ask& ask) const;
 
+  friend class AcquireBrief;
+  friend class ReleaseBrief;
+
   std::string name_space_;
   std::string client_;
   Reach reach_;
+};
+
+/// An acquisition in few words. REQUIRES: Commands::may_be_brief().
+class AcquireBrief : public Brief {
+ public:
+  /// `commands` outlives it.
+  AcquireBrief(const Commands& commands, AcquireRequest request, const Member& member,
+               std::chrono::milliseconds ttl)
+      : commands_(commands), request_(std::move(request)), member_(member), ttl_(ttl) {}
+
+  [[nodiscard]] Kind kind() const noexcept final { return Kind::acquire; }
+  [[nodiscard]] std::string_view about() const noexcept final {
+    return request_.ask->items.front().name;
+  }
+  void say(BurstText& text, const Brief* release) const final;
+  void say_begin(std::string& /*words*/) const final {}
+  [[nodiscard]] std::string spell() const final { return commands_.acquire(request_, ttl_); }
+
+ protected:
+  [[nodiscard]] const AcquireRequest& request() const noexcept { return request_; }
+
+ private:
+  const Commands& commands_;
+  const AcquireRequest request_;
+  const Member member_;
+  const std::chrono::milliseconds ttl_;
+};
+
+/// A release in few words. REQUIRES: Commands::may_be_brief().
+class ReleaseBrief : public Brief {
+ public:
+  /// `commands` outlives it. `ttl`: that its lease has.
+  ReleaseBrief(const Commands& commands, ReleaseRequest request, const Member& member,
+               std::chrono::milliseconds ttl)
+      : commands_(commands), request_(std::move(request)), member_(member), ttl_(ttl) {}
+
+  [[nodiscard]] Kind kind() const noexcept final { return Kind::release; }
+  [[nodiscard]] std::string_view about() const noexcept final {
+    return request_.ask->items.front().name;
+  }
+  void say(BurstText& text, const Brief* release) const final;
+  void say_begin(std::string& words) const final;
+  [[nodiscard]] std::string spell() const final { return commands_.release(request_, member_); }
+
+ protected:
+  [[nodiscard]] const ReleaseRequest& request() const noexcept { return request_; }
+
+ private:
+  const Commands& commands_;
+  const ReleaseRequest request_;
+  const Member member_;
+  const std::chrono::milliseconds ttl_;
 };
 
 }  // namespace tenure::backends::redis

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <tenure/error.hpp>
 
@@ -13,13 +15,49 @@
 
 namespace tenure::backends::redis {
 
+/// What the server says to an errand. Lasts as long as the call.
+struct Answer {
+  const Reply& reply;
+  /// It was sent before on a connection that broke: perhaps the first did it.
+  bool is_retry = false;
+};
+
+/// The words of one call of burst.lua, which says what they mean.
+struct BurstText {
+  std::string kinds{};
+  std::string keys{};   ///< As the wire has them.
+  std::string words{};  ///< Likewise.
+  std::size_t keys_count = 0;
+  std::size_t words_count = 0;
+  std::chrono::milliseconds life{};  ///< That the last `t` said.
+};
+
+/// An errand that burst.lua can do together with others: it is said in few words, or, if that does
+/// not help, by its own script.
+class Brief {
+ public:
+  enum class Kind : std::uint8_t { acquire, release };
+
+  Brief() = default;
+  Brief(const Brief&) = delete;
+  Brief& operator=(const Brief&) = delete;
+  virtual ~Brief() = default;
+
+  [[nodiscard]] virtual Kind kind() const noexcept = 0;
+  /// The name of the lock.
+  [[nodiscard]] virtual std::string_view about() const noexcept = 0;
+  /// Adds it. `release`: of the same lock, to be done in the same step before.
+  virtual void say(BurstText& text, const Brief* release) const = 0;
+  /// How the head begins if this is the one holder. REQUIRES: a release.
+  virtual void say_begin(std::string& words) const = 0;
+  /// The command, by its own script.
+  [[nodiscard]] virtual std::string spell() const = 0;
+  virtual void answered(const Result<Answer>& answer) = 0;
+};
+
 /// One command for a server, and whom to tell.
 struct Errand {
-  struct Answer {
-    const Reply& reply;
-    /// It was sent before on a connection that broke: perhaps the first did it.
-    bool is_retry = false;
-  };
+  using Answer = redis::Answer;
   /// Lasts as long as the call. An error of the server is an error here.
   using Answered = std::move_only_function<void(const Result<Answer>&)>;
   /// When the connection is lost.
@@ -29,27 +67,19 @@ struct Errand {
     once,        ///< It fails: a copy that arrives late would do harm.
   };
 
-  /// The same in few words, for burst.lua, where many are done by one call.
-  struct Brief {
-    char kind = 'a';
-    std::size_t about = 0;       ///< The hash of its first key.
-    std::size_t keys = 0;        ///< How many,
-    std::size_t words = 0;       ///< and after them.
-    std::string wire{};          ///< The keys as they are sent,
-    std::size_t keys_bytes = 0;  ///< up to here, and the words.
-  };
-
-  std::string command{};  ///< Empty: `spell` says it when it is needed.
-  Answered answered{};
+  std::string command{};  ///< Empty: `brief` says it when it is needed.
+  Answered answered{};    ///< Not if there is a `brief`.
   Loss loss = Loss::send_again;
   bool was_sent = false;
-  std::optional<Brief> brief{};
-  std::move_only_function<std::string()> spell{};
+  bool is_alone = false;  ///< Not in a burst any more.
+  std::unique_ptr<Brief> brief{};
   /// When it was first asked in vain.
   std::optional<std::chrono::steady_clock::time_point> failing_since{};
   // In a cluster: how often it was sent to the wrong node, and since when nobody takes it.
   std::uint16_t detours = 0;
   std::chrono::steady_clock::time_point astray_since{};
+
+  void tell(const Result<Answer>& answer) { brief ? brief->answered(answer) : answered(answer); }
 };
 
 }  // namespace tenure::backends::redis

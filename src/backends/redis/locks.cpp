@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <absl/strings/string_view.h>
+
 #include "sys/chance.hpp"
 
 namespace tenure::backends::redis {
@@ -32,8 +34,13 @@ std::uint64_t number_from(std::string_view text) {
   return number;
 }
 
-Error refusal_of(const Reply& reply, const std::string& name) {
-  const auto why = '"' + name + "\": " + std::string(reply.text_at(1));
+/// As the map looks for it, without an allocation.
+absl::string_view key_in(std::string_view name) {
+  return {name.data(), name.size()};
+}
+
+Error refusal_of(const Reply& reply, std::string_view name) {
+  const auto why = '"' + std::string(name) + "\": " + std::string(reply.text_at(1));
   switch (reply.number_at(0)) {
     case 0: return {.code = Errc::would_block};
     case -1: return {.code = Errc::deadlock, .detail = why};
@@ -45,8 +52,41 @@ Error refusal_of(const Reply& reply, const std::string& name) {
 
 }  // namespace
 
+class Locks::Acquiring final : public AcquireBrief {
+ public:
+  Acquiring(Locks& locks, const Wait& wait, milliseconds ttl)
+      : AcquireBrief(locks.commands_, wait.request, wait.spot.member, ttl), locks_(locks) {}
+  void answered(const Result<Answer>& answer) override {
+    locks_.acquire_answered({request().lease.get(), request().request.get()}, request().ask,
+                            answer);
+  }
+
+ private:
+  Locks& locks_;
+};
+
+class Locks::Releasing final : public ReleaseBrief {
+ public:
+  Releasing(Locks& locks, ReleaseRequest request, const Member& member, milliseconds ttl,
+            Backend::Done<void> done)
+      : ReleaseBrief(locks.commands_, std::move(request), member, ttl),
+        locks_(locks),
+        done_(std::move(done)) {}
+  void answered(const Result<Answer>& answer) override {
+    locks_.released(about(), answer, std::move(done_));
+  }
+
+ private:
+  Locks& locks_;
+  Backend::Done<void> done_;
+};
+
 Locks::Locks(boost::asio::io_context& loop, Carrier& carrier, Commands commands)
     : carrier_(carrier), commands_(std::move(commands)), alarms_(loop) {}
+
+bool Locks::is_watched(std::string_view name) const {
+  return !watched_.empty() && watched_.contains(key_in(name));
+}
 
 // Acquiring.
 
@@ -58,11 +98,11 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   }
   const WaitKey key{request.lease.get(), request.request.get()};
   lease->waits.push_back(request.request);
-  Spot spot{.name = request.ask->items.front().name,
-            .member = member_of(*request.ask, request.lease, request.request)};
-  places_.use(request.lease, spot, request.ask);
+  const Spot spot{.name = request.ask->items.front().name,
+                  .member = member_of(*request.ask, request.lease, request.request)};
+  places_.use(request.lease, spot.member, request.ask);
   waits_.insert_or_assign(
-      key, Wait{.request = std::move(request), .spot = std::move(spot), .done = std::move(done)});
+      key, Wait{.request = std::move(request), .spot = spot, .done = std::move(done)});
   ask(key);
 }
 
@@ -71,18 +111,16 @@ void Locks::ask(const WaitKey& key) {
   // Whole again, unless it has a place already, which may be granted before this arrives.
   wait.is_behind = wait.is_behind && wait.is_queued;
   const auto ttl = places_.find(wait.request.lease)->ttl;
-  Errand errand{
-      .answered = [this, key, ask = wait.request.ask](
-                      const auto& answer) { acquire_answered(key, ask, answer); },
-      .loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again : Errand::Loss::fail};
+  Errand errand{.loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again
+                                                          : Errand::Loss::fail};
   // If others here wait for it, it is not that easy.
-  if (!watched_.contains(wait.spot.name)) {
-    errand.brief = commands_.acquire_briefly(wait.request, wait.spot.member, ttl);
-  }
-  if (errand.brief) {
-    errand.spell = [this, request = wait.request, ttl] { return commands_.acquire(request, ttl); };
+  if (commands_.may_be_brief(*wait.request.ask) && !is_watched(wait.spot.name)) {
+    errand.brief = std::make_unique<Acquiring>(*this, wait, ttl);
   } else {
     errand.command = commands_.acquire(wait.request, ttl);
+    errand.answered = [this, key, ask = wait.request.ask](const auto& answer) {
+      acquire_answered(key, ask, answer);
+    };
   }
   carrier_.run(std::move(errand));
 }
@@ -131,7 +169,7 @@ void Locks::queued(Wait& wait, const Reply& reply) {
   wait.position = static_cast<std::size_t>(reply.number_at(1));
   places_.confirm(wait.request.lease, wait.spot);
   if (!std::exchange(wait.is_queued, true)) {
-    ++watched_[wait.spot.name].waiting;
+    ++watched_[std::string(wait.spot.name)].waiting;
   }
   look_in(wait.spot.name, milliseconds(reply.number_at(2)));
   if (wait.is_behind) {
@@ -167,14 +205,14 @@ void Locks::settle(const WaitKey& key, Result<Granted> answer) {
     std::erase(known->waits, wait.request.request);
   }
   if (wait.is_queued) {
-    if (const auto watched = watched_.find(wait.spot.name);
+    if (const auto watched = watched_.find(key_in(wait.spot.name));
         watched != watched_.end() && --watched->second.waiting == 0 && !watched->second.alarm) {
       watched_.erase(watched);
     }
   }
   if (answer) {
-    places_.confirm(lease, wait.spot);
     if (auto* const place = places_.find(lease, wait.spot)) {
+      place->is_confirmed = true;
       place->is_wide = place->is_wide || wait.is_wide;
     }
   } else {
@@ -264,7 +302,7 @@ void Locks::taken(std::string_view member, std::string_view rest) {
   const auto lease = lease_of(member);
   auto requests = take_word(rest);
   const std::string name(rest);
-  const Spot spot{.name = name, .member = std::string(member)};
+  const Spot spot{.name = name, .member = Member(member)};
   places_.forget(lease, spot);
   while (!requests.empty()) {
     const auto one = requests.substr(0, requests.find(','));
@@ -277,15 +315,15 @@ void Locks::taken(std::string_view member, std::string_view rest) {
 
 // When nobody says anything.
 
-void Locks::look_in(const std::string& name, milliseconds time) {
-  auto& watched = watched_[name];
+void Locks::look_in(std::string_view name, milliseconds time) {
+  auto& watched = watched_[std::string(name)];
   const auto when = Alarms::Clock::now() +
                     (time > milliseconds::zero() ? with_jitter(time) : milliseconds::zero());
   if (watched.alarm && *watched.alarm <= when) {
     return;
   }
   watched.alarm = when;
-  alarms_.call_at(when, [this, name, when] {
+  alarms_.call_at(when, [this, name = std::string(name), when] {
     const auto it = watched_.find(name);
     if (it == watched_.end() || it->second.alarm != when) {
       return;  // an earlier one has rung
@@ -299,9 +337,9 @@ void Locks::look_in(const std::string& name, milliseconds time) {
   });
 }
 
-void Locks::look(const std::string& name) {
+void Locks::look(std::string_view name) {
   carrier_.run({.command = commands_.look(name),
-                .answered = [this, name](const Result<Errand::Answer>& answer) {
+                .answered = [this, name = std::string(name)](const Result<Errand::Answer>& answer) {
                   const auto it = watched_.find(name);
                   const auto left = answer ? answer->reply.number : 1000;
                   if (it != watched_.end() && it->second.waiting > 0) {
@@ -332,27 +370,26 @@ void Locks::ask_again(const Concerns& concerns) {
 
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   const auto member = member_of(*request.ask, request.lease, request.acquired);
-  const auto name = request.ask->items.front().name;
+  const auto& name = request.ask->items.front().name;
   const Spot spot{.name = name, .member = member};
   const auto* const place = places_.find(request.lease, spot);
-  const bool is_wide = place == nullptr || place->is_wide || watched_.contains(name);
-  places_.unuse(request.lease, spot);
-  Errand errand{.answered = [this, name,
-                             done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
-    released(name, answer, std::move(done));
-  }};
-  if (!is_wide) {
-    errand.brief = commands_.release_briefly(request, member);
-  }
-  if (errand.brief) {
-    errand.spell = [this, request, member] { return commands_.release(request, member); };
+  const bool is_wide = place == nullptr || place->is_wide || is_watched(name);
+  Errand errand;
+  if (!is_wide && commands_.may_be_brief(*request.ask)) {
+    const auto ttl = places_.find(request.lease)->ttl;
+    errand.brief = std::make_unique<Releasing>(*this, request, member, ttl, std::move(done));
   } else {
     errand.command = commands_.release(request, member);
+    errand.answered = [this, ask = request.ask,
+                       done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
+      released(ask->items.front().name, answer, std::move(done));
+    };
   }
+  places_.unuse(request.lease, spot);
   carrier_.run(std::move(errand));
 }
 
-void Locks::released(const std::string& name, const Result<Errand::Answer>& answer,
+void Locks::released(std::string_view name, const Result<Errand::Answer>& answer,
                      Backend::Done<void> done) {
   if (!answer) {
     done(std::unexpected(answer.error()));

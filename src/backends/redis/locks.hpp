@@ -78,7 +78,11 @@ class Locks {
     std::optional<Alarms::Clock::time_point> alarm{};  ///< The next one.
   };
   struct Renewal;
+  class Acquiring;
+  class Releasing;
 
+  /// Somebody here waits for it.
+  [[nodiscard]] bool is_watched(std::string_view name) const;
   [[nodiscard]] bool is_waited_for(LeaseId lease, const Spot& spot);
   /// It holds nothing there.
   [[nodiscard]] bool is_only_a_wait(LeaseId lease, const Spot& spot);
@@ -88,7 +92,7 @@ class Locks {
   void queued(Wait& wait, const Reply& reply);
   void barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms);
   void settle(const WaitKey& key, Result<Granted> answer);
-  void released(const std::string& name, const Result<Errand::Answer>& answer,
+  void released(std::string_view name, const Result<Errand::Answer>& answer,
                 Backend::Done<void> done);
   /// What the server says to one that was called off. `is_kept`: what was granted before stays.
   void left(const WaitKey& key, bool is_kept, const Result<Errand::Answer>& answer);
@@ -104,8 +108,8 @@ class Locks {
   void drop(const AcquireRequest& request, std::string_view member);
   /// Nobody waits for this answer any more.
   void drop_if_unwanted(const AcquireRequest& request, const Reply& reply);
-  void look_in(const std::string& name, std::chrono::milliseconds time);
-  void look(const std::string& name);
+  void look_in(std::string_view name, std::chrono::milliseconds time);
+  void look(std::string_view name);
   void granted(std::string_view member, std::string_view rest);
   void taken(std::string_view member, std::string_view requests);
   using Members = std::vector<std::pair<std::size_t, std::string>>;  ///< Of which lease, by index.

@@ -27,7 +27,7 @@ void Locks::confirm(const WaitKey& key, Granted granted) {
   // To renew it says whether it is still ours, on the connection where WAIT follows: so whoever
   // granted it, and on which connection, replicas that have the one have the other.
   const std::vector<std::string> words{
-      std::to_string(places_.find(wait.request.lease)->ttl.count()), wait.spot.member};
+      std::to_string(places_.find(wait.request.lease)->ttl.count()), wait.spot.member.to_string()};
   Errand errand{
       .command = commands_.renew(*wait.request.ask, words),
       .answered = [this, key](const auto& answer) { confirmed(key, answer); },

@@ -61,7 +61,7 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
         continue;  // nobody knows yet whether there is something to renew
       }
       if (place.ask->fairness == Fairness::barging) {
-        renew_part(renewal, *place.ask, place.ask->min_replicas, {{index, spot.member}});
+        renew_part(renewal, *place.ask, place.ask->min_replicas, {{index, spot.member.to_string()}});
         continue;
       }
       // Who waits has nothing yet that replicas would have to know.
@@ -69,7 +69,7 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
           is_only_a_wait(renewal->leases[index], spot) ? 0 : place.ask->min_replicas;
       auto& group = groups[{spot.name, replicas}];
       group.ask = place.ask;
-      group.members.emplace_back(index, spot.member);
+      group.members.emplace_back(index, spot.member.to_string());
       if (group.members.size() == members_at_once) {
         renew_part(renewal, *group.ask, replicas, std::exchange(group.members, {}));
       }
@@ -119,7 +119,7 @@ void Locks::renewed_part(Renewal& renewal, const std::string& name, const Member
   bool is_one_unheard = false;
   for (std::size_t at = 0; at < members.size() && at < states.size(); ++at) {
     const auto& [index, member] = members[at];
-    const Spot spot{.name = name, .member = member};
+    const Spot spot{.name = name, .member = Member(member)};
     if (places_.find(renewal.leases[index], spot) == nullptr) {
       continue;  // given back meanwhile
     }

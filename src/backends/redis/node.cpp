@@ -88,7 +88,7 @@ std::vector<Witness::Case> Node::retire() {
 
 void Node::stop(const Error& why) {
   for (auto& rest : retire()) {
-    rest.errand.answered(std::unexpected(why));
+    rest.errand.tell(std::unexpected(why));
   }
 }
 

@@ -76,7 +76,7 @@ void Nodes::stop(const Error& why) {
     node->stop(why);
   }
   for (auto& parked : std::exchange(parked_, {})) {
-    parked.errand.answered(std::unexpected(why));
+    parked.errand.tell(std::unexpected(why));
   }
 }
 
@@ -108,7 +108,7 @@ void Nodes::run_replicated(Errand errand, std::uint32_t replicas) {
 void Nodes::run_again(Parked parked) {
   auto& errand = parked.errand;
   if (is_stopped_ || (errand.was_sent && errand.loss == Errand::Loss::once)) {
-    errand.answered(fail(Errc::unavailable,
+    errand.tell(fail(Errc::unavailable,
                          is_stopped_ ? "the client ends" : "the node that was asked is gone"));
     return;
   }
@@ -244,7 +244,7 @@ void Nodes::park(Errand errand, std::uint32_t replicas, std::string_view words) 
   }
   const auto since = now - errand.astray_since;
   if (errand.loss != Errand::Loss::send_again && since > address_.timeout) {
-    errand.answered(fail(Errc::unavailable, "the cluster: " + std::string(words)));
+    errand.tell(fail(Errc::unavailable, "the cluster: " + std::string(words)));
     return;
   }
   errand.detours = 0;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <absl/container/inlined_vector.h>
+
 #include "backends/redis/faults.hpp"
 #include "backends/redis/slots.hpp"
 
@@ -39,10 +41,28 @@ std::optional<std::string> eviction_in(std::string_view memory) {
          ": when its memory is full it may evict locks that are held; noeviction does not";
 }
 
+/// The name of the lock that a key is about: "a" in "{tenure:a}", and "a".
+[[nodiscard]] std::string_view name_in(std::string_view key) {
+  const auto colon = key.find(':');
+  return key.starts_with('{') && key.ends_with('}') && colon != std::string_view::npos
+             ? key.substr(colon + 1, key.size() - colon - 2)
+             : key;
+}
+
 /// So many at least are worth a burst: one of it that is not that easy is asked twice.
 constexpr std::size_t burst_min = 4;
 /// So many at most: others of this server wait meanwhile.
 constexpr std::size_t burst_max = 32;
+
+[[nodiscard]] bool may_burst(const Errand& errand) {
+  return errand.brief != nullptr && !errand.is_alone;
+}
+
+/// The hash of the name of the lock.
+[[nodiscard]] std::size_t about_of(const Errand& errand) {
+  return std::hash<std::string_view>{}(
+      errand.brief ? errand.brief->about() : name_in(first_key_of(errand.command).value_or("")));
+}
 
 }  // namespace
 
@@ -53,7 +73,7 @@ Pipeline::Pipeline(boost::asio::io_context& loop, const Address& address, Calls 
                                  Line::Calls{.ready = [this] { ready(); },
                                              .replied = [this](const Reply& r) { replied(r); },
                                              .failed = [this](const Error& e) { lost(e); },
-                                             .caught_up = [this] { send_waiting(); }});
+                                             .caught_up = [this] { caught_up(); }});
 }
 
 std::vector<Step> Pipeline::greeting() {
@@ -109,9 +129,10 @@ void Pipeline::ready() {
 void Pipeline::lost(const Error& why) {
   forget_sent();
   const auto now = std::chrono::steady_clock::now();
-  for (auto& [id, errand] : open_) {
+  for (const auto id : open_.ids()) {
+    auto& errand = *open_.find(id);
     errand.was_sent = true;
-    errand.brief.reset();
+    errand.is_alone = true;
     errand.failing_since = errand.failing_since.value_or(now);
   }
   fail_all(why, [](const Errand& errand) { return errand.loss == Errand::Loss::once; });
@@ -139,16 +160,13 @@ void Pipeline::put_off(const Error& why) {
 
 void Pipeline::fail_all(const Error& why, const std::function<bool(const Errand&)>& which) {
   std::vector<Errand> failed;
-  for (auto it = open_.begin(); it != open_.end();) {
-    if (which && !which(it->second)) {
-      ++it;
-      continue;
+  for (const auto id : open_.ids()) {
+    if (!which || which(*open_.find(id))) {
+      failed.push_back(open_.take(id));
     }
-    failed.push_back(std::move(it->second));
-    it = open_.erase(it);
   }
   for (auto& errand : failed) {
-    errand.answered(std::unexpected(why));
+    errand.tell(std::unexpected(why));
   }
 }
 
@@ -164,30 +182,29 @@ std::vector<Errand> Pipeline::retire() {
   grace_.cancel();
   line_->stop();
   std::vector<Errand> rest;
-  for (auto& [id, errand] : open_) {
-    errand.was_sent = true;
-    rest.push_back(std::move(errand));
+  for (const auto id : open_.ids()) {
+    rest.push_back(open_.take(id));
+    rest.back().was_sent = true;
   }
-  open_.clear();
   return rest;
 }
 
 void Pipeline::run(Errand errand) {
   if (is_stopped_ || refusal_) {
-    errand.answered(std::unexpected(
+    errand.tell(std::unexpected(
         refusal_ ? *refusal_ : Error{.code = Errc::unavailable, .detail = "the client ends"}));
     return;
   }
   if (is_lost_for_good_ && errand.loss != Errand::Loss::send_again) {
-    errand.answered(fail(Errc::unavailable, where() + ": not connected at the moment"));
+    errand.tell(fail(Errc::unavailable, where() + ": not connected at the moment"));
     return;
   }
-  const auto id = ++last_id_;
-  auto& kept = open_.emplace(id, std::move(errand)).first->second;
+  const auto id = open_.add(std::move(errand));
   if (!is_ready() || !has_scripts_) {
     return;
   }
-  if (kept.brief || !waiting_.empty() || has_to_wait(kept)) {
+  auto& kept = *open_.find(id);
+  if (may_burst(kept) || !waiting_.empty() || has_to_wait(kept)) {
     waiting_.push_back(id);
   } else {
     send(id, kept);
@@ -196,15 +213,15 @@ void Pipeline::run(Errand errand) {
 
 void Pipeline::send(Id id, Errand& errand) {
   if (errand.command.empty()) {
-    errand.command = errand.spell();
+    errand.command = errand.brief->spell();
   }
   sent_.push_back(id);
   line_->send(errand.command);
 }
 
 void Pipeline::send_all() {
-  for (auto& [id, errand] : open_) {
-    send(id, errand);
+  for (const auto id : open_.ids()) {
+    send(id, *open_.find(id));
   }
 }
 
@@ -215,6 +232,10 @@ void Pipeline::forget_sent() {
   bursting_.clear();
 }
 
+void Pipeline::caught_up() {
+  calls_.caught_up ? calls_.caught_up() : flush();
+}
+
 void Pipeline::flush() {
   send_waiting();
   line_->flush();
@@ -222,51 +243,46 @@ void Pipeline::flush() {
 
 // Bursts.
 
-std::size_t Pipeline::about_of(const Errand& errand) {
-  return errand.brief ? errand.brief->about
-                      : std::hash<std::string_view>{}(first_key_of(errand.command).value_or(""));
-}
-
 bool Pipeline::has_to_wait(const Errand& errand) const {
   return !bursting_.empty() && bursting_.contains(about_of(errand));
 }
 
-/// In order, but for those that have to wait for the answer to something about the same key, or for
-/// the next burst; what comes after one of these about the same key waits with it. There is one
-/// burst at a time: what comes meanwhile makes the next one larger, and while the server works on
-/// it, those whose answers came run.
+/// In order, but for those that have to wait for the answer to something about the same lock, or
+/// for the next burst; what comes after one of these about the same lock waits with it. There is
+/// one burst at a time: what comes meanwhile makes the next one larger, and while the server works
+/// on it, those whose answers came run.
 void Pipeline::send_waiting() {
   if (waiting_.empty() || !is_ready() || !has_scripts_) {
     return;
   }
   Burst burst;
-  std::vector<Id> still_waiting;
-  absl::flat_hash_set<std::size_t> held_back;
+  std::size_t kept = 0;
+  held_back_.clear();
   const bool is_crowd = waiting_.size() >= burst_min;
   const bool is_one_out = !bursts_.empty();
   for (const auto id : waiting_) {
-    const auto it = open_.find(id);
-    if (it == open_.end()) {
+    auto* const errand = open_.find(id);
+    if (errand == nullptr) {
       continue;  // it failed meanwhile
     }
-    auto& errand = it->second;
-    const auto about = about_of(errand);
-    const bool is_behind = held_back.contains(about);
-    if (!is_behind && is_crowd && errand.brief && join_release(burst, id, *errand.brief)) {
+    const bool is_brief = may_burst(*errand);
+    const auto about = about_of(*errand);
+    const bool is_behind = !held_back_.empty() && held_back_.contains(about);
+    if (!is_behind && is_brief && !is_one_out && join_release(burst, id, *errand)) {
       continue;
     }
-    const bool is_for_next = errand.brief && (is_one_out || burst.size() >= burst_max);
+    const bool is_for_next = is_brief && (is_one_out || burst.size() >= burst_max);
     if (is_behind || is_for_next || bursting_.contains(about)) {
-      still_waiting.push_back(id);
-      held_back.insert(about);
-    } else if (!is_crowd || !errand.brief) {
-      send(id, errand);
+      waiting_[kept++] = id;
+      held_back_.insert(about);
+    } else if (!is_crowd || !is_brief) {
+      send(id, *errand);
     } else {
-      bursting_.insert(about);
-      burst.push_back({.id = id, .about = about, .kind = errand.brief->kind});
+      bursting_.emplace(about, burst.size());
+      burst.push_back({.id = id});
     }
   }
-  waiting_ = std::move(still_waiting);
+  waiting_.resize(kept);
   if (!burst.empty()) {
     send_burst(std::move(burst));
   }
@@ -274,47 +290,45 @@ void Pipeline::send_waiting() {
 
 /// What is given back and asked for again at once is one step, if both are in this burst. False: it
 /// is not like that.
-bool Pipeline::join_release(Burst& burst, Id id, const Errand::Brief& brief) const {
-  if (brief.kind != 'a') {
+bool Pipeline::join_release(Burst& burst, Id id, const Errand& errand) {
+  const auto& brief = *errand.brief;
+  if (burst.empty() || brief.kind() != Brief::Kind::acquire) {
     return false;
   }
-  const auto it = std::ranges::find(burst, brief.about, &Part::about);
-  if (it == burst.end() || it->kind != 'r') {
+  const auto it = bursting_.find(about_of(errand));
+  if (it == bursting_.end()) {
     return false;
   }
-  // The number is a hash: it is the same lock only if its key is.
-  const auto& release = *open_.find(it->id)->second.brief;
-  if (!brief.wire.starts_with(std::string_view(release.wire).substr(0, release.keys_bytes))) {
+  auto& part = burst[it->second];
+  const auto& other = *open_.find(part.id)->brief;
+  // The number is a hash: it is the same lock only if its name is.
+  if (other.kind() != Brief::Kind::release || other.about() != brief.about()) {
     return false;
   }
-  it->kind = 'R';
-  burst.insert(std::next(it), {.id = id, .about = brief.about, .kind = 'a'});
+  part = {.id = id, .release = part.id};
   return true;
 }
 
 void Pipeline::send_burst(Burst burst) {
-  std::string kinds;
-  std::string keys;
-  std::string words;
-  std::size_t keys_count = 0;
-  std::size_t words_count = 0;
+  auto& text = text_;
+  text.kinds.clear();
+  text.keys.clear();
+  text.words.clear();
+  text.keys_count = text.words_count = 0;
+  text.life = {};
   for (const auto& part : burst) {
-    const auto& brief = *open_.find(part.id)->second.brief;
-    kinds.push_back(part.kind);
-    keys.append(brief.wire, 0, brief.keys_bytes);
-    words.append(brief.wire, brief.keys_bytes);
-    keys_count += brief.keys;
-    words_count += brief.words;
+    const auto* const release = open_.find(part.release);
+    open_.find(part.id)->brief->say(text, release == nullptr ? nullptr : release->brief.get());
   }
   std::string command;
-  command.reserve(keys.size() + kinds.size() + words.size() + 128);
-  append_count(command, 4 + keys_count + words_count);
+  command.reserve(text.keys.size() + text.kinds.size() + text.words.size() + 128);
+  append_count(command, 4 + text.keys_count + text.words_count);
   append_word(command, "EVALSHA");
   append_word(command, text_of(Script::burst).sha);
-  append_word(command, std::to_string(keys_count));
-  command.append(keys);
-  append_word(command, kinds);
-  command.append(words);
+  append_word(command, std::to_string(text.keys_count));
+  command.append(text.keys);
+  append_word(command, text.kinds);
+  command.append(text.words);
   sent_.push_back(of_burst);
   bursts_.push_back(std::move(burst));
   line_->send(command);
@@ -325,16 +339,28 @@ void Pipeline::send_burst(Burst burst) {
 void Pipeline::burst_replied(const Reply& reply) {
   const auto burst = std::move(bursts_.front());
   bursts_.pop_front();
+  bursting_.clear();
+  // The reply lasts as long as the connection.
+  absl::InlinedVector<Reply, burst_max> answers;
   for (std::size_t at = 0; at < burst.size(); ++at) {
-    bursting_.erase(burst[at].about);
-    if (const auto it = open_.find(burst[at].id); it != open_.end() && reply.number_at(at) == 0) {
-      it->second.brief.reset();
-      send(burst[at].id, it->second);
+    answers.push_back({.kind = Reply::Kind::integer, .number = reply.number_at(at)});
+    if (answers.back().number != 0) {
+      continue;
+    }
+    for (const auto id : {burst[at].release, burst[at].id}) {
+      if (auto* const errand = open_.find(id)) {
+        errand->is_alone = true;
+        send(id, *errand);
+      }
     }
   }
+  const Reply given_back{.kind = Reply::Kind::integer, .number = 1};
+  // The server has work to do while these are told.
+  caught_up();
   for (std::size_t at = 0; at < burst.size(); ++at) {
-    if (reply.number_at(at) != 0) {
-      answer(burst[at].id, *reply.elements[at]);
+    if (answers[at].number != 0) {
+      answer(burst[at].release, given_back);
+      answer(burst[at].id, answers[at]);
     }
   }
 }
@@ -382,18 +408,16 @@ void Pipeline::replied(const Reply& reply) {
 }
 
 void Pipeline::answer(Id id, const Reply& reply) {
-  const auto it = open_.find(id);
-  if (it == open_.end()) {
+  if (open_.find(id) == nullptr) {
     return;
   }
-  auto errand = std::move(it->second);
-  open_.erase(it);
+  auto errand = open_.take(id);
   if (reply.kind != Reply::Kind::error) {
-    errand.answered(Errand::Answer{.reply = reply, .is_retry = errand.was_sent});
+    errand.tell(Answer{.reply = reply, .is_retry = errand.was_sent});
   } else if (calls_.astray && redis::is_astray(reply.text)) {
     calls_.astray(std::move(errand), reply.text);
   } else {
-    errand.answered(std::unexpected(error_from(reply.text, where())));
+    errand.tell(std::unexpected(error_from(reply.text, where())));
   }
 }
 

@@ -10,9 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -24,6 +25,54 @@
 #include "backends/redis/scripts.hpp"
 
 namespace tenure::backends::redis {
+
+/// Errands that are not answered, in their order, by numbers that grow. The numbers of those that
+/// are lie close together, since a server answers in order; so to find one is a step.
+class OpenErrands {
+ public:
+  using Id = std::uint64_t;
+
+  /// Never 0.
+  Id add(Errand errand) {
+    slots_.emplace_back(std::move(errand));
+    ++size_;
+    return first_ + slots_.size() - 1;
+  }
+  /// Null: it is answered.
+  [[nodiscard]] Errand* find(Id id) {
+    if (id < first_ || id >= first_ + slots_.size() || !slots_[id - first_]) {
+      return nullptr;
+    }
+    return &*slots_[id - first_];
+  }
+  /// REQUIRES: it is there.
+  [[nodiscard]] Errand take(Id id) {
+    auto& slot = slots_[id - first_];
+    auto taken = *std::exchange(slot, std::nullopt);
+    --size_;
+    while (!slots_.empty() && !slots_.front()) {
+      slots_.pop_front();
+      ++first_;
+    }
+    return taken;
+  }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  /// Those that there are.
+  [[nodiscard]] std::vector<Id> ids() const {
+    std::vector<Id> all;
+    for (std::size_t at = 0; at < slots_.size(); ++at) {
+      if (slots_[at]) {
+        all.push_back(first_ + at);
+      }
+    }
+    return all;
+  }
+
+ private:
+  std::deque<std::optional<Errand>> slots_;
+  Id first_ = 1;  ///< That of the first slot.
+  std::size_t size_ = 0;
+};
 
 /// Carries errands to one server over one connection, as many at a time as there are. When the
 /// connection is lost they are sent again on the next one, in their order; so the scripts take the
@@ -39,6 +88,9 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
     /// Another node is asked for this, or none at the moment, in the words of this one. Not set:
     /// that is an error like any other.
     std::function<void(Errand, std::string_view)> astray{};
+    /// All answers that were there are told: what comes of them leaves with flush(). Not set:
+    /// nothing that is not here already.
+    std::function<void()> caught_up{};
   };
 
   /// `scripts`: those that errands name. They outlive the pipeline.
@@ -48,6 +100,8 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   void start();
   [[nodiscard]] bool is_ready() const noexcept { return line_->is_ready(); }
   [[nodiscard]] bool is_idle() const noexcept { return open_.empty(); }
+  /// What may go in a burst has to wait for the answers to one.
+  [[nodiscard]] bool is_full() const noexcept { return !bursts_.empty(); }
   [[nodiscard]] const std::string& where() const noexcept { return line_->where(); }
 
   /// Leaves with the next flush(), after what it was told before about the same key.
@@ -61,11 +115,10 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   void stop(const Error& why);
 
  private:
-  using Id = std::uint64_t;
+  using Id = OpenErrands::Id;
   struct Part {
     Id id = 0;
-    std::size_t about = 0;  ///< As Errand::Brief has it.
-    char kind = 'a';        ///< As burst.lua has it.
+    Id release = 0;  ///< Of the same lock, in the same step before; or 0.
   };
   using Burst = std::vector<Part>;
 
@@ -74,16 +127,15 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   void begin_grace(const Error& why);
   void put_off(const Error& why);
   void replied(const Reply& reply);
+  void caught_up();
   void send(Id id, Errand& errand);
   void send_all();
   void forget_sent();
   void send_waiting();
-  [[nodiscard]] bool join_release(Burst& burst, Id id, const Errand::Brief& brief) const;
+  [[nodiscard]] bool join_release(Burst& burst, Id id, const Errand& errand);
   void send_burst(Burst burst);
   void burst_replied(const Reply& reply);
-  /// The hash of its first key.
-  [[nodiscard]] static std::size_t about_of(const Errand& errand);
-  /// Something about the same key is in a burst, and may have to be asked again.
+  /// Something about the same lock is in a burst, and may have to be asked again.
   [[nodiscard]] bool has_to_wait(const Errand& errand) const;
   void answer(Id id, const Reply& reply);
   void load_scripts();
@@ -97,14 +149,16 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   bool is_in_grace_ = false;
   bool is_lost_for_good_ = true;  ///< No connection, and not only just now.
   std::shared_ptr<Line> line_;
-  absl::btree_map<Id, Errand> open_;  ///< Not answered, in their order.
-  std::vector<Id> waiting_;           ///< For the next flush.
-  std::deque<Id> sent_;               ///< On this connection; or one of these:
+  OpenErrands open_;
+  std::vector<Id> waiting_;  ///< For the next flush.
+  std::deque<Id> sent_;      ///< On this connection; or one of these:
   static constexpr Id of_script = 0;
   static constexpr Id of_burst = std::numeric_limits<Id>::max();
-  std::deque<Burst> bursts_;                   ///< Sent.
-  absl::flat_hash_set<std::size_t> bursting_;  ///< What they are about.
-  Id last_id_ = 0;
+  std::deque<Burst> bursts_;  ///< Sent.
+  /// The hashes of the locks they are about, and where these are in the last one.
+  absl::flat_hash_map<std::size_t, std::size_t> bursting_;
+  absl::flat_hash_set<std::size_t> held_back_;  ///< By send_waiting(), which alone uses it.
+  BurstText text_;                              ///< Likewise, send_burst().
   bool has_scripts_ = true;
   bool is_stopped_ = false;
   /// Why the server refuses us; what is asked until it does not fails by it.

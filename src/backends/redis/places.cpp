@@ -37,11 +37,11 @@ Place* Places::find(LeaseId id, const Spot& spot) {
   return it == lease->places.end() ? nullptr : &it->second;
 }
 
-void Places::use(LeaseId id, Spot spot, std::shared_ptr<const Ask> ask) {
-  auto& place = leases_.at(id).places[std::move(spot)];
+void Places::use(LeaseId id, const Member& member, const std::shared_ptr<const Ask>& ask) {
+  auto& place = leases_.at(id).places[{.name = ask->items.front().name, .member = member}];
   ++place.uses;
   if (place.ask == nullptr) {
-    place.ask = std::move(ask);
+    place.ask = ask;
   }
 }
 
@@ -52,9 +52,13 @@ void Places::confirm(LeaseId id, const Spot& spot) {
 }
 
 void Places::unuse(LeaseId id, const Spot& spot) {
-  auto* const place = find(id, spot);
-  if (place != nullptr && --place->uses == 0) {
-    forget(id, spot);
+  auto* const lease = find(id);
+  if (lease == nullptr) {
+    return;
+  }
+  const auto it = lease->places.find(spot);
+  if (it != lease->places.end() && --it->second.uses == 0) {
+    lease->places.erase(it);
   }
 }
 

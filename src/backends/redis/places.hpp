@@ -14,13 +14,14 @@
 #include <tenure/ids.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/redis/commands.hpp"
 
 namespace tenure::backends::redis {
 
 /// Which member of which lock.
 struct Spot {
-  std::string name{};
-  std::string member{};
+  std::string_view name{};  ///< Whoever keeps a spot keeps it by the Ask that has it.
+  Member member{};
 
   friend auto operator<=>(const Spot&, const Spot&) = default;
 };
@@ -52,11 +53,11 @@ class Places {
   /// Null if it is not there.
   [[nodiscard]] Place* find(LeaseId id, const Spot& spot);
   /// One more request for it. REQUIRES: the lease lives.
-  void use(LeaseId id, Spot spot, std::shared_ptr<const Ask> ask);
+  void use(LeaseId id, const Member& member, const std::shared_ptr<const Ask>& ask);
   void confirm(LeaseId id, const Spot& spot);
   /// One request less; it is gone with the last.
   void unuse(LeaseId id, const Spot& spot);
-  /// All of it is gone.
+  /// All of it is gone. REQUIRES: `spot` is not the place's own.
   void forget(LeaseId id, const Spot& spot);
 
  private:

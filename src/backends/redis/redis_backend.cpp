@@ -55,7 +55,8 @@ std::unique_ptr<Carrier> RedisBackend::make_carrier(const Deployment& deployment
                            [this](std::string_view message) {
                              locks_.heard(message);
                              carrier_->flush();
-                           }};
+                           },
+                       .caught_up = [this] { do_posted(); }};
   auto address = deployment.address;
   std::shared_ptr<Sentinels> sentinels;
   switch (deployment.form) {

@@ -38,6 +38,7 @@ class RedisBackend final : public LocksOnLoop<Locks> {
  private:
   [[nodiscard]] Locks& locks() noexcept override { return locks_; }
   void send_all() override { carrier_->flush(); }
+  [[nodiscard]] bool is_full() const override { return carrier_->is_full(); }
   [[nodiscard]] std::unique_ptr<Carrier> make_carrier(const Deployment& deployment,
                                                       const Commands& commands);
   void ready(const Concerns& concerns);

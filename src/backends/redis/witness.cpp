@@ -43,7 +43,7 @@ Witness::Witness(boost::asio::io_context& loop, const Address& address, Calls ca
   if (calls_.astray) {
     own.astray = [this](Errand errand, std::string_view words) {
       astray_ = std::string(words);
-      errand.answered(fail(Errc::unavailable, std::string(words)));
+      errand.tell(fail(Errc::unavailable, std::string(words)));
       astray_.reset();
     };
   }
@@ -52,7 +52,7 @@ Witness::Witness(boost::asio::io_context& loop, const Address& address, Calls ca
 
 void Witness::run(Errand errand, std::uint32_t replicas) {
   if (is_stopped_) {
-    errand.answered(fail(Errc::unavailable, "the client ends"));
+    errand.tell(fail(Errc::unavailable, "the client ends"));
     return;
   }
   if (!std::exchange(is_started_, true)) {
@@ -102,7 +102,7 @@ void Witness::said(Batch& batch, std::size_t which, const Result<Errand::Answer>
   if (astray_) {
     calls_.astray(std::move(part.asked.errand), part.asked.replicas, *astray_);
   } else {
-    part.asked.errand.answered(std::unexpected(answer.error()));
+    part.asked.errand.tell(std::unexpected(answer.error()));
   }
 }
 
@@ -119,14 +119,14 @@ void Witness::waited(const std::shared_ptr<Batch>& batch, const Result<Errand::A
     }
     auto& errand = part.asked.errand;
     if (!answer) {
-      errand.answered(std::unexpected(answer.error()));
+      errand.tell(std::unexpected(answer.error()));
     } else if (!is_whole || !part.reply) {
       // Said on another connection than the WAIT, which then knows nothing of it: both again.
       gathering_.push_back(std::move(part.asked));
     } else if (count >= static_cast<std::int64_t>(batch->replicas)) {
-      errand.answered(Errand::Answer{.reply = *part.reply});
+      errand.tell(Errand::Answer{.reply = *part.reply});
     } else {
-      errand.answered(fail(Errc::unavailable, pipeline_->where() + ": " + std::to_string(count) +
+      errand.tell(fail(Errc::unavailable, pipeline_->where() + ": " + std::to_string(count) +
                                                   " of " + std::to_string(batch->replicas) +
                                                   " replicas have it after " +
                                                   std::to_string(bound_.count()) + " ms"));
@@ -156,7 +156,7 @@ std::vector<Witness::Case> Witness::retire() {
 
 void Witness::stop(const Error& why) {
   for (auto& rest : retire()) {
-    rest.errand.answered(std::unexpected(why));
+    rest.errand.tell(std::unexpected(why));
   }
 }
 

@@ -29,8 +29,8 @@ if not form or form == 'T' then
       token = string.format('%.0f', last + 1)
     end
   end
-  local value = 'H ' .. ARGV[4] .. ' ' .. ARGV[1] .. ' ' .. ARGV[3] .. ' ' .. token .. ' ' ..
-    ARGV[2] .. ' ' .. ARGV[8]
+  local value = 'H ' .. token .. ' ' .. ARGV[1] .. '.' .. ARGV[2] .. ' ' .. ARGV[4] .. ' ' ..
+    ARGV[3] .. ' ' .. ARGV[8]
   if form then
     redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000)
   elseif not redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000, 'NX') then
@@ -40,7 +40,7 @@ if not form or form == 'T' then
 end
 if form == 'H' and ARGV[6] == 'skip' and ARGV[3] == 'X' then
   -- One holds it, and we are not to wait.
-  local member = string.match(head, '^H L (%S+)')
+  local member = string.match(head, '^H %d+ (%S+)%.%d+ L ')
   if member and member ~= ARGV[1] and redis.call('PTTL', KEYS[1]) > 60000 then
     return {0}
   end

@@ -7,9 +7,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 if form == 'H' then
-  local member, detail = string.match(head, '^H %S+ (%S+) (.*)$')
+  local token, member, request, want, rest =
+    string.match(head, '^H (%d+) (%S+)%.(%d+) %S+ (%S+) (.*)$')
   local left = redis.call('PTTL', KEYS[1])
-  return (left > 60000 or left == -1) and {member, detail} or {}
+  local is_alive = left > 60000 or left == -1
+  return is_alive and {member, table.concat({want, token, request, rest}, ' ')} or {}
 elseif form ~= 'F' then
   return {}
 end

@@ -13,7 +13,7 @@ end
 --@include lock.lua
 
 if form == 'H' then
-  local member, token, requests = string.match(head, '^H %S+ (%S+) %S+ (%d+) (%S+)')
+  local token, member, requests = string.match(head, '^H (%d+) (%S+)%.(%d+) ')
   if member ~= ARGV[1] then
     return {0}
   end

@@ -124,11 +124,11 @@ local function open(head, kind)
           till = 0, last = '-', changed = false, is_written = false, has_dead = false}
   local form = head and string.sub(head, 1, 1)
   if form == 'T' then
-    local token, last = string.match(head, '^T (%d+) (%S+)$')
+    local token, last = string.match(head, '^T (%d+) (%S+)')
     lock.token, lock.last = number_of(token), last
   elseif form == 'H' then
-    local its_kind, member, detail = string.match(head, '^H (%S+) (%S+) (.*)$')
-    local want, token = parse(detail)
+    local token, member, request, its_kind, want, rest =
+      string.match(head, '^H (%d+) (%S+)%.(%d+) (%S+) (%S+) (.*)$')
     local left = redis.call('PTTL', KEYS[1]) - memory
     if left == -1 - memory then
       -- Somebody made the key persist (PERSIST, RESTORE): it has a minute, and not for ever.
@@ -138,7 +138,7 @@ local function open(head, kind)
     if left > 0 then
       lock.kind = its_kind
       count(want, 1)
-      add(member, detail, now + left)
+      add(member, table.concat({want, token, request, rest}, ' '), now + left)
       keep(now + left)
     end
   elseif form == 'F' then

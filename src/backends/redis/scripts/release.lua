@@ -19,7 +19,7 @@ if string.sub(head, 1, #ARGV[3]) == ARGV[3] then
   return 1
 end
 if string.sub(head, 1, 1) == 'T' then
-  return string.match(head, '^T %d+ (%S+)$') == this and 3 or 0
+  return string.match(head, '^T %d+ (%S+)') == this and 3 or 0
 end
 
 -- The usual case where others wait: this one holds it alone, the first in line wants to, and both

@@ -6,7 +6,7 @@ local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 
 if form == 'H' then
-  local member = string.match(head, '^H %S+ (%S+)')
+  local member = string.match(head, '^H %d+ (%S+)%.')
   local left = redis.call('PTTL', KEYS[1])
   local states = {}
   for at = 1, #ARGV, 2 do

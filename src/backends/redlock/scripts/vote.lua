@@ -55,7 +55,7 @@ elseif form == 'R' then
     return {0, left, tonumber(ttl), now}
   end
 elseif form == 'H' and left <= 0 then
-  last = tonumber(string.match(head, '^H %S+ %S+ %S+ (%d+)'))
+  last = tonumber(string.match(head, '^H (%d+)'))
 elseif form == 'H' or form == 'F' then
   return {-2, 'it is a lock of redis:// at the moment'}
 elseif form then
