@@ -344,6 +344,31 @@ TEST_F(RedisBurst, what_comes_while_one_is_out_makes_the_next) {
   EXPECT_EQ(calls(), before + 2);
 }
 
+// So that the server has something to do while answers are told.
+TEST_F(RedisBurst, when_many_wait_a_second_one_leaves_and_no_third) {
+  const auto before = calls();
+  link.hold_answers();
+  const auto acquire_so_many = [&](int count, const std::string& prefix) {
+    for (int n = 0; n < count; ++n) {
+      acquire(prefix + std::to_string(n));
+    }
+    pipeline->flush();
+  };
+  acquire_so_many(4, "a");
+  EXPECT_EQ(pipeline->room_after(), 32U);
+  acquire_so_many(31, "b");
+  EXPECT_EQ(pipeline->room_after(), 1U);
+  acquire_so_many(1, "c");
+  EXPECT_GT(pipeline->room_after(), 1'000'000U);
+  acquire_so_many(40, "d");
+  run_until([&] { return calls() == before + 2; });
+
+  link.pass_answers();
+  run_until([&] { return answers.size() == 76; });
+
+  EXPECT_EQ(calls(), before + 4);
+}
+
 // Else what ends a request would come before the request, and find nothing to end.
 TEST_F(RedisBurst, what_is_said_about_one_that_waits_for_the_next_burst_comes_after_it) {
   link.hold_answers();

@@ -19,16 +19,16 @@ TEST(Inbox, what_is_put_in_is_done_in_order) {
   inbox.run_all();
 
   EXPECT_EQ(done, (std::vector<int>{0, 1, 2, 3, 4}));
-  EXPECT_TRUE(inbox.empty());
+  EXPECT_EQ(inbox.size(), 0);
 }
 
-TEST(Inbox, the_first_one_is_told_that_it_is) {
+TEST(Inbox, each_is_told_how_many_there_are) {
   Inbox inbox;
-  EXPECT_TRUE(inbox.add([] {}));
-  EXPECT_FALSE(inbox.add([] {}));
+  EXPECT_EQ(inbox.add([] {}), 1);
+  EXPECT_EQ(inbox.add([] {}), 2);
   inbox.run_all();
 
-  EXPECT_TRUE(inbox.add([] {}));
+  EXPECT_EQ(inbox.add([] {}), 1);
 }
 
 TEST(Inbox, what_a_job_puts_in_stays_for_the_next_time) {
@@ -78,7 +78,7 @@ TEST(Inbox, of_many_threads_nothing_is_lost_and_each_keeps_its_order) {
   }
 
   EXPECT_TRUE(is_in_order);
-  EXPECT_TRUE(inbox.empty());
+  EXPECT_EQ(inbox.size(), 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -30,16 +31,17 @@ class Inbox {
     run_each([](Job&) {});
   }
 
-  /// True: it was empty.
+  /// How many there are then. Of those who add one each gets another number; if some are just about
+  /// to, the last of them gets the right one.
   template <class Work>
-  bool add(Work work) {
+  std::int64_t add(Work work) {
     auto* const job = std::make_unique<Done<Work>>(std::move(work)).release();
     job->next_ = last_.load(std::memory_order_relaxed);
     while (!last_.compare_exchange_weak(job->next_, job)) {
     }
-    return job->next_ == nullptr;
+    return ++size_;
   }
-  [[nodiscard]] bool empty() const noexcept { return last_.load() == nullptr; }
+  [[nodiscard]] std::int64_t size() const noexcept { return size_.load(); }
 
   /// Takes out all that there is and does it, in order. What is put in meanwhile stays.
   void run_all() {
@@ -60,10 +62,12 @@ class Inbox {
   template <class Use>
   void run_each(Use use) {
     Job* rest = nullptr;
-    for (auto* job = last_.exchange(nullptr); job != nullptr;) {
+    std::int64_t taken = 0;
+    for (auto* job = last_.exchange(nullptr); job != nullptr; ++taken) {
       auto* const before = std::exchange(job->next_, rest);
       rest = std::exchange(job, before);
     }
+    size_ -= taken;
     while (rest != nullptr) {
       const std::unique_ptr<Job> job(rest);
       rest = job->next_;
@@ -71,7 +75,8 @@ class Inbox {
     }
   }
 
-  std::atomic<Job*> last_ = nullptr;  ///< Then the one before it, and so on.
+  std::atomic<Job*> last_ = nullptr;   ///< Then the one before it, and so on.
+  std::atomic<std::int64_t> size_ = 0;  ///< Less, while one that is taken out is not counted yet.
 };
 
 }  // namespace tenure::backends

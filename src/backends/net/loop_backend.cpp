@@ -17,13 +17,13 @@ WatchId LoopBackend::watch(WatchRequest /*request*/, Sink sink) {
 }
 
 void LoopBackend::do_posted() {
-  do {
-    inbox_.run_all();
-    send_all();
-    is_put_off_ = is_full();
-    // Who was told to wait for us, and came before we changed our mind, is not told again.
-  } while (!is_put_off_ && !inbox_.empty());
-  if (is_put_off_) {
+  inbox_.run_all();
+  send_all();
+  worth_a_look_ = static_cast<std::int64_t>(worth_a_look());
+  if (inbox_.size() >= worth_a_look_) {
+    // They came before we changed our mind, and did not tell us.
+    pump_.post([this] { do_posted(); });
+  } else if (worth_a_look_ > 1) {
     look_again_soon();
   }
 }

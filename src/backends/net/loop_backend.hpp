@@ -42,7 +42,7 @@ class LoopBackend : public Backend {
   /// Does `job` on the loop, soon, after what was posted before.
   template <class Job>
   void post(Job job) {
-    if (inbox_.add(std::move(job)) && !is_put_off_.load()) {
+    if (inbox_.add(std::move(job)) == worth_a_look_.load()) {
       pump_.post([this] { do_posted(); });
     }
   }
@@ -50,9 +50,9 @@ class LoopBackend : public Backend {
   void do_posted();
   /// What was posted has been done, on the loop: what it had to say leaves together.
   virtual void send_all() = 0;
-  /// On the loop. What is posted now would have to wait for answers that are due: then nobody is
-  /// woken for it, and whoever reads them calls do_posted().
-  [[nodiscard]] virtual bool is_full() const { return false; }
+  /// On the loop. How many have to be posted before the loop is told. More than one where what is
+  /// posted would have to wait for answers that are due; whoever reads them calls do_posted().
+  [[nodiscard]] virtual std::size_t worth_a_look() const { return 1; }
 
   void arrived(Moment& moment);
   void wait_for(Moment& moment, Nap::Deadline deadline = std::nullopt);
@@ -65,7 +65,7 @@ class LoopBackend : public Backend {
   void look_again_soon();
 
   Inbox inbox_;
-  std::atomic<bool> is_put_off_ = false;  ///< The loop is not told of the first in it.
+  std::atomic<std::int64_t> worth_a_look_ = 1;
   Pump pump_;
   boost::asio::steady_timer look_;  ///< If the answers do not come.
   bool is_look_set_ = false;

@@ -43,8 +43,8 @@ class Carrier {
   [[nodiscard]] virtual bool reaches(std::string_view key) const = 0;
   [[nodiscard]] virtual bool is_idle() const = 0;
 
-  /// What is asked now has to wait for answers that are due; caught_up() follows them.
-  [[nodiscard]] virtual bool is_full() const { return false; }
+  /// So many have to be asked before any of them is sent; or caught_up() comes before.
+  [[nodiscard]] virtual std::size_t room_after() const { return 1; }
 
   /// Leaves with the next flush().
   virtual void run(Errand errand) = 0;

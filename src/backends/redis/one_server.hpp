@@ -27,7 +27,7 @@ class OneServer final : public Carrier {
     return pipeline_->is_ready();
   }
   [[nodiscard]] bool is_idle() const override;
-  [[nodiscard]] bool is_full() const override { return pipeline_->is_full(); }
+  [[nodiscard]] std::size_t room_after() const override { return pipeline_->room_after(); }
   void run(Errand errand) override { pipeline_->run(std::move(errand)); }
   void run_replicated(Errand errand, std::uint32_t replicas) override;
   void flush() override { pipeline_->flush(); }

@@ -53,6 +53,10 @@ std::optional<std::string> eviction_in(std::string_view memory) {
 constexpr std::size_t burst_min = 4;
 /// So many at most: others of this server wait meanwhile.
 constexpr std::size_t burst_max = 32;
+/// So many are out at a time, and so many have to wait before there is a second one: the fewer in
+/// each, the more of the work is that of the network.
+constexpr std::size_t bursts_max = 2;
+constexpr std::size_t second_burst_min = 32;
 
 [[nodiscard]] bool may_burst(const Errand& errand) {
   return errand.brief != nullptr && !errand.is_alone;
@@ -243,14 +247,28 @@ void Pipeline::flush() {
 
 // Bursts.
 
+bool Pipeline::may_burst_leave() const noexcept {
+  return bursts_.empty() || (bursts_.size() < bursts_max && waiting_.size() >= second_burst_min);
+}
+
+std::size_t Pipeline::room_after() const noexcept {
+  if (bursts_.empty()) {
+    return 1;
+  }
+  if (bursts_.size() >= bursts_max) {
+    return std::numeric_limits<std::uint32_t>::max();
+  }
+  return waiting_.size() < second_burst_min ? second_burst_min - waiting_.size() : 1;
+}
+
 bool Pipeline::has_to_wait(const Errand& errand) const {
   return !bursting_.empty() && bursting_.contains(about_of(errand));
 }
 
 /// In order, but for those that have to wait for the answer to something about the same lock, or
-/// for the next burst; what comes after one of these about the same lock waits with it. There is
-/// one burst at a time: what comes meanwhile makes the next one larger, and while the server works
-/// on it, those whose answers came run.
+/// for the next burst; what comes after one of these about the same lock waits with it. While a
+/// burst is out, what comes makes the next one larger, and those whose answers came run; only when
+/// many wait, another one leaves before, so that the server need not wait for us.
 void Pipeline::send_waiting() {
   if (waiting_.empty() || !is_ready() || !has_scripts_) {
     return;
@@ -259,7 +277,7 @@ void Pipeline::send_waiting() {
   std::size_t kept = 0;
   held_back_.clear();
   const bool is_crowd = waiting_.size() >= burst_min;
-  const bool is_one_out = !bursts_.empty();
+  const bool may_leave = may_burst_leave();
   for (const auto id : waiting_) {
     auto* const errand = open_.find(id);
     if (errand == nullptr) {
@@ -268,10 +286,10 @@ void Pipeline::send_waiting() {
     const bool is_brief = may_burst(*errand);
     const auto about = about_of(*errand);
     const bool is_behind = !held_back_.empty() && held_back_.contains(about);
-    if (!is_behind && is_brief && !is_one_out && join_release(burst, id, *errand)) {
+    if (!is_behind && is_brief && join_release(burst, id, *errand)) {
       continue;
     }
-    const bool is_for_next = is_brief && (is_one_out || burst.size() >= burst_max);
+    const bool is_for_next = is_brief && (!may_leave || burst.size() >= burst_max);
     if (is_behind || is_for_next || bursting_.contains(about)) {
       waiting_[kept++] = id;
       held_back_.insert(about);
@@ -279,7 +297,7 @@ void Pipeline::send_waiting() {
       send(id, *errand);
     } else {
       bursting_.emplace(about, burst.size());
-      burst.push_back({.id = id});
+      burst.push_back({.id = id, .about = about});
     }
   }
   waiting_.resize(kept);
@@ -299,13 +317,17 @@ bool Pipeline::join_release(Burst& burst, Id id, const Errand& errand) {
   if (it == bursting_.end()) {
     return false;
   }
+  if (it->second >= burst.size() || burst[it->second].about != it->first) {
+    return false;  // in another burst
+  }
   auto& part = burst[it->second];
   const auto& other = *open_.find(part.id)->brief;
   // The number is a hash: it is the same lock only if its name is.
-  if (other.kind() != Brief::Kind::release || other.about() != brief.about()) {
+  if (part.release != 0 || other.kind() != Brief::Kind::release ||
+      other.about() != brief.about()) {
     return false;
   }
-  part = {.id = id, .release = part.id};
+  part.release = std::exchange(part.id, id);
   return true;
 }
 
@@ -339,12 +361,14 @@ void Pipeline::send_burst(Burst burst) {
 void Pipeline::burst_replied(const Reply& reply) {
   const auto burst = std::move(bursts_.front());
   bursts_.pop_front();
-  bursting_.clear();
-  // The reply lasts as long as the connection.
-  absl::InlinedVector<Reply, burst_max> answers;
+  for (const auto& part : burst) {
+    bursting_.erase(part.about);
+  }
+  // What is done before they are told may be the end of the reply.
+  absl::InlinedVector<std::int64_t, burst_max> answers;
   for (std::size_t at = 0; at < burst.size(); ++at) {
-    answers.push_back({.kind = Reply::Kind::integer, .number = reply.number_at(at)});
-    if (answers.back().number != 0) {
+    answers.push_back(reply.number_at(at));
+    if (answers.back() != 0) {
       continue;
     }
     for (const auto id : {burst[at].release, burst[at].id}) {
@@ -354,13 +378,15 @@ void Pipeline::burst_replied(const Reply& reply) {
       }
     }
   }
-  const Reply given_back{.kind = Reply::Kind::integer, .number = 1};
-  // The server has work to do while these are told.
+  // So that the server has something to do while these are told.
   caught_up();
+  const Reply given_back{.kind = Reply::Kind::integer, .number = 1};
+  Reply answer_of_one{.kind = Reply::Kind::integer};
   for (std::size_t at = 0; at < burst.size(); ++at) {
-    if (answers[at].number != 0) {
+    answer_of_one.number = answers[at];
+    if (answers[at] != 0) {
       answer(burst[at].release, given_back);
-      answer(burst[at].id, answers[at]);
+      answer(burst[at].id, answer_of_one);
     }
   }
 }

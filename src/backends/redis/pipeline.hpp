@@ -100,8 +100,8 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   void start();
   [[nodiscard]] bool is_ready() const noexcept { return line_->is_ready(); }
   [[nodiscard]] bool is_idle() const noexcept { return open_.empty(); }
-  /// What may go in a burst has to wait for the answers to one.
-  [[nodiscard]] bool is_full() const noexcept { return !bursts_.empty(); }
+  /// So many more have to be asked before one that may go in a burst leaves before answers come.
+  [[nodiscard]] std::size_t room_after() const noexcept;
   [[nodiscard]] const std::string& where() const noexcept { return line_->where(); }
 
   /// Leaves with the next flush(), after what it was told before about the same key.
@@ -119,6 +119,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   struct Part {
     Id id = 0;
     Id release = 0;  ///< Of the same lock, in the same step before; or 0.
+    std::size_t about = 0;  ///< The hash of its name.
   };
   using Burst = std::vector<Part>;
 
@@ -132,6 +133,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   void send_all();
   void forget_sent();
   void send_waiting();
+  [[nodiscard]] bool may_burst_leave() const noexcept;
   [[nodiscard]] bool join_release(Burst& burst, Id id, const Errand& errand);
   void send_burst(Burst burst);
   void burst_replied(const Reply& reply);
@@ -155,7 +157,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   static constexpr Id of_script = 0;
   static constexpr Id of_burst = std::numeric_limits<Id>::max();
   std::deque<Burst> bursts_;  ///< Sent.
-  /// The hashes of the locks they are about, and where these are in the last one.
+  /// The hashes of the locks they are about, and where in its burst each is.
   absl::flat_hash_map<std::size_t, std::size_t> bursting_;
   absl::flat_hash_set<std::size_t> held_back_;  ///< By send_waiting(), which alone uses it.
   BurstText text_;                              ///< Likewise, send_burst().

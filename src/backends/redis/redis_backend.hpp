@@ -38,7 +38,7 @@ class RedisBackend final : public LocksOnLoop<Locks> {
  private:
   [[nodiscard]] Locks& locks() noexcept override { return locks_; }
   void send_all() override { carrier_->flush(); }
-  [[nodiscard]] bool is_full() const override { return carrier_->is_full(); }
+  [[nodiscard]] std::size_t worth_a_look() const override { return carrier_->room_after(); }
   [[nodiscard]] std::unique_ptr<Carrier> make_carrier(const Deployment& deployment,
                                                       const Commands& commands);
   void ready(const Concerns& concerns);
