@@ -75,7 +75,7 @@ class Inbox {
     }
   }
 
-  std::atomic<Job*> last_ = nullptr;   ///< Then the one before it, and so on.
+  std::atomic<Job*> last_ = nullptr;    ///< Then the one before it, and so on.
   std::atomic<std::int64_t> size_ = 0;  ///< Less, while one that is taken out is not counted yet.
 };
 

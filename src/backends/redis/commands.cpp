@@ -76,7 +76,8 @@ Member member_of(const Ask& ask, LeaseId lease, RequestId request) {
     text[at] = digits[rest & 15U];
   }
   auto size = lease_digits;
-  if (ask.fairness == Fairness::barging || std::holds_alternative<Permits>(ask.items.front().claim)) {
+  if (ask.fairness == Fairness::barging ||
+      std::holds_alternative<Permits>(ask.items.front().claim)) {
     text[size++] = '.';
     const auto* const end =
         std::to_chars(text.data() + size, text.data() + text.size(), request.get()).ptr;

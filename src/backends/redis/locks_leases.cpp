@@ -61,7 +61,8 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
         continue;  // nobody knows yet whether there is something to renew
       }
       if (place.ask->fairness == Fairness::barging) {
-        renew_part(renewal, *place.ask, place.ask->min_replicas, {{index, spot.member.to_string()}});
+        renew_part(renewal, *place.ask, place.ask->min_replicas,
+                   {{index, spot.member.to_string()}});
         continue;
       }
       // Who waits has nothing yet that replicas would have to know.

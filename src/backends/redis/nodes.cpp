@@ -109,7 +109,7 @@ void Nodes::run_again(Parked parked) {
   auto& errand = parked.errand;
   if (is_stopped_ || (errand.was_sent && errand.loss == Errand::Loss::once)) {
     errand.tell(fail(Errc::unavailable,
-                         is_stopped_ ? "the client ends" : "the node that was asked is gone"));
+                     is_stopped_ ? "the client ends" : "the node that was asked is gone"));
     return;
   }
   const auto key = first_key_of(errand.command);

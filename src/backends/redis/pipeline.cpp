@@ -323,8 +323,7 @@ bool Pipeline::join_release(Burst& burst, Id id, const Errand& errand) {
   auto& part = burst[it->second];
   const auto& other = *open_.find(part.id)->brief;
   // The number is a hash: it is the same lock only if its name is.
-  if (part.release != 0 || other.kind() != Brief::Kind::release ||
-      other.about() != brief.about()) {
+  if (part.release != 0 || other.kind() != Brief::Kind::release || other.about() != brief.about()) {
     return false;
   }
   part.release = std::exchange(part.id, id);

@@ -127,9 +127,9 @@ void Witness::waited(const std::shared_ptr<Batch>& batch, const Result<Errand::A
       errand.tell(Errand::Answer{.reply = *part.reply});
     } else {
       errand.tell(fail(Errc::unavailable, pipeline_->where() + ": " + std::to_string(count) +
-                                                  " of " + std::to_string(batch->replicas) +
-                                                  " replicas have it after " +
-                                                  std::to_string(bound_.count()) + " ms"));
+                                              " of " + std::to_string(batch->replicas) +
+                                              " replicas have it after " +
+                                              std::to_string(bound_.count()) + " ms"));
     }
   }
   begin();

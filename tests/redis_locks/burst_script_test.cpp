@@ -1,0 +1,150 @@
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backends/redis/scripts.hpp"
+#include "support/redis_server.hpp"
+
+// What burst.lua does by itself.
+
+namespace tenure::test {
+namespace {
+
+using namespace backends;
+
+std::string head_of(const std::string& name) {
+  return "{tenure:" + name + "}";
+}
+
+class RedisBurstScript : public ::testing::Test {
+ protected:
+  std::string burst(std::vector<std::string> keys, std::vector<std::string> words) {
+    std::vector<std::string> all{"EVAL", std::string(redis::text_of(redis::Script::burst).text),
+                                 std::to_string(keys.size())};
+    all.insert(all.end(), keys.begin(), keys.end());
+    all.insert(all.end(), words.begin(), words.end());
+    return server.ask(all);
+  }
+  std::string acquire(const std::string& name) {
+    return burst({head_of(name), name}, {"ta", "90000", " ann.1 L X ear ann\n"});
+  }
+  /// Ann gives it back.
+  std::string release(const std::string& name, const std::string& token) {
+    return burst({head_of(name)}, {"r", "H " + token + " ann.1 "});
+  }
+  /// Ann gives it back, and Bob takes it.
+  std::string again(const std::string& name, const std::string& token) {
+    return burst({head_of(name), name},
+                 {"tb", "90000", "H " + token + " ann.1 ", " bob.7 L X ear bob\n"});
+  }
+  std::string get(const std::string& name) { return server.ask({"GET", head_of(name)}); }
+  std::int64_t life_of(const std::string& name) {
+    return std::stoll(server.ask({"PTTL", head_of(name)}));
+  }
+  RedisServer server;
+};
+
+TEST_F(RedisBurstScript, what_is_free_is_granted_and_given_back) {
+  const auto tokens =
+      burst({head_of("a"), "a", head_of("b"), "b"},
+            {"tata", "90000", " ann.1 L X ear ann\n", "70000", " bob.2 L X ear bob\n"});
+  ASSERT_GE(tokens.size(), 33U) << tokens;
+  const auto token = tokens.substr(0, 16);
+  EXPECT_EQ(get("a"), "H " + token + " ann.1 L X ear ann\n");
+  EXPECT_GT(life_of("a"), 70'000);
+  EXPECT_LE(life_of("b"), 70'000);
+
+  const auto released =
+      burst({head_of("a"), head_of("b")}, {"rr", "H " + token + " ann.1 ", "H 1 cid.2 "});
+
+  EXPECT_EQ(released, "1 0") << "only what is its own";
+  EXPECT_TRUE(get("a").starts_with("T " + token + " ann.1 "));
+  EXPECT_GT(life_of("a"), 60'000) << "it is remembered for a minute, and what was left to it";
+  EXPECT_TRUE(get("b").starts_with("H "));
+}
+
+// Else what is held for a day would be remembered for a day.
+TEST_F(RedisBurstScript, what_was_granted_for_long_is_forgotten_after_a_minute) {
+  const auto token = acquire("a");
+  server.ask({"PEXPIRE", head_of("a"), "9000000"});
+
+  EXPECT_EQ(burst({head_of("a")}, {"s", "H " + token + " ann.1 "}), "1");
+
+  EXPECT_TRUE(get("a").starts_with("T " + token + " ann.1"));
+  EXPECT_LE(life_of("a"), 60'000);
+}
+
+TEST_F(RedisBurstScript, what_is_not_that_easy_is_left_as_it_is) {
+  server.ask({"SET", head_of("held"), "H 1 bob.1 L X ear bob\n", "PX", "90000"});
+  server.ask({"SET", head_of("wide"), "F L 1 1 X 1 - 0 1 -", "PX", "90000"});
+  server.ask({"SET", "barged", "somebody"});
+  server.ask({"LPUSH", head_of("list"), "1"});
+  for (const std::string name : {"held", "wide", "barged", "list"}) {
+    const auto before = server.ask({"DUMP", head_of(name)});
+
+    EXPECT_EQ(acquire(name), "0") << name;
+
+    EXPECT_EQ(server.ask({"DUMP", head_of(name)}), before) << name;
+  }
+}
+
+// The clock of the server stepped back.
+TEST_F(RedisBurstScript, tokens_grow_whatever_the_clock_says) {
+  server.ask({"SET", head_of("a"), "T 4000000000000000 bob.1", "PX", "60000"});
+
+  EXPECT_EQ(acquire("a"), "4000000000000001");
+  EXPECT_EQ(get("a"), "H 4000000000000001 ann.1 L X ear ann\n");
+}
+
+TEST_F(RedisBurstScript, a_token_of_few_digits_is_a_small_one) {
+  server.ask({"SET", head_of("a"), "T 9 bob.1", "PX", "60000"});
+
+  EXPECT_GT(std::stoll(acquire("a")), 1'000'000'000'000'000);
+}
+
+TEST_F(RedisBurstScript, a_full_memory_changes_nothing) {
+  const auto token = acquire("a");
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+
+  EXPECT_EQ(acquire("b"), "0");
+  EXPECT_EQ(release("a", token), "0");
+
+  EXPECT_TRUE(get("a").starts_with("H " + token));
+  EXPECT_EQ(get("b"), "(nil)");
+}
+
+// Who gives it back and takes it again at once.
+TEST_F(RedisBurstScript, what_is_given_back_and_taken_again_is_one_step) {
+  const auto token = acquire("a");
+
+  const auto answer = again("a", token);
+
+  EXPECT_GT(std::stoll(answer), std::stoll(token));
+  EXPECT_EQ(get("a"), "H " + answer + " bob.7 L X ear bob\n");
+  EXPECT_GT(life_of("a"), 60'000);
+}
+
+TEST_F(RedisBurstScript, tokens_grow_in_that_step_too) {
+  server.ask({"SET", head_of("a"), "H 4000000000000000 ann.1 L X ear ann\n", "PX", "90000"});
+
+  EXPECT_EQ(again("a", "4000000000000000"), "4000000000000001");
+}
+
+TEST_F(RedisBurstScript, of_that_step_nothing_is_done_if_it_is_not_that_easy) {
+  const auto token = acquire("a");
+  EXPECT_EQ(again("a", "1"), "0") << "somebody else holds it";
+  EXPECT_EQ(again("b", "1"), "0") << "nobody does; first it is to be said to who gave it back";
+  server.ask({"SET", "a", "somebody"});
+  EXPECT_EQ(again("a", token), "0") << "it is barged meanwhile";
+  server.ask({"DEL", "a"});
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+
+  EXPECT_EQ(again("a", token), "0") << "there is no memory";
+
+  EXPECT_TRUE(get("a").starts_with("H " + token + " ann.1 "));
+}
+
+}  // namespace
+}  // namespace tenure::test
