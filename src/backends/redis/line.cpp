@@ -70,6 +70,12 @@ Error Line::unavailable(const std::string& why) const {
   return {.code = Errc::unavailable, .detail = where_ + ": " + why};
 }
 
+/// Whether it was to be read or written first is by chance.
+Error Line::broken(const error_code& error) const {
+  return unavailable(is_ready_ ? "the connection is lost: " + error.message()
+                               : error.message() + "; is it Redis, and does it speak TLS?");
+}
+
 // Being made.
 
 void Line::dial() {
@@ -303,9 +309,7 @@ void Line::read() {
       return;
     }
     if (error) {
-      self->failed(self->unavailable(self->is_ready_ ? "the connection is lost: " + error.message()
-                                                     : error.message() + "; is it Redis, and does "
-                                                                         "it speak TLS?"));
+      self->failed(self->broken(error));
       return;
     }
     self->arrived(bytes);
@@ -375,7 +379,7 @@ void Line::write() {
     }
     self->is_writing_ = false;
     if (e) {
-      self->failed(self->unavailable("the connection is lost: " + e.message()));
+      self->failed(self->broken(e));
     } else if (!self->waiting_.empty()) {
       self->write();
     }

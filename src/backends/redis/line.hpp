@@ -78,6 +78,7 @@ class Line : public std::enable_shared_from_this<Line> {
   void close();
   void failed(const Error& why);
   [[nodiscard]] Error unavailable(const std::string& why) const;
+  [[nodiscard]] Error broken(const boost::system::error_code& error) const;
   [[nodiscard]] Result<void> check_hello(const Reply& reply);
   [[nodiscard]] Result<void> check_mode(std::string_view mode) const;
   [[nodiscard]] std::vector<Step> hello();
