@@ -227,8 +227,8 @@ TEST_F(RedisBurst, when_many_wait_a_second_one_leaves_and_no_third) {
     pipeline->flush();
   };
   acquire_so_many(4, "a");
-  EXPECT_EQ(pipeline->room_after(), 32U);
-  acquire_so_many(31, "b");
+  EXPECT_EQ(pipeline->room_after(), 48U);
+  acquire_so_many(47, "b");
   EXPECT_EQ(pipeline->room_after(), 1U);
   acquire_so_many(1, "c");
   EXPECT_GT(pipeline->room_after(), 1'000'000U);
@@ -236,7 +236,7 @@ TEST_F(RedisBurst, when_many_wait_a_second_one_leaves_and_no_third) {
   run_until([&] { return calls() == before + 2; });
 
   link.pass_answers();
-  run_until([&] { return answers.size() == 76; });
+  run_until([&] { return answers.size() == 92; });
 
   EXPECT_EQ(calls(), before + 4);
 }

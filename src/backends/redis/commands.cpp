@@ -203,9 +203,11 @@ void AcquireBrief::say(BurstText& text, const Brief* release) const {
   }
   text.kinds.push_back(release == nullptr ? 'a' : 'b');
   append_word(text.keys, {"{", commands_.name_space_, ":", item.name, "}"});
-  append_word(text.keys, item.name);
-  text.keys_count += 2;
-  if (release != nullptr) {
+  ++text.keys_count;
+  if (release == nullptr) {
+    append_word(text.keys, item.name);
+    ++text.keys_count;
+  } else {
     release->say_begin(text.words);
     ++text.words_count;
   }

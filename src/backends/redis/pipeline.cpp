@@ -56,7 +56,7 @@ constexpr std::size_t burst_max = 32;
 /// So many are out at a time, and so many have to wait before there is a second one: the fewer in
 /// each, the more of the work is that of the network.
 constexpr std::size_t bursts_max = 2;
-constexpr std::size_t second_burst_min = 32;
+constexpr std::size_t second_burst_min = 48;
 
 [[nodiscard]] bool may_burst(const Errand& errand) {
   return errand.brief != nullptr && !errand.is_alone;

@@ -3,7 +3,8 @@
 --   ARGV[1] a letter for each: a acquires, r releases, s releases what may outlive its release by
 --           more than a minute, b releases and acquires again, in one step or not at all;
 --           t is nothing by itself: for how long the heads live that come after it
---   KEYS    the head; where it acquires also the plain key of the same name
+--   KEYS    the head; of an a also the plain key of the same name. A b holds the lock, so no barging
+--           lock of ours can be there
 --   then    t: ms   r, s, b: how the head begins if this is the one holder   a, b: how it goes on
 --           after the new token
 -- REQUIRES: no lock twice, and no a or b before a t.
@@ -24,41 +25,36 @@ for n = 1, #kinds do
   else
     local is_ready
     if kind == 97 then
-      is_ready = not head or byte(head) == 84
+      is_ready = not values[key + 1] and (not head or byte(head) == 84)
     else
       is_ready = head and sub(head, 1, #said) == said
     end
-    if kind == 97 or kind == 98 then
-      if kind == 98 then
-        said = ARGV[word]
-        word = word + 1
-      end
-      if is_ready and not values[key + 1] then
-        local token, digits = micros, now
-        local last = head and match(head, '^%u (%d+)') or ''
-        if #last > #now or #last == #now and last >= now then
-          token = last + 1
-          digits = string.format('%.0f', token)
-        end
-        local done
-        if head then
-          done = try('SET', KEYS[key], 'H ' .. digits .. said, 'PX', life)
-        else
-          -- What is of another type looks like nothing.
-          done = try('SET', KEYS[key], 'H ' .. digits .. said, 'PX', life, 'NX')
-        end
-        answer = done and done.ok and token or 0
-      end
-      key = key + 2
-    else
-      if is_ready and kind == 114 then
-        -- The rest of it may stay.
-        answer = type(try('SETRANGE', KEYS[key], '0', 'T')) == 'number' and 1 or 0
-      elseif is_ready then
-        answer = try('SET', KEYS[key], 'T' .. sub(said, 2), 'PX', '60000').ok and 1 or 0
-      end
-      key = key + 1
+    if kind == 98 then
+      said = ARGV[word]
+      word = word + 1
     end
+    if is_ready and kind < 114 then
+      local token, digits = micros, now
+      local last = head and match(head, '^%u (%d+)') or ''
+      if #last > #now or #last == #now and last >= now then
+        token = last + 1
+        digits = string.format('%.0f', token)
+      end
+      local done
+      if head then
+        done = try('SET', KEYS[key], 'H ' .. digits .. said, 'PX', life)
+      else
+        -- What is of another type looks like nothing.
+        done = try('SET', KEYS[key], 'H ' .. digits .. said, 'PX', life, 'NX')
+      end
+      answer = done and done.ok and token or 0
+    elseif is_ready and kind == 114 then
+      -- The rest of it may stay.
+      answer = type(try('SETRANGE', KEYS[key], '0', 'T')) == 'number' and 1 or 0
+    elseif is_ready then
+      answer = try('SET', KEYS[key], 'T' .. sub(said, 2), 'PX', '60000').ok and 1 or 0
+    end
+    key = key + (kind == 97 and 2 or 1)
     at = at + 1
     answers[at] = answer
   end
