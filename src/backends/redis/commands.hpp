@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -119,7 +118,6 @@ class AcquireBrief : public Brief {
     return request_.ask->items.front().name;
   }
   void say(BurstText& text, const Brief* release) const final;
-  void say_begin(std::string& /*words*/) const final {}
   [[nodiscard]] std::string spell() const final { return commands_.acquire(request_, ttl_); }
 
  protected:

@@ -48,8 +48,8 @@ class Brief {
   [[nodiscard]] virtual std::string_view about() const noexcept = 0;
   /// Adds it. `release`: of the same lock, to be done in the same step before.
   virtual void say(BurstText& text, const Brief* release) const = 0;
-  /// How the head begins if this is the one holder. REQUIRES: a release.
-  virtual void say_begin(std::string& words) const = 0;
+  /// Of a release: how the head begins if this is the one holder.
+  virtual void say_begin(std::string& /*words*/) const {}
   /// The command, by its own script.
   [[nodiscard]] virtual std::string spell() const = 0;
   virtual void answered(const Result<Answer>& answer) = 0;
