@@ -3,8 +3,11 @@
 //
 //   redis_load ping PORT                     a round trip
 //   redis_load cycle ours|raw PORT           one thread, lock + unlock, nobody else
-//   redis_load threads ours|scope|raw PORT N N threads, a lock each; raw: a connection each. scope:
-//                                            guards that end with their scope, not by unlock()
+//   redis_load threads ours|scope|raw|raw-scope PORT N
+//                                            N threads, a lock each; raw: a connection each. scope:
+//                                            guards that end with their scope, not by unlock(), so
+//                                            that nobody waits for the answer to the release; by
+//                                            hand likewise
 //   redis_load threads floor PORT N          the same over one connection, and nothing else
 //   redis_load pass ours|poll PORT N         N threads take turns on one lock
 //   redis_load renew ours PORT N             N locks held and renewed for two rounds
@@ -21,6 +24,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <hiredis/hiredis.h>
@@ -55,6 +59,12 @@ class RawLock {
     return reply->type == REDIS_REPLY_STATUS;
   }
   void unlock() { run("EVALSHA %s 1 %s %s", sha_.c_str(), name_.c_str(), id_.c_str()); }
+  /// The answer is read before the next one.
+  void unlock_later() {
+    redisAppendCommand(context_.get(), "EVALSHA %s 1 %s %s", sha_.c_str(), name_.c_str(),
+                       id_.c_str());
+    is_unread_ = true;
+  }
   void ping() { run("PING"); }
 
  private:
@@ -66,7 +76,16 @@ class RawLock {
   }
   template <class... Words>
   Reply run(const char* format, Words... words) {
-    Reply reply(static_cast<redisReply*>(redisCommand(context_.get(), format, words...)));
+    redisAppendCommand(context_.get(), format, words...);
+    if (std::exchange(is_unread_, false)) {
+      read();
+    }
+    return read();
+  }
+  Reply read() {
+    void* read = nullptr;
+    redisGetReply(context_.get(), &read);
+    Reply reply(static_cast<redisReply*>(read));
     if (!reply || reply->type == REDIS_REPLY_ERROR) {
       std::fprintf(stderr, "redis: %s\n", reply ? reply->str : context_->errstr);
       std::exit(1);
@@ -77,6 +96,7 @@ class RawLock {
   std::string name_;
   std::string id_;
   std::string sha_;
+  bool is_unread_ = false;
   std::unique_ptr<redisContext, Free> context_;
 };
 
@@ -135,7 +155,14 @@ void measure(int threads, Clock::duration length, Work work) {
   print(std::move(all), took);
 }
 
-enum class Who : std::uint8_t { ours, scope, raw };
+enum class Who : std::uint8_t { ours, scope, raw, raw_scope };
+
+Who who_from(const std::string& word) {
+  return word == "ours"    ? Who::ours
+         : word == "scope" ? Who::scope
+         : word == "raw"   ? Who::raw
+                           : Who::raw_scope;
+}
 
 void cycles(Who who, int port, int threads, Clock::duration length) {
   const auto client = connect(port);
@@ -144,17 +171,18 @@ void cycles(Who who, int port, int threads, Clock::duration length) {
     const auto mutex = client.mutex(name);
     RawLock raw(port, name);
     for (auto now = Clock::now(); now < end;) {
-      if (who != Who::raw) {
+      if (who == Who::ours || who == Who::scope) {
         auto guard = mutex.lock();
         must(guard.has_value() && (who == Who::scope || guard->unlock().has_value()));
       } else {
         must(raw.try_lock());
-        raw.unlock();
+        who == Who::raw ? raw.unlock() : raw.unlock_later();
       }
       const auto after = Clock::now();
       samples.push_back(micros(after - now));
       now = after;
     }
+    raw.ping();  // So that the last release leaves.
   });
 }
 
@@ -378,14 +406,11 @@ int main(int count, char** words) {
   const int port = std::atoi(words[3]);
   const int number = count > 4 ? std::atoi(words[4]) : 1;
   if (what == "cycle") {
-    cycles(is_ours ? Who::ours : Who::raw, port, 1, 3s);
+    cycles(who_from(words[2]), port, 1, 3s);
   } else if (what == "threads" && std::strcmp(words[2], "floor") == 0) {
     floor_cycles(port, number, 3s);
   } else if (what == "threads") {
-    cycles(is_ours                               ? Who::ours
-           : std::strcmp(words[2], "scope") == 0 ? Who::scope
-                                                 : Who::raw,
-           port, number, 3s);
+    cycles(who_from(words[2]), port, number, 3s);
   } else if (what == "pass") {
     pass(is_ours, port, number, 3s);
   } else if (what == "renew") {
