@@ -255,6 +255,7 @@ class Backend {
 
   /// Weakens a hold; nobody else holds it in between, and the token stays. Whoever may go then is
   /// let in, in order. `not_held` if it was not held any more. REQUIRES: Promise::downgrade.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): those who promise it keep the request.
   virtual void downgrade(DowngradeRequest /*request*/, Done<void> done) {
     done(fail(Errc::unsupported, "this backend does not promise downgrade"));
   }

@@ -27,6 +27,7 @@ class Nap {
   Nap() = default;
   Nap(const Nap&) = delete;
   Nap& operator=(const Nap&) = delete;
+  ~Nap() = default;
 
   /// How often it was called.
   [[nodiscard]] std::uint32_t calls() const noexcept { return word_.load() & ~flags; }

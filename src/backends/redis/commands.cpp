@@ -32,7 +32,7 @@ class Digits {
   }
 
  private:
-  std::array<char, 24> text_;  // NOLINT(*-member-init): written before it is read
+  std::array<char, 24> text_{};
   char* end_;
 };
 

@@ -42,8 +42,9 @@ const Reply* field_of(const Reply& reply, std::string_view name) {
 
 std::pair<int, int> version_from(std::string_view text) {
   std::pair<int, int> version{0, 0};
-  const auto* const end = text.data() + text.size();
-  const auto [dot, error] = std::from_chars(text.data(), end, version.first);
+  const auto* const begin = text.data();
+  const auto* const end = begin + text.size();
+  const auto [dot, error] = std::from_chars(begin, end, version.first);
   if (error == std::errc{} && dot != end) {
     std::from_chars(dot + 1, end, version.second);
   }

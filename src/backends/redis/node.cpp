@@ -6,6 +6,7 @@
 
 namespace tenure::backends::redis {
 
+// NOLINTNEXTLINE(readability-function-size): five parameters, all of them needed.
 Node::Node(boost::asio::io_context& loop, SlotTable::Owner owner, Address address,
            const std::string& channel, Calls calls)
     : loop_(loop),

@@ -5,6 +5,7 @@
 
 namespace tenure::backends::redis {
 
+// NOLINTNEXTLINE(readability-function-size): five parameters, all of them needed.
 OneServer::OneServer(boost::asio::io_context& loop, Address address,
                      std::shared_ptr<Sentinels> sentinels, const std::string& channel, Calls calls)
     : loop_(loop),

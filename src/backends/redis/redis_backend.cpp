@@ -12,6 +12,7 @@ namespace {
 
 std::vector<Address> sentinels_of(const Deployment& deployment) {
   std::vector<Address> addresses;
+  addresses.reserve(deployment.endpoints.size());
   for (const auto& endpoint : deployment.endpoints) {
     addresses.push_back({.endpoint = endpoint,
                          .part = Part::sentinel,

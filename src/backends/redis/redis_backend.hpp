@@ -24,6 +24,8 @@ class RedisBackend final : public LocksOnLoop<Locks> {
   [[nodiscard]] static Result<std::unique_ptr<RedisBackend>> open(
       const Deployment& deployment, std::chrono::milliseconds patience);
   explicit RedisBackend(const Deployment& deployment);
+  RedisBackend(const RedisBackend&) = delete;
+  RedisBackend& operator=(const RedisBackend&) = delete;
   ~RedisBackend() override;
 
   /// What people should know of this server, though it serves. After open().
