@@ -75,7 +75,7 @@ TEST(RedlockChaos, nobody_is_in_beside_another_whatever_happens_to_a_minority) {
   Crowd crowd(servers.url("?node_timeout=50ms&retry_delay=20ms"), 4);
   ASSERT_TRUE(crowd.goes_on());
 
-  for (const std::size_t server : {0, 3}) {
+  for (const std::size_t server : {0U, 3U}) {
     servers[server].kill();
     servers[(server + 1) % 5].pause();
     EXPECT_TRUE(crowd.goes_on()) << "one dead, one hung";
