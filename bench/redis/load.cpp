@@ -158,10 +158,15 @@ void measure(int threads, Clock::duration length, Work work) {
 enum class Who : std::uint8_t { ours, scope, raw, raw_scope };
 
 Who who_from(const std::string& word) {
-  return word == "ours"    ? Who::ours
-         : word == "scope" ? Who::scope
-         : word == "raw"   ? Who::raw
-                           : Who::raw_scope;
+  for (const auto& [name, who] :
+       {std::pair("ours", Who::ours), std::pair("scope", Who::scope), std::pair("raw", Who::raw),
+        std::pair("raw-scope", Who::raw_scope)}) {
+    if (word == name) {
+      return who;
+    }
+  }
+  std::fprintf(stderr, "%s: one of ours, scope, raw, raw-scope\n", word.c_str());
+  std::exit(64);
 }
 
 void cycles(Who who, int port, int threads, Clock::duration length) {

@@ -36,7 +36,7 @@ class RedisBurstScript : public ::testing::Test {
   }
   /// Ann gives it back, and Bob takes it.
   std::string again(const std::string& name, const std::string& token) {
-    return burst({head_of(name)},
+    return burst({head_of(name), name},
                  {"tb", "90000", "H " + token + " ann.1 ", " bob.7 L X ear bob\n"});
   }
   std::string get(const std::string& name) { return server.ask({"GET", head_of(name)}); }
@@ -130,6 +130,19 @@ TEST_F(RedisBurstScript, tokens_grow_in_that_step_too) {
   server.ask({"SET", head_of("a"), "H 4000000000000000 ann.1 L X ear ann\n", "PX", "90000"});
 
   EXPECT_EQ(again("a", "4000000000000000"), "4000000000000001");
+}
+
+// Its time was over when it came: somebody with a barging lock may have it by then.
+TEST_F(RedisBurstScript, who_comes_too_late_does_not_take_again_what_is_barged) {
+  const auto token = acquire("a");
+  server.ask({"PEXPIRE", head_of("a"), "50000"});
+  const std::string barge(redis::text_of(redis::Script::barge).text);
+  ASSERT_TRUE(
+      server.ask({"EVAL", barge, "2", "a", head_of("a"), "cid", "90000"}).starts_with("1 "));
+
+  EXPECT_EQ(again("a", token), "0");
+
+  EXPECT_TRUE(get("a").starts_with("H " + token + " ann.1 "));
 }
 
 TEST_F(RedisBurstScript, of_that_step_nothing_is_done_if_it_is_not_that_easy) {

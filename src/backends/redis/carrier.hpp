@@ -28,7 +28,7 @@ class Carrier {
     std::function<void()> idle;                   ///< All is answered.
     std::function<void(std::string)> doubtful;    ///< Something that people should know.
     std::function<void(std::string_view)> heard;  ///< A message to our channel.
-    /// Answers were told. What comes of them leaves with flush().
+    /// Answers have come: what was put off may be asked now, and leaves with flush().
     std::function<void()> caught_up;
   };
 

@@ -203,11 +203,9 @@ void AcquireBrief::say(BurstText& text, const Brief* release) const {
   }
   text.kinds.push_back(release == nullptr ? 'a' : 'b');
   append_word(text.keys, {"{", commands_.name_space_, ":", item.name, "}"});
-  ++text.keys_count;
-  if (release == nullptr) {
-    append_word(text.keys, item.name);
-    ++text.keys_count;
-  } else {
+  append_word(text.keys, item.name);
+  text.keys_count += 2;
+  if (release != nullptr) {
     release->say_begin(text.words);
     ++text.words_count;
   }

@@ -40,8 +40,8 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
     /// Another node is asked for this, or none at the moment, in the words of this one. Not set:
     /// that is an error like any other.
     std::function<void(Errand, std::string_view)> astray{};
-    /// All answers that were there are told: what comes of them leaves with flush(). Not set:
-    /// nothing that is not here already.
+    /// Answers have come, told or about to be: what was put off may be asked now, and leaves with
+    /// flush(). Not set: there is nothing that is not here already.
     std::function<void()> caught_up{};
   };
 
