@@ -108,7 +108,7 @@ TEST_F(RedisBarging, is_for_a_mutex_on_redis) {
 // What is left of a fair lock for a minute after its holder died is no lock.
 TEST_F(RedisBarging, a_fair_lock_whose_time_is_over_is_in_nobodys_way) {
   const std::string head = "{tenure:lock:orders}";
-  const std::string dead = "H 5 00000000000000ff.1 L X nobody dead\n";
+  const std::string dead = "H 5 00000000000000ff.1 L X nobody dead\n 0000000000000";
   ASSERT_EQ(server.ask({"SET", head, dead, "PX", "60000"}), "OK");
 
   auto guard = mutex.lock();

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,46 +19,73 @@ std::string head_of(const std::string& name) {
   return "{tenure:" + name + "}";
 }
 
+/// A letter, and what it says.
+using Said = std::pair<char, std::string>;
+
 class RedisBurstScript : public ::testing::Test {
  protected:
-  std::string burst(std::vector<std::string> keys, std::vector<std::string> words) {
+  std::string burst(std::vector<std::string> keys, const std::vector<Said>& said) {
+    std::string kinds;
+    std::string words;
+    for (const auto& [letter, word] : said) {
+      kinds += letter;
+      kinds += static_cast<char>(word.size() >> 8U);
+      kinds += static_cast<char>(word.size() & 0xFFU);
+      words += word;
+    }
     std::vector<std::string> all{"EVAL", std::string(redis::text_of(redis::Script::burst).text),
                                  std::to_string(keys.size())};
     all.insert(all.end(), keys.begin(), keys.end());
-    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), {kinds, words});
     return server.ask(all);
   }
-  std::string acquire(const std::string& name) {
-    return burst({head_of(name), name}, {"ta", "90000", " ann.1 L X ear ann\n"});
+  std::string acquire(const std::string& name, const std::string& life = "90000",
+                      const std::string& label = "ann\n") {
+    return burst({head_of(name), name}, {{'t', life}, {'a', " ann.1 L X ear " + label}});
   }
   /// Ann gives it back.
   std::string release(const std::string& name, const std::string& token) {
-    return burst({head_of(name)}, {"r", "H " + token + " ann.1 "});
+    return burst({head_of(name)}, {{'r', "H " + token + " ann.1 "}});
   }
   /// Ann gives it back, and Bob takes it.
   std::string again(const std::string& name, const std::string& token) {
     return burst({head_of(name), name},
-                 {"tb", "90000", "H " + token + " ann.1 ", " bob.7 L X ear bob\n"});
+                 {{'t', "90000"}, {'b', "H " + token + " ann.1 "}, {'a', " bob.7 L X ear bob\n"}});
+  }
+  std::string renew(const std::string& name, const std::string& ttl) {
+    return server.ask({"EVAL", std::string(redis::text_of(redis::Script::renew).text), "4",
+                       head_of(name), head_of(name) + ":m", head_of(name) + ":e",
+                       head_of(name) + ":q", ttl, "ann"});
   }
   std::string get(const std::string& name) { return server.ask({"GET", head_of(name)}); }
+  /// Without what it says of its time.
+  std::string told(const std::string& name) {
+    const auto head = get(name);
+    return head.substr(0, head.size() - 14);
+  }
   std::int64_t life_of(const std::string& name) {
     return std::stoll(server.ask({"PTTL", head_of(name)}));
+  }
+  std::int64_t end_of(const std::string& name) {
+    return std::stoll(server.ask({"PEXPIRETIME", head_of(name)}));
   }
   RedisServer server;
 };
 
 TEST_F(RedisBurstScript, what_is_free_is_granted_and_given_back) {
   const auto tokens =
-      burst({head_of("a"), "a", head_of("b"), "b"},
-            {"tata", "90000", " ann.1 L X ear ann\n", "70000", " bob.2 L X ear bob\n"});
+      burst({head_of("a"), "a", head_of("b"), "b"}, {{'t', "90000"},
+                                                     {'a', " ann.1 L X ear ann\n"},
+                                                     {'t', "70000"},
+                                                     {'a', " bob.2 L X ear bob\n"}});
   ASSERT_GE(tokens.size(), 33U) << tokens;
   const auto token = tokens.substr(0, 16);
-  EXPECT_EQ(get("a"), "H " + token + " ann.1 L X ear ann\n");
-  EXPECT_GT(life_of("a"), 70'000);
-  EXPECT_LE(life_of("b"), 70'000);
+  EXPECT_EQ(get("a"), "H " + token + " ann.1 L X ear ann\n " + std::to_string(end_of("a")));
+  EXPECT_GT(life_of("a"), 71'000);
+  EXPECT_LE(life_of("b"), 71'000);
 
   const auto released =
-      burst({head_of("a"), head_of("b")}, {"rr", "H " + token + " ann.1 ", "H 1 cid.2 "});
+      burst({head_of("a"), head_of("b")}, {{'r', "H " + token + " ann.1 "}, {'r', "H 1 cid.2 "}});
 
   EXPECT_EQ(released, "1 0") << "only what is its own";
   EXPECT_TRUE(get("a").starts_with("T " + token + " ann.1 "));
@@ -70,14 +98,14 @@ TEST_F(RedisBurstScript, what_was_granted_for_long_is_forgotten_after_a_minute) 
   const auto token = acquire("a");
   server.ask({"PEXPIRE", head_of("a"), "9000000"});
 
-  EXPECT_EQ(burst({head_of("a")}, {"s", "H " + token + " ann.1 "}), "1");
+  EXPECT_EQ(burst({head_of("a")}, {{'s', "H " + token + " ann.1 "}}), "1");
 
   EXPECT_TRUE(get("a").starts_with("T " + token + " ann.1"));
   EXPECT_LE(life_of("a"), 60'000);
 }
 
 TEST_F(RedisBurstScript, what_is_not_that_easy_is_left_as_it_is) {
-  server.ask({"SET", head_of("held"), "H 1 bob.1 L X ear bob\n", "PX", "90000"});
+  server.ask({"SET", head_of("held"), "H 1 bob.1 L X ear bob\n 0000000000000", "PX", "90000"});
   server.ask({"SET", head_of("wide"), "F L 1 1 X 1 - 0 1 -", "PX", "90000"});
   server.ask({"SET", "barged", "somebody"});
   server.ask({"LPUSH", head_of("list"), "1"});
@@ -95,7 +123,7 @@ TEST_F(RedisBurstScript, tokens_grow_whatever_the_clock_says) {
   server.ask({"SET", head_of("a"), "T 4000000000000000 bob.1", "PX", "60000"});
 
   EXPECT_EQ(acquire("a"), "4000000000000001");
-  EXPECT_EQ(get("a"), "H 4000000000000001 ann.1 L X ear ann\n");
+  EXPECT_EQ(told("a"), "H 4000000000000001 ann.1 L X ear ann\n");
 }
 
 TEST_F(RedisBurstScript, a_token_of_few_digits_is_a_small_one) {
@@ -122,12 +150,13 @@ TEST_F(RedisBurstScript, what_is_given_back_and_taken_again_is_one_step) {
   const auto answer = again("a", token);
 
   EXPECT_GT(std::stoll(answer), std::stoll(token));
-  EXPECT_EQ(get("a"), "H " + answer + " bob.7 L X ear bob\n");
+  EXPECT_EQ(told("a"), "H " + answer + " bob.7 L X ear bob\n");
   EXPECT_GT(life_of("a"), 60'000);
 }
 
 TEST_F(RedisBurstScript, tokens_grow_in_that_step_too) {
-  server.ask({"SET", head_of("a"), "H 4000000000000000 ann.1 L X ear ann\n", "PX", "90000"});
+  server.ask(
+      {"SET", head_of("a"), "H 4000000000000000 ann.1 L X ear ann\n 0000000000000", "PX", "90000"});
 
   EXPECT_EQ(again("a", "4000000000000000"), "4000000000000001");
 }
@@ -154,6 +183,75 @@ TEST_F(RedisBurstScript, of_that_step_nothing_is_done_if_it_is_not_that_easy) {
   EXPECT_EQ(again("a", token), "0") << "there is no memory";
 
   EXPECT_TRUE(get("a").starts_with("H " + token + " ann.1 "));
+}
+
+// To say how long takes as long as all the rest.
+TEST_F(RedisBurstScript, who_takes_it_soon_after_does_not_say_how_long) {
+  const auto token = acquire("a");
+  const auto end = end_of("a");
+  ASSERT_EQ(release("a", token), "1");
+
+  const auto next = acquire("a");
+
+  EXPECT_GT(std::stoll(next), std::stoll(token));
+  EXPECT_EQ(end_of("a"), end);
+  EXPECT_GE(life_of("a"), 89'000) << "it has its time nevertheless, less what the test took";
+  EXPECT_EQ(get("a"), "H " + next + " ann.1 L X ear ann\n " + std::to_string(end));
+}
+
+TEST_F(RedisBurstScript, who_needs_it_for_longer_says_so) {
+  const auto token = acquire("a");
+  ASSERT_EQ(release("a", token), "1");
+
+  acquire("a", "200000");
+
+  EXPECT_GT(life_of("a"), 190'000);
+  EXPECT_TRUE(get("a").ends_with(" " + std::to_string(end_of("a"))));
+}
+
+TEST_F(RedisBurstScript, nothing_is_left_of_a_longer_head) {
+  const auto token = acquire("a", "90000", "somebody with a long name\nand a note");
+  ASSERT_EQ(release("a", token), "1");
+
+  const auto next = acquire("a");
+
+  EXPECT_EQ(told("a"), "H " + next + " ann.1 L X ear ann\n");
+}
+
+// The next one would believe that it has the time that the head tells.
+TEST_F(RedisBurstScript, what_is_made_to_end_sooner_is_not_said_to_live) {
+  const auto token = acquire("a");
+  ASSERT_EQ(renew("a", "=1000"), "1");
+  ASSERT_LE(life_of("a"), 61'000);
+  ASSERT_EQ(release("a", token), "1");
+
+  acquire("a");
+
+  EXPECT_GT(life_of("a"), 80'000);
+  EXPECT_EQ(told("a").substr(18), " ann.1 L X ear ann\n");
+}
+
+TEST_F(RedisBurstScript, a_renewal_makes_nothing_shorter_and_writes_all_the_same) {
+  const auto token = acquire("a");
+  const auto end = end_of("a");
+  const auto changes = [this] {
+    const auto info = server.ask({"INFO", "persistence"});
+    return std::stoll(info.substr(info.find("rdb_changes_since_last_save:") + 28));
+  };
+  const auto before = changes();
+
+  ASSERT_EQ(renew("a", "20000"), "1");
+
+  EXPECT_GE(end_of("a"), end - 1);
+  EXPECT_GT(changes(), before) << "who waits for replicas after it waits for something";
+}
+
+TEST_F(RedisBurstScript, words_may_be_long) {
+  const std::string label = "ann\n" + std::string(4096, 'x');
+
+  const auto token = acquire("a", "90000", label);
+
+  EXPECT_EQ(told("a"), "H " + token + " ann.1 L X ear " + label);
 }
 
 }  // namespace

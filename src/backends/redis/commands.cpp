@@ -197,34 +197,27 @@ void AcquireBrief::say(BurstText& text, const Brief* release) const {
   const auto& item = ask.items.front();
   const auto claim = claim_of(item);
   if (const auto life = ttl_ + memory; std::exchange(text.life, life) != life) {
-    text.kinds.push_back('t');
-    append_word(text.words, Digits(static_cast<std::uint64_t>(life.count())));
-    ++text.words_count;
+    text.add('t', {Digits(static_cast<std::uint64_t>(life.count()))});
   }
-  text.kinds.push_back(release == nullptr ? 'a' : 'b');
   append_word(text.keys, {"{", commands_.name_space_, ":", item.name, "}"});
   append_word(text.keys, item.name);
   text.keys_count += 2;
   if (release != nullptr) {
-    release->say_begin(text.words);
-    ++text.words_count;
+    release->say_begin(text, 'b');
   }
-  append_word(text.words, {" ", member_, ".", Digits(request_.request.get()), " ", claim.kind, " ",
-                           claim.want, " ", commands_.client_, " ", ask.owner, "\n", ask.metadata});
-  ++text.words_count;
+  text.add('a', {" ", member_, ".", Digits(request_.request.get()), " ", claim.kind, " ",
+                 claim.want, " ", commands_.client_, " ", ask.owner, "\n", ask.metadata});
 }
 
 void ReleaseBrief::say(BurstText& text, const Brief* /*release*/) const {
-  text.kinds.push_back(ttl_ <= memory ? 'r' : 's');
   append_word(text.keys, {"{", commands_.name_space_, ":", about(), "}"});
   ++text.keys_count;
-  say_begin(text.words);
-  ++text.words_count;
+  say_begin(text, ttl_ <= memory ? 'r' : 's');
 }
 
-void ReleaseBrief::say_begin(std::string& words) const {
-  append_word(words, {"H ", Digits(request_.token.get()), " ", member_, ".",
-                      Digits(request_.acquired.get()), " "});
+void ReleaseBrief::say_begin(BurstText& text, char letter) const {
+  text.add(letter, {"H ", Digits(request_.token.get()), " ", member_, ".",
+                    Digits(request_.acquired.get()), " "});
 }
 
 std::string Commands::leave(const Ask& ask, std::string_view member, RequestId request,

@@ -70,7 +70,8 @@ class Commands {
   [[nodiscard]] std::string release(const ReleaseRequest& request, std::string_view member) const;
   /// Whether it can be said by AcquireBrief and ReleaseBrief.
   [[nodiscard]] bool may_be_brief(const Ask& ask) const noexcept {
-    return reach_ == Reach::any && ask.fairness != Fairness::barging;
+    return reach_ == Reach::any && ask.fairness != Fairness::barging &&
+           ask.owner.size() + ask.metadata.size() <= label_bytes_max;
   }
   enum class Found : std::uint8_t { keep, drop };
   [[nodiscard]] std::string leave(const Ask& ask, std::string_view member, RequestId request,
@@ -99,6 +100,9 @@ class Commands {
 
   friend class AcquireBrief;
   friend class ReleaseBrief;
+
+  /// Of a brief one: what else is in the same word takes less than a KiB.
+  static constexpr std::size_t label_bytes_max = BurstText::word_bytes_max - 1024;
 
   std::string name_space_;
   std::string client_;
@@ -143,7 +147,7 @@ class ReleaseBrief : public Brief {
     return request_.ask->items.front().name;
   }
   void say(BurstText& text, const Brief* release) const final;
-  void say_begin(std::string& words) const final;
+  void say_begin(BurstText& text, char letter) const final;
   [[nodiscard]] std::string spell() const final { return commands_.release(request_, member_); }
 
  protected:

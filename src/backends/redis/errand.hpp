@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,14 +23,27 @@ struct Answer {
   bool is_retry = false;
 };
 
-/// The words of one call of burst.lua, which says what they mean.
+/// What is said to burst.lua, which says what it means.
 struct BurstText {
+  static constexpr std::size_t word_bytes_max = 0xFFFF;
+
   std::string kinds{};
-  std::string keys{};   ///< As the wire has them.
-  std::string words{};  ///< Likewise.
+  std::string keys{};  ///< As the wire has them.
   std::size_t keys_count = 0;
-  std::size_t words_count = 0;
+  std::string words{};
   std::chrono::milliseconds life{};  ///< That the last `t` said.
+
+  /// One word. REQUIRES: it is not longer than word_bytes_max.
+  void add(char letter, std::initializer_list<std::string_view> pieces) {
+    const auto begin = words.size();
+    for (const auto piece : pieces) {
+      words.append(piece);
+    }
+    const auto bytes = words.size() - begin;
+    kinds.push_back(letter);
+    kinds.push_back(static_cast<char>(bytes >> 8U));
+    kinds.push_back(static_cast<char>(bytes & 0xFFU));
+  }
 };
 
 /// An errand that burst.lua can do together with others: it is said in few words, or, if that does
@@ -49,7 +63,7 @@ class Brief {
   /// Adds it. `release`: of the same lock, to be done in the same step before.
   virtual void say(BurstText& text, const Brief* release) const = 0;
   /// Of a release: how the head begins if this is the one holder.
-  virtual void say_begin(std::string& /*words*/) const {}
+  virtual void say_begin(BurstText& /*text*/, char /*letter*/) const {}
   /// The command, by its own script.
   [[nodiscard]] virtual std::string spell() const = 0;
   virtual void answered(const Result<Answer>& answer) = 0;

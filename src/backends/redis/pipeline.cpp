@@ -52,11 +52,11 @@ std::optional<std::string> eviction_in(std::string_view memory) {
 /// So many at least are worth a burst: one of it that is not that easy is asked twice.
 constexpr std::size_t burst_min = 4;
 /// So many at most: others of this server wait meanwhile.
-constexpr std::size_t burst_max = 32;
+constexpr std::size_t burst_max = 24;
 /// So many are out at a time, and so many have to wait before there is a second one: the fewer in
 /// each, the more of the work is that of the network.
 constexpr std::size_t bursts_max = 2;
-constexpr std::size_t second_burst_min = 48;
+constexpr std::size_t second_burst_min = 20;
 
 [[nodiscard]] bool may_burst(const Errand& errand) {
   return errand.brief != nullptr && !errand.is_alone;
@@ -334,8 +334,8 @@ void Pipeline::send_burst(Burst burst) {
   auto& text = text_;
   text.kinds.clear();
   text.keys.clear();
+  text.keys_count = 0;
   text.words.clear();
-  text.keys_count = text.words_count = 0;
   text.life = {};
   for (const auto& part : burst) {
     const auto* const release = open_.find(part.release);
@@ -343,13 +343,13 @@ void Pipeline::send_burst(Burst burst) {
   }
   std::string command;
   command.reserve(text.keys.size() + text.kinds.size() + text.words.size() + 128);
-  append_count(command, 4 + text.keys_count + text.words_count);
+  append_count(command, 5 + text.keys_count);
   append_word(command, "EVALSHA");
   append_word(command, text_of(Script::burst).sha);
   append_word(command, std::to_string(text.keys_count));
   command.append(text.keys);
   append_word(command, text.kinds);
-  command.append(text.words);
+  append_word(command, text.words);
   sent_.push_back(of_burst);
   bursts_.push_back(std::move(burst));
   line_->send(command);

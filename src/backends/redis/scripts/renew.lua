@@ -13,9 +13,15 @@ if form == 'H' then
     local exact, ttl = string.match(ARGV[at], '^(=?)(%d+)$')
     -- -1: somebody made the key persist.
     local is_here = member == ARGV[at + 1] and (left > 60000 or left == -1)
-    if is_here and (exact == '=' or left <= ttl + 60000) then
+    if is_here then
+      local life = exact == '=' and ttl + 60000 or math.max(left, ttl + 60000)
       -- Also if it is just as long: whoever waits for replicas after this has written something.
-      redis.call('PEXPIRE', KEYS[1], ttl + 60000)
+      redis.call('PEXPIRE', KEYS[1], life)
+      if life < left then
+        -- The head says that it lives longer.
+        redis.call('SETRANGE', KEYS[1], #head - 13, '0000000000000')
+      end
+      left = life
     end
     states[#states + 1] = is_here and '1' or '0'
   end
