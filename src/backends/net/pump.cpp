@@ -12,10 +12,12 @@ constexpr std::chrono::milliseconds own_after{2};
 /// So many jobs of others are done by one who only came to post one, or who is about to go. Then
 /// somebody else goes on, or a busy client would keep it for as long as it is busy.
 constexpr std::size_t favours_max = 256;
-/// When one who runs the loop has woken so many others, they are a crowd.
+/// When one who runs the loop has woken so many others, they are a crowd, and stay one while so
+/// many are woken whenever our own thread looks.
 constexpr std::uint32_t crowd_min = 8;
-/// And stay one while so many are woken in each such time.
-constexpr std::chrono::milliseconds crowd_look{2};
+/// So long after one has looked another one does. The shorter, the sooner a server that has
+/// answered gets more to do.
+constexpr std::chrono::microseconds look_gap{2};
 /// So often one lets others go first before it sleeps.
 constexpr int doze_turns = 8;
 /// If that takes longer, others want the core for more than a moment.
@@ -78,33 +80,30 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
   }
   {
     const sys::MutexGuard lock(mutex_);
-    if (runner_ == Runner::nobody) {
-      runner_ = is_idle ? Runner::idler : Runner::guest;
-      is_wanted_ = false;
-      has_left_overs_ = false;
-      runs = true;
-    } else {
-      const bool gives_way =
-          (runner_ == Runner::own && !is_crowded_) || (runner_ == Runner::idler && !is_idle);
-      is_one_in_the_way = gives_way && !is_wanted_.exchange(true);
+    may_doze = is_crowded_ && !is_idle && dozing_.is_on();
+    runs = !may_doze && take_loop(is_idle ? Runner::idler : Runner::guest);
+    if (may_doze) {
+      ++dozers_;
+    } else if (!runs) {
       (is_idle ? idlers_ : sleepers_).push_back(nap);
-      may_doze = !is_idle && dozing_.is_on();
     }
+    const bool gives_way = runner_ == Runner::own || (runner_ == Runner::idler && !is_idle);
+    is_one_in_the_way = !runs && gives_way && !is_wanted_.exchange(true);
   }
   if (is_one_in_the_way) {
     boost::asio::post(loop_, [] {});
   }
-  if (!runs) {
-    const auto dozed = may_doze ? doze(nap, calls_seen) : Dozed::not_at_all;
-    if (dozed != Dozed::well) {
-      nap.park(calls_seen, deadline);
-    }
+  if (may_doze) {
+    const auto dozed = doze(nap, calls_seen);
     const sys::MutexGuard lock(mutex_);
+    runs = stop_dozing(nap, dozed);
     if (dozed == Dozed::well) {
-      dozing_.won();
-    } else if (dozed != Dozed::not_at_all) {
-      dozing_.lost(dozed == Dozed::too_long ? 2 : 1);
+      return;
     }
+  }
+  if (!runs) {
+    nap.park(calls_seen, deadline);
+    const sys::MutexGuard lock(mutex_);
     runs = nap.take_appointment();
     if (!runs) {
       (is_idle ? idlers_ : sleepers_).remove(nap);
@@ -116,18 +115,66 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
   }
 }
 
+bool Pump::take_loop(Runner as) {
+  if (runner_ != Runner::nobody) {
+    return false;
+  }
+  runner_ = as;
+  is_wanted_ = false;
+  has_left_overs_ = false;
+  return true;
+}
+
 /// Where threads want the cores in turn, each for a moment, to let the others go first takes less
-/// than to sleep and to be woken: the answer is there when it is our turn again.
+/// than to sleep and to be woken: the answer is there when it is our turn again, or we find it.
 Pump::Dozed Pump::doze(const Nap& nap, std::uint32_t calls_seen) {
   const auto began = std::chrono::steady_clock::now();
-  for (int turn = 0; turn < doze_turns && !nap.is_roused(calls_seen); ++turn) {
+  auto now = began;
+  for (int turn = 0; turn < doze_turns; ++turn) {
+    look_after(now);
+    if (nap.is_roused(calls_seen)) {
+      return Dozed::well;
+    }
     sys::let_others();
+    if (nap.is_roused(calls_seen)) {
+      return Dozed::well;
+    }
+    now = std::chrono::steady_clock::now();
   }
-  if (nap.is_roused(calls_seen)) {
-    return Dozed::well;
+  return now - began > doze_max ? Dozed::too_long : Dozed::in_vain;
+}
+
+void Pump::look_after(std::chrono::steady_clock::time_point now) {
+  if (now < look_at_.load(std::memory_order_relaxed)) {
+    return;
   }
-  const auto took = std::chrono::steady_clock::now() - began;
-  return took > doze_max ? Dozed::too_long : Dozed::in_vain;
+  look_at_.store(now + look_gap, std::memory_order_relaxed);
+  {
+    const sys::MutexGuard lock(mutex_);
+    if (!take_loop(Runner::guest)) {
+      return;
+    }
+  }
+  auto favours = favours_max;
+  do_favours(favours);
+  leave(favours);
+}
+
+bool Pump::stop_dozing(Nap& nap, Dozed dozed) {
+  --dozers_;
+  if (dozed == Dozed::well) {
+    dozing_.won();
+    if (runner_ == Runner::nobody) {
+      appoint_next();
+    }
+    return false;
+  }
+  dozing_.lost(dozed == Dozed::too_long ? 2 : 1);
+  const bool runs = take_loop(Runner::guest);
+  if (!runs) {
+    sleepers_.push_back(nap);
+  }
+  return runs;
 }
 
 void Pump::run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
@@ -168,28 +215,20 @@ void Pump::wake(Nap& nap) {
 }
 
 void Pump::leave(std::size_t favours) {
-  const bool is_crowd = std::exchange(woken_, 0) >= crowd_min;
+  const auto woken = std::exchange(woken_, 0);
   for (;;) {
     {
       const sys::MutexGuard lock(mutex_);
-      if (is_crowd && !sleepers_.empty() && !is_stopping_) {
-        ++turns_;
-        runner_ = Runner::own;
-        is_crowded_ = true;
-        is_wanted_ = false;
-        own_.notify_one();
-        return;
-      }
       if (!std::exchange(is_nudged_, false) || favours == 0) {
         ++turns_;
-        if (auto* next = sleepers_.first()) {
-          sleepers_.remove(*next);
-          runner_ = Runner::guest;
+        woken_lately_ += woken;
+        is_crowded_ = is_crowded_ || woken >= crowd_min;
+        runner_ = Runner::nobody;
+        appoint_next();
+        if (runner_ != Runner::nobody) {
           is_nudged_ = favours == 0;  // It may go at once, and looks here first.
-          appoint(*next);
           return;
         }
-        runner_ = Runner::nobody;
         has_left_overs_ = favours == 0;
         if (is_own_asleep_ || has_left_overs_) {
           own_.notify_one();
@@ -201,21 +240,16 @@ void Pump::leave(std::size_t favours) {
   }
 }
 
-void Pump::appoint(Nap& nap) {
+/// One that sleeps runs the loop, unless some are about who look after it.
+void Pump::appoint_next() {
+  auto* const next = sleepers_.first();
+  if (next == nullptr || dozers_ > 0) {
+    return;
+  }
+  sleepers_.remove(*next);
+  runner_ = Runner::guest;
   // While we have the mutex it cannot have gone.
-  nap.appoint();
-}
-
-/// Many are answered together, again and again: whoever of them would run the loop next would have
-/// to wait for a core among all the others that were just woken, and they all for it.
-void Pump::serve_crowd() {
-  do {
-    woken_ = 0;
-    const auto end = std::chrono::steady_clock::now() + crowd_look;
-    while (std::chrono::steady_clock::now() < end) {
-      loop_.run_one_until(end);
-    }
-  } while (woken_ >= crowd_min);
+  next->appoint();
 }
 
 /// Our thread, until a guest wants to.
@@ -230,17 +264,6 @@ void Pump::run_own() {
   mutex_.lock();
   auto seen = turns_;
   while (!is_stopping_) {
-    if (is_crowded_) {
-      mutex_.unlock();
-      serve_crowd();
-      mutex_.lock();
-      is_crowded_ = false;
-      mutex_.unlock();
-      run_until_wanted();
-      mutex_.lock();
-      seen = turns_;
-      continue;
-    }
     const bool is_due = (turns_ == seen || has_left_overs_) && runner_ == Runner::nobody;
     has_left_overs_ = has_left_overs_ && !is_due;
     if (is_due && !idlers_.empty()) {
@@ -248,7 +271,7 @@ void Pump::run_own() {
       idlers_.remove(idler);
       runner_ = Runner::idler;
       is_wanted_ = false;
-      appoint(idler);
+      idler.appoint();
     } else if (is_due) {
       runner_ = Runner::own;
       is_wanted_ = false;
@@ -258,14 +281,15 @@ void Pump::run_own() {
       seen = turns_;
       continue;
     }
-    if (turns_ == seen && !is_crowded_) {
+    if (turns_ == seen) {
       // A guest that stays. It tells us when it goes, so that we need not look.
       is_own_asleep_ = true;
       own_.wait(mutex_);
       is_own_asleep_ = false;
     }
     seen = turns_;
-    if (!has_left_overs_ && !is_crowded_) {
+    is_crowded_ = is_crowded_ && std::exchange(woken_lately_, 0) >= crowd_min;
+    if (!has_left_overs_) {
       own_.wait_for(mutex_, own_after);
     }
   }

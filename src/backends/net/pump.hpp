@@ -22,7 +22,10 @@ namespace tenure::backends {
 /// that has just posted something, or, when there is neither for a while, one that sleeps for want
 /// of work or, if there is none of those either, a thread of its own. So
 /// the bytes of an answer wake the very thread that waits for it, and not another one which then
-/// wakes it: half of the time that a lock takes on a quick network.
+/// wakes it: half of the time that a lock takes on a quick network. Where many wait for answers
+/// that come together, again and again, they take turns: each that has a core looks for answers,
+/// and lets the others go first. Nobody is woken, and nobody's turn is missed because it has no
+/// core.
 ///
 /// One thread at a time runs the loop; whatever runs there needs no other protection. Thread safe.
 class Pump {
@@ -66,14 +69,18 @@ class Pump {
   enum class Dozed : std::uint8_t { not_at_all, well, in_vain, too_long };
 
   void nudge();
-  [[nodiscard]] static Dozed doze(const Nap& nap, std::uint32_t calls_seen);
+  [[nodiscard]] Dozed doze(const Nap& nap, std::uint32_t calls_seen);
+  /// Runs what is ready, if nobody does and nobody just did.
+  void look_after(std::chrono::steady_clock::time_point now);
+  /// True: it runs the loop now.
+  [[nodiscard]] bool stop_dozing(Nap& nap, Dozed dozed) TENURE_REQUIRES(mutex_);
+  [[nodiscard]] bool take_loop(Runner as) TENURE_REQUIRES(mutex_);
+  void appoint_next() TENURE_REQUIRES(mutex_);
   void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what);
-  void appoint(Nap& nap) TENURE_REQUIRES(mutex_);
   /// Jobs that are ready, at most so many; what is left of them.
   void do_favours(std::size_t& left);
   /// The running thread goes, after so many favours at most; one that sleeps takes its place.
   void leave(std::size_t favours);
-  void serve_crowd();
   void run_until_wanted();
   void run_own();
 
@@ -83,7 +90,9 @@ class Pump {
   std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
   std::atomic<bool> is_wanted_ = false;        ///< By a guest: an idler or our thread shall leave.
 
-  std::uint32_t woken_ = 0;               ///< By whoever runs the loop, who alone uses this.
+  std::uint32_t woken_ = 0;  ///< By whoever runs the loop, who alone uses this.
+  /// Until then nobody who dozes looks: somebody just did.
+  std::atomic<std::chrono::steady_clock::time_point> look_at_{};
   std::atomic<std::thread::id> idler_{};  ///< The last one that slept for work.
 
   sys::Mutex mutex_;
@@ -92,9 +101,11 @@ class Pump {
   NapList sleepers_ TENURE_GUARDED_BY(mutex_);        ///< For an answer.
   NapList idlers_ TENURE_GUARDED_BY(mutex_);          ///< For work.
   bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;  ///< Something was posted since it last left.
-  bool has_left_overs_ TENURE_GUARDED_BY(mutex_) = false;  ///< By one who went with jobs to do.
-  std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;      ///< How often the runner changed.
-  bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;      ///< Our thread runs it and stays.
+  bool has_left_overs_ TENURE_GUARDED_BY(mutex_) = false;     ///< By one who went with jobs to do.
+  std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;         ///< How often the runner changed.
+  bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;         ///< Those who wait take turns.
+  std::uint32_t woken_lately_ TENURE_GUARDED_BY(mutex_) = 0;  ///< While they did.
+  std::uint32_t dozers_ TENURE_GUARDED_BY(mutex_) = 0;        ///< Who take turns now.
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_own_asleep_ TENURE_GUARDED_BY(mutex_) = false;  ///< Until it is told.
   sys::Signal own_;
