@@ -14,8 +14,9 @@ if form == 'H' then
     -- -1: somebody made the key persist.
     local is_here = member == ARGV[at + 1] and (left > 60000 or left == -1)
     if is_here then
-      local life = exact == '=' and ttl + 60000 or math.max(left, ttl + 60000)
-      -- Also if it is just as long: whoever waits for replicas after this has written something.
+      local life = exact == '=' and ttl + 60000 or math.max(left + 1, ttl + 60000)
+      -- Not a moment less. Also if it is just as long: whoever waits for replicas after this has
+      -- written something.
       redis.call('PEXPIRE', KEYS[1], life)
       if life < left then
         -- The head says that it lives longer.
