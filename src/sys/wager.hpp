@@ -17,6 +17,8 @@ class Wager {
     --left_out_;
     return false;
   }
+  /// Was it in vain more often than it paid?
+  [[nodiscard]] bool is_doubtful() const noexcept { return losses_ > 0; }
   void won() noexcept { losses_ -= losses_ > 0 ? 1 : 0; }
   /// `times`: as bad as so many.
   void lost(std::uint32_t times = 1) noexcept {

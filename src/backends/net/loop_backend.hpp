@@ -106,7 +106,7 @@ class LocksOnLoop : public LoopBackend {
   }
   void release(ReleaseRequest request, Done<void> done) override {
     post([this, request = std::move(request), done = std::move(done)]() mutable {
-      locks().release(request, std::move(done));
+      locks().release(std::move(request), std::move(done));
     });
   }
   void holders(std::string name, Done<std::vector<Holder>> done) override {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 
 namespace tenure::backends {
 namespace {
@@ -72,34 +73,27 @@ void Pump::do_favours(std::size_t& left) {
 
 void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) {
   const bool is_idle = what == SleepFor::work;
-  bool runs = false;
-  bool is_one_in_the_way = false;
-  bool may_doze = false;
   if (is_idle) {
     idler_ = std::this_thread::get_id();
   }
-  {
-    const sys::MutexGuard lock(mutex_);
-    may_doze = is_crowded_ && !is_idle && dozing_.is_on();
-    runs = !may_doze && take_loop(is_idle ? Runner::idler : Runner::guest);
-    if (may_doze) {
-      ++dozers_;
-    } else if (!runs) {
-      (is_idle ? idlers_ : sleepers_).push_back(nap);
-    }
-    const bool gives_way = runner_ == Runner::own || (runner_ == Runner::idler && !is_idle);
-    is_one_in_the_way = !runs && gives_way && !is_wanted_.exchange(true);
-  }
-  if (is_one_in_the_way) {
-    boost::asio::post(loop_, [] {});
-  }
-  if (may_doze) {
+  bool runs = false;
+  if (!is_idle && may_doze_) {
+    ++dozers_;
     const auto dozed = doze(nap, calls_seen);
-    const sys::MutexGuard lock(mutex_);
-    runs = stop_dozing(nap, dozed);
     if (dozed == Dozed::well) {
+      end_doze();
       return;
     }
+    const sys::MutexGuard lock(mutex_);
+    --dozers_;
+    dozing_.lost(dozed == Dozed::too_long ? 2 : 1);
+    is_dozing_doubtful_ = true;
+    may_doze_ = false;  // Whoever comes next asks whether it pays.
+    runs = take_loop_or_wait(nap, what);
+  } else {
+    const sys::MutexGuard lock(mutex_);
+    may_doze_ = is_crowded_ && dozing_.is_on();
+    runs = take_loop_or_wait(nap, what);
   }
   if (!runs) {
     nap.park(calls_seen, deadline);
@@ -117,6 +111,12 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
 
 bool Pump::take_loop(Runner as) {
   if (runner_ != Runner::nobody) {
+    // Who has nothing else to do gives way to one who waits.
+    const bool gives_way =
+        runner_ == Runner::own || (runner_ == Runner::idler && as == Runner::guest);
+    if (gives_way && !is_wanted_.exchange(true)) {
+      boost::asio::post(loop_, [] {});
+    }
     return false;
   }
   runner_ = as;
@@ -125,23 +125,35 @@ bool Pump::take_loop(Runner as) {
   return true;
 }
 
+bool Pump::take_loop_or_wait(Nap& nap, SleepFor what) {
+  const bool is_idle = what == SleepFor::work;
+  const bool runs = take_loop(is_idle ? Runner::idler : Runner::guest);
+  if (!runs) {
+    (is_idle ? idlers_ : sleepers_).push_back(nap);
+  }
+  return runs;
+}
+
 /// Where threads want the cores in turn, each for a moment, to let the others go first takes less
 /// than to sleep and to be woken: the answer is there when it is our turn again, or we find it.
 Pump::Dozed Pump::doze(const Nap& nap, std::uint32_t calls_seen) {
-  const auto began = std::chrono::steady_clock::now();
-  auto now = began;
+  std::optional<std::chrono::steady_clock::time_point> began;
   for (int turn = 0; turn < doze_turns; ++turn) {
-    look_after(now);
-    if (nap.is_roused(calls_seen)) {
-      return Dozed::well;
-    }
     sys::let_others();
     if (nap.is_roused(calls_seen)) {
       return Dozed::well;
     }
-    now = std::chrono::steady_clock::now();
+    const auto now = std::chrono::steady_clock::now();
+    look_after(now);
+    if (nap.is_roused(calls_seen)) {
+      return Dozed::well;
+    }
+    if (now - began.value_or(now) > doze_max) {
+      return Dozed::too_long;
+    }
+    began = began.value_or(now);
   }
-  return now - began > doze_max ? Dozed::too_long : Dozed::in_vain;
+  return Dozed::in_vain;
 }
 
 void Pump::look_after(std::chrono::steady_clock::time_point now) {
@@ -160,21 +172,18 @@ void Pump::look_after(std::chrono::steady_clock::time_point now) {
   leave(favours);
 }
 
-bool Pump::stop_dozing(Nap& nap, Dozed dozed) {
-  --dozers_;
-  if (dozed == Dozed::well) {
-    dozing_.won();
-    if (runner_ == Runner::nobody) {
-      appoint_next();
-    }
-    return false;
+/// It dozed well.
+void Pump::end_doze() {
+  const bool is_last = --dozers_ == 0;
+  if (!is_last && !is_dozing_doubtful_) {
+    return;
   }
-  dozing_.lost(dozed == Dozed::too_long ? 2 : 1);
-  const bool runs = take_loop(Runner::guest);
-  if (!runs) {
-    sleepers_.push_back(nap);
+  const sys::MutexGuard lock(mutex_);
+  dozing_.won();
+  is_dozing_doubtful_ = dozing_.is_doubtful();
+  if (runner_ == Runner::nobody) {
+    appoint_next();
   }
-  return runs;
 }
 
 void Pump::run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
@@ -289,6 +298,7 @@ void Pump::run_own() {
     }
     seen = turns_;
     is_crowded_ = is_crowded_ && std::exchange(woken_lately_, 0) >= crowd_min;
+    may_doze_ = may_doze_ && is_crowded_;
     if (!has_left_overs_) {
       own_.wait_for(mutex_, own_after);
     }

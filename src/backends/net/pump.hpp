@@ -66,15 +66,17 @@ class Pump {
   enum class Runner : std::uint8_t { nobody, guest, idler, own };
 
   /// What came of not sleeping at once.
-  enum class Dozed : std::uint8_t { not_at_all, well, in_vain, too_long };
+  enum class Dozed : std::uint8_t { well, in_vain, too_long };
 
   void nudge();
   [[nodiscard]] Dozed doze(const Nap& nap, std::uint32_t calls_seen);
   /// Runs what is ready, if nobody does and nobody just did.
   void look_after(std::chrono::steady_clock::time_point now);
-  /// True: it runs the loop now.
-  [[nodiscard]] bool stop_dozing(Nap& nap, Dozed dozed) TENURE_REQUIRES(mutex_);
+  void end_doze();
+  /// False: somebody else runs it.
   [[nodiscard]] bool take_loop(Runner as) TENURE_REQUIRES(mutex_);
+  /// Or else it is among those who may be appointed.
+  [[nodiscard]] bool take_loop_or_wait(Nap& nap, SleepFor what) TENURE_REQUIRES(mutex_);
   void appoint_next() TENURE_REQUIRES(mutex_);
   void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what);
   /// Jobs that are ready, at most so many; what is left of them.
@@ -93,7 +95,10 @@ class Pump {
   std::uint32_t woken_ = 0;  ///< By whoever runs the loop, who alone uses this.
   /// Until then nobody who dozes looks: somebody just did.
   std::atomic<std::chrono::steady_clock::time_point> look_at_{};
-  std::atomic<std::thread::id> idler_{};  ///< The last one that slept for work.
+  std::atomic<bool> may_doze_ = false;  ///< Those who wait take turns, and it pays.
+  std::atomic<bool> is_dozing_doubtful_ = false;
+  std::atomic<std::uint32_t> dozers_ = 0;  ///< Who take turns now.
+  std::atomic<std::thread::id> idler_{};   ///< The last one that slept for work.
 
   sys::Mutex mutex_;
   Runner runner_ TENURE_GUARDED_BY(mutex_) = Runner::nobody;
@@ -103,9 +108,8 @@ class Pump {
   bool is_nudged_ TENURE_GUARDED_BY(mutex_) = false;  ///< Something was posted since it last left.
   bool has_left_overs_ TENURE_GUARDED_BY(mutex_) = false;     ///< By one who went with jobs to do.
   std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;         ///< How often the runner changed.
-  bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;         ///< Those who wait take turns.
+  bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;         ///< Many are answered together.
   std::uint32_t woken_lately_ TENURE_GUARDED_BY(mutex_) = 0;  ///< While they did.
-  std::uint32_t dozers_ TENURE_GUARDED_BY(mutex_) = 0;        ///< Who take turns now.
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_own_asleep_ TENURE_GUARDED_BY(mutex_) = false;  ///< Until it is told.
   sys::Signal own_;

@@ -368,16 +368,19 @@ void Locks::ask_again(const Concerns& concerns) {
 
 // Giving back.
 
-void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
+void Locks::release(ReleaseRequest request, Backend::Done<void> done) {
   const auto member = member_of(*request.ask, request.lease, request.acquired);
   const auto& name = request.ask->items.front().name;
   const Spot spot{.name = name, .member = member};
   const auto* const place = places_.find(request.lease, spot);
   const bool is_wide = place == nullptr || place->is_wide || is_watched(name);
+  const bool is_brief = !is_wide && commands_.may_be_brief(*request.ask);
+  const auto ttl = is_brief ? places_.find(request.lease)->ttl : milliseconds();
+  places_.unuse(request.lease, spot);
   Errand errand;
-  if (!is_wide && commands_.may_be_brief(*request.ask)) {
-    const auto ttl = places_.find(request.lease)->ttl;
-    errand.brief = std::make_unique<Releasing>(*this, request, member, ttl, std::move(done));
+  if (is_brief) {
+    errand.brief =
+        std::make_unique<Releasing>(*this, std::move(request), member, ttl, std::move(done));
   } else {
     errand.command = commands_.release(request, member);
     errand.answered = [this, ask = request.ask,
@@ -385,7 +388,6 @@ void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
       released(ask->items.front().name, answer, std::move(done));
     };
   }
-  places_.unuse(request.lease, spot);
   carrier_.run(std::move(errand));
 }
 

@@ -41,7 +41,7 @@ class Locks {
   void revoke(LeaseId lease, Backend::Done<void> done);
   void acquire(AcquireRequest request, Backend::Done<Granted> done);
   void abandon(LeaseId lease, RequestId request);
-  void release(const ReleaseRequest& request, Backend::Done<void> done);
+  void release(ReleaseRequest request, Backend::Done<void> done);
   void downgrade(const DowngradeRequest& request, Backend::Done<void> done);
   void holders(std::string_view name, Backend::Done<std::vector<Holder>> done);
 

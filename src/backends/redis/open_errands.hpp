@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,25 +18,26 @@ class OpenErrands {
 
   /// Never 0.
   Id add(Errand errand) {
-    slots_.emplace_back(std::move(errand));
+    if (end_ - first_ == slots_.size()) {
+      grow();
+    }
+    slot(end_) = std::move(errand);
     ++size_;
-    return first_ + slots_.size() - 1;
+    return end_++;
   }
   /// Null: it is answered.
   [[nodiscard]] Errand* find(Id id) {
-    if (id < first_ || id >= first_ + slots_.size() || !slots_[id - first_]) {
-      return nullptr;
-    }
-    return &*slots_[id - first_];
+    return id < first_ || id >= end_ || !slot(id) ? nullptr : &*slot(id);
   }
   /// REQUIRES: it is there.
   [[nodiscard]] Errand take(Id id) {
-    auto& slot = slots_[id - first_];
-    auto taken = *std::exchange(slot, std::nullopt);
+    auto taken = *std::exchange(slot(id), std::nullopt);
     --size_;
-    while (!slots_.empty() && !slots_.front()) {
-      slots_.pop_front();
+    while (first_ < end_ && !slot(first_)) {
       ++first_;
+    }
+    if (size_ == 0 && slots_.size() > slots_kept) {
+      slots_ = std::vector<Slot>(slots_min);
     }
     return taken;
   }
@@ -45,17 +45,32 @@ class OpenErrands {
   /// Those that there are.
   [[nodiscard]] std::vector<Id> ids() const {
     std::vector<Id> all;
-    for (std::size_t at = 0; at < slots_.size(); ++at) {
-      if (slots_[at]) {
-        all.push_back(first_ + at);
+    all.reserve(size_);
+    for (auto id = first_; id < end_; ++id) {
+      if (slots_[id & (slots_.size() - 1)]) {
+        all.push_back(id);
       }
     }
     return all;
   }
 
  private:
-  std::deque<std::optional<Errand>> slots_;
-  Id first_ = 1;  ///< That of the first slot.
+  using Slot = std::optional<Errand>;
+  static constexpr std::size_t slots_min = 16;
+  static constexpr std::size_t slots_kept = 4096;  ///< When all are answered.
+
+  [[nodiscard]] Slot& slot(Id id) { return slots_[id & (slots_.size() - 1)]; }
+  void grow() {
+    std::vector<Slot> larger(2 * slots_.size());
+    for (auto id = first_; id < end_; ++id) {
+      larger[id & (larger.size() - 1)] = std::move(slot(id));
+    }
+    slots_ = std::move(larger);
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(slots_min);  ///< A power of two of them.
+  Id first_ = 1;                                            ///< All before are answered.
+  Id end_ = 1;                                              ///< The next one.
   std::size_t size_ = 0;
 };
 

@@ -273,11 +273,12 @@ void Pipeline::send_waiting() {
   if (waiting_.empty() || !is_ready() || !has_scripts_) {
     return;
   }
+  const bool may_leave = may_burst_leave();
   Burst burst;
+  burst.reserve(may_leave ? std::min(waiting_.size(), burst_max) : 0);
   std::size_t kept = 0;
   held_back_.clear();
   const bool is_crowd = waiting_.size() >= burst_min;
-  const bool may_leave = may_burst_leave();
   for (const auto id : waiting_) {
     auto* const errand = open_.find(id);
     if (errand == nullptr) {
@@ -341,8 +342,8 @@ void Pipeline::send_burst(Burst burst) {
     const auto* const release = open_.find(part.release);
     open_.find(part.id)->brief->say(text, release == nullptr ? nullptr : release->brief.get());
   }
-  std::string command;
-  command.reserve(text.keys.size() + text.kinds.size() + text.words.size() + 128);
+  auto& command = burst_command_;
+  command.clear();
   append_count(command, 5 + text.keys_count);
   append_word(command, "EVALSHA");
   append_word(command, text_of(Script::burst).sha);

@@ -112,7 +112,8 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   /// The hashes of the locks they are about, and where in its burst each is.
   absl::flat_hash_map<std::size_t, std::size_t> bursting_;
   absl::flat_hash_set<std::size_t> held_back_;  ///< By send_waiting(), which alone uses it.
-  BurstText text_;                              ///< Likewise, send_burst().
+  BurstText text_;                              ///< Likewise, send_burst(),
+  std::string burst_command_;                   ///< and this.
   bool has_scripts_ = true;
   bool is_stopped_ = false;
   /// Why the server refuses us; what is asked until it does not fails by it.
