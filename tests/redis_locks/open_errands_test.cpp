@@ -52,5 +52,28 @@ TEST(OpenErrands, what_was_never_given_out_is_not_there) {
   EXPECT_EQ(open.find(2), nullptr);
 }
 
+TEST(OpenErrands, thousands_are_kept_in_their_order_while_the_first_waits) {
+  OpenErrands open;
+  const auto first = open.add({.command = "first"});
+  std::vector<OpenErrands::Id> ids;
+  for (int n = 0; n < 10'000; ++n) {
+    ids.push_back(open.add({.command = std::to_string(n)}));
+    if (n % 2 == 1) {
+      EXPECT_EQ(open.take(ids.back()).command, std::to_string(n));
+    }
+  }
+  EXPECT_EQ(open.find(first)->command, "first");
+  EXPECT_EQ(open.ids().size(), 5'001U);
+  for (std::size_t n = 0; n < ids.size(); n += 2) {
+    EXPECT_EQ(open.take(ids[n]).command, std::to_string(n));
+  }
+  EXPECT_EQ(open.take(first).command, "first");
+
+  EXPECT_TRUE(open.empty());
+  const auto next = open.add({.command = "next"});
+  EXPECT_EQ(open.find(next)->command, "next") << "and there is room again";
+  EXPECT_EQ(open.ids(), std::vector{next});
+}
+
 }  // namespace
 }  // namespace tenure::backends::redis
