@@ -111,9 +111,11 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
 
 bool Pump::take_loop(Runner as) {
   if (runner_ != Runner::nobody) {
-    // Who has nothing else to do gives way to one who waits.
+    // Who has nothing else to do gives way to one who waits; our thread, if it serves a crowd, to
+    // those only who are sure to take turns.
+    const bool serves = is_crowded_ && !(may_doze_ && !is_dozing_doubtful_);
     const bool gives_way =
-        runner_ == Runner::own || (runner_ == Runner::idler && as == Runner::guest);
+        runner_ == Runner::own ? !serves : runner_ == Runner::idler && as == Runner::guest;
     if (gives_way && !is_wanted_.exchange(true)) {
       boost::asio::post(loop_, [] {});
     }
@@ -249,10 +251,18 @@ void Pump::leave(std::size_t favours) {
   }
 }
 
-/// One that sleeps runs the loop, unless some are about who look after it.
+/// One that sleeps runs the loop, unless some are about who look after it. For a crowd that does
+/// not take turns our own thread does: one of them would have to wait for a core among all the
+/// others that were just woken, and they all for it.
 void Pump::appoint_next() {
   auto* const next = sleepers_.first();
   if (next == nullptr || dozers_ > 0) {
+    return;
+  }
+  if (is_crowded_ && !is_stopping_) {
+    runner_ = Runner::own;
+    is_wanted_ = false;
+    own_.notify_one();
     return;
   }
   sleepers_.remove(*next);
@@ -269,10 +279,34 @@ void Pump::run_until_wanted() {
   leave(favours_max);
 }
 
+/// Our thread, while there is one.
+void Pump::serve_crowd() {
+  bool is_crowd = true;
+  while (is_crowd && !is_wanted_) {
+    woken_ = 0;
+    const auto end = std::chrono::steady_clock::now() + own_after;
+    while (!is_wanted_ && std::chrono::steady_clock::now() < end) {
+      loop_.run_one_until(end);
+    }
+    is_crowd = woken_ >= crowd_min;
+  }
+  const sys::MutexGuard lock(mutex_);
+  is_crowded_ = is_crowd || is_wanted_;
+  may_doze_ = may_doze_ && is_crowded_;
+}
+
 void Pump::run_own() {
   mutex_.lock();
   auto seen = turns_;
   while (!is_stopping_) {
+    if (runner_ == Runner::own) {
+      mutex_.unlock();
+      serve_crowd();
+      run_until_wanted();
+      mutex_.lock();
+      seen = turns_;
+      continue;
+    }
     const bool is_due = (turns_ == seen || has_left_overs_) && runner_ == Runner::nobody;
     has_left_overs_ = has_left_overs_ && !is_due;
     if (is_due && !idlers_.empty()) {
@@ -297,6 +331,9 @@ void Pump::run_own() {
       is_own_asleep_ = false;
     }
     seen = turns_;
+    if (runner_ == Runner::own) {
+      continue;
+    }
     is_crowded_ = is_crowded_ && std::exchange(woken_lately_, 0) >= crowd_min;
     may_doze_ = may_doze_ && is_crowded_;
     if (!has_left_overs_) {

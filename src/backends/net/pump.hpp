@@ -83,6 +83,7 @@ class Pump {
   void do_favours(std::size_t& left);
   /// The running thread goes, after so many favours at most; one that sleeps takes its place.
   void leave(std::size_t favours);
+  void serve_crowd();
   void run_until_wanted();
   void run_own();
 
