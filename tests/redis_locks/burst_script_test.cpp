@@ -218,6 +218,17 @@ TEST_F(RedisBurstScript, nothing_is_left_of_a_longer_head) {
   EXPECT_EQ(told("a"), "H " + next + " ann.1 L X ear ann\n");
 }
 
+TEST_F(RedisBurstScript, a_free_head_of_the_short_form_says_nothing_of_its_time) {
+  const std::string fresh = "H 1000000000000000 ann.1 L X ear ann\n";
+  const std::string other = "T 1000000000000000 " + std::string(fresh.size() + 14 - 19, '9');
+  server.ask({"SET", head_of("a"), other, "PX", "60000"});
+
+  const auto token = acquire("a");
+
+  EXPECT_GT(life_of("a"), 80'000);
+  EXPECT_EQ(told("a"), "H " + token + " ann.1 L X ear ann\n");
+}
+
 // The next one would believe that it has the time that the head tells.
 TEST_F(RedisBurstScript, what_is_made_to_end_sooner_is_not_said_to_live) {
   const auto token = acquire("a");

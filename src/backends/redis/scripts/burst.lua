@@ -65,7 +65,9 @@ for n = 1, #kinds, 3 do
           end
         end
         local fresh = 'H ' .. digits .. said
-        if head and #head == #fresh + 14 and sub(head, -13) >= needed then
+        -- A space before its end: a free head of the short form has none there.
+        if head and #head == #fresh + 14 and byte(head, -14) == space and
+            sub(head, -13) >= needed then
           answer = try('SETRANGE', KEYS[key], '0', fresh) == #head and token or 0
         else
           fresh = fresh .. ' ' .. till
