@@ -68,7 +68,7 @@ TEST_F(RedlockFaults, a_minority_that_dies_is_not_missed) {
 TEST_F(RedlockFaults, a_majority_that_dies_is_unavailable_until_it_is_back) {
   const auto hasty = connect(servers.url("?restart_wait=0s"), {.request_timeout = 300ms}).value();
   auto guard = hasty.mutex("b", {.ttl = 60s}).lock().value();
-  for (const std::size_t server : {0, 1, 2}) {
+  for (const std::size_t server : {0U, 1U, 2U}) {
     servers[server].kill();
   }
 
@@ -129,7 +129,7 @@ TEST_F(RedlockFaults, a_server_that_restarts_empty_is_filled_again_by_the_next_r
   ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
 
   // One after the other, more than a majority.
-  for (const std::size_t server : {0, 1, 2, 3}) {
+  for (const std::size_t server : {0U, 1U, 2U, 3U}) {
     restart_empty(server);
     EXPECT_TRUE(extends_to(servers, guard, 5));
   }
@@ -146,7 +146,7 @@ TEST_F(RedlockFaults, a_lock_that_a_majority_forgot_is_lost_and_not_taken_again)
   const auto lost = guard.lost();
   // Nor is anything still on its way, which would be sent again.
   ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
-  for (const std::size_t server : {0, 1, 2}) {
+  for (const std::size_t server : {0U, 1U, 2U}) {
     restart_empty(server);
   }
 
@@ -176,7 +176,7 @@ TEST_F(RedlockFaults, a_server_that_has_just_started_has_no_vote_until_a_ttl_is_
   // Not renewed: servers that take long to start would be filled again one by one.
   auto held = ann.mutex("a", {.ttl = 1s, .renewals_per_ttl = 0}).lock().value();
   const auto restarted = steady_clock::now();
-  for (const std::size_t server : {0, 1, 2}) {
+  for (const std::size_t server : {0U, 1U, 2U}) {
     restart_empty(server);
   }
   const auto next = careful.mutex("a", {.ttl = 1s}).lock();
@@ -213,7 +213,7 @@ TEST_F(RedlockFaults, a_wait_that_is_called_off_leaves_nothing_on_any_server) {
 
 // 003.022, 003.035: two of five are somebody else's, three are not enough to lose and four to win.
 TEST_F(RedlockFaults, what_came_to_nothing_is_given_back_everywhere) {
-  for (const std::size_t server : {1, 2, 3}) {
+  for (const std::size_t server : {1U, 2U, 3U}) {
     servers[server].ask({"SET", "{tenure:a}", "R ffff.1 60000 0 1 - x other\n", "PX", "120000"});
   }
 
@@ -376,10 +376,10 @@ TEST_F(RedlockFaults, a_plain_lock_meets_other_libraries_and_has_no_token) {
   EXPECT_TRUE(guard.extend(20s));
   EXPECT_EQ(bob.mutex("orders", plain).try_lock().error(), Errc::would_block);
   EXPECT_TRUE(guard.unlock());
-  for (const std::size_t server : {0, 1, 2, 3, 4}) {
+  for (const std::size_t server : {0U, 1U, 2U, 3U, 4U}) {
     EXPECT_TRUE(eventually([&] { return servers[server].ask({"EXISTS", "orders"}) == "0"; }));
   }
-  for (const std::size_t server : {0, 1, 2}) {
+  for (const std::size_t server : {0U, 1U, 2U}) {
     servers[server].ask({"SET", "orders", "theirs", "NX", "PX", "60000"});
   }
   EXPECT_EQ(ann.mutex("orders", plain).try_lock().error(), Errc::would_block);

@@ -227,28 +227,30 @@ void Pump::wake(Nap& nap) {
 
 void Pump::leave(std::size_t favours) {
   const auto woken = std::exchange(woken_, 0);
-  for (;;) {
-    {
-      const sys::MutexGuard lock(mutex_);
-      if (!std::exchange(is_nudged_, false) || favours == 0) {
-        ++turns_;
-        woken_lately_ += woken;
-        is_crowded_ = is_crowded_ || woken >= crowd_min;
-        runner_ = Runner::nobody;
-        appoint_next();
-        if (runner_ != Runner::nobody) {
-          is_nudged_ = favours == 0;  // It may go at once, and looks here first.
-          return;
-        }
-        has_left_overs_ = favours == 0;
-        if (is_own_asleep_ || has_left_overs_) {
-          own_.notify_one();
-        }
-        return;
-      }
-    }
+  while (!try_leave(favours == 0, woken)) {
     do_favours(favours);
   }
+}
+
+bool Pump::try_leave(bool is_tired, std::uint32_t woken) {
+  const sys::MutexGuard lock(mutex_);
+  if (std::exchange(is_nudged_, false) && !is_tired) {
+    return false;
+  }
+  ++turns_;
+  woken_lately_ += woken;
+  is_crowded_ = is_crowded_ || woken >= crowd_min;
+  runner_ = Runner::nobody;
+  appoint_next();
+  if (runner_ != Runner::nobody) {
+    is_nudged_ = is_tired;  // It may go at once, and looks here first.
+    return true;
+  }
+  has_left_overs_ = is_tired;
+  if (is_own_asleep_ || has_left_overs_) {
+    own_.notify_one();
+  }
+  return true;
 }
 
 /// One that sleeps runs the loop, unless some are about who look after it. For a crowd that does

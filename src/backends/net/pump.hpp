@@ -83,6 +83,8 @@ class Pump {
   void do_favours(std::size_t& left);
   /// The running thread goes, after so many favours at most; one that sleeps takes its place.
   void leave(std::size_t favours);
+  /// False: something was posted meanwhile, and it can do that much more.
+  [[nodiscard]] bool try_leave(bool is_tired, std::uint32_t woken);
   void serve_crowd();
   void run_until_wanted();
   void run_own();
@@ -110,7 +112,7 @@ class Pump {
   bool has_left_overs_ TENURE_GUARDED_BY(mutex_) = false;     ///< By one who went with jobs to do.
   std::uint64_t turns_ TENURE_GUARDED_BY(mutex_) = 0;         ///< How often the runner changed.
   bool is_crowded_ TENURE_GUARDED_BY(mutex_) = false;         ///< Many are answered together.
-  std::uint32_t woken_lately_ TENURE_GUARDED_BY(mutex_) = 0;  ///< While they did.
+  std::uint32_t woken_lately_ TENURE_GUARDED_BY(mutex_) = 0;  ///< Since our thread looked.
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_own_asleep_ TENURE_GUARDED_BY(mutex_) = false;  ///< Until it is told.
   sys::Signal own_;
