@@ -273,7 +273,7 @@ class Flood {
   std::atomic<std::uint64_t> count_ = 0;
 };
 
-// One who runs the loop for all of a crowd would have to wait for a core among all the others.
+// One who runs the loop for all of them would have to wait for a core among all the others.
 TEST(Pumps, a_crowd_takes_turns_to_look_for_answers) {
   constexpr int threads = 32;
   Pump pump;
@@ -329,6 +329,58 @@ TEST(Pumps, a_crowd_takes_turns_to_look_for_answers) {
     EXPECT_TRUE(test::eventually([&] { return ended == threads; })) << "nobody is forgotten";
   }
   pump.post([&] { answer.cancel(); });
+  pump.stop();
+}
+
+// Whoever of a crowd would run the loop next would have to wait for a core among all the others.
+TEST(Pumps, where_nobody_stays_awake_a_crowd_is_served_by_a_thread_that_is_not_of_it) {
+  constexpr int threads = 32;
+  Pump pump(0us);
+  std::atomic<bool> is_over = false;
+  std::atomic<int> served = 0;  // By none of them.
+  std::mutex mutex;
+  std::vector<std::thread::id> crowd;
+  std::atomic<int> ended = 0;
+  std::vector<std::shared_ptr<Moment>> asleep;  // On the loop, as this:
+  const auto wake_all = [&] {
+    for (const auto& one : std::exchange(asleep, {})) {
+      one->arrive(pump);
+    }
+  };
+  {
+    std::vector<std::jthread> running;
+    for (int n = 0; n < threads; ++n) {
+      running.emplace_back([&] {
+        {
+          const std::lock_guard lock(mutex);
+          crowd.push_back(std::this_thread::get_id());
+        }
+        while (!is_over) {
+          const auto moment = std::make_shared<Moment>();
+          pump.post([&, moment] {
+            asleep.push_back(moment);
+            if (asleep.size() < threads / 2) {
+              return;
+            }
+            wake_all();
+            const std::lock_guard lock(mutex);
+            served += std::ranges::find(crowd, std::this_thread::get_id()) == crowd.end() ? 1 : 0;
+          });
+          moment->wait(pump);
+        }
+        ++ended;
+      });
+    }
+
+    EXPECT_TRUE(test::eventually([&] { return served > 100; }));
+
+    is_over = true;
+    // Also those who are too few to be answered together.
+    EXPECT_TRUE(test::eventually([&] {
+      pump.post([&] { wake_all(); });
+      return ended == threads;
+    }));
+  }
   pump.stop();
 }
 

@@ -27,7 +27,10 @@ constexpr std::chrono::milliseconds doze_max{1};
 }  // namespace
 
 Pump::Pump(std::chrono::microseconds awake_for)
-    : work_(loop_.get_executor()), vigil_(awake_for), thread_([this] { run_own(); }) {}
+    : work_(loop_.get_executor()),
+      vigil_(awake_for),
+      takes_turns_(awake_for > std::chrono::microseconds::zero()),
+      thread_([this] { run_own(); }) {}
 
 void Pump::stop() {
   if (!thread_.joinable()) {
@@ -111,11 +114,9 @@ void Pump::sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, Sle
 
 bool Pump::take_loop(Runner as) {
   if (runner_ != Runner::nobody) {
-    // Who has nothing else to do gives way to one who waits; our thread, if it serves a crowd, to
-    // those only who are sure to take turns.
-    const bool serves = is_crowded_ && !(may_doze_ && !is_dozing_doubtful_);
-    const bool gives_way =
-        runner_ == Runner::own ? !serves : runner_ == Runner::idler && as == Runner::guest;
+    // Who has nothing else to do gives way to one who waits, but our thread not while it serves.
+    const bool gives_way = runner_ == Runner::own ? !is_crowd_served()
+                                                  : runner_ == Runner::idler && as == Runner::guest;
     if (gives_way && !is_wanted_.exchange(true)) {
       boost::asio::post(loop_, [] {});
     }
@@ -258,13 +259,13 @@ bool Pump::try_leave(bool is_tired, std::uint32_t woken) {
 /// others that were just woken, and they all for it.
 void Pump::appoint_next() {
   auto* const next = sleepers_.first();
-  if (next == nullptr || dozers_ > 0) {
-    return;
-  }
-  if (is_crowded_ && !is_stopping_) {
+  if (is_crowd_served() && (next != nullptr || dozers_ > 0)) {
     runner_ = Runner::own;
     is_wanted_ = false;
     own_.notify_one();
+    return;
+  }
+  if (next == nullptr || dozers_ > 0) {
     return;
   }
   sleepers_.remove(*next);

@@ -25,7 +25,7 @@ namespace tenure::backends {
 /// wakes it: half of the time that a lock takes on a quick network. Where many wait for answers
 /// that come together, again and again, they take turns: each that has a core looks for answers,
 /// and lets the others go first. Nobody is woken, and nobody's turn is missed because it has no
-/// core.
+/// core. Where servers want the cores, too, a thread of its own serves them.
 ///
 /// One thread at a time runs the loop; whatever runs there needs no other protection. Thread safe.
 class Pump {
@@ -78,6 +78,10 @@ class Pump {
   /// Or else it is among those who may be appointed.
   [[nodiscard]] bool take_loop_or_wait(Nap& nap, SleepFor what) TENURE_REQUIRES(mutex_);
   void appoint_next() TENURE_REQUIRES(mutex_);
+  /// By our own thread.
+  [[nodiscard]] bool is_crowd_served() const TENURE_REQUIRES(mutex_) {
+    return is_crowded_ && !takes_turns_ && !is_stopping_;
+  }
   void run_for(const Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what);
   /// Jobs that are ready, at most so many; what is left of them.
   void do_favours(std::size_t& left);
@@ -94,6 +98,7 @@ class Pump {
   sys::Vigil vigil_;                           ///< Of whoever runs the loop.
   std::atomic<const Nap*> running_ = nullptr;  ///< Of the guest that runs the loop until a call.
   std::atomic<bool> is_wanted_ = false;        ///< By a guest: an idler or our thread shall leave.
+  const bool takes_turns_;                     ///< A crowd.
 
   std::uint32_t woken_ = 0;  ///< By whoever runs the loop, who alone uses this.
   /// Until then nobody who dozes looks: somebody just did.
