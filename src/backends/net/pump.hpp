@@ -33,7 +33,8 @@ class Pump {
   /// For so long who waits for an answer stays awake: a round trip and a write to a quick disk.
   static constexpr std::chrono::microseconds awake_at_most{400};
 
-  /// `awake_for`: zero where one waits for several who all want a core.
+  /// `awake_for`: zero where one waits for several who all want a core; then a crowd takes no turns
+  /// either, and our own thread serves it.
   explicit Pump(std::chrono::microseconds awake_for = awake_at_most);
   Pump(const Pump&) = delete;
   Pump& operator=(const Pump&) = delete;
@@ -103,10 +104,10 @@ class Pump {
   std::uint32_t woken_ = 0;  ///< By whoever runs the loop, who alone uses this.
   /// Until then nobody who dozes looks: somebody just did.
   std::atomic<std::chrono::steady_clock::time_point> look_at_{};
-  std::atomic<bool> may_doze_ = false;  ///< Those who wait take turns, and it pays.
-  std::atomic<bool> is_dozing_doubtful_ = false;
-  std::atomic<std::uint32_t> dozers_ = 0;  ///< Who take turns now.
-  std::atomic<std::thread::id> idler_{};   ///< The last one that slept for work.
+  std::atomic<bool> may_doze_ = false;            ///< Those who wait take turns, and it pays.
+  std::atomic<bool> is_dozing_doubtful_ = false;  ///< What dozing_ says, without its mutex.
+  std::atomic<std::uint32_t> dozers_ = 0;         ///< Who take turns now.
+  std::atomic<std::thread::id> idler_{};          ///< The last one that slept for work.
 
   sys::Mutex mutex_;
   Runner runner_ TENURE_GUARDED_BY(mutex_) = Runner::nobody;
