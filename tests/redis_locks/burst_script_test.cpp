@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,33 +26,40 @@ using Said = std::pair<char, std::string>;
 
 class RedisBurstScript : public ::testing::Test {
  protected:
-  std::string burst(std::vector<std::string> keys, const std::vector<Said>& said) {
-    std::string kinds;
+  /// About these, and `said` of them.
+  std::string burst(const std::vector<std::string>& names, const std::vector<Said>& said) {
+    std::string letters;
+    std::string lengths;
     std::string words;
+    std::vector<std::string> keys;
+    std::vector<std::string> plain_keys;
     for (const auto& [letter, word] : said) {
-      kinds += letter;
-      kinds += static_cast<char>(word.size() >> 8U);
-      kinds += static_cast<char>(word.size() & 0xFFU);
+      letters += letter;
+      lengths += "c" + std::to_string(word.size());
       words += word;
+      if (letter == 'a') {
+        plain_keys.push_back(names.at(keys.size()));
+      }
+      if (letter == 'a' || letter == 'r' || letter == 's') {
+        keys.push_back(head_of(names.at(keys.size())));
+      }
     }
     std::vector<std::string> all{"EVAL", std::string(redis::text_of(redis::Script::burst).text),
-                                 std::to_string(keys.size())};
+                                 std::to_string(keys.size() + plain_keys.size())};
     all.insert(all.end(), keys.begin(), keys.end());
-    all.insert(all.end(), {kinds, words});
+    all.insert(all.end(), plain_keys.begin(), plain_keys.end());
+    all.insert(all.end(), {letters, lengths, words, std::to_string(keys.size())});
     return server.ask(all);
   }
   std::string acquire(const std::string& name, const std::string& life = "90000",
                       const std::string& label = "ann\n") {
-    return burst({head_of(name), name}, {{'t', life}, {'a', " ann.1 L X ear " + label}});
+    return burst({name}, {{'t', life}, {'c', " L X ear " + label}, {'a', "ann.1"}});
   }
   /// Ann gives it back.
-  std::string release(const std::string& name, const std::string& token) {
-    return burst({head_of(name)}, {{'r', "H " + token + " ann.1 "}});
-  }
+  std::string release(const std::string& name) { return burst({name}, {{'r', "ann.1 "}}); }
   /// Ann gives it back, and Bob takes it.
-  std::string again(const std::string& name, const std::string& token) {
-    return burst({head_of(name), name},
-                 {{'t', "90000"}, {'b', "H " + token + " ann.1 "}, {'a', " bob.7 L X ear bob\n"}});
+  std::string again(const std::string& name, const std::string& holder = "ann.1 ") {
+    return burst({name}, {{'t', "90000"}, {'c', " L X ear bob\n"}, {'b', holder}, {'a', "bob.7"}});
   }
   std::string renew(const std::string& name, const std::string& ttl) {
     return server.ask({"EVAL", std::string(redis::text_of(redis::Script::renew).text), "4",
@@ -66,6 +75,13 @@ class RedisBurstScript : public ::testing::Test {
   std::int64_t life_of(const std::string& name) {
     return std::stoll(server.ask({"PTTL", head_of(name)}));
   }
+  std::int64_t now_ms() {
+    std::istringstream words(server.ask({"TIME"}));
+    std::int64_t seconds = 0;
+    std::int64_t micros = 0;
+    words >> seconds >> micros;
+    return seconds * 1000 + micros / 1000;
+  }
   std::int64_t end_of(const std::string& name) {
     return std::stoll(server.ask({"PEXPIRETIME", head_of(name)}));
   }
@@ -73,19 +89,19 @@ class RedisBurstScript : public ::testing::Test {
 };
 
 TEST_F(RedisBurstScript, what_is_free_is_granted_and_given_back) {
-  const auto tokens =
-      burst({head_of("a"), "a", head_of("b"), "b"}, {{'t', "90000"},
-                                                     {'a', " ann.1 L X ear ann\n"},
-                                                     {'t', "70000"},
-                                                     {'a', " bob.2 L X ear bob\n"}});
+  const auto tokens = burst({"a", "b"}, {{'t', "90000"},
+                                         {'c', " L X ear ann\n"},
+                                         {'a', "ann.1"},
+                                         {'t', "70000"},
+                                         {'c', " L X ear bob\n"},
+                                         {'a', "bob.2"}});
   ASSERT_GE(tokens.size(), 33U) << tokens;
   const auto token = tokens.substr(0, 16);
   EXPECT_EQ(get("a"), "H " + token + " ann.1 L X ear ann\n " + std::to_string(end_of("a")));
   EXPECT_GT(life_of("a"), 71'000);
   EXPECT_LE(life_of("b"), 71'000);
 
-  const auto released =
-      burst({head_of("a"), head_of("b")}, {{'r', "H " + token + " ann.1 "}, {'r', "H 1 cid.2 "}});
+  const auto released = burst({"a", "b"}, {{'r', "ann.1 "}, {'r', "cid.2 "}});
 
   EXPECT_EQ(released, "1 0") << "only what is its own";
   EXPECT_TRUE(get("a").starts_with("T " + token + " ann.1 "));
@@ -98,7 +114,7 @@ TEST_F(RedisBurstScript, what_was_granted_for_long_is_forgotten_after_a_minute) 
   const auto token = acquire("a");
   server.ask({"PEXPIRE", head_of("a"), "9000000"});
 
-  EXPECT_EQ(burst({head_of("a")}, {{'s', "H " + token + " ann.1 "}}), "1");
+  EXPECT_EQ(burst({"a"}, {{'s', "ann.1 "}}), "1");
 
   EXPECT_TRUE(get("a").starts_with("T " + token + " ann.1"));
   EXPECT_LE(life_of("a"), 60'000);
@@ -127,9 +143,11 @@ TEST_F(RedisBurstScript, tokens_grow_whatever_the_clock_says) {
 }
 
 TEST_F(RedisBurstScript, a_token_of_few_digits_is_a_small_one) {
-  server.ask({"SET", head_of("a"), "T 9 bob.1", "PX", "60000"});
+  for (const std::string token : {"1", "9", "17", "999999999999999"}) {
+    server.ask({"SET", head_of("a"), "T " + token + " bob.1", "PX", "60000"});
 
-  EXPECT_GT(std::stoll(acquire("a")), 1'000'000'000'000'000);
+    EXPECT_GT(std::stoll(acquire("a")), 1'000'000'000'000'000) << token;
+  }
 }
 
 TEST_F(RedisBurstScript, a_full_memory_changes_nothing) {
@@ -137,7 +155,7 @@ TEST_F(RedisBurstScript, a_full_memory_changes_nothing) {
   server.ask({"CONFIG", "SET", "maxmemory", "1"});
 
   EXPECT_EQ(acquire("b"), "0");
-  EXPECT_EQ(release("a", token), "0");
+  EXPECT_EQ(release("a"), "0");
 
   EXPECT_TRUE(get("a").starts_with("H " + token));
   EXPECT_EQ(get("b"), "(nil)");
@@ -147,7 +165,7 @@ TEST_F(RedisBurstScript, a_full_memory_changes_nothing) {
 TEST_F(RedisBurstScript, what_is_given_back_and_taken_again_is_one_step) {
   const auto token = acquire("a");
 
-  const auto answer = again("a", token);
+  const auto answer = again("a");
 
   EXPECT_GT(std::stoll(answer), std::stoll(token));
   EXPECT_EQ(told("a"), "H " + answer + " bob.7 L X ear bob\n");
@@ -158,7 +176,7 @@ TEST_F(RedisBurstScript, tokens_grow_in_that_step_too) {
   server.ask(
       {"SET", head_of("a"), "H 4000000000000000 ann.1 L X ear ann\n 0000000000000", "PX", "90000"});
 
-  EXPECT_EQ(again("a", "4000000000000000"), "4000000000000001");
+  EXPECT_EQ(again("a"), "4000000000000001");
 }
 
 // Its time was over when it came: somebody with a barging lock may have it by then.
@@ -169,39 +187,60 @@ TEST_F(RedisBurstScript, who_comes_too_late_does_not_take_again_what_is_barged) 
   ASSERT_TRUE(
       server.ask({"EVAL", barge, "2", "a", head_of("a"), "cid", "90000"}).starts_with("1 "));
 
-  EXPECT_EQ(again("a", token), "0");
+  EXPECT_EQ(again("a"), "0");
 
   EXPECT_TRUE(get("a").starts_with("H " + token + " ann.1 "));
 }
 
 TEST_F(RedisBurstScript, of_that_step_nothing_is_done_if_it_is_not_that_easy) {
   const auto token = acquire("a");
-  EXPECT_EQ(again("a", "1"), "0") << "somebody else holds it";
-  EXPECT_EQ(again("b", "1"), "0") << "nobody does; first it is to be said to who gave it back";
+  EXPECT_EQ(again("a", "ann.2 "), "0") << "somebody else holds it";
+  EXPECT_EQ(again("b"), "0") << "nobody does; first it is to be said to who gave it back";
   server.ask({"CONFIG", "SET", "maxmemory", "1"});
 
-  EXPECT_EQ(again("a", token), "0") << "there is no memory";
+  EXPECT_EQ(again("a"), "0") << "there is no memory";
 
   EXPECT_TRUE(get("a").starts_with("H " + token + " ann.1 "));
 }
 
-// To say how long takes as long as all the rest.
-TEST_F(RedisBurstScript, who_takes_it_soon_after_does_not_say_how_long) {
-  const auto token = acquire("a");
-  const auto end = end_of("a");
-  ASSERT_EQ(release("a", token), "1");
-
-  const auto next = acquire("a");
+// To say how long takes as long as all the rest. Said of time: to the end of the second.
+TEST_F(RedisBurstScript, who_takes_it_in_the_same_second_does_not_say_how_long) {
+  std::string token;
+  std::string next;
+  std::int64_t end = 0;
+  std::int64_t second = 0;
+  do {
+    server.ask({"DEL", head_of("a")});
+    second = now_ms() / 1000;
+    token = acquire("a");
+    end = end_of("a");
+    ASSERT_EQ(release("a"), "1");
+    next = acquire("a");
+  } while (now_ms() / 1000 != second);
 
   EXPECT_GT(std::stoll(next), std::stoll(token));
   EXPECT_EQ(end_of("a"), end);
-  EXPECT_GE(life_of("a"), 89'000) << "it has its time nevertheless, less what the test took";
+  EXPECT_EQ(end, (second + 1) * 1000 + 90'000);
   EXPECT_EQ(get("a"), "H " + next + " ann.1 L X ear ann\n " + std::to_string(end));
+}
+
+TEST_F(RedisBurstScript, it_has_its_time_and_at_most_a_sixteenth_more) {
+  for (const std::int64_t ttl : {1, 15, 160, 1'599, 1'600, 15'999, 16'000, 3'600'000}) {
+    const auto life = ttl + 60'000;
+    const auto before = now_ms();
+
+    acquire("a", std::to_string(life));
+
+    EXPECT_GE(end_of("a"), before + life) << ttl;
+    EXPECT_LE(end_of("a"), now_ms() + life + std::max<std::int64_t>(1, ttl / 16)) << ttl;
+    EXPECT_TRUE(get("a").ends_with(" " + std::to_string(end_of("a")))) << ttl;
+    server.ask({"DEL", head_of("a")});
+  }
 }
 
 TEST_F(RedisBurstScript, who_needs_it_for_longer_says_so) {
   const auto token = acquire("a");
-  ASSERT_EQ(release("a", token), "1");
+  ASSERT_EQ(release("a"), "1");
 
   acquire("a", "200000");
 
@@ -209,9 +248,18 @@ TEST_F(RedisBurstScript, who_needs_it_for_longer_says_so) {
   EXPECT_TRUE(get("a").ends_with(" " + std::to_string(end_of("a"))));
 }
 
+TEST_F(RedisBurstScript, nothing_is_left_of_another_head_of_the_same_length) {
+  acquire("a", "90000", "bob\n");
+  ASSERT_EQ(release("a"), "1");
+
+  const auto next = acquire("a");
+
+  EXPECT_EQ(told("a"), "H " + next + " ann.1 L X ear ann\n");
+}
+
 TEST_F(RedisBurstScript, nothing_is_left_of_a_longer_head) {
   const auto token = acquire("a", "90000", "somebody with a long name\nand a note");
-  ASSERT_EQ(release("a", token), "1");
+  ASSERT_EQ(release("a"), "1");
 
   const auto next = acquire("a");
 
@@ -234,7 +282,7 @@ TEST_F(RedisBurstScript, what_is_made_to_end_sooner_is_not_said_to_live) {
   const auto token = acquire("a");
   ASSERT_EQ(renew("a", "=1000"), "1");
   ASSERT_LE(life_of("a"), 61'000);
-  ASSERT_EQ(release("a", token), "1");
+  ASSERT_EQ(release("a"), "1");
 
   acquire("a");
 

@@ -50,6 +50,14 @@ Claim claim_of(const Item& item) {
   return {.want = mode != nullptr && *mode == LockMode::shared ? "S" : "X", .kind = "L"};
 }
 
+/// Whether the heads of these two go on alike after who holds it. Not told of semaphores.
+bool is_said_alike(const Ask& one, const Ask& other) {
+  const auto* const mode = std::get_if<LockMode>(&one.items.front().claim);
+  const auto* const other_mode = std::get_if<LockMode>(&other.items.front().claim);
+  return mode != nullptr && other_mode != nullptr && *mode == *other_mode &&
+         one.owner == other.owner && one.metadata == other.metadata;
+}
+
 std::string encode(const Words& words) {
   std::string command;
   std::size_t bytes = 16;
@@ -192,32 +200,45 @@ std::string Commands::release(const ReleaseRequest& request, std::string_view me
                  {member, acquired, head, token, Digits(request.request.get())});
 }
 
+void BurstText::add(char letter, std::initializer_list<std::string_view> pieces) {
+  const auto begin = words.size();
+  for (const auto piece : pieces) {
+    words.append(piece);
+  }
+  letters.push_back(letter);
+  lengths.append("c").append(Digits(words.size() - begin));
+}
+
 void AcquireBrief::say(BurstText& text, const Brief* release) const {
   const auto& ask = *request_.ask;
   const auto& item = ask.items.front();
-  const auto claim = claim_of(item);
-  if (const auto life = ttl_ + memory; std::exchange(text.life, life) != life) {
+  const auto life = ttl_ + memory;
+  if (text.like == nullptr || text.life != life || !is_said_alike(*text.like, ask)) {
+    text.life = life;
+    text.like = &ask;
+    const auto claim = claim_of(item);
     text.add('t', {Digits(static_cast<std::uint64_t>(life.count()))});
+    text.add('c', {" ", claim.kind, " ", claim.want, " ", commands_.client_, " ", ask.owner, "\n",
+                   ask.metadata});
   }
-  append_word(text.keys, {"{", commands_.name_space_, ":", item.name, "}"});
-  append_word(text.keys, item.name);
-  text.keys_count += 2;
+  append_word(text.heads, {"{", commands_.name_space_, ":", item.name, "}"});
+  ++text.heads_count;
+  append_word(text.plain_keys, item.name);
+  ++text.plain_keys_count;
   if (release != nullptr) {
-    release->say_begin(text, 'b');
+    release->say_who(text, 'b');
   }
-  text.add('a', {" ", member_, ".", Digits(request_.request.get()), " ", claim.kind, " ",
-                 claim.want, " ", commands_.client_, " ", ask.owner, "\n", ask.metadata});
+  text.add('a', {member_, ".", Digits(request_.request.get())});
 }
 
 void ReleaseBrief::say(BurstText& text, const Brief* /*release*/) const {
-  append_word(text.keys, {"{", commands_.name_space_, ":", about(), "}"});
-  ++text.keys_count;
-  say_begin(text, ttl_ <= memory ? 'r' : 's');
+  append_word(text.heads, {"{", commands_.name_space_, ":", about(), "}"});
+  ++text.heads_count;
+  say_who(text, ttl_ <= memory ? 'r' : 's');
 }
 
-void ReleaseBrief::say_begin(BurstText& text, char letter) const {
-  text.add(letter, {"H ", Digits(request_.token.get()), " ", member_, ".",
-                    Digits(request_.acquired.get()), " "});
+void ReleaseBrief::say_who(BurstText& text, char letter) const {
+  text.add(letter, {member_, ".", Digits(request_.acquired.get()), " "});
 }
 
 std::string Commands::leave(const Ask& ask, std::string_view member, RequestId request,

@@ -101,8 +101,8 @@ class Commands {
   friend class AcquireBrief;
   friend class ReleaseBrief;
 
-  /// Of a brief one: what else is in the same word takes less than a KiB.
-  static constexpr std::size_t label_bytes_max = BurstText::word_bytes_max - 1024;
+  /// Of a brief one: others wait for it.
+  static constexpr std::size_t label_bytes_max = 0x1'0000;
 
   std::string name_space_;
   std::string client_;
@@ -147,7 +147,7 @@ class ReleaseBrief : public Brief {
     return request_.ask->items.front().name;
   }
   void say(BurstText& text, const Brief* release) const final;
-  void say_begin(BurstText& text, char letter) const final;
+  void say_who(BurstText& text, char letter) const final;
   [[nodiscard]] std::string spell() const final { return commands_.release(request_, member_); }
 
  protected:

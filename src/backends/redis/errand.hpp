@@ -12,6 +12,7 @@
 
 #include <tenure/error.hpp>
 
+#include "backends/backend.hpp"
 #include "backends/redis/reply.hpp"
 
 namespace tenure::backends::redis {
@@ -25,25 +26,31 @@ struct Answer {
 
 /// What is said to burst.lua, which says what it means.
 struct BurstText {
-  static constexpr std::size_t word_bytes_max = 0xFFFF;
-
-  std::string kinds{};
-  std::string keys{};  ///< As the wire has them.
-  std::size_t keys_count = 0;
+  std::string letters{};
+  std::string lengths{};
   std::string words{};
   std::chrono::milliseconds life{};  ///< That the last `t` said.
+  const Ask* like = nullptr;         ///< What the last `c` said is said of this one.
+  // Both as the wire has them.
+  std::string heads{};
+  std::string plain_keys{};
+  std::size_t heads_count = 0;
+  std::size_t plain_keys_count = 0;
 
-  /// One word. REQUIRES: it is not longer than word_bytes_max.
-  void add(char letter, std::initializer_list<std::string_view> pieces) {
-    const auto begin = words.size();
-    for (const auto piece : pieces) {
-      words.append(piece);
-    }
-    const auto bytes = words.size() - begin;
-    kinds.push_back(letter);
-    kinds.push_back(static_cast<char>(bytes >> 8U));
-    kinds.push_back(static_cast<char>(bytes & 0xFFU));
+  /// For the next burst; what it took stays.
+  void clear() {
+    letters.clear();
+    lengths.clear();
+    words.clear();
+    life = {};
+    like = nullptr;
+    heads.clear();
+    plain_keys.clear();
+    heads_count = 0;
+    plain_keys_count = 0;
   }
+
+  void add(char letter, std::initializer_list<std::string_view> pieces);
 };
 
 /// An errand that burst.lua can do together with others: it is said in few words, or, if that does
@@ -62,8 +69,8 @@ class Brief {
   [[nodiscard]] virtual std::string_view about() const noexcept = 0;
   /// Adds it. `release`: of the same lock, to be done in the same step before.
   virtual void say(BurstText& text, const Brief* release) const = 0;
-  /// Of a release: how the head begins if this is the one holder.
-  virtual void say_begin(BurstText& /*text*/, char /*letter*/) const {}
+  /// Of a release: whose it is.
+  virtual void say_who(BurstText& /*text*/, char /*letter*/) const {}
   /// The command, by its own script.
   [[nodiscard]] virtual std::string spell() const = 0;
   virtual void answered(const Result<Answer>& answer) = 0;

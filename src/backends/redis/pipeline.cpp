@@ -333,24 +333,23 @@ bool Pipeline::join_release(Burst& burst, Id id, const Errand& errand) {
 
 void Pipeline::send_burst(Burst burst) {
   auto& text = text_;
-  text.kinds.clear();
-  text.keys.clear();
-  text.keys_count = 0;
-  text.words.clear();
-  text.life = {};
+  text.clear();
   for (const auto& part : burst) {
     const auto* const release = open_.find(part.release);
     open_.find(part.id)->brief->say(text, release == nullptr ? nullptr : release->brief.get());
   }
   auto& command = burst_command_;
   command.clear();
-  append_count(command, 5 + text.keys_count);
+  const auto keys_count = text.heads_count + text.plain_keys_count;
+  append_count(command, 7 + keys_count);
   append_word(command, "EVALSHA");
   append_word(command, text_of(Script::burst).sha);
-  append_word(command, std::to_string(text.keys_count));
-  command.append(text.keys);
-  append_word(command, text.kinds);
+  append_word(command, std::to_string(keys_count));
+  command.append(text.heads).append(text.plain_keys);
+  append_word(command, text.letters);
+  append_word(command, text.lengths);
   append_word(command, text.words);
+  append_word(command, std::to_string(text.heads_count));
   sent_.push_back(of_burst);
   bursts_.push_back(std::move(burst));
   line_->send(command);

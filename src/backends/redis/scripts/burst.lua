@@ -1,91 +1,94 @@
 -- Several acquisitions and releases of locks that nobody else wants, in one call. What is not that
 -- easy is left as it is, for its own script.
---   KEYS    for each r and s the head; for each a the head, and the plain key of the same name: also
---           who gives back what it takes again may come when its time is over, and a barging lock is
+--   KEYS    for each a, r and s the head; then for each a the plain key of the same name: also who
+--           gives back what it takes again may come when its time is over, and a barging lock is
 --           there
---   ARGV[1] for each word a letter, and its length in two bytes, the high one first
+--   ARGV[1] for each word a letter
 --           t  for how long the heads live that come after it, in ms
---           a  acquires: how the head goes on after the new token
---           b  the a after it gives this back before, in one step or not at all: how the head begins
---              if this is the one holder
+--           c  how they go on after member.request
+--           a  acquires: member.request
+--           b  the a after it gives this back before, in one step or not at all: member.request of
+--              the one holder, and a space
 --           r  gives back; likewise
 --           s  the same for what may outlive its release by more than a minute
---   ARGV[2] the words, one after the other: each would take the server longer than a piece of one
--- REQUIRES: no lock twice, and no a before a t.
+--   ARGV[2] how long each is, as struct.unpack has it
+--   ARGV[3] the words, one after the other: each would take the server longer than a piece of one
+--   ARGV[4] how many of the KEYS are heads
+-- REQUIRES: no lock twice, a c after each t, and no a before these.
 -- Returns for each a, r and s: a token, granted   1 given back   0 nothing was done
+-- What takes time here is to call something and to make a string, by its length: hence the form of
+-- it all.
 local byte, sub, find, match, try = string.byte, string.sub, string.find, string.match, redis.pcall
-local values = redis.call('MGET', unpack(KEYS))
+local keys, heads, answers, at = KEYS, tonumber(ARGV[4]), {}, 0
+local values = redis.call('MGET', unpack(keys, 1, heads))
+local is_barged = heads < #keys and redis.call('EXISTS', unpack(keys, heads + 1)) > 0
 local time = redis.call('TIME')
 local now = time[1] .. sub('000000' .. time[2], -6)
 local micros = tonumber(now)
-local a, b, r, t, T, space = 97, 98, 114, 116, 84, 32
-local kinds, words, answers = ARGV[1], ARGV[2], {}
-local key, from, at = 1, 1, 0
-local needed, till, before
-for n = 1, #kinds, 3 do
-  local kind, high, low = byte(kinds, n, n + 2)
-  local to = from + 256 * high + low
-  local said = sub(words, from, to - 1)
-  from = to
-  if kind == t then
-    -- A little longer than it has to be, so that whoever takes it soon after need not say how long:
-    -- that would take as long as all the rest of it.
-    local end_at = tonumber(sub(now, 1, -4)) + said
-    local more = math.min(1000, math.floor((said - 60000) / 16))
-    needed, till = string.format('%.0f', end_at), string.format('%.0f', end_at + more)
-  elseif kind == b then
-    before = said
-  else
-    local head, answer = values[key], 0
-    if kind ~= a then
-      local is_done = head and find(head, said, 1, true) == 1
-      if is_done and kind == r then
-        -- The rest of it may stay.
-        is_done = try('SETRANGE', KEYS[key], '0', 'T') == #head
-      elseif is_done then
-        is_done = try('SET', KEYS[key], 'T' .. sub(said, 2), 'PX', '60000').ok
-      end
-      answer = is_done and 1 or 0
-      key = key + 1
-    else
-      local is_ready
-      if before then
-        is_ready = head and find(head, before, 1, true) == 1
-      else
-        is_ready = not head or byte(head) == T
-      end
-      if is_ready and not values[key + 1] then
-        local token, digits = micros, now
-        -- As text, if both are of sixteen digits.
-        if head and (byte(head, 19) ~= space or sub(head, 3, 18) >= now) then
-          local last = tonumber(match(head, '^%u (%d+)'))
-          if last >= micros then
-            token = last + 1
-            digits = string.format('%.0f', token)
-          end
-        end
-        local fresh = 'H ' .. digits .. said
-        -- A space before its end: a free head of the short form has none there.
-        if head and #head == #fresh + 14 and byte(head, -14) == space and
-            sub(head, -13) >= needed then
-          answer = try('SETRANGE', KEYS[key], '0', fresh) == #head and token or 0
-        else
-          fresh = fresh .. ' ' .. till
-          local done
-          if head then
-            done = try('SET', KEYS[key], fresh, 'PXAT', till)
-          else
-            -- What is of another type looks like nothing.
-            done = try('SET', KEYS[key], fresh, 'PXAT', till, 'NX')
-          end
-          answer = done and done.ok and token or 0
-        end
-      end
-      before = nil
-      key = key + 2
-    end
+local held, free = 'H ' .. now .. ' ', 'T ' .. now
+-- Where member.request begins after a token of sixteen digits. What has another is not understood.
+local who = 20
+local till, tail, before
+local a, b, c, r, s, H, T = 97, 98, 99, 114, 115, 72, 84
+local letters, words = {byte(ARGV[1], 1, -1)}, {struct.unpack(ARGV[2], ARGV[3])}
+for n = 1, #letters do
+  local letter, said = letters[n], words[n]
+  if letter == r or letter == s then
     at = at + 1
+    local head = values[at]
+    local is_done = head and byte(head) == H and find(head, said, who, true) == who
+    if is_done and letter == r then
+      -- The rest of it may stay.
+      is_done = try('SETRANGE', keys[at], '0', 'T') == #head
+    elseif is_done then
+      is_done = try('SET', keys[at], 'T' .. sub(head, 2, who - 1) .. said, 'PX', '60000').ok
+    end
+    answers[at] = is_done and 1 or 0
+  elseif letter == a then
+    at = at + 1
+    local head, answer = values[at], 0
+    local is_ready = not head or byte(head) == T
+    if before then
+      is_ready = head and byte(head) == H and find(head, before, who, true) == who
+    end
+    if is_ready and not is_barged then
+      local token, fresh = micros, held .. said
+      -- As text: one of fewer digits is smaller whatever they are, and there are never more.
+      if head and (before or head >= free) then
+        local last = tonumber(match(head, '^%u (%d+)'))
+        if last >= micros then
+          token = last + 1
+          fresh = string.format('H %.0f ', token) .. said
+        end
+      end
+      local size = #fresh
+      if head and #head == size + #tail and find(head, tail, size + 1, true) == size + 1 then
+        -- Its key lives for as long as this one wants, too.
+        answer = try('SETRANGE', keys[at], '0', fresh) == #head and token or 0
+      else
+        local done
+        if head then
+          done = try('SET', keys[at], fresh .. tail, 'PXAT', till)
+        else
+          -- What is of another type looks like nothing.
+          done = try('SET', keys[at], fresh .. tail, 'PXAT', till, 'NX')
+        end
+        answer = done and done.ok and token or 0
+      end
+    end
+    before = nil
     answers[at] = answer
+  elseif letter == b then
+    before = said
+  elseif letter == c then
+    tail = said .. ' ' .. till
+  else
+    -- A little longer than it has to be, to the end of this second, or of a tenth of one, so that
+    -- who takes it soon after need not say how long: that would take as long as all the rest of it.
+    local ttl = said - 60000
+    local digits = ttl >= 16000 and 10 or ttl >= 1600 and 11 or ttl >= 160 and 12 or 13
+    local end_at = (tonumber(sub(now, 1, digits)) + 1) * 10 ^ (13 - digits)
+    till = string.format('%.0f', end_at + said)
   end
 end
 return answers
