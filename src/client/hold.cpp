@@ -82,7 +82,7 @@ Result<void> Hold::leave() {
     // It may live on over there, if only the answers were lost: so the service is told all the
     // same.
     lease_->detach(*this);
-    send_release([](const Result<void>&) {});
+    send_release(Hears::nobody);
     return fail(Errc::lease_lost,
                 "the lease ended before unlock(); work done since may have raced");
   }
@@ -94,9 +94,8 @@ Result<void> Hold::unlock() {
     return left;
   }
   lease_->detach(*this);
-  Completion<void> answered(session_.backend());
-  send_release(answered.callback());
-  auto answer = answered.wait_for(session_.request_timeout());
+  send_release(Hears::sleeper);
+  auto answer = released_.wait_for(session_.backend(), session_.request_timeout());
   if (!answer) {
     return fail(Errc::unavailable, "no answer to the release; it is free when its lease ends");
   }
@@ -108,10 +107,7 @@ std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> don
     return left;
   }
   // It stays attached: if nobody answers, the end of the lease does.
-  send_release([self = std::static_pointer_cast<Hold>(shared_from_this())](Result<void> answer) {
-    self->lease_->detach(*self);
-    self->settle_release(explained(std::move(answer)));
-  });
+  send_release(Hears::awaiter);
   {
     const sys::LatchGuard lock(latch_);
     if (release_answer_) {
@@ -142,11 +138,11 @@ void Hold::settle_release(Result<void> answer) {
 void Hold::drop() noexcept {
   if (begin_release()) {
     lease_->detach(*this);
-    send_release([](const Result<void>&) {});
+    send_release(Hears::nobody);
   }
 }
 
-void Hold::send_release(backends::Backend::Done<void> done) {
+void Hold::send_release(Hears who) {
   for (auto extra = releases_.load(); extra > 1; --extra) {
     send_one_release();
   }
@@ -155,13 +151,22 @@ void Hold::send_release(backends::Backend::Done<void> done) {
                               .acquired = request_,
                               .token = token(),
                               .ask = ask()},
-                             [&session = session_, lease = lease_, is_shared = is_lease_shared_,
-                              done = std::move(done)](Result<void> answer) mutable {
-                               if (!is_shared) {
-                                 session.free_lease(lease, answer.has_value());
-                               }
-                               done(std::move(answer));
-                             });
+                             [self = std::static_pointer_cast<Hold>(shared_from_this()), who](
+                                 Result<void> answer) { self->released(who, std::move(answer)); });
+}
+
+void Hold::released(Hears who, Result<void> answer) {
+  if (!is_lease_shared_) {
+    session_.free_lease(lease_, answer.has_value());
+  }
+  switch (who) {
+    case Hears::nobody: return;
+    case Hears::sleeper: released_.settle(session_.backend(), std::move(answer)); return;
+    case Hears::awaiter:
+      lease_->detach(*this);
+      settle_release(explained(std::move(answer)));
+      return;
+  }
 }
 
 void Hold::send_one_release() {

@@ -15,6 +15,7 @@
 #include <tenure/options.hpp>
 
 #include "backends/backend.hpp"
+#include "client/completion.hpp"
 #include "client/lease_record.hpp"
 #include "client/lock_spec.hpp"
 #include "sys/latch.hpp"
@@ -74,7 +75,10 @@ class Hold : public Dependent {
   [[nodiscard]] bool begin_release() noexcept { return !is_released_.exchange(true); }
   /// The guard lets go. An error is the answer to that; else the service is still to be asked.
   [[nodiscard]] Result<void> leave();
-  void send_release(backends::Backend::Done<void> done);
+  /// Who hears the answer to a release.
+  enum class Hears : std::uint8_t { nobody, sleeper, awaiter };
+  void send_release(Hears who);
+  void released(Hears who, Result<void> answer);
   void settle_release(Result<void> answer);
   /// Gives back once, of several times that it takes.
   void send_one_release();
@@ -92,6 +96,7 @@ class Hold : public Dependent {
   std::atomic<std::uint32_t> releases_ = 1;  ///< That it takes to give it back.
   std::atomic<bool> is_released_ = false;
   std::atomic<bool> is_lost_ = false;
+  Awaited<void> released_;  ///< By unlock().
 
   sys::Latch latch_;
   std::shared_ptr<const backends::Ask> ask_ TENURE_GUARDED_BY(latch_);

@@ -31,8 +31,9 @@ class Member {
   friend bool operator==(const Member& one, const Member& other) noexcept {
     return std::string_view(one) == std::string_view(other);
   }
-  friend auto operator<=>(const Member& one, const Member& other) noexcept {
-    return std::string_view(one) <=> std::string_view(other);
+  template <class Hash>
+  friend Hash AbslHashValue(Hash hash, const Member& member) {
+    return Hash::combine_contiguous(std::move(hash), member.text_.data(), member.size_);
   }
 
   static constexpr std::size_t bytes_max = 16 + 1 + 20;

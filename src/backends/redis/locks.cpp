@@ -98,19 +98,23 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   }
   const WaitKey key{request.lease.get(), request.request.get()};
   lease->waits.push_back(request.request);
-  const Spot spot{.name = request.ask->items.front().name,
-                  .member = member_of(*request.ask, request.lease, request.request)};
-  places_.use(request.lease, spot.member, request.ask);
-  waits_.insert_or_assign(
-      key, Wait{.request = std::move(request), .spot = spot, .done = std::move(done)});
-  ask(key);
+  auto& wait = waits_[key];
+  wait.spot = {.name = request.ask->items.front().name,
+               .member = member_of(*request.ask, request.lease, request.request)};
+  Places::use(*lease, wait.spot.member, request.ask);
+  wait.request = std::move(request);
+  wait.done = std::move(done);
+  ask(key, wait, lease->ttl);
 }
 
 void Locks::ask(const WaitKey& key) {
   auto& wait = waits_.at(key);
+  ask(key, wait, places_.find(wait.request.lease)->ttl);
+}
+
+void Locks::ask(const WaitKey& key, Wait& wait, milliseconds ttl) {
   // Whole again, unless it has a place already, which may be granted before this arrives.
   wait.is_behind = wait.is_behind && wait.is_queued;
-  const auto ttl = places_.find(wait.request.lease)->ttl;
   Errand errand{.loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again
                                                           : Errand::Loss::fail};
   // If others here wait for it, it is not that easy.
@@ -137,18 +141,18 @@ void Locks::acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask
   }
   auto& wait = it->second;
   if (!answer) {
-    settle(key, std::unexpected(answer.error()));
+    settle(it, std::unexpected(answer.error()));
     return;
   }
   const auto& reply = answer->reply;
   if (reply.kind == Reply::Kind::integer) {
-    confirm(key, {.token = FencingToken{static_cast<std::uint64_t>(reply.number)}});
+    confirm(it, {.token = FencingToken{static_cast<std::uint64_t>(reply.number)}});
     return;
   }
   switch (reply.number_at(0)) {
     case 1:
       wait.is_wide = true;
-      confirm(key,
+      confirm(it,
               {.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
                .count = static_cast<std::uint32_t>(std::max<std::int64_t>(1, reply.number_at(3))),
                .queue_position = static_cast<std::size_t>(reply.number_at(2))});
@@ -161,7 +165,7 @@ void Locks::acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask
         return;
       }
       [[fallthrough]];
-    default: settle(key, std::unexpected(refusal_of(reply, wait.spot.name)));
+    default: settle(it, std::unexpected(refusal_of(reply, wait.spot.name)));
   }
 }
 
@@ -194,29 +198,28 @@ void Locks::barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms) {
 }
 
 void Locks::settle(const WaitKey& key, Result<Granted> answer) {
-  const auto it = waits_.find(key);
-  if (it == waits_.end()) {
-    return;
+  if (const auto it = waits_.find(key); it != waits_.end()) {
+    settle(it, std::move(answer));
   }
+}
+
+void Locks::settle(Waits::iterator it, Result<Granted> answer) {
   auto wait = std::move(it->second);
   waits_.erase(it);
-  const auto lease = wait.request.lease;
-  if (auto* const known = places_.find(lease)) {
-    std::erase(known->waits, wait.request.request);
+  if (auto* const lease = places_.find(wait.request.lease)) {
+    std::erase(lease->waits, wait.request.request);
+    if (!answer) {
+      Places::unuse(*lease, wait.spot);
+    } else if (auto* const place = Places::find(*lease, wait.spot)) {
+      place->is_confirmed = true;
+      place->is_wide = place->is_wide || wait.is_wide;
+    }
   }
   if (wait.is_queued) {
     if (const auto watched = watched_.find(key_in(wait.spot.name));
         watched != watched_.end() && --watched->second.waiting == 0 && !watched->second.alarm) {
       watched_.erase(watched);
     }
-  }
-  if (answer) {
-    if (auto* const place = places_.find(lease, wait.spot)) {
-      place->is_confirmed = true;
-      place->is_wide = place->is_wide || wait.is_wide;
-    }
-  } else {
-    places_.unuse(lease, wait.spot);
   }
   wait.done(std::move(answer));
 }
@@ -293,9 +296,9 @@ void Locks::granted(std::string_view member, std::string_view rest) {
   const WaitKey key{lease_of(member).get(), request};
   if (const auto it = waits_.find(key); it != waits_.end()) {
     it->second.is_wide = true;
+    confirm(it,
+            {.token = FencingToken{token}, .queue_position = static_cast<std::size_t>(position)});
   }
-  confirm(key,
-          {.token = FencingToken{token}, .queue_position = static_cast<std::size_t>(position)});
 }
 
 void Locks::taken(std::string_view member, std::string_view rest) {
@@ -372,11 +375,14 @@ void Locks::release(ReleaseRequest request, Backend::Done<void> done) {
   const auto member = member_of(*request.ask, request.lease, request.acquired);
   const auto& name = request.ask->items.front().name;
   const Spot spot{.name = name, .member = member};
-  const auto* const place = places_.find(request.lease, spot);
+  auto* const lease = places_.find(request.lease);
+  const auto* const place = lease == nullptr ? nullptr : Places::find(*lease, spot);
   const bool is_wide = place == nullptr || place->is_wide || is_watched(name);
   const bool is_brief = !is_wide && commands_.may_be_brief(*request.ask);
-  const auto ttl = is_brief ? places_.find(request.lease)->ttl : milliseconds();
-  places_.unuse(request.lease, spot);
+  const auto ttl = is_brief ? lease->ttl : milliseconds();
+  if (lease != nullptr) {
+    Places::unuse(*lease, spot);
+  }
   Errand errand;
   if (is_brief) {
     errand.brief =

@@ -87,11 +87,14 @@ class Locks {
   /// It holds nothing there.
   [[nodiscard]] bool is_only_a_wait(LeaseId lease, const Spot& spot);
   void ask(const WaitKey& key);
+  void ask(const WaitKey& key, Wait& wait, std::chrono::milliseconds ttl);
   void acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask>& ask,
                         const Result<Errand::Answer>& answer);
   void queued(Wait& wait, const Reply& reply);
   void barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms);
+  using Waits = absl::flat_hash_map<WaitKey, Wait>;
   void settle(const WaitKey& key, Result<Granted> answer);
+  void settle(Waits::iterator it, Result<Granted> answer);
   void released(std::string_view name, const Result<Errand::Answer>& answer,
                 Backend::Done<void> done);
   /// What the server says to one that was called off. `is_kept`: what was granted before stays.
@@ -101,7 +104,7 @@ class Locks {
   /// What waits there was renewed.
   void caught_up(LeaseId lease, const Spot& spot);
   /// It is granted: settles it when the server counts what we believe, and enough replicas know.
-  void confirm(const WaitKey& key, Granted granted);
+  void confirm(Waits::iterator it, Granted granted);
   void confirmed(const WaitKey& key, const Result<Errand::Answer>& answer);
   /// Gives back what was granted too late, or does not count.
   void drop(const Wait& wait) { drop(wait.request, wait.spot.member); }
@@ -124,7 +127,7 @@ class Locks {
   const Commands commands_;
   Listener* listener_ = nullptr;
   Places places_;
-  absl::flat_hash_map<WaitKey, Wait> waits_;
+  Waits waits_;
   absl::flat_hash_map<std::string, Watched> watched_;
   Alarms alarms_;
 };

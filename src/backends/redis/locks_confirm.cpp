@@ -9,15 +9,12 @@
 
 namespace tenure::backends::redis {
 
-void Locks::confirm(const WaitKey& key, Granted granted) {
-  const auto it = waits_.find(key);
-  if (it == waits_.end()) {
-    return;
-  }
+void Locks::confirm(Waits::iterator it, Granted granted) {
+  const auto key = it->first;
   auto& wait = it->second;
   const auto replicas = wait.request.ask->min_replicas;
   if (replicas == 0 && !wait.is_behind) {
-    settle(key, granted);
+    settle(it, granted);
     return;
   }
   if (wait.is_leaving || std::exchange(wait.unconfirmed, granted)) {

@@ -30,15 +30,16 @@ std::vector<LeaseId> Places::all() const {
 
 Place* Places::find(LeaseId id, const Spot& spot) {
   auto* const lease = find(id);
-  if (lease == nullptr) {
-    return nullptr;
-  }
-  const auto it = lease->places.find(spot);
-  return it == lease->places.end() ? nullptr : &it->second;
+  return lease == nullptr ? nullptr : find(*lease, spot);
 }
 
-void Places::use(LeaseId id, const Member& member, const std::shared_ptr<const Ask>& ask) {
-  auto& place = leases_.at(id).places[{.name = ask->items.front().name, .member = member}];
+Place* Places::find(Lease& lease, const Spot& spot) {
+  const auto it = lease.places.find(spot);
+  return it == lease.places.end() ? nullptr : &it->second;
+}
+
+void Places::use(Lease& lease, const Member& member, const std::shared_ptr<const Ask>& ask) {
+  auto& place = lease.places[{.name = ask->items.front().name, .member = member}];
   ++place.uses;
   if (place.ask == nullptr) {
     place.ask = ask;
@@ -51,14 +52,10 @@ void Places::confirm(LeaseId id, const Spot& spot) {
   }
 }
 
-void Places::unuse(LeaseId id, const Spot& spot) {
-  auto* const lease = find(id);
-  if (lease == nullptr) {
-    return;
-  }
-  const auto it = lease->places.find(spot);
-  if (it != lease->places.end() && --it->second.uses == 0) {
-    lease->places.erase(it);
+void Places::unuse(Lease& lease, const Spot& spot) {
+  const auto it = lease.places.find(spot);
+  if (it != lease.places.end() && --it->second.uses == 0) {
+    lease.places.erase(it);
   }
 }
 

@@ -6,10 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
+#include <absl/strings/string_view.h>
 
 #include <tenure/ids.hpp>
 
@@ -23,7 +24,12 @@ struct Spot {
   std::string_view name{};  ///< Whoever keeps a spot keeps it by the Ask that has it.
   Member member{};
 
-  friend auto operator<=>(const Spot&, const Spot&) = default;
+  friend bool operator==(const Spot&, const Spot&) = default;
+  template <class Hash>
+  friend Hash AbslHashValue(Hash hash, const Spot& spot) {
+    return Hash::combine(std::move(hash), absl::string_view(spot.name.data(), spot.name.size()),
+                         spot.member);
+  }
 };
 
 /// Where a lease stands on the server: as a member of one lock, that holds or waits.
@@ -40,7 +46,8 @@ class Places {
  public:
   struct Lease {
     std::chrono::milliseconds ttl{};
-    absl::btree_map<Spot, Place> places{};
+    /// Keeps its memory when the last of them goes: soon there is one again.
+    absl::flat_hash_map<Spot, Place> places{};
     std::vector<RequestId> waits{};  ///< Not answered, or in a queue.
   };
 
@@ -52,11 +59,12 @@ class Places {
 
   /// Null if it is not there.
   [[nodiscard]] Place* find(LeaseId id, const Spot& spot);
-  /// One more request for it. REQUIRES: the lease lives.
-  void use(LeaseId id, const Member& member, const std::shared_ptr<const Ask>& ask);
+  [[nodiscard]] static Place* find(Lease& lease, const Spot& spot);
+  /// One more request for it.
+  static void use(Lease& lease, const Member& member, const std::shared_ptr<const Ask>& ask);
   void confirm(LeaseId id, const Spot& spot);
   /// One request less; it is gone with the last.
-  void unuse(LeaseId id, const Spot& spot);
+  static void unuse(Lease& lease, const Spot& spot);
   /// All of it is gone. REQUIRES: `spot` is not the place's own.
   void forget(LeaseId id, const Spot& spot);
 
