@@ -26,6 +26,21 @@ using Said = std::pair<char, std::string>;
 
 class RedisBurstScript : public ::testing::Test {
  protected:
+  /// For each acquisition and release what the answer says of it.
+  static std::string each(const std::string& letters, const std::string& answer) {
+    std::istringstream words(answer);
+    std::string token;
+    words >> token;
+    std::string all;
+    for (const auto letter : letters) {
+      if (letter == 'a' || letter == 'r' || letter == 's') {
+        std::string told = "1";  // if there is no list
+        words >> told;
+        all += (all.empty() ? "" : " ") + (told == "1" && letter == 'a' ? token : told);
+      }
+    }
+    return all;
+  }
   /// About these, and `said` of them.
   std::string burst(const std::vector<std::string>& names, const std::vector<Said>& said) {
     std::string letters;
@@ -49,7 +64,7 @@ class RedisBurstScript : public ::testing::Test {
     all.insert(all.end(), keys.begin(), keys.end());
     all.insert(all.end(), plain_keys.begin(), plain_keys.end());
     all.insert(all.end(), {letters, lengths, words, std::to_string(keys.size())});
-    return server.ask(all);
+    return each(letters, server.ask(all));
   }
   std::string acquire(const std::string& name, const std::string& life = "90000",
                       const std::string& label = "ann\n") {
@@ -140,6 +155,23 @@ TEST_F(RedisBurstScript, tokens_grow_whatever_the_clock_says) {
 
   EXPECT_EQ(acquire("a"), "4000000000000001");
   EXPECT_EQ(told("a"), "H 4000000000000001 ann.1 L X ear ann\n");
+}
+
+TEST_F(RedisBurstScript, each_is_told_its_own_token) {
+  server.ask({"SET", head_of("later"), "T 4000000000000000 bob.1", "PX", "60000"});
+  server.ask({"SET", head_of("held"), "H 1 bob.1 L X ear bob\n 0000000000000", "PX", "90000"});
+
+  std::istringstream told(burst(
+      {"now", "later", "held"},
+      {{'t', "90000"}, {'c', " L X ear ann\n"}, {'a', "ann.1"}, {'a', "ann.2"}, {'a', "ann.3"}}));
+
+  std::string now;
+  std::string later;
+  std::string held;
+  told >> now >> later >> held;
+  EXPECT_TRUE(get("now").starts_with("H " + now + " ann.1 ")) << get("now");
+  EXPECT_EQ(later, "4000000000000001");
+  EXPECT_EQ(held, "0");
 }
 
 TEST_F(RedisBurstScript, a_token_of_few_digits_is_a_small_one) {

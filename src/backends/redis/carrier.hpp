@@ -47,7 +47,7 @@ class Carrier {
   [[nodiscard]] virtual std::size_t room_after() const { return 1; }
 
   /// Leaves with the next flush().
-  virtual void run(Errand errand) = 0;
+  virtual void run(Errand&& errand) = 0;
   /// On a connection beside the others, since it waits: answered when so many replicas have what it
   /// wrote, and all that was written before; `unavailable` if they do not in time. Leaves at once.
   virtual void run_replicated(Errand errand, std::uint32_t replicas) = 0;

@@ -38,7 +38,7 @@ class Node {
   [[nodiscard]] bool is_ready() const noexcept { return pipeline_->is_ready() && ear_.is_ready(); }
   [[nodiscard]] bool is_connected() const noexcept { return pipeline_->is_ready(); }
   [[nodiscard]] bool is_idle() const;
-  void run(Errand errand) { pipeline_->run(std::move(errand)); }
+  void run(Errand&& errand) { pipeline_->run(std::move(errand)); }
   void run_replicated(Errand errand, std::uint32_t replicas);
   void flush() { pipeline_->flush(); }
   void stop(const Error& why);

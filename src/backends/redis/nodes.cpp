@@ -97,7 +97,7 @@ bool Nodes::is_idle() const {
 
 // Carrying.
 
-void Nodes::run(Errand errand) {
+void Nodes::run(Errand&& errand) {
   run_again({.errand = std::move(errand)});
 }
 

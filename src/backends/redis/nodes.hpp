@@ -35,7 +35,7 @@ class Nodes final : public Carrier {
   [[nodiscard]] bool is_ready() const override;
   [[nodiscard]] bool reaches(std::string_view key) const override;
   [[nodiscard]] bool is_idle() const override;
-  void run(Errand errand) override;
+  void run(Errand&& errand) override;
   void run_replicated(Errand errand, std::uint32_t replicas) override;
   void flush() override;
   void stop(const Error& why) override;

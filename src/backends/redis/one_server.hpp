@@ -28,7 +28,7 @@ class OneServer final : public Carrier {
   }
   [[nodiscard]] bool is_idle() const override;
   [[nodiscard]] std::size_t room_after() const override { return pipeline_->room_after(); }
-  void run(Errand errand) override { pipeline_->run(std::move(errand)); }
+  void run(Errand&& errand) override { pipeline_->run(std::move(errand)); }
   void run_replicated(Errand errand, std::uint32_t replicas) override;
   void flush() override { pipeline_->flush(); }
   void stop(const Error& why) override;

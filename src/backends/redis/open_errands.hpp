@@ -17,11 +17,11 @@ class OpenErrands {
   using Id = std::uint64_t;
 
   /// Never 0.
-  Id add(Errand errand) {
+  Id add(Errand&& errand) {
     if (end_ - first_ == slots_.size()) {
       grow();
     }
-    slot(end_) = std::move(errand);
+    slot(end_).emplace(std::move(errand));
     ++size_;
     return end_++;
   }
@@ -31,7 +31,13 @@ class OpenErrands {
   }
   /// REQUIRES: it is there.
   [[nodiscard]] Errand take(Id id) {
-    auto taken = *std::exchange(slot(id), std::nullopt);
+    auto taken = *std::move(slot(id));
+    remove(id);
+    return taken;
+  }
+  /// REQUIRES: it is there.
+  void remove(Id id) {
+    slot(id).reset();
     --size_;
     while (first_ < end_ && !slot(first_)) {
       ++first_;
@@ -39,7 +45,6 @@ class OpenErrands {
     if (size_ == 0 && slots_.size() > slots_kept) {
       slots_ = std::vector<Slot>(slots_min);
     }
-    return taken;
   }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   /// Those that there are.

@@ -52,11 +52,11 @@ std::optional<std::string> eviction_in(std::string_view memory) {
 /// So many at least are worth a burst: one of it that is not that easy is asked twice.
 constexpr std::size_t burst_min = 4;
 /// So many at most: others of this server wait meanwhile.
-constexpr std::size_t burst_max = 24;
+constexpr std::size_t burst_max = 20;
 /// So many are out at a time, and so many have to wait before there is a second one: the fewer in
 /// each, the more of the work is that of the network.
 constexpr std::size_t bursts_max = 2;
-constexpr std::size_t second_burst_min = 20;
+constexpr std::size_t second_burst_min = 16;
 
 [[nodiscard]] bool may_burst(const Errand& errand) {
   return errand.brief != nullptr && !errand.is_alone;
@@ -193,7 +193,7 @@ std::vector<Errand> Pipeline::retire() {
   return rest;
 }
 
-void Pipeline::run(Errand errand) {
+void Pipeline::run(Errand&& errand) {
   if (is_stopped_ || refusal_) {
     errand.tell(std::unexpected(
         refusal_ ? *refusal_ : Error{.code = Errc::unavailable, .detail = "the client ends"}));
@@ -298,7 +298,7 @@ void Pipeline::send_waiting() {
       send(id, *errand);
     } else {
       bursting_.emplace(about, burst.size());
-      burst.push_back({.id = id, .about = about});
+      burst.push_back({.id = id, .about = about, .kind = errand->brief->kind()});
     }
   }
   waiting_.resize(kept);
@@ -324,10 +324,11 @@ bool Pipeline::join_release(Burst& burst, Id id, const Errand& errand) {
   auto& part = burst[it->second];
   const auto& other = *open_.find(part.id)->brief;
   // The number is a hash: it is the same lock only if its name is.
-  if (part.release != 0 || other.kind() != Brief::Kind::release || other.about() != brief.about()) {
+  if (part.kind != Brief::Kind::release || other.about() != brief.about()) {
     return false;
   }
   part.release = std::exchange(part.id, id);
+  part.kind = brief.kind();
   return true;
 }
 
@@ -365,8 +366,12 @@ void Pipeline::burst_replied(const Reply& reply) {
   }
   // What is done before they are told may be the end of the reply.
   absl::InlinedVector<std::int64_t, burst_max> answers;
+  const bool is_all_done = reply.kind == Reply::Kind::integer;
+  const auto token = is_all_done ? reply.number : reply.number_at(0);
   for (std::size_t at = 0; at < burst.size(); ++at) {
-    answers.push_back(reply.number_at(at));
+    const auto told = is_all_done ? 1 : reply.number_at(at + 1);
+    const bool is_granted = told == 1 && burst[at].kind == Brief::Kind::acquire;
+    answers.push_back(is_granted ? token : told);
     if (answers.back() != 0) {
       continue;
     }
@@ -433,7 +438,15 @@ void Pipeline::replied(const Reply& reply) {
 }
 
 void Pipeline::answer(Id id, const Reply& reply) {
-  if (open_.find(id) == nullptr) {
+  auto* const open = open_.find(id);
+  if (open == nullptr) {
+    return;
+  }
+  if (reply.kind != Reply::Kind::error && open->brief) {
+    const auto brief = std::move(open->brief);
+    const bool was_sent = open->was_sent;
+    open_.remove(id);
+    brief->answered(Answer{.reply = reply, .is_retry = was_sent});
     return;
   }
   auto errand = open_.take(id);

@@ -57,7 +57,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   [[nodiscard]] const std::string& where() const noexcept { return line_->where(); }
 
   /// Leaves with the next flush(), after what it was told before about the same key.
-  void run(Errand errand);
+  void run(Errand&& errand);
   void flush();
   /// The server is there now: if we are elsewhere, we go.
   void move_to(const Endpoint& endpoint) { line_->move_to(endpoint); }
@@ -72,6 +72,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
     Id id = 0;
     Id release = 0;         ///< Of the same lock, in the same step before; or 0.
     std::size_t about = 0;  ///< The hash of its name.
+    Brief::Kind kind = Brief::Kind::acquire;
   };
   using Burst = std::vector<Part>;
 

@@ -15,15 +15,21 @@
 --   ARGV[3] the words, one after the other: each would take the server longer than a piece of one
 --   ARGV[4] how many of the KEYS are heads
 -- REQUIRES: no lock twice, a c after each t, and no a before these.
--- Returns for each a, r and s: a token, granted   1 given back   0 nothing was done
+-- Returns a token: all is done, and whoever acquires was granted with this one
+--         or a list: that token, and for each a, r and s
+--           1 done, as above   0 nothing was done   a token: granted with this one
 -- What takes time here is to call something and to make a string, by its length: hence the form of
 -- it all.
 local byte, sub, find, match, try = string.byte, string.sub, string.find, string.match, redis.pcall
-local keys, heads, answers, at = KEYS, tonumber(ARGV[4]), {}, 0
+local keys, heads, odd, at = KEYS, tonumber(ARGV[4]), nil, 0
 local values = redis.call('MGET', unpack(keys, 1, heads))
 local is_barged = heads < #keys and redis.call('EXISTS', unpack(keys, heads + 1)) > 0
 local time = redis.call('TIME')
-local now = time[1] .. sub('000000' .. time[2], -6)
+local now = time[2]
+if #now < 6 then
+  now = sub('00000' .. now, -6)
+end
+now = time[1] .. now
 local micros = tonumber(now)
 local held, free = 'H ' .. now .. ' ', 'T ' .. now
 -- Where member.request begins after a token of sixteen digits. What has another is not understood.
@@ -43,7 +49,10 @@ for n = 1, #letters do
     elseif is_done then
       is_done = try('SET', keys[at], 'T' .. sub(head, 2, who - 1) .. said, 'PX', '60000').ok
     end
-    answers[at] = is_done and 1 or 0
+    if not is_done then
+      odd = odd or {}
+      odd[at] = 0
+    end
   elseif letter == a then
     at = at + 1
     local head, answer = values[at], 0
@@ -77,7 +86,10 @@ for n = 1, #letters do
       end
     end
     before = nil
-    answers[at] = answer
+    if answer ~= micros then
+      odd = odd or {}
+      odd[at] = answer
+    end
   elseif letter == b then
     before = said
   elseif letter == c then
@@ -90,5 +102,12 @@ for n = 1, #letters do
     local end_at = (tonumber(sub(now, 1, digits)) + 1) * 10 ^ (13 - digits)
     till = string.format('%.0f', end_at + said)
   end
+end
+if not odd then
+  return micros
+end
+local answers = {micros}
+for n = 1, at do
+  answers[n + 1] = odd[n] or 1
 end
 return answers
