@@ -27,15 +27,16 @@ class RedlockScripts : public ::testing::Test {
   std::string vote(const std::string& member, const std::string& client = "-",
                    const std::string& not_after = "0", const std::string& token = "0",
                    const std::string& ttl = "30000") {
-    const auto answer = run(Script::vote, {"{tenure:a}", "{tenure:a}:w", "a"},
-                            {member, ttl, token, "- me owner\n", client, "first",
-                             std::to_string(std::stoll(ttl) + 60'000), not_after});
+    const auto answer = run(Script::vote, {"{tenure:a}", "a", "{tenure:a}:w"},
+                            {"R " + member + " " + ttl + " 0 " + token + " - me owner\n", token,
+                             std::to_string(std::stoll(ttl) + 60'000),
+                             client == "-" ? client : "+" + client, not_after});
     const auto space = answer.rfind(' ');
     return space == std::string::npos ? "1 " + token : answer.substr(0, space);
   }
-  std::string unvote(const std::string& member, const std::string& channels = "-") {
-    return run(Script::unvote, {"{tenure:a}", "{tenure:a}:w"},
-               {member, "0", "-", channels, "a", "-"});
+  /// `begin`: how the head is expected to begin.
+  std::string unvote(const std::string& member, const std::string& begin = "-") {
+    return run(Script::unvote, {"{tenure:a}", "{tenure:a}:w"}, {"T 0 " + member, begin, "-"});
   }
   std::string extend(const std::string& member, const std::string& ttl,
                      const std::string& change = "0") {
@@ -138,9 +139,32 @@ TEST_F(RedlockScripts, the_first_who_waits_is_woken_and_dead_ones_are_passed_ove
   vote("y.1", "bob");
   vote("w.1", "cid");
 
-  EXPECT_EQ(unvote("x.1", "tenure:wake:"), "2");
+  EXPECT_EQ(unvote("x.1", "R x.1 30000 0 0 - "), "2");
 
   EXPECT_EQ(server.hear(), "f a");
+  EXPECT_EQ(server.ask({"ZRANGE", "{tenure:a}:w", "0", "-1"}), "cid");
+}
+
+TEST_F(RedlockScripts, who_is_woken_is_told_the_whole_name) {
+  const std::string head = "{tenure:a:}b}";
+  server.listen("tenure:wake:bob");
+  server.ask({"SET", head, "R x.1 30000 0 1 + me owner\n", "PX", "90000"});
+  server.ask({"ZADD", head + ":w", "1", "bob"});
+
+  EXPECT_EQ(run(Script::unvote, {head, head + ":w"}, {"T 1 x.1", "R x.1 30000 0 1 - ", "-"}), "2");
+
+  EXPECT_EQ(server.hear(), "f a:}b");
+}
+
+TEST_F(RedlockScripts, who_was_refused_and_is_granted_is_not_woken_any_more) {
+  server.ask({"ZADD", "{tenure:a}:w", "1", "bob", "2", "cid"});
+  const auto token = std::to_string(micros());
+
+  const auto answer =
+      run(Script::vote, {"{tenure:a}", "a", "{tenure:a}:w"},
+          {"R y.1 30000 0 " + token + " - bob owner\n", token, "90000", "*bob", "0"});
+
+  EXPECT_GE(std::stoll(answer), std::stoll(token)) << answer;
   EXPECT_EQ(server.ask({"ZRANGE", "{tenure:a}:w", "0", "-1"}), "cid");
 }
 

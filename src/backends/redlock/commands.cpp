@@ -27,6 +27,14 @@ std::string encode(std::initializer_list<std::string_view> words) {
   return command;
 }
 
+std::string pieces(std::initializer_list<std::string_view> all) {
+  std::string text;
+  for (const auto piece : all) {
+    text.append(piece);
+  }
+  return text;
+}
+
 bool is_plain(const Ask& ask) {
   return ask.fairness == Fairness::barging;
 }
@@ -61,11 +69,16 @@ std::string Commands::vote(const Vote& vote) const {
     return encode(
         {"EVALSHA", sha_of(Script::vote_plain), "2", name, head, vote.member, ttl, no_time});
   }
-  const auto label = "- " + client_ + " " + vote.ask.owner + "\n" + vote.ask.metadata;
-  return encode({"EVALSHA", sha_of(Script::vote), "3", head, head + ":w", name, vote.member, ttl,
-                 std::to_string(vote.token), label, vote.waits ? client_ : "-",
-                 vote.was_refused ? "again" : "first",
-                 std::to_string((vote.ttl + token_memory).count()), no_time});
+  const auto token = std::to_string(vote.token);
+  const auto life = std::to_string((vote.ttl + token_memory).count());
+  const auto value = pieces({"R ", vote.member, " ", ttl, " 0 ", token, " - ", client_, " ",
+                             vote.ask.owner, "\n", vote.ask.metadata});
+  if (!vote.waits) {
+    return encode(
+        {"EVALSHA", sha_of(Script::vote), "2", head, name, value, token, life, "-", no_time});
+  }
+  return encode({"EVALSHA", sha_of(Script::vote), "3", head, name, head + ":w", value, token, life,
+                 (vote.was_refused ? "*" : "+") + client_, no_time});
 }
 
 void Commands::set_not_after(std::string& vote, std::int64_t micros) {
@@ -85,30 +98,25 @@ std::string Commands::confirm(const Ask& ask, std::string_view member, FencingTo
 
 std::string Commands::release(const Release& release) const {
   const auto token = std::to_string(release.token.get());
-  std::string head = "R ";
-  head.append(release.member).append(" ").append(std::to_string(release.ttl.count()));
-  head.append(" 0 ").append(token).append(" - ");
-  return unvote(release.ask,
-                {release.member, token, head, channels_, release.ask.items.front().name,
-                 release.waits == Waits::no_longer ? client_ : "-"});
+  const auto begin =
+      pieces({"R ", release.member, " ", std::to_string(release.ttl.count()), " 0 ", token, " - "});
+  return unvote(release.ask, release.member, {token, begin}, release.waits);
 }
 
 std::string Commands::undo(const Ask& ask, std::string_view member, Waits waits) const {
-  return unvote(ask, {member, "0", "-", "-", "-", waits == Waits::no_longer ? client_ : "-"});
+  return unvote(ask, member, {.token = "0", .begin = "-"}, waits);
 }
 
-std::string Commands::unvote(const Ask& ask, std::initializer_list<std::string_view> words) const {
+std::string Commands::unvote(const Ask& ask, std::string_view member, const Known& known,
+                             Waits waits) const {
   const auto& name = ask.items.front().name;
   if (is_plain(ask)) {
-    return encode({"EVALSHA", sha_of(Script::unvote_plain), "1", name, *words.begin()});
+    return encode({"EVALSHA", sha_of(Script::unvote_plain), "1", name, member});
   }
   const auto head = keys_.head_of(name);
-  const auto waiting = head + ":w";
-  std::vector<std::string_view> all{"EVALSHA", sha_of(Script::unvote), "2", head, waiting};
-  all.insert(all.end(), words.begin(), words.end());
-  std::string command;
-  redis::append_command(command, all);
-  return command;
+  return encode({"EVALSHA", sha_of(Script::unvote), "2", head, head + ":w",
+                 pieces({"T ", known.token, " ", member}), known.begin,
+                 waits == Waits::no_longer ? client_ : "-"});
 }
 
 std::string Commands::extend(const Ask& ask, std::string_view member, std::chrono::milliseconds ttl,

@@ -60,8 +60,13 @@ class Commands {
   [[nodiscard]] std::string take(std::string_view name) const;
 
  private:
-  [[nodiscard]] std::string unvote(const Ask& ask,
-                                   std::initializer_list<std::string_view> words) const;
+  /// What unvote.lua is told of the vote.
+  struct Known {
+    std::string_view token;
+    std::string_view begin;  ///< Of the head.
+  };
+  [[nodiscard]] std::string unvote(const Ask& ask, std::string_view member, const Known& known,
+                                   Waits waits) const;
 
   std::string client_;
   std::string channels_;  ///< How they begin.
