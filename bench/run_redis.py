@@ -206,7 +206,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=HOME / "build/release")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--part", choices=("all", "redis", "redlock"), default="all")
     parser.add_argument("--strict", action="store_true", help="exit code 1 if a target is missed")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE",
