@@ -271,7 +271,7 @@ TEST_F(RedisBurstScript, it_has_its_time_and_at_most_a_sixteenth_more) {
 }
 
 TEST_F(RedisBurstScript, who_needs_it_for_longer_says_so) {
-  const auto token = acquire("a");
+  acquire("a");
   ASSERT_EQ(release("a"), "1");
 
   acquire("a", "200000");
@@ -290,7 +290,7 @@ TEST_F(RedisBurstScript, nothing_is_left_of_another_head_of_the_same_length) {
 }
 
 TEST_F(RedisBurstScript, nothing_is_left_of_a_longer_head) {
-  const auto token = acquire("a", "90000", "somebody with a long name\nand a note");
+  acquire("a", "90000", "somebody with a long name\nand a note");
   ASSERT_EQ(release("a"), "1");
 
   const auto next = acquire("a");
@@ -311,7 +311,7 @@ TEST_F(RedisBurstScript, a_free_head_of_the_short_form_says_nothing_of_its_time)
 
 // The next one would believe that it has the time that the head tells.
 TEST_F(RedisBurstScript, what_is_made_to_end_sooner_is_not_said_to_live) {
-  const auto token = acquire("a");
+  acquire("a");
   ASSERT_EQ(renew("a", "=1000"), "1");
   ASSERT_LE(life_of("a"), 61'000);
   ASSERT_EQ(release("a"), "1");

@@ -32,6 +32,7 @@ class Member {
     return std::string_view(one) == std::string_view(other);
   }
   template <class Hash>
+  // NOLINTNEXTLINE(readability-identifier-naming): as Abseil looks for it.
   friend Hash AbslHashValue(Hash hash, const Member& member) {
     return Hash::combine_contiguous(std::move(hash), member.text_.data(), member.size_);
   }

@@ -26,6 +26,7 @@ struct Spot {
 
   friend bool operator==(const Spot&, const Spot&) = default;
   template <class Hash>
+  // NOLINTNEXTLINE(readability-identifier-naming): as Abseil looks for it.
   friend Hash AbslHashValue(Hash hash, const Spot& spot) {
     return Hash::combine(std::move(hash), absl::string_view(spot.name.data(), spot.name.size()),
                          spot.member);
