@@ -200,15 +200,6 @@ std::string Commands::release(const ReleaseRequest& request, std::string_view me
                  {member, acquired, head, token, Digits(request.request.get())});
 }
 
-void BurstText::add(char letter, std::initializer_list<std::string_view> pieces) {
-  const auto begin = words.size();
-  for (const auto piece : pieces) {
-    words.append(piece);
-  }
-  letters.push_back(letter);
-  lengths.append("c").append(Digits(words.size() - begin));
-}
-
 void AcquireBrief::say(BurstText& text, const Brief* release) const {
   const auto& ask = *request_.ask;
   const auto& item = ask.items.front();

@@ -50,7 +50,15 @@ struct BurstText {
     plain_keys_count = 0;
   }
 
-  void add(char letter, std::initializer_list<std::string_view> pieces);
+  /// One word.
+  void add(char letter, std::initializer_list<std::string_view> pieces) {
+    const auto begin = words.size();
+    for (const auto piece : pieces) {
+      words.append(piece);
+    }
+    letters.push_back(letter);
+    lengths.append("c").append(std::to_string(words.size() - begin));
+  }
 };
 
 /// An errand that burst.lua can do together with others: it is said in few words, or, if that does

@@ -443,6 +443,7 @@ void Pipeline::answer(Id id, const Reply& reply) {
     return;
   }
   if (reply.kind != Reply::Kind::error && open->brief) {
+    // Most are like this; the errand around it need not be moved for it.
     const auto brief = std::move(open->brief);
     const bool was_sent = open->was_sent;
     open_.remove(id);

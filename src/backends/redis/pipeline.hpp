@@ -70,9 +70,9 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   using Id = OpenErrands::Id;
   struct Part {
     Id id = 0;
-    Id release = 0;         ///< Of the same lock, in the same step before; or 0.
-    std::size_t about = 0;  ///< The hash of its name.
-    Brief::Kind kind = Brief::Kind::acquire;
+    Id release = 0;                           ///< Of the same lock, in the same step before; or 0.
+    std::size_t about = 0;                    ///< The hash of its name.
+    Brief::Kind kind = Brief::Kind::acquire;  ///< It may be gone when the answer comes.
   };
   using Burst = std::vector<Part>;
 
