@@ -179,7 +179,7 @@ void print_json(const Opened& opened, const std::vector<Below>& prefixes) {
   const auto& [from, state, file_bytes] = opened;
   Json json;
   json.begin_object()
-      .field("version", std::uint64_t{core::snapshot_version})
+      .field("version", std::uint64_t{core::snapshot_format(state.version)})
       .id_field("revision", state.revision.get())
       .id_field("compact_revision", state.events.compact_revision().get())
       .field("cluster_time_ms", static_cast<std::uint64_t>(cluster_time_of(state).count()))
@@ -213,7 +213,7 @@ void print_table(const Opened& opened, const std::vector<Below>& prefixes) {
   const auto add = [&](const char* what, std::string value) {
     facts.add({what, std::move(value)});
   };
-  add("version", std::to_string(core::snapshot_version));
+  add("version", std::to_string(core::snapshot_format(state.version)));
   add("revision", std::to_string(state.revision.get()));
   add("cluster time", spoken(cluster_time_of(state)));
   add("locks", std::to_string(state.locks.locks().size()));

@@ -15,17 +15,17 @@ namespace tenure::core {
 /// The content of one entry of the log: commands that are applied one after the other, all with
 /// the same stamp. (The floor of a stamp's revision is reached by the first of them.)
 struct Batch {
+  /// Format of the bytes. Fields that the version does not have are not written.
+  ClusterVersion version = oldest_version;
   Stamp stamp{};
   std::vector<Command> commands{};
 
   friend bool operator==(const Batch&, const Batch&) = default;
 };
 
-/// The first byte that encode() writes. decode_batch() knows this one and no other.
-inline constexpr std::uint8_t batch_version = 1;
-
-/// A batch as bytes, the same for equal batches. Every batch can be written, also one with
-/// commands that will be refused. No checksum: the log has its own.
+/// A batch as bytes, the same for equal batches; the first is the version. Every batch can be
+/// written, also one with commands that will be refused. No checksum: the log has its own.
+/// REQUIRES: the version has all the commands.
 [[nodiscard]] std::string encode(const Batch& batch);
 
 /// The batch that was encoded. Bytes that were cut or changed may be another batch, but never a

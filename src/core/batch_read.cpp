@@ -13,11 +13,14 @@ class Decoder : private ValueReader {
 
   Result<Batch> run() {
     Batch batch;
-    if (const auto version = number(); ok() && version != batch_version) {
-      return fail(Errc::invalid_argument, "batch: version " + std::to_string(version) +
-                                              " is not known here; this program reads version " +
-                                              std::to_string(batch_version));
+    batch.version = id<ClusterVersion>();
+    if (ok() && (batch.version < oldest_version || batch.version > newest_version)) {
+      return fail(Errc::invalid_argument, "batch: version " + std::to_string(batch.version.get()) +
+                                              " is not known here; this program reads versions " +
+                                              std::to_string(oldest_version.get()) + " to " +
+                                              std::to_string(newest_version.get()));
     }
+    version_ = batch.version;
     batch.stamp.time = any_time();
     batch.stamp.revision = id<Revision>();
     repeat([&] { batch.commands.push_back(command()); });
@@ -29,10 +32,16 @@ class Decoder : private ValueReader {
   }
 
  private:
-  static_assert(std::variant_size_v<Command> == 12, "a new command is read here, too");
+  static_assert(std::variant_size_v<Command> == 14, "a new command is read here, too");
+
+  /// The number of the last kind of command that a version has.
+  static std::uint64_t last_kind(ClusterVersion version) {
+    constexpr std::uint64_t last_of_version_1 = 11;
+    return version < version_2 ? last_of_version_1 : std::variant_size_v<Command> - 1;
+  }
 
   Command command() {
-    switch (up_to(std::variant_size_v<Command> - 1, "the kind of a command")) {
+    switch (up_to(last_kind(version_), "the kind of a command")) {
       case 0: return acquire();
       case 1: return release();
       case 2: return abandon();
@@ -41,9 +50,11 @@ class Decoder : private ValueReader {
       case 5: return RevokeLease{id<LeaseId>()};
       case 7: return force_release();
       case 8: return Compact{id<Revision>()};
-      case 9: return SetLimits{limits()};
+      case 9: return SetLimits{limits(version_)};
       case 10: return downgrade();
       case 11: return set_ttl();
+      case 12: return SetClusterVersion{id<ClusterVersion>()};
+      case 13: return confirm_holds();
       default: return Tick{};
     }
   }
@@ -92,6 +103,9 @@ class Decoder : private ValueReader {
     command.ttl = any_time();
     command.client = text();
     command.address = text();
+    if (version_ >= version_2) {
+      command.user = text();
+    }
     return command;
   }
 
@@ -105,6 +119,10 @@ class Decoder : private ValueReader {
     ForceRelease command{.place = place()};
     if (up_to(1, "whether there is a token") == 1) {
       command.token = id<FencingToken>();
+    }
+    if (version_ >= version_2) {
+      command.operator_name = text_view();
+      command.reason = text_view();
     }
     return command;
   }
@@ -125,6 +143,14 @@ class Decoder : private ValueReader {
     command.ttl = any_time();
     return command;
   }
+
+  ConfirmHolds confirm_holds() {
+    ConfirmHolds command{.lease = id<LeaseId>()};
+    repeat([&] { command.tokens.push_back(id<FencingToken>()); });
+    return command;
+  }
+
+  ClusterVersion version_ = oldest_version;
 };
 
 }  // namespace

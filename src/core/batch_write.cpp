@@ -12,7 +12,8 @@ class Encoder : private ValueWriter {
   using ValueWriter::take;
 
   void put(const Batch& batch) {
-    number(batch_version);
+    version_ = batch.version;
+    number(version_.get());
     put(batch.stamp.time);
     put(batch.stamp.revision);
     number(batch.commands.size());
@@ -61,6 +62,9 @@ class Encoder : private ValueWriter {
     put(command.ttl);
     text(command.client);
     text(command.address);
+    if (version_ >= version_2) {
+      text(command.user);
+    }
   }
 
   void put(const RenewLeases& command) {
@@ -80,11 +84,15 @@ class Encoder : private ValueWriter {
     if (command.token) {
       put(*command.token);
     }
+    if (version_ >= version_2) {
+      text(command.operator_name.view());
+      text(command.reason.view());
+    }
   }
 
   void put(const Compact& command) { put(command.revision); }
 
-  void put(const SetLimits& command) { put(command.limits); }
+  void put(const SetLimits& command) { put(command.limits, version_); }
 
   void put(const Downgrade& command) {
     put(command.lease);
@@ -98,6 +106,18 @@ class Encoder : private ValueWriter {
     put(command.request);
     put(command.ttl);
   }
+
+  void put(const SetClusterVersion& command) { put(command.version); }
+
+  void put(const ConfirmHolds& command) {
+    put(command.lease);
+    number(command.tokens.size());
+    for (const auto token : command.tokens) {
+      put(token);
+    }
+  }
+
+  ClusterVersion version_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/item.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
+#include "core/version.hpp"
 
 namespace tenure::core {
 
@@ -70,6 +71,7 @@ struct GrantLease {
   ClusterTime ttl{};
   std::string client{};
   std::string address{};
+  std::string user{};  ///< Authenticated user; empty without users. Since version 2.
 
   friend bool operator==(const GrantLease&, const GrantLease&) = default;
 };
@@ -96,6 +98,8 @@ struct Tick {
 struct ForceRelease {
   Place place{};
   std::optional<FencingToken> token{};
+  Text operator_name{};  ///< User or address that asked for it. Since version 2.
+  Text reason{};         ///< Free text of the operator. Since version 2.
 
   friend bool operator==(const ForceRelease&, const ForceRelease&) = default;
 };
@@ -138,8 +142,25 @@ struct SetTtl {
   friend bool operator==(const SetTtl&, const SetTtl&) = default;
 };
 
+/// Converts the state to this version (core/version.hpp). Exists since version 2.
+struct SetClusterVersion {
+  ClusterVersion version{};
+
+  friend bool operator==(const SetClusterVersion&, const SetClusterVersion&) = default;
+};
+
+/// The client of this lease knows these holds. In a state that was restored from a backup, holds
+/// that no client confirms end (Restoration). Exists since version 2.
+struct ConfirmHolds {
+  LeaseId lease{};
+  std::vector<FencingToken> tokens{};
+
+  friend bool operator==(const ConfirmHolds&, const ConfirmHolds&) = default;
+};
+
 /// The order is that of the log: new commands are added at the end.
 using Command = std::variant<Acquire, Release, Abandon, GrantLease, RenewLeases, RevokeLease, Tick,
-                             ForceRelease, Compact, SetLimits, Downgrade, SetTtl>;
+                             ForceRelease, Compact, SetLimits, Downgrade, SetTtl, SetClusterVersion,
+                             ConfirmHolds>;
 
 }  // namespace tenure::core

@@ -27,7 +27,10 @@ History::Entry History::entry_of(RequestId request, const Line& line) const {
         }
       },
       line.answer);
-  return {.answer = std::move(answer), .since = line.since, .life = line.life};
+  return {.answer = std::move(answer),
+          .since = line.since,
+          .life = line.life,
+          .finished = line.finished};
 }
 
 void History::note(RequestId request, Entry entry) {
@@ -47,6 +50,7 @@ void History::note(RequestId request, Entry entry) {
   auto& line = lines_[request];
   line.since = entry.since;
   line.life = entry.life;
+  line.finished = entry.finished;
   std::visit(
       [&](auto& answer) {
         if constexpr (std::is_same_v<std::decay_t<decltype(answer)>, Box<Refused>>) {
@@ -76,14 +80,21 @@ void History::erase(RequestId request) {
   lines_.erase(request);
 }
 
-void History::retire(RequestId request, Revision when) {
+void History::retire(RequestId request, Revision when, ClusterTime finished) {
   auto entry = find(request);
   if (!entry || entry->life == Life::over) {
     return;
   }
   entry->life = Life::over;
   entry->since = when;
+  entry->finished = finished;
   note(request, *std::move(entry));
+}
+
+void History::set_finished_times(ClusterTime finished) {
+  for (const auto& [since, request] : finished_) {
+    lines_[request].finished = finished;
+  }
 }
 
 void History::forget_beyond(std::size_t finished_max) {

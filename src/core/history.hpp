@@ -43,6 +43,7 @@ class History {
     Answer answer;
     Revision since{};  ///< When it got into this state; the least is forgotten first.
     Life life = Life::live;
+    ClusterTime finished{};  ///< When it was over. Since version 2; 0 before, and while it lives.
 
     friend bool operator==(const Entry&, const Entry&) = default;
   };
@@ -50,7 +51,8 @@ class History {
   [[nodiscard]] std::optional<Entry> find(RequestId request) const;
   void note(RequestId request, Entry entry);
   /// The hold of this request has ended.
-  void retire(RequestId request, Revision when);
+  void retire(RequestId request, Revision when, ClusterTime finished);
+  void set_finished_times(ClusterTime finished);
   void forget_beyond(std::size_t finished_max);
 
   [[nodiscard]] std::size_t size() const noexcept { return held_.size() + lines_.size(); }
@@ -75,6 +77,7 @@ class History {
     std::variant<Waiting, Granted, Released, IsRefused, Downgraded, TtlSet> answer;
     Revision since{};
     Life life = Life::live;
+    ClusterTime finished{};
   };
   static_assert(std::is_trivially_copyable_v<Line>);
 

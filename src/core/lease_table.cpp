@@ -33,12 +33,12 @@ const Lease& LeaseTable::add(Lease lease) {
   return *added;
 }
 
-void LeaseTable::remove(LeaseId id) {
+void LeaseTable::remove(LeaseId id, ClusterTime ended) {
   const auto* lease = find(id);
   if (lease == nullptr) {
     return;
   }
-  remember_ended({.id = id, .request = lease->request});
+  remember_ended({.id = id, .request = lease->request, .ended = ended});
   deadlines_.erase({lease->deadline, id});
   if (const auto client = clients_.find(lease->client); client != clients_.end()) {
     client->second.erase(id);
@@ -49,8 +49,16 @@ void LeaseTable::remove(LeaseId id) {
   leases_.erase(id);
 }
 
-bool LeaseTable::has_ended(const LeaseOrigin& origin) const {
-  return std::ranges::find(ended_, origin) != ended_.end();
+bool LeaseTable::has_ended(LeaseId id, RequestId request) const {
+  return std::ranges::any_of(ended_, [&](const LeaseOrigin& origin) {
+    return origin.id == id && origin.request == request;
+  });
+}
+
+void LeaseTable::set_ended_times(ClusterTime ended) {
+  for (auto& origin : ended_) {
+    origin.ended = ended;
+  }
 }
 
 void LeaseTable::remember_ended(const LeaseOrigin& origin) {

@@ -32,6 +32,7 @@ struct Lease {
   Text client{};               ///< Whose. One client may have several leases.
   Text address{};              ///< Where the client was last known to be.
   ClusterTime last_seen{};     ///< The last command in its name.
+  Text user{};                 ///< Authenticated user that it belongs to. Since version 2.
   History history{};
 };
 
@@ -39,6 +40,7 @@ struct Lease {
 struct LeaseOrigin {
   LeaseId id{};
   RequestId request{};
+  ClusterTime ended{};  ///< When the lease ended. Since version 2; 0 before.
 
   friend bool operator==(const LeaseOrigin&, const LeaseOrigin&) = default;
 };
@@ -64,14 +66,16 @@ class LeaseTable {
 
   /// REQUIRES: no lease has this id.
   const Lease& add(Lease lease);
-  void remove(LeaseId id);
+  /// `ended` is remembered with its origin.
+  void remove(LeaseId id, ClusterTime ended);
   void set_deadline(Lease& lease, ClusterTime deadline);
   /// Whether what came of this question is over. A copy of it that comes late must not make the
   /// lease anew: a copy of an Acquire behind it would be granted once more.
-  [[nodiscard]] bool has_ended(const LeaseOrigin& origin) const;
+  [[nodiscard]] bool has_ended(LeaseId id, RequestId request) const;
   /// The last of them, the oldest first.
   [[nodiscard]] const std::deque<LeaseOrigin>& ended() const noexcept { return ended_; }
   void remember_ended(const LeaseOrigin& origin);
+  void set_ended_times(ClusterTime ended);
   /// The oldest finished answers of each lease go, until no more than these are left.
   void forget_answers_beyond(std::size_t finished_max);
 

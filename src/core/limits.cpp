@@ -9,6 +9,7 @@ namespace tenure::core {
 namespace {
 
 constexpr std::size_t bytes_most = 1 << 20;
+constexpr std::size_t state_bytes_most = std::size_t{1} << 40;
 constexpr std::uint32_t count_most = 1 << 30;
 constexpr ClusterTime time_most = std::chrono::years(10);
 
@@ -30,7 +31,10 @@ constexpr Limits highest{.name_bytes_max = bytes_most,
                          .waiters_per_lock_max = count_most,
                          .reentries_max = count_most,
                          .answers_per_lease_max = count_most,
-                         .events_max = count_most};
+                         .events_max = count_most,
+                         .state_bytes_max = state_bytes_most,
+                         .state_bytes_per_user_max = state_bytes_most,
+                         .answer_retention = time_most};
 
 struct Number {
   std::string_view name;
@@ -52,13 +56,24 @@ std::vector<Number> numbers(const Limits& limits) {
 
 }  // namespace
 
+Limits at_version(Limits limits, ClusterVersion version) {
+  if (version < version_2) {
+    const Limits defaults;
+    limits.state_bytes_max = defaults.state_bytes_max;
+    limits.state_bytes_per_user_max = defaults.state_bytes_per_user_max;
+    limits.answer_retention = defaults.answer_retention;
+  }
+  return limits;
+}
+
 std::optional<Error> check(const Limits& limits) {
   const auto given = numbers(limits);
   static const auto most = numbers(highest);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const auto& [name, value] = given[i];
     if (value == 0 || value > most[i].value) {
-      const std::string unit = name.starts_with("ttl_") ? " in microseconds" : "";
+      const bool is_time = name.starts_with("ttl_") || name == "answer_retention";
+      const std::string unit = is_time ? " in microseconds" : "";
       return Error{.code = Errc::invalid_argument,
                    .detail = std::string(name) + unit + ": at least 1, at most " +
                              std::to_string(most[i].value)};

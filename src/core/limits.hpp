@@ -8,6 +8,7 @@
 #include <tenure/error.hpp>
 
 #include "core/ids.hpp"
+#include "core/version.hpp"
 
 namespace tenure::core {
 
@@ -39,11 +40,21 @@ struct Limits {
   std::size_t answers_per_lease_max = 1024;  ///< Of finished requests; live ones always are.
   std::size_t events_max = 4096;             ///< For watchers that come late.
 
+  // Since version 2.
+  /// Bytes of leases, holds, waits and remembered answers together. Bounds the memory of every
+  /// member and the size of snapshots.
+  std::size_t state_bytes_max = std::size_t{1} << 30;
+  /// The same for the leases of one authenticated user.
+  std::size_t state_bytes_per_user_max = std::size_t{256} << 20;
+  /// How long the answer to a finished request is remembered, to recognise a retry.
+  ClusterTime answer_retention = std::chrono::minutes(10);
+
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
-/// Calls visit(name, value) for every limit, in the order of snapshots and of the log.
-void for_each_limit(auto& limits, const auto& visit) {
+/// Calls visit(name, value) for every limit of this version, in the order of snapshots and of the
+/// log.
+void for_each_limit(auto& limits, ClusterVersion version, const auto& visit) {
   visit("name_bytes_max", limits.name_bytes_max);
   visit("key_bytes_max", limits.key_bytes_max);
   visit("owner_bytes_max", limits.owner_bytes_max);
@@ -62,7 +73,18 @@ void for_each_limit(auto& limits, const auto& visit) {
   visit("reentries_max", limits.reentries_max);
   visit("answers_per_lease_max", limits.answers_per_lease_max);
   visit("events_max", limits.events_max);
+  if (version >= version_2) {
+    visit("state_bytes_max", limits.state_bytes_max);
+    visit("state_bytes_per_user_max", limits.state_bytes_per_user_max);
+    visit("answer_retention", limits.answer_retention);
+  }
 }
+void for_each_limit(auto& limits, const auto& visit) {
+  for_each_limit(limits, newest_version, visit);
+}
+
+/// These limits with the defaults for those that the version does not have.
+[[nodiscard]] Limits at_version(Limits limits, ClusterVersion version);
 
 /// Which limit makes no sense, and what would: each is at least 1 and not beyond all reason, and
 /// ttl_min is not above ttl_max. Nothing: all is well.

@@ -127,6 +127,9 @@ struct Event {
   FencingToken token{};  ///< 0 for a wait.
   Text owner{};
   Text metadata{};
+  Text user{};           ///< Authenticated user of the lease. Since version 2, as what follows.
+  Text operator_name{};  ///< With `forced`: user or address that forced the release.
+  Text reason{};         ///< With `forced`: the operator's reason.
 
   friend bool operator==(const Event&, const Event&) = default;
 };

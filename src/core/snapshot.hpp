@@ -11,13 +11,17 @@
 
 namespace tenure::core {
 
-/// The version that encode() writes. decode() knows version 1, too, which had no ended leases.
-inline constexpr std::uint32_t snapshot_version = 2;
+/// Format of the bytes that encode() writes for a state of this version. Formats 1, which had no
+/// ended leases, and 2 are those of version 1.
+[[nodiscard]] constexpr std::uint32_t snapshot_format(ClusterVersion version) noexcept {
+  return static_cast<std::uint32_t>(version.get()) + 1;
+}
 
 /// What a snapshot says about a state, at one moment. It costs nothing to take one, however large
 /// the state is, and it may go to another thread: what the state changes afterwards it does not
 /// share any more.
 struct Image {
+  ClusterVersion version = oldest_version;
   Limits limits{};
   Revision revision{};
   ClusterTime now{};
@@ -29,11 +33,12 @@ struct Image {
   LockTable::Locks locks{};
   Events events{};
   std::deque<LeaseOrigin> ended{};  ///< Leases, the oldest first.
+  Restoration restoration{};
 };
 [[nodiscard]] Image image_of(const State& state);
 
 /// The whole state as bytes. Canonical: equal states give equal bytes, so replicas compare their
-/// checksums. Layout: the eight bytes "TENURESN", version (4, little-endian), length of the body
+/// checksums. Layout: the eight bytes "TENURESN", format (4, little-endian), length of the body
 /// (8), the body, CRC-32C of everything before it (4).
 [[nodiscard]] std::string encode(const Image& image);
 [[nodiscard]] inline std::string encode(const State& state) {

@@ -13,19 +13,27 @@
 namespace tenure::core {
 namespace {
 
-/// The version before they were remembered.
+/// The format before ended leases were remembered.
 constexpr std::uint32_t without_ended = 1;
+constexpr std::uint32_t newest_format = snapshot_format(newest_version);
+
+constexpr ClusterVersion version_of(std::uint32_t format) {
+  return format <= snapshot_format(version_1) ? version_1 : ClusterVersion{format - 1};
+}
+
 constexpr std::uint64_t code_max = static_cast<std::uint64_t>(Errc::resource_exhausted);
 
 /// Reads a body. Numbers are checked as they come; what they mean together, by
 /// invariants::check().
 class Decoder : private ValueReader {
  public:
-  Decoder(std::string_view body, std::uint32_t version) : ValueReader(body), version_(version) {}
+  Decoder(std::string_view body, std::uint32_t format)
+      : ValueReader(body), format_(format), version_(version_of(format)) {}
 
   Result<State> run() {
     State state;
-    state.limits = limits();
+    state.version = version_;
+    state.limits = limits(version_);
     state.revision = id<Revision>();
     state.now = time();
     state.leases.set_last_id(id<LeaseId>());
@@ -36,8 +44,11 @@ class Decoder : private ValueReader {
     get_counters(state);
     state.events.compact(compacted);
     get_events(state);
-    if (version_ > without_ended) {
+    if (format_ > without_ended) {
       get_ended(state);
+    }
+    if (version_ >= version_2) {
+      get_restoration(state);
     }
     expect_end();
     if (!ok()) {
@@ -82,6 +93,9 @@ class Decoder : private ValueReader {
       lease.client = text_view();
       lease.address = text_view();
       lease.last_seen = time();
+      if (version_ >= version_2) {
+        lease.user = text_view();
+      }
       std::optional<RequestId> last_request;
       std::vector<std::pair<RequestId, History::Entry>> finished;
       repeat([&] {
@@ -89,6 +103,9 @@ class Decoder : private ValueReader {
         History::Entry entry;
         entry.since = id<Revision>();
         entry.life = one_of(History::Life::over, "the life of a request");
+        if (version_ >= version_2) {
+          entry.finished = time();
+        }
         entry.answer = answer();
         if (!follows(last_request, request)) {
           return;
@@ -235,6 +252,11 @@ class Decoder : private ValueReader {
       event.token = id<FencingToken>();
       event.owner = text_view();
       event.metadata = text_view();
+      if (version_ >= version_2) {
+        event.user = text_view();
+        event.operator_name = text_view();
+        event.reason = text_view();
+      }
       if (is_first ? event.revision <= last : event.revision < last) {
         complain("events are not in order");
       }
@@ -248,7 +270,10 @@ class Decoder : private ValueReader {
 
   void get_ended(State& state) {
     repeat([&] {
-      const LeaseOrigin origin{.id = id<LeaseId>(), .request = id<RequestId>()};
+      LeaseOrigin origin{.id = id<LeaseId>(), .request = id<RequestId>()};
+      if (version_ >= version_2) {
+        origin.ended = time();
+      }
       if (origin.request == RequestId{} || state.leases.ended().size() == LeaseTable::ended_max) {
         complain("an ended lease that would not be remembered");
       }
@@ -256,7 +281,19 @@ class Decoder : private ValueReader {
     });
   }
 
-  std::uint32_t version_;
+  void get_restoration(State& state) {
+    state.restoration.until = time();
+    std::optional<FencingToken> last;
+    repeat([&] {
+      const auto token = id<FencingToken>();
+      if (follows(last, token)) {
+        state.restoration.unconfirmed.insert(token);
+      }
+    });
+  }
+
+  std::uint32_t format_;
+  ClusterVersion version_;
 };
 
 }  // namespace
@@ -269,12 +306,12 @@ Result<State> decode(std::string_view bytes) {
     return fail(Errc::invalid_argument, "snapshot: it does not begin with TENURESN");
   }
   ByteReader head(bytes.substr(snapshot_magic.size()));
-  const auto version = head.fixed32();
-  if (version != snapshot_version && version != without_ended) {
-    return fail(Errc::invalid_argument, "snapshot: version " + std::to_string(version) +
+  const auto format = head.fixed32();
+  if (format < without_ended || format > newest_format) {
+    return fail(Errc::invalid_argument, "snapshot: version " + std::to_string(format) +
                                             " is not known here; this program reads versions " +
                                             std::to_string(without_ended) + " to " +
-                                            std::to_string(snapshot_version));
+                                            std::to_string(newest_format));
   }
   const auto body_bytes = head.fixed64();
   if (body_bytes != bytes.size() - snapshot_head_bytes - snapshot_tail_bytes) {
@@ -286,7 +323,7 @@ Result<State> decode(std::string_view bytes) {
   if (ByteReader(bytes.substr(covered.size())).fixed32() != crc32c(covered)) {
     return fail(Errc::invalid_argument, "snapshot: the checksum does not fit; bytes were changed");
   }
-  return Decoder(covered.substr(snapshot_head_bytes), version).run();
+  return Decoder(covered.substr(snapshot_head_bytes), format).run();
 }
 
 }  // namespace tenure::core

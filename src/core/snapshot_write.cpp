@@ -15,7 +15,8 @@ class Encoder : private ValueWriter {
   using ValueWriter::take;
 
   void put(const Image& image) {
-    put(image.limits);
+    version_ = image.version;
+    put(image.limits, version_);
     put(image.revision);
     put(image.now);
     put(image.last_lease);
@@ -39,6 +40,12 @@ class Encoder : private ValueWriter {
     for (const auto& origin : image.ended) {
       put(origin.id);
       put(origin.request);
+      if (version_ >= version_2) {
+        put(origin.ended);
+      }
+    }
+    if (version_ >= version_2) {
+      put(image.restoration);
     }
   }
 
@@ -53,6 +60,14 @@ class Encoder : private ValueWriter {
     }
   }
 
+  void put(const Restoration& restoration) {
+    put(restoration.until);
+    number(restoration.unconfirmed.size());
+    for (const auto token : restoration.unconfirmed) {
+      put(token);
+    }
+  }
+
   void put(const Lease& lease) {
     put(lease.id);
     put(lease.ttl);
@@ -63,11 +78,17 @@ class Encoder : private ValueWriter {
     text(lease.client.view());
     text(lease.address.view());
     put(lease.last_seen);
+    if (version_ >= version_2) {
+      text(lease.user.view());
+    }
     number(lease.history.size());
     lease.history.for_each([this](RequestId request, const History::Entry& entry) {
       put(request);
       put(entry.since);
       number(std::to_underlying(entry.life));
+      if (version_ >= version_2) {
+        put(entry.finished);
+      }
       put(entry.answer);
     });
   }
@@ -135,13 +156,21 @@ class Encoder : private ValueWriter {
     put(event.token);
     text(event.owner.view());
     text(event.metadata.view());
+    if (version_ >= version_2) {
+      text(event.user.view());
+      text(event.operator_name.view());
+      text(event.reason.view());
+    }
   }
+
+  ClusterVersion version_;
 };
 
 }  // namespace
 
 Image image_of(const State& state) {
-  return {.limits = state.limits,
+  return {.version = state.version,
+          .limits = state.limits,
           .revision = state.revision,
           .now = state.now,
           .last_lease = state.leases.last_id(),
@@ -151,13 +180,14 @@ Image image_of(const State& state) {
           .waits = state.locks.waits(),
           .locks = state.locks.locks(),
           .events = state.events.all(),
-          .ended = state.leases.ended()};
+          .ended = state.leases.ended(),
+          .restoration = state.restoration};
 }
 
 std::string encode(const Image& image) {
   ByteWriter head;
   head.raw(snapshot_magic);
-  head.fixed32(snapshot_version);
+  head.fixed32(snapshot_format(image.version));
   // The length is known when the body is written; there may be too much of it to write it twice.
   head.fixed64(0);
   Encoder encoder(std::move(head).take());

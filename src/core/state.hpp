@@ -1,15 +1,29 @@
 #pragma once
 
+#include <set>
+
 #include "core/event_ring.hpp"
 #include "core/ids.hpp"
 #include "core/lease_table.hpp"
 #include "core/limits.hpp"
 #include "core/lock_table.hpp"
+#include "core/version.hpp"
 
 namespace tenure::core {
 
+/// What a state that was restored from a backup has to wait for. The backup may lack grants and
+/// releases that clients know of.
+struct Restoration {
+  ClusterTime until{};  ///< Nothing is granted before. 0: the state was not restored.
+  /// Restored holds that no client has confirmed. They end at `until`.
+  std::set<FencingToken> unconfirmed{};
+
+  friend bool operator==(const Restoration&, const Restoration&) = default;
+};
+
 /// Everything the store knows. A value: two that took the same commands are the same.
 struct State {
+  ClusterVersion version = oldest_version;
   Limits limits;
   /// INVARIANT: never decreases, also across snapshots: a token that came twice would let a dead
   /// holder write.
@@ -18,6 +32,7 @@ struct State {
   LeaseTable leases;
   LockTable locks;
   EventRing events;
+  Restoration restoration;
 };
 
 }  // namespace tenure::core

@@ -24,7 +24,12 @@ namespace tenure::core {
 /// ends with a sentence about it.
 class StateMachine {
  public:
-  explicit StateMachine(Limits limits = {}) { state_.limits = limits; }
+  /// A replicated machine begins with the oldest version and is raised by SetClusterVersion, so
+  /// that all members begin with the same state.
+  explicit StateMachine(Limits limits = {}, ClusterVersion version = oldest_version) {
+    state_.limits = limits;
+    state_.version = version;
+  }
   explicit StateMachine(State state) : state_(std::move(state)) {}
 
   /// First lets the leases expire whose deadline the stamp passes: their waits go first, then their

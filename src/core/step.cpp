@@ -1,6 +1,7 @@
 #include "core/step.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/deadlock.hpp"
@@ -114,6 +115,7 @@ void Step::take_revision() {
 
 void Step::remember(Lease& lease, RequestId request, History::Entry entry) {
   if (request != RequestId{}) {
+    entry.finished = entry.life == History::Life::over ? time_at(version_2) : ClusterTime{};
     lease.history.note(request, std::move(entry));
     lease.history.forget_beyond(state_.limits.answers_per_lease_max);
   }
@@ -140,9 +142,39 @@ Outcome Step::operator()(const SetLimits& command) {
   }
   const bool is_forgetful =
       command.limits.answers_per_lease_max < state_.limits.answers_per_lease_max;
-  state_.limits = command.limits;
+  state_.limits = at_version(command.limits, state_.version);
   if (is_forgetful) {
     state_.leases.forget_answers_beyond(command.limits.answers_per_lease_max);
+  }
+  return Done{};
+}
+
+Outcome Step::operator()(const SetClusterVersion& command) {
+  if (command.version < oldest_version || command.version > newest_version) {
+    return Refused{{.code = Errc::invalid_argument,
+                    .detail = "cluster version: at least " + std::to_string(oldest_version.get()) +
+                              ", at most " + std::to_string(newest_version.get())}};
+  }
+  if (command.version < version_2 && state_.restoration != Restoration{}) {
+    return Refused{{.code = Errc::unavailable,
+                    .detail = "the state is being restored from a backup; version " +
+                              std::to_string(command.version.get()) + " cannot express that"}};
+  }
+  convert(state_, command.version);
+  return Done{};
+}
+
+Outcome Step::operator()(const ConfirmHolds& command) {
+  auto* lease = state_.leases.edit(command.lease);
+  if (lease == nullptr) {
+    return LeaseLost{command.lease};
+  }
+  lease->last_seen = state_.now;
+  for (const auto token : command.tokens) {
+    const auto* hold = state_.locks.find(token);
+    if (hold != nullptr && hold->lease == command.lease) {
+      state_.restoration.unconfirmed.erase(token);
+    }
   }
   return Done{};
 }

@@ -36,6 +36,8 @@ class Step {
   Outcome operator()(const SetLimits& command);
   Outcome operator()(const Downgrade& command);
   Outcome operator()(const SetTtl& command);
+  Outcome operator()(const SetClusterVersion& command);
+  Outcome operator()(const ConfirmHolds& command);
 
  private:
   // Acquiring: step_acquire.cpp
@@ -75,8 +77,18 @@ class Step {
   void end_deadlocks(LeaseId lease);
 
   void take_revision();
+  [[nodiscard]] bool is_at_least(ClusterVersion version) const { return state_.version >= version; }
+  /// The present time, if the state is of this version or newer; else 0, as in older snapshots.
+  [[nodiscard]] ClusterTime time_at(ClusterVersion version) const {
+    return is_at_least(version) ? state_.now : ClusterTime{};
+  }
   void remember(Lease& lease, RequestId request, History::Entry entry);
   void refuse(Lease& lease, RequestId request, const Refused& refused);
+  /// Empty if the lease has none or is gone.
+  [[nodiscard]] Text user_of(LeaseId lease) const {
+    const auto* known = state_.leases.find(lease);
+    return known == nullptr ? Text() : known->user;
+  }
   template <class Record>
   void tell(EventType type, const Item& item, const Record& record, FencingToken token);
 
@@ -84,6 +96,12 @@ class Step {
   Applied applied_;
   /// Where somebody may be able to go now; of a space, the ranges.
   std::map<Place, std::vector<BytesRange>> touched_;
+  /// Operator and reason of the forced release that this step carries out, for its events.
+  struct ForcedBy {
+    Text operator_name{};
+    Text reason{};
+  };
+  ForcedBy forced_by_;
   std::set<LeaseId> suspects_;  ///< Granted something while they wait for something else.
 };
 
@@ -98,7 +116,12 @@ void Step::tell(EventType type, const Item& item, const Record& record, FencingT
                              .request = record.request,
                              .token = token,
                              .owner = record.owner,
-                             .metadata = record.metadata});
+                             .metadata = record.metadata,
+                             .user = user_of(record.lease)});
+  if (type == EventType::forced) {
+    applied_.events.back().operator_name = forced_by_.operator_name;
+    applied_.events.back().reason = forced_by_.reason;
+  }
   state_.events.append(applied_.events.back());
   if constexpr (std::is_same_v<Record, Hold>) {
     if (type != EventType::granted && type != EventType::downgraded) {

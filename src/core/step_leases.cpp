@@ -46,7 +46,7 @@ Outcome Step::operator()(const GrantLease& command) {
     }
     return LeaseGranted{.id = known->id, .ttl = known->ttl, .deadline = known->deadline};
   }
-  if (state_.leases.has_ended({.id = command.id, .request = command.request})) {
+  if (state_.leases.has_ended(command.id, command.request)) {
     return LeaseLost{command.id};
   }
   if (auto error = check_room(command, state_)) {
@@ -62,6 +62,7 @@ Outcome Step::operator()(const GrantLease& command) {
       .client = command.client,
       .address = command.address,
       .last_seen = state_.now,
+      .user = is_at_least(version_2) ? Text(command.user) : Text(),
       .history = {},
   });
   return LeaseGranted{.id = lease.id, .ttl = lease.ttl, .deadline = lease.deadline};
@@ -120,7 +121,7 @@ void Step::end_leases(std::span<const LeaseId> leases, EventType why) {
   end_waits_of(leases, why);
   end_holds_of(leases, why);
   for (const auto id : leases) {
-    state_.leases.remove(id);
+    state_.leases.remove(id, time_at(version_2));
   }
   settle();
 }

@@ -56,7 +56,7 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
   for (const auto& item : ended.items) {
     tell(EventType::released, item, ended, token);
   }
-  lease.history.retire(ended.request, state_.revision);
+  lease.history.retire(ended.request, state_.revision, time_at(version_2));
   lease.history.forget_beyond(state_.limits.answers_per_lease_max);
   return Released{};
 }
@@ -89,7 +89,7 @@ void Step::take_item(FencingToken token, std::size_t index, EventType why) {
   tell(why, item, hold, token);
   if (hold.items.size() == 1) {
     auto& lease = *state_.leases.edit(hold.lease);
-    lease.history.retire(hold.request, state_.revision);
+    lease.history.retire(hold.request, state_.revision, time_at(version_2));
     lease.history.forget_beyond(state_.limits.answers_per_lease_max);
   }
 }
@@ -124,6 +124,12 @@ Outcome Step::operator()(const Abandon& command) {
 }
 
 Outcome Step::operator()(const ForceRelease& command) {
+  if (auto error = check(command, state_.limits)) {
+    return Refused{*std::move(error)};
+  }
+  if (is_at_least(version_2)) {
+    forced_by_ = {.operator_name = command.operator_name, .reason = command.reason};
+  }
   const auto* lock = state_.locks.find(command.place);
   // A copy: the lock may go with the last of them.
   const auto tokens = lock == nullptr ? std::vector<FencingToken>{}

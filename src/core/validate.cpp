@@ -130,6 +130,9 @@ std::optional<Error> check(const GrantLease& command, const Limits& limits) {
   if (std::max(command.client.size(), command.address.size()) > limits.owner_bytes_max) {
     return invalid(at_most("bytes of client and address", limits.owner_bytes_max));
   }
+  if (command.user.size() > limits.owner_bytes_max) {
+    return invalid(at_most("bytes of the user", limits.owner_bytes_max));
+  }
   return check_printable("the client", command.client);
 }
 
@@ -142,6 +145,16 @@ std::optional<Error> check(const RenewLeases& command, const Limits& limits) {
 
 std::optional<Error> check(const SetTtl& command, const Limits& limits) {
   return check_ttl(command.ttl, limits);
+}
+
+std::optional<Error> check(const ForceRelease& command, const Limits& limits) {
+  if (command.operator_name.size() > limits.owner_bytes_max) {
+    return invalid(at_most("bytes of the operator's name", limits.owner_bytes_max));
+  }
+  if (command.reason.size() > limits.metadata_bytes_max) {
+    return invalid(at_most("bytes of the reason", limits.metadata_bytes_max));
+  }
+  return check_printable("the reason", command.reason.view());
 }
 
 Items in_order(std::span<const Item> items) {

@@ -17,6 +17,7 @@ namespace tenure::core {
 [[nodiscard]] std::optional<Error> check(const GrantLease& command, const Limits& limits);
 [[nodiscard]] std::optional<Error> check(const RenewLeases& command, const Limits& limits);
 [[nodiscard]] std::optional<Error> check(const SetTtl& command, const Limits& limits);
+[[nodiscard]] std::optional<Error> check(const ForceRelease& command, const Limits& limits);
 
 /// Items in the order of comes_before(). REQUIRES: check() had no complaint.
 [[nodiscard]] Items in_order(std::span<const Item> items);

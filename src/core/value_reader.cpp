@@ -65,9 +65,9 @@ std::vector<Item> ValueReader::items() {
   return all;
 }
 
-Limits ValueReader::limits() {
+Limits ValueReader::limits(ClusterVersion version) {
   Limits limits;
-  for_each_limit(limits, [this](std::string_view name, auto& value) {
+  for_each_limit(limits, version, [this](std::string_view name, auto& value) {
     using Value = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, ClusterTime>) {
       value = any_time();

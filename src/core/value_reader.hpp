@@ -49,7 +49,7 @@ class ValueReader {
   BytesRange range();
   Item item();
   std::vector<Item> items();
-  Limits limits();
+  Limits limits(ClusterVersion version);
 
   /// Calls read() as often as the next number says, while all is well.
   template <class Read>

@@ -45,8 +45,8 @@ void ValueWriter::put(std::span<const Item> items) {
   }
 }
 
-void ValueWriter::put(const Limits& limits) {
-  for_each_limit(limits, [this](std::string_view, const auto& value) {
+void ValueWriter::put(const Limits& limits, ClusterVersion version) {
+  for_each_limit(limits, version, [this](std::string_view, const auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, ClusterTime>) {
       put(value);
     } else {

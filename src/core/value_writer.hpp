@@ -31,7 +31,7 @@ class ValueWriter {
   void put(const BytesRange& range);
   void put(const Item& item);
   void put(std::span<const Item> items);
-  void put(const Limits& limits);
+  void put(const Limits& limits, ClusterVersion version);
   void number(std::uint64_t value) { out_.number(value); }
   void text(std::string_view value) { out_.text(value); }
 

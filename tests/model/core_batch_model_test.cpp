@@ -53,7 +53,7 @@ TEST(CoreBatchModel, damaged_batches_are_refused_or_have_one_form_and_can_be_app
 TEST(CoreBatchModel, noise_is_refused_or_has_one_form) {
   check_property(1000, [] {
     auto noise = *rc::gen::arbitrary<std::vector<char>>();
-    noise.insert(noise.begin(), static_cast<char>(batch_version));
+    noise.insert(noise.begin(), static_cast<char>(newest_version.get()));
     const std::string bytes(noise.begin(), noise.end());
 
     if (const auto batch = decode_batch(bytes)) {

@@ -80,6 +80,8 @@ ForceRelease any_force_release() {
   if (*rc::gen::arbitrary<bool>()) {
     command.token = any_id<FencingToken>();
   }
+  command.operator_name = any_text();
+  command.reason = any_text();
   return command;
 }
 
@@ -105,6 +107,31 @@ SetLimits any_limits() {
   return command;
 }
 
+ConfirmHolds any_confirmation() {
+  ConfirmHolds command{.lease = any_id<LeaseId>()};
+  command.tokens.resize(*rc::gen::inRange<std::size_t>(0, 20));
+  for (auto& token : command.tokens) {
+    token = any_id<FencingToken>();
+  }
+  return command;
+}
+
+/// Without what version 1 does not have.
+Command in_version_1(Command command) {
+  if (auto* lease = std::get_if<GrantLease>(&command)) {
+    lease->user = {};
+  } else if (auto* force = std::get_if<ForceRelease>(&command)) {
+    force->operator_name = {};
+    force->reason = {};
+  } else if (auto* limits = std::get_if<SetLimits>(&command)) {
+    limits->limits = at_version(limits->limits, version_1);
+  } else if (std::holds_alternative<SetClusterVersion>(command) ||
+             std::holds_alternative<ConfirmHolds>(command)) {
+    return Tick{};
+  }
+  return command;
+}
+
 Command any_command() {
   switch (*rc::gen::inRange<std::size_t>(0, std::variant_size_v<Command>)) {
     case 0: return any_acquire();
@@ -115,7 +142,8 @@ Command any_command() {
                         .request = any_id<RequestId>(),
                         .ttl = any_time(),
                         .client = any_text(),
-                        .address = any_text()};
+                        .address = any_text(),
+                        .user = any_text()};
     case 4: return any_renewal();
     case 5: return RevokeLease{any_id<LeaseId>()};
     case 7: return any_force_release();
@@ -128,6 +156,8 @@ Command any_command() {
                        .mode = any_mode()};
     case 11:
       return SetTtl{.lease = any_id<LeaseId>(), .request = any_id<RequestId>(), .ttl = any_time()};
+    case 12: return SetClusterVersion{any_id<ClusterVersion>()};
+    case 13: return any_confirmation();
     default: return Tick{};
   }
 }
@@ -136,10 +166,11 @@ Command any_command() {
 
 rc::Gen<Batch> any_batch() {
   return rc::gen::exec([] {
-    Batch batch{.stamp = {.time = any_time(), .revision = any_id<Revision>()}};
+    Batch batch{.version = *rc::gen::elementOf(std::array{version_1, version_2}),
+                .stamp = {.time = any_time(), .revision = any_id<Revision>()}};
     batch.commands.resize(*rc::gen::inRange<std::size_t>(0, 8));
     for (auto& command : batch.commands) {
-      command = any_command();
+      command = batch.version == version_1 ? in_version_1(any_command()) : any_command();
     }
     return batch;
   });

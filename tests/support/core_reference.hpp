@@ -65,6 +65,8 @@ class Reference {
   Outcome apply(const Tick&) { return Done{}; }
   Outcome apply(const Compact&) { return Done{}; }
   Outcome apply(const SetLimits&) { return Done{}; }
+  Outcome apply(const SetClusterVersion&) { return Done{}; }
+  Outcome apply(const ConfirmHolds&) { return Done{}; }
 
   Outcome enter(const Acquire& command, Wait wanted);
   Outcome join_queue(const Wait& wanted);

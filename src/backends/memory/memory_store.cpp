@@ -14,6 +14,8 @@ core::Limits limits() {
   chosen.answers_per_lease_max = 16;
   // A thin hold must always find room.
   chosen.items_per_lease_max = 1'000'000'000;
+  // The memory of this process is the limit.
+  chosen.state_bytes_max = std::size_t{1} << 40;
   return chosen;
 }
 
@@ -46,7 +48,7 @@ MemoryStore::MemoryStore(sys::Clock& clock, ThinHolds thin)
     : clock_(clock),
       began_(clock.now()),
       thin_mode_(thin),
-      machine_(limits()),
+      machine_(limits(), core::newest_version),
       alarm_(clock.make_alarm()) {}
 
 MemoryStore::~MemoryStore() {

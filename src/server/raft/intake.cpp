@@ -33,15 +33,18 @@ struct Weight {
     return target->name.size() + (target->range.has_value() ? keys_bytes(*target->range) : 0);
   }
   std::size_t operator()(const core::GrantLease& command) const {
-    return command.client.size() + command.address.size();
+    return command.client.size() + command.address.size() + command.user.size();
   }
   std::size_t operator()(const core::RenewLeases& command) const {
     return command.leases.size() * 10;
   }
   std::size_t operator()(const core::ForceRelease& command) const {
-    return command.place.name.size();
+    return command.place.name.size() + command.operator_name.size() + command.reason.size();
   }
   std::size_t operator()(const core::SetLimits& /*command*/) const { return 4 * fixed_bytes; }
+  std::size_t operator()(const core::ConfirmHolds& command) const {
+    return command.tokens.size() * 10;
+  }
   std::size_t operator()(const auto& /*command*/) const { return 0; }
 
   static std::size_t keys_bytes(const BytesRange& range) {

@@ -143,6 +143,7 @@ void Participant::refuse(Proposal proposal, Error error) {
 
 void Participant::submit(Flight flight) {
   flight.batch.stamp.time = clock_.at(flight.proposed);
+  flight.batch.version = std::max(flight.batch.version, machine_.state().version);
   flight.term = replica_.term();
   flight.index = next(replica_.log().last());
   auto payload = std::make_shared<const std::string>(core::encode(flight.batch));

@@ -1,0 +1,57 @@
+#include "core/version.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "core/limits.hpp"
+#include "core/state.hpp"
+
+namespace tenure::core {
+namespace {
+
+/// Events as version 1 has them.
+EventRing without_users(const EventRing& events) {
+  EventRing stripped;
+  stripped.compact(events.compact_revision());
+  for (auto event : events.all().in_order()) {
+    event.user = {};
+    event.operator_name = {};
+    event.reason = {};
+    stripped.append(std::move(event));
+  }
+  return stripped;
+}
+
+std::vector<LeaseId> ids_of(const LeaseTable& leases) {
+  std::vector<LeaseId> ids;
+  for (const auto& [id, lease] : leases.all()) {
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+void convert(State& state, ClusterVersion version) {
+  if (version == state.version) {
+    return;
+  }
+  state.version = version;
+  state.limits = at_version(state.limits, version);
+  // Answers that were given before the upgrade are remembered as if they were given now.
+  const auto answered = version < version_2 ? ClusterTime{} : state.now;
+  state.leases.set_ended_times(answered);
+  for (const auto id : ids_of(state.leases)) {
+    auto& lease = *state.leases.edit(id);
+    lease.history.set_finished_times(answered);
+    if (version < version_2) {
+      lease.user = {};
+    }
+  }
+  if (version < version_2) {
+    state.events = without_users(state.events);
+    state.restoration = {};
+  }
+}
+
+}  // namespace tenure::core
