@@ -50,7 +50,7 @@ TEST_F(CoreInvariants, a_lost_hand_over_is_found) {
 }
 
 TEST_F(CoreInvariants, a_hold_without_a_lease_is_found) {
-  state.leases.remove(ann);
+  state.leases.remove(ann, {});
 
   EXPECT_TRUE(complains_of("has no live lease"));
 }
