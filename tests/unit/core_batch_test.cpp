@@ -72,7 +72,8 @@ TEST(CoreBatch, every_changed_byte_is_refused_or_gives_a_batch_with_these_bytes)
 
 TEST(CoreBatch, the_complaint_says_what_is_wrong) {
   EXPECT_EQ(detail_of(""), "batch: it ends in the middle of a number (byte 0)");
-  EXPECT_EQ(detail_of("\x02"), "batch: version 2 is not known here; this program reads version 1");
+  EXPECT_EQ(detail_of("\x03"),
+            "batch: version 3 is not known here; this program reads versions 1 to 2");
   EXPECT_EQ(detail_of(std::string("\x01\x00\x00\x01\x7F", 5)),
             "batch: the kind of a command is out of range (byte 5)");
   // An acquire of 2^63 items: refused before room is made for them.

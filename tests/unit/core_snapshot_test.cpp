@@ -134,7 +134,7 @@ TEST_F(CoreSnapshot, the_complaint_says_what_is_wrong) {
   auto newer = bytes;
   newer[8] = 7;
   EXPECT_EQ(detail_of(newer),
-            "snapshot: version 7 is not known here; this program reads versions 1 to 2");
+            "snapshot: version 7 is not known here; this program reads versions 1 to 3");
   EXPECT_NE(detail_of(bytes.substr(0, bytes.size() - 1)).find("cut off"), std::string::npos);
   bytes[30] = static_cast<char>(bytes[30] ^ 1);
   EXPECT_NE(detail_of(bytes).find("checksum"), std::string::npos);
