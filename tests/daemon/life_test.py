@@ -126,15 +126,23 @@ class Damage(Folder):
     def bytes_used(path):
         return len(path.read_bytes().rstrip(b"\0"))
 
-    def holds(self):
-        client = self.start("--raft-segment-bytes", "64KiB").client()
-        return client.status().holds
-
-    def test_a_torn_tail_is_cut_and_named(self):
+    def lose_end(self, size):
         content = bytearray(self.segment.read_bytes())
         end = self.bytes_used(self.segment)
-        content[end - 10:end] = bytes(10)
+        content[end - size:end] = bytes(size)
         self.segment.write_bytes(content)
+
+    def refused(self, *names):
+        """It does not start, with the documented code, and the message has these words."""
+        code, why = self.refusal("--raft-segment-bytes", "64KiB")
+        self.assertEqual(code, 74)
+        for name in names:
+            self.assertIn(name, why)
+
+    def test_a_torn_tail_is_cut_and_named(self):
+        # The last write before a power failure, which came before its sync was recorded.
+        self.lose_end(10)
+        (self.folder / "durable_end").unlink()
 
         daemon = self.start("--raft-segment-bytes", "64KiB")
 
@@ -142,21 +150,41 @@ class Damage(Folder):
         named = [line for line in daemon.lines if self.segment.name in str(line)]
         self.assertTrue(named, daemon.lines)
 
-    def test_a_truncated_log_keeps_what_is_whole(self):
+    def test_an_acknowledged_end_that_is_lost_is_refused_by_name(self):
+        self.lose_end(10)
+
+        self.refused(self.segment.name, "backup")
+
+    def test_a_truncated_log_is_refused_by_name(self):
         content = self.segment.read_bytes()
         self.segment.write_bytes(content[:self.bytes_used(self.segment) - 3])
 
-        self.assertEqual(self.holds(), 99)
+        self.refused(self.segment.name)
+
+    def test_a_vote_with_one_damaged_copy_is_restored_and_named(self):
+        vote = self.folder / "vote"
+        whole = vote.read_bytes()
+        vote.write_bytes(bytes(4096) + whole[4096:])
+
+        daemon = self.start("--raft-segment-bytes", "64KiB")
+
+        self.assertEqual(daemon.client().status().holds, 100)
+        self.assertTrue([line for line in daemon.lines if "vote file" in str(line)], daemon.lines)
+        daemon.kill()
+        restored = vote.read_bytes()
+        self.assertEqual(restored[:4096], restored[4096:])
+
+    def test_a_vote_without_a_good_copy_is_refused_by_name(self):
+        (self.folder / "vote").write_bytes(bytes(8192))
+
+        self.refused("vote", "join again")
 
     def test_a_flipped_bit_in_acknowledged_entries_is_refused_by_name(self):
         content = bytearray(self.segment.read_bytes())
         content[self.bytes_used(self.segment) // 2] ^= 0x10
         self.segment.write_bytes(content)
 
-        code, why = self.refusal("--raft-segment-bytes", "64KiB")
-
-        self.assertEqual(code, 74)
-        self.assertIn(self.segment.name, why)
+        self.refused(self.segment.name)
 
 
 class FullDisk(unittest.TestCase):

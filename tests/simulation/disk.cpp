@@ -21,15 +21,26 @@ Index last_of(const Recovered& recovered) {
 }  // namespace
 
 void Disk::bootstrap(const Entry& first) {
-  term_ = Term{1};
+  save_vote(Term{1}, MemberId{});
   begin_segment(0);
   const auto write = encode({Append{.first = Index{1}, .entries = {first}}});
   segments_[write.segment].bytes.replace(write.offset, write.bytes.size(), write.bytes);
 }
 
 void Disk::save_vote(Term term, MemberId voted_for) {
-  former_term_ = std::exchange(term_, term);
-  former_vote_ = std::exchange(voted_for_, voted_for);
+  former_vote_ = {.number = votes_, .vote = vote_};
+  vote_ = {.term = term, .voted_for = voted_for};
+  write_votes({.number = ++votes_, .vote = vote_}, vote_slot_count);
+}
+
+void Disk::write_votes(const VoteSlot& slot, std::size_t slots) {
+  const auto bytes = encode_vote_slot(slot);
+  // The defect: the slots are written in turn.
+  if (world_.options().mutant == Mutant::vote_one_copy) {
+    vote_slots_[slot.number % vote_slot_count] = bytes;
+    return;
+  }
+  std::fill_n(vote_slots_.begin(), slots, bytes);
 }
 
 Moment Disk::delay() {
@@ -94,6 +105,8 @@ void Disk::begin() {
     }
     if (const auto* write = std::get_if<Write>(&under_way_)) {
       segments_[write->segment].bytes.replace(write->offset, write->bytes.size(), write->bytes);
+      durable_ = {.segment = write->segment, .offset = write->offset + write->bytes.size()};
+      durable_synced_ = decay_.one_in(4) ? durable_ : durable_synced_;
     } else {
       install_now(std::get<Snapshot>(under_way_));
     }
@@ -200,9 +213,25 @@ void Disk::crash() {
   }
   under_way_ = std::monostate{};
   queue_.clear();
-  if (world_.options().mutant == Mutant::vote_not_durable && former_term_ != Term{}) {
-    term_ = former_term_;
-    voted_for_ = former_vote_;
+  durable_ = decay_.one_in(2) ? durable_ : durable_synced_;
+  if (world_.options().mutant == Mutant::vote_not_durable && former_vote_.vote.term != Term{}) {
+    vote_ = former_vote_.vote;
+    write_votes(former_vote_, vote_slot_count);
+  } else if (decay_.one_in(4)) {
+    tear_vote();
+  }
+}
+
+// A save that the crash interrupts. Nothing of it has left this member, so either term will do.
+void Disk::tear_vote() {
+  is_vote_whole_ = false;
+  const VoteSlot next{.number = votes_ + 1, .vote = {.term = Term{vote_.term.get() + 1}}};
+  if (decay_.one_in(2)) {
+    ++votes_;
+    vote_ = next.vote;
+    write_votes(next, 1);
+  } else {
+    vote_slots_[0].replace(0, 20, encode_vote_slot(next), 0, 20);
   }
 }
 
@@ -232,19 +261,24 @@ Disk::Found Disk::load() {
   Found found;
   found.snapshot = snapshot_;
   auto& recovered = found.recovered;
-  recovered.term = term_;
-  recovered.voted_for = voted_for_;
+  if (!load_vote(recovered)) {
+    return found;
+  }
   if (snapshot_.has_value()) {
     recovered.snapshot = snapshot_->mark;
   }
+  check_decayed_log();
+  LogEnd read_end;
   for (auto& [number, segment] : segments_) {
-    const auto scan = scan_segment(segment.bytes, {.number = number, .cluster = cluster});
+    const auto scan =
+        scan_segment(segment.bytes, {.number = number, .cluster = cluster}, durable_offset(number));
     if (!scan || scan->ending == Ending::damaged) {
       world_.fail("a torn log is taken for a damaged one: " +
                   (scan ? scan->why : scan.error().detail));
       return found;
     }
     segment.last = Index{};
+    read_end = scan->records.empty() ? read_end : LogEnd{.segment = number, .offset = scan->end};
     for (const auto& record : scan->records) {
       take_record(record, found);
       segment.last = std::max(segment.last, record.index);
@@ -252,9 +286,61 @@ Disk::Found Disk::load() {
     }
   }
   settle_with_snapshot(found);
+  durable_ = std::max(durable_, read_end);
   // Never one that was written to before: what is torn at its end stays behind.
   begin_segment(0);
   return found;
+}
+
+// One of the two copies may have decayed, unless a crash has torn the other.
+bool Disk::load_vote(Recovered& recovered) {
+  if (std::exchange(is_vote_whole_, true) && decay_.one_in(2)) {
+    auto& slot = vote_slots_[decay_.index(vote_slot_count)];
+    slot = decay_.one_in(2) ? std::string(vote_slot_bytes, '\0') : std::string();
+  }
+  const auto scan = scan_votes({vote_slots_[0], vote_slots_[1]});
+  if (!scan) {
+    world_.fail("one bad copy of the vote is too much: " + scan.error().detail);
+    return false;
+  }
+  if (scan->newest.vote != vote_) {
+    world_.fail("a bad copy of the vote takes the vote back from term " +
+                std::to_string(vote_.term.get()) + " to " +
+                std::to_string(scan->newest.vote.term.get()));
+    return false;
+  }
+  votes_ = scan->newest.number;
+  write_votes(scan->newest, vote_slot_count);
+  recovered.term = vote_.term;
+  recovered.voted_for = vote_.voted_for;
+  return true;
+}
+
+std::size_t Disk::durable_offset(std::uint64_t segment) const {
+  const bool is_known =
+      durable_.segment == segment && world_.options().mutant != Mutant::log_end_ignored;
+  return is_known ? durable_.offset : 0;
+}
+
+// What was acknowledged is stored once on each member: a sector of it that decays must be missed.
+// Tried on a copy, because a member that refuses to start would change the run.
+void Disk::check_decayed_log() {
+  const auto segment = segments_.find(durable_.segment);
+  if (segment == segments_.end() || durable_.offset <= segment_header_bytes || !decay_.one_in(4)) {
+    return;
+  }
+  auto bytes = segment->second.bytes;
+  const auto at = segment_header_bytes + decay_.index(durable_.offset - segment_header_bytes);
+  const auto begin = std::max(at / sector_bytes * sector_bytes, segment_header_bytes);
+  const auto length = std::min(sector_bytes - begin % sector_bytes, bytes.size() - begin);
+  bytes.replace(begin, length, length, decay_.one_in(2) ? '\0' : '?');
+  const auto scan = scan_segment(bytes, {.number = segment->first, .cluster = cluster},
+                                 durable_offset(segment->first));
+  const bool is_missed = scan.has_value() && scan->ending != Ending::damaged;
+  if (bytes != segment->second.bytes && is_missed) {
+    world_.fail("an acknowledged record that decayed at offset " + std::to_string(begin) +
+                " is taken for the end of the log");
+  }
 }
 
 // As server/raft/journal_load does it: an index that comes again replaces all from there on.

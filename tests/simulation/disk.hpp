@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,19 +12,27 @@
 #include <vector>
 
 #include "server/raft/compaction.hpp"
+#include "server/raft/durable_end.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/record.hpp"
 #include "server/raft/replica.hpp"
+#include "server/raft/vote_slots.hpp"
+#include "simulation/chance.hpp"
 #include "simulation/world.hpp"
 
 namespace tenure::simulation {
 
 /// The disk of one host: vote, snapshot, and the log in segments as `server/raft/record` encodes
 /// them. A crash loses what was not synced; of the write that was under way any sectors may have
-/// arrived. Does what server/raft's Journal, Disk and SnapshotFile do on real files.
+/// arrived. Sectors decay: one copy of what is stored twice must not matter, and a record that was
+/// acknowledged must be missed. Does what server/raft's Journal, Disk, VoteFile and SnapshotFile do
+/// on real files.
 class Disk {
  public:
-  explicit Disk(World& world) : world_(world), delay_(world.options().disk_delay) {}
+  explicit Disk(World& world)
+      : world_(world), delay_(world.options().disk_delay), decay_(world.options().seed) {
+    vote_slots_.fill(server::raft::encode_vote_slot({}));
+  }
 
   /// What a member finds. Fails the run if the log cannot be read.
   struct Found {
@@ -80,21 +89,30 @@ class Disk {
   void put(const server::raft::Snapshot& snapshot);
   [[nodiscard]] std::string make_snapshot(const server::raft::CompactionPlan& plan);
   void take_record(const server::raft::Record& record, Found& found);
+  void write_votes(const server::raft::VoteSlot& slot, std::size_t slots);
+  void tear_vote();
+  [[nodiscard]] bool load_vote(server::raft::Recovered& recovered);
+  [[nodiscard]] std::size_t durable_offset(std::uint64_t segment) const;
+  void check_decayed_log();
   void settle_with_snapshot(Found& found);
 
   World& world_;
   Moment delay_;
+  Chance decay_;  ///< Of its own: what decays changes nothing else in a run.
   std::function<void(std::size_t)> done_;
 
   // What survives.
-  server::raft::Term term_{};
-  server::raft::MemberId voted_for_{};
+  server::raft::Vote vote_{};  ///< What was confirmed, to compare with what is read.
+  std::uint64_t votes_ = 0;    ///< Writes to the vote file.
+  std::array<std::string, server::raft::vote_slot_count> vote_slots_;
+  bool is_vote_whole_ = true;              ///< Both slots hold the last vote.
+  server::raft::LogEnd durable_{};         ///< As the kernel has it.
+  server::raft::LogEnd durable_synced_{};  ///< As a power failure leaves it.
   std::optional<server::raft::Snapshot> snapshot_;
   std::map<std::uint64_t, Segment> segments_;
-  // One vote ago, for a disk that lies.
-  server::raft::Term former_term_{};
+  // For a disk that lies.
+  server::raft::VoteSlot former_vote_{};
   std::string former_state_;  ///< Of the snapshot before.
-  server::raft::MemberId former_vote_{};
 
   // What does not.
   std::uint64_t life_ = 0;

@@ -13,9 +13,10 @@ import subprocess
 import sys
 
 MUTANTS = (
-    "ack_before_durable", "vote_not_durable", "storage_unfenced", "belief_too_long",
-    "belief_after_loss", "new_request_id", "release_forgotten", "grant_doubled", "event_dropped",
-    "event_doubled", "clock_too_fast", "snapshot_stale", "read_unconfirmed",
+    "ack_before_durable", "vote_not_durable", "vote_one_copy", "log_end_ignored",
+    "storage_unfenced", "belief_too_long", "belief_after_loss", "new_request_id",
+    "release_forgotten", "grant_doubled", "event_dropped", "event_doubled", "clock_too_fast",
+    "snapshot_stale", "read_unconfirmed",
 )
 
 

@@ -14,6 +14,8 @@ constexpr std::array mutant_names{
     "none",
     "ack_before_durable",
     "vote_not_durable",
+    "vote_one_copy",
+    "log_end_ignored",
     "storage_unfenced",
     "belief_too_long",
     "belief_after_loss",

@@ -15,6 +15,8 @@ enum class Mutant : std::uint8_t {
   none,
   ack_before_durable,  ///< The disk says that it is done when it has begun.
   vote_not_durable,    ///< A crash takes the vote back.
+  vote_one_copy,       ///< The vote is stored once, though it says twice.
+  log_end_ignored,     ///< What was acknowledged at the end of the log is not known.
   storage_unfenced,    ///< Storage accepts every token.
   belief_too_long,     ///< Clients count from when the answer arrived, without a margin.
   belief_after_loss,   ///< Clients go on believing when they were told that the lease is lost.

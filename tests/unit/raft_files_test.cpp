@@ -10,7 +10,6 @@
 #include "server/raft/file.hpp"
 #include "server/raft/folder.hpp"
 #include "server/raft/snapshot_file.hpp"
-#include "server/raft/vote_file.hpp"
 #include "support/raft_folder.hpp"
 
 namespace tenure::server::raft {
@@ -106,35 +105,6 @@ TEST(RaftSnapshotFile, of_another_version_is_refused_by_name) {
   write_content(folder / "snapshot", newer);
 
   EXPECT_TRUE(mentions(file.read().error().detail, "version is 2"));
-}
-
-TEST(RaftVoteFile, keeps_the_newest_vote_whatever_happens_to_the_next_write) {
-  const TemporaryFolder folder;
-  for (std::uint64_t term = 1; term <= 4; ++term) {
-    auto file = VoteFile::open(folder / "vote");
-    ASSERT_TRUE(file.has_value()) << file.error().detail;
-    EXPECT_EQ(file->vote().term, Term{term - 1});
-    ASSERT_TRUE(file->save({.term = Term{term}, .voted_for = MemberId{term}}).has_value());
-    const auto good = content_of(folder / "vote");
-
-    // The slot that the next write would go to.
-    auto torn = good;
-    const std::size_t slot = (term + 1) % 2 * 4096;
-    torn.replace(slot, 20, std::string(20, '?'));
-    write_content(folder / "vote", torn);
-    EXPECT_EQ(VoteFile::open(folder / "vote")->vote().voted_for, MemberId{term});
-    write_content(folder / "vote", good);
-  }
-}
-
-TEST(RaftVoteFile, without_a_good_slot_is_refused_by_name) {
-  const TemporaryFolder folder;
-  write_content(folder / "vote", std::string(8192, '?'));
-
-  const auto opened = VoteFile::open(folder / "vote");
-
-  ASSERT_FALSE(opened.has_value());
-  EXPECT_TRUE(mentions(opened.error().detail, (folder / "vote").string()));
 }
 
 TEST(RaftFolder, keeps_the_identity_it_was_made_with) {

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -7,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/exit_code.hpp"
 #include "server/raft/journal.hpp"
 #include "support/raft_folder.hpp"
 #include "support/wait_until.hpp"
@@ -52,6 +54,8 @@ class RaftJournal : public ::testing::Test {
   std::filesystem::path segment(std::uint64_t number) const {
     return segment_path(folder.path(), number);
   }
+  /// As a power failure leaves it that comes before the last sync is recorded.
+  void forget_durable_end() const { std::filesystem::remove(folder / "durable_end"); }
   static bool mentions(const std::string& text, const std::string& what) {
     return text.find(what) != std::string::npos;
   }
@@ -147,6 +151,7 @@ TEST_F(RaftJournal, a_torn_last_record_is_cut_off_at_every_length) {
       for (const auto number : list_segments(folder.path())) {
         std::filesystem::remove(segment(number));
       }
+      forget_durable_end();
       write_content(segment(1), torn);
 
       const auto opened = open();
@@ -169,6 +174,7 @@ TEST_F(RaftJournal, after_a_torn_end_the_log_goes_on_and_can_be_read_again) {
   auto bytes = content_of(segment(1));
   bytes[segment_header_bytes + 2 * record_header_bytes + 3] ^= 1;
   write_content(segment(1), bytes);
+  forget_durable_end();
 
   {
     auto opened = open();
@@ -181,8 +187,8 @@ TEST_F(RaftJournal, after_a_torn_end_the_log_goes_on_and_can_be_read_again) {
   EXPECT_EQ(reports.warnings(), warnings) << "told twice: " << reports.all();
 }
 
-// Any single changed byte: the log is refused, or its last group is cut off, but no entry is ever
-// another than the one that was written.
+// Any single changed byte: the log is refused, or its last group is cut off if nothing shows that
+// it was acknowledged, but no entry is ever another than the one that was written.
 TEST_F(RaftJournal, a_changed_byte_never_becomes_an_entry) {
   {
     auto opened = open();
@@ -199,6 +205,7 @@ TEST_F(RaftJournal, a_changed_byte_never_becomes_an_entry) {
     auto bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
     write_content(segment(1), bytes);
+    forget_durable_end();
 
     const auto opened = open();
 
@@ -217,6 +224,104 @@ TEST_F(RaftJournal, a_changed_byte_never_becomes_an_entry) {
       std::filesystem::remove(segment(number));
     }
   }
+}
+
+// The last group has no later one that would show that it had been durable. Cutting it off would
+// take back entries that this member acknowledged.
+TEST_F(RaftJournal, a_changed_byte_in_the_last_acknowledged_group_is_damage) {
+  {
+    auto opened = open();
+    append(*opened->journal, Index{1}, {"one"});
+    append(*opened->journal, Index{2}, {"two", "three"});
+  }
+  const auto whole = content_of(segment(1));
+  const auto last_group = segment_header_bytes + record_header_bytes + 3;
+  const auto end = last_group + 2 * record_header_bytes + 8;
+
+  for (std::size_t at = last_group; at < end; ++at) {
+    auto bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
+    write_content(segment(1), bytes);
+
+    const auto opened = open();
+
+    ASSERT_FALSE(opened.has_value()) << at;
+    EXPECT_EQ(opened.error().code, Errc::invalid_argument);
+    EXPECT_TRUE(mentions(opened.error().detail, segment(1).string())) << opened.error().detail;
+    EXPECT_TRUE(mentions(opened.error().detail, "was durable")) << opened.error().detail;
+  }
+  write_content(segment(1), whole);
+  EXPECT_EQ(payloads(open().value()), (Texts{"one", "two", "three"}));
+}
+
+TEST_F(RaftJournal, an_acknowledged_end_that_reads_as_zeros_is_damage) {
+  {
+    auto opened = open();
+    append(*opened->journal, Index{1}, {"one"});
+  }
+  auto bytes = content_of(segment(1));
+  const auto used = bytes.size() - segment_header_bytes;
+  bytes.replace(segment_header_bytes, used, std::string(used, '\0'));
+  write_content(segment(1), bytes);
+
+  EXPECT_FALSE(open().has_value());
+}
+
+// A start without a write in between must not forget what the start before knew.
+TEST_F(RaftJournal, damage_of_an_acknowledged_end_is_found_after_an_idle_restart) {
+  {
+    auto opened = open();
+    append(*opened->journal, Index{1}, {"one"});
+  }
+  ASSERT_TRUE(open().has_value());
+  auto bytes = content_of(segment(1));
+  bytes[segment_header_bytes + record_header_bytes] ^= 1;
+  write_content(segment(1), bytes);
+
+  EXPECT_FALSE(open().has_value());
+}
+
+TEST_F(RaftJournal, the_durable_end_is_recorded_before_sync_returns) {
+  auto opened = open();
+  append(*opened->journal, Index{1}, {"one"});
+
+  const auto end = DurableEnd::read(folder / "durable_end");
+
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->segment, 1U);
+  EXPECT_EQ(end->offset, segment_header_bytes + record_header_bytes + 3);
+}
+
+TEST_F(RaftJournal, one_damaged_copy_of_the_durable_end_is_covered_by_the_other) {
+  {
+    auto opened = open();
+    append(*opened->journal, Index{1}, {"one"});
+  }
+  const auto whole = content_of(folder / "durable_end");
+  auto log = content_of(segment(1));
+  log[segment_header_bytes + record_header_bytes] ^= 1;
+  write_content(segment(1), log);
+
+  for (const std::size_t copy : {0U, 4096U}) {
+    auto damaged = whole;
+    damaged[copy + 9] ^= 1;
+    write_content(folder / "durable_end", damaged);
+    EXPECT_FALSE(open().has_value()) << copy;
+  }
+}
+
+// A directory of an earlier version has no such file.
+TEST_F(RaftJournal, a_log_without_a_durable_end_is_read_and_gets_one) {
+  {
+    auto opened = open();
+    append(*opened->journal, Index{1}, {"one"});
+  }
+  forget_durable_end();
+
+  EXPECT_EQ(payloads(open().value()), (Texts{"one"}));
+
+  EXPECT_TRUE(DurableEnd::read(folder / "durable_end").has_value());
+  EXPECT_EQ(reports.warnings(), 0U) << reports.all();
 }
 
 TEST_F(RaftJournal, damage_is_named_with_file_offset_index_and_what_to_do) {
@@ -350,6 +455,22 @@ TEST_F(RaftJournal, who_waits_for_space_is_woken_when_waiting_is_over_and_nothin
   EXPECT_EQ(payloads(*opened).front(), "one");
   EXPECT_LT(opened->entries.size(), 21U);
   EXPECT_FALSE(mentions(payloads(*opened).back(), "after")) << "no gap";
+}
+
+// What stays behind would be taken for the log that follows the snapshot.
+TEST_F(RaftJournal, an_old_segment_that_cannot_be_removed_stops_the_process) {
+  const auto restart_beside_a_folder = [this] {
+    auto loud = options();
+    loud.report = [](Severity, const std::string& text) { std::fputs(text.c_str(), stderr); };
+    auto opened = Journal::open(loud, {});
+    append(*opened->journal, Index{1}, {"one"});
+    std::filesystem::remove(segment(1));
+    std::filesystem::create_directories(segment(1) / "in the way");
+    opened->journal->restart();
+  };
+
+  EXPECT_EXIT(restart_beside_a_folder(),
+              ::testing::ExitedWithCode(static_cast<int>(ExitCode::disk)), "cannot remove");
 }
 
 TEST_F(RaftJournal, restart_leaves_nothing_behind) {

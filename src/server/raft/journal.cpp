@@ -8,6 +8,7 @@ namespace tenure::server::raft {
 
 Journal::Journal(JournalOptions options)
     : options_(std::move(options)),
+      durable_end_({.path = options_.folder / "durable_end", .report = options_.report}),
       reserve_({.folder = options_.folder,
                 .cluster = options_.cluster,
                 .segment_bytes = options_.segment_bytes,
@@ -81,6 +82,7 @@ bool Journal::write_group(const std::string& bytes) {
                                       " could not be made durable: " + written.error().detail +
                                       ".");
   }
+  durable_end_.note({.segment = segment_.number, .offset = writer_.offset});
   ++writer_.group;
   left_ = segment_.bytes - writer_.offset;
   return true;
@@ -146,8 +148,13 @@ void Journal::restart() {
     return;
   }
   for (const auto& [number, known] : old) {
-    std::error_code ignored;
-    std::filesystem::remove(segment_path(options_.folder, number), ignored);
+    const auto path = segment_path(options_.folder, number);
+    std::error_code error;
+    // The next start would take it for a part of the log that follows the snapshot.
+    if (std::filesystem::remove(path, error); error) {
+      stop_process(options_.report, "The log could not be emptied: cannot remove " + path.string() +
+                                        ": " + error.message() + ".");
+    }
   }
   if (auto synced = sync_folder(options_.folder); !synced) {
     stop_process(options_.report, "The log could not be emptied: " + synced.error().detail + ".");

@@ -14,6 +14,7 @@
 #include <tenure/error.hpp>
 
 #include "server/raft/block_writer.hpp"
+#include "server/raft/durable_end.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/record.hpp"
 #include "server/raft/report.hpp"
@@ -44,7 +45,8 @@ class Journal {
  public:
   struct Opened;
   /// Reads what is there. `snapshot` is the newest one; index 0: none. Torn ends are cut off with a
-  /// warning; damage is `invalid_argument` and the detail names file, offset, index and what to do.
+  /// warning; a write is torn only if no fdatasync had finished it. Damage of what was durable is
+  /// `invalid_argument` and the detail names file, offset, index and what to do.
   [[nodiscard]] static Result<Opened> open(JournalOptions options, const SnapshotMark& snapshot);
 
   /// Only for open(): this one has not begun.
@@ -102,6 +104,7 @@ class Journal {
   bool has_given_up_ = false;
   std::atomic<std::size_t> left_ = 0;
   std::atomic<std::uint64_t> bytes_ = 0;
+  DurableEnd durable_end_;
   SegmentReserve reserve_;  ///< Last: its thread ends first.
 };
 

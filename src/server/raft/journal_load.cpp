@@ -24,7 +24,9 @@ std::string place(const std::filesystem::path& path, std::size_t offset) {
 class JournalLoader {
  public:
   JournalLoader(JournalOptions options, const SnapshotMark& snapshot)
-      : snapshot_(snapshot), journal_(std::make_unique<Journal>(std::move(options))) {}
+      : snapshot_(snapshot),
+        journal_(std::make_unique<Journal>(std::move(options))),
+        durable_(DurableEnd::read(folder() / "durable_end")) {}
 
   Result<Journal::Opened> load() {
     for (const auto number : list_segments(folder())) {
@@ -34,6 +36,9 @@ class JournalLoader {
     }
     if (auto kept = settle_with_snapshot(); !kept) {
       return std::unexpected(std::move(kept).error());
+    }
+    if (auto recorded = record_end(); !recorded) {
+      return std::unexpected(std::move(recorded).error());
     }
     if (auto begun = begin(); !begun) {
       return std::unexpected(std::move(begun).error());
@@ -59,7 +64,9 @@ class JournalLoader {
     if (!bytes) {
       return std::unexpected(bytes.error());
     }
-    auto scan = scan_segment(*bytes, {.number = number, .cluster = journal_->options_.cluster});
+    const bool is_marked = durable_.has_value() && durable_->segment == number;
+    auto scan = scan_segment(*bytes, {.number = number, .cluster = journal_->options_.cluster},
+                             is_marked ? durable_->offset : 0);
     if (!scan) {
       return fail(Errc::invalid_argument, "the log file " + path.string() + " cannot be used: " +
                                               scan.error().detail + "." + std::string(what_to_do));
@@ -168,6 +175,24 @@ class JournalLoader {
     return sync_folder(folder());
   }
 
+  // What was read counts as acknowledged from now on. The process before may have written the end
+  // of it without a sync.
+  Result<void> record_end() {
+    if (!used_.has_value()) {
+      journal_->durable_end_.begin({});
+      return {};
+    }
+    auto file = File::open(segment_path(folder(), used_->number), File::Mode::change);
+    if (!file) {
+      return std::unexpected(std::move(file).error());
+    }
+    if (auto synced = file->sync_content(); !synced) {
+      return synced;
+    }
+    journal_->durable_end_.begin({.segment = used_->number, .offset = used_->scan.end});
+    return {};
+  }
+
   Result<void> begin() {
     if (used_.has_value() && used_->scan.ending == Ending::torn) {
       journal_->options_.report(
@@ -240,6 +265,7 @@ class JournalLoader {
 
   SnapshotMark snapshot_;
   std::unique_ptr<Journal> journal_;
+  std::optional<LogEnd> durable_;  ///< As an earlier process recorded it.
   Index first_{1};
   std::vector<Entry> entries_;
   std::uint64_t group_ = 0;

@@ -140,7 +140,7 @@ Result<Node::Loaded> load(const NodeOptions& options) {
   if (!folder) {
     return std::unexpected(std::move(folder).error());
   }
-  auto votes = VoteFile::open(folder->path() / "vote");
+  auto votes = VoteFile::open(folder->path() / "vote", options.report);
   if (!votes) {
     return std::unexpected(std::move(votes).error());
   }

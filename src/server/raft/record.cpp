@@ -80,7 +80,13 @@ std::optional<std::size_t> find_later_group(std::string_view bytes, std::size_t 
   return std::nullopt;
 }
 
-void judge_ending(std::string_view bytes, SegmentScan& scan) {
+void judge_ending(std::string_view bytes, std::size_t durable_end, SegmentScan& scan) {
+  if (scan.end < durable_end) {
+    scan.ending = Ending::damaged;
+    scan.why = std::string(read_record(bytes, scan.end).why) +
+               ", and the log was durable up to offset " + std::to_string(durable_end);
+    return;
+  }
   if (scan.dirty_end <= scan.end) {
     scan.ending = Ending::clean;
     return;
@@ -154,7 +160,7 @@ void GroupWriter::encode(Index index, const Entry& entry, std::string& out) {
   offset += out.size() - begin;
 }
 
-Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id) {
+Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id, std::size_t durable_end) {
   if (auto checked = check_header(bytes, id); !checked) {
     return std::unexpected(std::move(checked).error());
   }
@@ -171,7 +177,7 @@ Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id) {
     scan.end += attempt.record->bytes();
     scan.chain = attempt.record->checksum;
   }
-  judge_ending(bytes, scan);
+  judge_ending(bytes, durable_end, scan);
   return scan;
 }
 

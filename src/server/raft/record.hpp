@@ -23,7 +23,7 @@ namespace tenure::server::raft {
 // A group is what one fdatasync made durable, and the next is written only after that. So a bad
 // record that lies before the beginning of a later group was durable once: it was damaged, not torn
 // by a crash. Records are chained by their CRC, from the header on, so that no old or foreign bytes
-// pass for a record.
+// pass for a record. How far the last group is durable stands in another file (durable_end.hpp).
 
 inline constexpr std::uint32_t log_version = 1;
 inline constexpr std::size_t segment_header_bytes = 32;
@@ -76,8 +76,10 @@ struct SegmentScan {
   std::string why;  ///< What is wrong at `end`.
 };
 
-/// Reads all records up to the first bad one and says how it ends there. A header that is bad or of
-/// another version, segment or cluster is `invalid_argument`.
-[[nodiscard]] Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id);
+/// Reads all records up to the first bad one and says how it ends there. Everything before the
+/// offset `durable_end` was durable once: if less than that is readable, it is damaged. A header
+/// that is bad or of another version, segment or cluster is `invalid_argument`.
+[[nodiscard]] Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id,
+                                               std::size_t durable_end = 0);
 
 }  // namespace tenure::server::raft

@@ -2,37 +2,38 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <utility>
 
 #include <tenure/error.hpp>
 
 #include "server/raft/entry.hpp"
 #include "server/raft/file.hpp"
+#include "server/raft/report.hpp"
+#include "server/raft/vote_slots.hpp"
 
 namespace tenure::server::raft {
 
-struct Vote {
-  Term term{};
-  MemberId voted_for{};
-};
-
-/// The term and the vote in it. Two slots are written in turn, so that a crash in the middle of a
-/// write leaves the other; the one with the larger number counts. Needs no space after the first
-/// time.
+/// The term and the vote in it, on disk in two copies (see vote_slots.hpp). A crash in the middle
+/// of a save() and the decay of one copy never take back a vote that save() had confirmed. Needs no
+/// space after the first time. Not thread safe.
 class VoteFile {
  public:
-  /// Makes the file if it is not there. Refuses one without a single good slot.
-  [[nodiscard]] static Result<VoteFile> open(const std::filesystem::path& path);
+  /// Makes the file if it is not there. Restores a damaged copy from the other one, with a warning.
+  /// `invalid_argument` if the newest vote may be lost; the detail names the file and the remedy.
+  [[nodiscard]] static Result<VoteFile> open(const std::filesystem::path& path,
+                                             const Report& report = {});
 
-  [[nodiscard]] Vote vote() const noexcept { return vote_; }
-  /// ENSURES: durable on return.
+  [[nodiscard]] Vote vote() const noexcept { return newest_.vote; }
+  /// ENSURES: both copies are durable on return.
   [[nodiscard]] Result<void> save(Vote vote);
 
  private:
   explicit VoteFile(File file) : file_(std::move(file)) {}
+  /// Makes one slot hold `newest_`, durably.
+  [[nodiscard]] Result<void> write_slot(std::size_t slot);
 
   File file_;
-  Vote vote_;
-  std::uint64_t writes_ = 0;
+  VoteSlot newest_;
 };
 
 }  // namespace tenure::server::raft
