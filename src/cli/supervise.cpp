@@ -17,7 +17,7 @@ namespace {
 using sys::BootClock;
 using sys::BootTime;
 
-/// Wakes a poll at a time that also comes while the machine sleeps.
+/// Wakes a poll at a time that also comes while the machine sleeps, or earlier.
 class Timer {
  public:
   Timer() : file_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
@@ -27,10 +27,8 @@ class Timer {
 
   [[nodiscard]] int file() const noexcept { return file_; }
   void set(BootTime when) const {
-    constexpr std::int64_t second = 1'000'000'000;
-    const auto count = when.time_since_epoch().count();
     itimerspec time{};
-    time.it_value = {.tv_sec = count / second, .tv_nsec = count % second};
+    time.it_value = sys::Deadline::at(when).look_at();
     timerfd_settime(file_, TFD_TIMER_ABSTIME, &time, nullptr);
   }
 

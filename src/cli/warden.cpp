@@ -22,13 +22,12 @@ namespace {
 struct Order {
   std::int32_t group = 0;
   std::int32_t is_dismissed = 0;
-  std::int64_t deadline = 0;  ///< In nanoseconds since boot.
+  sys::Deadline deadline{};
 };
 
-void arm(int timer, std::int64_t deadline) {
-  constexpr std::int64_t second = 1'000'000'000;
+void arm(int timer, const sys::Deadline& deadline) {
   itimerspec when{};
-  when.it_value = {.tv_sec = deadline / second, .tv_nsec = deadline % second};
+  when.it_value = deadline.look_at();
   timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
@@ -68,7 +67,10 @@ void arm(int timer, std::int64_t deadline) {
       break;  // Whoever gave orders is dead.
     }
     if (wakers[1].revents != 0) {
-      break;
+      if (last.deadline.left() <= std::chrono::nanoseconds::zero()) {
+        break;
+      }
+      arm(timer, last.deadline);
     }
   }
   if (last.group > 1) {
@@ -101,14 +103,13 @@ void Warden::guard(pid_t group, sys::BootTime deadline) {
   if (line_ < 0) {
     return;
   }
-  const Order order{
-      .group = group, .is_dismissed = 0, .deadline = deadline.time_since_epoch().count()};
+  const Order order{.group = group, .is_dismissed = 0, .deadline = sys::Deadline::at(deadline)};
   send(line_, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Warden::dismiss() {
   if (const int line = std::exchange(line_, -1); line >= 0) {
-    const Order order{.group = 0, .is_dismissed = 1, .deadline = 0};
+    const Order order{.group = 0, .is_dismissed = 1, .deadline = {}};
     send(line, &order, sizeof(order), MSG_NOSIGNAL);
     close(line);
   }

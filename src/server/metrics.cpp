@@ -252,6 +252,7 @@ void Metrics::observe_peer(const PeerTraffic& traffic) {
 }
 
 std::string Metrics::text() {
+  series_->clock_steering->Set(in_seconds(sys::clock_offset() - series_->clock_offset_at_start));
   series_->resident_bytes->Set(resident_bytes());
   series_->open_files->Set(open_files());
   // A counter can only be added to.

@@ -132,6 +132,10 @@ void make_process(const Maker& make, Metrics::Series& series) {
       make.gauge("process_start_time_seconds", "When this process began, in Unix time.");
   series.start_time->Set(
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
+  series.clock_steering =
+      make.gauge("tenure_clock_steering_seconds",
+                 "CLOCK_MONOTONIC minus CLOCK_MONOTONIC_RAW since this process began. Its slope is "
+                 "how far NTP steers the clock.");
   series.resident_bytes = make.gauge("process_resident_memory_bytes", "Memory in use.");
   series.open_files = make.gauge("process_open_fds", "File descriptors in use.");
   series.cpu_seconds = make.counter("process_cpu_seconds_total", "Processor time used.");

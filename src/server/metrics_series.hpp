@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "core/item.hpp"
 #include "server/metrics.hpp"
+#include "sys/steered_clock.hpp"
 
 namespace tenure::server {
 
@@ -86,6 +88,9 @@ struct Metrics::Series {
   prometheus::Family<Counter>* requests{};
 
   Gauge* start_time{};
+  Gauge* clock_steering{};
+  /// Of CLOCK_MONOTONIC from CLOCK_MONOTONIC_RAW when the process began.
+  std::chrono::nanoseconds clock_offset_at_start = sys::clock_offset();
   Gauge* resident_bytes{};
   Gauge* open_files{};
   Counter* cpu_seconds{};

@@ -1,7 +1,10 @@
 #include "sys/boot_clock.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
@@ -12,6 +15,72 @@
 
 namespace tenure::sys {
 namespace {
+
+/// Time that passes no slower than either of two clocks. The counterpart of ShorterTime for several
+/// threads: a double buffer, of which one half is read while the other one is written.
+class LongerTime {
+ public:
+  explicit LongerTime(ClockPair now) noexcept {
+    anchors_[0].store({.clocks = now, .time = now.steered});
+  }
+
+  [[nodiscard]] std::chrono::nanoseconds at(ClockPair now) noexcept {
+    auto version = version_.load(std::memory_order_acquire);
+    auto anchor = anchors_[version % 2].load();
+    // The half that was read is written only after the version has changed.
+    while (version != version_.load(std::memory_order_acquire)) {
+      version = version_.load(std::memory_order_acquire);
+      anchor = anchors_[version % 2].load();
+    }
+    const auto passed = std::max({now.steered - anchor.clocks.steered, now.raw - anchor.clocks.raw,
+                                  std::chrono::nanoseconds::zero()});
+    const auto time = anchor.time + passed;
+    if (passed >= steering_window && !is_writing_.test_and_set(std::memory_order_acquire)) {
+      if (version == version_.load(std::memory_order_relaxed)) {
+        anchors_[(version + 1) % 2].store({.clocks = now, .time = time});
+        version_.store(version + 1, std::memory_order_release);
+      }
+      is_writing_.clear(std::memory_order_release);
+    }
+    return time;
+  }
+
+ private:
+  struct Anchor {
+    ClockPair clocks{};
+    std::chrono::nanoseconds time{};
+  };
+  /// Release and acquire: a reader that sees a newer half also sees the newer version.
+  class Half {
+   public:
+    void store(const Anchor& anchor) noexcept {
+      steered_.store(anchor.clocks.steered.count(), std::memory_order_release);
+      raw_.store(anchor.clocks.raw.count(), std::memory_order_release);
+      time_.store(anchor.time.count(), std::memory_order_release);
+    }
+    [[nodiscard]] Anchor load() const noexcept {
+      using std::chrono::nanoseconds;
+      return {.clocks = {.steered = nanoseconds(steered_.load(std::memory_order_acquire)),
+                         .raw = nanoseconds(raw_.load(std::memory_order_acquire))},
+              .time = nanoseconds(time_.load(std::memory_order_acquire))};
+    }
+
+   private:
+    std::atomic<std::int64_t> steered_ = 0;
+    std::atomic<std::int64_t> raw_ = 0;
+    std::atomic<std::int64_t> time_ = 0;
+  };
+
+  std::atomic<std::size_t> version_ = 0;
+  std::atomic_flag is_writing_;
+  std::array<Half, 2> anchors_;
+};
+
+timespec to_timespec(std::chrono::nanoseconds time) noexcept {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return {.tv_sec = static_cast<time_t>(seconds.count()),
+          .tv_nsec = static_cast<long>((time - seconds).count())};
+}
 
 /// A file descriptor of the kernel's that we cannot go on without.
 class Descriptor {
@@ -52,11 +121,7 @@ class RealAlarm : public Alarm {
   void set(std::optional<BootTime> when) noexcept {
     itimerspec due{};  // all zero: never
     if (when) {
-      const auto since_boot = when->time_since_epoch();
-      const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
-      due.it_value.tv_sec = static_cast<time_t>(seconds.count());
-      // A time in the past fires at once, but 0 would switch it off.
-      due.it_value.tv_nsec = static_cast<long>((since_boot - seconds).count()) | 1;
+      due.it_value = Deadline::at(*when).look_at();
     }
     static_cast<void>(timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &due, nullptr));
   }
@@ -74,6 +139,33 @@ class RealClock : public Clock {
 };
 
 }  // namespace
+
+BootTime BootClock::now() noexcept {
+  static LongerTime time(read_clocks(CLOCK_BOOTTIME));
+  return BootTime(time.at(read_clocks(CLOCK_BOOTTIME)));
+}
+
+Deadline Deadline::at(BootTime when) noexcept {
+  // In this order: a pause between the two makes it earlier.
+  const auto now = read_clocks(CLOCK_BOOTTIME);
+  const auto left = when - BootClock::now();
+  return {.due = {.steered = now.steered + left, .raw = now.raw + left}};
+}
+
+std::chrono::nanoseconds Deadline::left() const noexcept {
+  const auto now = read_clocks(CLOCK_BOOTTIME);
+  return std::min(due.steered - now.steered, due.raw - now.raw);
+}
+
+timespec Deadline::look_at() const noexcept {
+  const auto now = read_clock(CLOCK_BOOTTIME);
+  const auto left = this->left();
+  // Of so little even a clock that is slowed down loses less than leases tolerate.
+  const bool is_near = left <= steering_window;
+  // A time in the past fires at once, but 0 would switch the timer off.
+  return to_timespec(
+      std::max(now + (is_near ? left : left - left / 10), std::chrono::nanoseconds(1)));
+}
 
 Clock& real_clock() {
   static RealClock clock;

@@ -5,10 +5,15 @@
 #include <memory>
 #include <optional>
 
+#include "sys/steered_clock.hpp"
+
 namespace tenure::sys {
 
-/// Runs while the machine sleeps, too (CLOCK_BOOTTIME): a lease does not wait for a laptop's lid.
-/// std::chrono::steady_clock stops there.
+/// Clock of a client that holds leases. Of each interval it counts the longer measure of
+/// CLOCK_BOOTTIME and CLOCK_MONOTONIC_RAW: the first runs while the machine sleeps, which
+/// std::chrono::steady_clock does not, the second is not slowed down by NTP (steered_clock.hpp).
+/// Like CLOCK_BOOTTIME when the process begins, and ahead of it later; Deadline converts. Two
+/// processes do not have the same time. Thread safe, lock-free.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -16,14 +21,24 @@ struct BootClock {
   using time_point = std::chrono::time_point<BootClock>;
   static constexpr bool is_steady = true;
 
-  [[nodiscard]] static time_point now() noexcept {
-    timespec time{};
-    clock_gettime(CLOCK_BOOTTIME, &time);
-    return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
-  }
+  [[nodiscard]] static time_point now() noexcept;
 };
 
 using BootTime = BootClock::time_point;
+
+/// A moment in the future on both clocks, for timers of the kernel and for other processes. It has
+/// come when either clock says so.
+struct Deadline {
+  ClockPair due{};
+
+  [[nodiscard]] static Deadline at(BootTime when) noexcept;
+
+  /// Zero or less: it has come.
+  [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
+  /// When to look at left() again, as an absolute time for a timer on CLOCK_BOOTTIME. Up to a tenth
+  /// of the time early, because that clock may be slowed down until then.
+  [[nodiscard]] timespec look_at() const noexcept;
+};
 
 /// Lets one thread sleep until a time or until somebody rings. A ring is never lost: one that comes
 /// while nobody sleeps ends the next sleep at once.

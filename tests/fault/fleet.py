@@ -1,6 +1,5 @@
 """A cluster whose members, disks, clocks and network can be broken and mended."""
 
-import json
 import os
 import pathlib
 import re
@@ -29,7 +28,8 @@ FLAGS = ("--raft-segment-bytes", "256KiB", "--raft-snapshot-bytes", "256KiB",
 class Faults:
     """The numbers that preload.c reads, by name."""
 
-    NAMES = ("sync_delay_us", "sync_errno", "wall_ms", "rate_ppm", "write_delay_us", "syncs")
+    NAMES = ("sync_delay_us", "sync_errno", "wall_ms", "rate_ppm", "write_delay_us", "syncs",
+             "steer_ppm")
 
     def __init__(self, path):
         self.path = path
@@ -208,14 +208,6 @@ class Fleet(cluster.Cluster):
 
         eventually(lambda: len(shown()) == 1, "everybody shows the same locks")
 
-    def wait_until_caught_up(self, member):
-        """It has applied what the others had at this moment."""
-        def revision(node):
-            return int(json.loads(node.get("/v1/status")[1])["revision"])
-
-        wanted = max(revision(node) for node in self.nodes.values())
-        eventually(lambda: revision(self.nodes[member]) >= wanted, f"{member} has caught up")
-
 
 def stands_still(task):
     """Of a thread in /proc: stopped, or gone since it was listed, as that of a snapshot may be."""
@@ -225,17 +217,16 @@ def stands_still(task):
         return True
 
 
-def used_bytes(path):
-    return len(path.read_bytes().rstrip(b"\0"))
+def durable_end(folder):
+    """The log file that a member wrote to last, and up to where it is durable."""
+    number, offset = struct.unpack_from("<QQ", (folder / "durable_end").read_bytes(), 8)
+    return folder / f"log-{number:012}", offset
 
 
 def torn(folder, chance, size):
-    """Damages the end of the log of a stopped member: cuts `size` bytes off what was written, or,
-    if that is 0, leaves a piece of a write that never ended. What was done."""
-    header = 256  # more than it has; the file prepared for later has nothing else
-    segment = max((path for path in folder.glob("log-*") if used_bytes(path) > header),
-                  key=lambda path: path.name)
-    end = used_bytes(segment)
+    """Damages the end of the log of a stopped member: cuts `size` bytes off what it acknowledged,
+    or, if that is 0, leaves a piece of a write that never ended. What was done."""
+    segment, end = durable_end(folder)
     with open(segment, "r+b") as file:
         file.seek(end - size)
         file.write(bytes(size) or chance.randbytes(min(chance.randint(1, 500),

@@ -194,16 +194,20 @@ def torn_write(run):
 
 @mishap
 def torn_log(run):
-    """The disk of a stopped follower forgets the end of what it had promised to keep. One of three
-    may do that, while the others stay: it gets everything from them. (No log can tell this from a
-    write that never ended; of two such members one could be elected.)"""
+    """The disk of a stopped follower loses the end of what the member acknowledged. The member must
+    refuse to start, because as a voter it could take back what is committed. The remedy in its
+    message is applied: another member takes its place."""
     member = a_follower(run)
     run.fleet.kill(member)
-    run.note(torn(run.fleet.nodes[member].folder, run.chance, run.chance.randint(1, 40)))
+    run.note(torn(run.fleet.nodes[member].folder, run.chance, run.chance.randint(20, 44)))
     yield
     run.fleet.restart(member)
-    run.fleet.wait_until_whole()
-    run.fleet.wait_until_caught_up(member)
+    run.expect_stop(member, 74, "durable")
+    new = max(run.fleet.nodes) + 1
+    run.fleet.add(new)
+    ask_again(run, lambda: run.fleet.remove(member))
+    run.gone.append(run.fleet.nodes.pop(member))
+    run.note(f"member {new} in the place of {member}")
 
 
 @mishap

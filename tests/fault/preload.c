@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,19 +18,24 @@ struct faults {
   volatile int64_t sync_delay_us; /* each fdatasync and fsync takes that much longer */
   volatile int64_t sync_errno;    /* they fail with it */
   volatile int64_t wall_ms;       /* added to CLOCK_REALTIME */
-  volatile int64_t rate_ppm;      /* CLOCK_MONOTONIC and CLOCK_BOOTTIME gain it; fixed at start */
+  volatile int64_t rate_ppm;      /* all clocks that never go back gain it; fixed at start */
   volatile int64_t write_delay_us; /* each pwrite takes that much longer */
   volatile int64_t syncs;          /* how many there were: the driver sees that we are at work */
-  volatile int64_t unused[2];
+  volatile int64_t steer_ppm;      /* as NTP does: all of them but CLOCK_MONOTONIC_RAW gain it,
+                                      and timers with them; fixed at start */
+  volatile int64_t unused[1];
 };
 
 static struct faults nothing;
 static struct faults *faults = &nothing;
 static int64_t rate_ppm;
-static int64_t began_ns[2];
+static int64_t steered_ppm; /* with the rate */
+static int64_t began_ns[3]; /* monotonic, boot time, raw */
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 static int (*real_fdatasync)(int);
 static int (*real_fsync)(int);
+static int (*real_timerfd_create)(int, int);
+static int (*real_timerfd_settime)(int, int, const struct itimerspec *, struct itimerspec *);
 static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
 
 static int64_t nanoseconds(clockid_t clock) {
@@ -45,6 +51,8 @@ static void find_real(void) {
   real_clock_gettime = dlsym(RTLD_NEXT, "clock_gettime");
   real_fdatasync = dlsym(RTLD_NEXT, "fdatasync");
   real_fsync = dlsym(RTLD_NEXT, "fsync");
+  real_timerfd_create = dlsym(RTLD_NEXT, "timerfd_create");
+  real_timerfd_settime = dlsym(RTLD_NEXT, "timerfd_settime");
   real_pwrite = dlsym(RTLD_NEXT, "pwrite");
 }
 
@@ -62,8 +70,10 @@ __attribute__((constructor)) static void begin(void) {
   }
   began_ns[0] = nanoseconds(CLOCK_MONOTONIC);
   began_ns[1] = nanoseconds(CLOCK_BOOTTIME);
+  began_ns[2] = nanoseconds(CLOCK_MONOTONIC_RAW);
   faults = mapped;
   rate_ppm = faults->rate_ppm;
+  steered_ppm = rate_ppm + faults->steer_ppm;
 }
 
 static void wait_us(int64_t us) {
@@ -116,14 +126,53 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) {
     add = faults->wall_ms * 1000000;
   } else if (clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE) {
-    add = (now - began_ns[0]) / 1000000 * rate_ppm;
+    add = (now - began_ns[0]) / 1000000 * steered_ppm;
   } else if (clock == CLOCK_BOOTTIME) {
-    add = (now - began_ns[1]) / 1000000 * rate_ppm;
+    add = (now - began_ns[1]) / 1000000 * steered_ppm;
+  } else if (clock == CLOCK_MONOTONIC_RAW) {
+    add = (now - began_ns[2]) / 1000000 * rate_ppm;
   }
   const int64_t told = now + add;
   time->tv_sec = told / 1000000000;
   time->tv_nsec = told % 1000000000;
   return 0;
+}
+
+/* The kernel's timers follow the clocks that it steers. */
+enum { timers_max = 4096 };
+static clockid_t timer_clocks[timers_max];
+
+int timerfd_create(int clock, int flags) {
+  find_real();
+  const int file = real_timerfd_create(clock, flags);
+  if (file >= 0 && file < timers_max) {
+    timer_clocks[file] = clock;
+  }
+  return file;
+}
+
+static struct timespec unsteered(struct timespec time, int64_t began) {
+  const int64_t told = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec - began;
+  const int64_t real = (int64_t)((double)told * 1e6 / (double)(1000000 + steered_ppm)) + began;
+  const struct timespec out = {.tv_sec = real / 1000000000, .tv_nsec = real % 1000000000};
+  return out;
+}
+
+int timerfd_settime(int file, int flags, const struct itimerspec *when, struct itimerspec *before) {
+  find_real();
+  const int is_off = when->it_value.tv_sec == 0 && when->it_value.tv_nsec == 0;
+  if (steered_ppm == 0 || is_off || file >= timers_max || timer_clocks[file] == CLOCK_REALTIME) {
+    return real_timerfd_settime(file, flags, when, before);
+  }
+  struct itimerspec real = *when;
+  const int is_absolute = (flags & TFD_TIMER_ABSTIME) != 0;
+  const int is_boot = timer_clocks[file] == CLOCK_BOOTTIME;
+  real.it_value = unsteered(when->it_value, is_absolute ? began_ns[is_boot ? 1 : 0] : 0);
+  if (real.it_value.tv_sec <= 0 && real.it_value.tv_nsec <= 0) {
+    real.it_value.tv_sec = 0;
+    real.it_value.tv_nsec = 1; /* in the past: at once, not never */
+  }
+  return real_timerfd_settime(file, flags, &real, before);
 }
 
 /* OpenSSL asks here whether a certificate is valid. */

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "history/lines.hpp"
@@ -31,7 +32,8 @@ int open_to_append(const std::string& path) {
 
 history::Time now() {
   timespec time{};
-  clock_gettime(CLOCK_BOOTTIME, &time);
+  // Not through the library, whose clocks tests break.
+  syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &time);
   return history::Time{time.tv_sec} * 1'000'000 + time.tv_nsec / 1'000;
 }
 

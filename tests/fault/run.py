@@ -57,7 +57,7 @@ class Run:
     """
 
     def __init__(self, seed=1, size=3, flags=(), net="proxy", properties=PROPERTIES, people=2,
-                 rate_ppm=None, has_small_disk=False, command=None, hold_ms=10,
+                 rate_ppm=None, steer_ppm=0, has_small_disk=False, command=None, hold_ms=10,
                  keeps_folder=True):
         self.seed, self.chance = seed, random.Random(seed)
         self.ttl, self.properties, self.people = TTL, properties, people
@@ -71,6 +71,8 @@ class Run:
         self.small_disk = 0
         for member, ppm in (rate_ppm or {}).items():
             self.fleet.nodes[member].faults.set(rate_ppm=ppm)
+        for node in self.fleet.nodes.values():
+            node.faults.set(steer_ppm=steer_ppm)
         if has_small_disk:
             member = self.chance.choice(list(self.fleet.nodes))
             if self.fleet.use_small_disk(member, 8):

@@ -3,6 +3,8 @@
 deposed prolongs it, and what was acknowledged stays. Each by the calls themselves, one at a
 time."""
 
+import signal
+import subprocess
 import time
 import unittest
 
@@ -83,6 +85,29 @@ class Safety(unittest.TestCase):
         eventually(lambda: (nodes.node(old).seen() or {}).get("role") == "follower", "it follows")
         self.assertEqual(client.renew(lease), 2000)
         self.assertEqual(self.holders(client, "a"), [held.fencing_token])
+
+    # NTP may make CLOCK_BOOTTIME 8 % slower. `tenure run` is stopped, so that only its warden can
+    # end the command, and that by the slow clock would be 0.14 s after the lease.
+    def test_a_clock_that_ntp_slows_down_does_not_let_a_command_outlive_the_lease(self):
+        nodes = self.start()
+        faults = fleet.Faults(nodes.folder / "run.faults")
+        faults.set(steer_ppm=-80_000)
+        log = nodes.folder / "lines"
+        writing = f"while :; do echo first >>{log}; sleep 0.01; done"
+        tenure = [str(fleet.BUILD / "tenure"), "--url", nodes.url(), "run", "steered"]
+        slow = subprocess.Popen([*fleet.with_faults(faults), *tenure, "--ttl", "3s", "--",
+                                 "sh", "-c", writing])
+        self.addCleanup(slow.wait)
+        self.addCleanup(slow.kill)
+        eventually(log.exists, "the command writes")
+
+        slow.send_signal(signal.SIGSTOP)
+        subprocess.run([*tenure, "--wait", "30s", "--", "sh", "-c", f"echo next >>{log}"],
+                       check=True, timeout=PATIENCE)
+
+        lines = log.read_text(encoding="utf-8").splitlines()
+        self.assertIn("first", lines)
+        self.assertEqual(lines[-1], "next")
 
     # 002-B23
     def test_a_time_without_a_leader_does_not_shorten_a_lease(self):

@@ -90,6 +90,7 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   void send(server::raft::MemberId peer, server::raft::Message message) override;
   void send_snapshot(server::raft::MemberId peer, server::raft::Term term) override;
   void set_members(const std::vector<server::raft::Member>& members) override;
+  [[nodiscard]] server::raft::Time local_time() override { return time(); }
   void drain_soon() override;
   void report(server::raft::Severity severity, const std::string& what) override;
   void fatal(const std::string& why) override;

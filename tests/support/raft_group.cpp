@@ -1,6 +1,7 @@
 #include "support/raft_group.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -255,6 +256,9 @@ void RaftGroup::Machine::compact(CompactionPlan plan) {
 }
 
 DiskState RaftGroup::Machine::disk() const {
+  if (const auto call = std::exchange(when_asked_for_disk, nullptr)) {
+    call();
+  }
   return {.space = space, .segment_bytes = 1 << 20};
 }
 

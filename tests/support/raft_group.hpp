@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -55,6 +56,8 @@ class RaftGroup {
   [[nodiscard]] Time now() const noexcept { return now_; }
 
   void pass(std::chrono::milliseconds time);
+  /// The clock moves on while the caller is in the middle of something.
+  void jump(std::chrono::milliseconds time) { now_ += time; }
   /// Lets time pass until it is true; false if that takes longer than a minute.
   template <class Question>
   [[nodiscard]] bool eventually(Question question) {
@@ -126,6 +129,8 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   std::vector<std::string> reports;
   std::vector<server::raft::Member> known;  ///< As set_members() said last.
   std::string failure;                      ///< As fatal() said.
+  /// Called once when the participant asks for the disk, which it does in the middle of a drain.
+  mutable std::function<void()> when_asked_for_disk;
 
   void save_vote(server::raft::Term term, MemberId voted_for) override;
   void append(Index first, const std::vector<server::raft::Entry>& entries) override;
@@ -138,6 +143,7 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   void send(MemberId peer, server::raft::Message message) override;
   void send_snapshot(MemberId peer, server::raft::Term term) override;
   void set_members(const std::vector<server::raft::Member>& members) override { known = members; }
+  [[nodiscard]] Time local_time() override { return group_.now_; }
   void drain_soon() override { is_drain_wanted_ = true; }
   void report(server::raft::Severity severity, const std::string& what) override;
   void fatal(const std::string& why) override { failure = why; }

@@ -101,6 +101,29 @@ TEST(RaftParticipant, what_was_acknowledged_survives_the_leader) {
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
 }
 
+// A thread that takes the time, sleeps for 5 s and finds a grant that came meanwhile must not stamp
+// it with the time before: the lease would end 5 s early.
+TEST(RaftParticipant, a_grant_that_arrives_during_a_drain_lasts_from_its_arrival) {
+  RaftGroup group(3);
+  auto& leader = group.elect();
+  const auto deadline_of = [](const Result<Decided>& decided) {
+    return std::get<core::LeaseGranted>(decided.value().outcome).deadline;
+  };
+  const auto before = deadline_of(group.propose(leader, grant(ann, seconds(10))));
+  std::optional<Result<Decided>> decided;
+  leader.when_asked_for_disk = [&] {
+    group.jump(seconds(5));
+    Proposal late{.command = grant(bob, seconds(10)),
+                  .decided = [&](Result<Decided> result) { decided = std::move(result); }};
+    static_cast<void>(leader.participant().intake().push(late));
+  };
+
+  leader.participant().drain(group.now());
+
+  ASSERT_TRUE(group.eventually([&] { return decided.has_value(); }));
+  EXPECT_GE(deadline_of(*decided) - before, seconds(5));
+}
+
 TEST(RaftParticipant, a_leader_that_is_cut_off_ends_what_is_in_flight_as_unknown) {
   RaftGroup group(3);
   auto& old = group.elect();

@@ -81,11 +81,11 @@ void Node::start() {
   thread_ = std::thread([this, replayed = std::move(replayed)]() mutable {
     if (transport_ != nullptr) {
       transport_->start(loop_, [this](MemberId sender, const Message& message) {
-        participant_.receive(sender, message, steady_clock::now());
+        participant_.receive(sender, message, clock_.now());
         after_event();
       });
     }
-    participant_.start(steady_clock::now());
+    participant_.start(clock_.now());
     after_event();
     replayed.set_value();
     run(loop_);
@@ -125,7 +125,7 @@ void Node::begin_to_stop(std::move_only_function<void()> done) {
           done();
         });
       },
-      steady_clock::now());
+      clock_.now());
   after_event();
 }
 
@@ -141,7 +141,7 @@ void Node::listen(Listener& listener) {
 template <class Ask>
 void Node::on_loop(Ask ask) {
   boost::asio::post(loop_, [this, ask = std::move(ask)]() mutable {
-    ask(steady_clock::now());
+    ask(clock_.now());
     after_event();
   });
 }
@@ -198,7 +198,7 @@ void Node::transfer_leadership(std::uint64_t to, std::move_only_function<void(Re
 
 // One entry of all that waits. What comes while it is on its way waits for the next.
 void Node::drain() {
-  participant_.drain(steady_clock::now());
+  participant_.drain(clock_.now());
   after_event();
   participant_.rest();
 }
@@ -215,7 +215,7 @@ void Node::work_disk() {
         listener->synced(sync.took, sync.entries);
       }
     }
-    participant_.disk_done(done.operations, steady_clock::now());
+    participant_.disk_done(done.operations, clock_.now());
   }
 }
 
@@ -226,13 +226,14 @@ void Node::arm_timer() {
     return;
   }
   timer_at_ = deadline;
-  timer_.expires_at(*deadline);
+  // The timer follows CLOCK_MONOTONIC. Where that is faster than clock_, it goes off too early.
+  timer_.expires_after(*deadline - clock_.now());
   timer_.async_wait([this](boost::system::error_code cancelled) {
     if (cancelled) {
       return;
     }
     timer_at_.reset();
-    participant_.timeout(steady_clock::now());
+    participant_.timeout(clock_.now());
     after_event();
   });
 }

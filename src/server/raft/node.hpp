@@ -27,6 +27,7 @@
 #include "server/raft/transport.hpp"
 #include "server/raft/vote_file.hpp"
 #include "server/store.hpp"
+#include "sys/steered_clock.hpp"
 
 namespace tenure::server::raft {
 
@@ -80,6 +81,7 @@ class Node final : public Store, private Surroundings {
   void send(MemberId peer, Message message) override;
   void send_snapshot(MemberId peer, Term term) override;
   void set_members(const std::vector<Member>& members) override;
+  [[nodiscard]] Time local_time() override;
   void drain_soon() override;
   void report(Severity severity, const std::string& what) override;
   void fatal(const std::string& why) override;
@@ -105,6 +107,7 @@ class Node final : public Store, private Surroundings {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Listener*> listeners_;
   std::unique_ptr<Transport> transport_;
+  sys::ServiceClock clock_;
   Participant participant_;  ///< Its intake belongs to all.
   boost::asio::steady_timer timer_;
   std::optional<Time> timer_at_;

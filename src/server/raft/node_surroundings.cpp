@@ -36,7 +36,7 @@ void Node::cut(Index last) {
 void Node::compact(CompactionPlan plan) {
   compactor_.begin(std::move(plan), [this](Result<std::size_t> bytes) {
     boost::asio::post(loop_, [this, bytes = std::move(bytes)] {
-      participant_.compacted(bytes, std::chrono::steady_clock::now());
+      participant_.compacted(bytes, clock_.now());
       after_event();
     });
   });
@@ -78,7 +78,7 @@ void Node::send_snapshot(MemberId peer, Term term) {
       }
       const auto error = snapshot ? Error{.code = Errc::unavailable, .detail = "there is none."}
                                   : snapshot.error();
-      participant_.snapshot_unreadable(error, std::chrono::steady_clock::now());
+      participant_.snapshot_unreadable(error, clock_.now());
       after_event();
     });
   });
@@ -88,6 +88,10 @@ void Node::set_members(const std::vector<Member>& members) {
   if (transport_ != nullptr && !is_over_) {
     transport_->set_members(members);
   }
+}
+
+Time Node::local_time() {
+  return clock_.now();
 }
 
 void Node::drain_soon() {

@@ -24,9 +24,6 @@
 
 namespace tenure::server::raft {
 
-/// A moment on a clock that never goes back. Whoever calls a participant says what time it is.
-using Time = std::chrono::steady_clock::time_point;
-
 struct ParticipantOptions {
   MemberId id{};
   std::uint32_t seed = 1;  ///< Of the random part of election timeouts.

@@ -77,7 +77,6 @@ void Participant::resume_draining() {
 
 Participant::Flight Participant::gather() {
   Flight flight;
-  flight.proposed = now_;
   auto room = this->room();
   if (own_commands_.empty() || room.for_all > 0) {
     own_again_at_.reset();
@@ -86,9 +85,13 @@ Participant::Flight Participant::gather() {
       flight.decisions.emplace_back();
     }
   } else {
-    own_again_at_ = flight.proposed + options_.space_retry;
+    own_again_at_ = now_ + options_.space_retry;
   }
   auto proposals = intake_.take(options_.batch_commands_max, options_.batch_bytes_max);
+  // Only now, because other threads push until the moment before: a lease that was asked for after
+  // the stamp would end early by the difference.
+  arrive(surroundings_.local_time());
+  flight.proposed = now_;
   flight.batch.commands.reserve(flight.batch.commands.size() + proposals.size());
   flight.decisions.reserve(flight.decisions.size() + proposals.size());
   for (auto& proposal : proposals) {

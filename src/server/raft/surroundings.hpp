@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,6 +14,9 @@
 #include "server/raft/space.hpp"
 
 namespace tenure::server::raft {
+
+/// A moment on a clock that never goes back. The caller of a participant passes it in.
+using Time = std::chrono::steady_clock::time_point;
 
 /// What a participant wants to know about its disk.
 struct DiskState {
@@ -58,6 +62,9 @@ class Surroundings {
   /// Who may be talked to from now on, and where they are.
   virtual void set_members(const std::vector<Member>& members) = 0;
 
+  /// The time now, on the clock of the times that the participant is called with. For what other
+  /// threads hand over while the participant is at work.
+  [[nodiscard]] virtual Time local_time() = 0;
   /// Participant::drain() is to be called soon, not now.
   virtual void drain_soon() = 0;
   virtual void report(Severity severity, const std::string& what) = 0;
