@@ -4,8 +4,8 @@
 //     node hold.mjs NAME [--seconds 10] [--server 127.0.0.1:7420,...] [--wait SECONDS]
 //
 // The same as examples/python/hold.py: code made from proto/ as it is loaded, a cluster whose
-// leader is followed, a lease that is kept alive, a Lock call that waits its turn, and the fencing
-// token to show to storage. `npm ci` in this folder first.
+// leader is followed and whose members are learned, a lease that is kept alive, a Lock call that
+// waits its turn, and the fencing token to show to storage. `npm ci` in this folder first.
 //
 // longs: String, because ids and tokens have 64 bits and numbers of JavaScript have 53.
 
@@ -17,8 +17,8 @@ import grpc from "@grpc/grpc-js";
 import protoLoader from "@grpc/proto-loader";
 
 const PROTO = fileURLToPath(new URL("../../proto", import.meta.url));
-const { LockService } = grpc.loadPackageDefinition(
-  protoLoader.loadSync("tenure/v1/lock.proto", {
+const { LockService, Admin } = grpc.loadPackageDefinition(
+  protoLoader.loadSync(["tenure/v1/lock.proto", "tenure/v1/admin.proto"], {
     includeDirs: [PROTO], longs: String, enums: String, keepCase: true, defaults: true,
   }),
 ).tenure.v1;
@@ -43,6 +43,19 @@ class Leader {
   goTo(server) {
     this.server = server;
     this.service = new LockService(server, grpc.credentials.createInsecure(), Leader.OPTIONS);
+    this.admin = new Admin(server, grpc.credentials.createInsecure(), Leader.OPTIONS);
+  }
+
+  /** Replaces the list of servers by the present members: those that it began with may all be
+   * replaced one day. Without an answer the list stays as it is. */
+  async learnMembers() {
+    const members = await new Promise((resolve) => {
+      this.admin.MemberList({}, { deadline: Date.now() + 1000 }, (error, reply) => {
+        resolve(error ? [] : reply.members);
+      });
+    });
+    const servers = members.map((member) => member.client_address).filter((address) => address);
+    this.servers = servers.length > 0 ? servers : this.servers;
   }
 
   /** The leader's answer. Asked again when another one leads: so the request has ids of its own,
@@ -113,6 +126,7 @@ async function hold({ name, server, seconds, wait }) {
       console.error("the lease is lost, and the lock with it");
       process.exit(79);
     }
+    await leader.learnMembers();
   }, Number(lease.ttl_ms) / 3);
 
   const request = { name, lease_id: lease.id, request_id: "2", owner: `pid ${process.pid}` };

@@ -4,8 +4,8 @@
     hold.py NAME [--seconds 10] [--server 127.0.0.1:7420,...] [--wait SECONDS]
 
 It shows all that a client in whatever language needs: code made from proto/, a cluster whose leader
-is followed, a lease that is kept alive, a Lock call that waits its turn, and the fencing token to
-show to storage. Needs Debian's
+is followed and whose members are learned, a lease that is kept alive, a Lock call that waits its
+turn, and the fencing token to show to storage. Needs Debian's
 python3-grpcio, python3-protobuf and protobuf-compiler-grpc.
 """
 
@@ -35,7 +35,7 @@ def make_stubs(folder):
                    check=True)
     sys.path.insert(0, folder)
     return [importlib.import_module(f"tenure.v1.{name}")
-            for name in ("lock_pb2", "lease_pb2", "lock_pb2_grpc")]
+            for name in ("lock_pb2", "lease_pb2", "lock_pb2_grpc", "admin_pb2", "admin_pb2_grpc")]
 
 
 class Leader:
@@ -53,7 +53,17 @@ class Leader:
 
     def go_to(self, server):
         self.server = server
-        self.service = self.stub(grpc.insecure_channel(server, options=self.OPTIONS))
+        self.channel = grpc.insecure_channel(server, options=self.OPTIONS)
+        self.service = self.stub(self.channel)
+
+    def learn_members(self, admin_stub, request):
+        """Replaces the list of servers by the present members: those that it began with may all be
+        replaced one day. Without an answer the list stays as it is."""
+        try:
+            members = admin_stub(self.channel).MemberList(request, timeout=1).members
+        except grpc.RpcError:
+            return
+        self.servers = [one.client_address for one in members if one.client_address] or self.servers
 
     def ask(self, call):
         """The answer of the leader to call(service). Asked again when another one leads: so the
@@ -90,7 +100,7 @@ def main():
     parser.add_argument("--wait", type=float, help="give up after so many seconds; default: never")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        lock_pb2, lease_pb2, lock_pb2_grpc = make_stubs(folder)
+        lock_pb2, lease_pb2, lock_pb2_grpc, admin_pb2, admin_pb2_grpc = make_stubs(folder)
     leader = Leader(options.server.split(","), lock_pb2_grpc.LockServiceStub)
 
     # Whoever chooses the ids may ask twice.
@@ -107,6 +117,7 @@ def main():
             if answer.ttl_ms == 0 and not over.is_set():  # else we gave it back ourselves
                 print("the lease is lost, and the lock with it", file=sys.stderr)
                 os._exit(79)
+            leader.learn_members(admin_pb2_grpc.AdminStub, admin_pb2.MemberListRequest())
 
     threading.Thread(target=keep_alive, daemon=True).start()
     request = lock_pb2.LockRequest(name=options.name, lease_id=lease.id, request_id=2,

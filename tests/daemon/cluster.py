@@ -231,9 +231,11 @@ class FollowingClient(Client):
                # Who hangs takes connections and says nothing: not 20 s for each.
                ("grpc.min_reconnect_backoff_ms", 500)]
     HOPS_MAX = 4
+    LEARN_EVERY = 0.5  # seconds between two looks at who is in the cluster
 
     def __init__(self, addresses):
         self.addresses, self.turn, self.hops = list(addresses), 0, 0
+        self.learn_at = 0.0
         self.mutex = threading.Lock()
         self.connect(self.addresses[0])
 
@@ -249,6 +251,7 @@ class FollowingClient(Client):
             try:
                 answer = call(self)
                 self.hops = 0
+                self.learn_members()
                 return answer
             except grpc.RpcError as error:
                 if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > deadline:
@@ -256,6 +259,18 @@ class FollowingClient(Client):
                 with self.mutex:
                     if channel is self.channel:
                         self.leave(dict(error.trailing_metadata() or ()).get("tenure-leader"))
+
+    def learn_members(self):
+        """All members that it began with may be replaced while it works."""
+        if time.monotonic() < self.learn_at:
+            return
+        self.learn_at = time.monotonic() + self.LEARN_EVERY
+        try:
+            members = self.admin.MemberList(admin_pb.MemberListRequest(), timeout=1).members
+        except (grpc.RpcError, ValueError):  # ValueError: another thread has left this member
+            return
+        self.addresses = [one.client_address for one in members if one.client_address] or \
+            self.addresses
 
     def leave(self, leader):
         if leader and leader != self.address and self.hops < self.HOPS_MAX:
