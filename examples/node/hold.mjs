@@ -118,6 +118,7 @@ async function hold({ name, server, seconds, wait }) {
   // Whoever chooses the ids may ask twice.
   const lease = { id: freshId(), request_id: "1", ttl_ms: "9000", client: "hold.mjs" };
   await leader.ask("LeaseGrant", lease);
+  await leader.learnMembers();
 
   // Every third of the time to live: two may get lost.
   let over = false;

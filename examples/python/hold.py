@@ -107,6 +107,7 @@ def main():
     lease = lease_pb2.LeaseGrantRequest(id=secrets.randbits(63), request_id=1, ttl_ms=9000,
                                         client="hold.py")
     leader.ask(lambda service: service.LeaseGrant(lease))
+    leader.learn_members(admin_pb2_grpc.AdminStub, admin_pb2.MemberListRequest())
     over = threading.Event()
 
     def keep_alive():

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import unittest
 
+import cluster
 from daemon import HOME, PATIENCE, OneDaemon, eventually, lease_pb
 
 PYTHON = ["/usr/bin/python3", str(HOME / "examples/python/hold.py")]
@@ -108,6 +109,45 @@ class Languages(OneDaemon):
         self.assertIn(f'"token":"{token}"', body)
         self.assertIn(f'"lease":"{lease}"', body)
         self.revoke(lease)
+
+
+class Replaced(unittest.TestCase):
+    """All members that a client knew when it began are replaced while it holds a lock."""
+
+    def test_clients_learn_the_members_that_take_the_place_of_those_they_knew(self):
+        with cluster.running() as nodes:
+            founders = list(nodes.nodes)
+            driver = nodes.client()
+            lease = driver.lease()
+            holders = [subprocess.Popen([*command, language, "--seconds", "20", "--server",
+                                         ",".join(nodes.addresses())],
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                       for language, command in LANGUAGES.items()]
+            for holder in holders:
+                self.addCleanup(Languages.end, holder)
+                self.assertIn("is held", holder.stdout.readline())
+
+            for member in (4, 5, 6):
+                nodes.add(member)
+            before = self.renewals(nodes)
+            eventually(lambda: self.renewals(nodes) >= before + 3 * len(holders),
+                       "all have renewed and looked for members since")
+            driver.renew(lease)
+            for member in founders:
+                nodes.remove(member)
+                nodes.kill(member)
+
+            self.assertEqual(driver.renew(lease), 600_000)
+            for holder in holders:
+                self.assertIn("is free again", holder.communicate(timeout=PATIENCE)[0])
+                self.assertEqual(holder.returncode, 0)
+
+    @staticmethod
+    def renewals(nodes):
+        """Of all members: leadership may move between two looks."""
+        pages = [node.get("/metrics")[1] for node in nodes.nodes.values()]
+        return max(float(found) for page in pages for found in
+                   re.findall(r'tenure_lease_renew_total{result="renewed"} (\S+)', page))
 
 
 if __name__ == "__main__":
