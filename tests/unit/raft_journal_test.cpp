@@ -324,6 +324,21 @@ TEST_F(RaftJournal, a_log_without_a_durable_end_is_read_and_gets_one) {
   EXPECT_EQ(reports.warnings(), 0U) << reports.all();
 }
 
+// It only weakens a check, so it must not keep a member from working.
+TEST_F(RaftJournal, a_durable_end_that_cannot_be_recorded_is_reported_once_and_the_log_goes_on) {
+  std::filesystem::create_directory(folder / "durable_end");
+  {
+    auto opened = open();
+    ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+    append(*opened->journal, Index{1}, {"one"});
+    append(*opened->journal, Index{2}, {"two"});
+  }
+  EXPECT_EQ(reports.warnings(), 1U) << reports.all();
+  EXPECT_TRUE(mentions(reports.all(), "durable_end")) << reports.all();
+
+  EXPECT_EQ(payloads(open().value()), (Texts{"one", "two"}));
+}
+
 TEST_F(RaftJournal, damage_is_named_with_file_offset_index_and_what_to_do) {
   {
     auto opened = open();

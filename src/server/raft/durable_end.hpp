@@ -18,6 +18,9 @@
 
 namespace tenure::server::raft {
 
+/// Its name in the folder of a member.
+inline constexpr const char* durable_end_name = "durable_end";
+
 /// A position in the log: everything before it was durable once.
 struct LogEnd {
   std::uint64_t segment{};  ///< Number of the segment.

@@ -8,7 +8,7 @@ namespace tenure::server::raft {
 
 Journal::Journal(JournalOptions options)
     : options_(std::move(options)),
-      durable_end_({.path = options_.folder / "durable_end", .report = options_.report}),
+      durable_end_({.path = options_.folder / durable_end_name, .report = options_.report}),
       reserve_({.folder = options_.folder,
                 .cluster = options_.cluster,
                 .segment_bytes = options_.segment_bytes,

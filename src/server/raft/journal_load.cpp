@@ -26,7 +26,7 @@ class JournalLoader {
   JournalLoader(JournalOptions options, const SnapshotMark& snapshot)
       : snapshot_(snapshot),
         journal_(std::make_unique<Journal>(std::move(options))),
-        durable_(DurableEnd::read(folder() / "durable_end")) {}
+        durable_(DurableEnd::read(folder() / durable_end_name)) {}
 
   Result<Journal::Opened> load() {
     for (const auto number : list_segments(folder())) {
