@@ -33,12 +33,4 @@ std::vector<Client> all_clients(const State& state) {
   return clients;
 }
 
-std::size_t waits_of_client(const State& state, const std::string& id) {
-  std::size_t waits = 0;
-  for (const auto lease : state.leases.of_client(id)) {
-    waits += state.locks.owned(lease).waits.size();
-  }
-  return waits;
-}
-
 }  // namespace tenure::core

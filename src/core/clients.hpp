@@ -27,7 +27,4 @@ struct Client {
 /// All of them, by id.
 [[nodiscard]] std::vector<Client> all_clients(const State& state);
 
-/// Its requests in queues; costs a look at each of its leases.
-[[nodiscard]] std::size_t waits_of_client(const State& state, const std::string& id);
-
 }  // namespace tenure::core

@@ -1,6 +1,7 @@
 #include "core/deadlock.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -9,39 +10,57 @@
 #include <span>
 #include <utility>
 
+#include <absl/container/btree_map.h>
+
+#include "core/claim_index.hpp"
+#include "core/items_at.hpp"
 #include "core/stuck.hpp"
 
 namespace tenure::core {
 namespace {
 
-bool is_waited_for(const LockTable& table, LeaseId lease) {
+/// Whether a wait can be behind this item of a hold. In a space any wait for an overlapping range
+/// counts, in whatever mode, so that the first one found is enough.
+bool has_waiter(const Lock& lock, const Item& item) {
+  const auto* keys = std::get_if<Keys>(&item.claim);
+  return keys == nullptr ? !lock.queue().empty()
+                         : !lock.ranges().queued.visit_overlapping(
+                               keys->range, [](const RangeIndex::Queued&) { return false; });
+}
+
+bool is_waited_for(const LockTable& table, LeaseId lease, VisitBudget& budget) {
   const auto& owned = table.owned(lease);
   const bool behind_holds = std::ranges::any_of(owned.holds, [&](FencingToken token) {
     return std::ranges::any_of(table.find(token)->items, [&](const Item& item) {
-      return !table.find(item.place())->queue().empty();
+      budget.spend();
+      return has_waiter(*table.find(item.place_view()), item);
     });
   });
   return behind_holds || std::ranges::any_of(owned.waits, [&](Revision ticket) {
            const auto* wait = table.find(ticket);
            return std::ranges::any_of(wait->items, [&](const Item& item) {
-             return table.find(item.place())->queue().back() != wait->turn();
+             budget.spend();
+             return table.find(item.place_view())->queue().back() != wait->turn();
            });
          });
 }
 
-/// Breadth first, over leases, along all waits or those of the stuck only. For a name it remembers
-/// per mode how far the queue was looked through, so that a long queue is read once and not once
-/// for each of its waiters.
+/// Breadth-first search over leases, along all waits or those of stuck leases only. Each queue is
+/// read once and not once for each of its waiters: for a name the search remembers, per mode, how
+/// far it looked through the queue; in a space it drops the claims that it has met from an index.
+///
+/// The waits of `start` are searched apart from all others, because they skip its own claims, which
+/// the others must find.
 class Search {
  public:
-  Search(const LockTable& table, LeaseId start, const Stuck* stuck = nullptr)
-      : table_(table), start_(start), stuck_(stuck) {}
+  Search(const LockTable& table, LeaseId start, VisitBudget& budget, const Stuck* stuck = nullptr)
+      : table_(table), start_(start), budget_(budget), stuck_(stuck) {}
 
-  /// A shortest cycle through `start`, or nothing.
+  /// A shortest cycle through `start`, or nothing. Without meaning if the budget is exceeded.
   std::vector<Edge> run() {
     reached_.emplace(start_, Step{});
     frontier_.push_back(start_);
-    while (!frontier_.empty()) {
+    while (!frontier_.empty() && !budget_.is_exceeded()) {
       const auto lease = frontier_.front();
       frontier_.pop_front();
       for (const auto ticket : table_.owned(lease).waits) {
@@ -68,8 +87,26 @@ class Search {
     Edge edge{};
   };
 
+  struct Wanted {
+    const Wait& wait;
+    const Item& item;
+    Place place;
+  };
+
+  /// What the search has looked at in one space, apart for the waits of `start` and all others.
+  struct Space {
+    std::uint64_t visits = 0;  ///< Before there was an index.
+    std::optional<ClaimIndex> index{};
+    std::array<ClaimIndex::Heads, 2> heads{};
+    std::array<std::vector<bool>, 2> has_met{};  ///< Claims, by id.
+  };
+
   void expand(const Wait& wait) {
     for (const auto& item : wait.items) {
+      if (budget_.is_exceeded()) {
+        return;
+      }
+      budget_.spend();
       const Wanted wanted{wait, item, item.place()};
       if (std::holds_alternative<Keys>(item.claim)) {
         expand_range(wanted);
@@ -78,12 +115,6 @@ class Search {
       }
     }
   }
-
-  struct Wanted {
-    const Wait& wait;
-    const Item& item;
-    Place place;
-  };
 
   bool is_starving(const Wanted& wanted) {
     has_met_permits_ = true;
@@ -94,25 +125,27 @@ class Search {
     return it != stuck_->starving.end() && it->second.contains(wanted.wait.ticket);
   }
 
+  [[nodiscard]] bool is_of_start(const Wanted& wanted) const { return wanted.wait.lease == start_; }
+
   void expand_name(const Wanted& wanted) {
     const auto& lock = *table_.find(wanted.place);
-    auto from = lock.queue().begin();
     const auto turn = wanted.wait.turn();
-    bool look_at_holds = true;
-    // What `start` looked through it did without its own, which others may wait for.
-    if (wanted.wait.lease != start_) {
-      auto [seen, is_first] = seen_.try_emplace({wanted.place, mode_of(wanted.item)}, turn);
-      look_at_holds = is_first;
-      if (!is_first && turn <= seen->second) {
-        return;
-      }
-      from = is_first ? from : lock.queue().lower_bound(seen->second);
-      seen->second = turn;
+    const auto [seen, is_first] = seen_.try_emplace(Queue{.place = wanted.place,
+                                                          .mode = mode_of(wanted.item),
+                                                          .is_of_start = is_of_start(wanted)},
+                                                    turn);
+    if (!is_first && turn <= seen->second) {
+      return;
     }
-    if (look_at_holds) {
+    auto from = is_first ? lock.queue().begin() : lock.queue().lower_bound(seen->second);
+    seen->second = turn;
+    if (is_first) {
       for (const auto token : lock.holds()) {
         const auto& hold = *table_.find(token);
         reach_if_blocking(hold.lease, hold.items, wanted);
+        if (budget_.is_exceeded()) {
+          return;
+        }
       }
     }
     for (const auto to = lock.queue().lower_bound(turn); from != to; ++from) {
@@ -128,30 +161,80 @@ class Search {
   }
 
   void reach_if_blocking(LeaseId lease, std::span<const Item> items, const Wanted& wanted) {
-    const bool blocks = std::ranges::any_of(items, [&](const Item& item) {
-      return item.is_at(wanted.place) && (std::holds_alternative<Permits>(item.claim) ||
-                                          conflict(item.claim, wanted.item.claim));
+    budget_.spend();
+    const bool blocks = std::ranges::any_of(items_at(items, wanted.place), [&](const Item& item) {
+      return std::holds_alternative<Permits>(item.claim) || conflict(item.claim, wanted.item.claim);
     });
     if (blocks) {
       reach(lease, wanted);
     }
   }
 
+  /// An index pays only for many searches: it is built when those before it have together looked at
+  /// as much as there is.
   void expand_range(const Wanted& wanted) {
     const auto& ranges = table_.find(wanted.place)->ranges();
+    auto& space = spaces_[wanted.place];
+    const auto size = ranges.held.size() + ranges.queued.size();
+    if (space.visits < size) {
+      expand_overlapping(wanted, ranges, space);
+      return;
+    }
+    if (!space.index) {
+      budget_.spend(size);
+      if (budget_.is_exceeded()) {
+        return;
+      }
+      space.index.emplace(ranges);
+      space.heads.fill(space.index->heads());
+      space.has_met.fill(std::vector<bool>(size));
+    }
+    expand_indexed(wanted, space);
+  }
+
+  void expand_overlapping(const Wanted& wanted, const RangeIndex& ranges, Space& space) {
     const auto& keys = std::get<Keys>(wanted.item.claim);
+    const auto count = [&] {
+      ++space.visits;
+      budget_.spend();
+      return !budget_.is_exceeded();
+    };
     ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
       if (!compatible_with(held.mode, keys.mode)) {
         reach(table_.find(held.token)->lease, wanted);
       }
-      return true;
+      return count();
     });
     ranges.queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& queued) {
       if (queued.turn < wanted.wait.turn() && !compatible_with(queued.mode, keys.mode)) {
         reach(table_.find(queued.turn.ticket)->lease, wanted);
       }
-      return true;
+      return count();
     });
+  }
+
+  /// Reaches the same leases in the same order, but those that it has reached before.
+  void expand_indexed(const Wanted& wanted, Space& space) {
+    const auto& keys = std::get<Keys>(wanted.item.claim);
+    const auto side = is_of_start(wanted) ? 0U : 1U;
+    std::vector<ClaimIndex::Id> met;
+    const ClaimIndex::Query query{
+        .turn = wanted.wait.turn(), .mode = keys.mode, .span = space.index->span_of(keys.range)};
+    space.index->visit_blocking(query, space.heads[side], [&](ClaimIndex::Id id) {
+      if (!space.has_met[side][id]) {
+        space.has_met[side][id] = true;
+        met.push_back(id);
+      }
+      return ClaimIndex::Next::drop;
+    });
+    budget_.spend(met.size());
+    std::ranges::sort(met);
+    for (const auto id : met) {
+      const auto& claim = (*space.index)[id];
+      reach(claim.token == FencingToken{} ? table_.find(claim.turn.ticket)->lease
+                                          : table_.find(claim.token)->lease,
+            wanted);
+    }
   }
 
   void reach(LeaseId lease, const Wanted& wanted) {
@@ -180,33 +263,53 @@ class Search {
     return edges;
   }
 
+  /// A search through the queue of a name.
+  struct Queue {
+    Place place;
+    std::optional<LockMode> mode;
+    bool is_of_start = false;
+
+    friend auto operator<=>(const Queue&, const Queue&) = default;
+  };
+
   const LockTable& table_;
   LeaseId start_;
+  VisitBudget& budget_;
   const Stuck* stuck_;
-  std::map<LeaseId, Step> reached_;
+  absl::btree_map<LeaseId, Step> reached_;
   std::deque<LeaseId> frontier_;
-  std::map<std::pair<Place, std::optional<LockMode>>, Turn> seen_;
+  std::map<Queue, Turn> seen_;  ///< How far the search has looked.
+  std::map<Place, Space> spaces_;
   std::optional<Step> closing_;
   bool has_met_permits_ = false;
 };
 
 }  // namespace
 
-std::vector<Edge> find_cycle(const LockTable& table, LeaseId start) {
-  if (!is_waited_for(table, start)) {
-    return {};
+std::optional<std::vector<Edge>> find_cycle(const LockTable& table, LeaseId start, Visits& visits,
+                                            std::uint64_t visits_max) {
+  VisitBudget budget(visits, visits_max);
+  if (!is_waited_for(table, start, budget)) {
+    return std::vector<Edge>{};
   }
-  Search search(table, start);
+  Search search(table, start, budget);
   auto cycle = search.run();
+  if (budget.is_exceeded()) {
+    return std::nullopt;
+  }
   if (cycle.empty() || !search.has_met_permits()) {
     return cycle;
   }
-  // Where permits are counted, a cycle alone proves nothing: somebody outside may give back some.
-  const auto stuck = find_stuck(table, search.reached());
-  if (!stuck.leases.contains(start)) {
-    return {};
+  // Where permits are counted, a cycle alone proves nothing: a lease outside may give back some.
+  const auto stuck = find_stuck(table, search.reached(), budget);
+  if (!stuck) {
+    return std::nullopt;
   }
-  return Search(table, start, &stuck).run();
+  if (!stuck->leases.contains(start)) {
+    return std::vector<Edge>{};
+  }
+  cycle = Search(table, start, budget, &*stuck).run();
+  return budget.is_exceeded() ? std::nullopt : std::optional(std::move(cycle));
 }
 
 std::vector<CycleStep> describe(const LockTable& table, const std::vector<Edge>& cycle) {

@@ -109,6 +109,15 @@ class IntervalTree {
     return !root_ || visit_below(*root_, height_, visit);
   }
 
+  /// Calls visit(start, end, value) for every range, in the same order. The references are valid
+  /// until the tree changes.
+  template <class Visit>
+  void visit_ranges(const Visit& visit) const {
+    if (root_) {
+      visit_ranges_below(*root_, height_, visit);
+    }
+  }
+
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
@@ -148,6 +157,8 @@ class IntervalTree {
   static bool visit_below(const Node& node, std::size_t level, const Range& range, Visit& visit);
   template <class Visit>
   static bool visit_below(const Node& node, std::size_t level, Visit& visit);
+  template <class Visit>
+  static void visit_ranges_below(const Node& node, std::size_t level, const Visit& visit);
   static bool erase_below(Node& node, std::size_t level, const Range& range, Value value);
 
   [[nodiscard]] static std::unique_ptr<Node> copy_of(const Node& node, std::size_t level);
@@ -327,6 +338,19 @@ bool IntervalTree<Range, Value, slots_max>::visit_below(const Node& node, std::s
     }
   }
   return true;
+}
+
+template <class Range, class Value, std::size_t slots_max>
+template <class Visit>
+void IntervalTree<Range, Value, slots_max>::visit_ranges_below(const Node& node, std::size_t level,
+                                                               const Visit& visit) {
+  for (std::size_t slot = 0; slot < node.count; ++slot) {
+    if (level == 0) {
+      visit(node.starts[slot], node.ends[slot], node.values[slot]);
+    } else {
+      visit_ranges_below(*as_inner(node).children[slot], level - 1, visit);
+    }
+  }
 }
 
 template <class Range, class Value, std::size_t slots_max>

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "core/admission.hpp"
 #include "core/stuck.hpp"
 
 namespace tenure::core::invariants {
@@ -44,6 +46,7 @@ class Inspection {
       look_at_lock(place, lock);
     }
     look_at_owners();
+    look_at_clients();
     look_at_events();
     return std::move(broken_);
   }
@@ -157,7 +160,8 @@ class Inspection {
                " is not in the queue of ", named(item.place()));
       }
       if (look_at_upgrade(wait, name)) {
-        expect(!state_.locks.admits(wait), name, " waits for nothing");
+        Visits visits;
+        expect(!Admission(state_.locks, visits).admits(wait), name, " waits for nothing");
       }
     }
   }
@@ -313,6 +317,21 @@ class Inspection {
     }
     expect(holds == state_.locks.holds().size() && waits == state_.locks.waits().size(),
            "the index of what leases own is not complete");
+  }
+
+  void look_at_clients() {
+    std::map<std::string_view, std::size_t> waits;
+    for (const auto& [ticket, shared] : state_.locks.waits()) {
+      const auto* lease = state_.leases.find(shared->lease);
+      if (lease != nullptr && !lease->client.empty()) {
+        ++waits[lease->client.view()];
+      }
+    }
+    const bool is_sound = std::ranges::all_of(waits, [&](const auto& client) {
+      return state_.leases.waits_of_client(client.first) == client.second;
+    });
+    expect(is_sound && waits.size() == state_.leases.waiting_clients(),
+           "the waits of a client are counted wrong");
   }
 
   void look_at_events() {

@@ -21,6 +21,26 @@ const std::set<LeaseId>& LeaseTable::of_client(const std::string& client) const 
   return it == clients_.end() ? none : it->second;
 }
 
+std::size_t LeaseTable::waits_of_client(std::string_view client) const {
+  const auto it = client_waits_.find(client);
+  return it == client_waits_.end() ? 0 : it->second;
+}
+
+void LeaseTable::count_wait(LeaseId id) {
+  const auto* lease = find(id);
+  if (lease != nullptr && !lease->client.empty()) {
+    ++client_waits_.try_emplace(std::string(lease->client.view())).first->second;
+  }
+}
+
+void LeaseTable::uncount_wait(LeaseId id) {
+  const auto* lease = find(id);
+  const auto it = lease == nullptr ? client_waits_.end() : client_waits_.find(lease->client.view());
+  if (it != client_waits_.end() && --it->second == 0) {
+    client_waits_.erase(it);
+  }
+}
+
 const Lease& LeaseTable::add(Lease lease) {
   assert(find(lease.id) == nullptr);
   deadlines_.emplace(lease.deadline, lease.id);

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,6 +65,13 @@ class LeaseTable {
     return clients_;
   }
   [[nodiscard]] const std::set<LeaseId>& of_client(const std::string& client) const;
+  /// Requests in queues under all leases of a client.
+  [[nodiscard]] std::size_t waits_of_client(std::string_view client) const;
+  /// How many clients have such requests.
+  [[nodiscard]] std::size_t waiting_clients() const noexcept { return client_waits_.size(); }
+  /// A request under this lease joins or leaves queues.
+  void count_wait(LeaseId id);
+  void uncount_wait(LeaseId id);
 
   /// REQUIRES: no lease has this id.
   const Lease& add(Lease lease);
@@ -95,6 +104,8 @@ class LeaseTable {
   Leases leases_;
   absl::btree_set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
   std::map<std::string, std::set<LeaseId>> clients_;  ///< Of leases_, those with a client.
+  /// Derived from LockTable::waits(), never 0. Counted, because a client may have many leases.
+  std::map<std::string, std::size_t, std::less<>> client_waits_;
   LeaseId last_id_{};
   std::deque<LeaseOrigin> ended_;
 };

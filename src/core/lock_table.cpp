@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
-#include <set>
 #include <span>
 #include <utility>
+
+#include "core/admission.hpp"
+#include "core/items_at.hpp"
 
 namespace tenure::core {
 namespace {
@@ -15,7 +17,7 @@ std::size_t index_of(LockMode mode) {
 }
 
 bool has_item_at(std::span<const Item> items, const PlaceView& place) {
-  return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
+  return !items_at(items, place).empty();
 }
 
 /// The same thing, in whatever mode.
@@ -25,14 +27,6 @@ bool is_like(const Item& left, const Item& right) {
   }
   const auto* keys = std::get_if<Keys>(&left.claim);
   return keys == nullptr || keys->range == std::get<Keys>(right.claim).range;
-}
-
-/// Nobody behind such a load can be admitted.
-bool is_full(const Lock& lock, const Load& ahead) {
-  const auto exclusive = index_of(LockMode::exclusive);
-  const auto held = lock.held();
-  return held.modes[exclusive] + ahead.modes[exclusive] > 0 ||
-         (lock.capacity() > 0 && held.permits + ahead.permits >= lock.capacity());
 }
 
 /// May anybody go who is not among those `ahead`? Somebody who upgrades may in any case.
@@ -47,14 +41,73 @@ bool lets_in_more(const Lock& lock, const Load& ahead) {
   });
 }
 
-/// Beside all holders but the one to be strengthened, and all who wait ahead.
-bool admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges) {
-  return ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
-    return held.token == wanted.upgrades || compatible_with(held.mode, keys.mode);
-  }) && ranges.queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& other) {
-    return !(other.turn < wanted.turn()) || compatible_with(other.mode, keys.mode);
-  });
-}
+/// The turns of the waits in one space that overlap ranges which came free.
+class FreedWaits {
+ public:
+  FreedWaits(const RangeIndex& ranges, const std::vector<BytesRange>& freed, Visits& visits)
+      : ranges_(ranges), freed_(freed), visits_(visits) {}
+
+  /// In order, each once.
+  std::vector<Turn> find() && {
+    if (!find_by_range()) {
+      turns_.clear();
+      find_by_wait();
+    }
+    std::ranges::sort(turns_);
+    const auto twice = std::ranges::unique(turns_);
+    turns_.erase(twice.begin(), twice.end());
+    return std::move(turns_);
+  }
+
+ private:
+  /// Where waits overlap many of the ranges it gives up after as many visits as there are waits.
+  bool find_by_range() {
+    const auto visits_max = ranges_.queued.size() + freed_.size();
+    return std::ranges::all_of(freed_, [&](const BytesRange& range) {
+      visits_.add();
+      return ranges_.queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
+        visits_.add();
+        turns_.push_back(queued.turn);
+        return turns_.size() <= visits_max;
+      });
+    });
+  }
+
+  void find_by_wait() {
+    std::vector<const BytesRange*> freed;
+    for (const auto& range : freed_) {
+      freed.push_back(&range);
+    }
+    const auto start_of = [](const BytesRange* range) -> const std::string& {
+      return range->start();
+    };
+    std::ranges::sort(freed, {}, start_of);
+    // How far the ranges reach up to each of them: those before it may be longer.
+    std::vector<const std::optional<std::string>*> reach;
+    for (const auto* range : freed) {
+      const bool is_longer =
+          reach.empty() || (*reach.back() && (!range->end() || **reach.back() < *range->end()));
+      reach.push_back(is_longer ? &range->end() : reach.back());
+    }
+    ranges_.queued.visit_ranges([&](const auto& start, const auto& end,
+                                    const RangeIndex::Queued& queued) {
+      visits_.add();
+      const auto behind = end ? std::ranges::lower_bound(freed, *end, {}, start_of) : freed.end();
+      if (behind == freed.begin()) {
+        return;
+      }
+      const auto& last = *reach[static_cast<std::size_t>(behind - freed.begin() - 1)];
+      if (!last || start < *last) {
+        turns_.push_back(queued.turn);
+      }
+    });
+  }
+
+  const RangeIndex& ranges_;
+  const std::vector<BytesRange>& freed_;
+  Visits& visits_;
+  std::vector<Turn> turns_;
+};
 
 }  // namespace
 
@@ -78,54 +131,7 @@ const LockTable::Owned& LockTable::owned(LeaseId lease) const {
   return it == owners_.end() ? nothing : it->second;
 }
 
-bool LockTable::admits(const Wait& wanted) const {
-  return std::ranges::all_of(wanted.items, [&](const Item& item) { return admits(wanted, item); });
-}
-
-bool LockTable::admits(const Wait& wanted, const Item& item) const {
-  const auto place = item.place_view();
-  const auto* lock = find(place);
-  return lock == nullptr || admits(wanted, item, *lock, load_before(*lock, place, wanted.turn()));
-}
-
-bool LockTable::admits(const Wait& wanted, const Item& item, const Lock& lock,
-                       const Load& ahead) const {
-  if (const auto* some = std::get_if<Permits>(&item.claim)) {
-    return lock.held().permits + ahead.permits + some->wanted <= lock.capacity();
-  }
-  if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-    return admits_keys(wanted, *keys, lock.ranges());
-  }
-  const auto mode = std::get<Whole>(item.claim).mode;
-  auto held = lock.held();
-  if (wanted.upgrades && lock.has_holder(*wanted.upgrades)) {
-    held.remove(find(*wanted.upgrades)->items.front().claim);
-  }
-  return held.admits(mode) && ahead.admits(mode);
-}
-
-Load LockTable::load_before(const Lock& lock, const PlaceView& place, Turn turn) const {
-  if (lock.queue().empty() || place.kind == PlaceKind::space) {
-    return {};
-  }
-  if (lock.queue().back() < turn) {
-    return lock.queued();
-  }
-  Load load;
-  for (const auto& other : lock.queue()) {
-    if (!(other < turn) || is_full(lock, load)) {
-      break;
-    }
-    for (const auto& item : find(other.ticket)->items) {
-      if (item.is_at(place)) {
-        load.add(item.claim);
-      }
-    }
-  }
-  return load;
-}
-
-const Hold* LockTable::own_hold(LeaseId lease, const Item& like) const {
+const Hold* LockTable::own_hold(LeaseId lease, const Item& like, Visits& visits) const {
   const auto* lock = find(like.place_view());
   if (lock == nullptr) {
     return nullptr;
@@ -133,8 +139,10 @@ const Hold* LockTable::own_hold(LeaseId lease, const Item& like) const {
   const auto last_of = [&](const auto& tokens) -> const Hold* {
     for (auto it = tokens.rbegin(); it != tokens.rend(); ++it) {
       const auto& hold = *find(*it);
+      visits.add();
       if (hold.lease == lease &&
-          std::ranges::any_of(hold.items, [&](const Item& item) { return is_like(item, like); })) {
+          std::ranges::any_of(items_at(hold.items, like.place_view()),
+                              [&](const Item& item) { return is_like(item, like); })) {
         return &hold;
       }
     }
@@ -280,53 +288,36 @@ void LockTable::weaken(FencingToken token, LockMode mode, Revision when) {
       ->replace({.token = token, .claim = before}, {.token = token, .claim = item.claim}, when);
 }
 
-void LockTable::admit_waiters(const PlaceView& place, const Grant& grant) {
-  Load ahead;
+void LockTable::admit_waiters(const PlaceView& place, const Grant& grant, Visits& visits) {
+  Admission admission(*this, visits);
   std::size_t left_behind = 0;
   // A grant may move the record of the lock, which lives on: it has a holder then.
   for (const auto* lock = find(place); lock != nullptr && left_behind < lock->queue().size();
        lock = find(place)) {
     const auto turn = lock->queue()[left_behind];
-    if (turn.rank != Rank::upgrade && !lets_in_more(*lock, ahead)) {
+    visits.add();
+    if (turn.rank != Rank::upgrade &&
+        !lets_in_more(*lock, admission.load_before(*lock, place, turn))) {
       return;
     }
-    const auto& wait = *find(turn.ticket);
-    if (may_go(wait, place, ahead)) {
+    if (admission.admits(*find(turn.ticket))) {
       // It takes away its own turn only.
       grant(turn.ticket);
-      continue;
+    } else {
+      ++left_behind;
     }
-    for (const auto& item : wait.items) {
-      if (item.is_at(place)) {
-        ahead.add(item.claim);
-      }
-    }
-    ++left_behind;
   }
 }
 
-bool LockTable::may_go(const Wait& wait, const PlaceView& place, const Load& ahead) const {
-  const auto& lock = *find(place);
-  return std::ranges::all_of(wait.items, [&](const Item& item) {
-    return item.is_at(place) ? admits(wait, item, lock, ahead) : admits(wait, item);
-  });
-}
-
 void LockTable::admit_waiters(const PlaceView& space, const std::vector<BytesRange>& freed,
-                              const Grant& grant) {
+                              const Grant& grant, Visits& visits) {
   const auto* lock = find(space);
   if (lock == nullptr) {
     return;
   }
-  std::set<Turn> candidates;
-  for (const auto& range : freed) {
-    lock->ranges().queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
-      candidates.insert(queued.turn);
-      return true;
-    });
-  }
-  for (const auto& turn : candidates) {
-    if (admits(*find(turn.ticket))) {
+  Admission admission(*this, visits);
+  for (const auto& turn : FreedWaits(lock->ranges(), freed, visits).find()) {
+    if (admission.admits(*find(turn.ticket))) {
       grant(turn.ticket);
     }
   }

@@ -19,6 +19,7 @@
 #include "core/shared_map.hpp"
 #include "core/text.hpp"
 #include "core/turn_queue.hpp"
+#include "core/visits.hpp"
 
 namespace tenure::core {
 
@@ -79,11 +80,8 @@ class LockTable {
   [[nodiscard]] const Wait* find(Revision ticket) const;
   [[nodiscard]] const Owned& owned(LeaseId lease) const;
 
-  /// May all that is wanted be held beside the holders (but the one to be strengthened) and
-  /// everybody whose turn is before? It need not be in the queue.
-  [[nodiscard]] bool admits(const Wait& wanted) const;
   /// The hold of this lease, of the latest token, that has this very name, space and range.
-  [[nodiscard]] const Hold* own_hold(LeaseId lease, const Item& like) const;
+  [[nodiscard]] const Hold* own_hold(LeaseId lease, const Item& like, Visits& visits) const;
 
   void add(Hold hold, Revision when);
   void add(Wait wait);
@@ -101,11 +99,11 @@ class LockTable {
   /// Must add the hold and then remove the wait.
   using Grant = std::function<void(Revision)>;
   /// Calls grant(ticket) for everybody who may go at this name, in order.
-  void admit_waiters(const PlaceView& place, const Grant& grant);
+  void admit_waiters(const PlaceView& place, const Grant& grant, Visits& visits);
   /// The same for a space, of which something in these ranges came free. Who waits for none of
   /// them is not looked at.
   void admit_waiters(const PlaceView& space, const std::vector<BytesRange>& freed,
-                     const Grant& grant);
+                     const Grant& grant, Visits& visits);
 
   [[nodiscard]] const Locks& locks() const noexcept { return locks_; }
   [[nodiscard]] const Holds& holds() const noexcept { return holds_; }
@@ -120,11 +118,6 @@ class LockTable {
   void set_counters(const PlaceView& place, const Lock::Counters& counters);
 
  private:
-  [[nodiscard]] bool admits(const Wait& wanted, const Item& item) const;
-  [[nodiscard]] bool admits(const Wait& wanted, const Item& item, const Lock& lock,
-                            const Load& ahead) const;
-  [[nodiscard]] bool may_go(const Wait& wait, const PlaceView& place, const Load& ahead) const;
-  [[nodiscard]] Load load_before(const Lock& lock, const PlaceView& place, Turn turn) const;
   void attach(const Hold& hold, const Item& item, Revision when);
   void detach(FencingToken token, std::span<const Item> left, const Item& item, Revision when);
   /// Makes one if there is none.

@@ -172,6 +172,7 @@ struct Applied {
   std::vector<Loss> losses{};   ///< One per hold.
   std::vector<Former> ended{};  ///< One for each event of an end with a token, in that order.
   std::vector<Former> strengthened{};  ///< Holds that were upgraded.
+  std::uint64_t visits = 0;            ///< What it cost (core/visits.hpp).
 
   friend bool operator==(const Applied&, const Applied&) = default;
 };

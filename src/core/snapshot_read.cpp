@@ -202,6 +202,7 @@ class Decoder : private ValueReader {
       const auto upgrades = id<FencingToken>();
       wait.upgrades = upgrades == FencingToken{} ? std::nullopt : std::optional(upgrades);
       if (follows(last, wait.ticket)) {
+        state.leases.count_wait(wait.lease);
         state.locks.add(std::move(wait));
       }
     });

@@ -1,10 +1,10 @@
 #include "core/step.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
-
-#include "core/deadlock.hpp"
 
 namespace tenure::core {
 namespace {
@@ -12,6 +12,9 @@ namespace {
 // Far enough from the ends of 64 bits that sums with a ttl or a count do not get there.
 constexpr Revision last_revision{1ULL << 62};
 constexpr ClusterTime last_time{1LL << 61};
+
+/// Each victim takes a search of its own.
+constexpr std::size_t deadlocks_per_step_max = 16;
 
 }  // namespace
 
@@ -24,6 +27,7 @@ void Step::begin(const Stamp& stamp) {
   }
   if (const auto expired = state_.leases.expired(state_.now); !expired.empty()) {
     take_revision();
+    visits_.add(expired.size());
     end_leases(expired, EventType::expired);
   }
   take_revision();
@@ -35,6 +39,7 @@ Applied Step::finish(Outcome outcome) {
   applied_.revision = state_.revision;
   applied_.time = state_.now;
   applied_.outcome = std::move(outcome);
+  applied_.visits = visits_.total();
   return std::move(applied_);
 }
 
@@ -52,18 +57,18 @@ void Step::touch(std::span<const Item> items) {
 }
 
 void Step::settle() {
-  while (!touched_.empty() || !suspects_.empty()) {
+  while (!touched_.empty() || suspect_) {
     if (!touched_.empty()) {
       const auto touched = touched_.extract(touched_.begin());
       const auto& place = touched.key();
       const auto grant = [this](Revision ticket) { grant_waiting(ticket); };
       if (place.kind == PlaceKind::space) {
-        state_.locks.admit_waiters(place, touched.mapped(), grant);
+        state_.locks.admit_waiters(place, touched.mapped(), grant, visits_);
       } else {
-        state_.locks.admit_waiters(place, grant);
+        state_.locks.admit_waiters(place, grant, visits_);
       }
     } else {
-      end_deadlocks(suspects_.extract(suspects_.begin()).value());
+      end_deadlocks(*std::exchange(suspect_, std::nullopt));
     }
   }
 }
@@ -73,33 +78,59 @@ void Step::grant_waiting(Revision ticket) {
   take_revision();
   // The hold comes before the wait goes: between them the lock would be free and lose its record.
   const auto granted = grant(*state_.leases.edit(wait.lease), wait);
-  state_.locks.remove(ticket);
-  suspect(wait.lease);
+  remove_wait(ticket);
   applied_.notices.push_back({.lease = wait.lease, .request = wait.request, .end = granted});
 }
 
-void Step::suspect(LeaseId lease) {
-  if (!state_.locks.owned(lease).waits.empty()) {
-    suspects_.insert(lease);
-  }
+void Step::add_wait(const Wait& wait) {
+  visits_.add(wait.items.size());
+  state_.leases.count_wait(wait.lease);
+  state_.locks.add(wait);
+}
+
+Wait Step::remove_wait(Revision ticket) {
+  auto wait = state_.locks.remove(ticket);
+  visits_.add(wait.items.size());
+  state_.leases.uncount_wait(wait.lease);
+  return wait;
+}
+
+std::optional<std::vector<Edge>> Step::search_cycle(LeaseId lease) {
+  // Members of version 1 search without a limit.
+  const auto visits_max =
+      is_at_least(version_2) ? deadlock_visits_max : std::numeric_limits<std::uint64_t>::max();
+  return find_cycle(state_.locks, lease, visits_, visits_max);
 }
 
 void Step::end_deadlocks(LeaseId lease) {
-  const auto cycle = find_cycle(state_.locks, lease);
-  if (cycle.empty()) {
+  const bool are_too_many = is_at_least(version_2) && deadlocks_ >= deadlocks_per_step_max;
+  const auto cycle = are_too_many ? std::nullopt : search_cycle(lease);
+  if (!cycle) {
+    // All its cycles end with its own waits.
+    const auto tickets = state_.locks.owned(lease).waits;
+    for (const auto ticket : tickets) {
+      end_wait(ticket,
+               {.error = {.code = Errc::resource_exhausted,
+                          .detail = "the upgrade of this lease closed too many cycles of waits"}},
+               EventType::deadlock);
+    }
+    return;
+  }
+  if (cycle->empty()) {
     return;
   }
   // The youngest wait gives way, and is told the cycle from itself on.
-  auto edges = cycle;
+  auto edges = *cycle;
   std::ranges::rotate(edges, std::ranges::max_element(edges, {}, &Edge::ticket));
   const auto victim = edges.front().ticket;
   end_wait(victim, {.error = {.code = Errc::deadlock}, .cycle = describe(state_.locks, edges)},
            EventType::deadlock);
-  suspects_.insert(lease);
+  ++deadlocks_;
+  suspect_ = lease;
 }
 
 void Step::end_wait(Revision ticket, Refused refused, EventType why) {
-  const auto wait = state_.locks.remove(ticket);
+  const auto wait = remove_wait(ticket);
   touch(wait.items);
   for (const auto& item : wait.items) {
     tell(why, item, wait, {});

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "core/command.hpp"
+#include "core/deadlock.hpp"
 #include "core/outcome.hpp"
 #include "core/state.hpp"
+#include "core/visits.hpp"
 
 namespace tenure::core {
 
@@ -49,7 +51,7 @@ class Step {
   [[nodiscard]] std::optional<Outcome> recall(const Lease& lease, RequestId request,
                                               Kind kind) const;
   [[nodiscard]] Queued queued(const Wait& wait) const;
-  [[nodiscard]] bool is_in_its_own_way(const Wait& wanted) const;
+  [[nodiscard]] bool is_in_its_own_way(const Wait& wanted);
   /// Turns what was wanted into a hold, with the present revision as token.
   Granted grant(Lease& lease, const Wait& wanted);
 
@@ -72,8 +74,11 @@ class Step {
   /// Lets in whoever can go at the touched places, and ends the deadlocks this leads to.
   void settle();
   void grant_waiting(Revision ticket);
-  /// Remembers to look for a deadlock through a lease that was granted something, if it waits.
-  void suspect(LeaseId lease);
+  /// Adds the wait to the table, removes it from there: the waits of its client are counted.
+  void add_wait(const Wait& wait);
+  Wait remove_wait(Revision ticket);
+  /// Nothing if the search costs too much.
+  [[nodiscard]] std::optional<std::vector<Edge>> search_cycle(LeaseId lease);
   void end_deadlocks(LeaseId lease);
 
   void take_revision();
@@ -102,7 +107,12 @@ class Step {
     Text reason{};
   };
   ForcedBy forced_by_;
-  std::set<LeaseId> suspects_;  ///< Granted something while they wait for something else.
+  /// Lease that was granted an upgrade past a queue while it waits elsewhere: waits of that queue
+  /// may wait for it now. No other grant closes a cycle. A wait that is granted is compatible with
+  /// all waits ahead of it, and those behind it that it conflicts with waited for it before.
+  std::optional<LeaseId> suspect_;
+  std::size_t deadlocks_ = 0;  ///< Ended by this step.
+  Visits visits_;
 };
 
 /// One event at the present revision, about an item of a hold or a wait.

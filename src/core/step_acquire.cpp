@@ -3,42 +3,56 @@
 #include <span>
 #include <utility>
 
-#include "core/deadlock.hpp"
+#include "core/admission.hpp"
+#include "core/items_at.hpp"
 #include "core/step.hpp"
 #include "core/validate.hpp"
 
 namespace tenure::core {
 namespace {
 
-bool conflicts(std::span<const Item> left, std::span<const Item> right) {
-  return std::ranges::any_of(left, [&](const Item& a) {
-    return std::ranges::any_of(
-        right, [&](const Item& b) { return a.name == b.name && conflict(a.claim, b.claim); });
-  });
-}
+/// What a lease that wants these items has already at the same places.
+class OwnClaims {
+ public:
+  OwnClaims(std::span<const Item> wanted, Visits& visits)
+      : wanted_(wanted), permits_(wanted.size()), visits_(visits) {}
 
-/// More permits than there are, if the lease keeps what it has.
-bool starves_itself(const LockTable& table, const LockTable::Owned& owned, const Item& wanted) {
-  const auto* permits = std::get_if<Permits>(&wanted.claim);
-  if (permits == nullptr) {
-    return false;
-  }
-  std::uint64_t own = permits->wanted;
-  const auto count = [&](std::span<const Item> items) {
+  enum class Blocks : std::uint8_t { no, yes };
+  /// A hold, or a wait that is ahead if it `blocks`; permits count in any case.
+  void add(std::span<const Item> items, Blocks blocks) {
+    visits_.add(items.size());
     for (const auto& item : items) {
-      if (item.is_at(wanted.place_view())) {
-        own += std::get<Permits>(item.claim).wanted;
+      const auto same = items_at(wanted_, item.place_view());
+      has_conflict_ = has_conflict_ ||
+                      (blocks == Blocks::yes && std::ranges::any_of(same, [&](const Item& other) {
+                         return conflict(item.claim, other.claim);
+                       }));
+      if (const auto* some = std::get_if<Permits>(&item.claim); some != nullptr && !same.empty()) {
+        permits_[static_cast<std::size_t>(same.data() - wanted_.data())] += some->wanted;
       }
     }
-  };
-  for (const auto token : owned.holds) {
-    count(table.find(token)->items);
   }
-  for (const auto ticket : owned.waits) {
-    count(table.find(ticket)->items);
+
+  /// A conflict, or more permits than there are if the lease keeps what it has.
+  [[nodiscard]] bool are_in_the_way() const {
+    if (has_conflict_) {
+      return true;
+    }
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const auto* wanted = std::get_if<Permits>(&wanted_[i].claim);
+      if (wanted != nullptr && permits_[i] + wanted->wanted > wanted->capacity) {
+        return true;
+      }
+    }
+    return false;
   }
-  return own > permits->capacity;
-}
+
+ private:
+  std::span<const Item> wanted_;
+  std::vector<std::uint64_t> permits_;  ///< For each item.
+  Visits& visits_;
+  bool has_conflict_ = false;
+};
 
 }  // namespace
 
@@ -66,7 +80,7 @@ Outcome Step::operator()(const Acquire& command) {
     return Refused{*std::move(error)};
   }
   if (command.again == Again::reenter) {
-    const auto* hold = state_.locks.own_hold(command.lease, wanted.items.front());
+    const auto* hold = state_.locks.own_hold(command.lease, wanted.items.front(), visits_);
     if (hold != nullptr && hold->items.size() == 1) {
       return acquire_held(*lease, *hold, std::move(wanted), command);
     }
@@ -137,11 +151,13 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
 }
 
 Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& command) {
-  if (state_.locks.admits(wanted)) {
+  if (Admission(state_.locks, visits_).admits(wanted)) {
     if (auto error = check_room(wanted, Room::hold, state_)) {
       return Refused{*std::move(error)};
     }
-    suspect(lease.id);
+    if (wanted.upgrades && !state_.locks.owned(lease.id).waits.empty()) {
+      suspect_ = lease.id;
+    }
     return grant(lease, wanted);
   }
   if (command.queue == Queue::skip) {
@@ -167,30 +183,37 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
   return wait_for(lease, wanted);
 }
 
-bool Step::is_in_its_own_way(const Wait& wanted) const {
+bool Step::is_in_its_own_way(const Wait& wanted) {
   const auto& owned = state_.locks.owned(wanted.lease);
-  const bool behind_holds = std::ranges::any_of(owned.holds, [&](FencingToken token) {
-    return token != wanted.upgrades && conflicts(state_.locks.find(token)->items, wanted.items);
-  });
-  const bool behind_waits = std::ranges::any_of(owned.waits, [&](Revision ticket) {
+  OwnClaims own(wanted.items, visits_);
+  for (const auto token : owned.holds) {
+    own.add(state_.locks.find(token)->items,
+            token == wanted.upgrades ? OwnClaims::Blocks::no : OwnClaims::Blocks::yes);
+  }
+  for (const auto ticket : owned.waits) {
     const auto& other = *state_.locks.find(ticket);
-    const bool is_same_upgrade = wanted.upgrades && other.upgrades == wanted.upgrades;
-    return is_same_upgrade ||
-           (other.turn() < wanted.turn() && conflicts(other.items, wanted.items));
-  });
-  return behind_holds || behind_waits || std::ranges::any_of(wanted.items, [&](const Item& item) {
-           return starves_itself(state_.locks, owned, item);
-         });
+    if (wanted.upgrades && other.upgrades == wanted.upgrades) {
+      return true;
+    }
+    own.add(other.items,
+            other.turn() < wanted.turn() ? OwnClaims::Blocks::yes : OwnClaims::Blocks::no);
+  }
+  return own.are_in_the_way();
 }
 
 Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
   const auto ticket = wanted.ticket;
-  state_.locks.add(wanted);
-  const auto cycle = find_cycle(state_.locks, lease.id);
-  if (!cycle.empty()) {
+  add_wait(wanted);
+  const auto cycle = search_cycle(lease.id);
+  if (!cycle) {
+    remove_wait(ticket);
+    return Refused{{.code = Errc::resource_exhausted,
+                    .detail = "too many holds and waits to search for a deadlock"}};
+  }
+  if (!cycle->empty()) {
     // There was no cycle before this wait, so without it there is none again.
-    Refused refused{{.code = Errc::deadlock}, describe(state_.locks, cycle)};
-    state_.locks.remove(ticket);
+    Refused refused{{.code = Errc::deadlock}, describe(state_.locks, *cycle)};
+    remove_wait(ticket);
     for (const auto& item : wanted.items) {
       tell(EventType::deadlock, item, wanted, {});
     }
@@ -206,6 +229,7 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
 }
 
 Granted Step::grant(Lease& lease, const Wait& wanted) {
+  visits_.add(wanted.items.size());
   const FencingToken token{state_.revision.get()};
   Granted granted{.token = token};
   const auto* old = wanted.upgrades ? state_.locks.find(*wanted.upgrades) : nullptr;

@@ -74,6 +74,7 @@ Outcome Step::operator()(const RenewLeases& command) {
   }
   Renewed renewed;
   renewed.answers.reserve(command.leases.size());
+  visits_.add(command.leases.size());
   for (const auto id : command.leases) {
     auto* lease = state_.leases.edit(id);
     if (lease != nullptr) {
@@ -131,7 +132,7 @@ void Step::end_waits_of(std::span<const LeaseId> leases, EventType why) {
   for (const auto id : leases) {
     const auto tickets = state_.locks.owned(id).waits;
     for (const auto ticket : tickets) {
-      waits.push_back(state_.locks.remove(ticket));
+      waits.push_back(remove_wait(ticket));
       touch(waits.back().items);
     }
   }
@@ -151,6 +152,7 @@ void Step::end_holds_of(std::span<const LeaseId> leases, EventType why) {
     const auto tokens = state_.locks.owned(id).holds;
     for (const auto token : tokens) {
       holds.push_back(state_.locks.remove(token, state_.revision));
+      visits_.add(holds.back().items.size());
       touch(holds.back().items);
     }
   }

@@ -2,6 +2,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/items_at.hpp"
 #include "core/step.hpp"
 #include "core/validate.hpp"
 
@@ -52,6 +53,7 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
     return Released{.count_left = left};
   }
   const auto ended = state_.locks.remove(token, state_.revision);
+  visits_.add(ended.items.size());
   touch(ended.items);
   for (const auto& item : ended.items) {
     tell(EventType::released, item, ended, token);
@@ -67,7 +69,7 @@ Outcome Step::release_item(Lease& lease, const Target& target) {
   if (lock != nullptr && lock->capacity() > 0) {
     wanted.claim = Permits{};
   }
-  const auto* hold = state_.locks.own_hold(lease.id, wanted);
+  const auto* hold = state_.locks.own_hold(lease.id, wanted, visits_);
   if (hold == nullptr) {
     return Refused{{.code = Errc::not_held, .detail = "this lease does not hold it"}};
   }
@@ -83,11 +85,22 @@ Outcome Step::release_item(Lease& lease, const Target& target) {
 }
 
 void Step::take_item(FencingToken token, std::size_t index, EventType why) {
-  const auto hold = *state_.locks.find(token);
+  const auto& before = *state_.locks.find(token);
+  const bool is_last = before.items.size() == 1;
+  // Without its items: a hold of many that is taken item by item would be copied in full each time.
+  const Hold hold{.token = token,
+                  .create_revision = before.create_revision,
+                  .lease = before.lease,
+                  .request = before.request,
+                  .owner = before.owner,
+                  .metadata = before.metadata,
+                  .acquired = before.acquired,
+                  .count = before.count};
   const auto item = state_.locks.remove_item(token, index, state_.revision);
+  visits_.add();
   touch(std::span(&item, 1));
   tell(why, item, hold, token);
-  if (hold.items.size() == 1) {
+  if (is_last) {
     auto& lease = *state_.leases.edit(hold.lease);
     lease.history.retire(hold.request, state_.revision, time_at(version_2));
     lease.history.forget_beyond(state_.limits.answers_per_lease_max);
@@ -114,7 +127,7 @@ Outcome Step::operator()(const Abandon& command) {
   if (waiting == nullptr) {
     return *recall(*lease, command.request, Kind::acquire);
   }
-  const auto wait = state_.locks.remove(waiting->ticket);
+  const auto wait = remove_wait(waiting->ticket);
   touch(wait.items);
   for (const auto& item : wait.items) {
     tell(EventType::abandoned, item, wait, {});
@@ -140,18 +153,19 @@ Outcome Step::operator()(const ForceRelease& command) {
       continue;
     }
     ++forced.holds;
+    visits_.add();
     const auto& taken = *state_.locks.find(token);
     applied_.losses.push_back(
         {.lease = taken.lease, .request = taken.request, .token = token, .why = EventType::forced});
     for (const auto* hold = state_.locks.find(token); hold != nullptr;
          hold = state_.locks.find(token)) {
-      const auto it = std::ranges::find_if(
-          hold->items, [&](const Item& item) { return item.is_at(command.place); });
-      if (it == hold->items.end()) {
+      const auto here = items_at(hold->items, command.place);
+      if (here.empty()) {
         applied_.losses.back().items_left = hold->items.size();
         break;
       }
-      take_item(token, static_cast<std::size_t>(it - hold->items.begin()), EventType::forced);
+      take_item(token, static_cast<std::size_t>(&here.front() - hold->items.data()),
+                EventType::forced);
     }
   }
   if (forced.holds == 0) {

@@ -1,18 +1,25 @@
 #include "core/stuck.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "core/claim_index.hpp"
+#include "core/items_at.hpp"
+
 namespace tenure::core {
 namespace {
 
-/// Assumes that all are stuck who wait, and takes away who is not until nobody is left who could
-/// go. Looks again only at places where somebody went away.
+/// Graph reduction: assumes that all leases that wait are stuck, and removes those that can go on
+/// until none is left. Looks again only at places where a lease was removed, in rounds, so that one
+/// look serves all removals of the round before.
 class Reduction {
  public:
-  Reduction(const LockTable& table, const std::set<LeaseId>& among) : table_(table) {
+  Reduction(const LockTable& table, const std::set<LeaseId>& among, VisitBudget& budget)
+      : table_(table), budget_(budget) {
     for (const auto lease : among) {
       for (const auto ticket : table.owned(lease).waits) {
         suspect(*table.find(ticket));
@@ -20,14 +27,20 @@ class Reduction {
     }
   }
 
-  Stuck run() && {
+  std::optional<Stuck> run() && {
     while (!open_.empty()) {
-      const auto place = open_.extract(open_.begin()).value();
-      const auto& lock = *table_.find(place);
-      if (place.kind == PlaceKind::space) {
-        look_at_ranges(place, lock);
-      } else {
-        look_at_counts(place, lock);
+      for (const auto& place : std::exchange(open_, {})) {
+        open_.erase(place);
+        const auto& lock = *table_.find(place);
+        budget_.spend(lock.holds().size() + lock.queue().size());
+        if (budget_.is_exceeded()) {
+          return std::nullopt;
+        }
+        if (place.kind == PlaceKind::space) {
+          look_at_ranges(place, lock);
+        } else {
+          look_at_counts(place, lock);
+        }
       }
     }
     return std::move(stuck_);
@@ -35,6 +48,7 @@ class Reduction {
 
  private:
   void suspect(const Wait& wait) {
+    budget_.spend(wait.items.size());
     stuck_.leases.insert(wait.lease);
     for (const auto& item : wait.items) {
       open_.insert(item.place());
@@ -64,7 +78,7 @@ class Reduction {
   };
 
   static const Claim& claim_at(std::span<const Item> items, const Place& place) {
-    return std::ranges::find_if(items, [&](const Item& item) { return item.is_at(place); })->claim;
+    return items_at(items, place).front().claim;
   }
 
   static bool is_blocked(const Claim& claim, LeaseId lease, const Taken& taken) {
@@ -123,7 +137,14 @@ class Reduction {
     return table_.owned(lease).waits.size() == 1 && places.size() == 1 && places.contains(place);
   }
 
+  /// The claims of one space, of which those of leases that are not stuck get dropped.
+  struct Space {
+    ClaimIndex index;
+    ClaimIndex::Heads heads;
+  };
+
   void look_at_ranges(const Place& place, const Lock& lock) {
+    auto& space = space_of(place, lock);
     std::set<LeaseId> waiting;
     std::set<LeaseId> blocked;
     for (const auto& turn : lock.queue()) {
@@ -132,8 +153,8 @@ class Reduction {
         continue;
       }
       waiting.insert(wait.lease);
-      const bool may_go = std::ranges::all_of(wait.items, [&](const Item& item) {
-        return !item.is_at(place) || is_free(std::get<Keys>(item.claim), wait, lock);
+      const bool may_go = std::ranges::all_of(space.index.of_turn(turn), [&](ClaimIndex::Id id) {
+        return is_free(space, space.index[id], wait.lease);
       });
       if (!may_go) {
         blocked.insert(wait.lease);
@@ -142,18 +163,32 @@ class Reduction {
     unblock_all(waiting, blocked, place);
   }
 
-  /// Nobody else who is stuck holds it, or waits for it ahead of this wait.
-  [[nodiscard]] bool is_free(const Keys& keys, const Wait& wait, const Lock& lock) const {
-    const auto lets_in = [&](LeaseId lease, LockMode mode) {
-      return lease == wait.lease || compatible_with(mode, keys.mode) ||
-             !stuck_.leases.contains(lease);
-    };
-    return lock.ranges().held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
-      return lets_in(table_.find(held.token)->lease, held.mode);
-    }) && lock.ranges().queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& queued) {
-      return !(queued.turn < wait.turn()) ||
-             lets_in(table_.find(queued.turn.ticket)->lease, queued.mode);
-    });
+  Space& space_of(const Place& place, const Lock& lock) {
+    const auto it = spaces_.find(place);
+    if (it != spaces_.end()) {
+      return it->second;
+    }
+    ClaimIndex index(lock.ranges());
+    auto heads = index.heads();
+    return spaces_.emplace(place, Space{std::move(index), std::move(heads)}).first->second;
+  }
+
+  /// Nothing of another stuck lease is held there, or waited for ahead of this claim.
+  bool is_free(Space& space, const ClaimIndex::Claim& claim, LeaseId lease) {
+    return space.index.visit_blocking(
+        ClaimIndex::query_of(claim), space.heads, [&](ClaimIndex::Id id) {
+          budget_.spend();
+          const auto other = lease_of(space.index[id]);
+          if (!stuck_.leases.contains(other)) {
+            return ClaimIndex::Next::drop;
+          }
+          return other == lease ? ClaimIndex::Next::keep : ClaimIndex::Next::stop;
+        });
+  }
+
+  [[nodiscard]] LeaseId lease_of(const ClaimIndex::Claim& claim) const {
+    return claim.token == FencingToken{} ? table_.find(claim.turn.ticket)->lease
+                                         : table_.find(claim.token)->lease;
   }
 
   void unblock_all(const std::set<LeaseId>& waiting, const std::set<LeaseId>& blocked,
@@ -173,6 +208,7 @@ class Reduction {
     }
     stuck_.leases.erase(lease);
     const auto& owned = table_.owned(lease);
+    budget_.spend(owned.items);
     for (const auto token : owned.holds) {
       open(table_.find(token)->items);
     }
@@ -191,15 +227,18 @@ class Reduction {
   }
 
   const LockTable& table_;
+  VisitBudget& budget_;
   Stuck stuck_;
   std::map<LeaseId, std::set<Place>> blocked_at_;
-  std::set<Place> open_;  ///< To look at.
+  std::map<Place, Space> spaces_;
+  std::set<Place> open_;  ///< To look at in the next round.
 };
 
 }  // namespace
 
-Stuck find_stuck(const LockTable& table, const std::set<LeaseId>& among) {
-  return Reduction(table, among).run();
+std::optional<Stuck> find_stuck(const LockTable& table, const std::set<LeaseId>& among,
+                                VisitBudget& budget) {
+  return Reduction(table, among, budget).run();
 }
 
 Stuck find_stuck(const LockTable& table) {
@@ -207,7 +246,9 @@ Stuck find_stuck(const LockTable& table) {
   for (const auto& [lease, owned] : table.owners()) {
     all.insert(lease);
   }
-  return find_stuck(table, all);
+  Visits visits;
+  VisitBudget unlimited(visits, std::numeric_limits<std::uint64_t>::max());
+  return *find_stuck(table, all, unlimited);
 }
 
 }  // namespace tenure::core

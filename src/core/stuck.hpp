@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "core/ids.hpp"
 #include "core/lock_table.hpp"
+#include "core/visits.hpp"
 
 namespace tenure::core {
 
@@ -20,8 +22,11 @@ struct Stuck {
   std::map<Place, std::set<Revision>> starving{};
 };
 
-/// Of these leases only. REQUIRES: with a lease, also all it waits for are among them.
-[[nodiscard]] Stuck find_stuck(const LockTable& table, const std::set<LeaseId>& among);
+/// Of these leases only. Nothing if it would exceed the budget: a place is looked at again when one
+/// of the leases there turns out not to be stuck, so in the worst case the cost is quadratic.
+/// REQUIRES: with a lease, also all it waits for are among them.
+[[nodiscard]] std::optional<Stuck> find_stuck(const LockTable& table,
+                                              const std::set<LeaseId>& among, VisitBudget& budget);
 /// Of all leases.
 [[nodiscard]] Stuck find_stuck(const LockTable& table);
 

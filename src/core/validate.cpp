@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "core/clients.hpp"
-
 namespace tenure::core {
 namespace {
 
@@ -190,9 +188,8 @@ std::optional<Error> check_room(const Wait& wanted, Room room, const State& stat
     return exhausted(at_most("waiting requests of one lease", limits.waits_per_lease_max));
   }
   const auto& client = state.leases.find(wanted.lease)->client;
-  // As long as there are few waits at all, no client can have too many.
-  if (!client.empty() && table.waits().size() >= limits.waits_per_client_max &&
-      waits_of_client(state, client) >= limits.waits_per_client_max) {
+  if (!client.empty() &&
+      state.leases.waits_of_client(client.view()) >= limits.waits_per_client_max) {
     return exhausted(at_most("waiting requests of one client", limits.waits_per_client_max));
   }
   const bool is_full = std::ranges::any_of(wanted.items, [&](const Item& item) {

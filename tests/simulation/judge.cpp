@@ -1,9 +1,11 @@
 #include "simulation/judge.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "core/invariants.hpp"
+#include "support/core_cost.hpp"
 
 namespace tenure::simulation {
 
@@ -85,6 +87,10 @@ void Judge::see_applied(const core::Applied& applied, const core::State& state) 
     return;  // Somebody else was first.
   }
   newest_ = applied.revision;
+  if (applied.visits > core::visits_max(state, applied)) {
+    world_.fail("a step made " + std::to_string(applied.visits) + " visits in a state of size " +
+                std::to_string(core::size_of(state, applied)));
+  }
   if (++applied_total_ % invariants_every == 0) {
     for (const auto& sentence : core::invariants::check(state)) {
       world_.fail("the state is broken: " + sentence);

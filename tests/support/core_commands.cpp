@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/invariants.hpp"
+#include "support/core_cost.hpp"
 
 namespace tenure::core::model {
 namespace {
@@ -271,6 +272,7 @@ void compare(const World& world, const std::vector<Draw>& draws) {
     RC_ASSERT(reference.differs_from(machine.state()) == "");
     RC_ASSERT(reference.stuck() == std::set<LeaseId>{});
     RC_ASSERT(applied.revision == machine.state().revision);
+    RC_ASSERT(applied.visits <= visits_max(machine.state(), applied));
     RC_ASSERT(invariants::check_step(before, machine.state()) == std::vector<std::string>{});
     assert_sound(machine.state());
   }

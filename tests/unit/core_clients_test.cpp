@@ -77,6 +77,30 @@ TEST_F(CoreClients, leases_of_a_client_are_counted) {
   EXPECT_EQ(std::get<LeaseGranted>(apply(third).outcome).id, cid);
 }
 
+// The count is derived: it must follow every way in which a wait begins and ends.
+TEST_F(CoreClients, the_count_of_waits_follows_every_end_of_a_wait) {
+  grant(ann, "holder");
+  grant(bob, "service");
+  grant(cid, "service");
+  const auto waits = [&] { return machine.state().leases.waits_of_client("service"); };
+  const auto token = token_of(acquire(ann, {lock("a")}));
+  acquire(bob, {lock("a")});
+  acquire(bob, {lock("a")}, Again::wait);
+  acquire(cid, {lock("a")});
+  EXPECT_EQ(waits(), 3U);
+
+  const auto restored = decode(encode(machine.state()));
+  EXPECT_EQ(restored.value().leases.waits_of_client("service"), 3U);
+
+  apply(Abandon{.lease = cid, .request = last_request});
+  EXPECT_EQ(waits(), 2U);
+  release(ann, token);
+  EXPECT_EQ(waits(), 1U);
+  apply(RevokeLease{bob});
+  EXPECT_EQ(waits(), 0U);
+  EXPECT_EQ(machine.state().leases.waiting_clients(), 0U);
+}
+
 TEST_F(CoreClients, waits_of_a_client_are_counted_over_its_leases) {
   machine = StateMachine(Limits{.waits_per_client_max = 2});
   constexpr LeaseId dora{4};

@@ -55,6 +55,12 @@ TEST_F(CoreInvariants, a_hold_without_a_lease_is_found) {
   EXPECT_TRUE(complains_of("has no live lease"));
 }
 
+TEST_F(CoreInvariants, a_wrong_count_of_waits_is_found) {
+  state.leases.count_wait(bob);
+
+  EXPECT_TRUE(complains_of("the waits of a client are counted wrong"));
+}
+
 TEST_F(CoreInvariants, a_lease_beyond_its_deadline_is_found) {
   state.now += seconds(60);
 

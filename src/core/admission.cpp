@@ -1,0 +1,142 @@
+#include "core/admission.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/items_at.hpp"
+
+namespace tenure::core {
+namespace {
+
+/// Nothing behind such a load can be admitted.
+bool is_full(const Lock& lock, const Load& ahead) {
+  const auto exclusive = static_cast<std::size_t>(LockMode::exclusive);
+  const auto held = lock.held();
+  return held.modes[exclusive] + ahead.modes[exclusive] > 0 ||
+         (lock.capacity() > 0 && held.permits + ahead.permits >= lock.capacity());
+}
+
+}  // namespace
+
+bool Admission::admits(const Wait& wanted) {
+  const std::span<const Item> items(wanted.items);
+  for (std::size_t i = 0; i < items.size();) {
+    visits_.add();
+    if (items[i].kind() == PlaceKind::name) {
+      if (!admits_at_name(wanted, items[i])) {
+        return false;
+      }
+      ++i;
+      continue;
+    }
+    const auto here = items_at(items, items[i].place_view());
+    if (!admits_in_space(wanted, here)) {
+      return false;
+    }
+    i += here.size();
+  }
+  return true;
+}
+
+bool Admission::admits_at_name(const Wait& wanted, const Item& item) {
+  const auto place = item.place_view();
+  const auto* lock = table_.find(place);
+  if (lock == nullptr) {
+    return true;
+  }
+  auto held = lock->held();
+  if (const auto* some = std::get_if<Permits>(&item.claim)) {
+    const auto ahead = load_before(*lock, place, wanted.turn());
+    return held.permits + ahead.permits + some->wanted <= lock->capacity();
+  }
+  const auto mode = std::get<Whole>(item.claim).mode;
+  if (wanted.upgrades && lock->has_holder(*wanted.upgrades)) {
+    held.remove(table_.find(*wanted.upgrades)->items.front().claim);
+  }
+  if (!held.admits(mode)) {
+    return false;  // without a look at the queue
+  }
+  return load_before(*lock, place, wanted.turn()).admits(mode);
+}
+
+Load Admission::load_before(const Lock& lock, const PlaceView& place, const Turn& turn) {
+  const auto& queue = lock.queue();
+  if (queue.empty() || !(queue.front() < turn)) {
+    return {};
+  }
+  if (queue.back() < turn) {
+    return lock.queued();
+  }
+  auto it = ahead_.find(place);
+  if (it == ahead_.end()) {
+    it = ahead_.emplace(Place{.name = place.name, .kind = place.kind}, Ahead{}).first;
+  }
+  auto& ahead = it->second;
+  auto other = queue.lower_bound(ahead.next);
+  for (; other != queue.end() && *other < turn && !is_full(lock, ahead.load); ++other) {
+    visits_.add();
+    for (const auto& item : items_at(table_.find(other->ticket)->items, place)) {
+      ahead.load.add(item.claim);
+    }
+  }
+  ahead.next = other == queue.end() ? turn : *other;
+  return ahead.load;
+}
+
+/// An index pays only for many waits: it is used when those before it have together looked at as
+/// much as there is.
+bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items) {
+  const auto place = items.front().place_view();
+  const auto* lock = table_.find(place);
+  if (lock == nullptr) {
+    return true;
+  }
+  const auto& ranges = lock->ranges();
+  const bool is_queued = lock->queue().contains(wanted.turn());
+  if (!is_queued || range_visits_ < ranges.held.size() + ranges.queued.size()) {
+    return std::ranges::all_of(items, [&](const Item& item) {
+      return admits_keys(wanted, std::get<Keys>(item.claim), ranges);
+    });
+  }
+  auto& space = space_of(place, *lock);
+  // Claims of waits that were granted since the index was built block as those of holds do.
+  return std::ranges::all_of(space.index.of_turn(wanted.turn()), [&](ClaimIndex::Id claim) {
+    return space.index.visit_blocking(
+        ClaimIndex::query_of(space.index[claim]), space.heads, [&](ClaimIndex::Id id) {
+          visits_.add();
+          return wanted.upgrades && space.index[id].token == *wanted.upgrades
+                     ? ClaimIndex::Next::keep
+                     : ClaimIndex::Next::stop;
+        });
+  });
+}
+
+Admission::Space& Admission::space_of(const PlaceView& place, const Lock& lock) {
+  const auto it = spaces_.find(place);
+  if (it != spaces_.end()) {
+    return it->second;
+  }
+  ClaimIndex index(lock.ranges());
+  visits_.add(index.size());
+  auto heads = index.heads();
+  return spaces_
+      .emplace(Place{.name = place.name, .kind = place.kind},
+               Space{.index = std::move(index), .heads = std::move(heads)})
+      .first->second;
+}
+
+bool Admission::admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges) {
+  const auto count = [&] {
+    ++range_visits_;
+    visits_.add();
+  };
+  return ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
+    count();
+    return held.token == wanted.upgrades || compatible_with(held.mode, keys.mode);
+  }) && ranges.queued.visit_overlapping(keys.range, [&](const RangeIndex::Queued& other) {
+    count();
+    return !(other.turn < wanted.turn()) || compatible_with(other.mode, keys.mode);
+  });
+}
+
+}  // namespace tenure::core

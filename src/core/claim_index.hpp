@@ -1,0 +1,183 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenure/key_range.hpp>
+#include <tenure/lock_mode.hpp>
+
+#include "core/ids.hpp"
+#include "core/range_index.hpp"
+#include "core/turn_queue.hpp"
+
+namespace tenure::core {
+
+/// Before the turn of every wait: a hold blocks all of them.
+inline constexpr Turn turn_of_holds{.rank = Rank::upgrade, .ticket = Revision{}};
+
+/// Static index of the ranges that are held and waited for in one space. It finds the claims that
+/// block a wait: those that overlap its range, are ahead of its turn and do not admit its mode. An
+/// IntervalTree cannot leave out the claims behind the wait, so that many searches in one queue
+/// would be quadratic.
+///
+/// A segment tree over the starts of the ranges (two ranges overlap when one has the start of the
+/// other). A claim is listed in the O(log n) nodes that it covers (`covered`), and in all nodes
+/// above these (`touched`); it overlaps a query when one of its nodes is a node of the query, or
+/// above or below one. Lists are in the order of turns, so claims ahead come first. Needs
+/// O(n log n) time and memory to build, and O(log n) time for a query without results.
+class ClaimIndex {
+ public:
+  using Id = std::uint32_t;
+
+  /// Positions in the sorted starts, both inside.
+  struct Span {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+  };
+  struct Claim {
+    Turn turn = turn_of_holds;
+    FencingToken token{};  ///< Of a hold; 0 for a wait.
+    LockMode mode{};
+    Span span{};
+  };
+  /// A wait that may be blocked.
+  struct Query {
+    Turn turn{};
+    LockMode mode{};
+    Span span{};
+  };
+
+  /// Position in each list; what comes before was dropped. Searches that drop different claims
+  /// have one each.
+  using Heads = std::vector<std::uint32_t>;
+
+  /// Ids are in the order of IntervalTree, holds before waits.
+  explicit ClaimIndex(const RangeIndex& ranges);
+
+  [[nodiscard]] std::size_t size() const noexcept { return claims_.size(); }
+  [[nodiscard]] const Claim& operator[](Id id) const { return claims_[id]; }
+  [[nodiscard]] Heads heads() const { return {offsets_.begin(), offsets_.end() - 1}; }
+
+  /// The claims of a wait; empty if it has none here.
+  [[nodiscard]] std::span<const Id> of_turn(const Turn& turn) const;
+  [[nodiscard]] static Query query_of(const Claim& claim) {
+    return {.turn = claim.turn, .mode = claim.mode, .span = claim.span};
+  }
+  /// REQUIRES: the indexed ranges have not changed, and the start of `range` is among them.
+  [[nodiscard]] Span span_of(const BytesRange& range) const {
+    return span_of(range.start(), range.end());
+  }
+
+  enum class Next : std::uint8_t {
+    drop,  ///< Go on, and never visit this entry with these heads again.
+    keep,  ///< Go on.
+    stop,
+  };
+  /// Calls visit(id) for all claims that block the query until it returns `stop`. A claim is
+  /// visited once for each of its lists. Returns false if it was stopped.
+  template <class Visit>
+  // NOLINTNEXTLINE(modernize-use-nodiscard): a visit that never stops needs no result
+  bool visit_blocking(const Query& query, Heads& heads, Visit&& visit) const;
+
+ private:
+  enum class List : std::uint8_t { covered, touched };
+
+  struct Node {
+    std::uint32_t number = 1;  ///< Of the root; the children of n are 2n and 2n + 1.
+    Span span{};
+  };
+
+  template <class OnNode>
+  bool walk(const Span& span, const OnNode& on_node) const;
+  template <class Visit>
+  bool visit_list(std::size_t list, const Query& query, Heads& heads, Visit& visit) const;
+  [[nodiscard]] std::size_t list_of(std::uint32_t node, List kind, LockMode mode) const {
+    return (node * 2UL + static_cast<std::size_t>(kind)) * modes_.size() +
+           slots_[static_cast<std::size_t>(mode)];
+  }
+  [[nodiscard]] Span span_of(const std::string& start, const std::optional<std::string>& end) const;
+  void collect(const RangeIndex& ranges);
+  void count_modes();
+  void sort_by_turn();
+  void fill_lists();
+
+  std::vector<const std::string*> starts_;  ///< Of all claims, ascending, each once.
+  std::uint32_t width_ = 1;                 ///< Leaves of the tree, a power of two.
+  std::vector<Claim> claims_;
+  std::vector<Id> by_turn_;
+  std::vector<LockMode> modes_;  ///< Of the claims, each once: there are no lists for others.
+  std::array<std::size_t, all_lock_modes.size()> slots_{};  ///< Position in modes_, by mode.
+  std::vector<std::uint32_t> offsets_;  ///< Where each list begins in entries_, and its size.
+  std::vector<Id> entries_;
+};
+
+/// Calls on_node(node, is_inside) for all nodes that meet the span, from the root down to the nodes
+/// inside it, until it returns false.
+template <class OnNode>
+bool ClaimIndex::walk(const Span& span, const OnNode& on_node) const {
+  std::array<Node, 34> stack;  // two more than the height, which is at most 32
+  std::size_t depth = 0;
+  stack[depth++] = {.span = {.first = 0, .last = width_ - 1}};
+  while (depth > 0) {
+    const auto node = stack[--depth];
+    const bool is_inside = span.first <= node.span.first && node.span.last <= span.last;
+    if (!on_node(node.number, is_inside)) {
+      return false;
+    }
+    if (is_inside) {
+      continue;
+    }
+    const auto middle = node.span.first + ((node.span.last - node.span.first) / 2);
+    if (span.last > middle) {
+      stack[depth++] = {.number = (2 * node.number) + 1,
+                        .span = {.first = middle + 1, .last = node.span.last}};
+    }
+    if (span.first <= middle) {
+      stack[depth++] = {.number = 2 * node.number,
+                        .span = {.first = node.span.first, .last = middle}};
+    }
+  }
+  return true;
+}
+
+template <class Visit>
+bool ClaimIndex::visit_blocking(const Query& query, Heads& heads, Visit&& visit) const {
+  return walk(query.span, [&](std::uint32_t node, bool is_inside) {
+    for (const auto mode : modes_) {
+      if (compatible_with(mode, query.mode)) {
+        continue;
+      }
+      if (!visit_list(list_of(node, List::covered, mode), query, heads, visit) ||
+          (is_inside && !visit_list(list_of(node, List::touched, mode), query, heads, visit))) {
+        return false;
+      }
+    }
+    return true;
+  });
+}
+
+template <class Visit>
+bool ClaimIndex::visit_list(std::size_t list, const Query& query, Heads& heads,
+                            Visit& visit) const {
+  for (auto at = heads[list]; at < offsets_[list + 1]; ++at) {
+    const auto id = entries_[at];
+    if (!(claims_[id].turn < query.turn)) {
+      break;
+    }
+    const auto next = visit(id);
+    if (next == Next::stop) {
+      return false;
+    }
+    if (next == Next::drop && at == heads[list]) {
+      ++heads[list];
+    }
+  }
+  return true;
+}
+
+}  // namespace tenure::core

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "core/item.hpp"
+
+namespace tenure::core {
+
+/// The items at one place. REQUIRES: they are in the order of comes_before().
+[[nodiscard]] inline std::span<const Item> items_at(std::span<const Item> items,
+                                                    const PlaceView& place) {
+  if (items.size() == 1) {
+    return items.front().is_at(place) ? items : std::span<const Item>();
+  }
+  const auto found = std::ranges::equal_range(items, place, {}, &Item::place_view);
+  return {found.begin(), found.end()};
+}
+
+}  // namespace tenure::core
