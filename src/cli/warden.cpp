@@ -31,6 +31,15 @@ void arm(int timer, const sys::Deadline& deadline) {
   timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
+/// Whether the deadline has come. If not, the timer is set again: it may fire early.
+bool is_over(int timer, const sys::Deadline& deadline) {
+  if (deadline.left() <= std::chrono::nanoseconds::zero()) {
+    return true;
+  }
+  arm(timer, deadline);
+  return false;
+}
+
 /// The life of the process: only calls that are safe after a fork among threads.
 [[noreturn]] void stand_guard(int line) {
   // No signal of a terminal arrives here, and nobody waits for our end of a pipe.
@@ -66,11 +75,8 @@ void arm(int timer, const sys::Deadline& deadline) {
       }
       break;  // Whoever gave orders is dead.
     }
-    if (wakers[1].revents != 0) {
-      if (last.deadline.left() <= std::chrono::nanoseconds::zero()) {
-        break;
-      }
-      arm(timer, last.deadline);
+    if (wakers[1].revents != 0 && is_over(timer, last.deadline)) {
+      break;
     }
   }
   if (last.group > 1) {

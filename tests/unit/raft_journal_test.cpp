@@ -1,16 +1,16 @@
+#include "support/raft_journal.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "server/exit_code.hpp"
 #include "server/raft/journal.hpp"
-#include "support/raft_folder.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::raft {
@@ -18,53 +18,7 @@ namespace {
 
 using test::content_of;
 using test::write_content;
-
-class RaftJournal : public ::testing::Test {
- protected:
-  static constexpr ClusterId cluster{77};
-
-  [[nodiscard]] JournalOptions options() {
-    return {.folder = folder.path(),
-            .cluster = cluster,
-            .segment_bytes = 2048,
-            .report = reports.report()};
-  }
-  Result<Journal::Opened> open(const SnapshotMark& snapshot = {}) {
-    return Journal::open(options(), snapshot);
-  }
-  static Entry entry(std::string payload, Term term = Term{1}) {
-    return {.term = term, .payload = std::make_shared<const std::string>(std::move(payload))};
-  }
-  /// One group each.
-  static void append(Journal& journal, Index first, const std::vector<std::string>& payloads) {
-    std::vector<Entry> entries;
-    for (const auto& payload : payloads) {
-      entries.push_back(entry(payload));
-    }
-    journal.append(first, entries);
-    journal.sync();
-  }
-  static std::vector<std::string> payloads(const Journal::Opened& opened) {
-    std::vector<std::string> texts;
-    for (const auto& one : opened.entries) {
-      texts.push_back(*one.payload);
-    }
-    return texts;
-  }
-  std::filesystem::path segment(std::uint64_t number) const {
-    return segment_path(folder.path(), number);
-  }
-  /// As a power failure leaves it that comes before the last sync is recorded.
-  void forget_durable_end() const { std::filesystem::remove(folder / "durable_end"); }
-  static bool mentions(const std::string& text, const std::string& what) {
-    return text.find(what) != std::string::npos;
-  }
-
-  test::TemporaryFolder folder;
-  test::Reports reports;
-};
-
-using Texts = std::vector<std::string>;
+class RaftJournal : public JournalTest {};
 
 TEST_F(RaftJournal, what_was_synced_is_there_after_a_restart) {
   {
@@ -224,119 +178,6 @@ TEST_F(RaftJournal, a_changed_byte_never_becomes_an_entry) {
       std::filesystem::remove(segment(number));
     }
   }
-}
-
-// The last group has no later one that would show that it had been durable. Cutting it off would
-// take back entries that this member acknowledged.
-TEST_F(RaftJournal, a_changed_byte_in_the_last_acknowledged_group_is_damage) {
-  {
-    auto opened = open();
-    append(*opened->journal, Index{1}, {"one"});
-    append(*opened->journal, Index{2}, {"two", "three"});
-  }
-  const auto whole = content_of(segment(1));
-  const auto last_group = segment_header_bytes + record_header_bytes + 3;
-  const auto end = last_group + 2 * record_header_bytes + 8;
-
-  for (std::size_t at = last_group; at < end; ++at) {
-    auto bytes = whole;
-    bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
-    write_content(segment(1), bytes);
-
-    const auto opened = open();
-
-    ASSERT_FALSE(opened.has_value()) << at;
-    EXPECT_EQ(opened.error().code, Errc::invalid_argument);
-    EXPECT_TRUE(mentions(opened.error().detail, segment(1).string())) << opened.error().detail;
-    EXPECT_TRUE(mentions(opened.error().detail, "was durable")) << opened.error().detail;
-  }
-  write_content(segment(1), whole);
-  EXPECT_EQ(payloads(open().value()), (Texts{"one", "two", "three"}));
-}
-
-TEST_F(RaftJournal, an_acknowledged_end_that_reads_as_zeros_is_damage) {
-  {
-    auto opened = open();
-    append(*opened->journal, Index{1}, {"one"});
-  }
-  auto bytes = content_of(segment(1));
-  const auto used = bytes.size() - segment_header_bytes;
-  bytes.replace(segment_header_bytes, used, std::string(used, '\0'));
-  write_content(segment(1), bytes);
-
-  EXPECT_FALSE(open().has_value());
-}
-
-// A start without a write in between must not forget what the start before knew.
-TEST_F(RaftJournal, damage_of_an_acknowledged_end_is_found_after_an_idle_restart) {
-  {
-    auto opened = open();
-    append(*opened->journal, Index{1}, {"one"});
-  }
-  ASSERT_TRUE(open().has_value());
-  auto bytes = content_of(segment(1));
-  bytes[segment_header_bytes + record_header_bytes] ^= 1;
-  write_content(segment(1), bytes);
-
-  EXPECT_FALSE(open().has_value());
-}
-
-TEST_F(RaftJournal, the_durable_end_is_recorded_before_sync_returns) {
-  auto opened = open();
-  append(*opened->journal, Index{1}, {"one"});
-
-  const auto end = DurableEnd::read(folder / "durable_end");
-
-  ASSERT_TRUE(end.has_value());
-  EXPECT_EQ(end->segment, 1U);
-  EXPECT_EQ(end->offset, segment_header_bytes + record_header_bytes + 3);
-}
-
-TEST_F(RaftJournal, one_damaged_copy_of_the_durable_end_is_covered_by_the_other) {
-  {
-    auto opened = open();
-    append(*opened->journal, Index{1}, {"one"});
-  }
-  const auto whole = content_of(folder / "durable_end");
-  auto log = content_of(segment(1));
-  log[segment_header_bytes + record_header_bytes] ^= 1;
-  write_content(segment(1), log);
-
-  for (const std::size_t copy : {0U, 4096U}) {
-    auto damaged = whole;
-    damaged[copy + 9] ^= 1;
-    write_content(folder / "durable_end", damaged);
-    EXPECT_FALSE(open().has_value()) << copy;
-  }
-}
-
-// A directory of an earlier version has no such file.
-TEST_F(RaftJournal, a_log_without_a_durable_end_is_read_and_gets_one) {
-  {
-    auto opened = open();
-    append(*opened->journal, Index{1}, {"one"});
-  }
-  forget_durable_end();
-
-  EXPECT_EQ(payloads(open().value()), (Texts{"one"}));
-
-  EXPECT_TRUE(DurableEnd::read(folder / "durable_end").has_value());
-  EXPECT_EQ(reports.warnings(), 0U) << reports.all();
-}
-
-// It only weakens a check, so it must not keep a member from working.
-TEST_F(RaftJournal, a_durable_end_that_cannot_be_recorded_is_reported_once_and_the_log_goes_on) {
-  std::filesystem::create_directory(folder / "durable_end");
-  {
-    auto opened = open();
-    ASSERT_TRUE(opened.has_value()) << opened.error().detail;
-    append(*opened->journal, Index{1}, {"one"});
-    append(*opened->journal, Index{2}, {"two"});
-  }
-  EXPECT_EQ(reports.warnings(), 1U) << reports.all();
-  EXPECT_TRUE(mentions(reports.all(), "durable_end")) << reports.all();
-
-  EXPECT_EQ(payloads(open().value()), (Texts{"one", "two"}));
 }
 
 TEST_F(RaftJournal, damage_is_named_with_file_offset_index_and_what_to_do) {

@@ -1,9 +1,9 @@
 #include "sys/steered_clock.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -80,24 +80,28 @@ TEST(BootClock, an_interval_is_as_long_as_on_the_raw_clock) {
   EXPECT_GE(BootClock::now() - before, milliseconds(45));
 }
 
+/// Reads the clock until `end` and counts readings that are less than what any thread had read.
+void watch_clock(std::atomic<nanoseconds::rep>& newest, std::atomic<int>& backwards, BootTime end) {
+  for (auto now = BootClock::now(); now < end;) {
+    auto known = newest.load();
+    now = BootClock::now();
+    const auto count = now.time_since_epoch().count();
+    backwards += count < known ? 1 : 0;
+    while (known < count && !newest.compare_exchange_weak(known, count)) {
+    }
+  }
+}
+
 TEST(BootClock, time_never_goes_back_for_any_thread) {
   std::atomic<nanoseconds::rep> newest = 0;
   std::atomic<int> backwards = 0;
   const auto end = BootClock::now() + milliseconds(200);
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      for (auto now = BootClock::now(); now < end;) {
-        const auto seen = newest.load();
-        now = BootClock::now();
-        const auto count = now.time_since_epoch().count();
-        backwards += count < seen ? 1 : 0;
-        for (auto known = seen; known < count && !newest.compare_exchange_weak(known, count);) {
-        }
-      }
-    });
+  {
+    std::array<std::jthread, 4> threads;
+    for (auto& thread : threads) {
+      thread = std::jthread([&] { watch_clock(newest, backwards, end); });
+    }
   }
-  threads.clear();
 
   EXPECT_EQ(backwards, 0);
 }
