@@ -16,7 +16,7 @@ Call::Call(const Opening& opening)
     : connection_(&opening.connection),
       stream_(opening.stream),
       peer_(opening.connection.peer()),
-      reader_(opening.connection.message_bytes_max()) {}
+      reader_(opening.message_bytes_max) {}
 
 void Call::send(const google::protobuf::MessageLite& message) {
   if (connection_ == nullptr || status_) {
@@ -70,6 +70,7 @@ void Call::take_in() {
   if (reader_.fault() != MessageReader::Fault::none) {
     refuse_fault();
   }
+  reader_.trim();
   connection_->took_in(*this);
   if (is_half_closed_ && may_take_in() && !std::exchange(is_half_closed_told_, true)) {
     half_closed();
@@ -81,9 +82,10 @@ void Call::refuse_fault() {
     finish({StatusCode::unimplemented, "compressed messages are not understood"});
     return;
   }
-  finish({StatusCode::resource_exhausted, "a message has more than " +
-                                              std::to_string(connection_->message_bytes_max()) +
-                                              " bytes (service.message_bytes_max)"});
+  const bool is_configured = reader_.bytes_max() == connection_->message_bytes_max();
+  finish({StatusCode::resource_exhausted,
+          "a message has more than " + std::to_string(reader_.bytes_max()) + " bytes" +
+              (is_configured ? " (service.message_bytes_max)" : "")});
 }
 
 }  // namespace tenure::h2

@@ -21,7 +21,8 @@ class Connection;
 struct Opening {
   Connection& connection;
   std::int32_t stream{};
-  std::string_view authorization{};  ///< The client's field of that name; lasts as long as this.
+  std::string_view authorization{};   ///< The client's field of that name; lasts as long as this.
+  std::size_t message_bytes_max = 0;  ///< Largest message of the client.
 };
 
 /// One call of a client: messages come, messages go, a status ends it. Whoever serves it derives
@@ -76,6 +77,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::size_t counted_ = 0;  ///< What of this call is in the connection's count of memory.
   std::optional<Status> status_;
   const std::function<void(StatusCode)>* ended_ = nullptr;  ///< The router's, to be told.
+  bool is_open_ = false;                                    ///< Needs no authentication.
   bool is_begun_ = false;                                   ///< The response has headers.
   bool is_half_closed_ = false;                             ///< By the client,
   bool is_half_closed_told_ = false;  ///< and we were told after its last message.

@@ -105,7 +105,7 @@ void Exchange::cancel() {
 
 Channel::Channel(boost::asio::io_context& loop, std::unique_ptr<Transport> transport, Origin origin,
                  Patience patience)
-    : Link(loop, std::move(transport), patience), origin_(std::move(origin)) {}
+    : Link(loop.get_executor(), std::move(transport), patience), origin_(std::move(origin)) {}
 
 void Channel::open(Ready ready, Gone gone) {
   ready_ = std::move(ready);

@@ -13,6 +13,21 @@ namespace {
 constexpr std::uint32_t call_window = 256 * 1024;
 constexpr std::int32_t connection_window = 4 * 1024 * 1024;
 constexpr std::uint32_t header_bytes_max = 16 * 1024;
+/// How many calls a client may reset at once, and in each second after that; it loses the
+/// connection beyond. A reset costs the client nothing and the server a whole call
+/// (CVE-2023-44487).
+constexpr std::uint64_t resets_burst = 1000;
+constexpr std::uint64_t resets_per_second = 100;
+/// What a call counts besides its messages: its objects here and in nghttp2.
+constexpr std::size_t call_bytes = 1024;
+/// Frames that wait to be written before a connection is not read any more. nghttp2 has no limit of
+/// its own. One read adds up to a thousand.
+constexpr std::size_t outbound_frames_max = 1024;
+/// Capacity that a call without queued bytes keeps: an empty buffer is not counted.
+constexpr std::size_t idle_bytes = 16 * 1024;
+/// How much of an unknown path is repeated in the refusal.
+constexpr std::size_t path_bytes_max = 128;
+
 std::string_view number_of(StatusCode code) {
   static constexpr std::array<std::string_view, 17> numbers{
       "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
@@ -105,7 +120,7 @@ struct Connection::Events {
 };
 
 Connection::Connection(House& house, std::unique_ptr<Transport> transport, std::string peer)
-    : Link(house.loop, std::move(transport), house.patience),
+    : Link(house.work, std::move(transport), house.patience),
       house_(house),
       peer_(std::move(peer)) {}
 
@@ -113,10 +128,12 @@ Connection::Connection(House& house, std::unique_ptr<Transport> transport, std::
 
 void Connection::open(Gone gone) {
   gone_ = std::move(gone);
+  house_.connections.insert(this);
   Link::open();
 }
 
 void Connection::start_session() {
+  places_.handshake.release();
   nghttp2_session_callbacks* events = nullptr;
   nghttp2_session_callbacks_new(&events);
   nghttp2_session_callbacks_set_on_begin_headers_callback(events, Events::begin_headers);
@@ -129,9 +146,7 @@ void Connection::start_session() {
   nghttp2_option_new(&options);
   nghttp2_option_set_no_auto_window_update(options, 1);
   nghttp2_option_set_no_closed_streams(options, 1);
-  // Who has many calls may give them all up at once, and that every second.
-  nghttp2_option_set_stream_reset_rate_limit(options, 2 * house_.calls_per_connection_max,
-                                             house_.calls_per_connection_max);
+  nghttp2_option_set_stream_reset_rate_limit(options, resets_burst, resets_per_second);
   make_session(Side::server, events, options, this);
   const std::array<nghttp2_settings_entry, 3> settings{{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
@@ -160,10 +175,14 @@ void Connection::farewell() {
 }
 
 void Connection::closed() {
+  places_ = {};
+  house_.connections.erase(this);
   const auto calls = calls_;
   for (const auto& [stream, call] : calls) {
     end_call(stream);
   }
+  refused_.clear();
+  recount(refused_bytes_, 0);
   if (gone_) {
     std::exchange(gone_, {})(std::static_pointer_cast<Connection>(shared_from_this()));
   }
@@ -195,18 +214,52 @@ void Connection::begin_call(std::int32_t stream) {
   }
   const auto* route = house_.router.find(head_.path);
   if (route == nullptr) {
-    refuse(stream, {StatusCode::unimplemented, "there is no " + head_.path});
+    house_.refused(StatusCode::unimplemented);
+    refuse(stream,
+           {StatusCode::unimplemented, "there is no " + head_.path.substr(0, path_bytes_max)});
     return;
   }
   if (is_leaving_) {
     refuse(stream, {StatusCode::unavailable, "the server stops"});
     return;
   }
-  auto call =
-      route->open({.connection = *this, .stream = stream, .authorization = head_.authorization});
-  call->ended_ = &route->ended;
+  if (route->audience == Router::Audience::open && open_calls_ >= house_.open_calls_max) {
+    house_.limited("open_calls");
+    refuse(stream, {StatusCode::resource_exhausted,
+                    "too many calls without authentication on one connection"});
+    return;
+  }
+  accept_call(stream, *route);
+}
+
+void Connection::accept_call(std::int32_t stream, const Router::Route& route) {
+  const auto bytes_max =
+      route.message_bytes_max == 0 ? house_.message_bytes_max : route.message_bytes_max;
+  const auto call = route.open({.connection = *this,
+                                .stream = stream,
+                                .authorization = head_.authorization,
+                                .message_bytes_max = bytes_max});
+  call->ended_ = &route.ended;
+  if (route.audience == Router::Audience::open) {
+    call->is_open_ = true;
+    ++open_calls_;
+  }
   nghttp2_session_set_stream_user_data(session(), stream, call.get());
-  calls_.emplace(stream, std::move(call));
+  calls_.emplace(stream, call);
+  if (route.request == Router::Request::unary) {
+    arriving_.emplace(stream, Clock::now() + house_.request_time);
+  }
+  count(*call);
+}
+
+void Connection::expire_requests(Clock::time_point now) {
+  while (!arriving_.empty() && arriving_.begin()->second <= now) {
+    auto* call = call_of(arriving_.begin()->first);
+    arriving_.erase(arriving_.begin());
+    if (call != nullptr) {
+      call->finish({StatusCode::deadline_exceeded, "the request did not arrive in time"});
+    }
+  }
 }
 
 void Connection::add_piece(std::int32_t stream, std::span<const std::uint8_t> piece) {
@@ -232,6 +285,7 @@ void Connection::took_in(Call& call) {
 }
 
 void Connection::half_close(std::int32_t stream) {
+  arriving_.erase(stream);
   if (auto* call = call_of(stream); call != nullptr) {
     call->is_half_closed_ = true;
     call->take_in();
@@ -239,15 +293,20 @@ void Connection::half_close(std::int32_t stream) {
 }
 
 void Connection::end_call(std::int32_t stream) {
+  arriving_.erase(stream);
+  if (refused_.erase(stream) > 0) {
+    recount(refused_bytes_, refused_.size() * call_bytes);
+  }
   const auto node = calls_.extract(stream);
   if (node.empty()) {
     return;
   }
   const auto& call = node.mapped();
+  open_calls_ -= call->is_open_ ? 1 : 0;
   call->reader_.clear();
   call->out_.clear();
   call->sent_ = 0;
-  count(*call);
+  recount(call->counted_, 0);
   call->connection_ = nullptr;
   if (call->ended_ != nullptr && *call->ended_) {
     (*call->ended_)(call->status_ ? call->status_->code : StatusCode::cancelled);
@@ -256,13 +315,51 @@ void Connection::end_call(std::int32_t stream) {
 }
 
 void Connection::count(Call& call) {
-  const auto bytes = call.reader_.waiting() + call.out_.size() - call.sent_;
-  // One answer may be as large as it is; more on top of so much is too much.
-  is_overfull_ |= bytes > call.counted_ && (buffered_ > house_.connection_bytes_max ||
-                                            house_.buffered > house_.memory_bytes_max);
-  buffered_ += bytes - call.counted_;
-  house_.buffered += bytes - call.counted_;
-  call.counted_ = bytes;
+  recount(call.counted_, call_bytes + call.reader_.waiting() + call.out_.size() - call.sent_);
+}
+
+void Connection::recount(std::size_t& counted, std::size_t bytes) {
+  const bool grows = bytes > counted;
+  // A single response may exceed the limit. What comes on top of that is refused.
+  const bool is_full = buffered_ > house_.connection_bytes_max;
+  const bool are_all_full = house_.buffered > house_.memory_bytes_max;
+  buffered_ += bytes - counted;
+  if (!is_overfull_) {
+    house_.buffered += bytes - counted;
+  }
+  counted = bytes;
+  if (!grows || is_overfull_) {
+    return;
+  }
+  if (is_full) {
+    shed();
+  } else if (are_all_full) {
+    house_.shed();
+  }
+}
+
+void Connection::shed() {
+  house_.limited("buffered_bytes");
+  house_.buffered -= buffered_;
+  is_overfull_ = true;
+  flush_soon();
+}
+
+void House::shed() {
+  Connection* largest = nullptr;
+  for (auto* connection : connections) {
+    if (!connection->is_shed() &&
+        (largest == nullptr || connection->buffered() > largest->buffered())) {
+      largest = connection;
+    }
+  }
+  if (largest != nullptr) {
+    largest->shed();
+  }
+}
+
+bool Connection::may_read() const {
+  return nghttp2_session_get_outbound_queue_size(session()) <= outbound_frames_max;
 }
 
 // Answers.
@@ -313,7 +410,21 @@ void Connection::submit_end(Call& call, bool with_head) {
   }
 }
 
+bool Connection::note_refusal(std::int32_t stream) {
+  if (refused_.size() >= house_.open_calls_max) {
+    house_.limited("refusals");
+    nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, stream, NGHTTP2_ENHANCE_YOUR_CALM);
+    return false;
+  }
+  refused_.insert(stream);
+  recount(refused_bytes_, refused_.size() * call_bytes);
+  return true;
+}
+
 void Connection::refuse(std::int32_t stream, const Status& status) {
+  if (!note_refusal(stream)) {
+    return;
+  }
   const auto message = percent_encoded(status.message);
   const std::array<nghttp2_nv, 4> lines{
       header(":status", "200", constant), header("content-type", "application/grpc", constant),
@@ -323,6 +434,9 @@ void Connection::refuse(std::int32_t stream, const Status& status) {
 }
 
 void Connection::refuse_http(std::int32_t stream, const char* http_status) {
+  if (!note_refusal(stream)) {
+    return;
+  }
   const auto line = header(":status", http_status, constant);
   nghttp2_submit_response(session(), stream, &line, 1, nullptr);
 }
@@ -338,6 +452,9 @@ std::ptrdiff_t Connection::take_out(Call& call, std::span<std::uint8_t> room,
   if (!call.has_queued()) {
     call.out_.clear();
     call.sent_ = 0;
+    if (call.out_.capacity() > idle_bytes) {
+      std::string().swap(call.out_);
+    }
     if (call.status_) {
       flags |= static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_EOF) |
                static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_NO_END_STREAM);

@@ -22,8 +22,12 @@ nghttp2_nv header(std::string_view name, std::string_view value, std::uint8_t fl
   return {bytes(name), bytes(value), name.size(), value.size(), flags};
 }
 
-Link::Link(boost::asio::io_context& loop, std::unique_ptr<Transport> transport, Patience patience)
-    : loop_(loop), transport_(std::move(transport)), patience_(patience), heard_(Clock::now()) {}
+Link::Link(boost::asio::any_io_executor executor, std::unique_ptr<Transport> transport,
+           Patience patience)
+    : executor_(std::move(executor)),
+      transport_(std::move(transport)),
+      patience_(patience),
+      heard_(Clock::now()) {}
 
 void Link::open() {
   transport_->greet([self = shared_from_this()](const boost::system::error_code& error) {
@@ -35,7 +39,7 @@ void Link::open() {
     self->is_greeted_ = true;
     self->start_session();
     self->flush_soon();
-    self->read();
+    self->read_on();
   });
 }
 
@@ -83,9 +87,14 @@ void Link::close() {
   closed();
 }
 
-void Link::read() {
+void Link::read_on() {
+  if (!is_greeted_ || is_closed_ || is_broken_ || is_reading_ || !may_read()) {
+    return;
+  }
+  is_reading_ = true;
   transport_->read([self = shared_from_this()](const boost::system::error_code& error,
                                                std::span<const std::uint8_t> bytes) {
+    self->is_reading_ = false;
     if (self->is_closed_) {
       return;
     }
@@ -106,16 +115,17 @@ void Link::arrived(std::span<const std::uint8_t> bytes) {
     // Not HTTP/2, or a flood. What nghttp2 has to say about it goes out first.
     is_broken_ = true;
     fault_ = make_error_code(boost::system::errc::protocol_error);
-  } else if (!is_closed_) {
-    read();
+    return;
   }
+  read_on();
 }
 
 void Link::flush_soon() {
   if (!std::exchange(is_flush_due_, true)) {
-    boost::asio::post(loop_, [self = shared_from_this()] {
+    boost::asio::post(executor_, [self = shared_from_this()] {
       self->is_flush_due_ = false;
       self->flush();
+      self->read_on();
     });
   }
 }
@@ -155,6 +165,7 @@ void Link::flush() {
     }
     self->is_writing_ = false;
     error ? self->close() : self->flush();
+    self->read_on();
   });
   wrote();
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <boost/asio/io_context.hpp>
+#include <boost/asio/any_io_executor.hpp>
 #include <nghttp2/nghttp2.h>
 
 #include "h2/transport.hpp"
@@ -27,7 +27,9 @@ class Link : public std::enable_shared_from_this<Link> {
     std::chrono::milliseconds ping_wait{5'000};
   };
 
-  Link(boost::asio::io_context& loop, std::unique_ptr<Transport> transport, Patience patience);
+  /// `executor` runs one handler at a time.
+  Link(boost::asio::any_io_executor executor, std::unique_ptr<Transport> transport,
+       Patience patience);
   virtual ~Link() = default;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -56,6 +58,9 @@ class Link : public std::enable_shared_from_this<Link> {
   [[nodiscard]] virtual bool is_through() const { return false; }
   /// Whether it must be closed now.
   [[nodiscard]] virtual bool is_overfull() const { return false; }
+  /// Whether more bytes may be read before more is written. While it is false the transport is not
+  /// read, which the other end notices by TCP flow control; asked again after each write.
+  [[nodiscard]] virtual bool may_read() const { return true; }
 
   /// REQUIRES: once, in start_session(). Takes the callbacks over.
   void make_session(Side side, nghttp2_session_callbacks* events, nghttp2_option* options,
@@ -73,11 +78,12 @@ class Link : public std::enable_shared_from_this<Link> {
     void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
   };
 
-  void read();
+  /// Reads the next bytes, unless that is under way or must wait.
+  void read_on();
   void arrived(std::span<const std::uint8_t> bytes);
   void flush();
 
-  boost::asio::io_context& loop_;
+  boost::asio::any_io_executor executor_;
   std::unique_ptr<Transport> transport_;
   Patience patience_;
   std::unique_ptr<nghttp2_session, SessionDeleter> session_;
@@ -86,6 +92,7 @@ class Link : public std::enable_shared_from_this<Link> {
   Clock::time_point pinged_;  ///< and when we asked whether anybody is there.
   boost::system::error_code fault_;
   bool is_ping_open_ = false;
+  bool is_reading_ = false;
   bool is_writing_ = false;
   bool is_flush_due_ = false;
   bool is_broken_ = false;  ///< The other end does not speak HTTP/2.

@@ -4,6 +4,9 @@ namespace tenure::h2 {
 namespace {
 
 constexpr std::size_t prefix_bytes = 5;
+/// Capacity that an empty reader keeps: what waits is counted by connections, an empty buffer is
+/// not.
+constexpr std::size_t idle_bytes = 4 * 1024;
 
 std::uint8_t byte_at(const std::string& text, std::size_t index) {
   return static_cast<std::uint8_t>(text[index]);
@@ -64,8 +67,19 @@ std::optional<std::string_view> MessageReader::next() {
 }
 
 void MessageReader::clear() {
-  buffer_.clear();
+  begin_ = buffer_.size();
+  trim();
+}
+
+void MessageReader::trim() {
+  if (waiting() > 0) {
+    return;
+  }
   begin_ = 0;
+  buffer_.clear();
+  if (buffer_.capacity() > idle_bytes) {
+    std::string().swap(buffer_);
+  }
 }
 
 }  // namespace tenure::h2

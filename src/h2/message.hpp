@@ -29,7 +29,11 @@ class MessageReader {
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
   /// Bytes that are not part of a message that was taken.
   [[nodiscard]] std::size_t waiting() const noexcept { return buffer_.size() - begin_; }
+  /// Largest message that is accepted.
+  [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
   void clear();
+  /// Frees a large buffer when nothing waits in it.
+  void trim();
 
  private:
   std::size_t bytes_max_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,9 +20,18 @@ class Router {
   using Open = std::function<std::shared_ptr<Call>(const Opening&)>;
   /// Is told the code of every call that ended.
   using Ended = std::function<void(StatusCode)>;
+  /// How many messages a client sends in one call. The only message of a unary call has to arrive
+  /// within House::request_time.
+  enum class Request : std::uint8_t { stream, unary };
+  /// Whether a call needs no authentication. Such calls are few per connection
+  /// (House::open_calls_max).
+  enum class Audience : std::uint8_t { users, open };
   struct Route {
     Open open;
     Ended ended;
+    Request request = Request::stream;
+    Audience audience = Audience::users;
+    std::size_t message_bytes_max = 0;  ///< Of a request; 0: House::message_bytes_max.
   };
 
   /// `path`: "/package.Service/Method".

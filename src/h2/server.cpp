@@ -21,7 +21,12 @@ constexpr std::chrono::milliseconds check_every_max{1000};
 }  // namespace
 
 Server::Server(House& house, ServerOptions options)
-    : house_(house), options_(std::move(options)), acceptor_(house.loop), timer_(house.loop) {}
+    : house_(house),
+      options_(std::move(options)),
+      limiter_(options_.handshakes),
+      places_(Shares::three_quarters_of(options_.connections_max)),
+      acceptor_(house.work),
+      timer_(house.work) {}
 
 Result<std::uint16_t> Server::listen() {
   if (options_.tls) {
@@ -30,6 +35,7 @@ Result<std::uint16_t> Server::listen() {
       return std::unexpected(context.error());
     }
     tls_ = *std::move(context);
+    handshakes_.emplace(1);
   }
   const auto refused = [&](const error_code& error) {
     return fail(Errc::unavailable, "cannot listen on " + options_.host + ":" +
@@ -81,6 +87,10 @@ void Server::stop(std::chrono::milliseconds patience) {
   std::promise<void> done;
   asio::post(house_.loop, [&] { say_farewell(patience, [&] { done.set_value(); }); });
   done.get_future().wait();
+  if (handshakes_) {
+    // Their sockets are closed, so they end soon.
+    handshakes_->join();
+  }
 }
 
 void Server::say_farewell(std::chrono::milliseconds patience, std::function<void()> done) {
@@ -117,7 +127,7 @@ void Server::accept() {
       return;
     }
     if (error) {
-      auto timer = std::make_shared<asio::steady_timer>(self->house_.loop, accept_pause);
+      auto timer = std::make_shared<asio::steady_timer>(self->house_.work, accept_pause);
       timer->async_wait([self, timer](const error_code&) { self->accept(); });
       return;
     }
@@ -127,20 +137,29 @@ void Server::accept() {
 }
 
 void Server::admit(tcp::socket socket) {
-  if (connections_.size() >= options_.connections_max) {
-    options_.turned_away();
-    return;
-  }
   error_code error;
   const auto peer = socket.remote_endpoint(error);
   if (error) {
     return;
   }
+  const auto network = network_of(peer.address());
+  auto place = places_.take(network);
+  if (!place) {
+    options_.turned_away();
+    return;
+  }
+  auto handshake =
+      tls_ ? limiter_.admit(network, Connection::Clock::now()) : std::optional(Shares::Share());
+  if (!handshake) {
+    house_.limited("tls_handshakes");
+    return;
+  }
   socket.set_option(tcp::no_delay(true), error);
-  auto transport =
-      tls_ ? tls_transport(std::move(socket), *tls_) : plain_transport(std::move(socket));
+  auto transport = tls_ ? tls_transport(std::move(socket), *tls_, handshakes_->get_executor())
+                        : plain_transport(std::move(socket));
   const auto connection =
       std::make_shared<Connection>(house_, std::move(transport), to_string(peer));
+  connection->hold({.connection = *std::move(place), .handshake = *std::move(handshake)});
   connections_.insert(connection);
   connection->open([weak = weak_from_this()](const std::shared_ptr<Connection>& gone) {
     if (const auto self = weak.lock()) {
@@ -151,7 +170,7 @@ void Server::admit(tcp::socket socket) {
 }
 
 void Server::check_soon() {
-  timer_.expires_after(std::min(check_every_max, house_.patience.ping_wait));
+  timer_.expires_after(std::min({check_every_max, house_.patience.ping_wait, house_.request_time}));
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || self->is_shut_) {
       return;
@@ -159,6 +178,7 @@ void Server::check_soon() {
     const auto all = self->connections_;
     for (const auto now = Connection::Clock::now(); const auto& connection : all) {
       connection->check(now);
+      connection->expire_requests(now);
     }
     self->check_soon();
   });

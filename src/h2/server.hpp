@@ -13,10 +13,13 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <tenure/error.hpp>
 
 #include "h2/connection.hpp"
+#include "h2/handshake_limiter.hpp"
+#include "h2/shares.hpp"
 
 namespace tenure::h2 {
 
@@ -26,10 +29,12 @@ struct ServerOptions {
   std::optional<TlsFiles> tls{};  ///< None: plain text.
   std::size_t connections_max = 10'000;
   std::function<void()> turned_away = [] {};  ///< Called for each connection beyond that.
+  HandshakeLimiter::Limits handshakes{};      ///< With TLS; more are closed at once.
 };
 
-/// Accepts connections and serves calls on them, all on the thread of the loop. Without a limit on
-/// connections a flood of them would take all descriptors, also those of the log.
+/// Accepts connections and serves calls on them, all on the thread of the loop but for the
+/// handshakes of TLS, which a thread of its own computes. Without a limit on connections a flood of
+/// them would take all descriptors, also those of the log; one address gets three quarters of them.
 class Server : public std::enable_shared_from_this<Server> {
  public:
   Server(House& house, ServerOptions options);
@@ -54,6 +59,9 @@ class Server : public std::enable_shared_from_this<Server> {
   House& house_;
   ServerOptions options_;
   std::unique_ptr<boost::asio::ssl::context> tls_;
+  std::optional<boost::asio::thread_pool> handshakes_;  ///< With TLS.
+  HandshakeLimiter limiter_;
+  Shares places_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer timer_;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <openssl/ssl.h>
@@ -59,7 +61,8 @@ class PlainTransport final : public Transport {
 
  private:
   void read_now(Arrived arrived) {
-    static thread_local std::array<std::uint8_t, 64 * 1024> shared;
+    // Also bounds what one connection can ask of the thread before it is the turn of another.
+    static thread_local std::array<std::uint8_t, 16 * 1024> shared;
     error_code error;
     const auto size = socket_.read_some(asio::buffer(shared), error);
     if (error == asio::error::would_block) {
@@ -76,12 +79,16 @@ class TlsTransport final : public Transport {
  public:
   using Side = asio::ssl::stream_base::handshake_type;
 
-  TlsTransport(tcp::socket socket, asio::ssl::context& context, Side side)
-      : stream_(std::move(socket), context), side_(side), buffer_(16 * 1024) {}
+  TlsTransport(tcp::socket socket, asio::ssl::context& context, Side side,
+               asio::any_io_executor handshakes = {})
+      : stream_(std::make_shared<Stream>(std::move(socket), context)),
+        side_(side),
+        handshakes_(std::move(handshakes)),
+        buffer_(16 * 1024) {}
 
   /// Also the name that is asked for.
   void expect(const std::string& host) {
-    auto* const connection = stream_.native_handle();
+    auto* const connection = stream_->native_handle();
     error_code is_no_address;
     asio::ip::make_address(host, is_no_address);
     if (!is_no_address) {
@@ -93,16 +100,31 @@ class TlsTransport final : public Transport {
   }
 
   void greet(Done done) override {
-    stream_.async_handshake(side_, [this, done = std::move(done)](const error_code& error) mutable {
-      const auto verdict = SSL_get_verify_result(stream_.native_handle());
+    auto greeted = [this, done = std::move(done)](const error_code& error) mutable {
+      is_elsewhere_ = false;
+      const auto verdict = SSL_get_verify_result(stream_->native_handle());
       // "verification failed" alone would not tell people what to do.
       error&& verdict != X509_V_OK ? done({static_cast<int>(verdict), certificate_category()})
                                    : done(error);
+    };
+    if (!handshakes_) {
+      stream_->async_handshake(side_, std::move(greeted));
+      return;
+    }
+    is_elsewhere_ = true;
+    // All steps of the handshake run on that executor; only then the stream comes back.
+    asio::post(handshakes_, [stream = stream_, side = side_, handshakes = handshakes_,
+                             greeted = std::move(greeted)]() mutable {
+      auto back = [stream, greeted = std::move(greeted)](const error_code& error) mutable {
+        asio::post(stream->get_executor(),
+                   [stream, error, greeted = std::move(greeted)]() mutable { greeted(error); });
+      };
+      stream->async_handshake(side, asio::bind_executor(handshakes, std::move(back)));
     });
   }
 
   void read(Arrived arrived) override {
-    stream_.async_read_some(
+    stream_->async_read_some(
         asio::buffer(buffer_),
         [this, arrived = std::move(arrived)](const error_code& error, std::size_t size) mutable {
           arrived(error, std::span(buffer_).first(size));
@@ -111,27 +133,39 @@ class TlsTransport final : public Transport {
 
   void write(std::span<const char> bytes, Done done) override {
     asio::async_write(
-        stream_, asio::buffer(bytes.data(), bytes.size()),
+        *stream_, asio::buffer(bytes.data(), bytes.size()),
         [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
   }
 
   void write(std::vector<asio::const_buffer> parts, Done done) override {
     asio::async_write(
-        stream_, std::move(parts),
+        *stream_, std::move(parts),
         [done = std::move(done)](const error_code& error, std::size_t) mutable { done(error); });
   }
 
-  [[nodiscard]] SSL* tls() noexcept override { return stream_.native_handle(); }
+  [[nodiscard]] SSL* tls() noexcept override { return stream_->native_handle(); }
 
   void close() override {
-    error_code ignored;
-    stream_.lowest_layer().shutdown(tcp::socket::shutdown_both, ignored);
-    stream_.lowest_layer().close(ignored);
+    if (is_elsewhere_) {
+      asio::post(handshakes_, [stream = stream_] { close(*stream); });
+      return;
+    }
+    close(*stream_);
   }
 
  private:
-  asio::ssl::stream<tcp::socket> stream_;
+  using Stream = asio::ssl::stream<tcp::socket>;
+
+  static void close(Stream& stream) {
+    error_code ignored;
+    stream.lowest_layer().shutdown(tcp::socket::shutdown_both, ignored);
+    stream.lowest_layer().close(ignored);
+  }
+
+  const std::shared_ptr<Stream> stream_;
   const Side side_;
+  const asio::any_io_executor handshakes_;  ///< Empty: that of the socket.
+  bool is_elsewhere_ = false;               ///< `handshakes_` has the stream.
   std::vector<std::uint8_t> buffer_;
 };
 
@@ -191,8 +225,10 @@ std::unique_ptr<Transport> plain_transport(tcp::socket socket) {
   return std::make_unique<PlainTransport>(std::move(socket));
 }
 
-std::unique_ptr<Transport> tls_transport(tcp::socket socket, asio::ssl::context& context) {
-  return std::make_unique<TlsTransport>(std::move(socket), context, asio::ssl::stream_base::server);
+std::unique_ptr<Transport> tls_transport(tcp::socket socket, asio::ssl::context& context,
+                                         asio::any_io_executor handshakes) {
+  return std::make_unique<TlsTransport>(std::move(socket), context, asio::ssl::stream_base::server,
+                                        std::move(handshakes));
 }
 
 std::unique_ptr<Transport> tls_transport_to(const std::string& host, tcp::socket socket,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -44,9 +45,11 @@ class Transport {
 };
 
 [[nodiscard]] std::unique_ptr<Transport> plain_transport(boost::asio::ip::tcp::socket socket);
-/// The server's end of TLS.
-[[nodiscard]] std::unique_ptr<Transport> tls_transport(boost::asio::ip::tcp::socket socket,
-                                                       boost::asio::ssl::context& context);
+/// The server's end of TLS. `handshakes` computes the handshake, if there is one: an executor that
+/// runs one handler at a time, on another thread than the loop's.
+[[nodiscard]] std::unique_ptr<Transport> tls_transport(
+    boost::asio::ip::tcp::socket socket, boost::asio::ssl::context& context,
+    boost::asio::any_io_executor handshakes = {});
 
 /// Certificates as PEM text.
 struct TlsFiles {

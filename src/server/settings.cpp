@@ -339,14 +339,18 @@ void add_raft(std::vector<Setting>& all) {
 }
 
 void add_service(std::vector<Setting>& all) {
-  all.push_back(count({"service.connections_max", "gRPC connections."},
-                      TENURE_FIELD(service.connections_max), {1, 10'000'000}));
-  all.push_back(count({"service.http_connections_max", "HTTP connections, event streams included."},
-                      TENURE_FIELD(service.http_connections_max), {1, 1'000'000}));
+  all.push_back(
+      count({"service.connections_max", "gRPC connections; one address gets three quarters."},
+            TENURE_FIELD(service.connections_max), {1, 10'000'000}));
+  all.push_back(
+      count({"service.http_connections_max",
+             "HTTP connections, event streams included; one address gets three quarters."},
+            TENURE_FIELD(service.http_connections_max), {1, 1'000'000}));
   all.push_back(size({"service.message_bytes_max", "Size of one request."},
                      TENURE_FIELD(service.message_bytes_max), {kibi, gibi}));
-  all.push_back(count({"service.sessions_max", "Session streams."},
-                      TENURE_FIELD(service.sessions_max), {1, 10'000'000}));
+  all.push_back(
+      count({"service.sessions_max", "Session streams; one user or address gets three quarters."},
+            TENURE_FIELD(service.sessions_max), {1, 10'000'000}));
   all.push_back(count({"service.watches_per_client_max", "Watches on one stream."},
                       TENURE_FIELD(service.watches_per_client_max), {1, 100'000}));
   all.push_back(count({"service.watch_buffer_events_max",

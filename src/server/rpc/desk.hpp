@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "h2/shares.hpp"
 #include "server/auth/gate.hpp"
 #include "server/metrics.hpp"
 #include "server/rpc/callers.hpp"
@@ -18,7 +19,8 @@ struct RpcLimits {
   std::size_t watches_per_stream_max = 64;
   std::size_t watch_buffer_events_max = 4096;   ///< Of one watch; who is further behind is cut.
   std::size_t operations_in_flight_max = 4096;  ///< Of one stream; it is not read meanwhile.
-  std::size_t sessions_max = 10'000;  ///< Session, Watch and keep-alive streams, together.
+  /// Session, Watch and keep-alive streams, together; one user or address gets three quarters.
+  std::size_t sessions_max = 10'000;
 };
 
 /// What stands behind every call. Outlives them all.
@@ -34,6 +36,9 @@ struct Desk {
   /// The server stops: who is cut off now did not go away, so its wait stays in the queue.
   std::atomic<bool> is_stopping = false;
   std::size_t streams = 0;  ///< Open at the moment. Of the store's thread.
+  /// Which of them are whose.
+  h2::Shares streams_by_address{h2::Shares::three_quarters_of(limits.sessions_max)};
+  h2::Shares streams_by_user{h2::Shares::three_quarters_of(limits.sessions_max)};
 
   void write_header(core::Revision revision, std::uint64_t term, v1::Header& out) const {
     out.set_cluster_id(store.identity().cluster);

@@ -1,8 +1,11 @@
 #include "server/rpc/health_service.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
+
+#include "h2/connection.hpp"
 
 namespace tenure::server {
 namespace {
@@ -14,12 +17,15 @@ constexpr std::chrono::milliseconds look_every{500};
 using ::grpc::health::v1::HealthCheckRequest;
 using ::grpc::health::v1::HealthCheckResponse;
 
-/// One who wants to hear of changes.
+/// A client that wants to hear of changes.
 class HealthService::Watch final : public h2::Call {
  public:
-  Watch(const h2::Opening& opening, HealthService& service) : Call(opening), service_(service) {}
+  Watch(const h2::Opening& opening, HealthService& service)
+      : Call(opening), connection_(&opening.connection), service_(service) {}
 
-  void tell() {
+  [[nodiscard]] const h2::Connection* connection() const noexcept { return connection_; }
+
+  void notify() {
     const auto now = service_.status_of(wanted_.service());
     if (is_asked_ && std::exchange(last_, now.status()) != now.status()) {
       send(now);
@@ -34,10 +40,11 @@ class HealthService::Watch final : public h2::Call {
   }
   void half_closed() override {
     is_asked_ = true;
-    tell();
+    notify();
   }
-  void closed() override {}
+  void closed() override { service_.watches_.erase(this); }
 
+  const h2::Connection* connection_;  ///< To be compared with only.
   HealthService& service_;
   HealthCheckRequest wanted_;
   int last_ = -1;
@@ -48,12 +55,22 @@ void HealthService::add_to(Routes& routes) {
   routes.add("/grpc.health.v1.Health/Check", auth::Need::nothing, *this, &HealthService::check);
   routes.add("/grpc.health.v1.Health/Watch", auth::Need::nothing,
              [this](const h2::Opening& opening, const std::unique_ptr<auth::Guest>&) {
-               auto watch = std::make_shared<Watch>(opening, *this);
-               std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
-               watches_.push_back(watch);
-               look_soon();
-               return watch;
+               return open_watch(opening);
              });
+}
+
+std::shared_ptr<h2::Call> HealthService::open_watch(const h2::Opening& opening) {
+  auto watch = std::make_shared<Watch>(opening, *this);
+  const auto of_connection = std::ranges::count_if(
+      watches_, [&](const Watch* other) { return other->connection() == watch->connection(); });
+  if (watches_.size() >= watches_max ||
+      static_cast<std::size_t>(of_connection) >= watches_per_connection_max) {
+    watch->finish({h2::StatusCode::resource_exhausted, "too many health watches are open"});
+    return watch;
+  }
+  watches_.insert(watch.get());
+  look_soon();
+  return watch;
 }
 
 void HealthService::role_changed(const LogPosition& log) {
@@ -61,15 +78,19 @@ void HealthService::role_changed(const LogPosition& log) {
 }
 
 void HealthService::see(const LogPosition& log) {
+  const bool has_leader = log.is_leader || log.leader != 0;
+  if (is_leader_ == log.is_leader && has_leader_ == has_leader) {
+    return;
+  }
   is_leader_ = log.is_leader;
-  has_leader_ = log.is_leader || log.leader != 0;
-  tell();
+  has_leader_ = has_leader;
+  notify();
 }
 
 void HealthService::stop() {
   is_stopped_ = true;
   look_.cancel();
-  tell();
+  notify();
 }
 
 void HealthService::check(const HealthCheckRequest& request, const ReplyTo<Answer>& reply) {
@@ -88,13 +109,13 @@ void HealthService::check(const HealthCheckRequest& request, const ReplyTo<Answe
 }
 
 void HealthService::look_soon() {
+  if (std::exchange(is_look_due_, true)) {
+    return;
+  }
   look_.expires_after(look_every);
   look_.async_wait([this](const boost::system::error_code& error) {
-    if (error) {
-      return;
-    }
-    std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
-    if (is_stopped_ || watches_.empty()) {
+    is_look_due_ = false;
+    if (error || is_stopped_ || watches_.empty()) {
       return;
     }
     desk_.store.peek([this](const Result<View>& view) {
@@ -118,11 +139,10 @@ HealthCheckResponse HealthService::status_of(const std::string& service) const {
   return answer;
 }
 
-void HealthService::tell() {
-  for (const auto& weak : watches_) {
-    if (const auto watch = weak.lock()) {
-      watch->tell();
-    }
+void HealthService::notify() {
+  // Sending closes nothing at once, so the set stays as it is.
+  for (auto* watch : watches_) {
+    watch->notify();
   }
 }
 

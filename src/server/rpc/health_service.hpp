@@ -1,9 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include <absl/container/flat_hash_set.h>
 #include <boost/asio/steady_timer.hpp>
 
 #include "grpc/health/v1/health.pb.h"
@@ -16,9 +17,14 @@ namespace tenure::server {
 
 /// gRPC's health protocol. The server as a whole, and Admin, serve while a leader is known: this
 /// member is of use. LockService serves while this very member leads; the answer of another one
-/// says in the trailing metadata who does. Of the store's thread.
+/// says in the trailing metadata who does. Watches are few, since they need no authentication, and
+/// are notified only when a status has changed. Of the store's thread.
 class HealthService final : public Listener {
  public:
+  /// Of the whole server, and of one connection.
+  static constexpr std::size_t watches_max = 1000;
+  static constexpr std::size_t watches_per_connection_max = 16;
+
   explicit HealthService(Desk& desk) : desk_(desk), look_(desk.store.loop()) {}
 
   /// REQUIRES: this outlives the routes.
@@ -34,14 +40,18 @@ class HealthService final : public Listener {
 
   void check(const ::grpc::health::v1::HealthCheckRequest& request, const ReplyTo<Answer>& reply);
   [[nodiscard]] Answer status_of(const std::string& service) const;
+  [[nodiscard]] std::shared_ptr<h2::Call> open_watch(const h2::Opening& opening);
+  /// Notifies the watches if that changes anything.
   void see(const LogPosition& log);
-  void tell();
-  /// Another leader than us may come and go unheard: those who watch look now and then.
+  void notify();
+  /// Another member may begin and cease to lead without a call of role_changed(): while there are
+  /// watches, the position of the log is polled.
   void look_soon();
 
   Desk& desk_;
   boost::asio::steady_timer look_;
-  std::vector<std::weak_ptr<Watch>> watches_;
+  absl::flat_hash_set<Watch*> watches_;  ///< All that are open.
+  bool is_look_due_ = false;
   bool is_leader_ = false;
   bool has_leader_ = false;
   bool is_stopped_ = false;

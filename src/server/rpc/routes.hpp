@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,19 +19,29 @@ namespace tenure::server {
 /// ends.
 class Routes {
  public:
+  /// Largest request of a call that needs no authentication: the name of a service or a symbol.
+  static constexpr std::size_t open_message_bytes_max = 4096;
+
   /// `metrics`: where calls are counted, or nowhere. `gate`: who may call; null: everybody.
   Routes(h2::Router& router, Metrics* metrics, auth::Gate* gate)
       : router_(router), metrics_(metrics), gate_(gate) {}
 
   /// `path`: "/package.Service/Method".
-  void add(const std::string& path, auth::Need need, GuestOpen open) {
+  void add(const std::string& path, auth::Need need, GuestOpen open,
+           h2::Router::Request request = h2::Router::Request::stream) {
     h2::Router::Ended ended;
     if (metrics_ != nullptr) {
       ended = [method = metrics_->method(path)](h2::StatusCode code) {
         method.done(static_cast<int>(code));
       };
     }
-    router_.add(path, {.open = behind(gate_, need, std::move(open)), .ended = std::move(ended)});
+    const bool is_open = need == auth::Need::nothing;
+    router_.add(path,
+                {.open = behind(gate_, need, std::move(open)),
+                 .ended = std::move(ended),
+                 .request = request,
+                 .audience = is_open ? h2::Router::Audience::open : h2::Router::Audience::users,
+                 .message_bytes_max = is_open ? open_message_bytes_max : 0});
   }
 
   /// A call with one question and one answer: `(object.*answer)(request, reply)`.
@@ -41,7 +52,8 @@ class Routes {
         answered_by<Request, Response>(
             [&service, answer](const Request& request, const ReplyTo<Response>& reply) {
               (service.*answer)(request, reply);
-            }));
+            }),
+        h2::Router::Request::unary);
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <future>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -35,7 +36,20 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
              .calls_per_connection_max = options_.calls_per_connection_max,
              .connection_bytes_max = options_.connection_bytes_max,
              .memory_bytes_max = options_.memory_bytes_max,
+             .request_time = options_.request_time,
              .patience = options_.patience} {
+  if (options_.executor) {
+    house_.work = options_.executor;
+  }
+  if (options_.metrics != nullptr) {
+    // One name for all of them: clients choose the paths.
+    house_.refused = [method = options_.metrics->method("unknown")](h2::StatusCode code) {
+      method.done(static_cast<int>(code));
+    };
+    house_.limited = [metrics = options_.metrics](std::string_view limit) {
+      metrics->limit_rejected(limit);
+    };
+  }
   Routes routes(house_.router, options_.metrics, options_.gate);
   locks_.add_to(routes);
   admin_.add_to(routes);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+
+#include <boost/asio/any_io_executor.hpp>
 
 #include <tenure/error.hpp>
 
@@ -20,13 +23,18 @@ struct RpcOptions {
   std::string address = "127.0.0.1:7420";  ///< Port 0: any free one.
   std::optional<h2::TlsFiles> tls{};       ///< None: plain text.
   std::size_t message_bytes_max = 64 * 1024;
-  /// What may be buffered of answers that are not read: of one connection, and of all. Who is
-  /// beyond loses the connection.
+  /// Bytes buffered for calls, responses and incomplete messages: of one connection, which is
+  /// closed beyond that, and of all, of which then the largest is closed.
   std::size_t connection_bytes_max = std::size_t{64} << 20;
   std::size_t memory_bytes_max = std::size_t{512} << 20;
   std::size_t connections_max = 10'000;
   std::size_t calls_per_connection_max = 20'000;
+  /// From the headers of a unary call to the end of its message.
+  std::chrono::milliseconds request_time{10'000};
   h2::Link::Patience patience{};
+  /// Runs the handlers of connections, on the store's thread. Empty: the store's loop, which then
+  /// serves clients and its own work in the order of arrival.
+  boost::asio::any_io_executor executor{};
   RpcLimits limits{};
   std::string version{};       ///< For Status.
   auth::Gate* gate = nullptr;  ///< Who may do what; outlives the server. Null: all everything.

@@ -10,6 +10,7 @@
 
 #include "h2/call.hpp"
 #include "h2/router.hpp"
+#include "h2/shares.hpp"
 #include "server/rpc/desk.hpp"
 #include "server/rpc/permission.hpp"
 
@@ -34,12 +35,25 @@ class Stream : public h2::Call, public Led {
     return call ? std::shared_ptr<Led>(call, this) : nullptr;
   }
 
-  /// Ends it at once if there are too many.
+  /// Ends it at once if there are too many, of all clients or of this one.
   void refuse_if_too_many() {
     if (desk_.streams > desk_.limits.sessions_max) {
       finish({h2::StatusCode::resource_exhausted,
               "too many streams are open (service.sessions_max); close some or raise it"});
+      return;
     }
+    const auto* user = guest_ ? guest_->access().user() : nullptr;
+    auto by_user = user == nullptr ? std::optional(h2::Shares::Share())
+                                   : desk_.streams_by_user.take(user->name);
+    auto by_address = desk_.streams_by_address.take(h2::network_of(peer()));
+    if (!by_user || !by_address) {
+      finish({h2::StatusCode::resource_exhausted,
+              "too many streams of one user or address are open (three quarters of "
+              "service.sessions_max); close some or raise it"});
+      return;
+    }
+    by_user_ = *std::move(by_user);
+    by_address_ = *std::move(by_address);
   }
 
  protected:
@@ -78,6 +92,9 @@ class Stream : public h2::Call, public Led {
     }
     asked(request);
   }
+
+  h2::Shares::Share by_user_;
+  h2::Shares::Share by_address_;
 };
 
 /// Makes streams of this kind.
