@@ -246,6 +246,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   daemon->connect(*std::move(transport));
   auto options = rpc_options(config, *tls, daemon->metrics_);
   options.gate = daemon->gate_.get();
+  options.executor = daemon->node_->client_executor();
   daemon->rpc_.emplace(*daemon->node_, std::move(options));
   daemon->node_->listen(daemon->metrics_);
   daemon->prepare_http(config, *std::move(tls));

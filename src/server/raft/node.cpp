@@ -36,6 +36,10 @@ ParticipantOptions participant_options(const NodeOptions& options, MemberId id, 
 /// A client that got an answer often asks the next thing within this time.
 constexpr std::chrono::microseconds awake_for{100};
 
+/// How long the work of clients may keep the thread. Heartbeats, votes and the log wait this long
+/// at most, a hundredth of the shortest sensible election timeout.
+constexpr std::chrono::microseconds client_slice{2000};
+
 /// Until it is stopped. Stays awake for a moment after each thing that it did.
 void run(boost::asio::io_context& loop) {
   sys::Vigil vigil(awake_for);
@@ -51,6 +55,7 @@ void run(boost::asio::io_context& loop) {
 
 Node::Node(NodeOptions options, Loaded loaded)
     : options_(std::move(options)),
+      clients_(loop_, client_slice),
       folder_(std::move(loaded.folder)),
       votes_(std::move(loaded.votes)),
       snapshot_file_(std::move(loaded.snapshot_file)),
@@ -168,13 +173,20 @@ void Node::propose(core::Command command, Decision decided) {
 
 void Node::read(Look look) {
   on_loop([this, look = std::move(look)](Time now) mutable {
-    participant_.read(std::move(look), now);
+    // Once the read is confirmed the state has all that it must have, now and later. Looking at it
+    // may take long, so that is the work of a client.
+    participant_.read(
+        [this, look = std::move(look)](Result<View> view) mutable {
+          view ? peek(std::move(look)) : look(std::move(view));
+        },
+        now);
   });
 }
 
 void Node::peek(Look look) {
-  on_loop([this, look = std::move(look)](Time now) mutable {
-    participant_.peek(std::move(look), now);
+  boost::asio::post(client_executor(), [this, look = std::move(look)]() mutable {
+    participant_.peek(std::move(look), clock_.now());
+    after_event();
   });
 }
 

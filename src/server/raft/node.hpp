@@ -27,6 +27,7 @@
 #include "server/raft/transport.hpp"
 #include "server/raft/vote_file.hpp"
 #include "server/store.hpp"
+#include "server/time_slices.hpp"
 #include "sys/steered_clock.hpp"
 
 namespace tenure::server::raft {
@@ -64,6 +65,8 @@ class Node final : public Store, private Surroundings {
   [[nodiscard]] Identity identity() const override;
   [[nodiscard]] const Folder& folder() const noexcept { return folder_; }
   [[nodiscard]] boost::asio::io_context& loop() override { return loop_; }
+  /// For the work of clients on the store's thread: runs after what keeps the group together.
+  [[nodiscard]] TimeSlices::Executor client_executor() { return clients_.executor(); }
   void listen(Listener& listener) override;
 
   struct Loaded;
@@ -98,6 +101,7 @@ class Node final : public Store, private Surroundings {
 
   const NodeOptions options_;
   boost::asio::io_context loop_{1};  ///< Outlives all threads, which post to it.
+  TimeSlices clients_;
   Folder folder_;
   VoteFile votes_;
   std::unique_ptr<SnapshotFile> snapshot_file_;
