@@ -147,8 +147,38 @@ TEST(HttpLimits, more_connections_than_allowed_are_told_so) {
 
   EXPECT_EQ(status_of(HttpClient(service.port).read_all()), 503);
   kept.clear();
-  EXPECT_TRUE(eventually([&] { return status_of(service.get("/healthz")) == 200; }));
+  EXPECT_TRUE(eventually([&] { return status_of(service.get("/v1/status")) == 200; }));
   EXPECT_NE(service.get("/metrics").find("limit=\"http_connections_max\""), std::string::npos);
+}
+
+// A load balancer must not take a busy member for a dead one.
+TEST(HttpLimits, health_is_answered_when_all_connections_are_in_use) {
+  HttpService service({.connections_max = 2});
+  std::vector<std::unique_ptr<HttpClient>> kept;
+  for (int i = 0; i < 2; ++i) {
+    kept.push_back(std::make_unique<HttpClient>(service.port));
+    EXPECT_EQ(status_of(kept.back()->get("/healthz")), 200);
+  }
+  for (int i = 0; i < 300; ++i) {
+    kept.push_back(std::make_unique<HttpClient>(service.port));  // It asks for nothing.
+  }
+
+  EXPECT_EQ(status_of(service.get("/healthz")), 200);
+  EXPECT_EQ(status_of(service.get("/readyz")), 200);
+  EXPECT_EQ(status_of(service.get("/v1/status")), 503);
+}
+
+TEST(HttpLimits, one_address_does_not_get_all_connections) {
+  HttpService service({.connections_max = 4});
+  std::vector<std::unique_ptr<HttpClient>> kept;
+  for (int i = 0; i < 3; ++i) {
+    kept.push_back(std::make_unique<HttpClient>(service.port));
+    EXPECT_EQ(status_of(kept.back()->get("/v1/status")), 200);
+  }
+
+  EXPECT_EQ(status_of(service.get("/v1/status")), 503);
+  kept.pop_back();
+  EXPECT_TRUE(eventually([&] { return status_of(service.get("/v1/status")) == 200; }));
 }
 
 // The store's thread hangs: whoever asks is told, and health still answers.

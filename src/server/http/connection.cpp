@@ -26,6 +26,8 @@ constexpr std::size_t listen_bytes = 4 << 10U;
 /// What a client says first that speaks TLS: the type of the record, RFC 8446 5.1.
 constexpr char tls_handshake = 22;
 constexpr milliseconds goodbye_time{1'000};
+/// For the request of a connection beyond the limit, which is served only if it asks for health.
+constexpr milliseconds turn_away_time{1'000};
 /// Of the kernel, for a reader of events: what waits there is not counted by us.
 constexpr int stream_send_buffer = 64 << 10U;
 
@@ -100,29 +102,28 @@ bool is_http_error(const boost::system::error_code& error) {
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, Surroundings& around)
+Connection::Connection(asio::ip::tcp::socket socket, Surroundings& around,
+                       std::optional<h2::Shares::Share> place)
     : wire_(std::move(socket)),
       around_(around),
+      place_(std::move(place)),
       deadline_(wire_.get_executor()),
       buffer_(header_bytes_max + body_bytes_max),
-      heartbeat_(wire_.get_executor()) {
-  ++around_.connections;
-}
+      heartbeat_(wire_.get_executor()) {}
 
-Connection::~Connection() {
-  --around_.connections;
-}
-
-void Connection::start(Welcome welcome) {
-  welcome_ = welcome;
+void Connection::start() {
   around_.tls == nullptr ? open() : greet();
 }
 
 void Connection::open() {
-  if (welcome_ == Welcome::served) {
-    read();
-    return;
+  read();
+  if (!place_) {
+    arm(turn_away_time, Late::turn_away);
   }
+}
+
+void Connection::turn_away() {
+  is_turned_away_ = true;
   auto response = problem(503, "Service Unavailable", "too many connections");
   response.fields.emplace_back("Retry-After", "1");
   respond_and_close(std::move(response));
@@ -161,6 +162,8 @@ void Connection::close() {
   deadline_.cancel();
   heartbeat_.cancel();
   events_.reset();
+  place_.reset();
+  stream_.release();
 }
 
 void Connection::wait_for_next() {
@@ -202,7 +205,10 @@ void Connection::read() {
 }
 
 void Connection::on_read(const Error& error) {
-  if (!error) {
+  is_listening_ = false;
+  if (is_turned_away_) {
+    close();
+  } else if (!error) {
     answer();
   } else if (is_http_error(error) && error != beast::http::error::end_of_stream &&
              error != beast::http::error::partial_message) {
@@ -216,7 +222,7 @@ void Connection::answer() {
   const auto& message = parser_->get();
   const auto method = message.method();
   is_head_ = method == beast::http::verb::head;
-  keeps_alive_ = message.keep_alive();
+  keeps_alive_ = message.keep_alive() && place_;
   const auto host = message[beast::http::field::host];
   if (!is_known_host({host.data(), host.size()}, around_.options.hosts)) {
     respond(problem(421, "Misdirected Request", "not the name of this server: listen.http_hosts"));
@@ -225,6 +231,10 @@ void Connection::answer() {
   auto request = parse_target({message.target().data(), message.target().size()});
   if (!request) {
     respond(problem(400, "Bad Request", request.error().detail));
+    return;
+  }
+  if (!place_ && request->path != "/healthz" && request->path != "/readyz") {
+    turn_away();
     return;
   }
   const bool is_post = method == beast::http::verb::post;
@@ -360,6 +370,14 @@ void Connection::stream_events(Request& request) {
     respond(around_.router.deny(request, auth::Verb::read, filter->prefix));
     return;
   }
+  if (const auto* user = request.access.user(); user != nullptr) {
+    auto share = around_.streams.take(user->name);
+    if (!share) {
+      respond(problem(503, "Service Unavailable", "too many event streams of one user"));
+      return;
+    }
+    stream_ = *std::move(share);
+  }
   filter->may_read = around_.router.reader_of(request);
   ++exchange_;
   Error ignored;
@@ -450,6 +468,12 @@ void Connection::disarm() {
 void Connection::on_late(Late late) {
   if (late == Late::close) {
     close();
+    return;
+  }
+  if (late == Late::turn_away) {
+    // The read is under way and stays so.
+    is_listening_ = true;
+    turn_away();
     return;
   }
   tell_departure();

@@ -14,6 +14,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "h2/shares.hpp"
 #include "server/http/event_feed.hpp"
 #include "server/http/message.hpp"
 #include "server/http/router.hpp"
@@ -29,21 +30,24 @@ struct Surroundings {
   const Router& router;
   EventFeed& feed;
   boost::asio::ssl::context* tls = nullptr;  ///< Null: plain text.
-  std::size_t connections = 0;
+  /// Of options.connections_max: what each address has of the connections, and each user of the
+  /// event streams.
+  h2::Shares places{h2::Shares::three_quarters_of(options.connections_max)};
+  h2::Shares streams{h2::Shares::three_quarters_of(options.connections_max)};
 };
 
 /// One client, from accept to close: request after request, or one stream of events. At home.
 /// Every state has a deadline, so nobody can hold on to a connection without taking part.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(boost::asio::ip::tcp::socket socket, Surroundings& around);
-  ~Connection();
+  /// `place`: among the connections that are served. Without one there are too many: it gets one
+  /// answer, which is 503 for all but `/healthz` and `/readyz`.
+  Connection(boost::asio::ip::tcp::socket socket, Surroundings& around,
+             std::optional<h2::Shares::Share> place);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// turned_away: there are too many; it is told so, and that is all.
-  enum class Welcome : std::uint8_t { served, turned_away };
-  void start(Welcome welcome);
+  void start();
   void close();
 
  private:
@@ -51,6 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // The beginning.
   void open();
+  void turn_away();
   void greet();
   void on_greeted(const Error& error);
 
@@ -76,15 +81,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void beat();
   void watch_for_close();
 
-  enum class Late : std::uint8_t { close, answer };
+  enum class Late : std::uint8_t { close, answer, turn_away };
   void arm(std::chrono::milliseconds time, Late late = Late::close);
   void disarm();
   void on_late(Late late);
 
   Wire wire_;
   Surroundings& around_;
-  Welcome welcome_ = Welcome::served;
-  std::vector<std::string> certificate_;  ///< The names in the one that was shown.
+  std::optional<h2::Shares::Share> place_;  ///< None: it is turned away, but for health.
+  bool is_turned_away_ = false;             ///< It has been told so.
+  h2::Shares::Share stream_;                ///< Of its user, while it gets events.
+  std::vector<std::string> certificate_;    ///< The names in the one that was shown.
   boost::asio::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;

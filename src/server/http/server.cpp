@@ -1,5 +1,6 @@
 #include "server/http/server.hpp"
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -177,22 +178,39 @@ class Server::Core {
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
-    const bool is_too_many = around_.connections >= options_.connections_max;
+    const auto peer = socket.remote_endpoint(ignored);
+    auto place = around_.places.take(h2::network_of(peer.address()));
+    const bool is_too_many = !place;
+    const auto connection =
+        std::make_shared<Connection>(std::move(socket), around_, std::move(place));
+    connections_.push_back(connection);
     if (is_too_many) {
       metrics_.limit_rejected("http_connections_max");
       log::warning("http_connection_refused", {{"limit", options_.connections_max}});
+      make_room(connection);
     }
-    if (around_.connections >= 2 * options_.connections_max) {
-      return;  // Not even time for an answer.
-    }
-    const auto connection = std::make_shared<Connection>(std::move(socket), around_);
-    connections_.push_back(connection);
-    connection->start(is_too_many ? Connection::Welcome::turned_away : Connection::Welcome::served);
+    connection->start();
   }
+
+  /// For one more connection beyond the limit: each has a short time to ask for health, and the
+  /// oldest gives way, so that a health check always gets in.
+  void make_room(const std::shared_ptr<Connection>& connection) {
+    std::erase_if(turned_away_, [](const auto& one) { return one.expired(); });
+    if (turned_away_.size() >= turned_away_max) {
+      if (const auto oldest = turned_away_.front().lock()) {
+        oldest->close();
+      }
+      turned_away_.pop_front();
+    }
+    turned_away_.push_back(connection);
+  }
+
+  static constexpr std::size_t turned_away_max = 256;
 
   const ServerOptions options_;
   Metrics& metrics_;
   std::vector<std::weak_ptr<Connection>> connections_;
+  std::deque<std::weak_ptr<Connection>> turned_away_;
   std::unique_ptr<asio::io_context> loop_ = std::make_unique<asio::io_context>(1);
   EventFeed feed_;
   DeadlockLog deadlocks_;

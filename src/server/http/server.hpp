@@ -28,7 +28,8 @@ struct ServerOptions {
   auth::Gate* gate = nullptr;  ///< Who may see what; outlives this. Null: all everything.
   bool open_metrics = false;   ///< /metrics is for everybody.
   ServerFacts facts{};
-  std::size_t connections_max = 256;              ///< More are answered with 503 and closed.
+  /// More are answered with 503 and closed, but for health checks. One address gets three quarters.
+  std::size_t connections_max = 256;
   std::size_t buffer_events_max = 4096;           ///< Of one event stream; see EventFeed.
   std::chrono::milliseconds leader_grace{2'000};  ///< Of event streams; see EventFeed.
   std::chrono::milliseconds request_time{5'000};  ///< For a request to arrive.
