@@ -1,6 +1,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -289,6 +290,26 @@ TEST_F(HttpAuth, a_wrong_token_logs_nobody_in) {
 
   EXPECT_EQ(status_of(answer), 401);
   EXPECT_HAS_NOT(answer, "Set-Cookie");
+}
+
+// The user was found, then the users were reloaded without it, and its name was read from null.
+TEST_F(HttpAuth, a_login_while_the_users_are_reloaded_is_answered) {
+  const auto others = [] {
+    return *Rulebook::make(
+        {{.name = "admin", .tokens = {digest_of("ad")}, .rules = {{"", Level::admin}}}});
+  };
+  std::jthread reloads([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      gate.replace(others());
+      gate.replace(rules());
+    }
+  });
+  int answered = 0;
+  for (int n = 0; n < 300; ++n) {
+    const auto status = status_of(post("/v1/login", bearing("r") + intent));
+    answered += status == 200 || status == 401 ? 1 : 0;
+  }
+  EXPECT_EQ(answered, 300);
 }
 
 TEST_F(HttpAuth, a_cookie_counts_until_logout_and_until_the_user_is_gone) {

@@ -64,12 +64,17 @@ void Router::login(const Request& request, Reply reply) const {
                                    : "a token is wanted, as Authorization: Bearer TOKEN"));
     return;
   }
-  if (const auto denial = gate_->admit(proof, caller.address)->why_not(auth::Need::identity)) {
-    reply(refusal(*denial));
+  const auto guest = gate_->admit(proof, caller.address);
+  const auto denial = guest->why_not(auth::Need::identity);
+  // The users may be reloaded at any time, also since `request.access` was found. All that follows
+  // is about one look at them.
+  const auto access = guest->access();
+  if (denial || access.user() == nullptr) {
+    reply(denial ? refusal(*denial) : problem(401, "Unauthorized", "the users have just changed"));
     return;
   }
-  log::info("login", {{"who", request.access.user()->name}, {"from", caller.address}});
-  auto response = json(write(rights_of(caller, options_.rights, request.access)));
+  log::info("login", {{"who", access.user()->name}, {"from", caller.address}});
+  auto response = json(write(rights_of(caller, options_.rights, access)));
   response.fields.emplace_back(
       "Set-Cookie", cookie_of(caller, logins_.begin(*token, Logins::Clock::now()), Logins::life));
   reply(std::move(response));
