@@ -30,6 +30,10 @@ struct Batch {
 
 /// The batch that was encoded. Bytes that were cut or changed may be another batch, but never a
 /// malformed one: otherwise `invalid_argument`, and the detail says what is wrong and where.
+/// `unsupported`: a program of a newer version wrote it.
 [[nodiscard]] Result<Batch> decode_batch(std::string_view bytes);
+
+/// The version of an encoded batch, which may be newer than this program. 0: the bytes are none.
+[[nodiscard]] ClusterVersion version_of_batch(std::string_view bytes);
 
 }  // namespace tenure::core

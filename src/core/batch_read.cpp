@@ -15,10 +15,11 @@ class Decoder : private ValueReader {
     Batch batch;
     batch.version = id<ClusterVersion>();
     if (ok() && (batch.version < oldest_version || batch.version > newest_version)) {
-      return fail(Errc::invalid_argument, "batch: version " + std::to_string(batch.version.get()) +
-                                              " is not known here; this program reads versions " +
-                                              std::to_string(oldest_version.get()) + " to " +
-                                              std::to_string(newest_version.get()));
+      return fail(batch.version > newest_version ? Errc::unsupported : Errc::invalid_argument,
+                  "batch: version " + std::to_string(batch.version.get()) +
+                      " is not known here; this program reads versions " +
+                      std::to_string(oldest_version.get()) + " to " +
+                      std::to_string(newest_version.get()));
     }
     version_ = batch.version;
     batch.stamp.time = any_time();
@@ -154,6 +155,12 @@ class Decoder : private ValueReader {
 };
 
 }  // namespace
+
+ClusterVersion version_of_batch(std::string_view bytes) {
+  ByteReader reader(bytes);
+  const ClusterVersion version(reader.number());
+  return reader.ok() ? version : ClusterVersion{};
+}
 
 Result<Batch> decode_batch(std::string_view bytes) {
   return Decoder(bytes).run();

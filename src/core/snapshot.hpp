@@ -46,8 +46,8 @@ struct Image {
 }
 
 /// The state that was encoded, with every index rebuilt and every invariant checked. Bytes that
-/// were cut, changed or written by another version are `invalid_argument`, and the detail says
-/// what is wrong and where.
+/// were cut or changed are `invalid_argument`, and the detail says what is wrong and where.
+/// `unsupported`: a program of a newer version wrote them.
 [[nodiscard]] Result<State> decode(std::string_view bytes);
 
 }  // namespace tenure::core

@@ -15,7 +15,6 @@ namespace {
 
 /// The format before ended leases were remembered.
 constexpr std::uint32_t without_ended = 1;
-constexpr std::uint32_t newest_format = snapshot_format(newest_version);
 
 constexpr ClusterVersion version_of(std::uint32_t format) {
   return format <= snapshot_format(version_1) ? version_1 : ClusterVersion{format - 1};
@@ -308,11 +307,12 @@ Result<State> decode(std::string_view bytes) {
   }
   ByteReader head(bytes.substr(snapshot_magic.size()));
   const auto format = head.fixed32();
-  if (format < without_ended || format > newest_format) {
-    return fail(Errc::invalid_argument, "snapshot: version " + std::to_string(format) +
-                                            " is not known here; this program reads versions " +
-                                            std::to_string(without_ended) + " to " +
-                                            std::to_string(newest_format));
+  if (const auto newest = snapshot_format(newest_version);
+      format < without_ended || format > newest) {
+    return fail(format > newest ? Errc::unsupported : Errc::invalid_argument,
+                "snapshot: version " + std::to_string(format) +
+                    " is not known here; this program reads versions " +
+                    std::to_string(without_ended) + " to " + std::to_string(newest));
   }
   const auto body_bytes = head.fixed64();
   if (body_bytes != bytes.size() - snapshot_head_bytes - snapshot_tail_bytes) {

@@ -22,13 +22,9 @@ inline constexpr ClusterVersion version_1{1};
 inline constexpr ClusterVersion version_2{2};
 
 inline constexpr ClusterVersion oldest_version = version_1;
-/// The newest version that this program reads and writes. Tests build a program of the version
-/// before with TENURE_NEWEST_CLUSTER_VERSION.
-#ifdef TENURE_NEWEST_CLUSTER_VERSION
-inline constexpr ClusterVersion newest_version{TENURE_NEWEST_CLUSTER_VERSION};
-#else
-inline constexpr ClusterVersion newest_version = version_2;
-#endif
+/// The newest version that this program reads and writes. Defined in a translation unit of its own,
+/// so that tests can link a program of the version before.
+extern const ClusterVersion newest_version;
 
 /// Turns a state of one version into the state of another. Fields that the version does not have
 /// get their default values, so that a member that was restored from a snapshot has the same state

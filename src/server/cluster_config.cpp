@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/version.hpp"
 #include "server/units.hpp"
 
 namespace tenure::server {
@@ -112,6 +113,11 @@ void check_own_addresses(const Config& config, Complaints& complaints) {
 }  // namespace
 
 void check_cluster(const Config& config, Complaints& complaints) {
+  if (config.cluster.version_max > core::newest_version.get()) {
+    complaints.add("cluster.version_max: this program has cluster versions " +
+                   std::to_string(core::oldest_version.get()) + " to " +
+                   std::to_string(core::newest_version.get()));
+  }
   check_peer_tls(config, complaints);
   if (!config.has_peers()) {
     return;

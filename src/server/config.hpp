@@ -66,6 +66,7 @@ struct Config {
     std::string peer_address{};
     std::string client_address{};
     std::filesystem::path secret_file{};
+    std::uint64_t version_max = 0;
   };
 
   struct Tls {

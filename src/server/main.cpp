@@ -169,7 +169,9 @@ Started<std::unique_ptr<raft::Node>> open_node(const Config& config) {
         ", which comes of cluster.members and cluster.name. A single node becomes a cluster by "
         "`tenured seed`; if the list was changed on purpose, set node.cluster_id";
   }
-  return std::unexpected(Failure{ExitCode::disk, why});
+  // The same program would refuse the folder again: not to be restarted.
+  const bool is_too_new = node.error() == Errc::unsupported;
+  return std::unexpected(Failure{is_too_new ? ExitCode::configuration : ExitCode::disk, why});
 }
 
 /// A member of a cluster that was started as if it were alone would wait for the others for ever.

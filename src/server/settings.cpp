@@ -251,6 +251,10 @@ void add_cluster(std::vector<Setting>& all) {
                       "File with a secret that all members have; without TLS the only thing that "
                       "keeps others out."},
                      TENURE_FIELD(cluster.secret_file)));
+  all.push_back(count({"cluster.version_max",
+                       "Highest cluster version that this member agrees to; 0: the newest of its "
+                       "program. A lower one prepares a downgrade."},
+                      TENURE_FIELD(cluster.version_max)));
 }
 
 void add_listen(std::vector<Setting>& all) {

@@ -49,6 +49,8 @@ struct MemberStatus {
   std::string client_address{};        ///< Where clients reach it.
   std::uint64_t match{};               ///< It is known to have the log up to here. By the leader.
   std::chrono::milliseconds silent{};  ///< Since it was last heard of. By the leader.
+  /// Newest cluster version that its program reads; 0: it is not connected.
+  std::uint64_t newest_version{};
 };
 
 /// A new member: gets the log first, and votes when it has caught up.

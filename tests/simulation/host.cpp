@@ -37,6 +37,12 @@ server::raft::Time Host::time() const {
       std::chrono::duration_cast<server::raft::Time::duration>(clock_.local(world_.now())));
 }
 
+Versions Host::versions() const {
+  const bool wants_oldest = (endpoint_ + boots()) % 3 == 2;
+  return {.newest = core::newest_version,
+          .wanted = wants_oldest ? core::oldest_version : core::newest_version};
+}
+
 void Host::boot() {
   ++life_;
   if (world_.is_tracing()) {
@@ -68,6 +74,7 @@ void Host::boot() {
                          .seed = static_cast<std::uint32_t>(world_.chance().below(1U << 31)),
                          .election_timeout = options.election_timeout,
                          .heartbeat = options.heartbeat,
+                         .versions = versions(),
                          .batch_commands_max = options.batch_commands_max,
                          .entries_in_flight_max = options.entries_in_flight_max,
                          .peer_entries_max = options.peer_entries_max,
@@ -248,6 +255,11 @@ void Host::send_snapshot(MemberId peer, Term term) {
     return;
   }
   send(peer, InstallSnapshot{.term = term, .snapshot = *disk_.snapshot()});
+}
+
+std::optional<Versions> Host::versions_of(MemberId peer) const {
+  const auto& host = *directory_.hosts.at(peer.get() - 1);
+  return host.is_up() ? std::optional(host.versions()) : std::nullopt;
 }
 
 void Host::set_members(const std::vector<Member>& members) {

@@ -62,6 +62,9 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   /// 0: to whom it likes.
   void transfer_leadership(server::raft::MemberId to = {}, Done done = nothing);
 
+  /// Cluster versions of its program. Every third boot wants the oldest version, so that the
+  /// version is raised and lowered while other faults happen.
+  [[nodiscard]] server::raft::Versions versions() const;
   [[nodiscard]] std::size_t boots() const noexcept { return life_ / 2; }
 
  private:
@@ -89,6 +92,8 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   [[nodiscard]] server::raft::DiskState disk() const override;
   void send(server::raft::MemberId peer, server::raft::Message message) override;
   void send_snapshot(server::raft::MemberId peer, server::raft::Term term) override;
+  [[nodiscard]] std::optional<server::raft::Versions> versions_of(
+      server::raft::MemberId peer) const override;
   void set_members(const std::vector<server::raft::Member>& members) override;
   [[nodiscard]] server::raft::Time local_time() override { return time(); }
   void drain_soon() override;

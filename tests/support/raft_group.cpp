@@ -281,6 +281,14 @@ void RaftGroup::Machine::send_snapshot(MemberId peer, Term term) {
   send(peer, InstallSnapshot{.term = term, .snapshot = platter_.snapshot.value()});
 }
 
+std::optional<Versions> RaftGroup::Machine::versions_of(MemberId peer) const {
+  const bool is_cut_off = group_.cut_off_.contains(id()) || group_.cut_off_.contains(peer);
+  const bool is_known = std::ranges::find(known, peer, &Member::id) != known.end();
+  const auto& machine = *group_.machines_.at(peer.get() - 1);
+  return is_known && machine.is_up() && !is_cut_off ? std::optional(machine.options_.versions)
+                                                    : std::nullopt;
+}
+
 void RaftGroup::Machine::report(Severity /*severity*/, const std::string& what) {
   reports.push_back(what);
 }

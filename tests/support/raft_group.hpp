@@ -114,6 +114,8 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   void boot();
   void crash();
   void work();
+  /// From the next boot on. REQUIRES: is not up.
+  void set_versions(server::raft::Versions versions) { options_.versions = versions; }
   [[nodiscard]] bool is_up() const { return participant_ != nullptr; }
   [[nodiscard]] MemberId id() const { return options_.id; }
   [[nodiscard]] server::raft::Participant& participant() { return *participant_; }
@@ -142,6 +144,7 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   [[nodiscard]] server::raft::DiskState disk() const override;
   void send(MemberId peer, server::raft::Message message) override;
   void send_snapshot(MemberId peer, server::raft::Term term) override;
+  [[nodiscard]] std::optional<server::raft::Versions> versions_of(MemberId peer) const override;
   void set_members(const std::vector<server::raft::Member>& members) override { known = members; }
   [[nodiscard]] Time local_time() override { return group_.now_; }
   void drain_soon() override { is_drain_wanted_ = true; }

@@ -88,7 +88,11 @@ void Caller::take_hello(const ArrivedFrame& frame) {
     refuse({.reason = Reason::incarnation, .text = std::move(complaint)});
     return;
   }
-  Welcome welcome{.nonce = make_nonce(), .incarnation = self.incarnation, .origin = self.origin};
+  Welcome welcome{.version = std::min(hello_.version, newest_protocol),
+                  .nonce = make_nonce(),
+                  .incarnation = self.incarnation,
+                  .origin = self.origin,
+                  .versions = self.versions};
   welcome.proof = prove(End::called, self.secret, hello_, welcome);
   expected_proof_ = prove(End::caller, self.secret, hello_, welcome);
   phase_ = Phase::proof;

@@ -110,13 +110,15 @@ void Dialer::greet() {
     }
   }
   const auto& self = hall_->options.self;
-  hello_ = {.cluster = self.cluster,
+  hello_ = {.version = protocol_,
+            .cluster = self.cluster,
             .caller = self.member,
             .called = peer_,
             .nonce = make_nonce(),
             .address = self.address,
             .incarnation = self.incarnation,
-            .origin = self.origin};
+            .origin = self.origin,
+            .versions = self.versions};
   std::vector<Frame> frames;
   frames.push_back(encode(hello_));
   line_->write(std::move(frames));
@@ -142,6 +144,13 @@ void Dialer::arrived(const ArrivedFrame& frame) {
 
 void Dialer::refused(const ArrivedFrame& frame) {
   const auto refusal = decode_refusal(frame);
+  if (refusal && refusal->reason == Reason::version && phase_ == Phase::greeting &&
+      protocol_ > oldest_protocol) {
+    drop_connection();
+    protocol_ = oldest_protocol;
+    dial();
+    return;
+  }
   // One that joined is known by those who added it; only a founder can have been another before.
   const bool is_founder = hall_->options.self.origin != raft::Origin{};
   if (refusal && refusal->reason == Reason::incarnation && is_founder && hall_->known->disown()) {
@@ -154,6 +163,11 @@ void Dialer::welcomed(const ArrivedFrame& frame) {
   const auto welcome = decode_welcome(frame);
   if (!welcome) {
     broke(welcome.error().detail);
+    return;
+  }
+  if (welcome->version < oldest_protocol || welcome->version > hello_.version) {
+    broke("it answers our greeting of version " + std::to_string(hello_.version) +
+          " with version " + std::to_string(welcome->version));
     return;
   }
   const auto& self = hall_->options.self;
@@ -170,6 +184,7 @@ void Dialer::welcomed(const ArrivedFrame& frame) {
     return;
   }
   phase_ = Phase::open;
+  versions_ = welcome->versions;
   timer_.cancel();
   opened_ = std::chrono::steady_clock::now();
   ++counts_.connections;
@@ -249,6 +264,13 @@ void Dialer::broke(const std::string& why) {
   } else {
     tell(Severity::warning, "cannot reach " + name() + ": " + why);
   }
+  drop_connection();
+  // The peer may be another program when it is called again.
+  protocol_ = newest_protocol;
+  wait_and_dial();
+}
+
+void Dialer::drop_connection() {
   counts_ = counts();
   if (line_) {
     line_->close();
@@ -259,7 +281,6 @@ void Dialer::broke(const std::string& why) {
   error_code ignored;
   socket_.close(ignored);
   resolver_.cancel();
-  wait_and_dial();
 }
 
 void Dialer::wait_and_dial() {
@@ -307,6 +328,10 @@ void Dialer::close() {
 
 void Dialer::sweep() {
   snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
+}
+
+std::optional<raft::Versions> Dialer::versions() const {
+  return phase_ == Phase::open ? std::optional(versions_) : std::nullopt;
 }
 
 PeerTraffic Dialer::counts() const {

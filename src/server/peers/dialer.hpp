@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void sweep();
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  /// What the peer announced on the connection that is open; empty: none is.
+  [[nodiscard]] std::optional<raft::Versions> versions() const;
   [[nodiscard]] PeerTraffic counts() const;
 
  private:
@@ -57,6 +60,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void pump();
   void push(Frame frame);
   void broke(const std::string& why);
+  void drop_connection();
   void wait_and_dial();
   void expect_within(std::chrono::milliseconds patience, const char* what);
   /// Says it once, until something else is to be said.
@@ -79,7 +83,10 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   std::chrono::milliseconds pause_;
   std::chrono::steady_clock::time_point opened_{};
   std::shared_ptr<Line> line_;
+  /// Version to greet with: the newest, and the oldest once after a peer has refused that.
+  std::uint64_t protocol_ = newest_protocol;
   Hello hello_;
+  raft::Versions versions_ = versions_before_3;  ///< As the Welcome has them.
 
   Outbox outbox_;
   SnapshotSender snapshots_;

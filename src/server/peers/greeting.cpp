@@ -49,6 +49,14 @@ class Reader {
       reader_.complain("this is not how a connection between members begins");
     }
   }
+  raft::Versions versions() {
+    const core::ClusterVersion newest(reader_.number());
+    const core::ClusterVersion wanted(reader_.number());
+    if (wanted < core::version_1 || wanted > newest) {
+      reader_.complain("these cluster versions make no sense");
+    }
+    return {.newest = newest, .wanted = wanted};
+  }
   /// The rest belongs to a version that we do not know.
   void ignore_rest() { is_open_ended_ = true; }
 
@@ -72,6 +80,21 @@ std::string number_of(raft::MemberId member) {
   return std::to_string(member.get());
 }
 
+void put(core::ByteWriter& writer, const raft::Versions& versions) {
+  writer.number(versions.newest.get());
+  writer.number(versions.wanted.get());
+}
+
+/// Fields of version 3 and of those that this program does not know.
+void read_versions(Reader& reader, std::uint64_t protocol, raft::Versions& versions) {
+  if (protocol >= 3) {
+    versions = reader.versions();
+  }
+  if (protocol > newest_protocol) {
+    reader.ignore_rest();
+  }
+}
+
 }  // namespace
 
 std::string make_nonce() {
@@ -93,6 +116,9 @@ Frame encode(const Hello& hello) {
   writer.text(hello.address);
   writer.fixed64(hello.incarnation.get());
   writer.fixed64(hello.origin.get());
+  if (hello.version >= 3) {
+    put(writer, hello.versions);
+  }
   return make_frame(writer.bytes());
 }
 
@@ -101,7 +127,7 @@ Result<Hello> decode_hello(const ArrivedFrame& frame) {
   reader.expect(magic);
   Hello hello;
   hello.version = reader.number();
-  if (hello.version != protocol_version) {
+  if (hello.version < oldest_protocol) {
     reader.ignore_rest();
     return reader.result(std::move(hello));
   }
@@ -112,6 +138,7 @@ Result<Hello> decode_hello(const ArrivedFrame& frame) {
   hello.address = reader.text();
   hello.incarnation = raft::Incarnation{reader.fixed64()};
   hello.origin = raft::Origin{reader.fixed64()};
+  read_versions(reader, hello.version, hello.versions);
   return reader.result(std::move(hello));
 }
 
@@ -122,6 +149,9 @@ Frame encode(const Welcome& welcome) {
   writer.text(welcome.proof);
   writer.fixed64(welcome.incarnation.get());
   writer.fixed64(welcome.origin.get());
+  if (welcome.version >= 3) {
+    put(writer, welcome.versions);
+  }
   return make_frame(writer.bytes());
 }
 
@@ -133,6 +163,7 @@ Result<Welcome> decode_welcome(const ArrivedFrame& frame) {
   welcome.proof = reader.text();
   welcome.incarnation = raft::Incarnation{reader.fixed64()};
   welcome.origin = raft::Origin{reader.fixed64()};
+  read_versions(reader, welcome.version, welcome.versions);
   return reader.result(std::move(welcome));
 }
 
@@ -165,11 +196,12 @@ Result<Refusal> decode_refusal(const ArrivedFrame& frame) {
 }
 
 Refusal judge(const Hello& hello, const Self& self) {
-  if (hello.version != protocol_version) {
+  if (hello.version < oldest_protocol) {
     return {.reason = Reason::version,
             .text = "the caller speaks version " + std::to_string(hello.version) +
                     " of the protocol of members, and member " + number_of(self.member) +
-                    " speaks version " + std::to_string(protocol_version)};
+                    " speaks versions " + std::to_string(oldest_protocol) + " to " +
+                    std::to_string(newest_protocol)};
   }
   if (hello.cluster != self.cluster) {
     return {.reason = Reason::cluster,
@@ -218,6 +250,11 @@ std::string prove(End end, const std::string& secret, const Hello& hello, const 
   said.text(welcome.nonce);
   said.fixed64(welcome.incarnation.get());
   said.fixed64(welcome.origin.get());
+  if (welcome.version >= 3) {
+    said.number(welcome.version);
+    put(said, hello.versions);
+    put(said, welcome.versions);
+  }
   std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
   unsigned int size = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),

@@ -9,11 +9,25 @@
 #include "server/peers/frame.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/folder.hpp"
+#include "server/raft/versions.hpp"
 
 namespace tenure::server::peers {
 
-/// Both ends must have the same. 2: greetings say which directory they come from.
-inline constexpr std::uint64_t protocol_version = 2;
+/// Versions of the protocol between members that this program speaks. Both ends of a connection use
+/// the lower of their newest versions.
+///
+///     2: greetings name the directory they come from
+///     3: greetings have cluster versions
+///
+/// A program that speaks version 2 only refuses a Hello of version 3; the caller then greets again
+/// with version 2. From version 3 on a Hello of a newer version begins with the fields of the
+/// older.
+inline constexpr std::uint64_t oldest_protocol = 2;
+inline constexpr std::uint64_t newest_protocol = 3;
+
+/// Cluster versions of a member whose protocol is older than 3.
+inline constexpr raft::Versions versions_before_3{.newest = core::version_1,
+                                                  .wanted = core::version_1};
 
 /// The first words on a connection, one frame each:
 ///
@@ -27,7 +41,7 @@ inline constexpr std::uint64_t protocol_version = 2;
 /// other end has the secret, and cannot be used a second time. Without a secret it shows nothing;
 /// then TLS must, or only this machine can call.
 struct Hello {
-  std::uint64_t version = protocol_version;
+  std::uint64_t version = newest_protocol;  ///< The newest that the caller offers.
   raft::ClusterId cluster{};
   raft::MemberId caller{};
   raft::MemberId called{};  ///< Whom the caller believes to have reached.
@@ -35,14 +49,16 @@ struct Hello {
   std::string address{};  ///< host:port where the caller can be called back.
   raft::Incarnation incarnation{};
   raft::Origin origin{};
+  raft::Versions versions = versions_before_3;
 };
 
 struct Welcome {
-  std::uint64_t version = protocol_version;
+  std::uint64_t version = newest_protocol;  ///< The one that both ends use from now on.
   std::string nonce{};
   std::string proof{};
   raft::Incarnation incarnation{};
   raft::Origin origin{};
+  raft::Versions versions = versions_before_3;
 };
 
 struct Proof {
@@ -51,7 +67,7 @@ struct Proof {
 
 /// Why a caller is sent away. Numbers are those of the wire.
 enum class Reason : std::uint8_t {
-  version = 1,      ///< The two speak different protocols.
+  version = 1,      ///< The two have no version of the protocol in common.
   cluster = 2,      ///< They belong to different clusters.
   member = 3,       ///< Somebody else was meant to be reached.
   same_member = 4,  ///< Both say that they are the same member.
@@ -75,6 +91,7 @@ struct Self {
   std::string secret{};   ///< Of the cluster; may be empty.
   raft::Incarnation incarnation{};
   raft::Origin origin{};
+  raft::Versions versions = raft::newest_versions();
 };
 
 [[nodiscard]] std::string make_nonce();

@@ -70,7 +70,8 @@ Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
   PeerOptions options;
   options.self = {.cluster = raft::ClusterId{plan.cluster_id},
                   .member = raft::MemberId{config.node.member_id},
-                  .address = plan.peer_address};
+                  .address = plan.peer_address,
+                  .versions = versions_of(config)};
   options.report = report;
   auto tls = read_tls(config.peer_tls);
   if (!tls) {
@@ -108,11 +109,18 @@ raft::ExpectedIdentity expected_identity(const Config& config) {
   return {.cluster = raft::ClusterId(cluster), .member = raft::MemberId(config.node.member_id)};
 }
 
+raft::Versions versions_of(const Config& config) {
+  const core::ClusterVersion wanted(config.cluster.version_max);
+  return {.newest = core::newest_version,
+          .wanted = wanted == core::ClusterVersion{} ? core::newest_version : wanted};
+}
+
 raft::NodeOptions node_options(const Config& config, const raft::Report& report) {
   raft::NodeOptions options;
   options.folder = config.node.data_dir;
   options.identity = expected_identity(config);
   options.limits = config.limits;
+  options.version_max = versions_of(config).wanted;
   options.in_flight = {.commands = config.raft.commands_in_flight_max,
                        .bytes = config.raft.bytes_in_flight_max};
   options.entries_in_flight_max = config.raft.entries_in_flight_max;

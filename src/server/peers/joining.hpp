@@ -11,6 +11,7 @@
 #include "server/raft/entry.hpp"
 #include "server/raft/folder.hpp"
 #include "server/raft/node_options.hpp"
+#include "server/raft/versions.hpp"
 
 namespace tenure::server::peers {
 
@@ -26,6 +27,9 @@ namespace tenure::server::peers {
 
 /// Who the configuration says that this is.
 [[nodiscard]] raft::ExpectedIdentity expected_identity(const Config& config);
+
+/// Cluster versions that this member announces.
+[[nodiscard]] raft::Versions versions_of(const Config& config);
 
 /// All that the configuration says about the store. REQUIRES: check() found nothing.
 [[nodiscard]] raft::NodeOptions node_options(const Config& config, const raft::Report& report);

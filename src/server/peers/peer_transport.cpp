@@ -163,6 +163,11 @@ bool PeerTransport::takes_snapshot(raft::MemberId peer, raft::Term term) {
   return it != peers_.end() && it->second.dialer && it->second.dialer->takes_snapshot(term);
 }
 
+std::optional<raft::Versions> PeerTransport::versions_of(raft::MemberId peer) const {
+  const auto it = peers_.find(peer);
+  return it != peers_.end() && it->second.dialer ? it->second.dialer->versions() : std::nullopt;
+}
+
 void PeerTransport::accept() {
   acceptor_->async_accept(
       [alive = std::weak_ptr(alive_)](const error_code& error, tcp::socket socket) {

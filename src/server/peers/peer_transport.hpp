@@ -46,6 +46,7 @@ class PeerTransport final : public raft::Transport {
   void set_members(const std::vector<raft::Member>& members) override;
   void send(raft::MemberId peer, raft::Message message) override;
   [[nodiscard]] bool takes_snapshot(raft::MemberId peer, raft::Term term) override;
+  [[nodiscard]] std::optional<raft::Versions> versions_of(raft::MemberId peer) const override;
   void stop() override;
 
   /// On the loop's thread.

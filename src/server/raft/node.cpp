@@ -1,5 +1,6 @@
 #include "server/raft/node.hpp"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -20,6 +21,8 @@ ParticipantOptions participant_options(const NodeOptions& options, MemberId id, 
           .election_timeout = options.election_timeout,
           .heartbeat = options.heartbeat,
           .limits = options.limits,
+          .versions = {.newest = core::newest_version,
+                       .wanted = std::min(options.version_max, core::newest_version)},
           .in_flight = options.in_flight,
           .batch_commands_max = options.batch_commands_max,
           .batch_bytes_max = options.batch_bytes_max,

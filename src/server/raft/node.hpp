@@ -39,7 +39,7 @@ class Node final : public Store, private Surroundings {
  public:
   /// Errors, each with a detail for people: `would_block`: another process has the folder;
   /// `invalid_argument`: it is somebody else's or damaged; `resource_exhausted`: no space to begin;
-  /// `unavailable`: the system refused something.
+  /// `unsupported`: a newer program wrote it; `unavailable`: the system refused something.
   [[nodiscard]] static Result<std::unique_ptr<Node>> open(NodeOptions options);
   ~Node() override;
 
@@ -83,6 +83,7 @@ class Node final : public Store, private Surroundings {
   [[nodiscard]] DiskState disk() const override;
   void send(MemberId peer, Message message) override;
   void send_snapshot(MemberId peer, Term term) override;
+  [[nodiscard]] std::optional<Versions> versions_of(MemberId peer) const override;
   void set_members(const std::vector<Member>& members) override;
   [[nodiscard]] Time local_time() override;
   void drain_soon() override;

@@ -1,18 +1,47 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/batch.hpp"
 #include "core/snapshot.hpp"
+#include "core/version.hpp"
 #include "server/raft/node.hpp"
 #include "server/raft/node_loaded.hpp"
 
 namespace tenure::server::raft {
 namespace {
 
+std::unexpected<Error> too_new(const std::string& what) {
+  return fail(Errc::unsupported,
+              "a newer program wrote this folder (" + what +
+                  "). Start that program again. To go back to this one, lower the cluster version "
+                  "with the newer program first (cluster.version_max)");
+}
+
+// Entries behind the snapshot are applied, or may be; those before it stay unread.
+Result<void> check_versions(const Recovered& recovered) {
+  const auto applied = recovered.snapshot.has_value() ? recovered.snapshot->index : Index{};
+  auto index = recovered.first;
+  for (const auto& entry : recovered.entries) {
+    const bool is_read = entry.type == EntryType::command && index > applied;
+    const auto version = is_read ? core::version_of_batch(*entry.payload) : core::ClusterVersion{};
+    if (version > core::newest_version) {
+      return too_new("entry " + std::to_string(index.get()) + " of the log has cluster version " +
+                     std::to_string(version.get()) + ", and the newest of this program is " +
+                     std::to_string(core::newest_version.get()));
+    }
+    index = next(index);
+  }
+  return {};
+}
+
 Result<core::StateMachine> restored_machine(const std::optional<Snapshot>& snapshot) {
   if (!snapshot.has_value()) {
     return core::StateMachine();
   }
   auto state = core::decode(*snapshot->body);
+  if (!state && state.error() == Errc::unsupported) {
+    return too_new(state.error().detail);
+  }
   if (!state) {
     return fail(Errc::invalid_argument, "the snapshot of entry " +
                                             std::to_string(snapshot->mark.index.get()) +
@@ -192,6 +221,9 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
   auto checked = recovered.entries.empty() && !recovered.snapshot.has_value()
                      ? bootstrap(*loaded, options)
                      : check_term(recovered, options.folder);
+  if (checked) {
+    checked = check_versions(recovered);
+  }
   if (!checked) {
     return std::unexpected(std::move(checked).error());
   }

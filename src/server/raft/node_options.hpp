@@ -35,6 +35,9 @@ struct NodeOptions {
   std::vector<Member> founders{};
   /// Become part of the state when this member leads and they differ from it.
   core::Limits limits{};
+  /// Highest cluster version that this member agrees to. Lower than the newest of the program to
+  /// prepare a downgrade.
+  core::ClusterVersion version_max = core::newest_version;
 
   /// Silence of a leader after which another is elected. A timer of a member runs out between once
   /// and twice this time, and the first elects: so the default finds a new leader within 600 ms.

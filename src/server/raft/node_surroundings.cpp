@@ -84,6 +84,10 @@ void Node::send_snapshot(MemberId peer, Term term) {
   });
 }
 
+std::optional<Versions> Node::versions_of(MemberId peer) const {
+  return transport_ != nullptr && !is_over_ ? transport_->versions_of(peer) : std::nullopt;
+}
+
 void Node::set_members(const std::vector<Member>& members) {
   if (transport_ != nullptr && !is_over_) {
     transport_->set_members(members);

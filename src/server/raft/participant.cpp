@@ -114,6 +114,7 @@ void Participant::timeout(Time now) {
     surroundings_.drain_soon();
   }
   tell_the_leaving();
+  adopt_version();
   settle();
 }
 
@@ -166,8 +167,9 @@ void Participant::settle() {
 void Participant::begin_to_lead() {
   is_ready_ = true;
   clock_.begin(machine_.state().now, now_);
-  if (machine_.state().limits != options_.limits) {
-    propose_own(core::SetLimits{.limits = options_.limits});
+  adopt_version();
+  if (!version_to_set_.has_value()) {
+    adopt_limits();
   }
   begin_own_term();
   if (!is_alone()) {
@@ -176,6 +178,13 @@ void Participant::begin_to_lead() {
   }
   told_leader_ = options_.id;
   tell_role();
+}
+
+void Participant::adopt_limits() {
+  const auto& state = machine_.state();
+  if (state.limits != core::at_version(options_.limits, state.version)) {
+    propose_own(core::SetLimits{.limits = options_.limits});
+  }
 }
 
 // A leader that begins with nothing but committed entries is given no no-op by the library. Reads

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "server/raft/read_rounds.hpp"
 #include "server/raft/replica.hpp"
 #include "server/raft/surroundings.hpp"
+#include "server/raft/versions.hpp"
 #include "server/store.hpp"
 
 namespace tenure::server::raft {
@@ -34,6 +36,9 @@ struct ParticipantOptions {
   std::chrono::milliseconds heartbeat{50};
   /// Become part of the state when this member leads and they differ from it.
   core::Limits limits{};
+  /// Cluster versions of this member. When it leads, it proposes the version that next_version()
+  /// chooses.
+  Versions versions = newest_versions();
 
   /// How much may wait for an answer. More is refused with `resource_exhausted`. Costs memory.
   Intake::Limits in_flight{};
@@ -217,6 +222,7 @@ class Participant final : private Effects {
   void settle();
   void begin_to_lead();
   void begin_own_term();
+  void adopt_limits();
   /// As far as this member knows; 0: nobody.
   [[nodiscard]] MemberId leader() const;
   void notice_leader();
@@ -287,6 +293,18 @@ class Participant final : private Effects {
   void tell_stranger(MemberId sender, const Message& message);
   void publish_members();
 
+  // The cluster version: participant_version.cpp
+  void adopt_version();
+  void submit_version();
+  void version_decided(const Result<Decided>& decided);
+  void version_applied(core::ClusterVersion before, Index index);
+  [[nodiscard]] std::optional<Versions> versions_of(MemberId member) const;
+  /// Whether the member runs a program that cannot read what this member writes.
+  [[nodiscard]] bool is_too_old(MemberId member) const;
+  /// The same, and reports it once.
+  [[nodiscard]] bool must_not_read(MemberId member);
+  [[nodiscard]] std::string complaint_about_version(MemberId member) const;
+
   // Snapshots: participant_snapshots.cpp
   void request_snapshot(SnapshotDone done);
   void cut_log();
@@ -331,6 +349,13 @@ class Participant final : private Effects {
   /// Members that say to have less of the log than they once acknowledged, and since when; or when
   /// to do something about it again.
   std::map<MemberId, Time> doubts_;
+  /// The cluster version to propose, in an entry of its own.
+  std::optional<core::ClusterVersion> version_to_set_;
+  /// That entry is not applied yet. Nothing is submitted meanwhile, so that every entry is written
+  /// in the version of the state to which it is applied.
+  bool is_version_on_its_way_ = false;
+  std::optional<Time> version_again_at_;  ///< Earliest time of the next proposal.
+  std::set<MemberId> too_old_;            ///< Reported.
   std::vector<Leaving> leaving_;
   Index dismissed_at_{};  ///< As others told us.
   bool was_member_ = false;

@@ -33,7 +33,8 @@ bool Participant::may_submit() const {
   const bool is_next_due =
       flights_.empty() || (writing_ == 0 && flights_.size() < options_.entries_in_flight_max);
   return replica_.role() != Role::leader ||
-         (is_ready_ && !transfer_.has_value() && is_next_due && is_space_known());
+         (is_ready_ && !transfer_.has_value() && !is_version_on_its_way_ && is_next_due &&
+          is_space_known());
 }
 
 // The second half of a segment is begun only when the next one is there, or when it is known that
@@ -56,7 +57,14 @@ void Participant::drain(Time now) {
 }
 
 bool Participant::submit_gathered() {
+  if (version_to_set_.has_value() && room().for_all > 0) {
+    submit_version();
+    return true;
+  }
   auto flight = gather();
+  if (version_to_set_.has_value()) {
+    own_again_at_ = now_ + options_.space_retry;
+  }
   const bool is_any = !flight.batch.commands.empty();
   if (is_any) {
     submit(std::move(flight));

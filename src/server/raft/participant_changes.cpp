@@ -225,6 +225,10 @@ void Participant::begin_catching_up() {
 
 void Participant::watch_catching_up() {
   const auto id = subject(change_->what);
+  if (is_too_old(id)) {
+    end_change(fail(Errc::invalid_argument, complaint_about_version(id) + ". It stays a stand-by"));
+    return;
+  }
   switch (replica_.catch_up_status(id)) {
     case CatchUp::running: return;
     case CatchUp::finished: promote(); return;

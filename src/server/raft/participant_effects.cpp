@@ -23,12 +23,19 @@ void Participant::install(const Snapshot& snapshot) {
 }
 
 void Participant::send(MemberId peer, Message message) {
+  const auto* append = std::get_if<AppendEntries>(&message);
+  if (append != nullptr && !append->entries.empty() && must_not_read(peer)) {
+    return;
+  }
   surroundings_.send(peer, std::move(message));
 }
 
 // While the peer does not have it yet, it refuses every heartbeat, and the library wants to send it
 // once more.
 void Participant::send_snapshot(MemberId peer, Term term) {
+  if (must_not_read(peer)) {
+    return;
+  }
   auto& sent = snapshots_sent_[peer];
   if (sent.index == replica_.snapshot().index && now_ < sent.at + 4 * options_.election_timeout) {
     return;
@@ -45,13 +52,15 @@ void Participant::apply(Index index, const Entry& entry) {
     apply_members(index, decode_members(*entry.payload));
     return;
   }
+  const auto version = machine_.state().version;
   if (flights_.empty() || flights_.front().index != index || flights_.front().term != entry.term) {
     apply_foreign(entry);
-    return;
+  } else {
+    auto flight = std::move(flights_.front());
+    flights_.pop_front();
+    apply_own(std::move(flight));
   }
-  auto flight = std::move(flights_.front());
-  flights_.pop_front();
-  apply_own(std::move(flight));
+  version_applied(version, index);
 }
 
 void Participant::restore(const Snapshot& snapshot) {
@@ -78,6 +87,9 @@ void Participant::role_changed(Role role) {
   is_tick_on_its_way_ = false;
   own_commands_.clear();
   own_again_at_.reset();
+  version_to_set_.reset();
+  version_again_at_.reset();
+  too_old_.clear();
   give_up_flights(
       {.code = Errc::unavailable,
        .detail = "this member lost the leadership; what became of the request is not known: ask "

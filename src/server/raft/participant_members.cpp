@@ -35,6 +35,9 @@ std::vector<MemberStatus> Participant::members() const {
                         .is_voter = member.part == Part::voter,
                         .peer_address = member.peer,
                         .client_address = member.client};
+    if (const auto versions = versions_of(member.id)) {
+      status.newest_version = versions->newest.get();
+    }
     if (member.id == options_.id) {
       status.match = replica_.log().last().get();
     } else if (leads) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "server/raft/message.hpp"
 #include "server/raft/report.hpp"
 #include "server/raft/space.hpp"
+#include "server/raft/versions.hpp"
 
 namespace tenure::server::raft {
 
@@ -59,6 +61,9 @@ class Surroundings {
   /// Reads the newest snapshot on disk and sends it as InstallSnapshot of this term; if it cannot
   /// be read, Participant::snapshot_unreadable() is told. Nothing is read while one is on its way.
   virtual void send_snapshot(MemberId peer, Term term) = 0;
+  /// What the peer announced on the connection that send() uses; empty: there is none, and what is
+  /// sent gets lost.
+  [[nodiscard]] virtual std::optional<Versions> versions_of(MemberId peer) const = 0;
   /// Who may be talked to from now on, and where they are.
   virtual void set_members(const std::vector<Member>& members) = 0;
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
 
 #include "server/raft/entry.hpp"
 #include "server/raft/message.hpp"
+#include "server/raft/versions.hpp"
 
 namespace tenure::server::raft {
 
@@ -31,6 +33,10 @@ class Transport {
   /// have to read it asks first. One that is on its way goes on as one of this term, should that be
   /// newer.
   [[nodiscard]] virtual bool takes_snapshot(MemberId /*peer*/, Term /*term*/) { return true; }
+  /// What the peer announced on the connection that send() uses; empty: there is none.
+  [[nodiscard]] virtual std::optional<Versions> versions_of(MemberId /*peer*/) const {
+    return newest_versions();
+  }
   /// Nothing is received after it returns.
   virtual void stop() = 0;
 };
