@@ -217,6 +217,7 @@ void Metrics::observe(const View& view) {
   series_->waiters->Set(static_cast<double>(view.state.locks.waits().size()));
   series_->leases->Set(static_cast<double>(view.state.leases.all().size()));
   series_->revision->Set(static_cast<double>(view.state.revision.get()));
+  series_->cluster_version->Set(static_cast<double>(view.state.version.get()));
   series_->is_leader->Set(view.log.is_leader ? 1 : 0);
   series_->term->Set(static_cast<double>(view.log.term));
   series_->commit_index->Set(static_cast<double>(view.log.commit));

@@ -106,6 +106,8 @@ void make_log(const Maker& make, Metrics::Series& series) {
                      "One snapshot, in the background, until it is durable.", waiting_buckets);
   series.has_space = make.gauge("tenure_disk_has_space", "0 if the disk is full.");
   series.revision = make.gauge("tenure_revision", "Revision of the store.");
+  series.cluster_version = make.gauge("tenure_cluster_version",
+                                      "Version of the replicated formats that the cluster uses.");
 }
 
 void make_peers(const Maker& make, Metrics::Series& series) {

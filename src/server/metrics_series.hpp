@@ -74,6 +74,7 @@ struct Metrics::Series {
   Histogram* snapshot_seconds{};
   Gauge* has_space{};
   Gauge* revision{};
+  Gauge* cluster_version{};
 
   // By peer: there are a few.
   prometheus::Family<Gauge>* peer_connected{};

@@ -122,7 +122,7 @@ class ClusterLife(unittest.TestCase):
     def test_members_with_certificates_of_one_authority_are_a_cluster(self):
         authority = Authority(self.folder, "ours")
         for member in (1, 2, 3):
-            authority.sign(f"member{member}")
+            authority.sign(f"member{member}", member)
 
         cluster = self.begin(more=lambda member: (
             "--peer-tls-cert", authority.path(f"member{member}.pem"),
@@ -187,11 +187,19 @@ class ClusterRefusals(unittest.TestCase):
 
     def test_a_certificate_of_another_cluster(self):
         ours, theirs = (Authority(self.folder, name) for name in ("ours", "theirs"))
-        ours.sign("member")
+        ours.sign("member", 1)
         self.refused(78, "certificate of another cluster", *self.cluster.flags(1),
                      "--peer-tls-cert", ours.path("member.pem"),
                      "--peer-tls-key", ours.path("member.key"),
                      "--peer-tls-ca", theirs.path("ca.pem"))
+
+    def test_a_certificate_that_names_no_member(self):
+        ours = Authority(self.folder, "ours")
+        ours.sign("client")
+        self.refused(78, "it needs URI:tenure:member/1", *self.cluster.flags(1),
+                     "--peer-tls-cert", ours.path("client.pem"),
+                     "--peer-tls-key", ours.path("client.key"),
+                     "--peer-tls-ca", ours.path("ca.pem"))
 
     def test_ports_in_use(self):
         for setting, addresses in (("listen.peers", self.cluster.peers),

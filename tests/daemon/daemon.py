@@ -82,6 +82,7 @@ class Daemon:
         self.folder, self.flags = pathlib.Path(folder), flags
         self.switches = ()  # flags without a value
         self.prefix = ()    # what stands before the command: `env A=B`, `ip netns exec C`
+        self.program = None  # another one than tenured_path()
         self.process = None
         self.lines = []  # of its log, as objects
         self.token = None   # that its clients show
@@ -99,8 +100,8 @@ class Daemon:
         flags = {"--data-dir": str(self.folder), "--listen-grpc": "127.0.0.1:0",
                  "--listen-http": "127.0.0.1:0", "--log-format": "json"}
         flags |= dict(zip(self.flags[::2], self.flags[1::2]))
-        command = [*self.prefix, tenured_path(), *(word for flag in flags.items() for word in flag),
-                   *self.switches]
+        command = [*self.prefix, self.program or tenured_path(),
+                   *(word for flag in flags.items() for word in flag), *self.switches]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         text=True, errors="replace")
         self.arrived = queue.Queue()

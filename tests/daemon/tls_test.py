@@ -20,10 +20,11 @@ class Authority:
                      "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", self.path("ca.key"),
                      "-out", self.path("ca.pem"))
 
-    def sign(self, subject):
-        """Makes subject.pem and subject.key."""
+    def sign(self, subject, member=None):
+        """Makes subject.pem and subject.key; with the id of a member, one for that member."""
+        names = "IP:127.0.0.1" + (f",URI:tenure:member/{member}" if member else "")
         request, extensions = self.path(f"{subject}.csr"), self.path(f"{subject}.ext")
-        pathlib.Path(extensions).write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
+        pathlib.Path(extensions).write_text(f"subjectAltName={names}\n", encoding="utf-8")
         self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                      "-subj", f"/CN={subject}", "-keyout", self.path(f"{subject}.key"),
                      "-out", request)

@@ -120,7 +120,7 @@ class Refusal(unittest.TestCase):
 
     def test_certificates_that_cannot_work_are_refused(self):
         ours, theirs = (Authority(self.folder, name) for name in ("ours", "theirs"))
-        ours.sign("one")
+        ours.sign("one", 1)
         files = {"peer_tls_cert": ours.path("one.pem"), "peer_tls_key": ours.path("one.key"),
                  "peer_tls_ca": ours.path("ca.pem")}
         self.refused(CONFIGURATION, "certificate of another cluster",
@@ -133,7 +133,7 @@ class Refusal(unittest.TestCase):
     # Certificates are the only thing here that knows the date.
     def test_a_clock_far_off_is_refused_where_it_matters(self):
         ours = Authority(self.folder, "ours")
-        ours.sign("one")
+        ours.sign("one", 1)
         faults = fleet.Faults(self.folder / "faults")
         faults.set(wall_ms=-40 * 365 * 86_400_000)
         self.refused(CONFIGURATION, "not yet valid",
@@ -195,7 +195,7 @@ class Strangers(unittest.TestCase):
             ours, theirs = (Authority(folder, name) for name in ("ours", "theirs"))
             for member, node in nodes.nodes.items():
                 authority = theirs if member == 3 else ours
-                authority.sign(f"member{member}")
+                authority.sign(f"member{member}", member)
                 node.flags += ("--peer-tls-cert", authority.path(f"member{member}.pem"),
                                "--peer-tls-key", authority.path(f"member{member}.key"),
                                "--peer-tls-ca", authority.path("ca.pem"))

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/version.hpp"
 #include "server/cluster_config.hpp"
 #include "server/command_line.hpp"
 #include "server/config.hpp"
@@ -219,7 +220,7 @@ TEST(ConfigCluster, transport_is_refused_with_the_name_of_the_wrong_file) {
   const test::TemporaryFolder folder;
   test::Authority ours;
   test::Authority theirs;
-  const auto certificate = ours.sign({.name = "one"});
+  const auto certificate = ours.sign({.name = "one", .alternatives = "URI:tenure:member/1"});
   auto config = member(1);
   config.listen.peers = "127.0.0.1:0";
   const auto refused = [](const Config& wrong) {
@@ -241,6 +242,39 @@ TEST(ConfigCluster, transport_is_refused_with_the_name_of_the_wrong_file) {
   const auto taken = peers::Listening::bind("127.0.0.1", 0);
   config.listen.peers = "127.0.0.1:" + std::to_string(taken->port());
   expect_words(refused(config), "listen.peers: cannot listen on");
+}
+
+TEST(ConfigCluster, one_authority_for_members_and_clients_is_a_warning) {
+  test::Authority ours;
+  test::Authority theirs;
+  const auto certificate = ours.sign({.name = "one", .alternatives = "URI:tenure:member/1"});
+  auto config = member(1);
+  config.listen.peers = "127.0.0.1:0";
+  config.peer_tls = {.cert = certificate.file, .key = certificate.key, .ca = ours.file()};
+  const auto warnings = [&] {
+    std::string all;
+    const auto made = peers::prepare_transport(
+        config, [&](raft::Severity, const std::string& what) { all += what; });
+    EXPECT_TRUE(made.has_value());
+    return all;
+  };
+
+  config.tls.client_ca = theirs.file();
+  EXPECT_EQ(warnings(), "");
+  config.tls.client_ca = ours.file();
+  expect_words(warnings(), "Use an authority for members only");
+}
+
+TEST(ConfigCluster, the_highest_cluster_version_is_one_that_the_program_has) {
+  auto config = member(1);
+  config.cluster.version_max = core::newest_version.get();
+  EXPECT_EQ(complaint_about(config), "");
+  EXPECT_EQ(peers::versions_of(config).wanted, core::newest_version);
+  config.cluster.version_max = 1;
+  EXPECT_EQ(peers::versions_of(config).wanted, core::version_1);
+
+  config.cluster.version_max = core::newest_version.get() + 1;
+  expect_words(complaint_about(config), "cluster.version_max: this program has cluster versions 1");
 }
 
 TEST(ConfigCluster, seed_is_an_order_of_its_own) {

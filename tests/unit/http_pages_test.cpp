@@ -153,21 +153,25 @@ TEST(HttpPages, the_status_tells_who_and_where_this_is) {
 
 TEST(HttpPages, the_cluster_is_shown_by_every_member_with_who_leads) {
   HttpService service;
-  service.store.set_members(
-      {{.id = 2,
-        .is_voter = false,
-        .peer_address = "10.0.0.2:7422",
-        .client_address = "10.0.0.2:7420",
-        .match = 17,
-        .silent = 40ms},
-       {.id = 1, .peer_address = "10.0.0.1:7422", .client_address = "10.0.0.1:7420", .match = 18}});
+  service.store.set_members({{.id = 2,
+                              .is_voter = false,
+                              .peer_address = "10.0.0.2:7422",
+                              .client_address = "10.0.0.2:7420",
+                              .match = 17,
+                              .silent = 40ms},
+                             {.id = 1,
+                              .peer_address = "10.0.0.1:7422",
+                              .client_address = "10.0.0.1:7420",
+                              .match = 18,
+                              .newest_version = 2}});
   service.store.lead(true);
 
   EXPECT_EQ(body_of(service.get("/v1/cluster")),
             R"({"cluster_id":"12648430","member_id":"1","role":"leader","leader":"1",)"
-            R"("leader_address":"10.0.0.1:7420","term":"1","commit":"0","members":[)"
+            R"("leader_address":"10.0.0.1:7420","term":"1","commit":"0",)"
+            R"("cluster_version":"1","members":[)"
             R"({"id":"1","is_voter":true,"is_leader":true,"peer_address":"10.0.0.1:7422",)"
-            R"("client_address":"10.0.0.1:7420","match":"18","silent_ms":0},)"
+            R"("client_address":"10.0.0.1:7420","newest_version":"2","match":"18","silent_ms":0},)"
             R"({"id":"2","is_voter":false,"is_leader":false,"peer_address":"10.0.0.2:7422",)"
             R"("client_address":"10.0.0.2:7420","match":"17","silent_ms":40}]})"
             "\n");

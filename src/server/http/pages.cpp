@@ -122,6 +122,9 @@ void write_member(Json& json, const MemberStatus& member, const LogPosition& log
     json.field("is_leader", member.id == log.leader);
     json.bytes("peer_address", member.peer_address);
     json.bytes("client_address", member.client_address);
+    if (member.newest_version != 0) {
+      json.id("newest_version", member.newest_version);
+    }
     if (log.is_leader) {
       json.id("match", member.match);
       json.field("silent_ms", member.silent.count());
@@ -245,6 +248,7 @@ std::string write(const ClusterRecord& cluster, const ServerFacts& facts) {
     json.bytes("leader_address", log.leader_address);
     json.id("term", log.term);
     json.id("commit", log.commit);
+    json.id("cluster_version", cluster.version.get());
     write_all(json, "members", cluster.members,
               [&](Json& out, const MemberStatus& member) { write_member(out, member, log); });
   });

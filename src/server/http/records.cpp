@@ -229,7 +229,9 @@ StatusRecord copy_status(const View& view) {
 }
 
 ClusterRecord copy_cluster(const View& view) {
-  ClusterRecord record{.log = view.log, .members = {view.members.begin(), view.members.end()}};
+  ClusterRecord record{.log = view.log,
+                       .version = view.state.version,
+                       .members = {view.members.begin(), view.members.end()}};
   std::ranges::sort(record.members, {}, &MemberStatus::id);
   return record;
 }

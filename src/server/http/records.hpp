@@ -137,6 +137,7 @@ struct StatusRecord {
 
 struct ClusterRecord {
   LogPosition log{};
+  core::ClusterVersion version{};
   std::vector<MemberStatus> members{};  ///< By id.
 };
 [[nodiscard]] ClusterRecord copy_cluster(const View& view);

@@ -78,15 +78,10 @@ void Caller::take_hello(const ArrivedFrame& frame) {
     return;
   }
   if (auto* tls = line_->tls(); tls != nullptr) {
-    if (auto complaint = complaint_about_caller(*tls, hello_.caller); !complaint.empty()) {
+    if (auto complaint = complaint_about_peer(*tls, hello_.caller); !complaint.empty()) {
       refuse({.reason = Reason::certificate, .text = std::move(complaint)});
       return;
     }
-  }
-  if (auto complaint = hall_->known->complaint_about(hello_.caller, hello_.incarnation);
-      !complaint.empty()) {
-    refuse({.reason = Reason::incarnation, .text = std::move(complaint)});
-    return;
   }
   Welcome welcome{.version = std::min(hello_.version, newest_protocol),
                   .nonce = make_nonce(),
@@ -107,6 +102,8 @@ void Caller::take_proof(const ArrivedFrame& frame) {
                     " does not have the secret of this cluster (cluster.secret_file)"});
     return;
   }
+  // Not before the Welcome, whose proof authenticates this member: the caller stops for this
+  // reason.
   if (auto complaint = hall_->known->meet(hello_.caller, hello_.incarnation); !complaint.empty()) {
     refuse({.reason = Reason::incarnation, .text = std::move(complaint)});
     return;

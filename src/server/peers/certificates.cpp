@@ -1,14 +1,14 @@
 #include "server/peers/certificates.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/address.hpp>
 #include <boost/system/error_code.hpp>
+#include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -43,16 +43,23 @@ std::vector<std::string> members_named_in(X509& certificate) {
   return found;
 }
 
-/// The certificate that the other end showed.
-X509* shown(SSL& tls) {
-  return SSL_get0_peer_certificate(&tls);
-}
+struct FreeCertificate {
+  void operator()(X509* certificate) const { X509_free(certificate); }
+};
+using OwnedCertificate = std::unique_ptr<X509, FreeCertificate>;
 
-bool names_host(X509& certificate, const std::string& host) {
-  error_code is_no_address;
-  asio::ip::make_address(host, is_no_address);
-  return is_no_address ? X509_check_host(&certificate, host.data(), host.size(), 0, nullptr) == 1
-                       : X509_check_ip_asc(&certificate, host.c_str(), 0) == 1;
+std::vector<OwnedCertificate> certificates_in(const std::string& pem) {
+  struct Free {
+    void operator()(BIO* bytes) const { BIO_free(bytes); }
+  };
+  const std::unique_ptr<BIO, Free> bytes(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  std::vector<OwnedCertificate> all;
+  while (auto* one = PEM_read_bio_X509(bytes.get(), nullptr, nullptr, nullptr)) {
+    all.emplace_back(one);
+  }
+  // The end of the file is an error to OpenSSL.
+  ERR_clear_error();
+  return all;
 }
 
 std::unexpected<Error> unusable(const char* setting, const std::string& why) {
@@ -131,7 +138,11 @@ Result<TlsContexts> make_contexts(const PeerTls& files, raft::MemberId self) {
 std::string complaint_about(X509& certificate, raft::MemberId member) {
   const auto named = members_named_in(certificate);
   const auto wanted = std::string(member_prefix) + std::to_string(member.get());
-  if (named.empty() || std::ranges::find(named, wanted) != named.end()) {
+  if (named.empty()) {
+    return "the certificate names no member: it needs URI:" + wanted +
+           " among its subject alternative names";
+  }
+  if (std::ranges::find(named, wanted) != named.end()) {
     return {};
   }
   std::string all;
@@ -141,22 +152,19 @@ std::string complaint_about(X509& certificate, raft::MemberId member) {
   return "the certificate is for " + all + ", and not for member " + std::to_string(member.get());
 }
 
-std::string complaint_about_called(SSL& tls, raft::MemberId member, const std::string& host) {
-  auto* certificate = shown(tls);
-  if (certificate == nullptr) {
-    return "no certificate was shown";
-  }
-  if (members_named_in(*certificate).empty() && !names_host(*certificate, host)) {
-    return "the certificate names neither " + std::string(member_prefix) +
-           std::to_string(member.get()) + " nor the host " + host;
-  }
-  return complaint_about(*certificate, member);
-}
-
-std::string complaint_about_caller(SSL& tls, raft::MemberId member) {
-  auto* certificate = shown(tls);
+std::string complaint_about_peer(SSL& tls, raft::MemberId member) {
+  auto* certificate = SSL_get0_peer_certificate(&tls);
   return certificate == nullptr ? "no certificate was shown"
                                 : complaint_about(*certificate, member);
+}
+
+bool have_common_certificate(const std::string& one, const std::string& other) {
+  const auto others = certificates_in(other);
+  return std::ranges::any_of(certificates_in(one), [&](const OwnedCertificate& certificate) {
+    return std::ranges::any_of(others, [&](const OwnedCertificate& candidate) {
+      return X509_cmp(certificate.get(), candidate.get()) == 0;
+    });
+  });
 }
 
 }  // namespace tenure::server::peers

@@ -30,15 +30,16 @@ struct TlsContexts {
 /// members than this one.
 [[nodiscard]] Result<TlsContexts> make_contexts(const PeerTls& files, raft::MemberId self);
 
-/// A certificate may say whose it is by URIs among its subject alternative names, `tenure:member/2`
-/// for each member that may use it. If it does, it is nobody else's. Empty if that is so; else why
-/// not.
+/// The certificate of a member names it by a URI among its subject alternative names,
+/// `tenure:member/2`, one for each member that may use it. A certificate without one may belong to
+/// anything that the authority signed. Empty if it names the member; else why it cannot be used.
 [[nodiscard]] std::string complaint_about(X509& certificate, raft::MemberId member);
 
-/// The same for the one who was called at this host: a certificate that names no member must name
-/// the host. `tls` has greeted.
-[[nodiscard]] std::string complaint_about_called(SSL& tls, raft::MemberId member,
-                                                 const std::string& host);
-[[nodiscard]] std::string complaint_about_caller(SSL& tls, raft::MemberId member);
+/// The same for the certificate that the other end of a connection has shown.
+/// REQUIRES: the handshake is complete.
+[[nodiscard]] std::string complaint_about_peer(SSL& tls, raft::MemberId member);
+
+/// Whether both files, in PEM, have a certificate in common.
+[[nodiscard]] bool have_common_certificate(const std::string& one, const std::string& other);
 
 }  // namespace tenure::server::peers

@@ -104,7 +104,7 @@ void Dialer::connected() {
 
 void Dialer::greet() {
   if (auto* tls = line_->tls(); tls != nullptr) {
-    if (const auto complaint = complaint_about_called(*tls, peer_, host_); !complaint.empty()) {
+    if (const auto complaint = complaint_about_peer(*tls, peer_); !complaint.empty()) {
       broke(complaint);
       return;
     }
@@ -151,11 +151,16 @@ void Dialer::refused(const ArrivedFrame& frame) {
     dial();
     return;
   }
+  // Only the proof in a Welcome or a certificate shows that a member refuses us, and not another
+  // process that listens at its address.
+  const bool is_authenticated = phase_ == Phase::open || line_->tls() != nullptr;
   // One that joined is known by those who added it; only a founder can have been another before.
   const bool is_founder = hall_->options.self.origin != raft::Origin{};
-  if (refusal && refusal->reason == Reason::incarnation && is_founder && hall_->known->disown()) {
+  if (refusal && refusal->reason == Reason::incarnation && is_authenticated && is_founder &&
+      hall_->known->disown()) {
     hall_->options.report(Severity::error, "this member takes no part: " + refusal->text);
   }
+  is_refused_ = refusal.has_value();
   broke(refusal ? "it refuses us: " + refusal->text : refusal.error().detail);
 }
 
@@ -191,7 +196,9 @@ void Dialer::welcomed(const ArrivedFrame& frame) {
   // What waits here is older than the connection; there should be nothing.
   outbox_.clear();
   snapshots_.connected();
-  tell(Severity::note, "connected to " + name());
+  if (!is_refused_) {
+    tell(Severity::note, "connected to " + name());
+  }
   push(encode(Proof{.proof = prove(End::caller, self.secret, hello_, *welcome)}));
 }
 
@@ -327,7 +334,13 @@ void Dialer::close() {
 }
 
 void Dialer::sweep() {
-  snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
+  const auto now = std::chrono::steady_clock::now();
+  snapshots_.give_up_if_stalled(now);
+  if (is_refused_ && phase_ == Phase::open &&
+      now - opened_ > hall_->options.patience.longest_pause) {
+    is_refused_ = false;
+    tell(Severity::note, "connected to " + name());
+  }
 }
 
 std::optional<raft::Versions> Dialer::versions() const {

@@ -92,6 +92,9 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   SnapshotSender snapshots_;
   PeerTraffic counts_;
   std::string told_;
+  /// The last connection ended with a refusal. The next one may end so, too, after the Welcome; it
+  /// is reported when it has lasted.
+  bool is_refused_ = false;
 };
 
 }  // namespace tenure::server::peers

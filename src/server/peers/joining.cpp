@@ -43,6 +43,21 @@ Result<std::optional<PeerTls>> read_tls(const Config::PeerTls& paths) {
   return tls;
 }
 
+/// A client with a certificate of the members' authority still is no member without the URI of one.
+/// But the authority that signs clients could sign that, too.
+void warn_of_common_authority(const Config& config, const PeerTls& tls,
+                              const raft::Report& report) {
+  if (config.tls.client_ca.empty()) {
+    return;
+  }
+  const auto clients = read_file("tls.client_ca", config.tls.client_ca);
+  if (clients && have_common_certificate(tls.ca, *clients)) {
+    report(raft::Severity::warning,
+           "peer_tls.ca and tls.client_ca have an authority in common: it can make a member of a "
+           "client. Use an authority for members only");
+  }
+}
+
 /// Without the line end that editors add. An empty one would keep nobody out.
 Result<std::string> read_secret(const std::filesystem::path& path) {
   if (path.empty()) {
@@ -78,6 +93,9 @@ Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
     return std::unexpected(std::move(tls).error());
   }
   options.tls = *std::move(tls);
+  if (options.tls) {
+    warn_of_common_authority(config, *options.tls, report);
+  }
   auto secret = read_secret(config.cluster.secret_file);
   if (!secret) {
     return std::unexpected(std::move(secret).error());

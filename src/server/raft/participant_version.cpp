@@ -49,7 +49,7 @@ void Participant::version_decided(const Result<Decided>& decided) {
   if (const auto* refused = std::get_if<core::Refused>(&decided->outcome)) {
     surroundings_.report(Severity::warning, "the cluster version stays " +
                                                 std::to_string(machine_.state().version.get()) +
-                                                ": " + refused->detail);
+                                                ": " + refused->error.detail);
   }
   adopt_limits();
 }
