@@ -209,9 +209,19 @@ void Participant::submit_members(const std::vector<Member>& members, Change::Pha
   change_->until = now_ + 10 * options_.election_timeout;
 }
 
+// Whether the stand-by can read the log is known when it is connected; it gets some time for that.
+//
 // A stand-by that has everything already would never be reported to have caught up.
 void Participant::begin_catching_up() {
   const auto id = subject(change_->what);
+  if (!versions_of(id).has_value() && now_ < change_->until) {
+    return;
+  }
+  if (is_too_old(id)) {
+    end_change(fail(Errc::invalid_argument, complaint_about_version(id) +
+                                                ", and add it again. Until then it is a stand-by"));
+    return;
+  }
   if (replica_.match(id).value_or(Index{}) == replica_.log().last()) {
     promote();
     return;
@@ -225,10 +235,6 @@ void Participant::begin_catching_up() {
 
 void Participant::watch_catching_up() {
   const auto id = subject(change_->what);
-  if (is_too_old(id)) {
-    end_change(fail(Errc::invalid_argument, complaint_about_version(id) + ". It stays a stand-by"));
-    return;
-  }
   switch (replica_.catch_up_status(id)) {
     case CatchUp::running: return;
     case CatchUp::finished: promote(); return;
