@@ -23,9 +23,10 @@ declare -A groups=(
   [demo]="libsqlite3-dev"
   # For the API reference.
   [docs]="doxygen"
-  # The last eight lines are for Redis, etcd, ZooKeeper and the fences (client libraries, servers
+  # The last ten lines are for Redis, etcd, ZooKeeper and the fences (client libraries, servers
   # that the tests start), for partitions, to look at the dashboard, for the command's manual pages
-  # and completion, for the API reference, and to judge packages and JSON.
+  # and completion, for the API reference, to judge packages and JSON, for the system call filter of
+  # the unit, and for fuzzing.
   [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
           python3-protobuf prometheus curl openssl
           libsqlite3-dev libpq-dev libhiredis-dev
@@ -35,7 +36,9 @@ declare -A groups=(
           nodejs npm chromium
           groff-base zsh fish libncurses-dev tmux
           doxygen
-          dpkg-dev lintian python3-jsonschema"
+          dpkg-dev lintian python3-jsonschema
+          systemd python3-seccomp strace
+          clang-19 libclang-rt-19-dev"
   # To make .debs.
   [package]="dpkg-dev gzip"
   # To make the dashboard anew; what make run needs of it is committed.

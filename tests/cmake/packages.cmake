@@ -7,6 +7,7 @@ endif()
 
 tenure_daemon_tests(http_api)
 tenure_daemon_tests(monitoring)
+tenure_daemon_tests(sandbox)
 
 # Fetches the packages of examples/node/package-lock.json, if they are not there.
 add_test(NAME "daemon: packages of Node are there" COMMAND bash tools/node_modules.sh examples/node

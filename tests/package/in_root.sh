@@ -59,15 +59,26 @@ quietly security.log inside systemd-analyze --no-pager security --offline=yes --
   tenured.service
 tail -1 "$work/security.log"
 
-echo "tenured runs as its user, with the file that was installed"
+# As the unit starts it: its user, its command, its system call filter.
+start_server() {
+  become setpriv --reuid=tenure --regid=tenure --clear-groups --no-new-privs \
+    /usr/bin/python3 /tmp/unit_filter.py /lib/systemd/system/tenured.service \
+    tenured --config /etc/tenure/tenure.toml >"$work/tenured.log" 2>&1 &
+  server=$!
+  until inside curl -sf http://127.0.0.1:7421/readyz >/dev/null; do
+    kill -0 "$server" || { cat "$work/tenured.log"; exit 1; }
+  done
+}
+stop_server() {
+  kill "$server"
+  wait "$server" || { echo "tenured ended with $?"; cat "$work/tenured.log"; exit 1; }
+}
+
+echo "tenured runs as its user, with the file that was installed, under the filter of its unit"
 inside install -d -o tenure -g tenure -m 0700 /var/lib/tenure
-become setpriv --reuid=tenure --regid=tenure --clear-groups --no-new-privs \
-  tenured --config /etc/tenure/tenure.toml >"$work/tenured.log" 2>&1 &
-server=$!
+cp "$work/unit_filter.py" "$root/tmp/unit_filter.py"
 trap 'kill "$server" 2>/dev/null || true' EXIT
-until inside curl -sf http://127.0.0.1:7421/readyz >/dev/null; do
-  kill -0 "$server" || { cat "$work/tenured.log"; exit 1; }
-done
+start_server
 page=$(inside curl -sf -H 'Accept: text/html' http://127.0.0.1:7421/)
 [[ $page == *'<!doctype html>'* ]] || { echo "no dashboard: $page"; exit 1; }
 expect tenure inside stat -c %U /var/lib/tenure/identity
@@ -76,6 +87,17 @@ echo "tenure locks there"
 expect "held with backup" inside tenure run backup -- sh -c 'echo "held with $TENURE_NAME"'
 inside tenure doctor >/dev/null
 inside bash -c '. /usr/share/bash-completion/completions/tenure'
+
+echo "it takes a snapshot, stops with code 0, and starts again"
+printf '\0\0\0\0\0' >"$root/tmp/empty_message"
+inside curl -sf --max-time 30 --http2-prior-knowledge -H 'Content-Type: application/grpc' \
+  -H 'TE: trailers' --data-binary @/tmp/empty_message -o /tmp/snapshot_reply \
+  http://127.0.0.1:7420/tenure.v1.Admin/Snapshot
+[[ -s $root/tmp/snapshot_reply && -s $root/var/lib/tenure/snapshot ]] ||
+  { ls -l "$root/var/lib/tenure"; cat "$work/tenured.log"; exit 1; }
+stop_server
+start_server
+expect "held with backup" inside tenure run backup -- sh -c 'echo "held with $TENURE_NAME"'
 
 echo "a program is built with libtenure-dev alone"
 quietly cmake.log inside_tmp cmake -S . -B build -G Ninja -DCMAKE_CXX_COMPILER="$compiler"
@@ -86,8 +108,7 @@ inside_tmp sh -c "$compiler cluster.cpp \$(pkg-config --cflags --libs tenure_clu
 expect "$locked" inside_tmp ./plain "$url"
 
 echo "stopped and purged, nothing is left"
-kill "$server"
-wait "$server"
+stop_server
 trap - EXIT
 quietly purge.log inside dpkg --purge tenured tenure
 for path in /var/lib/tenure /etc/tenure /lib/systemd/system/tenured.service /usr/bin/tenured \

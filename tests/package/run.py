@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Makes the .debs out of the trees that are built, and proves that they are sound: what is in them,
 what they need, what lintian says; then installs them into a root directory of their own, starts
-tenured there, locks with tenure, and builds a program with libtenure-dev.
+tenured there under the system call filter of its unit, locks with tenure, takes a snapshot, stops
+and starts it, and builds a program with libtenure-dev.
 
     run.py source-dir build-dir compiler
 
@@ -142,8 +143,9 @@ def may_mount():
 def use_installed(work, source, compiler):
     (work / "layers").mkdir()
     (work / "root").mkdir()
-    script = pathlib.Path(__file__).parent / "in_root.sh"
-    copied = shutil.copy(script, work / "in_root.sh")
+    here = pathlib.Path(__file__).parent
+    shutil.copy(here / "unit_filter.py", work)
+    copied = shutil.copy(here / "in_root.sh", work)
     done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash",
                            str(copied), str(work), str(source), compiler], check=False)
     require(done.returncode == 0, "the installed packages do not work")
@@ -156,8 +158,10 @@ def use_unpacked(work, debs, compiler):
         run("dpkg-deb", "--extract", deb, root)
     log = (work / "tenured.log").open("w+", encoding="utf-8")
     server = subprocess.Popen(
-        [str(root / "usr/bin/tenured"), "--data-dir", str(work / "store"), "--listen-grpc",
-         "127.0.0.1:0", "--listen-http", "off", "--log-format", "json"], stderr=log)
+        [str(pathlib.Path(__file__).parent / "unit_filter.py"),
+         str(root / "lib/systemd/system/tenured.service"), str(root / "usr/bin/tenured"),
+         "--data-dir", str(work / "store"), "--listen-grpc", "127.0.0.1:0", "--listen-http", "off",
+         "--log-format", "json"], stderr=log)
     try:
         port = None
         while port is None:
@@ -172,6 +176,8 @@ def use_unpacked(work, debs, compiler):
         run("cmake", "--build", tree)
         libraries = {**os.environ, "LD_LIBRARY_PATH": f"{root}{LIB}"}
         require("then free" in run(tree / "cluster", url, env=libraries), "the consumer fails")
+        server.terminate()
+        require(server.wait() == 0, "tenured does not stop under the filter of its unit")
     finally:
         server.kill()
         server.wait()

@@ -22,9 +22,10 @@ void give_back_memory() {
   }
 }
 
-// A background task: whoever waits for a lock goes first.
-void yield_to_others() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);
+// Lowers the priority of this thread below that of the threads that serve clients. A refusal (a
+// system call filter may not allow it) is harmless: the snapshot then competes with them.
+void lower_priority() {
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10));
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ Result<std::size_t> compact(CompactionPlan plan, SnapshotFile& file) {
 void Compactor::begin(CompactionPlan plan, Finished finished) {
   // Assigning waits for the end of the former thread, which has nothing left to do.
   thread_ = std::jthread([this, plan = std::move(plan), finished = std::move(finished)]() mutable {
-    yield_to_others();
+    lower_priority();
     auto result = compact(std::move(plan), file_);
     give_back_memory();
     finished(std::move(result));
