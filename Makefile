@@ -26,7 +26,7 @@ SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '
 say = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
 ##@ Every day
-.PHONY: help setup build run cluster demo docs web screenshots man examples test chaos sim check bench bench-local bench-service bench-cluster bench-redis bench-backends fmt clean install package
+.PHONY: help setup build run cluster demo docs web screenshots man examples test chaos sim fuzz check bench bench-local bench-service bench-cluster bench-redis bench-backends fmt clean install package
 
 help: ## this list
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -86,6 +86,7 @@ examples: build ## run the examples of the library, with their output explained
 	@tools/run_examples.sh build/dev/examples
 
 test: build ## build and run every test; the last line counts them
+	@$(call build_preset,fuzz)
 	$(call say,"test")
 	@rm -f build/dev/tests.xml
 	@ctest --preset dev -j $(JOBS) --output-junit tests.xml || true
@@ -102,6 +103,15 @@ sim: ## simulate 1000 faulty clusters of a minute each (SEEDS=n FIRST_SEED=k) an
 	@$(call build_preset,dev,--target tenure_simulation tenure_history)
 	$(call say,"sim")
 	@build/dev/tests/tenure_simulation --first $(FIRST_SEED) --seeds $(SEEDS) --jobs $(JOBS)
+
+fuzz: ## fuzz every target of tests/fuzz for SECONDS=60; findings are in build/fuzz/findings
+	@tools/setup.sh build server test
+	$(call say,"build")
+	@$(call build_preset,fuzz)
+	$(call say,"fuzz")
+	@ls tests/fuzz/corpus | xargs -P $(JOBS) -I {} bash -c \
+	  'tests/fuzz/run.sh build/fuzz {} $(SECONDS) >build/fuzz/{}.log 2>&1 && echo "good  {}" || \
+	   { tail -40 build/fuzz/{}.log; echo "FAILED  {}"; exit 1; }'
 
 ##@ Before a commit
 check: check-format check-tidy check-models check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers

@@ -1,7 +1,3 @@
-// One of two places that know toml++, which takes long to compile; the other is
-// server/auth/rulebook_file.cpp.
-#define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): its names.
-#define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
 #include "server/config_file.hpp"
 
 #include <algorithm>
@@ -11,9 +7,8 @@
 #include <optional>
 #include <system_error>
 
-#include <toml++/toml.h>
-
 #include "server/settings.hpp"
+#include "server/toml.hpp"
 #include "sys/escape.hpp"
 
 namespace tenure::server {

@@ -59,11 +59,11 @@ DEFECTS = (
      "end_waits_of(leases, why);\n  end_holds_of(leases, why);",
      "end_holds_of(leases, why);\n  settle();\n  end_waits_of(leases, why);"),
     ("a release that is retried counts down twice", "step_release.cpp",
-     "recall(*lease, command.request, false)",
-     "recall(*lease, RequestId{}, false)"),
+     "recall(*lease, command.request, Kind::release)",
+     "recall(*lease, RequestId{}, Kind::release)"),
     ("an acquisition that is retried is done twice", "step_acquire.cpp",
-     "recall(*lease, command.request, true)",
-     "recall(*lease, RequestId{}, true)"),
+     "recall(*lease, command.request, Kind::acquire)",
+     "recall(*lease, RequestId{}, Kind::acquire)"),
     ("a hold that is entered again and not counted", "step_acquire.cpp",
      "state_.locks.set_count(hold.token, granted.count);",
      ";"),
@@ -88,8 +88,8 @@ DEFECTS = (
     ("a queue that is no reason for a deadlock", "deadlock.cpp",
      "reach_if_blocking(other.lease, other.items, wanted);",
      "(void)other;"),
-    ("a range that stays in the index", "lock_table.cpp",
-     "lock.ranges.held.erase(keys->range, {.token = token, .mode = keys->mode});",
+    ("a range that stays in the index", "lock.cpp",
+     "crowd.ranges.held.erase(keys->range, {.token = stake.token, .mode = keys->mode});",
      ";"),
     ("a count that the snapshot forgets", "snapshot_write.cpp",
      "number(hold.count);",
@@ -154,6 +154,8 @@ def main(arguments):
         print("the tests fail without a planted defect")
         return 1
     defects = [defect for defect in DEFECTS if options.only in defect[0]]
+    for defect in defects:
+        mutated(*defect[1:])  # Before anything is compiled.
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         found = list(pool.map(lambda defect: is_found(build, defect), defects))
     for defect, is_seen in zip(defects, found):

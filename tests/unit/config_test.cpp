@@ -143,6 +143,12 @@ TEST(Config, wrong_types_and_ranges_are_all_told_at_once) {
   }
 }
 
+// toml++ 3.3 by itself ends the process at both: by an assertion, and by unreachable code.
+TEST(Config, a_table_header_or_a_character_out_of_place_is_an_error) {
+  EXPECT_TRUE(complaint_about("[!]\n").starts_with("t.toml:1:")) << complaint_about("[!]\n");
+  EXPECT_TRUE(complaint_about("\xEF\xBA\xBF").starts_with("t.toml:1:"));
+}
+
 TEST(Config, broken_toml_is_told_with_its_place) {
   EXPECT_TRUE(complaint_about("[node\n").starts_with("t.toml:1:")) << complaint_about("[node\n");
 }

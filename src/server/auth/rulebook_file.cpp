@@ -1,6 +1,3 @@
-// The second place that knows toml++; the other is server/config_file.cpp.
-#define TOML_EXCEPTIONS 0   // NOLINT(readability-identifier-naming): its names.
-#define TOML_HEADER_ONLY 1  // NOLINT(readability-identifier-naming)
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
@@ -8,9 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include <toml++/toml.h>
-
 #include "server/auth/rulebook.hpp"
+#include "server/toml.hpp"
 
 namespace tenure::server::auth {
 namespace {
