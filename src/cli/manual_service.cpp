@@ -202,9 +202,17 @@ std::vector<Command> members() {
        .words_max = 1,
        .options = {change_wait},
        .run = transfer_leadership},
+      {.name = "cluster reload",
+       .synopsis = "",
+       .summary = "Reload users and certificates",
+       .description = "Every server in the URL reads its file of users (tenured --auth-file) and "
+                      "its certificates (--tls-cert, --peer-tls-cert) again, as at SIGHUP. New "
+                      "connections use the new certificates; open connections stay. A wrong file "
+                      "changes nothing. For admins of everything.",
+       .run = reload_users},
       {.name = "users reload",
        .synopsis = "",
-       .summary = "Have the file of users read again",
+       .summary = "The same as cluster reload",
        .description = "By every server in the URL, each of which has a file of its own "
                       "(tenured --auth-file). A file with a mistake changes nothing: the rights of "
                       "before stay. For admins of everything.",

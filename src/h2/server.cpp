@@ -72,6 +72,13 @@ void Server::open() {
   });
 }
 
+void Server::renew_tls(std::unique_ptr<asio::ssl::context> context) {
+  asio::post(house_.loop, [self = shared_from_this(), context = std::move(context)]() mutable {
+    // An open connection has a reference of its own to what OpenSSL keeps.
+    self->tls_ = std::move(context);
+  });
+}
+
 void Server::shut() {
   std::promise<void> done;
   asio::post(house_.loop, [&] {

@@ -43,6 +43,8 @@ class Server : public std::enable_shared_from_this<Server> {
   [[nodiscard]] Result<std::uint16_t> listen();
   /// REQUIRES: listen() succeeded. On any thread.
   void open();
+  /// New connections use this context; those that are open stay. On any thread.
+  void renew_tls(std::unique_ptr<boost::asio::ssl::context> context);
   /// No more connections from now on. Waits until the loop has seen it. Idempotent.
   void shut();
   /// Ends all calls and connections, at the latest after `patience`. Waits for it.

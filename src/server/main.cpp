@@ -7,9 +7,7 @@
 #include <cstdio>
 #include <expected>
 #include <filesystem>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,11 +16,13 @@
 #include <variant>
 #include <vector>
 
+#include <boost/asio/post.hpp>
 #include <pthread.h>
 #include <unistd.h>
 
 #include "server/auth/gate.hpp"
 #include "server/auth/token.hpp"
+#include "server/certificates.hpp"
 #include "server/cluster_config.hpp"
 #include "server/command_line.hpp"
 #include "server/config.hpp"
@@ -51,53 +51,23 @@ struct Failure {
 template <class T>
 using Started = std::expected<T, Failure>;
 
-void report(raft::Severity severity, const std::string& what) {
+void write_log(const char* event, raft::Severity severity, const std::string& what) {
   switch (severity) {
-    case raft::Severity::note: log::info("store", {{"what", what}}); return;
-    case raft::Severity::warning: log::warning("store", {{"what", what}}); return;
+    case raft::Severity::note: log::info(event, {{"what", what}}); return;
+    case raft::Severity::warning: log::warning(event, {{"what", what}}); return;
     case raft::Severity::error: break;
   }
-  log::error("store", {{"what", what}});
+  log::error(event, {{"what", what}});
   // The process may end right after this.
   log::flush();
 }
 
-void report_peers(raft::Severity severity, const std::string& what) {
-  const auto* event = "peers";
-  switch (severity) {
-    case raft::Severity::note: log::info(event, {{"what", what}}); return;
-    case raft::Severity::warning: log::warning(event, {{"what", what}}); return;
-    case raft::Severity::error: log::error(event, {{"what", what}}); return;
-  }
-}
-
-Started<std::string> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return std::unexpected(Failure{ExitCode::configuration, "cannot read " + path.string()});
-  }
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-Started<std::optional<h2::TlsFiles>> read_tls(const Config::Tls& tls) {
-  if (tls.cert.empty()) {
-    return std::nullopt;
-  }
-  h2::TlsFiles files;
-  const std::pair<const std::filesystem::path*, std::string*> wanted[] = {
-      {&tls.cert, &files.certificate}, {&tls.key, &files.key}, {&tls.client_ca, &files.client_ca}};
-  for (const auto& [path, text] : wanted) {
-    if (path->empty()) {
-      continue;
-    }
-    auto read = read_file(*path);
-    if (!read) {
-      return std::unexpected(std::move(read).error());
-    }
-    *text = *std::move(read);
-  }
-  return files;
-}
+constexpr auto report = [](raft::Severity severity, const std::string& what) {
+  write_log("store", severity, what);
+};
+constexpr auto report_peers = [](raft::Severity severity, const std::string& what) {
+  write_log("peers", severity, what);
+};
 
 /// Null: there are no users.
 Started<std::unique_ptr<auth::Gate>> open_gate(const Config& config) {
@@ -194,7 +164,7 @@ class Daemon {
   [[nodiscard]] static Started<std::unique_ptr<Daemon>> start(const Config& config);
   /// Refuses new calls, answers those who wait, takes a snapshot.
   void stop();
-  /// SIGHUP: reads the users anew. False: there are none, and the terminal is gone.
+  /// SIGHUP: reads users and certificates again. False: there are none, and the terminal is gone.
   [[nodiscard]] bool reload();
 
  private:
@@ -206,6 +176,12 @@ class Daemon {
   }
   void connect(std::unique_ptr<peers::PeerTransport> transport);
   void prepare_http(const Config& config, std::optional<h2::TlsFiles> tls);
+  /// Lets reload_files() renew the certificates that are in use. REQUIRES: the ports serve.
+  void watch_certificates(const Config& config);
+  /// Puts new certificates for clients into use.
+  [[nodiscard]] Result<Certificates::Install> prepare_client_tls(const Config& config);
+  /// Users and certificates; the number of users. A file that is wrong changes nothing.
+  [[nodiscard]] Result<std::size_t> reload_files();
   [[nodiscard]] Started<void> listen(const Config& config);
   /// If it leads: to another member, before the clients are sent away, so that they go on there at
   /// once.
@@ -214,15 +190,19 @@ class Daemon {
   std::unique_ptr<auth::Gate> gate_;
   std::unique_ptr<raft::Node> node_;
   ServiceNotifier notifier_;
+  peers::PeerTransport* peers_ = nullptr;  ///< The node's; null: it is alone.
   Metrics metrics_{version()};
+  Certificates certificates_{[this](std::string_view kind, std::chrono::sys_seconds when) {
+    metrics_.certificate_expires(kind, when);
+  }};
   std::optional<http::Server> http_;
   std::optional<RpcServer> rpc_;
 };
 
 Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
-  auto tls = read_tls(config.tls);
+  auto tls = read_tls_files(config.tls);
   if (!tls) {
-    return std::unexpected(std::move(tls).error());
+    return std::unexpected(Failure{ExitCode::configuration, tls.error().detail});
   }
   auto gate = open_gate(config);
   if (!gate) {
@@ -249,6 +229,9 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   auto options = rpc_options(config, *tls, daemon->metrics_);
   options.gate = daemon->gate_.get();
   options.executor = daemon->node_->client_executor();
+  if (daemon->gate_ || !config.tls.cert.empty() || !config.peer_tls.cert.empty()) {
+    options.reload = [me = daemon.get()] { return me->reload_files(); };
+  }
   daemon->rpc_.emplace(*daemon->node_, std::move(options));
   daemon->node_->listen(daemon->metrics_);
   daemon->prepare_http(config, *std::move(tls));
@@ -261,6 +244,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     daemon->stop();
     return std::unexpected(std::move(started).error());
   }
+  daemon->watch_certificates(config);
   return daemon;
 }
 
@@ -289,16 +273,79 @@ void Daemon::prepare_http(const Config& config, std::optional<h2::TlsFiles> tls)
   http_.emplace(*node_, metrics_, options);
 }
 
+void Daemon::watch_certificates(const Config& config) {
+  if (!config.tls.cert.empty()) {
+    Certificates::Group group{.files = {{.kind = "server", .path = config.tls.cert}},
+                              .prepare = [this, config] { return prepare_client_tls(config); }};
+    if (!config.tls.client_ca.empty()) {
+      group.files.push_back({.kind = "client_ca", .path = config.tls.client_ca});
+    }
+    certificates_.add(std::move(group));
+  }
+  if (peers_ == nullptr || config.peer_tls.cert.empty()) {
+    return;
+  }
+  const auto prepare = [this, config]() -> Result<Certificates::Install> {
+    auto contexts = peers::read_contexts(config);
+    if (!contexts) {
+      return std::unexpected(std::move(contexts).error());
+    }
+    return [this, contexts = *std::move(contexts)]() mutable {
+      boost::asio::post(node_->loop(), [peers = peers_, contexts = std::move(contexts)]() mutable {
+        peers->renew_tls(std::move(contexts));
+      });
+    };
+  };
+  certificates_.add({.files = {{.kind = "peer", .path = config.peer_tls.cert},
+                               {.kind = "peer_ca", .path = config.peer_tls.ca}},
+                     .prepare = prepare});
+}
+
+Result<Certificates::Install> Daemon::prepare_client_tls(const Config& config) {
+  const auto files = read_tls_files(config.tls);
+  if (!files) {
+    return std::unexpected(files.error());
+  }
+  auto grpc = h2::server_context(**files);
+  if (!grpc) {
+    return std::unexpected(std::move(grpc).error());
+  }
+  if (!http_ || !config.has_https()) {
+    return [this, grpc = *std::move(grpc)]() mutable { rpc_->renew_tls(std::move(grpc)); };
+  }
+  auto web = http_->context_of(**files);
+  if (!web) {
+    return std::unexpected(std::move(web).error());
+  }
+  return [this, grpc = *std::move(grpc), web = *std::move(web)]() mutable {
+    rpc_->renew_tls(std::move(grpc));
+    http_->renew_tls(std::move(web));
+  };
+}
+
+Result<std::size_t> Daemon::reload_files() {
+  auto users = gate_ ? gate_->reload() : Result<std::size_t>(0);
+  if (!users) {
+    metrics_.reload_failed("users");
+  }
+  if (auto renewed = certificates_.reload(); !renewed) {
+    metrics_.reload_failed("certificates");
+    return std::unexpected(std::move(renewed).error());
+  }
+  return users;
+}
+
 bool Daemon::reload() {
-  if (gate_) {
-    // What became of it is in the log.
-    (void)gate_->reload();
+  if (gate_ || !certificates_.is_empty()) {
+    // The log has the result.
+    (void)reload_files();
     return true;
   }
   if (isatty(STDERR_FILENO) == 1) {
     return false;
   }
-  log::info("nothing_to_reload", {{"what", "there are no users here: --auth-file"}});
+  log::info("nothing_to_reload",
+            {{"what", "there are neither users nor certificates here: --auth-file, --tls-cert"}});
   return true;
 }
 
@@ -307,7 +354,8 @@ void Daemon::connect(std::unique_ptr<peers::PeerTransport> transport) {
     return;
   }
   // Both are asked on the thread of the store, and the node keeps the transport.
-  metrics_.ask_peers([peers = transport.get()] { return peers->counts(); });
+  peers_ = transport.get();
+  metrics_.ask_peers([peers = peers_] { return peers->counts(); });
   node_->connect(std::move(transport));
 }
 
@@ -356,8 +404,8 @@ void Daemon::stop() {
   node_->stop();
 }
 
-/// Which signals end the daemon, or make it read its users anew. Blocked in every thread and waited
-/// for in one.
+/// Which signals end the daemon, or make it read its files again. Blocked in every thread and
+/// waited for in one.
 sigset_t stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);

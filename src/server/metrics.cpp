@@ -304,6 +304,23 @@ void Metrics::limit_rejected(std::string_view limit) {
   series_->limit_rejected->Add({{"limit", std::string(limit)}}).Increment();
 }
 
+void Metrics::snapshot_failed() {
+  series_->snapshot_failed->Increment();
+}
+
+void Metrics::member_lost_entries() {
+  series_->member_lost_entries->Increment();
+}
+
+void Metrics::reload_failed(std::string_view what) {
+  series_->reload_failed->Add({{"what", std::string(what)}}).Increment();
+}
+
+void Metrics::certificate_expires(std::string_view kind, std::chrono::sys_seconds when) {
+  series_->certificate_expiry->Add({{"kind", std::string(kind)}})
+      .Set(static_cast<double>(when.time_since_epoch().count()));
+}
+
 void Metrics::denied(std::string_view verb) {
   series_->denied->Add({{"verb", std::string(verb)}}).Increment();
 }

@@ -68,6 +68,8 @@ class Metrics final : public Listener {
   void synced(std::chrono::nanoseconds took, std::size_t entries) override;
   void committed(std::chrono::nanoseconds took, std::size_t commands) override;
   void snapshot_taken(std::chrono::nanoseconds took) override;
+  void snapshot_failed() override;
+  void member_lost_entries() override;
   void restored(const core::State& state) override;
   void role_changed(const LogPosition& log) override;
 
@@ -87,6 +89,8 @@ class Metrics final : public Listener {
   void fencing_rejected();  ///< Somebody asked about a token that is nobody's any more.
   void limit_rejected(std::string_view limit);  ///< Limits of this process, by their setting.
   void denied(std::string_view verb);           ///< By the rights of users; see auth::Gate.
+  void reload_failed(std::string_view what);    ///< `users` or `certificates`.
+  void certificate_expires(std::string_view kind, std::chrono::sys_seconds when);
 
   /// The counters of one gRPC method, to be kept by whoever serves it. Thread safe.
   class Method {

@@ -104,6 +104,11 @@ void make_log(const Maker& make, Metrics::Series& series) {
   series.snapshot_seconds =
       make.histogram("tenure_snapshot_seconds",
                      "One snapshot, in the background, until it is durable.", waiting_buckets);
+  series.snapshot_failed =
+      make.counter("tenure_snapshot_failed_total", "Snapshots that could not be written.");
+  series.member_lost_entries =
+      make.counter("tenure_member_lost_entries_total",
+                   "Times that a member lost entries it had acknowledged; counted by the leader.");
   series.has_space = make.gauge("tenure_disk_has_space", "0 if the disk is full.");
   series.revision = make.gauge("tenure_revision", "Revision of the store.");
   series.cluster_version = make.gauge("tenure_cluster_version",
@@ -130,6 +135,14 @@ void make_process(const Maker& make, Metrics::Series& series) {
       "tenure_watch_cut_total", "Watches and event streams that were cut: their reader was slow.");
   series.requests =
       &make.counters("tenure_grpc_requests_total", "gRPC calls that ended, by method and code.");
+  series.reload_failed = &make.counters("tenure_reload_failed_total",
+                                        "Reloads of files that failed and changed nothing.");
+  // Alerts see the first failure only as an increase.
+  series.reload_failed->Add({{"what", "users"}});
+  series.reload_failed->Add({{"what", "certificates"}});
+  series.certificate_expiry = &make.gauges(
+      "tenure_certificate_expiry_seconds",
+      "Unix time at which the first certificate of a file expires, by the kind of the file.");
   series.start_time =
       make.gauge("process_start_time_seconds", "When this process began, in Unix time.");
   series.start_time->Set(

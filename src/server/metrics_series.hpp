@@ -72,6 +72,8 @@ struct Metrics::Series {
   Gauge* log_bytes{};
   Gauge* snapshot_bytes{};
   Histogram* snapshot_seconds{};
+  Counter* snapshot_failed{};
+  Counter* member_lost_entries{};
   Gauge* has_space{};
   Gauge* revision{};
   Gauge* cluster_version{};
@@ -87,6 +89,8 @@ struct Metrics::Series {
   Gauge* watchers{};
   Counter* watches_cut{};
   prometheus::Family<Counter>* requests{};
+  prometheus::Family<Counter>* reload_failed{};
+  prometheus::Family<Gauge>* certificate_expiry{};
 
   Gauge* start_time{};
   Gauge* clock_steering{};

@@ -97,6 +97,10 @@ class Listener {
   virtual void committed(std::chrono::nanoseconds /*took*/, std::size_t /*commands*/) {}
   /// A snapshot is durable: how long it took to make and to write it.
   virtual void snapshot_taken(std::chrono::nanoseconds /*took*/) {}
+  /// A snapshot could not be written. The store tries again later.
+  virtual void snapshot_failed() {}
+  /// As leader: a member does not have entries any more that it had acknowledged.
+  virtual void member_lost_entries() {}
   /// This member began or ceased to lead, or follows somebody else.
   virtual void role_changed(const LogPosition& /*log*/) {}
   /// A snapshot of the leader took the place of the state; what was applied in between is not told.

@@ -98,6 +98,8 @@ class Auth(WithServer):
         self.assertEqual([one["users"] for one in told], [1])
         code, _, _ = self.outcome("try", "a/2", "--token-file", self.files["ann"])
         self.assertEqual(code, DENIED)
+        # The same under the name that says that certificates are renewed, too.
+        self.said("cluster", "reload", "--token-file", self.files["ops"])
         self.users.write_text("nonsense", encoding="utf-8")
         self.assertEqual(self.outcome("users", "reload", "--token-file", self.files["ops"])[0], 1)
         self.assertEqual(self.outcome("ls", "--token-file", self.files["ops"])[0], 0)

@@ -4,6 +4,7 @@
 if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   tenure_daemon_tests(auth)
   tenure_daemon_tests(https)
+  tenure_daemon_tests(certificates)
   if(TARGET tenure_cli)
     tenure_cli_tests(auth)
     add_test(NAME "docs: the page on security does what it says"

@@ -88,6 +88,8 @@ class Monitoring(unittest.TestCase):
             eventually(look, "members are connected")
         # It has no series before a limit is reached, but says that it will.
         there.add("tenure_limit_rejected_total")
+        # Only with certificates: certificates_test.py.
+        there.add("tenure_certificate_expiry_seconds")
         there |= FOREIGN
         for where, expression in [*dashboard_expressions(), *rule_expressions()]:
             with self.subTest(where):

@@ -1,5 +1,6 @@
-// Snapshots of the state, and files with a saved state. The first byte of the input chooses: as it
-// is, or as the body of a snapshot or of a saved state whose checksums are right.
+// Snapshots of the state, and files with a saved state. The first byte of the input chooses: 0 is
+// the bytes as they are, 1 to 4 the body of a snapshot of that format with a right checksum, 5 a
+// saved state.
 
 #include <string>
 #include <utility>
@@ -15,10 +16,10 @@
 namespace tenure::fuzz {
 namespace {
 
-std::string snapshot_of(std::string_view body, std::uint32_t version) {
+std::string snapshot_of(std::string_view body, std::uint32_t format) {
   core::ByteWriter writer;
   writer.raw(core::snapshot_magic);
-  writer.fixed32(version);
+  writer.fixed32(format);
   writer.fixed64(body.size());
   writer.raw(body);
   writer.fixed32(core::crc32c(writer.bytes()));
@@ -52,9 +53,9 @@ void use(core::State state) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tenure;
   fuzz::Input input(data, size);
-  const auto choice = input.below(4);
+  const auto choice = static_cast<std::uint32_t>(input.below(6));
   const auto bytes = input.rest();
-  if (choice == 3) {
+  if (choice == 5) {
     if (const auto saved = core::read_saved_state(bytes)) {
       static_cast<void>(core::decode(saved->state));
     }
@@ -63,10 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(saved.has_value() && saved->state == bytes, "a saved state is read back");
     return 0;
   }
-  auto state =
-      choice == 0
-          ? core::decode(bytes)
-          : core::decode(fuzz::snapshot_of(bytes, choice == 1 ? core::snapshot_version : 1));
+  auto state = choice == 0 ? core::decode(bytes) : core::decode(fuzz::snapshot_of(bytes, choice));
   if (state) {
     fuzz::use(*std::move(state));
   }

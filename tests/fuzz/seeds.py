@@ -43,12 +43,12 @@ def core_batch():
 
 
 def core_snapshot():
-    """Whole (choice 0), and the body behind choice 1, whose head the target writes."""
-    seeds = {"saved": b"\3" + b"state" * 20}
+    """Whole (choice 0), and the body behind its format, whose head the target writes."""
+    seeds = {"saved": b"\5" + b"state" * 20}
     for path in sorted(FIXTURES.glob("snapshot_v*.bin")):
         content = path.read_bytes()
         seeds[path.name] = b"\0" + content
-        seeds[f"{path.name}.body"] = b"\1" + content[20:-4]
+        seeds[f"{path.name}.body"] = content[8:9] + content[20:-4]
     return seeds
 
 

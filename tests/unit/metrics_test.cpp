@@ -165,6 +165,8 @@ TEST_F(MetricsTest, the_log_the_calls_and_the_watches_are_counted) {
   metrics.synced(2ms, 3);
   metrics.committed(3ms, 100);
   metrics.snapshot_taken(250ms);
+  metrics.snapshot_failed();
+  metrics.member_lost_entries();
   const auto method = metrics.method("/tenure.v1.Lock/Acquire");
   method.done(0);
   method.done(99);
@@ -176,6 +178,8 @@ TEST_F(MetricsTest, the_log_the_calls_and_the_watches_are_counted) {
   EXPECT_EQ(value("tenure_raft_fsync_seconds_count"), "1");
   EXPECT_EQ(value("tenure_commit_batch_commands_sum"), "100");
   EXPECT_EQ(value("tenure_snapshot_seconds_sum"), "0.25");
+  EXPECT_EQ(value("tenure_snapshot_failed_total"), "1");
+  EXPECT_EQ(value("tenure_member_lost_entries_total"), "1");
   EXPECT_EQ(value("tenure_raft_term"), "3");
   EXPECT_EQ(value("tenure_raft_is_leader"), "1");
   EXPECT_EQ(value("tenure_watchers"), "1");

@@ -45,6 +45,7 @@ TEST(OperatingDocs, every_metric_stands_there) {
   Metrics metrics("1");
   metrics.limit_rejected("a");
   metrics.denied("a");
+  metrics.certificate_expires("server", {});
   metrics.method("b").done(0);
   const auto text = metrics.text();
 

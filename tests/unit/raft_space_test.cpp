@@ -1,3 +1,4 @@
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -129,6 +130,29 @@ TEST_F(RaftSpace, with_nothing_left_reads_go_on_and_a_restart_finds_everything) 
   free_disk();
   EXPECT_TRUE(test::eventually([&] { return client->position().has_space; }));
   EXPECT_NE(client->token(ann, "more"), 0U);
+}
+
+TEST_F(RaftSpace, listeners_hear_of_a_snapshot_that_failed) {
+  class Counter final : public Listener {
+   public:
+    void snapshot_failed() override { ++failures; }
+    std::atomic<int> failures = 0;
+  } counter;
+  node.reset();
+  node = Node::open(test::small_node(disk / "node", reports)).value();
+  node->listen(counter);
+  node->start();
+  client = std::make_unique<RaftClient>(*node);
+  ASSERT_TRUE(client->grant_lease(ann).has_value());
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_NE(client->token(ann, std::string(400, 'x') + std::to_string(i)), 0U);
+  }
+  fill_disk();
+
+  EXPECT_FALSE(client->take_snapshot().has_value());
+
+  EXPECT_GE(counter.failures, 1);
+  node.reset();
 }
 
 TEST_F(RaftSpace, a_snapshot_without_space_fails_and_loses_nothing) {

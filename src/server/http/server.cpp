@@ -74,6 +74,20 @@ class Server::Core {
     return acceptor_->local_endpoint().port();
   }
 
+  [[nodiscard]] Result<std::unique_ptr<asio::ssl::context>> context_of(
+      const h2::TlsFiles& files) const {
+    // Users may show a token; where there are none a certificate is all that keeps others out.
+    return h2::server_context(
+        files, {.protocol = h2::TlsManner::Protocol::http1, .demands_certificate = !options_.gate});
+  }
+
+  void renew_tls(std::unique_ptr<asio::ssl::context> context) {
+    asio::post(*loop_, [this, context = std::move(context)]() mutable {
+      tls_ = std::move(context);
+      around_.tls = tls_.get();
+    });
+  }
+
   void stop() {
     if (!thread_.joinable()) {
       return;
@@ -101,9 +115,7 @@ class Server::Core {
     if (!options_.tls) {
       return {};
     }
-    // Users may show a token; where there are none a certificate is all that keeps others out.
-    auto context = h2::server_context(*options_.tls, {.protocol = h2::TlsManner::Protocol::http1,
-                                                      .demands_certificate = !options_.gate});
+    auto context = context_of(*options_.tls);
     if (!context) {
       return std::unexpected(std::move(context).error());
     }
@@ -237,6 +249,14 @@ Server::~Server() {
 
 Result<std::uint16_t> Server::start() {
   return core_->start();
+}
+
+Result<std::unique_ptr<asio::ssl::context>> Server::context_of(const h2::TlsFiles& files) const {
+  return core_->context_of(files);
+}
+
+void Server::renew_tls(std::unique_ptr<asio::ssl::context> context) {
+  core_->renew_tls(std::move(context));
 }
 
 void Server::stop() {

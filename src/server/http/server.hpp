@@ -59,6 +59,11 @@ class Server {
   /// Binds and serves. The port, which the system chose if it was 0. `unavailable` if the address
   /// cannot be had; `invalid_argument` if a certificate cannot be used.
   [[nodiscard]] Result<std::uint16_t> start();
+  /// What these certificates would be used as. `invalid_argument`: which file is wrong.
+  [[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> context_of(
+      const h2::TlsFiles& files) const;
+  /// New connections use this context; those that are open stay. REQUIRES: it serves, with TLS.
+  void renew_tls(std::unique_ptr<boost::asio::ssl::context> context);
   /// Closes all connections and joins the thread. Idempotent.
   void stop();
 

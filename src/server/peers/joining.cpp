@@ -112,6 +112,14 @@ Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
   return PeerTransport::make(std::move(options), *std::move(listening));
 }
 
+Result<TlsContexts> read_contexts(const Config& config) {
+  auto files = read_tls(config.peer_tls);
+  if (!files) {
+    return std::unexpected(std::move(files).error());
+  }
+  return make_contexts(**files, raft::MemberId{config.node.member_id});
+}
+
 std::vector<raft::Member> founders_of(const ClusterPlan& plan) {
   std::vector<raft::Member> members;
   for (const auto& member : plan.members) {

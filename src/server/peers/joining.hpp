@@ -22,6 +22,10 @@ namespace tenure::server::peers {
 [[nodiscard]] Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
                                                                        const raft::Report& report);
 
+/// The certificates of [peer_tls], read and checked for this member. `invalid_argument`: which file
+/// is wrong. REQUIRES: config.peer_tls.cert is not empty.
+[[nodiscard]] Result<TlsContexts> read_contexts(const Config& config);
+
 /// The members of a plan, as the log knows them.
 [[nodiscard]] std::vector<raft::Member> founders_of(const ClusterPlan& plan);
 

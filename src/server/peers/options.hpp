@@ -50,7 +50,7 @@ struct PeerOptions {
 struct Hall {
   boost::asio::io_context& loop;
   PeerOptions options;
-  std::optional<TlsContexts> tls;
+  std::shared_ptr<TlsContexts> tls;      ///< Replaced when certificates are renewed. Null: plain.
   std::shared_ptr<Acquaintances> known;  ///< Not null.
 };
 

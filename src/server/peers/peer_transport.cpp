@@ -41,19 +41,19 @@ std::string address_of(const Caller& caller) {
 
 Result<std::unique_ptr<PeerTransport>> PeerTransport::make(PeerOptions options,
                                                            Listening listening) {
-  std::optional<TlsContexts> tls;
+  std::shared_ptr<TlsContexts> tls;
   if (options.tls) {
     auto contexts = make_contexts(*options.tls, options.self.member);
     if (!contexts) {
       return std::unexpected(std::move(contexts).error());
     }
-    tls = *std::move(contexts);
+    tls = std::make_shared<TlsContexts>(*std::move(contexts));
   }
   return std::unique_ptr<PeerTransport>(
       new PeerTransport(std::move(options), std::move(tls), std::move(listening)));
 }
 
-PeerTransport::PeerTransport(PeerOptions options, std::optional<TlsContexts> tls,
+PeerTransport::PeerTransport(PeerOptions options, std::shared_ptr<TlsContexts> tls,
                              Listening listening)
     : options_(std::move(options)),
       tls_(std::move(tls)),
@@ -77,7 +77,7 @@ Result<void> PeerTransport::introduce(const raft::Folder& folder) {
 
 void PeerTransport::start(asio::io_context& loop, Receive receive) {
   hall_ = std::make_shared<const Hall>(
-      Hall{.loop = loop, .options = options_, .tls = std::move(tls_), .known = known_});
+      Hall{.loop = loop, .options = options_, .tls = tls_, .known = known_});
   receive_ = std::move(receive);
   alive_ = std::make_shared<PeerTransport*>(this);
   const auto protocol = listening_->is_v6() ? tcp::v6() : tcp::v4();
@@ -87,6 +87,12 @@ void PeerTransport::start(asio::io_context& loop, Receive receive) {
   accept();
   sweep_later();
   set_members(std::exchange(members_, {}));
+}
+
+void PeerTransport::renew_tls(TlsContexts contexts) {
+  if (tls_) {
+    *tls_ = std::move(contexts);
+  }
 }
 
 void PeerTransport::stop() {

@@ -51,6 +51,8 @@ class PeerTransport final : public raft::Transport {
 
   /// On the loop's thread.
   [[nodiscard]] std::vector<PeerTraffic> counts() const;
+  /// New connections use these; those that are open stay. On the loop's thread.
+  void renew_tls(TlsContexts contexts);
 
  private:
   /// All about one peer that outlives a connection.
@@ -64,7 +66,7 @@ class PeerTransport final : public raft::Transport {
 
   using Peers = std::map<raft::MemberId, Peer>;
 
-  PeerTransport(PeerOptions options, std::optional<TlsContexts> tls, Listening listening);
+  PeerTransport(PeerOptions options, std::shared_ptr<TlsContexts> tls, Listening listening);
 
   void accept();
   void welcome(boost::asio::ip::tcp::socket socket);
@@ -84,7 +86,7 @@ class PeerTransport final : public raft::Transport {
   void tell_of_stranger(const Caller& caller);
 
   PeerOptions options_;
-  std::optional<TlsContexts> tls_;
+  std::shared_ptr<TlsContexts> tls_;  ///< Null: plain TCP.
   std::optional<Listening> listening_;
   const std::uint16_t port_;
   std::shared_ptr<Acquaintances> known_ = std::make_shared<Acquaintances>();

@@ -228,6 +228,9 @@ void Participant::mend_forgetful(MemberId member, Index has, Index acknowledged)
                            " and had acknowledged it up to " + std::to_string(acknowledged.get()) +
                            ". Its disk does not keep what it promises: replace it. The leadership "
                            "changes now, so that the member gets what it lost.");
+  for (auto* listener : listeners_) {
+    listener->member_lost_entries();
+  }
   const auto successor = best_successor();
   if (is_ready_ && !transfer_.has_value() && was_heard_lately(successor)) {
     begin_transfer(successor, [](const Result<void>& /*either way it is tried again*/) {});

@@ -76,6 +76,9 @@ void Participant::compacted(const Result<std::size_t>& bytes, Time now) {
                          "no snapshot could be taken: " + bytes.error().detail +
                              ". Nothing is lost; the log grows until it succeeds.");
     compact_again_at_ = now_ + options_.snapshot_retry;
+    for (auto* listener : listeners_) {
+      listener->snapshot_failed();
+    }
     for (auto& wish : std::exchange(wishes_, {})) {
       wish.done(std::unexpected(bytes.error()));
     }

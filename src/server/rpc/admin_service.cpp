@@ -168,12 +168,13 @@ void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
 
 void AdminService::reload_users(const v1::ReloadUsersRequest& /*request*/,
                                 const ReplyTo<v1::ReloadUsersResponse>& reply) {
-  if (desk_.gate == nullptr) {
+  if (!desk_.reload && desk_.gate == nullptr) {
     reply->answer({h2::StatusCode::failed_precondition,
-                   "there are no users here: start tenured with --auth-file"});
+                   "there are neither users nor certificates here: start tenured with "
+                   "--auth-file or --tls-cert"});
     return;
   }
-  const auto users = desk_.gate->reload();
+  const auto users = desk_.reload ? desk_.reload() : desk_.gate->reload();
   if (!users) {
     reply->answer({h2::StatusCode::failed_precondition, users.error().detail});
     return;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "h2/shares.hpp"
@@ -25,11 +26,15 @@ struct RpcLimits {
 
 /// What stands behind every call. Outlives them all.
 struct Desk {
+  /// Reads the files of users and certificates again; the number of users.
+  using Reload = std::function<Result<std::size_t>()>;
+
   Store& store;
   RpcLimits limits{};
   std::string version{};
   auth::Gate* gate = nullptr;        ///< Null: there are no users, and everybody may do everything.
   const Metrics* metrics = nullptr;  ///< What is counted; null: nothing.
+  Reload reload{};                   ///< Empty: there are no such files.
   Leadership leadership{store};
   Callers callers{};
   WatchHub watches{};

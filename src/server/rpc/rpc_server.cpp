@@ -26,6 +26,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
             .version = options.version,
             .gate = options.gate,
             .metrics = options.metrics,
+            .reload = options.reload,
             .watches = WatchHub(options.metrics)},
       options_(std::move(options)),
       locks_(desk_),

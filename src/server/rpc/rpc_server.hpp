@@ -38,6 +38,7 @@ struct RpcOptions {
   RpcLimits limits{};
   std::string version{};       ///< For Status.
   auth::Gate* gate = nullptr;  ///< Who may do what; outlives the server. Null: all everything.
+  Desk::Reload reload{};       ///< What Admin.ReloadUsers calls; empty: the gate's.
   Metrics* metrics = nullptr;  ///< Where calls and watches are counted; outlives the server.
 };
 
@@ -53,6 +54,10 @@ class RpcServer {
 
   /// Binds and serves; the port that it got. `unavailable` if the address cannot be bound.
   [[nodiscard]] Result<int> start();
+  /// New connections use this context. REQUIRES: it serves, with TLS.
+  void renew_tls(std::unique_ptr<boost::asio::ssl::context> context) {
+    server_->renew_tls(std::move(context));
+  }
   /// Refuses new calls, answers those who wait that the outcome is unknown (their places in the
   /// queues stay), ends the streams. The store must still run.
   void stop();

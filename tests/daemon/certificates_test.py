@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+"""Certificates that are renewed while tenured runs: by SIGHUP and by Admin, with metrics."""
+
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import ssl
+import tempfile
+import unittest
+
+import grpc
+
+from daemon import PATIENCE, Client, Daemon, admin_pb
+from tls_test import Authority
+
+YEAR = 365 * 24 * 3600
+
+
+class Certificates(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tenured.")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.old, self.new = (Authority(folder.name, name) for name in ("old", "new"))
+        for authority in (self.old, self.new):
+            authority.sign("server")
+        self.use(self.old)
+
+    def use(self, authority):
+        """Its certificate is in the files that tenured is given."""
+        for kind in ("pem", "key"):
+            shutil.copy(authority.path(f"server.{kind}"), self.folder / f"tls.{kind}")
+
+    def start(self):
+        daemon = Daemon(self.folder / "store", "--tls-cert", str(self.folder / "tls.pem"),
+                        "--tls-key", str(self.folder / "tls.key")).start()
+        self.addCleanup(lambda: daemon.process.poll() is None and daemon.kill())
+        return daemon
+
+    def client(self, daemon, authority):
+        credentials = grpc.ssl_channel_credentials(authority.read("ca.pem"))
+        channel = grpc.secure_channel(daemon.grpc_address, credentials,
+                                      options=[("grpc.use_local_subchannel_pool", 1)])
+        self.addCleanup(channel.close)
+        return Client(channel)
+
+    @staticmethod
+    def shown(address):
+        """The certificate that a new connection to this port gets, as PEM."""
+        host, port = address.rsplit("/", 1)[-1].rsplit(":", 1)
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as plain:
+            with context.wrap_socket(plain) as connection:
+                return ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
+
+    def certificate_of(self, authority):
+        """As PEM without the text that openssl may put before it."""
+        text = authority.read("server.pem").decode()
+        return text[text.index("-----BEGIN"):]
+
+    def metric(self, daemon, series):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with socket.create_connection(("127.0.0.1", int(daemon.http_address.rsplit(":", 1)[1])),
+                                      timeout=PATIENCE) as plain:
+            with context.wrap_socket(plain) as connection:
+                connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+                                   b"Connection: close\r\n\r\n")
+                text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        return float(re.search(rf"^{re.escape(series)} (\S+)", text, re.M)[1])
+
+    def test_sighup_renews_both_ports_and_open_connections_stay(self):
+        daemon = self.start()
+        before = self.client(daemon, self.old)
+        lease = before.lease()
+        self.assertTrue(before.lock("a", lease).acquired)
+        self.use(self.new)
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for_event("certificates_reloaded")
+
+        self.assertEqual(self.shown(daemon.grpc_address), self.certificate_of(self.new))
+        self.assertEqual(self.shown(daemon.http_address), self.certificate_of(self.new))
+        self.assertTrue(before.lock("b", lease).acquired)
+        self.assertTrue(self.client(daemon, self.new).lock("c", lease).acquired)
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_a_failed_reload_keeps_the_old_certificates_and_is_counted(self):
+        daemon = self.start()
+        failures = 'tenure_reload_failed_total{what="certificates"}'
+        self.assertEqual(self.metric(daemon, failures), 0)
+        # The certificate of one and the key of the other.
+        shutil.copy(self.new.path("server.pem"), self.folder / "tls.pem")
+        daemon.process.send_signal(signal.SIGHUP)
+        self.assertIn("tls.key", daemon.wait_for_event("certificate_reload_failed")["why"])
+
+        self.assertEqual(self.shown(daemon.grpc_address), self.certificate_of(self.old))
+        self.assertEqual(self.shown(daemon.http_address), self.certificate_of(self.old))
+        self.assertEqual(self.metric(daemon, failures), 1)
+
+        client = self.client(daemon, self.old)
+        with self.assertRaises(grpc.RpcError) as caught:
+            client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=PATIENCE)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
+        self.assertEqual(self.metric(daemon, failures), 2)
+
+    def test_the_command_renews_them_and_the_expiry_is_a_metric(self):
+        daemon = self.start()
+        expiry = 'tenure_certificate_expiry_seconds{kind="server"}'
+        before = self.metric(daemon, expiry)
+        self.new.openssl("x509", "-req", "-in", self.new.path("server.csr"), "-CA",
+                         self.new.path("ca.pem"), "-CAkey", self.new.path("ca.key"),
+                         "-CAcreateserial", "-days", "400", "-extfile",
+                         self.new.path("server.ext"), "-out", self.new.path("server.pem"))
+        self.use(self.new)
+        client = self.client(daemon, self.old)
+        client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=PATIENCE)
+
+        self.assertEqual(self.shown(daemon.grpc_address), self.certificate_of(self.new))
+        self.assertGreater(self.metric(daemon, expiry), before + YEAR)
+
+
+if __name__ == "__main__":
+    unittest.main()
