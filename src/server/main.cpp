@@ -337,8 +337,7 @@ Result<std::size_t> Daemon::reload_files() {
 
 bool Daemon::reload() {
   if (gate_ || !certificates_.is_empty()) {
-    // The log has the result.
-    (void)reload_files();
+    (void)reload_files();  // The log has the result.
     return true;
   }
   if (isatty(STDERR_FILENO) == 1) {
