@@ -57,7 +57,8 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
     tell(EventType::released, item, ended, token);
   }
   lease.history.retire(ended.request, state_.revision, time_at(version_2));
-  lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+  forget_answers(lease);
+  account(lease.id);
   return Released{};
 }
 
@@ -87,10 +88,11 @@ void Step::take_item(FencingToken token, std::size_t index, EventType why) {
   const auto item = state_.locks.remove_item(token, index, state_.revision);
   touch(std::span(&item, 1));
   tell(why, item, hold, token);
+  account(hold.lease);
   if (hold.items.size() == 1) {
     auto& lease = *state_.leases.edit(hold.lease);
     lease.history.retire(hold.request, state_.revision, time_at(version_2));
-    lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+    forget_answers(lease);
   }
 }
 
