@@ -123,7 +123,7 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
     return Refused{{.code = Errc::resource_exhausted, .detail = "the hold is entered too often"}};
   }
   if (is_unconfirmed(lease.id)) {
-    return Refused{{.code = Errc::unavailable,
+    return Refused{{.code = Errc::would_block,
                     .detail = "the hold was restored from a backup and is not confirmed"}};
   }
   const auto held = mode_of(hold.items.front());
