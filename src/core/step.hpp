@@ -63,7 +63,7 @@ class Step {
   void end_waits_of(std::span<const LeaseId> leases, EventType why);
   void end_holds_of(std::span<const LeaseId> leases, EventType why);
   void end_wait(Revision ticket, Refused refused, EventType why);
-  void end_holds(std::span<const FencingToken> tokens, EventType why);
+  std::vector<Hold> end_holds(std::span<const FencingToken> tokens, EventType why);
 
   // Restored from a backup: step_restore.cpp
   [[nodiscard]] bool is_restoring() const noexcept { return state_.restoration.is_active(); }
@@ -76,7 +76,8 @@ class Step {
   [[nodiscard]] bool confirm(const ConfirmHolds& command);
 
   // Leases: step_leases.cpp
-  void renew(Lease& lease);
+  /// Its client was heard of.
+  void refresh(Lease& lease);
 
   // Holding less: step_downgrade.cpp
   [[nodiscard]] std::optional<Refused> refusal_of(const Downgrade& command) const;

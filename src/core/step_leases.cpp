@@ -82,7 +82,8 @@ Outcome Step::operator()(const RenewLeases& command) {
     }
     auto* lease = state_.leases.edit(id);
     if (lease != nullptr) {
-      renew(*lease);
+      state_.leases.set_deadline(*lease, state_.now + lease->ttl);
+      refresh(*lease);
     }
     renewed.answers.push_back(
         {.id = id, .ttl = lease == nullptr ? std::nullopt : std::optional(lease->ttl)});
@@ -90,8 +91,7 @@ Outcome Step::operator()(const RenewLeases& command) {
   return renewed;
 }
 
-void Step::renew(Lease& lease) {
-  state_.leases.set_deadline(lease, state_.now + lease.ttl);
+void Step::refresh(Lease& lease) {
   lease.last_seen = state_.now;
   if (is_at_least(version_2) && lease.history.finished() > 0) {
     // A lease that is not used forgets, too.
@@ -170,15 +170,14 @@ void Step::end_holds_of(std::span<const LeaseId> leases, EventType why) {
     std::ranges::copy(state_.locks.owned(id).holds, std::back_inserter(tokens));
   }
   std::ranges::sort(tokens);
-  for (const auto token : tokens) {
-    const auto& hold = *state_.locks.find(token);
+  const auto holds = end_holds(tokens, why);
+  for (const auto& hold : holds) {
     applied_.losses.push_back(
-        {.lease = hold.lease, .request = hold.request, .token = token, .why = why});
+        {.lease = hold.lease, .request = hold.request, .token = hold.token, .why = why});
   }
-  end_holds(tokens, why);
 }
 
-void Step::end_holds(std::span<const FencingToken> tokens, EventType why) {
+std::vector<Hold> Step::end_holds(std::span<const FencingToken> tokens, EventType why) {
   std::vector<Hold> holds;
   for (const auto token : tokens) {
     holds.push_back(state_.locks.remove(token, state_.revision));
@@ -187,6 +186,7 @@ void Step::end_holds(std::span<const FencingToken> tokens, EventType why) {
   for (const auto& ending : in_name_order(holds)) {
     tell(why, *ending.item, *ending.record, ending.record->token);
   }
+  return holds;
 }
 
 }  // namespace tenure::core

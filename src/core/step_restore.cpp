@@ -41,7 +41,8 @@ Outcome Step::operator()(const ConfirmHolds& command) {
     return lost;
   }
   auto& lease = *state_.leases.edit(command.lease);
-  renew(lease);
+  state_.leases.set_deadline(lease, state_.now + lease.ttl);
+  refresh(lease);
   return Renewed{{{.id = lease.id, .ttl = lease.ttl}}};
 }
 

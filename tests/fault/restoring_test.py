@@ -10,7 +10,7 @@ import unittest
 
 import fleet  # first: it knows where the next ones are
 import cluster
-from daemon import Daemon, PATIENCE, eventually, run
+from daemon import Daemon, PATIENCE, eventually, run, session_pb
 from people import Workload, begin_ledger
 
 TTL_MS = 2000
@@ -79,6 +79,49 @@ class Restoring(unittest.TestCase):
 
         found, report = self.violations(workloads)
         self.assertEqual(found["M"], "0", report)
+
+    def ask(self, client, *operations):
+        """The outcomes of these operations on one Session."""
+        for number, operation in enumerate(operations):
+            operation.id = number + 1
+        requests = [session_pb.SessionRequest(hello=session_pb.Hello(client="test")),
+                    session_pb.SessionRequest(operations=operations)]
+        outcomes = {}
+        for response in client.locks.Session(iter(requests), timeout=PATIENCE):
+            outcomes |= {outcome.id: outcome for outcome in response.outcomes}
+        return [outcomes[operation.id] for operation in operations]
+
+    def renew(self, *leases):
+        return session_pb.Operation(renew_leases=session_pb.RenewLeases(ids=leases))
+
+    def confirm(self, lease, *tokens):
+        return session_pb.Operation(confirm_holds=session_pb.ConfirmHolds(
+            lease_id=lease, fencing_tokens=tokens))
+
+    def test_restored_holds_end_unless_their_client_confirms_them(self):
+        daemon = self.start("old")
+        client = daemon.client()
+        leases = [client.lease(ttl_ms=60_000) for _ in range(3)]
+        tokens = [client.lock(f"lock/{lease}", lease).fencing_token for lease in leases]
+        client.close()
+        daemon.kill()
+        seeded = run("seed", "--from", str(self.folder / "old"), "--longest-ttl", "60s",
+                     "--data-dir", str(self.folder / "new"))
+        self.assertEqual(seeded.returncode, 0, seeded.stderr)
+        client = self.start("new").client()
+        self.addCleanup(client.close)
+
+        renewed = self.ask(client, self.renew(*leases))[0].renewed
+        self.assertEqual((list(renewed.ttl_ms), list(renewed.unconfirmed)), ([0, 0, 0], leases))
+        # The first still holds its lock, the second has released it, the third holds one that was
+        # granted after the backup.
+        answers = self.ask(client, self.confirm(leases[0], tokens[0]), self.confirm(leases[1]),
+                           self.confirm(leases[2], tokens[2], 4711), self.renew(*leases))
+
+        self.assertEqual([list(answer.renewed.ttl_ms) for answer in answers],
+                         [[60_000], [60_000], [0], [60_000, 60_000, 0]])
+        self.assertEqual(client.status().holds, 1)
+        self.assertFalse(client.try_lock(f"lock/{leases[1]}", leases[0]).acquired)
 
     def test_a_seed_without_holds_has_none_and_goes_on(self):
         daemon = self.start("old")
