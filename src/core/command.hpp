@@ -149,8 +149,11 @@ struct SetClusterVersion {
   friend bool operator==(const SetClusterVersion&, const SetClusterVersion&) = default;
 };
 
-/// The client of this lease knows these holds. In a state that was restored from a backup, holds
-/// that no client confirms end (Restoration). Exists since version 2.
+/// The client of this lease has exactly these holds, each named as often as it must be released.
+/// Confirms a lease that was restored from a backup (Restoration): its other holds end. If the
+/// state does not have one of these holds, the lease ends, because its client must not go on.
+/// Renews the lease, and does only that if it needs no confirmation. Answered like RenewLeases of
+/// one. Exists since version 2.
 struct ConfirmHolds {
   LeaseId lease{};
   std::vector<FencingToken> tokens{};

@@ -55,6 +55,7 @@ void History::note(RequestId request, Entry entry) {
       [&](auto& answer) {
         if constexpr (std::is_same_v<std::decay_t<decltype(answer)>, Box<Refused>>) {
           line.answer = IsRefused{};
+          refusal_bytes_ += bytes_of(*answer);
           refusals_[request] = std::move(*answer);
         } else {
           line.answer = answer;
@@ -75,6 +76,7 @@ void History::erase(RequestId request) {
     finished_.erase({line->since, request});
   }
   if (std::holds_alternative<IsRefused>(line->answer)) {
+    refusal_bytes_ -= bytes_of(*refusals_.find(request));
     refusals_.erase(request);
   }
   lines_.erase(request);
@@ -97,15 +99,24 @@ void History::set_finished_times(ClusterTime finished) {
   }
 }
 
-void History::forget_beyond(std::size_t finished_max) {
-  while (finished_.size() > finished_max) {
+std::size_t History::forget(const Forget& what) {
+  std::size_t early = 0;
+  for (std::size_t count = 0; count < what.count_max && !finished_.empty(); ++count) {
     const auto request = finished_.front().second;
+    const bool is_outdated =
+        what.outdated > ClusterTime{} && lines_.find(request)->finished <= what.outdated;
+    if (!is_outdated && finished_.size() <= what.finished_max) {
+      break;
+    }
+    early += is_outdated ? 0 : 1;
     lines_.erase(request);
-    if (!refusals_.empty()) {
+    if (const auto* refused = refusals_.find(request)) {
+      refusal_bytes_ -= bytes_of(*refused);
       refusals_.erase(request);
     }
     finished_.pop_front();
   }
+  return early;
 }
 
 bool History::has_sound_index() const {
@@ -114,7 +125,11 @@ bool History::has_sound_index() const {
   const auto refused = std::ranges::count_if(lines_, [this](const auto& slot) {
     return std::holds_alternative<IsRefused>(slot.second.answer) && refusals_.contains(slot.first);
   });
-  return static_cast<std::size_t>(over) == finished_.size() &&
+  std::size_t refusal_bytes = 0;
+  for (const auto& [request, refusal] : refusals_) {
+    refusal_bytes += bytes_of(refusal);
+  }
+  return static_cast<std::size_t>(over) == finished_.size() && refusal_bytes == refusal_bytes_ &&
          static_cast<std::size_t>(refused) == refusals_.size() &&
          std::ranges::all_of(finished_, [this](const auto& finished) {
            const auto* line = lines_.find(finished.second);

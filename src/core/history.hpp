@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/ids.hpp"
 #include "core/outcome.hpp"
 #include "core/shared_map.hpp"
+#include "core/usage.hpp"
 
 namespace tenure::core {
 
@@ -33,7 +35,7 @@ struct TtlSet {
 using Answer = std::variant<Waiting, Granted, Released, Box<Refused>, Downgraded, TtlSet>;
 
 /// The requests of one lease and their answers, so that each is applied exactly once. What waits
-/// or holds is never forgotten; of the finished, only the latest are kept. Ends with the lease.
+/// or holds is never forgotten; the finished are, after a while. Ends with the lease.
 class History {
  public:
   /// `live`: it waits, or its hold lives. `over`: may be forgotten when others come after it.
@@ -53,10 +55,24 @@ class History {
   /// The hold of this request has ended.
   void retire(RequestId request, Revision when, ClusterTime finished);
   void set_finished_times(ClusterTime finished);
-  void forget_beyond(std::size_t finished_max);
+  /// As if it had never been asked.
+  void remove(RequestId request) { erase(request); }
+  /// Forgets the oldest finished answers, not more than `count_max` of them: all beyond
+  /// `finished_max`, and those that finished at `outdated` or before. Returns how many were
+  /// forgotten that were not outdated.
+  struct Forget {
+    std::size_t finished_max = 0;
+    ClusterTime outdated{};
+    std::size_t count_max = std::numeric_limits<std::size_t>::max();
+  };
+  std::size_t forget(const Forget& what);
 
   [[nodiscard]] std::size_t size() const noexcept { return held_.size() + lines_.size(); }
   [[nodiscard]] std::size_t finished() const noexcept { return finished_.size(); }
+  /// By the formula of core/usage.hpp.
+  [[nodiscard]] std::size_t finished_bytes() const noexcept {
+    return finished_.size() * bytes_per_answer + refusal_bytes_;
+  }
   /// Calls visit(request, entry) for all, by request.
   template <class Visit>
   void for_each(const Visit& visit) const;
@@ -92,6 +108,7 @@ class History {
   SortedQueue<std::pair<Revision, RequestId>> finished_;
   /// No request after this one was ever noted: most are new, and need not be looked for.
   RequestId newest_{};
+  std::size_t refusal_bytes_ = 0;  ///< Of refusals_.
 };
 
 template <class Visit>

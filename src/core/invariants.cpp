@@ -48,6 +48,7 @@ class Inspection {
     look_at_owners();
     look_at_clients();
     look_at_events();
+    look_at_restoration();
     return std::move(broken_);
   }
 
@@ -84,8 +85,11 @@ class Inspection {
              " was seen before it was granted, or in the future");
       expect(lease.deadline <= state_.now + lease.ttl, name, " lives longer than its ttl");
       expect(is_past(lease.create_revision), name, " is of the future");
+      expect(lease.bytes == count_bytes(state_, lease), name, ": its bytes are counted wrong");
       look_at_history(lease, name);
     }
+    expect(state_.leases.ended().size() <= LeaseTable::ended_max(state_.version),
+           "too many ended leases are remembered");
   }
 
   void look_at_history(const Lease& lease, const Subject& name) {
@@ -161,7 +165,8 @@ class Inspection {
       }
       if (look_at_upgrade(wait, name)) {
         Visits visits;
-        expect(!Admission(state_.locks, visits).admits(wait), name, " waits for nothing");
+        expect(state_.restoration.is_active() || !Admission(state_.locks, visits).admits(wait),
+               name, " waits for nothing");
       }
     }
   }
@@ -301,8 +306,10 @@ class Inspection {
     std::size_t waits = 0;
     for (const auto& [lease, owned] : state_.locks.owners()) {
       std::size_t items = 0;
-      const auto is_its = [&items, owner = lease](const auto* record) {
+      std::size_t bytes = 0;
+      const auto is_its = [&items, &bytes, owner = lease](const auto* record) {
         items += record == nullptr ? 0 : record->items.size();
+        bytes += record == nullptr ? 0 : bytes_of(*record);
         return record != nullptr && record->lease == owner;
       };
       const bool is_sound =
@@ -310,7 +317,7 @@ class Inspection {
                               [&](auto token) { return is_its(state_.locks.find(token)); }) &&
           std::ranges::all_of(owned.waits,
                               [&](auto ticket) { return is_its(state_.locks.find(ticket)); });
-      expect(is_sound && items == owned.items && items > 0,
+      expect(is_sound && items == owned.items && bytes == owned.bytes && items > 0,
              "the index of what leases own is wrong");
       holds += owned.holds.size();
       waits += owned.waits.size();
@@ -343,6 +350,17 @@ class Inspection {
     expect(events.empty() || (events.front().revision > state_.events.compact_revision() &&
                               events.back().revision <= state_.revision),
            "there are events of the future, or of what was compacted");
+  }
+
+  void look_at_restoration() {
+    const auto& restoration = state_.restoration;
+    expect(!restoration.is_active() || restoration.until > state_.now,
+           "the restoration should be over");
+    expect(restoration.is_active() || restoration.unconfirmed.empty(),
+           "leases are unconfirmed though the state is not being restored");
+    expect(std::ranges::all_of(restoration.unconfirmed,
+                               [&](LeaseId id) { return state_.leases.find(id) != nullptr; }),
+           "an unconfirmed lease does not live");
   }
 
   const State& state_;

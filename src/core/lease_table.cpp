@@ -47,6 +47,8 @@ const Lease& LeaseTable::add(Lease lease) {
   if (!lease.client.empty()) {
     clients_[lease.client].insert(lease.id);
   }
+  lease.bytes = {.records = bytes_of(lease), .answers = lease.history.finished_bytes()};
+  usage_.add(lease.user.view(), lease.bytes);
   const auto id = lease.id;
   auto& added = leases_[id];
   added = Shared(std::move(lease));
@@ -59,6 +61,7 @@ void LeaseTable::remove(LeaseId id, ClusterTime ended) {
     return;
   }
   remember_ended({.id = id, .request = lease->request, .ended = ended});
+  usage_.remove(lease->user.view(), lease->bytes);
   deadlines_.erase({lease->deadline, id});
   if (const auto client = clients_.find(lease->client); client != clients_.end()) {
     client->second.erase(id);
@@ -70,9 +73,7 @@ void LeaseTable::remove(LeaseId id, ClusterTime ended) {
 }
 
 bool LeaseTable::has_ended(LeaseId id, RequestId request) const {
-  return std::ranges::any_of(ended_, [&](const LeaseOrigin& origin) {
-    return origin.id == id && origin.request == request;
-  });
+  return ended_index_.contains({id, request});
 }
 
 void LeaseTable::set_ended_times(ClusterTime ended) {
@@ -85,10 +86,26 @@ void LeaseTable::remember_ended(const LeaseOrigin& origin) {
   if (origin.request == RequestId{}) {
     return;  // Whoever does not number his questions does not want copies to be known.
   }
-  if (ended_.size() == ended_max) {
+  ended_.push_back(origin);
+  ended_index_.emplace(origin.id, origin.request);
+}
+
+std::size_t LeaseTable::forget_ended(const Forget& what) {
+  // More than one for each that is added, so that the outdated ones become fewer.
+  constexpr std::size_t outdated_at_once = 4;
+  std::size_t early = 0;
+  for (std::size_t count = 0; !ended_.empty(); ++count) {
+    const auto& oldest = ended_.front();
+    const bool is_outdated = what.outdated > ClusterTime{} && oldest.ended <= what.outdated;
+    const bool is_beyond = ended_.size() > what.ended_max;
+    if (!is_beyond && (!is_outdated || count >= outdated_at_once)) {
+      break;
+    }
+    early += is_outdated ? 0 : 1;
+    ended_index_.erase(ended_index_.find({oldest.id, oldest.request}));
     ended_.pop_front();
   }
-  ended_.push_back(origin);
+  return early;
 }
 
 void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
@@ -97,7 +114,7 @@ void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
   deadlines_.emplace(deadline, lease.id);
 }
 
-void LeaseTable::forget_answers_beyond(std::size_t finished_max) {
+std::vector<LeaseId> LeaseTable::forget_answers_beyond(std::size_t finished_max) {
   std::vector<LeaseId> some;
   for (const auto& [id, lease] : leases_) {
     if (lease->history.finished() > finished_max) {
@@ -105,7 +122,27 @@ void LeaseTable::forget_answers_beyond(std::size_t finished_max) {
     }
   }
   for (const auto id : some) {
-    edit(id)->history.forget_beyond(finished_max);
+    edit(id)->history.forget({.finished_max = finished_max});
+  }
+  return some;
+}
+
+void LeaseTable::set_bytes(Lease& lease, const Bytes& bytes) {
+  if (lease.bytes != bytes) {
+    usage_.remove(lease.user.view(), lease.bytes);
+    usage_.add(lease.user.view(), bytes);
+    lease.bytes = bytes;
+  }
+}
+
+void LeaseTable::clear_usage() {
+  usage_ = {};
+  std::vector<LeaseId> ids;
+  for (const auto& [id, lease] : leases_) {
+    ids.push_back(id);
+  }
+  for (const auto id : ids) {
+    edit(id)->bytes = {};
   }
 }
 
@@ -130,13 +167,19 @@ LeaseId LeaseTable::fresh_id() {
 }
 
 bool LeaseTable::has_sound_index() const {
+  Usage usage;
   std::map<std::string, std::set<LeaseId>> expected;
   for (const auto& [id, lease] : leases_) {
+    usage.add(lease->user.view(), lease->bytes);
     if (!lease->client.empty()) {
       expected[lease->client].insert(id);
     }
   }
-  return clients_ == expected && deadlines_.size() == leases_.size() &&
+  const bool has_sound_ended = std::ranges::all_of(ended_, [this](const LeaseOrigin& origin) {
+    return ended_index_.contains({origin.id, origin.request});
+  });
+  return usage == usage_ && has_sound_ended && ended_index_.size() == ended_.size() &&
+         clients_ == expected && deadlines_.size() == leases_.size() &&
          std::ranges::all_of(leases_, [this](const auto& entry) {
            return entry.first == entry.second->id &&
                   deadlines_.contains({entry.second->deadline, entry.first});

@@ -19,6 +19,8 @@
 #include "core/shared.hpp"
 #include "core/shared_map.hpp"
 #include "core/text.hpp"
+#include "core/usage.hpp"
+#include "core/version.hpp"
 
 namespace tenure::core {
 
@@ -36,6 +38,7 @@ struct Lease {
   ClusterTime last_seen{};     ///< The last command in its name.
   Text user{};                 ///< Authenticated user that it belongs to. Since version 2.
   History history{};
+  Bytes bytes{};  ///< With all that depends on it. Derived; set by LeaseTable.
 };
 
 /// The question that made a lease.
@@ -51,8 +54,12 @@ struct LeaseOrigin {
 class LeaseTable {
  public:
   using Leases = SharedMap<LeaseId, Shared<Lease>>;
-  /// So many of those that ended are remembered.
-  static constexpr std::size_t ended_max = 1024;
+  /// Limit of remembered leases that ended, in version 1 and since version 2.
+  static constexpr std::size_t ended_max_1 = 1024;
+  static constexpr std::size_t ended_max_2 = 65'536;
+  [[nodiscard]] static constexpr std::size_t ended_max(ClusterVersion version) noexcept {
+    return version < version_2 ? ended_max_1 : ended_max_2;
+  }
 
   /// Null if it does not live.
   [[nodiscard]] const Lease* find(LeaseId id) const;
@@ -81,12 +88,26 @@ class LeaseTable {
   /// Whether what came of this question is over. A copy of it that comes late must not make the
   /// lease anew: a copy of an Acquire behind it would be granted once more.
   [[nodiscard]] bool has_ended(LeaseId id, RequestId request) const;
-  /// The last of them, the oldest first.
+  /// The remembered ones, the oldest first.
   [[nodiscard]] const std::deque<LeaseOrigin>& ended() const noexcept { return ended_; }
   void remember_ended(const LeaseOrigin& origin);
   void set_ended_times(ClusterTime ended);
-  /// The oldest finished answers of each lease go, until no more than these are left.
-  void forget_answers_beyond(std::size_t finished_max);
+  /// Forgets the oldest beyond `ended_max`, and a few that ended at `outdated` or before. Returns
+  /// how many were forgotten that were not outdated.
+  struct Forget {
+    std::size_t ended_max = 0;
+    ClusterTime outdated{};
+  };
+  std::size_t forget_ended(const Forget& what);
+  /// The oldest finished answers of each lease go, until no more than these are left. Returns the
+  /// leases that had more.
+  std::vector<LeaseId> forget_answers_beyond(std::size_t finished_max);
+
+  /// Bytes of all leases with what depends on them, as far as set_bytes() was told.
+  [[nodiscard]] const Usage& usage() const noexcept { return usage_; }
+  void set_bytes(Lease& lease, const Bytes& bytes);
+  /// Before all leases are counted again.
+  void clear_usage();
 
   /// Those whose deadline is not after `now`, by id.
   [[nodiscard]] std::vector<LeaseId> expired(ClusterTime now) const;
@@ -108,6 +129,8 @@ class LeaseTable {
   std::map<std::string, std::size_t, std::less<>> client_waits_;
   LeaseId last_id_{};
   std::deque<LeaseOrigin> ended_;
+  absl::btree_multiset<std::pair<LeaseId, RequestId>> ended_index_;  ///< Of ended_.
+  Usage usage_;                                                      ///< Of leases_.
 };
 
 }  // namespace tenure::core

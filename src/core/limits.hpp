@@ -37,12 +37,12 @@ struct Limits {
   std::uint32_t reentries_max = 65'535;       ///< Of one hold.
 
   // What is remembered. The oldest is forgotten first.
-  std::size_t answers_per_lease_max = 1024;  ///< Of finished requests; live ones always are.
+  std::size_t answers_per_lease_max = 4096;  ///< Of finished requests; live ones always are.
   std::size_t events_max = 4096;             ///< For watchers that come late.
 
   // Since version 2.
-  /// Bytes of leases, holds, waits and remembered answers together. Bounds the memory of every
-  /// member and the size of snapshots.
+  /// Bytes of leases, holds and waits together (core/usage.hpp). Remembered answers may take a
+  /// quarter of it besides. Bounds the memory of every member and the size of snapshots.
   std::size_t state_bytes_max = std::size_t{1} << 30;
   /// The same for the leases of one authenticated user.
   std::size_t state_bytes_per_user_max = std::size_t{256} << 20;

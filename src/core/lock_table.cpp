@@ -8,6 +8,7 @@
 
 #include "core/admission.hpp"
 #include "core/items_at.hpp"
+#include "core/usage.hpp"
 
 namespace tenure::core {
 namespace {
@@ -157,6 +158,7 @@ void LockTable::add(Hold hold, Revision when) {
   auto& owner = owners_[hold.lease];
   owner.holds.insert(hold.token);
   owner.items += hold.items.size();
+  owner.bytes += bytes_of(hold);
   for (const auto& item : hold.items) {
     attach(hold, item, when);
   }
@@ -177,6 +179,7 @@ void LockTable::add(Wait wait) {
   auto& owner = owners_[wait.lease];
   owner.waits.insert(wait.ticket);
   owner.items += wait.items.size();
+  owner.bytes += bytes_of(wait);
   for (const auto& item : wait.items) {
     record_of(item).join(wait.turn(), item.claim);
   }
@@ -190,6 +193,7 @@ Hold LockTable::remove(FencingToken token, Revision when) {
   auto& owner = owners_.at(hold.lease);
   owner.holds.erase(token);
   owner.items -= hold.items.size();
+  owner.bytes -= bytes_of(hold);
   disown(hold.lease);
   for (std::size_t i = 0; i < hold.items.size(); ++i) {
     detach(token, std::span(hold.items).subspan(i + 1), hold.items[i], when);
@@ -204,7 +208,9 @@ Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when
   auto& hold = holds_.edit(token)->edit();
   auto item = std::move(hold.items.at(index));
   hold.items.erase(hold.items.begin() + static_cast<std::ptrdiff_t>(index));
-  --owners_.at(hold.lease).items;
+  auto& owner = owners_.at(hold.lease);
+  --owner.items;
+  owner.bytes -= bytes_of(std::span(&item, 1));
   detach(token, hold.items, item, when);
   return item;
 }
@@ -229,6 +235,7 @@ Wait LockTable::remove(Revision ticket) {
   auto& owner = owners_.at(wait.lease);
   owner.waits.erase(ticket);
   owner.items -= wait.items.size();
+  owner.bytes -= bytes_of(wait);
   disown(wait.lease);
   for (const auto& item : wait.items) {
     locks_.edit(item.place_view())->leave(wait.turn(), item.claim);
@@ -266,15 +273,17 @@ void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now
                 {.token = token, .claim = wait.items.front().claim}, Revision{token.get()});
   --held_[kind_of(hold.items.front().claim)];
   ++held_[kind_of(wait.items.front().claim)];
-  auto& mine = owners_.at(hold.lease).holds;
-  mine.erase(hold.token);
-  mine.insert(token);
+  auto& owner = owners_.at(hold.lease);
+  owner.holds.erase(hold.token);
+  owner.holds.insert(token);
+  owner.bytes -= bytes_of(hold);
   hold.token = token;
   hold.items = wait.items;
   hold.owner = wait.owner;
   hold.metadata = wait.metadata;
   hold.acquired = now;
   ++hold.count;
+  owner.bytes += bytes_of(hold);
   holds_[token] = Shared(std::move(hold));
 }
 

@@ -72,6 +72,7 @@ class LockTable {
     absl::btree_set<FencingToken> holds;
     absl::btree_set<Revision> waits;
     std::size_t items = 0;  ///< In all of them.
+    std::size_t bytes = 0;  ///< Of all of them (core/usage.hpp).
   };
 
   // What find() returns may be of another age after any change: then ask again.

@@ -58,7 +58,8 @@ struct LeaseGranted {
 struct Renewed {
   struct Answer {
     LeaseId id{};
-    std::optional<ClusterTime> ttl;  ///< Nothing: the lease is lost.
+    std::optional<ClusterTime> ttl;  ///< Nothing: the lease is lost,
+    bool is_unconfirmed = false;     ///< unless its client sends ConfirmHolds. See Restoration.
 
     friend bool operator==(const Answer&, const Answer&) = default;
   };
@@ -173,6 +174,8 @@ struct Applied {
   std::vector<Former> ended{};  ///< One for each event of an end with a token, in that order.
   std::vector<Former> strengthened{};  ///< Holds that were upgraded.
   std::uint64_t visits = 0;            ///< What it cost (core/visits.hpp).
+  /// Answers to finished requests that were forgotten earlier than Limits::answer_retention.
+  std::size_t answers_dropped = 0;
 
   friend bool operator==(const Applied&, const Applied&) = default;
 };

@@ -53,6 +53,7 @@ class Decoder : private ValueReader {
     if (!ok()) {
       return fail(Errc::invalid_argument, "snapshot: " + complaint());
     }
+    recount_bytes(state);
     if (const auto broken = invariants::check(state); !broken.empty()) {
       return fail(Errc::invalid_argument, "snapshot: " + broken.front());
     }
@@ -274,7 +275,8 @@ class Decoder : private ValueReader {
       if (version_ >= version_2) {
         origin.ended = time();
       }
-      if (origin.request == RequestId{} || state.leases.ended().size() == LeaseTable::ended_max) {
+      if (origin.request == RequestId{} ||
+          state.leases.ended().size() == LeaseTable::ended_max(version_)) {
         complain("an ended lease that would not be remembered");
       }
       state.leases.remember_ended(origin);
@@ -283,11 +285,11 @@ class Decoder : private ValueReader {
 
   void get_restoration(State& state) {
     state.restoration.until = time();
-    std::optional<FencingToken> last;
+    std::optional<LeaseId> last;
     repeat([&] {
-      const auto token = id<FencingToken>();
-      if (follows(last, token)) {
-        state.restoration.unconfirmed.insert(token);
+      const auto lease = id<LeaseId>();
+      if (follows(last, lease)) {
+        state.restoration.unconfirmed.insert(lease);
       }
     });
   }

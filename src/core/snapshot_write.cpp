@@ -63,8 +63,8 @@ class Encoder : private ValueWriter {
   void put(const Restoration& restoration) {
     put(restoration.until);
     number(restoration.unconfirmed.size());
-    for (const auto token : restoration.unconfirmed) {
-      put(token);
+    for (const auto lease : restoration.unconfirmed) {
+      put(lease);
     }
   }
 

@@ -12,11 +12,14 @@
 namespace tenure::core {
 
 /// What a state that was restored from a backup has to wait for. The backup may lack grants and
-/// releases that clients know of.
+/// releases that clients know of (core/restore.hpp).
 struct Restoration {
   ClusterTime until{};  ///< Nothing is granted before. 0: the state was not restored.
-  /// Restored holds that no client has confirmed. They end at `until`.
-  std::set<FencingToken> unconfirmed{};
+  /// Restored leases whose clients have not sent ConfirmHolds. They are not renewed, and end at
+  /// `until` at the latest. INVARIANT: they live.
+  std::set<LeaseId> unconfirmed{};
+
+  [[nodiscard]] bool is_active() const noexcept { return until != ClusterTime{}; }
 
   friend bool operator==(const Restoration&, const Restoration&) = default;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -39,7 +40,11 @@ class StateMachine {
   [[nodiscard]] const State& state() const noexcept { return state_; }
   /// When there is something to expire; the leader sends a Tick then.
   [[nodiscard]] std::optional<ClusterTime> next_deadline() const {
-    return state_.leases.next_deadline();
+    auto next = state_.leases.next_deadline();
+    if (state_.restoration.is_active()) {
+      next = std::min(next.value_or(state_.restoration.until), state_.restoration.until);
+    }
+    return next;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -25,7 +26,13 @@ void Step::begin(const Stamp& stamp) {
     // What expires now takes its revisions from there on, too: it may lead to grants.
     state_.revision = Revision{floor.get() - 1};
   }
-  if (const auto expired = state_.leases.expired(state_.now); !expired.empty()) {
+  const bool was_restoring = is_restoring();
+  auto expired = end_restoration();
+  std::ranges::copy(state_.leases.expired(state_.now), std::back_inserter(expired));
+  if (!expired.empty() || was_restoring != is_restoring()) {
+    std::ranges::sort(expired);
+    const auto repeated = std::ranges::unique(expired);
+    expired.erase(repeated.begin(), repeated.end());
     take_revision();
     visits_.add(expired.size());
     end_leases(expired, EventType::expired);
@@ -35,6 +42,11 @@ void Step::begin(const Stamp& stamp) {
 
 Applied Step::finish(Outcome outcome) {
   settle();
+  for (const auto id : changed_) {
+    if (auto* lease = state_.leases.edit(id)) {
+      state_.leases.set_bytes(*lease, count_bytes(state_, *lease));
+    }
+  }
   state_.events.trim(state_.limits.events_max);
   applied_.revision = state_.revision;
   applied_.time = state_.now;
@@ -57,6 +69,9 @@ void Step::touch(std::span<const Item> items) {
 }
 
 void Step::settle() {
+  if (is_restoring()) {
+    touched_.clear();  // end_restoration() looks at all waits.
+  }
   while (!touched_.empty() || suspect_) {
     if (!touched_.empty()) {
       const auto touched = touched_.extract(touched_.begin());
@@ -145,11 +160,47 @@ void Step::take_revision() {
 }
 
 void Step::remember(Lease& lease, RequestId request, History::Entry entry) {
+  account(lease.id);
   if (request != RequestId{}) {
     entry.finished = entry.life == History::Life::over ? time_at(version_2) : ClusterTime{};
     lease.history.note(request, std::move(entry));
-    lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+    forget_answers(lease);
   }
+}
+
+ClusterTime Step::outdated() const {
+  const auto retention = state_.limits.answer_retention;
+  return is_at_least(version_2) && state_.now > retention ? state_.now - retention : ClusterTime{};
+}
+
+void Step::forget_answers(Lease& lease) {
+  const auto finished_max = state_.limits.answers_per_lease_max;
+  if (!is_at_least(version_2)) {
+    lease.history.forget({.finished_max = finished_max});
+    return;
+  }
+  // More than one for each that is added, so that they become fewer, and few, so that a step is
+  // short.
+  constexpr std::size_t at_once = 4;
+  applied_.answers_dropped += lease.history.forget(
+      {.finished_max =
+           has_room_for_answers(lease) ? finished_max : std::min(finished_max, Quota::answers_kept),
+       .outdated = outdated(),
+       .count_max = at_once});
+}
+
+bool Step::has_room_for_answers(const Lease& lease) const {
+  const auto& usage = state_.leases.usage();
+  const Quota all{state_.limits.state_bytes_max};
+  const Quota share{state_.limits.state_bytes_per_user_max};
+  return usage.total().answers <= all.answers_max() &&
+         (lease.user.empty() || usage.of_user(lease.user.view()).answers <= share.answers_max());
+}
+
+void Step::forget_ended() {
+  const auto early = state_.leases.forget_ended(
+      {.ended_max = LeaseTable::ended_max(state_.version), .outdated = outdated()});
+  applied_.answers_dropped += is_at_least(version_2) ? early : 0;
 }
 
 void Step::refuse(Lease& lease, RequestId request, const Refused& refused) {
@@ -175,7 +226,8 @@ Outcome Step::operator()(const SetLimits& command) {
       command.limits.answers_per_lease_max < state_.limits.answers_per_lease_max;
   state_.limits = at_version(command.limits, state_.version);
   if (is_forgetful) {
-    state_.leases.forget_answers_beyond(command.limits.answers_per_lease_max);
+    std::ranges::copy(state_.leases.forget_answers_beyond(command.limits.answers_per_lease_max),
+                      std::back_inserter(changed_));
   }
   return Done{};
 }
@@ -192,21 +244,6 @@ Outcome Step::operator()(const SetClusterVersion& command) {
                               std::to_string(command.version.get()) + " cannot express that"}};
   }
   convert(state_, command.version);
-  return Done{};
-}
-
-Outcome Step::operator()(const ConfirmHolds& command) {
-  auto* lease = state_.leases.edit(command.lease);
-  if (lease == nullptr) {
-    return LeaseLost{command.lease};
-  }
-  lease->last_seen = state_.now;
-  for (const auto token : command.tokens) {
-    const auto* hold = state_.locks.find(token);
-    if (hold != nullptr && hold->lease == command.lease) {
-      state_.restoration.unconfirmed.erase(token);
-    }
-  }
   return Done{};
 }
 

@@ -65,6 +65,21 @@ class Step {
   void end_waits_of(std::span<const LeaseId> leases, EventType why);
   void end_holds_of(std::span<const LeaseId> leases, EventType why);
   void end_wait(Revision ticket, Refused refused, EventType why);
+  std::vector<Hold> end_holds(std::span<const FencingToken> tokens, EventType why);
+
+  // Restored from a backup: step_restore.cpp
+  [[nodiscard]] bool is_restoring() const noexcept { return state_.restoration.is_active(); }
+  [[nodiscard]] bool is_unconfirmed(LeaseId lease) const {
+    return state_.restoration.unconfirmed.contains(lease);
+  }
+  /// If its time is over: returns the leases that no client confirmed.
+  [[nodiscard]] std::vector<LeaseId> end_restoration();
+  /// False: the client has a hold that the state does not have.
+  [[nodiscard]] bool confirm(const ConfirmHolds& command);
+
+  // Leases: step_leases.cpp
+  /// Its client was heard of.
+  void refresh(Lease& lease);
 
   // Holding less: step_downgrade.cpp
   [[nodiscard]] std::optional<Refused> refusal_of(const Downgrade& command) const;
@@ -89,6 +104,14 @@ class Step {
   }
   void remember(Lease& lease, RequestId request, History::Entry entry);
   void refuse(Lease& lease, RequestId request, const Refused& refused);
+  /// Forgets a few answers of finished requests that are outdated or too many.
+  void forget_answers(Lease& lease);
+  [[nodiscard]] bool has_room_for_answers(const Lease& lease) const;
+  void forget_ended();
+  /// Present time less Limits::answer_retention, 0 in version 1.
+  [[nodiscard]] ClusterTime outdated() const;
+  /// Its bytes are counted again when the step ends.
+  void account(LeaseId lease) { changed_.push_back(lease); }
   /// Empty if the lease has none or is gone.
   [[nodiscard]] Text user_of(LeaseId lease) const {
     const auto* known = state_.leases.find(lease);
@@ -107,6 +130,7 @@ class Step {
     Text reason{};
   };
   ForcedBy forced_by_;
+  std::vector<LeaseId> changed_;  ///< See account().
   /// Lease that was granted an upgrade past a queue while it waits elsewhere: waits of that queue
   /// may wait for it now. No other grant closes a cycle. A wait that is granted is compatible with
   /// all waits ahead of it, and those behind it that it conflicts with waited for it before.

@@ -136,6 +136,10 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
   if (hold.count >= state_.limits.reentries_max) {
     return Refused{{.code = Errc::resource_exhausted, .detail = "the hold is entered too often"}};
   }
+  if (is_unconfirmed(lease.id)) {
+    return Refused{{.code = Errc::would_block,
+                    .detail = "the hold was restored from a backup and is not confirmed"}};
+  }
   const auto held = mode_of(hold.items.front());
   const auto mode = join(held, mode_of(wanted.items.front()));
   if (mode == held) {
@@ -151,7 +155,7 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
 }
 
 Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& command) {
-  if (Admission(state_.locks, visits_).admits(wanted)) {
+  if (!is_restoring() && Admission(state_.locks, visits_).admits(wanted)) {
     if (auto error = check_room(wanted, Room::hold, state_)) {
       return Refused{*std::move(error)};
     }
@@ -162,10 +166,16 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
   }
   if (command.queue == Queue::skip) {
     Refused refused{{.code = Errc::would_block}};
+    if (is_restoring()) {
+      refused.error.detail =
+          "restored from a backup; no lock is granted before the leases of then "
+          "have ended";
+    }
     refuse(lease, command.request, refused);
     return refused;
   }
-  if (command.again != Again::wait && is_in_its_own_way(wanted)) {
+  // What an unconfirmed lease holds may have been released since the backup.
+  if (command.again != Again::wait && !is_unconfirmed(lease.id) && is_in_its_own_way(wanted)) {
     for (const auto& item : wanted.items) {
       tell(EventType::deadlock, item, wanted, {});
     }

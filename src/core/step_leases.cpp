@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -76,10 +77,14 @@ Outcome Step::operator()(const RenewLeases& command) {
   renewed.answers.reserve(command.leases.size());
   visits_.add(command.leases.size());
   for (const auto id : command.leases) {
+    if (is_unconfirmed(id)) {
+      renewed.answers.push_back({.id = id, .ttl = std::nullopt, .is_unconfirmed = true});
+      continue;
+    }
     auto* lease = state_.leases.edit(id);
     if (lease != nullptr) {
       state_.leases.set_deadline(*lease, state_.now + lease->ttl);
-      lease->last_seen = state_.now;
+      refresh(*lease);
     }
     renewed.answers.push_back(
         {.id = id, .ttl = lease == nullptr ? std::nullopt : std::optional(lease->ttl)});
@@ -87,7 +92,19 @@ Outcome Step::operator()(const RenewLeases& command) {
   return renewed;
 }
 
+void Step::refresh(Lease& lease) {
+  lease.last_seen = state_.now;
+  if (is_at_least(version_2) && lease.history.finished() > 0) {
+    // A lease that is not used forgets, too.
+    forget_answers(lease);
+    account(lease.id);
+  }
+}
+
 Outcome Step::operator()(const SetTtl& command) {
+  if (is_unconfirmed(command.lease)) {
+    return Renewed{{{.id = command.lease, .ttl = std::nullopt, .is_unconfirmed = true}}};
+  }
   auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
     return Renewed{{{.id = command.lease, .ttl = std::nullopt}}};
@@ -123,6 +140,8 @@ void Step::end_leases(std::span<const LeaseId> leases, EventType why) {
   end_holds_of(leases, why);
   for (const auto id : leases) {
     state_.leases.remove(id, time_at(version_2));
+    state_.restoration.unconfirmed.erase(id);
+    forget_ended();
   }
   settle();
 }
@@ -147,23 +166,29 @@ void Step::end_waits_of(std::span<const LeaseId> leases, EventType why) {
 }
 
 void Step::end_holds_of(std::span<const LeaseId> leases, EventType why) {
-  std::vector<Hold> holds;
+  std::vector<FencingToken> tokens;
   for (const auto id : leases) {
-    const auto tokens = state_.locks.owned(id).holds;
-    for (const auto token : tokens) {
-      holds.push_back(state_.locks.remove(token, state_.revision));
-      visits_.add(holds.back().items.size());
-      touch(holds.back().items);
-    }
+    std::ranges::copy(state_.locks.owned(id).holds, std::back_inserter(tokens));
   }
-  std::ranges::sort(holds, {}, &Hold::token);
+  std::ranges::sort(tokens);
+  const auto holds = end_holds(tokens, why);
   for (const auto& hold : holds) {
     applied_.losses.push_back(
         {.lease = hold.lease, .request = hold.request, .token = hold.token, .why = why});
   }
+}
+
+std::vector<Hold> Step::end_holds(std::span<const FencingToken> tokens, EventType why) {
+  std::vector<Hold> holds;
+  for (const auto token : tokens) {
+    holds.push_back(state_.locks.remove(token, state_.revision));
+    visits_.add(holds.back().items.size());
+    touch(holds.back().items);
+  }
   for (const auto& ending : in_name_order(holds)) {
     tell(why, *ending.item, *ending.record, ending.record->token);
   }
+  return holds;
 }
 
 }  // namespace tenure::core

@@ -59,7 +59,8 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
     tell(EventType::released, item, ended, token);
   }
   lease.history.retire(ended.request, state_.revision, time_at(version_2));
-  lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+  forget_answers(lease);
+  account(lease.id);
   return Released{};
 }
 
@@ -100,10 +101,11 @@ void Step::take_item(FencingToken token, std::size_t index, EventType why) {
   visits_.add();
   touch(std::span(&item, 1));
   tell(why, item, hold, token);
+  account(hold.lease);
   if (is_last) {
     auto& lease = *state_.leases.edit(hold.lease);
     lease.history.retire(hold.request, state_.revision, time_at(version_2));
-    lease.history.forget_beyond(state_.limits.answers_per_lease_max);
+    forget_answers(lease);
   }
 }
 

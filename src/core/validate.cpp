@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tenure::core {
@@ -174,12 +175,35 @@ std::optional<Error> check_kinds(std::span<const Item> items, const LockTable& t
   return std::nullopt;
 }
 
+std::optional<Error> check_bytes(std::string_view user, std::size_t added, const State& state) {
+  if (state.version < version_2) {
+    return std::nullopt;
+  }
+  const auto& limits = state.limits;
+  const auto& usage = state.leases.usage();
+  if (usage.total().records + added > Quota{limits.state_bytes_max}.records_max()) {
+    return exhausted("the state is full (limits.state_bytes_max); release something");
+  }
+  if (!user.empty() &&
+      usage.of_user(user).records + added > Quota{limits.state_bytes_per_user_max}.records_max()) {
+    return exhausted(
+        "the user's share of the state is full (limits.state_bytes_per_user_max); release "
+        "something");
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> check_room(const Wait& wanted, Room room, const State& state) {
   const auto& table = state.locks;
   const auto& limits = state.limits;
   const auto& owned = table.owned(wanted.lease);
   if (owned.items + wanted.items.size() > limits.items_per_lease_max) {
     return exhausted(at_most("locks held and waited for by one lease", limits.items_per_lease_max));
+  }
+  const auto& lease = *state.leases.find(wanted.lease);
+  const auto bytes = bytes_of(wanted) - (room == Room::hold ? bytes_per_wait - bytes_per_hold : 0);
+  if (auto error = check_bytes(lease.user.view(), bytes, state)) {
+    return error;
   }
   if (room == Room::hold) {
     return std::nullopt;
@@ -210,7 +234,9 @@ std::optional<Error> check_room(const GrantLease& command, const State& state) {
   if (state.leases.of_client(command.client).size() >= limits.leases_per_client_max) {
     return exhausted(at_most("leases of one client", limits.leases_per_client_max));
   }
-  return std::nullopt;
+  const auto bytes =
+      bytes_per_lease + command.client.size() + command.address.size() + command.user.size();
+  return check_bytes(command.user, bytes, state);
 }
 
 }  // namespace tenure::core

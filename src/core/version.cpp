@@ -49,9 +49,11 @@ void convert(State& state, ClusterVersion version) {
     }
   }
   if (version < version_2) {
+    state.leases.forget_ended({.ended_max = LeaseTable::ended_max(version)});
     state.events = without_users(state.events);
     state.restoration = {};
   }
+  recount_bytes(state);
 }
 
 }  // namespace tenure::core

@@ -13,6 +13,7 @@
 #include "server/config_file.hpp"
 #include "server/man_pages.hpp"
 #include "server/settings.hpp"
+#include "server/units.hpp"
 
 namespace tenure::server {
 namespace {
@@ -41,6 +42,9 @@ struct Flags {
   bool seeds = false;
   bool makes_token = false;
   std::string seed_from;
+  std::string seed_longest_ttl;
+  bool seeds_current = false;
+  bool seeds_without_holds = false;
   std::map<const Setting*, std::string> values;
 };
 
@@ -79,6 +83,16 @@ void describe(CLI::App& app, Flags& flags) {
                    "Data directory of the node, a copy of it, or a saved snapshot")
       ->type_name("PATH")
       ->required();
+  seed->add_flag("--current", flags.seeds_current,
+                 "It is the newest state, of a single node that was stopped and will not be "
+                 "started again: holds go on, and locks are granted at once");
+  seed->add_option("--longest-ttl", flags.seed_longest_ttl,
+                   "No lock is granted for this long after the first start, because a client may "
+                   "have been granted it after the backup: the longest ttl that clients use "
+                   "[limits.ttl_max of the state]")
+      ->type_name("DURATION");
+  seed->add_flag("--without-holds", flags.seeds_without_holds,
+                 "Drop all leases, holds and waits, for a state that is too large");
   seed->fallthrough();
   seed->callback([&flags] { flags.seeds = true; });
   app.add_subcommand("token",
@@ -97,6 +111,25 @@ Farewell wrong(ExitCode code, std::string_view complaints) {
     complaints.remove_prefix(std::min(line.size() + 1, complaints.size()));
   }
   return {.code = code, .text = std::move(text)};
+}
+
+Order seed_order(const Flags& flags, Config config) {
+  SeedOrder order{.config = std::move(config),
+                  .from = flags.seed_from,
+                  .is_current = flags.seeds_current,
+                  .drops_leases = flags.seeds_without_holds};
+  if (flags.seed_longest_ttl.empty()) {
+    return order;
+  }
+  const auto longest = parse_duration(flags.seed_longest_ttl);
+  if (!longest) {
+    return wrong(ExitCode::usage, "--longest-ttl: " + longest.error().detail);
+  }
+  if (flags.seeds_current && !flags.seeds_without_holds) {
+    return wrong(ExitCode::usage, "--longest-ttl: a --current state grants locks at once");
+  }
+  order.longest_ttl = *longest;
+  return order;
 }
 
 Order settle(const Flags& flags) {
@@ -135,7 +168,7 @@ Order settle(const Flags& flags) {
                    "seed: who joins gets everything from the others; only those that a cluster "
                    "begins with are seeded: --members");
     }
-    return SeedOrder{.config = std::move(config), .from = flags.seed_from};
+    return seed_order(flags, std::move(config));
   }
   return config;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +31,10 @@ struct Farewell {
 struct SeedOrder {
   Config config{};               ///< Of the member; checked.
   std::filesystem::path from{};  ///< The folder of the other, or a saved snapshot.
+  bool is_current = false;       ///< It is the last state, not a backup.
+  bool drops_leases = false;
+  /// The longest ttl that a client may rely on. Nothing: what the state allows.
+  std::optional<std::chrono::microseconds> longest_ttl{};
 };
 
 /// `tenured token`: to make a token for a user.

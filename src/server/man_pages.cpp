@@ -52,7 +52,9 @@ std::string daemon_page() {
           "--members "
           "of a single node, out of a data directory that is not in use, a backup of it, or a file "
           "of tenure-snapshot-save(1), and exits. Fencing tokens go on beyond all that were "
-          "given.\n\n"
+          "given. Unless the state is the newest (--current), no lock is granted for the longest "
+          "ttl (--longest-ttl), and holds end that no client confirms. --without-holds drops all "
+          "leases, holds and waits.\n\n"
           "With token it makes a secret for a user, prints it, and exits.")
       .section("options")
       .term("-c, --config FILE", "Read settings from this file")

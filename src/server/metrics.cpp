@@ -35,6 +35,8 @@ std::string_view limit_named_in(std::string_view detail) {
       Phrase{"leases of one client", "leases_per_client_max"},
       Phrase{"leases", "leases_max"},
       Phrase{"waiting requests of one client", "waits_per_client_max"},
+      Phrase{"the state is full", "state_bytes_max"},
+      Phrase{"the user's share of the state is full", "state_bytes_per_user_max"},
   };
   const auto* it = std::ranges::find_if(
       phrases, [&](const Phrase& phrase) { return detail.starts_with(phrase.begins); });
@@ -77,6 +79,7 @@ class Metrics::Tally {
       take(event);
     }
     take(what_.outcome);
+    series_.answers_dropped->Increment(static_cast<double>(what_.answers_dropped));
   }
 
  private:
@@ -216,6 +219,8 @@ void Metrics::observe(const View& view) {
   }
   series_->waiters->Set(static_cast<double>(view.state.locks.waits().size()));
   series_->leases->Set(static_cast<double>(view.state.leases.all().size()));
+  series_->state_bytes->Set(static_cast<double>(view.state.leases.usage().total().records));
+  series_->state_bytes_limit->Set(static_cast<double>(view.state.limits.state_bytes_max));
   series_->revision->Set(static_cast<double>(view.state.revision.get()));
   series_->cluster_version->Set(static_cast<double>(view.state.version.get()));
   series_->is_leader->Set(view.log.is_leader ? 1 : 0);

@@ -76,6 +76,13 @@ void make_locks(const Maker& make, Metrics::Series& series) {
 
 void make_leases(const Maker& make, Metrics::Series& series) {
   series.leases = make.gauge("tenure_leases", "Leases that live now.");
+  series.state_bytes = make.gauge("tenure_state_bytes",
+                                  "Leases, holds and waits, as counted for "
+                                  "limits.state_bytes_max.");
+  series.state_bytes_limit = make.gauge("tenure_state_bytes_limit", "limits.state_bytes_max.");
+  series.answers_dropped = make.counter("tenure_answers_dropped_total",
+                                        "Answers to finished requests forgotten before "
+                                        "limits.answer_retention, for lack of room.");
   series.lease_granted = make.counter("tenure_lease_granted_total", "Leases that were granted.");
   series.lease_expired = make.counter("tenure_lease_expired_total",
                                       "Leases with locks or waits under them that ran out.");

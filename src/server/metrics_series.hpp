@@ -51,6 +51,9 @@ struct Metrics::Series {
   std::array<Gauge*, claim_modes> held{};
   Gauge* waiters{};
   Gauge* leases{};
+  Gauge* state_bytes{};
+  Gauge* state_bytes_limit{};
+  Counter* answers_dropped{};
   Counter* renewed{};
   Counter* renewed_lost{};
   Counter* lease_granted{};

@@ -401,11 +401,21 @@ void add_store(std::vector<Setting>& all) {
   all.push_back(count({"limits.reentries_max", "How often one hold can be entered."},
                       TENURE_FIELD(limits.reentries_max), {1, 4'000'000'000}));
   all.push_back(count({"limits.answers_per_lease_max",
-                       "Finished requests that a retry is still "
-                       "recognised for."},
+                       "Finished requests of one lease that a retry is recognised for, within "
+                       "limits.answer_retention."},
                       TENURE_FIELD(limits.answers_per_lease_max), {1, 10'000'000}));
   all.push_back(count({"limits.events_max", "Events kept for watchers that come late."},
                       TENURE_FIELD(limits.events_max), {1, 100'000'000}));
+  all.push_back(size({"limits.state_bytes_max",
+                      "Size of all leases, holds and waits together. A full state refuses "
+                      "acquisitions and leases with resource_exhausted."},
+                     TENURE_FIELD(limits.state_bytes_max), {mebi, tebi}));
+  all.push_back(size(
+      {"limits.state_bytes_per_user_max", "The same for the leases of one authenticated user."},
+      TENURE_FIELD(limits.state_bytes_per_user_max), {mebi, tebi}));
+  all.push_back(
+      duration({"limits.answer_retention", "How long a retry of a finished request is recognised."},
+               TENURE_FIELD(limits.answer_retention), {second, 3650 * day}));
 }
 
 std::vector<Setting> make_settings() {

@@ -85,6 +85,9 @@ class OutcomeWriter {
     auto& left = *out_.mutable_renewed();
     for (const auto& answer : renewed.answers) {
       left.add_ttl_ms(answer.ttl ? milliseconds(*answer.ttl) : 0);
+      if (answer.is_unconfirmed) {
+        left.add_unconfirmed(answer.id.get());
+      }
     }
   }
   void operator()(const core::Downgraded& downgraded) {

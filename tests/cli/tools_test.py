@@ -125,7 +125,7 @@ class Snapshot(WithServer):
         self.assertFalse(self.file("state.snapshot.part").exists())
 
         seeded = self.file("seeded")
-        done = daemon.run("seed", "--from", str(path), "--data-dir", str(seeded))
+        done = daemon.run("seed", "--current", "--from", str(path), "--data-dir", str(seeded))
         self.assertEqual(done.returncode, 0, done.stderr)
         other = daemon.Daemon(seeded).start()
         self.addCleanup(other.kill)

@@ -139,8 +139,8 @@ class ClusterLife(unittest.TestCase):
         client.close()
         cluster = Cluster(self.folder)
         self.addCleanup(cluster.kill)
-        seed = [("seed", "--from", str(single.folder), "--data-dir", str(cluster.data(member)),
-                 *cluster.flags(member)) for member in (1, 2, 3)]
+        seed = [("seed", "--current", "--from", str(single.folder), "--data-dir",
+                 str(cluster.data(member)), *cluster.flags(member)) for member in (1, 2, 3)]
 
         self.assertEqual(run(*seed[0]).returncode, 74, "it still runs")
         self.assertFalse(cluster.data(1).exists())

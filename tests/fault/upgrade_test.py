@@ -77,8 +77,9 @@ class Upgrade(unittest.TestCase):
         nodes = cluster.Cluster(self.folder / "nodes", 3)
         self.addCleanup(nodes.end)
         for node in nodes.nodes.values():
-            subprocess.run([tenured_path(), "seed", "--from", str(self.folder / "store"),
-                            "--data-dir", str(node.folder), *node.flags], check=True,
+            subprocess.run([tenured_path(), "seed", "--current", "--from",
+                            str(self.folder / "store"), "--data-dir", str(node.folder),
+                            *node.flags], check=True,
                            capture_output=True, timeout=PATIENCE)
         nodes.start()
 

@@ -151,7 +151,7 @@ std::map<std::string, std::set<std::string>> operation_rows() {
   some_lock.erase("reader b");
   return {{"acquire", lockers},       {"release", users},      {"abandon", users},
           {"grant_lease", some_lock}, {"renew_leases", users}, {"revoke_lease", users},
-          {"downgrade", users},       {"set_ttl", users}};
+          {"downgrade", users},       {"set_ttl", users},      {"confirm_holds", users}};
 }
 
 // The same for what goes through a Session.

@@ -83,15 +83,15 @@ TEST_F(CoreLeases, so_many_that_ended_are_remembered_and_no_more) {
     return command;
   };
   const auto first = end_one(1);
-  for (std::uint64_t id = 2; id <= LeaseTable::ended_max; ++id) {
+  for (std::uint64_t id = 2; id <= LeaseTable::ended_max_1; ++id) {
     end_one(id);
   }
   EXPECT_EQ(apply(first).outcome, Outcome(LeaseLost{first.id}));
 
-  end_one(LeaseTable::ended_max + 1);
+  end_one(LeaseTable::ended_max_1 + 1);
 
   EXPECT_TRUE(std::holds_alternative<LeaseGranted>(apply(first).outcome));
-  EXPECT_EQ(machine.state().leases.ended().size(), LeaseTable::ended_max);
+  EXPECT_EQ(machine.state().leases.ended().size(), LeaseTable::ended_max_1);
 }
 
 // 002.069, 002.064, 002.033

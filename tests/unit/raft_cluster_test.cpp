@@ -3,11 +3,14 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/restore.hpp"
+#include "core/snapshot.hpp"
 #include "server/raft/node.hpp"
 #include "server/raft/seed.hpp"
 #include "support/raft_client.hpp"
@@ -325,7 +328,8 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
     const auto planted = plant({.folder = folder / std::to_string(id),
                                 .identity = {.cluster = cluster, .member = MemberId{id}},
                                 .members = founders(),
-                                .body = *body});
+                                .body = *body,
+                                .source = SeedSource::current});
     ASSERT_TRUE(planted.has_value()) << planted.error().detail;
   }
   start_all();
@@ -376,13 +380,14 @@ TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watc
   const auto body = read_state(backup);
   ASSERT_TRUE(body.has_value()) << body.error().detail;
   auto restored = test::small_node(folder / "restored", reports);
-  const auto planted = plant({.folder = restored.folder, .body = *body});
+  const auto planted =
+      plant({.folder = restored.folder, .body = *body, .source = SeedSource::current});
   ASSERT_TRUE(planted.has_value()) << planted.error().detail;
   const auto node = test::started(restored);
   RaftClient client(*node);
   client.use_requests_after(200);
 
-  EXPECT_EQ(node->identity().cluster, planted->get());
+  EXPECT_EQ(node->identity().cluster, planted->cluster.get());
   EXPECT_GT(client.ask([](const View& view) { return view.state.events.compact_revision(); }),
             last_revision)
       << "who watched is told that something is missing";
@@ -390,6 +395,56 @@ TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watc
   EXPECT_GT(lease, last_lease) << "the old one is not renewed by mistake";
   EXPECT_GT(client.token(lease, "b"), last_token);
   EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 2U);
+}
+
+// A client may have been granted a lock after the backup, and rely on it for one ttl.
+TEST_F(RaftCluster, a_restored_backup_grants_nothing_before_the_longest_ttl) {
+  {
+    const auto node = test::started(test::small_node(folder / "alone", reports));
+    RaftClient client(*node);
+    ASSERT_TRUE(client.grant_lease(ann).has_value());
+    ASSERT_GT(client.token(ann, "a"), 0U);
+    node->stop();
+  }
+  const auto body = read_state(folder / "alone");
+  ASSERT_TRUE(body.has_value()) << body.error().detail;
+  const auto restored = test::small_node(folder / "restored", reports);
+  const auto planted = plant({.folder = restored.folder, .body = *body});
+  ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+  const auto node = test::started(restored);
+  RaftClient client(*node);
+
+  EXPECT_EQ(planted->grants_after, core::Limits{}.ttl_max);
+  EXPECT_TRUE(client.ask([](const View& view) {
+    return view.state.restoration.until > view.state.now &&
+           view.state.restoration.unconfirmed == std::set{ann};
+  }));
+  EXPECT_EQ(client.ask([](const View& view) { return view.state.locks.holds().size(); }), 1U);
+}
+
+TEST_F(RaftCluster, a_state_that_is_too_large_is_seeded_without_its_leases) {
+  {
+    const auto node = test::started(test::small_node(folder / "alone", reports));
+    RaftClient client(*node);
+    ASSERT_TRUE(client.grant_lease(ann).has_value());
+    ASSERT_GT(client.token(ann, "a"), 0U);
+    node->stop();
+  }
+  const auto body = read_state(folder / "alone");
+  ASSERT_TRUE(body.has_value()) << body.error().detail;
+  const auto restored = test::small_node(folder / "restored", reports);
+  const auto planted = plant({.folder = restored.folder,
+                              .body = *body,
+                              .source = SeedSource::current,
+                              .leases = SeedLeases::drop});
+  ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+  const auto node = test::started(restored);
+  RaftClient client(*node);
+
+  // The client of the lease that was dropped may rely on it for its ttl.
+  EXPECT_EQ(planted->grants_after, core::longest_ttl(*core::decode(*body)));
+  EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 0U);
+  EXPECT_GT(client.ask([](const View& view) { return view.state.revision.get(); }), seed_step);
 }
 
 TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {

@@ -157,8 +157,11 @@ void Courier::run(std::vector<ErrandPointer> errands) {
       heed_ttl(std::chrono::milliseconds(grant.ttl_ms()));
     } else if (operation.has_set_ttl()) {
       heed_ttl(std::chrono::milliseconds(operation.set_ttl().ttl_ms()));
+    } else if (operation.has_release()) {
+      holds_.released(operation.release());
     } else if (operation.has_revoke_lease()) {
       leases_.erase(operation.revoke_lease().id());
+      holds_.lease_ended(operation.revoke_lease().id());
     }
     open_.emplace(id, std::move(errand));
     ids.push_back(id);
@@ -253,11 +256,13 @@ void Courier::received(const v1::SessionResponse& response) {
   }
   for (const auto lease : response.lost_leases()) {
     leases_.erase(lease);
+    holds_.lease_ended(lease);
     if (listener_ != nullptr) {
       listener_->lease_lost(LeaseId{lease});
     }
   }
   for (const auto& taken : response.taken()) {
+    holds_.taken(taken.lease_id(), taken.fencing_token());
     if (listener_ != nullptr) {
       listener_->hold_taken(LeaseId{taken.lease_id()}, RequestId{taken.request_id()});
     }
@@ -322,33 +327,14 @@ void Courier::finish(Errand& errand, const v1::Outcome& outcome) {
     return;
   }
   if (auto* granted = std::get_if<Backend::Done<Granted>>(&errand.done)) {
+    holds_.granted(errand.operation.acquire(), outcome.granted());
     (*granted)(Granted{.token = FencingToken{outcome.granted().fencing_token()},
                        .count = outcome.granted().count(),
                        .queue_position = errand.queue_position});
     return;
   }
-  if (errand.operation.has_set_ttl()) {
-    const auto lease = errand.operation.set_ttl().lease_id();
-    const bool is_alive = outcome.renewed().ttl_ms_size() > 0 && outcome.renewed().ttl_ms(0) > 0;
-    if (!is_alive) {
-      lost(lease);
-    }
-    std::get<Backend::Done<void>>(errand.done)(
-        is_alive ? Result<void>() : fail(Errc::lease_lost, "the lease has ended"));
-    return;
-  }
   if (outcome.has_renewed()) {
-    Renewed renewed;
-    const auto& ids = errand.operation.renew_leases().ids();
-    for (int n = 0; n < outcome.renewed().ttl_ms_size(); ++n) {
-      renewed.push_back(outcome.renewed().ttl_ms(n) > 0);
-      if (!renewed.back() && n < ids.size()) {
-        lost(ids[n]);
-      }
-    }
-    if (auto* told = std::get_if<Backend::Done<Renewed>>(&errand.done)) {
-      (*told)(std::move(renewed));
-    }
+    renewal_answered(errand, outcome.renewed());
     return;
   }
   if (auto* told = std::get_if<Backend::Done<void>>(&errand.done)) {
@@ -356,7 +342,54 @@ void Courier::finish(Errand& errand, const v1::Outcome& outcome) {
   }
 }
 
+void Courier::renewal_answered(Errand& errand, const v1::Renewed& renewed) {
+  if (renewed.unconfirmed_size() > 0) {
+    confirm(renewed);
+    // Not lost, and not renewed either: the next renewal will say.
+    fail_with(errand, unavailable("the cluster was restored; the lease is being confirmed"));
+    return;
+  }
+  const auto& operation = errand.operation;
+  const bool is_alive = renewed.ttl_ms_size() > 0 && renewed.ttl_ms(0) > 0;
+  if (operation.has_set_ttl() || operation.has_confirm_holds()) {
+    if (!is_alive) {
+      lost(operation.has_set_ttl() ? operation.set_ttl().lease_id()
+                                   : operation.confirm_holds().lease_id());
+    }
+    if (auto* told = std::get_if<Backend::Done<void>>(&errand.done)) {
+      (*told)(is_alive ? Result<void>() : fail(Errc::lease_lost, "the lease has ended"));
+    }
+    return;
+  }
+  Renewed answer;
+  const auto& ids = operation.renew_leases().ids();
+  for (int n = 0; n < renewed.ttl_ms_size(); ++n) {
+    answer.push_back(renewed.ttl_ms(n) > 0);
+    if (!answer.back() && n < ids.size()) {
+      lost(ids[n]);
+    }
+  }
+  if (auto* told = std::get_if<Backend::Done<Renewed>>(&errand.done)) {
+    (*told)(std::move(answer));
+  }
+}
+
+void Courier::confirm(const v1::Renewed& renewed) {
+  std::vector<ErrandPointer> errands;
+  for (const auto lease : renewed.unconfirmed()) {
+    auto errand = std::make_unique<Errand>();
+    auto& confirmation = *errand->operation.mutable_confirm_holds();
+    confirmation.set_lease_id(lease);
+    for (const auto token : holds_.tokens(lease)) {
+      confirmation.add_fencing_tokens(token);
+    }
+    errands.push_back(std::move(errand));
+  }
+  run(std::move(errands));
+}
+
 void Courier::lost(std::uint64_t lease) {
+  holds_.lease_ended(lease);
   if (leases_.erase(lease) > 0 && listener_ != nullptr) {
     listener_->lease_lost(LeaseId{lease});
   }

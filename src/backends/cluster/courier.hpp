@@ -18,6 +18,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/cluster/known_holds.hpp"
 #include "backends/cluster/looks.hpp"
 #include "backends/cluster/watches.hpp"
 #include "backends/rpc/dialer.hpp"
@@ -98,6 +99,9 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void finish(Errand& errand, const v1::Outcome& outcome);
   /// By the answer to a renewal.
   void lost(std::uint64_t lease);
+  void renewal_answered(Errand& errand, const v1::Renewed& renewed);
+  /// The cluster was restored from a backup: tells it what is held under these leases.
+  void confirm(const v1::Renewed& renewed);
   static void fail_with(Errand& errand, const Error& error);
   void abandon_answered(const Errand& abandon, const v1::Outcome& outcome);
   /// Its wait, without an answer; its caller hears `cancelled`.
@@ -137,7 +141,8 @@ class Courier : public std::enable_shared_from_this<Courier> {
   Id last_id_ = 0;
   absl::btree_map<Id, ErrandPointer> open_;  ///< Not answered, in their order.
   absl::flat_hash_map<WaitKey, Id> waits_;
-  std::size_t queued_ = 0;                     ///< Of open_, those that are in a queue.
+  std::size_t queued_ = 0;  ///< Of open_, those that are in a queue.
+  KnownHolds holds_;
   absl::flat_hash_set<std::uint64_t> leases_;  ///< Of ours that live, as far as we know.
   std::chrono::milliseconds shortest_ttl_{0};  ///< Of those, or of one that is gone; 0: none.
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "core/restore.hpp"
 #include "core/saved_state.hpp"
 #include "core/snapshot.hpp"
 #include "server/raft/compaction.hpp"
@@ -67,8 +68,20 @@ Result<void> check_folder(const Seed& seed) {
 
 // The state as it goes on: nobody can say what happened between it and the end of the cluster that
 // it is from, so that everything that counts begins where that cluster never was.
-Result<std::string> continued(std::string_view body) {
-  auto state = core::decode(body);
+struct Continued {
+  std::string body{};
+  core::ClusterTime grants_after{};
+};
+
+core::ClusterTime longest_ttl(const Seed& seed, const core::State& state) {
+  const auto known = core::longest_ttl(state);
+  const auto possible =
+      seed.source == SeedSource::current ? known : std::max(known, state.limits.ttl_max);
+  return std::max(seed.longest_ttl.value_or(possible), core::ClusterTime{});
+}
+
+Result<Continued> continued(const Seed& seed) {
+  auto state = core::decode(seed.body);
   if (!state) {
     return fail(Errc::invalid_argument, "the state cannot be restored: " + state.error().detail);
   }
@@ -80,7 +93,18 @@ Result<std::string> continued(std::string_view body) {
   state->leases.set_last_id(core::LeaseId{state->leases.last_id().get() + seed_step});
   // Who watches an earlier revision learns that there is a gap, instead of waiting for it.
   state->events.compact(state->revision);
-  return core::encode(*state);
+  Continued result;
+  if (seed.source == SeedSource::backup || seed.leases == SeedLeases::drop) {
+    result.grants_after = longest_ttl(seed, *state);
+  }
+  if (seed.leases == SeedLeases::drop) {
+    core::drop_leases(*state);
+  }
+  if (result.grants_after > core::ClusterTime{}) {
+    core::begin_restoration(*state, result.grants_after);
+  }
+  result.body = core::encode(*state);
+  return result;
 }
 
 Result<std::string> read_saved(const std::filesystem::path& path) {
@@ -140,7 +164,7 @@ Result<std::string> read_state(const std::filesystem::path& path) {
 }
 
 // The snapshot comes last: without it the folder is one whose log is gone, and refused.
-Result<ClusterId> plant(const Seed& seed) {
+Result<Planted> plant(const Seed& seed) {
   auto checked = check_members(seed);
   if (checked) {
     checked = check_folder(seed);
@@ -148,11 +172,11 @@ Result<ClusterId> plant(const Seed& seed) {
   if (!checked) {
     return std::unexpected(std::move(checked).error());
   }
-  const auto body = continued(seed.body);
-  if (!body) {
-    return std::unexpected(body.error());
+  const auto state = continued(seed);
+  if (!state) {
+    return std::unexpected(state.error());
   }
-  auto folder = Folder::open(seed.folder, seed.identity, origin_of(seed.body));
+  auto folder = Folder::open(seed.folder, seed.identity, origin_of(state->body));
   if (!folder) {
     return std::unexpected(std::move(folder).error());
   }
@@ -169,10 +193,10 @@ Result<ClusterId> plant(const Seed& seed) {
                           .term = seed_term,
                           .configuration_index = seed_index,
                           .configuration = encode_members(members)};
-  if (auto written = SnapshotFile(seed.folder / "snapshot").write(mark, *body); !written) {
+  if (auto written = SnapshotFile(seed.folder / "snapshot").write(mark, state->body); !written) {
     return std::unexpected(std::move(written).error());
   }
-  return folder->cluster();
+  return Planted{.cluster = folder->cluster(), .grants_after = state->grants_after};
 }
 
 }  // namespace tenure::server::raft

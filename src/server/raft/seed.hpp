@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tenure/error.hpp>
 
+#include "core/ids.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/folder.hpp"
 
@@ -30,6 +32,15 @@ inline constexpr std::uint64_t seed_step = std::uint64_t{1} << 40;
 /// `tenure snapshot save` put into a file, which is that of one moment.
 [[nodiscard]] Result<std::string> read_state(const std::filesystem::path& path);
 
+/// Whether the state may lack commands that the cluster it is from has acknowledged.
+enum class SeedSource : std::uint8_t {
+  backup,   ///< It may. Nothing is granted until clients cannot rely on what is missing.
+  current,  ///< It is the last state: that of a single node that was stopped and is not used again.
+};
+
+/// What becomes of the leases of the state, with their holds and waits.
+enum class SeedLeases : std::uint8_t { keep, drop };
+
 struct Seed {
   std::filesystem::path folder{};  ///< Of one member; does not exist, or is empty.
   /// Both given, and a cluster that was never used before. Of one alone: as of a new folder.
@@ -37,13 +48,25 @@ struct Seed {
   /// All voters of the new cluster, this one included. Empty: it is alone, and stays so.
   std::vector<Member> members{};
   std::string_view body{};  ///< What read_state() gave, the same for each of them.
+  SeedSource source = SeedSource::backup;
+  SeedLeases leases = SeedLeases::keep;
+  /// The longest ttl of any lease that a client may still rely on. Nothing: limits.ttl_max of the
+  /// state, and no less than any ttl in it; of a current state the longest in it.
+  std::optional<core::ClusterTime> longest_ttl{};
 };
 
-/// Writes the folder of one member of a new cluster, and says which. Its state is this one: locks,
-/// leases and cluster time go on where they were, revisions and so tokens a `seed_step` further,
-/// and watches of anything before it are told that it is gone. To be done for each of the members
-/// before the first starts. `invalid_argument`: the list, the body or the folder is not usable;
-/// nothing was written.
-[[nodiscard]] Result<ClusterId> plant(const Seed& seed);
+/// What plant() has written.
+struct Planted {
+  ClusterId cluster{};
+  /// Nothing is granted for this long after the first start. 0: at once.
+  core::ClusterTime grants_after{};
+};
+
+/// Writes the folder of one member of a new cluster. Its state is this one: cluster time goes on
+/// where it was, revisions and so tokens a `seed_step` further, and watches of anything before get
+/// an error. Leases and holds of a current state go on, those of a backup have to be confirmed
+/// (core/restore.hpp). To be done for each of the members, with the same options, before the first
+/// starts. `invalid_argument`: the list, the body or the folder is not usable; nothing was written.
+[[nodiscard]] Result<Planted> plant(const Seed& seed);
 
 }  // namespace tenure::server::raft

@@ -44,6 +44,7 @@ void each_lease(v1::Operation& operation, Visit visit) {
     case v1::Operation::kAbandon: visit_one(*operation.mutable_abandon()); return;
     case v1::Operation::kDowngrade: visit_one(*operation.mutable_downgrade()); return;
     case v1::Operation::kSetTtl: visit_one(*operation.mutable_set_ttl()); return;
+    case v1::Operation::kConfirmHolds: visit_one(*operation.mutable_confirm_holds()); return;
     case v1::Operation::kRevokeLease:
       operation.mutable_revoke_lease()->set_id(visit(operation.revoke_lease().id()));
       return;
@@ -112,7 +113,8 @@ auth::Need need_of(v1::Operation::WhatCase what) {
     case v1::Operation::kRenewLeases:
     case v1::Operation::kRevokeLease:
     case v1::Operation::kDowngrade:
-    case v1::Operation::kSetTtl: return auth::Need::own_lease;
+    case v1::Operation::kSetTtl:
+    case v1::Operation::kConfirmHolds: return auth::Need::own_lease;
     case v1::Operation::WHAT_NOT_SET: break;
   }
   return auth::Need::identity;

@@ -122,6 +122,7 @@ void SessionStream::begin(const v1::Operation& operation) {
       return;
     }
     case v1::Operation::kSetTtl: propose(id, wire::set_ttl_from(operation.set_ttl())); return;
+    case v1::Operation::kConfirmHolds: begin_confirm(id, operation.confirm_holds()); return;
     case v1::Operation::WHAT_NOT_SET: break;
   }
   refuse(id, {.code = Errc::invalid_argument, .detail = "an operation that says nothing"});
@@ -147,6 +148,20 @@ void SessionStream::begin_revoke(OperationId id, core::LeaseId lease) {
                         self->unfollow(lease);
                         self->decided(id, result);
                       });
+}
+
+void SessionStream::begin_confirm(OperationId id, const v1::ConfirmHolds& request) {
+  const core::LeaseId lease(request.lease_id());
+  if (desk_.store.state().version < core::version_2) {
+    // Nothing is unconfirmed in a state of this version, and its log cannot express the command.
+    propose(id, core::RenewLeases{.leases = {lease}});
+    return;
+  }
+  core::ConfirmHolds confirm{.lease = lease};
+  for (const auto token : request.fencing_tokens()) {
+    confirm.tokens.emplace_back(token);
+  }
+  propose(id, std::move(confirm));
 }
 
 void SessionStream::propose(OperationId id, core::Command command) {

@@ -42,6 +42,7 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   [[nodiscard]] bool is_allowed(v1::Operation& operation);
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
+  void begin_confirm(OperationId id, const v1::ConfirmHolds& request);
   void begin_revoke(OperationId id, core::LeaseId lease);
   void propose(OperationId id, core::Command command);
   void refuse(OperationId id, const Error& error);

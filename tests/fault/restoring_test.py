@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+"""A backup is older than the end of its cluster: what was granted after it must not be granted
+twice when a new cluster begins with it, and what was released after it must not stay held."""
+
+import json
+import re
+import shutil
+import subprocess
+import unittest
+
+import fleet  # first: it knows where the next ones are
+import cluster
+from daemon import Daemon, PATIENCE, eventually, run, session_pb
+from people import Workload, begin_ledger
+
+TTL_MS = 2000
+
+
+class Restoring(unittest.TestCase):
+    def setUp(self):
+        self.folder = fleet.temporary_folder()
+        self.addCleanup(fleet.remove_folder, self.folder)
+        self.address = f"127.0.0.1:{cluster.free_ports(1)[0]}"
+        begin_ledger(self.folder)
+
+    def start(self, name):
+        daemon = Daemon(self.folder / name, "--listen-grpc", self.address).start()
+        self.addCleanup(lambda: daemon.process.poll() is None and daemon.kill())
+        return daemon
+
+    def begin_workloads(self):
+        workloads = [Workload(self.folder, f"client{number}", f"tenure://{self.address}",
+                              seed=number, workers=4, ttl_ms=TTL_MS, hold_ms=20)
+                     for number in (1, 2)]
+        for workload in workloads:
+            self.addCleanup(lambda process=workload.process: process.poll() is None and
+                            process.kill())
+        return workloads
+
+    def grants(self, workload):
+        if not workload.history.exists():
+            return 0
+        return workload.history.read_text(encoding="utf-8").count('"granted"')
+
+    def wait_for_grants(self, workloads, more=30):
+        wanted = [self.grants(workload) + more for workload in workloads]
+        eventually(lambda: all(self.grants(workload) >= count
+                               for workload, count in zip(workloads, wanted)), "more grants")
+
+    def violations(self, workloads):
+        """By property, as the checker of histories counts them."""
+        lines = []
+        for workload in workloads:
+            lines += workload.history.read_text(encoding="utf-8").splitlines()
+        path = self.folder / "all.jsonl"
+        lines.sort(key=lambda line: json.loads(line)["at"])
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        judged = subprocess.run([str(fleet.BUILD / "tests/tenure_history"), "check", str(path)],
+                                capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return dict(re.findall(r"violations of (.) (\d+)", judged.stdout)), judged.stdout
+
+    def test_a_grant_after_the_backup_is_never_granted_twice(self):
+        daemon = self.start("old")
+        workloads = self.begin_workloads()
+        self.wait_for_grants(workloads)
+        daemon.kill()
+        shutil.copytree(self.folder / "old", self.folder / "backup")
+        daemon.start()
+        self.wait_for_grants(workloads)
+        daemon.kill()
+
+        seeded = run("seed", "--from", str(self.folder / "backup"), "--longest-ttl",
+                     f"{TTL_MS}ms", "--data-dir", str(self.folder / "new"))
+        self.assertEqual(seeded.returncode, 0, seeded.stderr)
+        self.start("new")
+        self.wait_for_grants(workloads)
+        for workload in workloads:
+            workload.stop()
+
+        found, report = self.violations(workloads)
+        self.assertEqual(found["M"], "0", report)
+
+    def ask(self, client, *operations):
+        """The outcomes of these operations on one Session."""
+        for number, operation in enumerate(operations):
+            operation.id = number + 1
+        requests = [session_pb.SessionRequest(hello=session_pb.Hello(client="test")),
+                    session_pb.SessionRequest(operations=operations)]
+        outcomes = {}
+        for response in client.locks.Session(iter(requests), timeout=PATIENCE):
+            outcomes |= {outcome.id: outcome for outcome in response.outcomes}
+        return [outcomes[operation.id] for operation in operations]
+
+    def renew(self, *leases):
+        return session_pb.Operation(renew_leases=session_pb.RenewLeases(ids=leases))
+
+    def confirm(self, lease, *tokens):
+        return session_pb.Operation(confirm_holds=session_pb.ConfirmHolds(
+            lease_id=lease, fencing_tokens=tokens))
+
+    def test_restored_holds_end_unless_their_client_confirms_them(self):
+        daemon = self.start("old")
+        client = daemon.client()
+        leases = [client.lease(ttl_ms=60_000) for _ in range(3)]
+        tokens = [client.lock(f"lock/{lease}", lease).fencing_token for lease in leases]
+        client.close()
+        daemon.kill()
+        seeded = run("seed", "--from", str(self.folder / "old"), "--longest-ttl", "60s",
+                     "--data-dir", str(self.folder / "new"))
+        self.assertEqual(seeded.returncode, 0, seeded.stderr)
+        client = self.start("new").client()
+        self.addCleanup(client.close)
+
+        renewed = self.ask(client, self.renew(*leases))[0].renewed
+        self.assertEqual((list(renewed.ttl_ms), list(renewed.unconfirmed)), ([0, 0, 0], leases))
+        # The first still holds its lock, the second has released it, the third holds one that was
+        # granted after the backup.
+        answers = self.ask(client, self.confirm(leases[0], tokens[0]), self.confirm(leases[1]),
+                           self.confirm(leases[2], tokens[2], 4711), self.renew(*leases))
+
+        self.assertEqual([list(answer.renewed.ttl_ms) for answer in answers],
+                         [[60_000], [60_000], [0], [60_000, 60_000, 0]])
+        self.assertEqual(client.status().holds, 1)
+        self.assertFalse(client.try_lock(f"lock/{leases[1]}", leases[0]).acquired)
+
+    def test_a_seed_without_holds_has_none_and_goes_on(self):
+        daemon = self.start("old")
+        client = daemon.client()
+        token = client.lock("a", client.lease(ttl_ms=TTL_MS)).fencing_token
+        client.close()
+        daemon.kill()
+
+        seeded = run("seed", "--without-holds", "--current", "--from", str(self.folder / "old"),
+                     "--data-dir", str(self.folder / "new"))
+        self.assertEqual(seeded.returncode, 0, seeded.stderr)
+        self.assertIn(f"granted for {TTL_MS // 1000}s", seeded.stdout)
+        client = self.start("new").client()
+        self.addCleanup(client.close)
+
+        self.assertEqual(client.status().holds, 0)
+        self.assertFalse(client.try_lock("a", client.lease()).acquired)
+        self.assertGreater(client.lock("a", client.lease()).fencing_token, token + 2**40)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include "backends/cluster/known_holds.hpp"
+
+namespace tenure::backends::cluster {
+namespace {
+
+using Tokens = std::vector<std::uint64_t>;
+
+v1::Acquire acquire_of(const std::string& name) {
+  v1::Acquire acquire;
+  acquire.set_lease_id(1);
+  acquire.add_items()->set_name(name);
+  return acquire;
+}
+
+v1::Granted granted_by(std::uint64_t token, std::uint32_t count = 1) {
+  v1::Granted granted;
+  granted.set_fencing_token(token);
+  granted.set_count(count);
+  return granted;
+}
+
+v1::Release release_of(std::uint64_t token) {
+  v1::Release release;
+  release.set_lease_id(1);
+  release.set_fencing_token(token);
+  return release;
+}
+
+TEST(KnownHolds, a_hold_is_known_from_its_grant_until_its_release_is_asked_for) {
+  KnownHolds holds;
+  holds.granted(acquire_of("a"), granted_by(5));
+  holds.granted(acquire_of("b"), granted_by(6));
+  EXPECT_EQ(holds.tokens(1), (Tokens{5, 6}));
+  EXPECT_EQ(holds.tokens(2), Tokens{});
+
+  holds.released(release_of(5));
+
+  EXPECT_EQ(holds.tokens(1), Tokens{6});
+}
+
+TEST(KnownHolds, a_hold_that_was_entered_again_must_be_released_as_often) {
+  KnownHolds holds;
+  holds.granted(acquire_of("a"), granted_by(5));
+  holds.granted(acquire_of("a"), granted_by(5, 2));
+  EXPECT_EQ(holds.tokens(1), (Tokens{5, 5}));
+
+  holds.released(release_of(5));
+  EXPECT_EQ(holds.tokens(1), Tokens{5});
+  holds.released(release_of(5));
+  EXPECT_EQ(holds.tokens(1), Tokens{});
+}
+
+// A restored cluster that has the token of before would keep a hold that no caller releases.
+TEST(KnownHolds, an_upgrade_replaces_the_token) {
+  KnownHolds holds;
+  holds.granted(acquire_of("a"), granted_by(5));
+  holds.granted(acquire_of("b"), granted_by(6));
+
+  holds.granted(acquire_of("b"), granted_by(9, 2));
+
+  EXPECT_EQ(holds.tokens(1), (Tokens{5, 9, 9}));
+}
+
+TEST(KnownHolds, what_is_taken_or_ends_with_its_lease_is_not_known) {
+  KnownHolds holds;
+  holds.granted(acquire_of("a"), granted_by(5));
+  holds.granted(acquire_of("b"), granted_by(6));
+
+  holds.taken(1, 5);
+  EXPECT_EQ(holds.tokens(1), Tokens{6});
+  holds.lease_ended(1);
+  EXPECT_EQ(holds.tokens(1), Tokens{});
+}
+
+}  // namespace
+}  // namespace tenure::backends::cluster
