@@ -175,6 +175,8 @@ class Alone:
         self.daemon = TlsDaemon(folder, *flags) if "--tls-cert" in flags else Daemon(folder, *flags)
         self.daemon.token = token
         self.daemon.start()
+        if "--tls-cert" not in flags:  # That certificate vouches only for itself.
+            self.daemon.wait_for_version(2)
         self.shared = None
 
     def client(self):

@@ -32,7 +32,7 @@ class Auth(WithServer):
             pathlib.Path(cls.files[name]).write_text(f"tenure_{name}\n", encoding="utf-8")
         cls.daemon = Daemon(home / "store", "--auth-file", str(cls.users))
         cls.daemon.token = "tenure_ops"
-        cls.daemon.start()
+        cls.daemon.start().wait_for_version(2)
         cls.url = "tenure://" + cls.daemon.grpc_address
 
     def tearDown(self):

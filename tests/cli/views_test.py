@@ -105,6 +105,7 @@ class Locks(WithServer):
         self.assertFalse(chain["is_cycle"])
 
     def test_unlock_asks_or_is_told_not_to_ask(self):
+        self.daemon.wait_for_version(2)
         process = self.holding("force/a")
 
         self.assertEqual(self.outcome("unlock", "force/a")[0], USAGE)

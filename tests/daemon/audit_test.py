@@ -65,7 +65,7 @@ class InFolder(unittest.TestCase):
     def start(self, *flags):
         daemon = Daemon(self.folder / "store", *flags).start()
         self.addCleanup(lambda: daemon.process.poll() is not None or daemon.kill())
-        return daemon
+        return daemon.wait_for_version(2, "tenure_ops" if "--auth-file" in flags else None)
 
     def client(self, daemon, token=None):
         made = daemon.client(token)
