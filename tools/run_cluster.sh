@@ -80,6 +80,7 @@ ${bold}A cluster of three runs; member $leader leads.${plain} All is durable in 
   3        $(grpc 3)   http://$(http 3)
 
 ${bold}The dashboard${plain} is at each of them; the leader's knows most: http://$(http $leader)/
+To take a lock away it asks for the secret in $folder/N/http_secret of member N.
 
 Try in another terminal, from this folder:
 

@@ -45,6 +45,7 @@ cat <<EOF
 
 ${bold}tenured runs:${plain} gRPC on $grpc, HTTP on $http, all durable in $folder
 ${bold}The dashboard:${plain} http://$http/
+To take a lock away it asks for the secret in $folder/http_secret.
 
 Try in another terminal, from this folder:
 

@@ -45,6 +45,12 @@ struct LockEvent {
   FencingToken token{};                        ///< 0 for a wait.
   LeaseId lease{};                             ///< Whose hold or wait it is.
   std::string metadata{};                      ///< LockOptions::note, or the value of a leader.
+  /// Authenticated user of the lease; empty without users. `owner` is free text of the client.
+  std::string user{};
+  /// With LockEventType::forced: user or network address that forced the release.
+  std::string operator_name{};
+  /// With LockEventType::forced: free text of the operator.
+  std::string reason{};
 };
 
 /// Somebody who holds a lock at the moment.
@@ -53,6 +59,8 @@ struct Holder {
   FencingToken token{};    ///< Of the hold.
   LeaseId lease{};         ///< That it hangs on.
   std::string metadata{};  ///< LockOptions::note, or the value of a leader.
+  /// Authenticated user of the lease; empty without users. `owner` is free text of the client.
+  std::string user{};
 };
 
 /// Which locks a watch is about.

@@ -24,6 +24,7 @@ void write(Json& json, const v1::Lease& lease) {
       .field("left_ms", std::uint64_t{lease.ttl_ms()})
       .field("ttl_ms", std::uint64_t{lease.granted_ttl_ms()})
       .field("client", std::string_view(lease.client()))
+      .field("user", std::string_view(lease.user()))
       .field("address", std::string_view(lease.address()))
       .field("locks", std::uint64_t{lease.locks()})
       .field("waits", std::uint64_t{lease.waits()});

@@ -32,6 +32,7 @@ std::string claim_of(const v1::Item& item) {
 void write(Json& json, const v1::Holder& holder) {
   json.begin_object()
       .field("owner", std::string_view(holder.owner()))
+      .field("user", std::string_view(holder.user()))
       .field("claim", std::string_view(claim_of(holder.item())))
       .id_field("token", holder.fencing_token())
       .id_field("lease", holder.lease_id())
@@ -44,6 +45,7 @@ void write(Json& json, const v1::Waiter& waiter) {
   json.begin_object()
       .field("position", std::uint64_t{waiter.position()})
       .field("owner", std::string_view(waiter.owner()))
+      .field("user", std::string_view(waiter.user()))
       .field("claim", std::string_view(claim_of(waiter.item())))
       .id_field("lease", waiter.lease_id())
       .field("waited_ms", std::uint64_t{waiter.waited_ms()})

@@ -44,8 +44,11 @@ std::vector<Command> looking() {
       {.name = "watch",
        .synopsis = "[PREFIX]",
        .summary = "Print what happens to locks, as it happens",
-       .description = "One event a line: revision, what, name, owner, token, note. In order, "
-                      "without gap or duplicate; ends by Ctrl-C.",
+       .description =
+           "One event a line: revision, what, name, owner, token, note. In order, "
+           "without gap or duplicate; ends by Ctrl-C. Behind them follow user=, operator= "
+           "and reason= where they are known: the authenticated user, and with `forced` "
+           "the operator (a user, or a network address) and the reason given.",
        .words_max = 1,
        .word = Word::lock,
        .options = {{"--exact", "", "Only the lock of exactly this name"},
@@ -57,12 +60,14 @@ std::vector<Command> looking() {
        .summary = "Take a lock away from its holder",
        .description = "Asks before it does, unless --yes. The holder is told, and its token is "
                       "older than all that follow; but what it does from now on may meet the next "
-                      "holder. 1 if nobody holds it.",
+                      "holder. The server logs the forced release and puts your user name, or your "
+                      "network address where there are no users, into the event. 1 if it is free.",
        .words_min = 1,
        .words_max = 1,
        .word = Word::lock,
        .options = {{"-f,--force", "", "Needed: it is somebody else's"},
                    {"--token", "TOKEN", "Only from the holder with this token"},
+                   {"--reason", "TEXT", "Why, for the log of the server and the event"},
                    space_option,
                    yes_option},
        .run = unlock},

@@ -12,8 +12,9 @@ namespace {
 std::string holders_text(const v1::LockStatus& lock) {
   std::string text;
   for (const auto& holder : lock.holders()) {
-    text += (text.empty() ? "" : ", ") + plain(holder.owner()) + " (token " +
-            std::to_string(holder.fencing_token()) + ")";
+    text += (text.empty() ? "" : ", ") + plain(holder.owner()) + " (";
+    text += holder.user().empty() ? "" : "user " + plain(holder.user()) + ", ";
+    text += "token " + std::to_string(holder.fencing_token()) + ")";
   }
   return text;
 }
@@ -49,6 +50,7 @@ int unlock(const Arguments& arguments) {
   request.set_name(service->full(name));
   request.set_is_space(arguments.has("--space"));
   request.set_fencing_token(token->value_or(0));
+  request.set_reason(arguments.text("--reason").value_or(""));
   const auto answer = service->ask<v1::ForceReleaseResponse>("Admin/ForceRelease", request);
   if (!answer) {
     return failed(answer.error());

@@ -93,21 +93,41 @@ int show_by_library(const Arguments& arguments) {
   return code(ExitCode::done);
 }
 
+/// Does the service know an authenticated user of a holder or a waiter?
+bool shows_users(const v1::ExplainResponse& lock) {
+  const auto has_user = [](const auto& entry) { return !entry.user().empty(); };
+  return std::ranges::any_of(lock.lock().holders(), has_user) ||
+         std::ranges::any_of(lock.queue(), has_user);
+}
+
 void print_lock(const v1::ExplainResponse& lock, const std::string& name) {
   if (lock.lock().holder_count() == 0 && lock.queue().empty()) {
     print(name + " is free\n");
     return;
   }
-  Table table({"", "WHO", "CLAIM", "TOKEN", "LEASE", "FOR", "NOTE"});
+  std::vector<std::string> head{"", "WHO", "CLAIM", "TOKEN", "LEASE", "FOR", "NOTE"};
+  const bool has_users = shows_users(lock);
+  if (has_users) {
+    head.emplace_back("USER");
+  }
+  Table table(head);
+  const auto add = [&](std::vector<std::string> row, const std::string& user) {
+    if (has_users) {
+      row.push_back(user.empty() ? "-" : plain(user));
+    }
+    table.add(std::move(row));
+  };
   for (const auto& holder : lock.lock().holders()) {
-    table.add({"holds", plain(holder.owner()), claim_of(holder.item()),
-               std::to_string(holder.fencing_token()), std::to_string(holder.lease_id()),
-               spoken(milliseconds(holder.held_ms())), plain(holder.metadata())});
+    add({"holds", plain(holder.owner()), claim_of(holder.item()),
+         std::to_string(holder.fencing_token()), std::to_string(holder.lease_id()),
+         spoken(milliseconds(holder.held_ms())), plain(holder.metadata())},
+        holder.user());
   }
   for (const auto& waiter : lock.queue()) {
-    table.add({"waits " + std::to_string(waiter.position()), plain(waiter.owner()),
-               claim_of(waiter.item()), "-", std::to_string(waiter.lease_id()),
-               spoken(milliseconds(waiter.waited_ms())), plain(waiter.metadata())});
+    add({"waits " + std::to_string(waiter.position()), plain(waiter.owner()),
+         claim_of(waiter.item()), "-", std::to_string(waiter.lease_id()),
+         spoken(milliseconds(waiter.waited_ms())), plain(waiter.metadata())},
+        waiter.user());
   }
   print(table.text());
 }

@@ -27,13 +27,27 @@ Colour colour_of(LockEventType type) {
   }
 }
 
+/// What is known only with users, or of a forced release.
+std::string authenticated_fields(const LockEvent& event) {
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    if (!value.empty()) {
+      text += std::string("\t") + key + "=" + plain(value);
+    }
+  };
+  add("user", event.user);
+  add("operator", event.operator_name);
+  add("reason", event.reason);
+  return text;
+}
+
 void print_event(const LockEvent& event, Format format) {
   const auto type = to_string(event.type);
   if (format != Format::json) {
     print(std::to_string(event.revision.get()) + "\t" + painted(colour_of(event.type), type) +
           "\t" + plain(event.name) + "\t" + plain(event.owner) + "\t" +
           (event.token.get() == 0 ? "-" : std::to_string(event.token.get())) + "\t" +
-          plain(event.metadata) + "\n");
+          plain(event.metadata) + authenticated_fields(event) + "\n");
     return;
   }
   Json json;
@@ -45,8 +59,12 @@ void print_event(const LockEvent& event, Format format) {
       .id_field("token", event.token.get())
       .id_field("lease", event.lease.get())
       .field("note", std::string_view(event.metadata))
-      .end_object();
-  print(json.text() + "\n");
+      .field("user", std::string_view(event.user));
+  if (event.type == LockEventType::forced) {
+    json.field("operator", std::string_view(event.operator_name))
+        .field("reason", std::string_view(event.reason));
+  }
+  print(json.end_object().text() + "\n");
 }
 
 /// Prints all that comes, until a signal says stop, which is no failure.

@@ -27,6 +27,8 @@
 #include "server/command_line.hpp"
 #include "server/config.hpp"
 #include "server/exit_code.hpp"
+#include "server/force_log.hpp"
+#include "server/http/secret.hpp"
 #include "server/http/server.hpp"
 #include "server/metrics.hpp"
 #include "server/notify.hpp"
@@ -175,13 +177,13 @@ class Daemon {
     }
   }
   void connect(std::unique_ptr<peers::PeerTransport> transport);
-  void prepare_http(const Config& config, std::optional<h2::TlsFiles> tls);
   /// Lets reload_files() renew the certificates that are in use. REQUIRES: the ports serve.
   void watch_certificates(const Config& config);
   /// Puts new certificates for clients into use.
   [[nodiscard]] Result<Certificates::Install> prepare_client_tls(const Config& config);
   /// Users and certificates; the number of users. A file that is wrong changes nothing.
   [[nodiscard]] Result<std::size_t> reload_files();
+  [[nodiscard]] Started<void> prepare_http(const Config& config, std::optional<h2::TlsFiles> tls);
   [[nodiscard]] Started<void> listen(const Config& config);
   /// If it leads: to another member, before the clients are sent away, so that they go on there at
   /// once.
@@ -195,6 +197,7 @@ class Daemon {
   Certificates certificates_{[this](std::string_view kind, std::chrono::sys_seconds when) {
     metrics_.certificate_expires(kind, when);
   }};
+  ForceLog force_log_;
   std::optional<http::Server> http_;
   std::optional<RpcServer> rpc_;
 };
@@ -234,7 +237,10 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   }
   daemon->rpc_.emplace(*daemon->node_, std::move(options));
   daemon->node_->listen(daemon->metrics_);
-  daemon->prepare_http(config, *std::move(tls));
+  daemon->node_->listen(daemon->force_log_);
+  if (auto prepared = daemon->prepare_http(config, *std::move(tls)); !prepared) {
+    return std::unexpected(std::move(prepared).error());
+  }
   daemon->node_->start();
   auto started = check_company(*daemon->node_, config);
   if (started) {
@@ -248,9 +254,9 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   return daemon;
 }
 
-void Daemon::prepare_http(const Config& config, std::optional<h2::TlsFiles> tls) {
+Started<void> Daemon::prepare_http(const Config& config, std::optional<h2::TlsFiles> tls) {
   if (config.listen.http == "off") {
-    return;
+    return {};
   }
   http::ServerOptions options;
   options.address = *parse_address(config.listen.http);
@@ -260,6 +266,14 @@ void Daemon::prepare_http(const Config& config, std::optional<h2::TlsFiles> tls)
   }
   options.rights = {.force = config.listen.http_force, .lock = config.listen.http_lock};
   options.gate = gate_.get();
+  if (!gate_ && (config.listen.http_force == HttpForce::loopback ||
+                 config.listen.http_lock == HttpLock::loopback)) {
+    const auto secret = http::open_secret(config.node.data_dir);
+    if (!secret) {
+      return std::unexpected(Failure{ExitCode::disk, secret.error().detail});
+    }
+    options.secret = *secret;
+  }
   options.open_metrics = config.auth.open_metrics;
   options.connections_max = config.service.http_connections_max;
   options.buffer_events_max = config.service.watch_buffer_events_max;
@@ -271,6 +285,7 @@ void Daemon::prepare_http(const Config& config, std::optional<h2::TlsFiles> tls)
                    .labels = config.node.labels,
                    .started = std::chrono::steady_clock::now()};
   http_.emplace(*node_, metrics_, options);
+  return {};
 }
 
 void Daemon::watch_certificates(const Config& config) {

@@ -268,13 +268,16 @@ void add_listen(std::vector<Setting>& all) {
                       "own. * is any."},
                      TENURE_FIELD(listen.http_hosts)));
   all.push_back(choice({"listen.http_force",
-                        "Who may take locks from their holders over HTTP, and so in the "
-                        "dashboard: nobody, or who asks from this machine and not through a "
-                        "proxy."},
+                        "Taking locks from their holders over HTTP, and so in the dashboard. off: "
+                        "refused. loopback: with users, for admins; without users, for requests "
+                        "from this machine that show the secret in the file http_secret of "
+                        "node.data_dir."},
                        TENURE_FIELD(listen.http_force), HttpForce::loopback));
   all.push_back(choice({"listen.http_lock",
-                        "Who may take and give back locks over HTTP: nobody, who asks from this "
-                        "machine and not through a proxy, or everybody who reaches the port."},
+                        "Acquiring and releasing locks over HTTP. off: refused. loopback: with "
+                        "users, by their rights; without users, for requests from this machine "
+                        "that show the secret in the file http_secret of node.data_dir. open: "
+                        "without users, for every request that reaches the port."},
                        TENURE_FIELD(listen.http_lock), HttpLock::open));
   all.push_back(choice({"listen.http_tls",
                         "With tls.cert HTTP goes through TLS, too; off: not, for a proxy on this "

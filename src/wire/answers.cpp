@@ -57,6 +57,7 @@ void write_record(const core::Event& event, v1::LockRecord& out) {
   out.set_mod_revision(event.revision.get());
   out.set_metadata(event.metadata);
   out.set_request_id(event.request.get());
+  out.set_user(event.user);
   write(event.item, *out.mutable_item());
 }
 
@@ -152,6 +153,8 @@ void write(const core::Event& event, PreviousRecord previous, v1::Event& out) {
   static_assert(v1::EVENT_TYPE_DOWNGRADED == static_cast<int>(core::last_event_type) + 1);
   out.set_cause(static_cast<v1::EventType>(static_cast<int>(event.type) + 1));
   out.set_revision(event.revision.get());
+  out.set_operator_name(event.operator_name);
+  out.set_reason(event.reason);
   if (change != v1::CHANGE_DELETE) {
     write_record(event, *out.mutable_kv());
     return;

@@ -47,12 +47,47 @@ test("what happens to a lock is told while one looks, and a free lock keeps its 
   await page.close();
 });
 
+/// Shows the secret of the server in the dialog that asks for it.
+async function show_secret(page, secret) {
+  await page.getByLabel("Secret", { exact: true }).fill(secret);
+  await page.getByRole("button", { name: "Continue" }).click();
+}
+
+test("the secret is asked for once, and a wrong one takes nothing away", async () => {
+  const { token } = await stage.do("lock", { name: "guarded", as: "ann" });
+  const other = await Viewer.open();
+  const page = await other.visit(stage.address, link("guarded"));
+  const button = page.getByRole("button", { name: "Force release" });
+  await eventually(() => button.isEnabled(), Boolean, "it is offered");
+  assert.match(await page.textContent(".access"), /reader/);
+
+  await button.click();
+  await show_secret(page, "wrong");
+  await page.getByText("This is not the secret of this server.").waitFor();
+  await show_secret(page, stage.secret);
+  await page.getByLabel("to be sure").fill(token);
+  await page.getByRole("button", { name: "Keep it" }).click();
+  assert.equal((await stage.api("/v1/locks/guarded")).holders[0].owner, "ann");
+  assert.match(await page.textContent(".access"), /operator/);
+  await page.close();
+
+  const next = await other.visit(stage.address, link("guarded"));
+  await next.getByRole("button", { name: "Force release" }).click();
+  await next.getByLabel("to be sure").waitFor();
+  assert.equal(await next.evaluate(() => document.cookie), "");
+  other.expect_no_complaints();
+  await other.close();
+});
+
 test("force-release asks for the token, and then the next one holds it", async () => {
   await stage.do("lock", { name: "stuck", as: "ann" });
   await stage.do("wait", { name: "stuck", as: "dan" });
   const page = await viewer.visit(stage.address, link("stuck"));
   const button = page.getByRole("button", { name: "Force release" });
   await eventually(() => button.isEnabled(), Boolean, "it is allowed");
+  await button.click();
+  await show_secret(page, stage.secret);
+  await page.getByRole("button", { name: "Keep it" }).click();
 
   await button.click();
   await page.locator("dialog[open]").waitFor();
@@ -63,9 +98,10 @@ test("force-release asks for the token, and then the next one holds it", async (
 
   await button.click();
   const sure = page.getByRole("button", { name: "Take it away" });
-  await page.locator("dialog input").fill("1");
+  await page.getByLabel("to be sure").fill("1");
   assert.ok(await sure.isDisabled());
-  await page.locator("dialog input").fill((await stage.api("/v1/locks/stuck")).holders[0].token);
+  await page.getByLabel("to be sure").fill((await stage.api("/v1/locks/stuck")).holders[0].token);
+  await page.getByLabel("Reason").fill("host is gone");
   await sure.click();
   await eventually(() => page.textContent(".holder .owner"), (owner) => owner === "dan",
     "dan has it");
@@ -74,6 +110,7 @@ test("force-release asks for the token, and then the next one holds it", async (
   assert.equal(lock.waiter_count, 0);
   await eventually(() => texts(page, ".events .what"), (seen) => seen.includes("forced"),
     "it is told");
+  assert.match(await page.textContent(".events"), /by 127\.0\.0\.1: host is gone/);
   await page.close();
 });
 
@@ -81,7 +118,7 @@ test("a token that is not current any more takes nothing away", async () => {
   const { token } = await stage.do("lock", { name: "moving", as: "ann" });
   const page = await viewer.visit(stage.address, link("moving"));
   await page.getByRole("button", { name: "Force release" }).click();
-  await page.locator("dialog input").fill(token);
+  await page.getByLabel("to be sure").fill(token);
   await page.evaluate(() => { globalThis.fetch = ((real) => (path, init) =>
     init?.method === "POST" ? new Promise((go) => { globalThis.go = go; }).then(() =>
       real(path, init)) : real(path, init))(globalThis.fetch); });

@@ -79,6 +79,9 @@ test("the login has no fault that axe knows", async () => {
 test("force release is offered where one is admin, and nowhere else", async () => {
   const { viewer, page } = await as("tenure_ann", "#/lock?name=app%2Fone");
   await page.waitForSelector(".holder .is-danger");
+  // The owner is a label that every client chooses; the user is what the server has verified.
+  assert.equal(await page.textContent(".holder .owner"), "worker");
+  assert.equal(await page.textContent("[data-testid=user]"), "people");
   await page.goto(`${stage.address}/#/lock?name=other%2Ftwo`);
   await page.waitForSelector(".holder [data-testid=token]");
   await eventually(() => page.textContent("h1"), (title) => title.includes("other/two"),

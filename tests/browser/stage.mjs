@@ -30,8 +30,9 @@ export class Stage {
       stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
     });
     stage.answers = createInterface({ input: stage.process.stdout })[Symbol.asyncIterator]();
-    const { http, leader } = await stage.do("where");
+    const { http, leader, secret } = await stage.do("where");
     stage.addresses = http;
+    stage.secret = secret;
     stage.address = leader;
     return stage;
   }

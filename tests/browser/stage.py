@@ -56,7 +56,8 @@ class Stage:
         return self.people[name]
 
     def do_where(self, _):
-        return {"http": self.nodes.addresses(), "leader": self.nodes.leader_address()}
+        return {"http": self.nodes.addresses(), "leader": self.nodes.leader_address(),
+                "secret": self.nodes.secret()}
 
     def do_lease(self, order):
         return {"lease": str(self.person(order["as"], order.get("ttl_ms", 600_000)).lease)}
@@ -174,6 +175,8 @@ class Alone:
         self.daemon = TlsDaemon(folder, *flags) if "--tls-cert" in flags else Daemon(folder, *flags)
         self.daemon.token = token
         self.daemon.start()
+        if "--tls-cert" not in flags:  # That certificate vouches only for itself.
+            self.daemon.wait_for_version(2)
         self.shared = None
 
     def client(self):
@@ -185,6 +188,9 @@ class Alone:
 
     def leader_address(self):
         return self.daemon.http_address
+
+    def secret(self):
+        return self.daemon.secret()
 
     def kill(self, _):
         self.daemon.kill()
@@ -217,6 +223,10 @@ class Several:
 
     def leader_address(self):
         return self.nodes.node(self.nodes.wait_for_leader()).http_address
+
+    def secret(self):
+        """Of the leader."""
+        return self.nodes.node(self.nodes.wait_for_leader()).secret()
 
     def kill(self, member):
         self.nodes.kill(member)

@@ -32,7 +32,7 @@ class Auth(WithServer):
             pathlib.Path(cls.files[name]).write_text(f"tenure_{name}\n", encoding="utf-8")
         cls.daemon = Daemon(home / "store", "--auth-file", str(cls.users))
         cls.daemon.token = "tenure_ops"
-        cls.daemon.start()
+        cls.daemon.start().wait_for_version(2)
         cls.url = "tenure://" + cls.daemon.grpc_address
 
     def tearDown(self):
@@ -54,6 +54,22 @@ class Auth(WithServer):
         inside = f"{tenure_path()} run a/2 -- echo done"
         self.assertEqual(self.said("run", "a/1", "--token-file", self.files["ann"], "--", "sh",
                                    "-c", inside), "done\n")
+
+    def test_the_user_of_a_lock_is_shown_beside_the_owner_that_anybody_can_choose(self):
+        ann = "--token-file", self.files["ann"]
+        ops = "--token-file", self.files["ops"]
+        self.line_of(self.begin("lock", "a/owned", "--owner", "ops", *ann))
+
+        listed = json.loads(self.said("ls", "a/owned", "--json", *ops))
+        shown = json.loads(self.said("show", "a/owned", "--json", *ops))
+        table = self.said("show", "a/owned", *ops)
+        self.said("unlock", "--force", "--yes", "a/owned", "--reason", "test", *ops)
+        forced = self.said("watch", "a/owned", "--from", "1", "--count", "2", *ops).splitlines()[-1]
+
+        for holder in (listed[0]["holders"][0], shown["holders"][0]):
+            self.assertEqual((holder["owner"], holder["user"]), ("ops", "ann"))
+        self.assertEqual(table.split("\t")[-1].strip(), "ann")
+        self.assertIn("\tuser=ann\toperator=ops\treason=test", forced)
 
     def test_what_one_may_not_ends_with_77_and_says_why(self):
         code, _, err = self.outcome("run", "b/1", "--token-file", self.files["ann"], "--", "true")

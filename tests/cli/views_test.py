@@ -105,13 +105,24 @@ class Locks(WithServer):
         self.assertFalse(chain["is_cycle"])
 
     def test_unlock_asks_or_is_told_not_to_ask(self):
+        self.daemon.wait_for_version(2)
         process = self.holding("force/a")
 
         self.assertEqual(self.outcome("unlock", "force/a")[0], USAGE)
         self.assertEqual(self.outcome("unlock", "--force", "force/a")[0], USAGE)
         self.assertIsNone(process.poll())
-        out = json.loads(self.said("unlock", "-f", "-y", "force/a", "--json"))
+        wrong = self.outcome("unlock", "-f", "-y", "force/a", "--reason", "a\tb")
+        self.assertEqual(wrong[0], USAGE)
+        self.assertIsNone(process.poll())
+        out = json.loads(self.said("unlock", "-f", "-y", "force/a", "--json", "--reason",
+                                   "host is gone"))
         self.assertEqual(out, {"holds": 1})
+        events = [json.loads(line) for line in self.said(
+            "watch", "force/a", "--from", "1", "--count", "2", "--json").splitlines()]
+        self.assertRegex(events[-1]["operator"], r"^127\.0\.0\.1:\d+$")
+        self.assertEqual((events[-1]["type"], events[-1]["reason"]), ("forced", "host is gone"))
+        line = self.said("watch", "force/a", "--from", "1", "--count", "2").splitlines()[-1]
+        self.assertIn("\treason=\"host is gone\"", line)
         self.assertEqual(process.wait(PATIENCE), LOST)
         self.assertEqual(self.outcome("unlock", "-f", "-y", "force/a")[0], 1)
 

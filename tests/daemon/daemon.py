@@ -165,7 +165,20 @@ class Daemon:
         """The same of a POST that is meant."""
         return self.ask(path, token, body.encode())
 
+    def wait_for_version(self, version, token=None):
+        """Until the state has this cluster version; the leader raises it after it was elected."""
+        eventually(lambda: json.loads(self.get("/v1/cluster", token or self.token)[1]).get(
+            "cluster_version") == str(version), f"cluster version {version}")
+        return self
+
+    def secret(self):
+        """What changes over HTTP require without users; None with users."""
+        file = self.folder / "http_secret"
+        return file.read_text(encoding="utf-8").strip() if file.exists() else None
+
     def ask(self, path, token=None, body=None):
+        if body is not None:
+            token = token or self.secret()
         fields = {"Authorization": f"Bearer {token}"} if token else {}
         if body is not None:
             fields["Tenure-Intent"] = "test"

@@ -66,10 +66,13 @@ class OpenApiAnswers(OneDaemon):
             check(body, operation["requestBody"]["content"]["application/json"]["schema"])
         return self.exchange(method, operation, target, body, fields)
 
+    def trusted(self):
+        return INTENT | {"Authorization": f"Bearer {self.daemon.secret()}"}
+
     def exchange(self, method, operation, target, body=None, fields=None):
         request = urllib.request.Request(
             self.daemon.http_address + target, method=method.upper(),
-            headers=(INTENT if method == "post" else {}) | (fields or {}),
+            headers=(self.trusted() if method == "post" else {}) | (fields or {}),
             data=json.dumps(body).encode() if body is not None else None)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
@@ -150,7 +153,8 @@ class OpenApiAnswers(OneDaemon):
         under = {"lease": lease["id"], "request": "5", "mode": "S"}
         self.assertEqual(self.ask("post", "/v1/locks/{name}:acquire", under, name="do/b")[0], 200)
         self.assertEqual(self.ask("post", "/v1/leases/{id}:renew", {}, id=lease["id"])[0], 200)
-        forced = self.ask("post", "/v1/locks/{name}:force-release", name="do/b")
+        forced = self.ask("post", "/v1/locks/{name}:force-release", {"reason": "test"},
+                          name="do/b")
         self.assertEqual((forced[0], forced[1]["holds"]), (200, 1))
         self.assertEqual(self.ask("post", "/v1/locks/{name}:force-release", name="do/b")[0], 409)
         self.assertEqual(self.ask("post", "/v1/leases/{id}:revoke", id=lease["id"])[0], 200)
@@ -165,6 +169,20 @@ class OpenApiAnswers(OneDaemon):
                     foreign = {"Origin": "http://evil.example"}
                     self.assertEqual(
                         self.exchange("post", operation, target, {}, foreign)[0], 403)
+
+    def test_what_comes_without_the_secret_is_refused_as_described(self):
+        for method, path, operation in operations():
+            if method == "post" and path not in ("/v1/logout", "/v1/tokens:check"):
+                with self.subTest(path):
+                    target = path.format(name="x", id=1)
+                    wrong = {"Authorization": "Bearer wrong"}
+                    self.assertEqual(self.exchange("post", operation, target, {}, wrong)[0], 403)
+
+    def test_the_secret_gives_a_login_as_described(self):
+        status, rights = self.ask("post", "/v1/login")
+        self.assertEqual((status, rights["may_force"], rights["needs_secret"]), (200, True, False))
+        _, rights = self.ask("get", "/v1/rights")
+        self.assertEqual((rights["may_force"], rights["needs_secret"]), (False, True))
 
     # The next ones stay in order: who comes back with the last revision misses nothing.
     def test_a_watch_goes_on_where_it_was(self):

@@ -19,6 +19,11 @@ from tls_test import Authority
 INTENT = {"Tenure-Intent": "test"}
 
 
+def trusted(daemon):
+    """Fields of a request that may change something, without users."""
+    return INTENT | {"Authorization": f"Bearer {daemon.secret()}"}
+
+
 class Https(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tenured.")
@@ -68,7 +73,7 @@ class Https(unittest.TestCase):
         return answer.status, answer.headers, answer.read().decode()
 
     def test_one_connection_serves_many_pages_and_all_that_a_plain_one_does(self):
-        self.start()
+        daemon = self.start()
         connection = self.connection()
 
         self.assertEqual(self.ask(connection, "GET", "/readyz")[::2], (200, "ready\n"))
@@ -76,7 +81,7 @@ class Https(unittest.TestCase):
         self.assertIn("<title>", page[2])
         # Larger than a record of TLS.
         self.assertGreater(len(self.ask(connection, "GET", "/v1/openapi.json")[2]), 20_000)
-        grant = self.ask(connection, "POST", "/v1/locks/a:acquire", INTENT, "{}")
+        grant = self.ask(connection, "POST", "/v1/locks/a:acquire", trusted(daemon), "{}")
         self.assertEqual(grant[0], 200, grant)
         self.assertIn('"a"', self.ask(connection, "GET", "/v1/locks")[2])
 
@@ -117,7 +122,8 @@ class Https(unittest.TestCase):
             seen += events.readline().decode()
 
         waiting = self.connection()
-        waiting.request("POST", "/v1/locks/q/a:acquire", '{"wait_ms": 60000}', INTENT)
+        waiting.request("POST", "/v1/locks/q/a:acquire", '{"wait_ms": 60000}',
+                        trusted(daemon))
         looking = self.connection()
         queue = lambda: json.loads(self.ask(looking, "GET", "/v1/locks/q/a")[2])["waiter_count"]
         eventually(lambda: queue() == 1, "it waits")

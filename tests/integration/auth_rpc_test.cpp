@@ -131,6 +131,24 @@ TEST_F(AuthRpc, in_a_session_too_leases_of_others_do_not_live) {
   });
 }
 
+// The owner is free text of the client. The user of a lease must be what the server has verified.
+TEST_F(AuthRpc, a_lease_records_the_authenticated_user) {
+  Asker locker(address_, "l");
+  v1::Operation operation;
+  operation.mutable_grant_lease()->set_ttl_ms(60'000);
+
+  const auto unary = grant(locker);
+  const auto in_session = operate(locker, operation).lease_granted().id();
+
+  store_.look([&](const server::View& view) {
+    for (const auto id : {unary, in_session}) {
+      const auto* lease = view.state.leases.find(core::LeaseId(id));
+      ASSERT_NE(lease, nullptr) << id;
+      EXPECT_EQ(lease->user.view(), "locker");
+    }
+  });
+}
+
 // A client names its leases itself, and says again what it asked for when an answer is lost.
 TEST_F(AuthRpc, who_asks_for_a_lease_as_its_user_did_does_not_get_it) {
   Asker locker(address_, "l");

@@ -37,10 +37,15 @@ class HttpClient {
 /// Asks once on a connection of its own.
 [[nodiscard]] std::string http_get(std::uint16_t port, std::string_view target,
                                    std::string_view fields = "");
-/// The same with a body, as a program sends it: with the field that says that it is meant.
+/// Secret of every HttpService.
+inline constexpr std::string_view http_secret = "secret-of-the-tests-0123456789ab";
+/// Fields of a program on this machine that may change something.
+inline constexpr std::string_view trusted_fields =
+    "Tenure-Intent: yes\r\nAuthorization: Bearer secret-of-the-tests-0123456789ab\r\n";
+/// The same with a body, as such a program sends it.
 [[nodiscard]] std::string http_post(std::uint16_t port, std::string_view target,
                                     std::string_view body = "",
-                                    std::string_view fields = "Tenure-Intent: yes\r\n");
+                                    std::string_view fields = trusted_fields);
 /// The part behind the head.
 [[nodiscard]] std::string body_of(const std::string& answer);
 /// The number in the first line.

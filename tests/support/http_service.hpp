@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/auth/token.hpp"
 #include "server/http/server.hpp"
 #include "support/http_client.hpp"
 #include "support/memory_store.hpp"
@@ -70,6 +71,7 @@ class HttpService {
   static server::http::ServerOptions on_any_port(server::http::ServerOptions options) {
     options.address = {.host = "127.0.0.1", .port = 0};
     options.facts.version = "1.2.3";
+    options.secret = server::auth::digest_of(http_secret);
     return options;
   }
 };

@@ -14,7 +14,9 @@
 namespace tenure::test {
 
 MemoryStore::MemoryStore(const Options& options)
-    : options_(options), machine_(options.limits), work_(boost::asio::make_work_guard(loop_)) {
+    : options_(options),
+      machine_(options.limits, core::newest_version),
+      work_(boost::asio::make_work_guard(loop_)) {
   log_ = {.is_leader = options.leads,
           .leader = options.leads ? options.identity.member : 0,
           .term = 1,

@@ -178,6 +178,24 @@ TEST_F(HttpAuth, locks_are_taken_where_one_may_and_leases_of_others_are_not_know
 }
 
 // What is held when a right is withdrawn can be given back over gRPC; over HTTP it could not.
+TEST_F(HttpAuth, a_lease_records_the_authenticated_user) {
+  const auto body = R"({"owner":"admin"})";
+
+  const auto acquired =
+      http_post(service.port, "/v1/locks/a/1:acquire", body, bearing("k") + std::string(intent));
+  const auto granted =
+      http_post(service.port, "/v1/leases", "{}", bearing("k") + std::string(intent));
+
+  EXPECT_EQ(status_of(acquired), 200) << acquired;
+  EXPECT_EQ(status_of(granted), 200) << granted;
+  service.store.look([](const server::View& view) {
+    EXPECT_EQ(view.state.leases.all().size(), 2U);
+    for (const auto& [id, lease] : view.state.leases.all()) {
+      EXPECT_EQ(lease->user.view(), "keeper");
+    }
+  });
+}
+
 TEST_F(HttpAuth, who_may_lock_no_more_gives_back_what_it_has) {
   const auto ask = [&](const std::string& target, const std::string& body = "") {
     return http_post(service.port, target, body, bearing("k") + intent);

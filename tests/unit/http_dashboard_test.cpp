@@ -25,6 +25,16 @@ std::string post(const HttpService& service, std::string_view target, std::strin
   return http_post(service.port, target, "", fields);
 }
 
+/// The same with the secret.
+std::string post_trusted(const HttpService& service, std::string_view target,
+                         std::string_view fields = "") {
+  return post(service, target, std::string(trusted_fields) + std::string(fields));
+}
+
+std::string bearing(std::string_view secret) {
+  return "Authorization: Bearer " + std::string(secret) + "\r\n";
+}
+
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
 
@@ -160,16 +170,42 @@ TEST(HttpForce, takes_a_lock_from_the_holder_with_this_token) {
   service.grant_lease(7);
   service.acquire(7, {lock("db/a:b")});
 
-  const auto stale =
-      post(service, "/v1/locks/db%2Fa:b:force-release?token=1", "Tenure-Intent: 1\r\n");
+  const auto stale = post_trusted(service, "/v1/locks/db%2Fa:b:force-release?token=1");
   EXPECT_EQ(status_of(stale), 409) << stale;
-  const auto done =
-      post(service, "/v1/locks/db%2Fa:b:force-release?token=2", "Tenure-Intent: 1\r\n");
+  const auto done = post_trusted(service, "/v1/locks/db%2Fa:b:force-release?token=2");
   EXPECT_EQ(status_of(done), 200) << done;
   EXPECT_HAS(done, R"({"holds":1,"revision":)");
   EXPECT_EQ(status_of(service.get("/v1/locks/db/a:b")), 404);
-  const auto again = post(service, "/v1/locks/db%2Fa:b:force-release", "Tenure-Intent: 1\r\n");
+  const auto again = post_trusted(service, "/v1/locks/db%2Fa:b:force-release");
   EXPECT_EQ(status_of(again), 409) << again;
+}
+
+// The audit trail: events are read by people and programs long after the log was rotated.
+TEST(HttpForce, the_event_names_the_operator_and_the_reason) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  const auto done = service.post("/v1/locks/a:force-release", R"({"reason":"host is gone"})");
+  HttpClient client(service.port);
+  client.send("GET /v1/watch?start_revision=1 HTTP/1.1\r\n\r\n");
+  const auto all = client.read_until("\"reason\":\"host is gone\"");
+
+  EXPECT_EQ(status_of(done), 200) << done;
+  EXPECT_HAS(all, R"("operator":"127.0.0.1","reason":"host is gone")");
+}
+
+TEST(HttpForce, a_reason_that_is_no_plain_text_is_refused_and_nothing_is_released) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  for (const auto* body : {R"({"reason":"two\nlines"})", R"({"reason":7})", R"({"why":"x"})"}) {
+    const auto answer = service.post("/v1/locks/a:force-release", body);
+    EXPECT_EQ(status_of(answer), 400) << body << answer;
+  }
+
+  EXPECT_EQ(status_of(service.get("/v1/locks/a")), 200);
 }
 
 // Somebody else's page makes the browser of an operator send it.
@@ -178,7 +214,8 @@ TEST(HttpForce, what_another_page_sends_is_refused) {
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
   const auto status = [&](std::string_view fields) {
-    return status_of(post(service, "/v1/locks/a:force-release", fields));
+    return status_of(
+        post(service, "/v1/locks/a:force-release", bearing(http_secret) + std::string(fields)));
   };
 
   EXPECT_EQ(status(""), 403);
@@ -195,34 +232,91 @@ TEST(HttpForce, what_another_page_sends_is_refused) {
             200);
 }
 
-TEST(HttpForce, nobody_may_when_it_is_off_and_nobody_through_a_proxy) {
+TEST(HttpForce, it_is_refused_when_it_is_off_and_through_a_proxy_that_names_itself) {
   HttpService off({.rights = {.force = HttpForce::off}});
-  EXPECT_EQ(status_of(post(off, "/v1/locks/a:force-release", "Tenure-Intent: 1\r\n")), 403);
+  EXPECT_EQ(status_of(post_trusted(off, "/v1/locks/a:force-release")), 403);
   EXPECT_HAS(off.get("/v1/rights"), R"({"may_force":false,"why":"listen.http_force is off",)");
 
   HttpService on;
   for (const auto* field : {"X-Forwarded-For: 127.0.0.1\r\n", "Forwarded: for=1.2.3.4\r\n",
                             "X-Real-IP: 127.0.0.1\r\n", "Via: 1.1 proxy\r\n"}) {
-    const auto fields = std::string("Tenure-Intent: 1\r\n") + field;
-    EXPECT_EQ(status_of(post(on, "/v1/locks/a:force-release", fields)), 403) << field;
-    EXPECT_HAS(on.get("/v1/rights", field), R"("may_force":false)");
+    EXPECT_EQ(status_of(post_trusted(on, "/v1/locks/a:force-release", field)), 403) << field;
+    EXPECT_HAS(on.get("/v1/rights", bearing(http_secret) + field), R"("may_force":false)");
   }
-  EXPECT_HAS(on.get("/v1/rights"), R"("may_force":true)");
+  EXPECT_HAS(on.get("/v1/rights", bearing(http_secret)), R"("may_force":true)");
 }
 
-TEST(HttpForce, who_asks_from_elsewhere_may_not) {
-  const Caller elsewhere{.address = "10.0.0.7"};
+TEST(HttpForce, it_needs_this_machine_and_the_secret) {
+  const Caller elsewhere{.address = "10.0.0.7", .has_secret = true};
   const Caller here{.address = "127.0.0.1", .is_local = true};
+  const Caller trusted{.address = "127.0.0.1", .is_local = true, .has_secret = true};
 
   EXPECT_FALSE(rights_of(elsewhere, {}).may_force);
-  EXPECT_TRUE(rights_of(here, {}).may_force);
+  EXPECT_FALSE(rights_of(elsewhere, {}).needs_secret);
+  EXPECT_FALSE(rights_of(here, {}).may_force);
+  EXPECT_TRUE(rights_of(here, {}).needs_secret);
+  EXPECT_TRUE(rights_of(trusted, {}).may_force);
+  EXPECT_FALSE(rights_of(trusted, {}).needs_secret);
+}
+
+// nginx and HAProxy add no field by default, so a request of a stranger looks like a local one.
+TEST(HttpForce, a_local_request_without_the_secret_changes_nothing) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  for (const auto& fields : {std::string(), bearing("wrong"), bearing(""),
+                             "Authorization: Basic " + std::string(http_secret) + "\r\n",
+                             "Cookie: tenure_session=" + std::string(http_secret) + "\r\n"}) {
+    const auto answer = post(service, "/v1/locks/a:force-release", "Tenure-Intent: 1\r\n" + fields);
+    EXPECT_EQ(status_of(answer), 403) << fields << answer;
+    EXPECT_EQ(status_of(post(service, "/v1/locks/b:acquire", "Tenure-Intent: 1\r\n" + fields)),
+              403);
+    EXPECT_EQ(status_of(post(service, "/v1/leases", "Tenure-Intent: 1\r\n" + fields)), 403);
+  }
+
+  EXPECT_EQ(status_of(service.get("/v1/locks/a")), 200);
+  EXPECT_HAS(service.get("/v1/rights"), R"("needs_secret":true)");
+}
+
+// A server without a secret must not take an empty one for it.
+TEST(HttpForce, a_server_without_a_secret_refuses_every_change) {
+  const Caller here{.address = "127.0.0.1", .is_local = true};
+
+  EXPECT_FALSE(rights_of(here, {}).may_force);
+  EXPECT_FALSE(rights_of(here, {}).may_lock);
+  EXPECT_TRUE(rights_of(here, {.lock = server::HttpLock::open}).may_lock);
+}
+
+// The dashboard sends the secret once and has a cookie from then on.
+TEST(HttpForce, the_secret_is_exchanged_for_a_login) {
+  HttpService service;
+  service.grant_lease(7);
+  service.acquire(7, {lock("a")});
+
+  const auto intent = std::string("Tenure-Intent: 1\r\n");
+  EXPECT_EQ(status_of(post(service, "/v1/login", intent + bearing("wrong"))), 403);
+  EXPECT_EQ(status_of(post(service, "/v1/login", intent)), 400);
+  EXPECT_EQ(status_of(post(service, "/v1/login", bearing(http_secret))), 403);
+  const auto login = post(service, "/v1/login", intent + bearing(http_secret));
+  ASSERT_EQ(status_of(login), 200) << login;
+  EXPECT_HAS(login, R"("may_force":true)");
+  EXPECT_HAS(login, "HttpOnly; SameSite=Strict");
+  const auto begin = login.find("Set-Cookie: ") + 12;
+  const auto cookie = "Cookie: " + login.substr(begin, login.find(';', begin) - begin) + "\r\n";
+
+  EXPECT_HAS(service.get("/v1/rights", cookie), R"("may_force":true)");
+  EXPECT_EQ(status_of(post(service, "/v1/locks/a:force-release", cookie)), 403);
+  EXPECT_EQ(status_of(post(service, "/v1/locks/a:force-release", intent + cookie)), 200);
+  EXPECT_EQ(status_of(post(service, "/v1/logout", intent + cookie)), 200);
+  EXPECT_HAS(service.get("/v1/rights", cookie), R"("may_force":false)");
 }
 
 TEST(HttpForce, a_follower_says_that_it_cannot) {
   HttpService service;
   service.store.follow(2, "10.0.0.2:7420");
 
-  const auto answer = post(service, "/v1/locks/a:force-release", "Tenure-Intent: 1\r\n");
+  const auto answer = post_trusted(service, "/v1/locks/a:force-release");
 
   EXPECT_EQ(status_of(answer), 503) << answer;
 }

@@ -57,9 +57,9 @@ class Asked {
  public:
   Asked(const HttpService& service, std::string_view target, std::string_view body)
       : client_(service.port) {
-    client_.send("POST " + std::string(target) +
-                 " HTTP/1.1\r\nTenure-Intent: yes\r\nConnection: close\r\nContent-Length: " +
-                 std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
+    client_.send("POST " + std::string(target) + " HTTP/1.1\r\n" + std::string(trusted_fields) +
+                 "Connection: close\r\nContent-Length: " + std::to_string(body.size()) +
+                 "\r\n\r\n" + std::string(body));
   }
   std::string answer() { return client_.read_all(); }
 
@@ -306,15 +306,18 @@ TEST(HttpLocking, who_waits_is_told_when_the_leader_is_gone) {
 TEST(HttpLocking, pages_of_others_and_those_who_may_not_are_refused) {
   HttpService on;
   HttpService off({.rights = {.lock = HttpLock::off}});
-  const auto ask = [](const HttpService& service, std::string_view fields) {
+  const auto ask = [](const HttpService& service, const std::string& fields) {
     return status_of(http_post(service.port, "/v1/locks/a:acquire", "", fields));
   };
+  const std::string trusted(trusted_fields);
 
   EXPECT_EQ(ask(on, ""), 403);
-  EXPECT_EQ(ask(on, "Tenure-Intent: 1\r\nOrigin: http://evil.example\r\n"), 403);
-  EXPECT_EQ(ask(on, "Tenure-Intent: 1\r\nX-Forwarded-For: 1.2.3.4\r\n"), 403);
-  EXPECT_EQ(ask(on, "Tenure-Intent: 1\r\n"), 200);
-  EXPECT_EQ(ask(off, "Tenure-Intent: 1\r\n"), 403);
+  EXPECT_EQ(ask(on, "Tenure-Intent: 1\r\n"), 403);
+  EXPECT_EQ(ask(on, "Authorization: Bearer " + std::string(http_secret) + "\r\n"), 403);
+  EXPECT_EQ(ask(on, trusted + "Origin: http://evil.example\r\n"), 403);
+  EXPECT_EQ(ask(on, trusted + "X-Forwarded-For: 1.2.3.4\r\n"), 403);
+  EXPECT_EQ(ask(on, trusted), 200);
+  EXPECT_EQ(ask(off, trusted), 403);
   EXPECT_HAS(off.get("/v1/rights"), R"("may_lock":false,"why_lock":"listen.http_lock is off")");
 }
 

@@ -104,14 +104,18 @@ LockEvent event_from(const v1::Event& event) {
           .owner = record.holder(),
           .token = FencingToken{record.fencing_token()},
           .lease = LeaseId{record.lease_id()},
-          .metadata = record.metadata()};
+          .metadata = record.metadata(),
+          .user = record.user(),
+          .operator_name = event.operator_name(),
+          .reason = event.reason()};
 }
 
 Holder holder_from(const v1::Holder& holder) {
   return {.owner = holder.owner(),
           .token = FencingToken{holder.fencing_token()},
           .lease = LeaseId{holder.lease_id()},
-          .metadata = holder.metadata()};
+          .metadata = holder.metadata(),
+          .user = holder.user()};
 }
 
 }  // namespace tenure::backends::cluster

@@ -80,10 +80,11 @@ Result<core::Claim> claim_of(const std::optional<std::string>& mode,
   return fail(Errc::invalid_argument, "mode: IS, IX, S, U, SIX or X");
 }
 
-/// A lease begins: its client is the user's, and nobody can guess its id beforehand.
+/// Makes a new lease that of the authenticated user: see sign() of gRPC.
 void sign(const auth::Access& access, core::GrantLease& grant) {
   if (access.user() != nullptr) {
     grant.client = auth::client_of(*access.user(), grant.client);
+    grant.user = access.user()->name;
     grant.id = core::LeaseId(sys::random_id());
   }
 }

@@ -29,9 +29,10 @@ struct Caller {
   std::string fetch_site{};   ///< What the browser says of that page: same-origin, cross-site, ...
   bool has_intent = false;    ///< The field that a page of another origin cannot send.
   bool wants_html = false;    ///< A person with a browser, and no program.
-  std::string authorization{};             ///< The field of that name.
-  std::string session{};                   ///< What the cookie of a login says.
-  bool is_encrypted = false;               ///< Through TLS that ends here.
+  std::string authorization{};  ///< The field of that name.
+  std::string session{};        ///< What the cookie of a login says.
+  bool is_encrypted = false;    ///< Through TLS that ends here.
+  bool has_secret = false;      ///< It shows the secret of this server, or a login with it.
   std::vector<std::string> certificate{};  ///< The names in the one that was shown.
 };
 

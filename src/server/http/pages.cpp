@@ -25,6 +25,7 @@ void write_all(Json& json, std::string_view key, const Records& records, Write w
 void write_hold(Json& json, const HoldRecord& hold) {
   json.object([&] {
     json.bytes("owner", hold.owner);
+    json.bytes("user", hold.user);
     json.field("lease", hold.lease);
     json.field("request", hold.request);
     json.field("token", hold.token);
@@ -42,6 +43,7 @@ void write_wait(Json& json, const WaitRecord& wait) {
       json.field("position", wait.position);
     }
     json.bytes("owner", wait.owner);
+    json.bytes("user", wait.user);
     json.field("lease", wait.lease);
     json.field("request", wait.request);
     json.field("ticket", wait.ticket);
@@ -85,6 +87,7 @@ void write_lease(Json& json, const LeaseRecord& lease) {
   json.object([&] {
     json.field("id", lease.id);
     json.bytes("client", lease.client);
+    json.bytes("user", lease.user);
     json.bytes("address", lease.address);
     json.field("ttl_ms", in_ms(lease.ttl));
     json.field("left_ms", in_ms(lease.left));
@@ -270,7 +273,12 @@ std::string write(const core::Event& event) {
       json.field("token", event.token);
     }
     json.bytes("owner", event.owner.view());
+    json.bytes("user", event.user.view());
     json.bytes("metadata", event.metadata.view());
+    if (event.type == core::EventType::forced) {
+      json.bytes("operator", event.operator_name.view());
+      json.bytes("reason", event.reason.view());
+    }
   });
   return json.take();
 }
@@ -331,6 +339,7 @@ std::string write(const Rights& rights) {
     json.field("why_lock", rights.why_lock);
     json.field("has_users", rights.has_users);
     json.field("user", rights.user);
+    json.field("needs_secret", rights.needs_secret);
     write_all(json, "rights", rights.rules, [](Json& out, const auth::Rule& rule) {
       out.object([&] {
         out.bytes("prefix", rule.prefix);
@@ -390,7 +399,7 @@ std::string_view front_page() {
          "GET /v1/deadlocks                        the latest cycles of waits\n"
          "GET /v1/history?after=                   rates and latencies of the last minutes\n"
          "GET /v1/rights                           who you are, and what you may do\n"
-         "POST /v1/login                           a cookie for a token (Authorization: Bearer)\n"
+         "POST /v1/login                           a cookie for a token or the secret\n"
          "POST /v1/logout                          ends it\n"
          "POST /v1/locks/NAME:acquire              takes a lock, with a lease or making one\n"
          "POST /v1/locks/NAME:release              gives it back\n"

@@ -15,6 +15,11 @@ constexpr Depth in_graphs{.holders = 20, .waiters = 50};
 constexpr std::size_t waits_of_graph_max = 1000;
 constexpr std::size_t locks_of_graph_max = 200;
 
+/// Authenticated user of a lease. REQUIRES: it lives.
+std::string user_of(const View& view, core::LeaseId lease) {
+  return std::string(view.state.leases.find(lease)->user);
+}
+
 HoldRecord copy_hold(const View& view, const core::Hold& hold, const core::Item& item) {
   return {.claim = item.claim,
           .token = hold.token,
@@ -22,6 +27,7 @@ HoldRecord copy_hold(const View& view, const core::Hold& hold, const core::Item&
           .lease = hold.lease,
           .request = hold.request,
           .owner = hold.owner,
+          .user = user_of(view, hold.lease),
           .metadata = hold.metadata,
           .held_for = view.now - hold.acquired,
           .count = hold.count};
@@ -33,6 +39,7 @@ WaitRecord copy_wait(const View& view, const core::Wait& wait, const core::Item&
           .lease = wait.lease,
           .request = wait.request,
           .owner = wait.owner,
+          .user = user_of(view, wait.lease),
           .metadata = wait.metadata,
           .waited = view.now - wait.since,
           .is_upgrade = wait.upgrades.has_value()};
@@ -97,6 +104,7 @@ LeaseRecord copy_lease_head(const View& view, const core::Lease& lease) {
           .seen_ago = view.now - lease.last_seen,
           .create_revision = lease.create_revision,
           .client = lease.client,
+          .user = lease.user,
           .address = lease.address,
           .hold_count = owned.holds.size(),
           .wait_count = owned.waits.size()};

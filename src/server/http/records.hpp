@@ -26,6 +26,7 @@ struct HoldRecord {
   core::LeaseId lease{};
   core::RequestId request{};
   std::string owner{};
+  std::string user{};  ///< Authenticated; empty without users.
   std::string metadata{};
   core::ClusterTime held_for{};
   std::uint32_t count = 1;
@@ -39,6 +40,7 @@ struct WaitRecord {
   core::LeaseId lease{};
   core::RequestId request{};
   std::string owner{};
+  std::string user{};  ///< Authenticated; empty without users.
   std::string metadata{};
   core::ClusterTime waited{};
   bool is_upgrade = false;
@@ -64,6 +66,7 @@ struct LeaseRecord {
   core::ClusterTime seen_ago{};
   core::Revision create_revision{};
   std::string client{};
+  std::string user{};  ///< Authenticated; empty without users.
   std::string address{};
   std::size_t hold_count = 0;
   std::size_t wait_count = 0;

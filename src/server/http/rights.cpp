@@ -1,5 +1,7 @@
 #include "server/http/rights.hpp"
 
+#include "server/http/secret.hpp"
+
 namespace tenure::server::http {
 namespace {
 
@@ -24,10 +26,10 @@ Rights rights_of_user(const RightsPolicy& policy, const auth::Access& access) {
   return rights;
 }
 
-/// Does somebody on this machine ask, for himself?
-bool asks_from_here(const Caller& caller, std::string& why) {
+/// Does the request come from this machine, with the secret? The address and the fields of proxies
+/// keep out more requests, but prove nothing: a proxy or relay on this machine need not add any.
+bool is_trusted(const Caller& caller, std::string& why) {
   if (caller.is_forwarded) {
-    // Behind a proxy everybody would come from this machine.
     why = "a proxy asks for somebody else";
     return false;
   }
@@ -35,7 +37,12 @@ bool asks_from_here(const Caller& caller, std::string& why) {
     why = "only from the machine that the server runs on";
     return false;
   }
-  why = "asked from the machine that the server runs on";
+  if (!caller.has_secret) {
+    why = "the secret is missing: send `Authorization: Bearer SECRET`; it is in the file " +
+          std::string(secret_file) + " of the data directory";
+    return false;
+  }
+  why = "asked from the machine that the server runs on, with its secret";
   return true;
 }
 
@@ -49,7 +56,8 @@ Rights rights_of(const Caller& caller, const RightsPolicy& policy, const auth::A
   if (policy.force == HttpForce::off) {
     rights.why = "listen.http_force is off";
   } else {
-    rights.may_force = asks_from_here(caller, rights.why);
+    rights.may_force = is_trusted(caller, rights.why);
+    rights.needs_secret = !rights.may_force && caller.is_local && !caller.is_forwarded;
   }
   if (policy.lock == HttpLock::off) {
     rights.why_lock = "listen.http_lock is off";
@@ -57,7 +65,7 @@ Rights rights_of(const Caller& caller, const RightsPolicy& policy, const auth::A
     rights.may_lock = true;
     rights.why_lock = "listen.http_lock is open";
   } else {
-    rights.may_lock = asks_from_here(caller, rights.why_lock);
+    rights.may_lock = is_trusted(caller, rights.why_lock);
   }
   return rights;
 }

@@ -10,8 +10,8 @@
 #include "server/config.hpp"
 #include "server/http/message.hpp"
 
-/// Who may do more than look: where there are users, those whose rights say so; where there are
-/// none, where a request comes from decides.
+/// Rights to change something over HTTP. With users, their rules decide. Without users, a request
+/// must come from this machine and show the secret of the server (secret.hpp).
 namespace tenure::server::http {
 
 /// As it is configured.
@@ -28,6 +28,7 @@ struct Rights {
   bool has_users = false;           ///< One has to log in here.
   std::string user{};               ///< Who is logged in; empty: nobody.
   std::vector<auth::Rule> rules{};  ///< Of the user.
+  bool needs_secret = false;        ///< With the secret of the server it may force.
 };
 [[nodiscard]] Rights rights_of(const Caller& caller, const RightsPolicy& policy,
                                const auth::Access& access = auth::Access::everything());

@@ -182,8 +182,21 @@ std::optional<auth::Digest> Router::login_of(const Caller& caller) const {
              : std::nullopt;
 }
 
+bool Router::is_secret(const auth::Digest& digest) const {
+  return options_.secret && auth::SameDigest{}(digest, *options_.secret);
+}
+
+bool Router::shows_secret(const Caller& caller) const {
+  if (const auto token = auth::bearer_token(caller.authorization)) {
+    return is_secret(auth::digest_of(*token));
+  }
+  const auto login = login_of(caller);
+  return login && is_secret(*login);
+}
+
 std::optional<Response> Router::admit(Request& request) const {
   if (gate_ == nullptr) {
+    request.caller.has_secret = shows_secret(request.caller);
     return std::nullopt;
   }
   const auto* route = find(request);

@@ -39,6 +39,8 @@ class Router {
   struct Options {
     RightsPolicy rights{};
     bool open_metrics = false;  ///< /metrics is for everybody.
+    /// Digest of the secret for changes without users; nothing: they are all refused.
+    std::optional<auth::Digest> secret{};
   };
 
   /// One kind of page. All pages but the files of the dashboard are in the list of them, each with
@@ -75,6 +77,11 @@ class Router {
   [[nodiscard]] auth::Proof proof_of(const Caller& caller) const;
   /// The token of whoever is logged in, if that is by what it asks.
   [[nodiscard]] std::optional<auth::Digest> login_of(const Caller& caller) const;
+  /// Is this the digest of the secret? Takes the same time for every digest.
+  [[nodiscard]] bool is_secret(const auth::Digest& digest) const;
+  [[nodiscard]] bool shows_secret(const Caller& caller) const;
+  /// Where there are no users: the secret for a cookie.
+  void login_with_secret(const Request& request, Reply reply) const;
 
   void front(const Request& request, Reply reply) const;
   void health(const Request& request, Reply reply) const;

@@ -56,12 +56,14 @@ void Router::login(const Request& request, Reply reply) const {
     reply(problem(403, "Forbidden", *forged));
     return;
   }
+  if (gate_ == nullptr) {
+    login_with_secret(request, std::move(reply));
+    return;
+  }
   const auto proof = auth::Gate::proof_in(caller.authorization);
   const auto* token = std::get_if<auth::Digest>(&proof);
-  if (gate_ == nullptr || token == nullptr) {
-    reply(problem(400, "Bad Request",
-                  gate_ == nullptr ? "there are no users here: start tenured with --auth-file"
-                                   : "a token is wanted, as Authorization: Bearer TOKEN"));
+  if (token == nullptr) {
+    reply(problem(400, "Bad Request", "a token is wanted, as Authorization: Bearer TOKEN"));
     return;
   }
   const auto guest = gate_->admit(proof, caller.address);
@@ -77,6 +79,28 @@ void Router::login(const Request& request, Reply reply) const {
   auto response = json(write(rights_of(caller, options_.rights, access)));
   response.fields.emplace_back(
       "Set-Cookie", cookie_of(caller, logins_.begin(*token, Logins::Clock::now()), Logins::life));
+  reply(std::move(response));
+}
+
+void Router::login_with_secret(const Request& request, Reply reply) const {
+  const auto& caller = request.caller;
+  const auto token = auth::bearer_token(caller.authorization);
+  if (!options_.secret || !token) {
+    reply(problem(400, "Bad Request",
+                  options_.secret ? "the secret is wanted, as Authorization: Bearer SECRET"
+                                  : "there are no users here: start tenured with --auth-file"));
+    return;
+  }
+  const auto digest = auth::digest_of(*token);
+  if (!is_secret(digest)) {
+    log::warning("login_denied", {{"from", caller.address}});
+    reply(problem(403, "Forbidden", "this is not the secret of this server"));
+    return;
+  }
+  log::info("login", {{"who", "secret"}, {"from", caller.address}});
+  auto response = json(write(rights_of(caller, options_.rights, request.access)));
+  response.fields.emplace_back(
+      "Set-Cookie", cookie_of(caller, logins_.begin(digest, Logins::Clock::now()), Logins::life));
   reply(std::move(response));
 }
 
@@ -211,15 +235,19 @@ void Router::force_release(const Request& request, Reply reply) const {
     reply(refusal(kind ? token.error() : kind.error()));
     return;
   }
-  core::ForceRelease force{.place = {.name = name, .kind = *kind}};
+  const auto reason = read_body(
+      request.body, [](Body& body) { return body.text("reason").value_or(std::string()); });
+  if (!reason) {
+    reply(refusal(reason.error()));
+    return;
+  }
+  const auto* user = request.access.user();
+  core::ForceRelease force{.place = {.name = name, .kind = *kind},
+                           .operator_name = user == nullptr ? request.caller.address : user->name,
+                           .reason = *reason};
   if (*token != 0) {
     force.token = core::FencingToken(*token);
   }
-  const auto* user = request.access.user();
-  log::warning("force_release", {{"lock", name},
-                                 {"token", *token},
-                                 {"who", user == nullptr ? "" : user->name.c_str()},
-                                 {"from", request.caller.address}});
   store_.propose(std::move(force),
                  [home = home_, reply = std::move(reply)](const Result<Decided>& decided) mutable {
                    boost::asio::post(home, [reply = std::move(reply),

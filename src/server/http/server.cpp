@@ -35,7 +35,9 @@ class Server::Core {
                  .locking = locking_,
                  .gate = options_.gate},
                 loop_->get_executor(), facts(store),
-                {.rights = options_.rights, .open_metrics = options_.open_metrics}) {
+                {.rights = options_.rights,
+                 .open_metrics = options_.open_metrics,
+                 .secret = options_.secret}) {
     store.listen(feed_);
     store.listen(deadlocks_);
   }

@@ -27,6 +27,9 @@ struct ServerOptions {
   RightsPolicy rights{};
   auth::Gate* gate = nullptr;  ///< Who may see what; outlives this. Null: all everything.
   bool open_metrics = false;   ///< /metrics is for everybody.
+  /// Digest of the secret that changes require without users; nothing: they are all refused,
+  /// except locks with HttpLock::open.
+  std::optional<auth::Digest> secret{};
   ServerFacts facts{};
   /// More are answered with 503 and closed, but for health checks. One address gets three quarters.
   std::size_t connections_max = 256;

@@ -137,6 +137,9 @@ void AdminService::force_release(const v1::ForceReleaseRequest& request,
   if (request.fencing_token() != 0) {
     force.token = core::FencingToken(request.fencing_token());
   }
+  const auto access = access_of(reply->guest);
+  force.operator_name = access.user() == nullptr ? reply->peer() : access.user()->name;
+  force.reason = request.reason();
   decide<core::Forced>(desk_, reply, std::move(force),
                        [](const core::Forced& forced, v1::ForceReleaseResponse& out) {
                          out.set_holds(forced.holds);

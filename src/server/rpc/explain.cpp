@@ -69,6 +69,11 @@ void write_blockers(const core::Wait& wait, const core::Place& place, const core
   }
 }
 
+/// Authenticated user of a lease. REQUIRES: it lives.
+std::string user_of(const View& view, core::LeaseId lease) {
+  return std::string(view.state.leases.find(lease)->user);
+}
+
 void write_queue(const core::Place& place, const core::Lock& lock, const View& view,
                  v1::ExplainResponse& out) {
   std::size_t position = 0;
@@ -85,6 +90,7 @@ void write_queue(const core::Place& place, const core::Lock& lock, const View& v
     waiter.set_ticket(wait.ticket.get());
     waiter.set_owner(wait.owner);
     waiter.set_metadata(wait.metadata);
+    waiter.set_user(user_of(view, wait.lease));
     waiter.set_waited_ms(wire::milliseconds(view.now - wait.since));
     waiter.set_position(position);
     waiter.set_predecessor(std::exchange(predecessor, turn.ticket).get());
@@ -165,6 +171,7 @@ void write_holder(const core::Hold& hold, const core::Item& item, const View& vi
   out.set_held_ms(wire::milliseconds(view.now - hold.acquired));
   out.set_count(hold.count);
   out.set_create_revision(hold.create_revision.get());
+  out.set_user(user_of(view, hold.lease));
 }
 
 void write(const core::Place& place, const core::Lock& lock, const View& view,

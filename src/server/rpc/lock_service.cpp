@@ -33,6 +33,7 @@ void write(const core::Lease& lease, const View& view, v1::Lease& out) {
   const auto& owned = view.state.locks.owned(lease.id);
   out.set_locks(owned.holds.size());
   out.set_waits(owned.waits.size());
+  out.set_user(lease.user);
 }
 
 template <class Record>

@@ -164,6 +164,7 @@ void sign(auth::Guest* guest, core::GrantLease& grant) {
     return;
   }
   grant.client = auth::client_of(*user, grant.client);
+  grant.user = user->name;
   if (grant.id == core::LeaseId{}) {
     grant.id = core::LeaseId(sys::random_id());
   }

@@ -42,8 +42,9 @@ void hide_foreign(auth::Guest& guest, const core::State& state, core::Command& r
 /// Takes the names of others out of the cycle of a deadlock.
 void hide_unreadable(auth::Guest* guest, core::Outcome& outcome);
 
-/// A lease begins: its client is the user's, so that nobody gets it by asking again as that one
-/// did, and nobody can guess its id beforehand.
+/// Makes a new lease that of the guest's user: records the authenticated name, puts it before the
+/// name of the client, so that a retry of another user does not return this lease, and gives it a
+/// random id, which nothing can predict. Without a user, changes nothing.
 void sign(auth::Guest* guest, core::GrantLease& grant);
 
 /// What a guest may see, by the rules of now.

@@ -86,10 +86,11 @@ export const api = {
     ask<LeasePage>(`/v1/leases?limit=1000&${stale}${after ? `&after=${after}` : ""}`),
   lease: (id: string) => ask<Lease>(`/v1/leases/${encodeURIComponent(id)}?${stale}`),
   // The field is what a page of another origin cannot send.
-  force_release: (place: PlaceName, token: string) =>
+  force_release: (place: PlaceName, token: string, reason: string) =>
     ask<{ holds: number; revision: string }>(
       path_of(place, ":force-release", `token=${encodeURIComponent(token)}`),
-      { method: "POST", headers: { "Tenure-Intent": "force-release" } }),
+      { method: "POST", body: JSON.stringify({ reason }),
+        headers: { "Tenure-Intent": "force-release", "Content-Type": "application/json" } }),
   // The answer has a cookie that no script can see.
   login: (token: string) =>
     ask<Rights>("/v1/login", { method: "POST",

@@ -15,7 +15,8 @@ interface Claim {
 }
 
 export interface Hold extends Claim {
-  owner: string;
+  owner: string; ///< Free text of the client.
+  user: string; ///< Authenticated; empty without users.
   lease: string;
   request: string;
   token: string;
@@ -29,6 +30,7 @@ export interface Hold extends Claim {
 export interface Wait extends Claim {
   position?: number;
   owner: string;
+  user: string;
   lease: string;
   request: string;
   ticket: string;
@@ -63,6 +65,7 @@ export interface LockPage {
 export interface Lease {
   id: string;
   client: string;
+  user: string;
   address: string;
   ttl_ms: number;
   left_ms: number;
@@ -160,6 +163,7 @@ export interface Rights {
   why: string;
   has_users: boolean; ///< One has to log in.
   user: string; ///< Who has; empty: nobody.
+  needs_secret: boolean; ///< Without users: with the secret of the server it may force.
   rights: { prefix: string; prefix_encoding?: string; level: Level }[];
 }
 
@@ -187,5 +191,8 @@ export interface LockEvent extends Claim {
   request: string;
   token?: string;
   owner: string;
+  user: string;
   metadata: string;
+  operator?: string; ///< Of a forced release: user or address that asked for it.
+  reason?: string; ///< Of a forced release: text of the operator.
 }

@@ -101,6 +101,11 @@ export function owner_of(of: { owner: string; lease: string }): string {
   return of.owner || `lease ${short_id(of.lease)}`;
 }
 
+/// Who forced a release, and why: " by ann: host is gone".
+export function forced_by(of: { operator?: string; reason?: string }): string {
+  return of.operator ? ` by ${of.operator}${of.reason ? `: ${of.reason}` : ""}` : "";
+}
+
 /// Ids chosen by the server are long: enough of them to tell apart.
 export function short_id(id: string): string {
   return id.length > 10 ? `…${id.slice(-6)}` : id;

@@ -1,6 +1,7 @@
 // Who held a lock and who waited for it, over time, out of its events.
 
 import type { LockEvent } from "../api/types";
+import { forced_by } from "./format";
 
 export interface Span {
   key: string;
@@ -60,7 +61,7 @@ export function timeline_of(events: readonly LockEvent[]): Timeline {
     } else if (event.token) {
       const hold = holds.get(event.token) ?? begin(event, "held", -Infinity);
       hold.to = at;
-      hold.end = event.type;
+      hold.end = event.type + forced_by(event);
       holds.delete(event.token);
     } else {
       end_wait();

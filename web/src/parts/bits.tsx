@@ -31,6 +31,12 @@ export function Owner(props: { of: { owner: string; lease: string }; link?: bool
     : <span class="owner">{dot}<span>{text}</span></span>;
 }
 
+/// The authenticated user of a lease, where there are users. The owner is only a label.
+export function User(props: { of: { user?: string } }) {
+  return props.of.user
+    ? <span class="tag" title="authenticated user">{props.of.user}</span> : null;
+}
+
 export function LeaseId(props: { id: string }) {
   return <a class="mono" href={lease_link(props.id)} title={props.id}>{short_id(props.id)}</a>;
 }

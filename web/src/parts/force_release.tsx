@@ -8,6 +8,7 @@ import { owner_of } from "../model/format";
 import { may } from "../model/rights";
 import { rights, status } from "../model/server";
 import { Dialog } from "./dialog";
+import { SecretQuestion } from "./secret_question";
 import { Icon } from "./icon";
 import { what_to_do } from "./states";
 
@@ -17,7 +18,8 @@ export function ForceButton(props: { name: string; on_ask: () => void }) {
   if (mine?.has_users && !(mine.may_force && may(mine, "admin", props.name))) {
     return null;
   }
-  const why_not = !mine?.may_force ? `Not allowed here: ${mine?.why ?? "asking the server"}`
+  const is_possible = mine?.may_force || mine?.needs_secret;
+  const why_not = !is_possible ? `Not allowed here: ${mine?.why ?? "asking the server"}`
     : follows ? `This member follows; ask the leader, member ${status.value?.log.leader}` : "";
   return (
     <button class="button is-danger" disabled={why_not !== ""} title={why_not || undefined}
@@ -27,10 +29,24 @@ export function ForceButton(props: { name: string; on_ask: () => void }) {
   );
 }
 
+interface Question {
+  place: PlaceName;
+  hold: Hold;
+  on_done: () => void;
+  on_close: () => void;
+}
+
+/// Asks for the secret of the server first, where that is needed and not known yet.
+export function ForceQuestion(props: Question) {
+  const mine = rights.value;
+  return mine && !mine.may_force && mine.needs_secret
+    ? <SecretQuestion on_close={props.on_close} /> : <Sure {...props} />;
+}
+
 /// Stays when the holder changes while it is open: then it says so.
-export function ForceQuestion(props: { place: PlaceName; hold: Hold; on_done: () => void;
-                                       on_close: () => void }) {
+function Sure(props: Question) {
   const [typed, set_typed] = useState("");
+  const [reason, set_reason] = useState("");
   const [is_asking, set_asking] = useState(false);
   const [problem, set_problem] = useState<Problem>();
   const { hold, place } = props;
@@ -42,12 +58,17 @@ export function ForceQuestion(props: { place: PlaceName; hold: Hold; on_done: ()
     }
     set_asking(true);
     try {
-      await api.force_release(place, hold.token);
+      await api.force_release(place, hold.token, reason.trim());
       props.on_close();
       props.on_done();
     } catch (error) {
-      set_problem(problem_of(error));
+      const found = problem_of(error);
+      set_problem(found);
       set_asking(false);
+      if (found.status === 403) {
+        // The login may have ended: then the secret is asked for again.
+        rights.value = await api.rights().catch(() => rights.value);
+      }
     }
   };
   return (
@@ -55,14 +76,20 @@ export function ForceQuestion(props: { place: PlaceName; hold: Hold; on_done: ()
       <form onSubmit={take_away}>
         <h2>Take this lock away?</h2>
         <p>
-          <strong>{owner_of(hold)}</strong> holds <strong class="mono break">{place.name}</strong>.
-          It is told, but it may be in the middle of its work: what it writes from now on is refused
-          only where storage checks the fencing token.
+          <strong>{owner_of(hold)}</strong>{hold.user && ` (user ${hold.user})`} holds{" "}
+          <strong class="mono break">{place.name}</strong>. It is notified, but it may be in the
+          middle of its work: what it writes from now on is refused only where storage checks the
+          fencing token.
         </p>
         <label class="field">
           <span>Type its token, <strong class="mono">{hold.token}</strong>, to be sure</span>
           <input class="input mono" value={typed} autoFocus autoComplete="off" inputMode="numeric"
                  onInput={(event) => set_typed(event.currentTarget.value)} />
+        </label>
+        <label class="field">
+          <span>Reason, for the server's log and the event (optional)</span>
+          <input class="input" value={reason} autoComplete="off" maxLength={200}
+                 onInput={(event) => set_reason(event.currentTarget.value)} />
         </label>
         {problem && (
           <p class="error" role="alert">

@@ -47,8 +47,8 @@ export function what_to_do(problem: Problem): string {
     case 401:
       return "The server does not know you, or not any more: log in.";
     case 403:
-      return "The server refuses this. Who may what says its file of users (auth.file), and " +
-        "without users listen.http_force.";
+      return "The server refuses this. Its file of users (auth.file) has the rights; without " +
+        "users, listen.http_force and the secret in its data directory decide.";
     case 421:
       return "The server does not know the name by which you ask: add it to listen.http_hosts.";
     case 503:

@@ -63,7 +63,7 @@ function Bar(props: { span: Span; from: number; to: number }) {
 }
 
 function is_bad(end: string): boolean {
-  return ["expired", "revoked", "forced", "deadlock"].includes(end);
+  return ["expired", "revoked", "forced", "deadlock"].some((bad) => end.startsWith(bad));
 }
 
 /// Four or so round numbers, from now back.

@@ -59,6 +59,7 @@ function LeaseFacts(props: { lease: Lease; at: number }) {
         <div><dt>Time left</dt><dd><TimeLeft of={lease} at={at} /></dd></div>
         <div><dt>Last renewed</dt><dd><Running ms={lease.seen_ago_ms} at={at} /> ago</dd></div>
         <div><dt>Lives since</dt><dd><Running ms={lease.lived_ms} at={at} /></dd></div>
+        {lease.user && <div><dt>User</dt><dd class="break">{lease.user}</dd></div>}
         <div><dt>Revision</dt><dd class="mono">{lease.create_revision}</dd></div>
       </dl>
     </div>

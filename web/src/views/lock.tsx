@@ -5,10 +5,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type PlaceName } from "../api/client";
 import { Feed } from "../api/feed";
 import type { Hold, Lock, LockEvent, Wait } from "../api/types";
-import { count, duration, plural, range } from "../model/format";
+import { count, duration, forced_by, plural, range } from "../model/format";
 import { use_poll } from "../model/poll";
 import { cluster_now } from "../model/server";
-import { Copied, LeaseId, ModeBadge, Name, Owner, Running } from "../parts/bits";
+import { Copied, LeaseId, ModeBadge, Name, Owner, Running, User } from "../parts/bits";
 import { ForceButton, ForceQuestion } from "../parts/force_release";
 import { Icon } from "../parts/icon";
 import { Loading, Trouble } from "../parts/states";
@@ -114,6 +114,8 @@ function HolderCard(props: { hold: Hold; name: string; at: number; on_ask: () =>
           <dd><span class="mono" data-testid="token">{hold.token}</span>
             <Copied text={hold.token} what="token" /></dd></div>
         <div><dt>Lease</dt><dd><LeaseId id={hold.lease} /></dd></div>
+        {hold.user && <div><dt>User</dt>
+          <dd class="break" data-testid="user">{hold.user}</dd></div>}
         {hold.count > 1 && <div><dt>Entered</dt><dd>{plural(hold.count, "time")}</dd></div>}
         {hold.metadata && <div><dt>Note</dt><dd class="break">{hold.metadata}
           {hold.metadata_encoding && <span class="tag">base64</span>}</dd></div>}
@@ -151,7 +153,7 @@ function Waiter(props: { wait: Wait; at: number }) {
   return (
     <tr>
       <td class="number">{wait.position}</td>
-      <td><Owner of={wait} link /></td>
+      <td><Owner of={wait} link /><User of={wait} /></td>
       <td><ModeBadge of={wait} />{wait.is_upgrade && <span class="tag">upgrade</span>}
         {wait.range && <span class="mono"> {range(wait.range)}</span>}</td>
       <td class="number"><Running ms={wait.waited_ms} at={props.at} /></td>
@@ -182,7 +184,8 @@ function History(props: { events: LockEvent[] }) {
               <tr key={`${event.revision} ${i}`}>
                 <td class="quiet">{duration(Math.max(0, now - event.cluster_time_ms))} ago</td>
                 <td><span class={`what what-${event.type}`}>{event.type}</span></td>
-                <td><Owner of={event} link /></td>
+                <td><Owner of={event} link /><User of={event} />
+                  {event.operator && <span class="quiet break">{forced_by(event)}</span>}</td>
                 <td class="hide-narrow"><ModeBadge of={event} /></td>
                 <td class="number mono hide-narrow">{event.token ?? ""}</td>
               </tr>
