@@ -9,6 +9,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <fcntl.h>
 #include <openssl/ssl.h>
 
 #include "h2/fault.hpp"
@@ -20,9 +21,16 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+/// Programs that this process executes do not inherit the socket. Asio opens and accepts them
+/// without SOCK_CLOEXEC.
+tcp::socket closed_on_exec(tcp::socket socket) {
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  return socket;
+}
+
 class PlainTransport final : public Transport {
  public:
-  explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {}
+  explicit PlainTransport(tcp::socket socket) : socket_(closed_on_exec(std::move(socket))) {}
 
   void greet(Done done) override {
     error_code error;
@@ -77,7 +85,7 @@ class TlsTransport final : public Transport {
   using Side = asio::ssl::stream_base::handshake_type;
 
   TlsTransport(tcp::socket socket, asio::ssl::context& context, Side side)
-      : stream_(std::move(socket), context), side_(side), buffer_(16 * 1024) {}
+      : stream_(closed_on_exec(std::move(socket)), context), side_(side), buffer_(16 * 1024) {}
 
   /// Also the name that is asked for.
   void expect(const std::string& host) {

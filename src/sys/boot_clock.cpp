@@ -3,7 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
+#include <system_error>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -13,12 +13,13 @@
 namespace tenure::sys {
 namespace {
 
-/// A file descriptor of the kernel's that we cannot go on without.
+/// A file descriptor of the kernel's. Throws std::system_error, as std::thread does, when the
+/// process has no descriptor left; connect() makes an Errc of it.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {
     if (number_ < 0) {
-      std::abort();
+      throw std::system_error(errno, std::generic_category(), "no descriptor for a timer");
     }
   }
   Descriptor(const Descriptor&) = delete;

@@ -5,8 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include <boost/asio/connect.hpp>
-
+#include "backends/net/outgoing.hpp"
 #include "backends/redis/faults.hpp"
 #include "backends/redis/slots.hpp"
 #include "h2/fault.hpp"
@@ -150,10 +149,9 @@ void Line::resolve() {
 
 void Line::resolved(const tcp::resolver::results_type& found) {
   socket_ = std::make_shared<tcp::socket>(loop_);
-  boost::asio::async_connect(
-      *socket_, found,
-      [self = shared_from_this(), socket = socket_, attempt = attempt_](const error_code& error,
-                                                                        const tcp::endpoint&) {
+  connect_to_first(
+      socket_, found,
+      [self = shared_from_this(), socket = socket_, attempt = attempt_](const error_code& error) {
         if (self->is_stopped_ || attempt != self->attempt_) {
           return;
         }
@@ -170,10 +168,11 @@ void Line::resolved(const tcp::resolver::results_type& found) {
 }
 
 void Line::connected(tcp::socket socket) {
+  const auto number = socket.native_handle();
   auto transport = address_.tls
                        ? h2::tls_transport_to(endpoint_.host, std::move(socket), *address_.tls)
                        : h2::plain_transport(std::move(socket));
-  transport_ = std::move(transport);
+  transport_ = closed_in_child(std::move(transport), number);
   // Who is asked about the cluster may have much to tell.
   reader_ = std::make_unique<ReplyReader>(
       address_.part == Part::cluster_member ? table_elements_max : ReplyReader::elements_max);
