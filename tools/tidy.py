@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "src/backends/net": (*BACKEND, "src/h2"),
     "src/backends/redis": (*BACKEND, "src/backends/net", "src/h2"),
     "src/backends/redlock": (*BACKEND, "src/backends/net", "src/backends/redis"),
-    "src/backends/rpc": (*BACKEND, "src/h2"),
+    "src/backends/rpc": (*BACKEND, "src/backends/net", "src/h2"),
     "src/backends/etcd": (*BACKEND, "src/backends/net", "src/backends/rpc", "src/h2"),
     "src/backends/zookeeper": BACKEND,
     "src/backends/cluster": (*BACKEND, "src/backends/net", "src/backends/rpc", "src/h2",

@@ -14,6 +14,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Why nothing is asked of the service at all.
+std::optional<Error> refusal_of(const LockSpec& spec) {
+  if (spec.error) {
+    return spec.error;
+  }
+  return spec.session->is_inherited() ? std::optional(backends::inherited_error()) : std::nullopt;
+}
+
 std::shared_ptr<LeaseRecord> lease_for(const LockSpec& spec, Session::Freshness freshness) {
   return spec.lease != nullptr
              ? spec.lease->record()
@@ -149,8 +157,8 @@ void end_in_time(const Pending& pending) {
 }  // namespace
 
 Acquired acquire(const LockSpec& spec, const Patience& patience) {
-  if (spec.error) {
-    return std::unexpected(*spec.error);
+  if (auto error = refusal_of(spec)) {
+    return std::unexpected(*std::move(error));
   }
   if (patience.cancel.stop_requested()) {
     return fail(Errc::cancelled, '"' + spec.name + "\": called off before it was asked for");
@@ -203,8 +211,8 @@ Acquired acquire(const LockSpec& spec, Attempts attempts, const std::stop_token&
 std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
                                       const std::stop_token& cancel,
                                       std::move_only_function<void(Acquired)> done) {
-  if (spec->error) {
-    return std::unexpected(*spec->error);
+  if (auto error = refusal_of(*spec)) {
+    return std::unexpected(*std::move(error));
   }
   auto& session = *spec->session;
   const auto began = session.clock().now();
@@ -232,22 +240,24 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
   return std::nullopt;
 }
 
-Result<void> upgrade(const LockSpec& exclusive, Hold& hold, const Patience& patience) {
-  if (exclusive.error) {
-    return std::unexpected(*exclusive.error);
+Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
+                     const Patience& patience) {
+  if (auto error = refusal_of(exclusive)) {
+    return std::unexpected(*std::move(error));
   }
   auto& session = *exclusive.session;
   const auto acquisition = std::make_shared<Acquisition>(
       session,
-      Acquisition::Question{.ask = exclusive.ask, .lease = hold.lease(), .queue = patience.queue});
+      Acquisition::Question{
+          .ask = exclusive.ask, .lease = hold->lease(), .queue = patience.queue, .upgrades = hold});
   acquisition->start();
   wait_for(session, *acquisition, patience);
   auto answer = acquisition->take_answer();
   if (!answer) {
-    return std::unexpected(explain(std::move(answer).error(), exclusive, *hold.lease()));
+    return std::unexpected(explain(std::move(answer).error(), exclusive, *hold->lease()));
   }
-  hold.strengthen(*answer, exclusive.ask);
-  if (hold.state() == GuardState::lost) {
+  hold->strengthen(*answer, exclusive.ask);
+  if (hold->state() == GuardState::lost) {
     return fail(Errc::lease_lost, "the lease ended while the lock was upgraded");
   }
   return {};

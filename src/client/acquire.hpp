@@ -37,7 +37,8 @@ struct Patience {
 
 /// Makes a share exclusive: the hold gets another token. REQUIRES: `exclusive` asks for the same
 /// name with Again::reenter.
-[[nodiscard]] Result<void> upgrade(const LockSpec& exclusive, Hold& hold, const Patience& patience);
+[[nodiscard]] Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
+                                   const Patience& patience);
 
 /// Until LockOptions::max_wait is over.
 [[nodiscard]] Patience within_max_wait(const LockSpec& spec, std::stop_token cancel);

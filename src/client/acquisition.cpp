@@ -46,6 +46,10 @@ void Acquisition::give_back(const backends::Granted& granted) {
   if (session_.is_closing()) {
     return;  // its lease ends with the backend
   }
+  if (question_.upgrades != nullptr) {
+    question_.upgrades->undo_upgrade(granted, question_.ask);
+    return;
+  }
   session_.backend().release({.lease = question_.lease->id(),
                               .request = session_.fresh_request(),
                               .acquired = request_,

@@ -23,7 +23,7 @@ namespace tenure::detail {
 class Session;
 
 /// One request on its way, from asking until it is granted, refused or called off. Exactly one end
-/// counts, the first; a grant that comes after it is given back.
+/// counts, the first; a grant that comes after it is given back, and an upgrade is undone.
 ///
 /// Like a Hold it does not own the session: whoever waits for it does.
 class Acquisition : public Dependent {
@@ -32,6 +32,7 @@ class Acquisition : public Dependent {
     std::shared_ptr<const backends::Ask> ask{};
     std::shared_ptr<LeaseRecord> lease{};
     backends::Queue queue = backends::Queue::wait;
+    std::shared_ptr<Hold> upgrades{};  ///< The share that it makes exclusive, or none.
   };
   using Granted = Result<backends::Granted>;
 

@@ -65,6 +65,9 @@ Election Client::election(std::string name, LockOptions options) const {
 }
 
 Result<Lease> Client::lease(LeaseOptions options) const {
+  if (session_->is_inherited()) {
+    return std::unexpected(backends::inherited_error());
+  }
   if (auto error = detail::check_ttl(options.ttl, options.renewals_per_ttl, session_->bounds())) {
     return std::unexpected(*std::move(error));
   }

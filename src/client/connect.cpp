@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -142,6 +143,17 @@ Result<void> check(const ConnectOptions& options, const backends::Bounds& bounds
   return {};
 }
 
+/// Ends a session where it was begun. In a child of fork() its threads do not exist, and to wait
+/// for them would be for ever: there it is left as it is.
+struct EndSession {
+  void operator()(Session* session) const {
+    std::unique_ptr<Session> owned(session);
+    if (session->is_inherited()) {
+      static_cast<void>(owned.release());
+    }
+  }
+};
+
 Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOptions options) {
   auto url = backends::parse_url(text);
   if (!url) {
@@ -170,7 +182,8 @@ Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOpti
   if (auto checked = check(options, (*backend)->bounds()); !checked) {
     return std::unexpected(std::move(checked).error());
   }
-  return std::make_shared<Session>(*std::move(backend), std::move(options));
+  auto session = std::make_unique<Session>(*std::move(backend), std::move(options));
+  return std::shared_ptr<Session>(session.release(), EndSession());
 }
 
 }  // namespace
@@ -184,11 +197,18 @@ OpenBackend add_scheme(std::string scheme, OpenBackend open) {
 }  // namespace detail
 
 Result<Client> connect(std::string_view url, ConnectOptions options) {
-  auto session = detail::open_session(url, std::move(options));
-  if (!session) {
-    return std::unexpected(std::move(session).error());
+  try {
+    auto session = detail::open_session(url, std::move(options));
+    if (!session) {
+      return std::unexpected(std::move(session).error());
+    }
+    return Client(*std::move(session));
+  } catch (const std::runtime_error& error) {
+    // How Asio and the standard library report that there is no descriptor or thread left.
+    return fail(Errc::resource_exhausted,
+                std::string(error.what()) +
+                    "; are the limits of open files and of threads (ulimit -n, -u) too low?");
   }
-  return Client(*std::move(session));
 }
 
 }  // namespace tenure

@@ -39,6 +39,9 @@ void EventStream::Inbox::put(Result<LockEvent> event) {
 
 Result<LockEvent> EventStream::next(std::optional<std::chrono::steady_clock::time_point> deadline,
                                     const std::stop_token& cancel) {
+  if (session_->is_inherited()) {
+    return std::unexpected(backends::inherited_error());
+  }
   const std::stop_callback on_stop(cancel, [this] {
     const sys::MutexGuard lock(inbox_->mutex);
     inbox_->changed.notify_all();
@@ -69,6 +72,9 @@ Result<LockEvent> EventStream::next(std::optional<std::chrono::steady_clock::tim
 }
 
 void EventStream::stop() noexcept {
+  if (session_->is_inherited()) {
+    return;
+  }
   if (watch_) {
     session_->backend().unwatch(*watch_);
   }

@@ -47,7 +47,7 @@ GuardState Hold::state() const noexcept {
   if (is_released_) {
     return GuardState::released;
   }
-  if (is_lost_ || lease_->has_ended()) {
+  if (session_.is_inherited() || is_lost_ || lease_->has_ended()) {
     return GuardState::lost;
   }
   const auto now = session_.clock().now();
@@ -60,6 +60,9 @@ GuardState Hold::state() const noexcept {
 }
 
 std::stop_token Hold::lost() {
+  if (session_.is_inherited()) {
+    return stopped();
+  }
   const bool is_lost = state() == GuardState::lost;
   const sys::LatchGuard lock(latch_);
   if (!lost_ && is_lost) {
@@ -77,6 +80,9 @@ Result<void> Hold::leave() {
   const bool was_lost = state() == GuardState::lost;
   if (!begin_release()) {
     return fail(Errc::not_held, "unlocked before");
+  }
+  if (session_.is_inherited()) {
+    return fail(Errc::lease_lost, "the lock is the parent's; a child of fork() does not hold it");
   }
   if (was_lost) {
     // It may live on over there, if only the answers were lost: so the service is told all the
@@ -136,7 +142,7 @@ void Hold::settle_release(Result<void> answer) {
 }
 
 void Hold::drop() noexcept {
-  if (begin_release()) {
+  if (begin_release() && !session_.is_inherited()) {
     lease_->detach(*this);
     send_release(Hears::nobody);
   }
@@ -221,6 +227,20 @@ void Hold::strengthen(const backends::Granted& granted, std::shared_ptr<const ba
   ++releases_;
   const sys::LatchGuard lock(latch_);
   ask_ = std::move(ask);
+}
+
+void Hold::undo_upgrade(const backends::Granted& granted,
+                        std::shared_ptr<const backends::Ask> exclusive) {
+  token_ = granted.token.get();
+  session_.backend().downgrade({.lease = lease_->id(),
+                                .request = session_.fresh_request(),
+                                .acquired = request_,
+                                .token = granted.token,
+                                .mode = LockMode::shared,
+                                .ask = std::move(exclusive)},
+                               [](const Result<void>&) {});
+  // What the upgrade counted. The share itself is released by its guard.
+  send_one_release();
 }
 
 void Hold::lease_lost() {

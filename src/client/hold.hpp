@@ -61,6 +61,10 @@ class Hold : public Dependent {
 
   /// It was upgraded: another token, and one more release to be made.
   void strengthen(const backends::Granted& granted, std::shared_ptr<const backends::Ask> ask);
+  /// An upgrade was granted after its caller had given up: makes it a share again. The token is
+  /// that of the upgrade from then on. `exclusive`: what was granted.
+  void undo_upgrade(const backends::Granted& granted,
+                    std::shared_ptr<const backends::Ask> exclusive);
   /// Makes it a share, with the same token. Waits for the answer, but does without: a share is all
   /// that is left either way. On failure it is as it was, or lost. REQUIRES: exclusive, and nobody
   /// else relies on that.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <system_error>
 #include <utility>
 
 namespace tenure::detail {
@@ -33,8 +34,8 @@ sys::BootTime next_look(const LeaseRecord& lease, sys::BootTime now) {
 LeaseKeeper::LeaseKeeper(backends::Backend& backend, sys::Clock& clock, Owner& owner)
     : backend_(backend), clock_(clock), owner_(owner), alarm_(clock.make_alarm()) {}
 
-void LeaseKeeper::keep(Record lease) {
-  schedule(lease, lease->term().sent);
+bool LeaseKeeper::keep(const Record& lease) {
+  return schedule(lease, lease->term().sent);
 }
 
 void LeaseKeeper::renew(const Record& lease, backends::Backend::Done<void> done) {
@@ -60,7 +61,7 @@ void LeaseKeeper::set_ttl(const Record& lease, backends::RequestId request,
     return;
   }
   // Before it leaves: it may be over sooner from now on.
-  schedule(lease, sent);
+  static_cast<void>(schedule(lease, sent));
   backend_.set_ttl({.lease = lease->id(), .request = request, .ttl = ttl},
                    [this, lease, done = std::move(done)](Result<void> answer) mutable {
                      done(ttl_answered(lease, std::move(answer)));
@@ -85,29 +86,41 @@ void LeaseKeeper::call_at(sys::BootTime when, std::weak_ptr<Dependent> owner,
                           std::function<void()> wake) {
   const sys::MutexGuard lock(mutex_);
   calls_.emplace(when, Call{.owner = std::move(owner), .wake = std::move(wake)});
-  if (!thread_.joinable() && !is_stopped_) {
-    thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
-  }
+  // A wait has a lease, so the thread runs already.
+  static_cast<void>(start_thread());
   if (alarm_set_ && when < *alarm_set_) {
     alarm_->ring();
   }
 }
 
-void LeaseKeeper::schedule(const Record& lease, sys::BootTime now) {
+bool LeaseKeeper::start_thread() {
+  if (thread_.joinable() || is_stopped_) {
+    return true;
+  }
+  try {
+    thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+bool LeaseKeeper::schedule(const Record& lease, sys::BootTime now) {
   const sys::MutexGuard lock(mutex_);
   if (is_stopped_) {
-    return;
+    return true;
+  }
+  if (!start_thread()) {
+    return false;
   }
   // Under the mutex: whoever comes last has seen the latest ttl.
   const auto when = next_look(*lease, now);
   lease->look_ = when;
   leases_.emplace(when, lease);
-  if (!thread_.joinable()) {
-    thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
-  }
   if (alarm_set_ && when < *alarm_set_) {
     alarm_->ring();
   }
+  return true;
 }
 
 void LeaseKeeper::stop() {
@@ -201,7 +214,7 @@ bool LeaseKeeper::look_at(const Record& lease, sys::BootTime now) {
   if (lease->is_at_risk(now) && lease->shall_warn()) {
     owner_.at_risk(lease);
   }
-  schedule(lease, now);
+  static_cast<void>(schedule(lease, now));  // this is its thread
   return is_due;
 }
 

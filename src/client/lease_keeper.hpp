@@ -41,8 +41,8 @@ class LeaseKeeper {
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
   ~LeaseKeeper() { stop(); }
 
-  /// Keeps it until it ends.
-  void keep(Record lease);
+  /// Keeps it until it ends. False: no thread can be started for that.
+  [[nodiscard]] bool keep(const Record& lease);
   /// Renews at once, besides the schedule.
   void renew(const Record& lease, backends::Backend::Done<void> done);
   /// The same, for this ttl, which is that of the lease from then on.
@@ -75,7 +75,9 @@ class LeaseKeeper {
                 const Result<backends::Renewed>& answer);
   [[nodiscard]] Result<void> ttl_answered(const Record& lease, Result<void> answer);
   /// Looks at it when there is something to do next, and not before or after.
-  void schedule(const Record& lease, sys::BootTime now);
+  /// False: no thread can be started for that.
+  [[nodiscard]] bool schedule(const Record& lease, sys::BootTime now);
+  [[nodiscard]] bool start_thread() TENURE_REQUIRES(mutex_);
 
   backends::Backend& backend_;
   sys::Clock& clock_;

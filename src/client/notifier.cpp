@@ -1,6 +1,7 @@
 #include "client/notifier.hpp"
 
 #include <deque>
+#include <system_error>
 #include <utility>
 
 #include "sys/mutex.hpp"
@@ -53,7 +54,11 @@ void Notifier::post(Job job) {
     }
     queue_->jobs.push_back(std::move(job));
     if (!queue_->thread.joinable()) {
-      queue_->thread = std::thread([queue = queue_] { run(queue); });
+      try {
+        queue_->thread = std::thread([queue = queue_] { run(queue); });
+      } catch (const std::system_error&) {
+        return;  // no thread can be had now; the next job tries again
+      }
     }
     if (!std::exchange(queue_->is_asleep, false)) {
       return;

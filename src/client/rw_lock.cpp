@@ -106,7 +106,7 @@ Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const 
   auto ask = *reentering.ask;
   ask.again = backends::Again::reenter;
   reentering.ask = std::make_shared<const backends::Ask>(std::move(ask));
-  const auto upgraded = detail::upgrade(reentering, *share.hold_,
+  const auto upgraded = detail::upgrade(reentering, share.hold_,
                                         detail::within_max_wait(reentering, std::move(cancel)));
   if (!upgraded) {
     return std::unexpected(upgraded.error());

@@ -27,6 +27,7 @@ Session::Session(std::unique_ptr<backends::Backend> backend, ConnectOptions opti
       clock_(clock),
       backend_(std::move(backend)),
       bounds_(backend_->bounds()) {
+  sys::watch_forks();
   keeper_ = std::make_unique<LeaseKeeper>(*backend_, clock_, *this);
   notifier_.rest_in(*backend_);
   backend_->start(*this);
@@ -72,13 +73,18 @@ Session::Record Session::new_lease(LeaseRecord::Terms terms,
                           }
                           granted(std::move(answer));
                         });
-  if (!lease->has_ended()) {
-    keeper_->keep(lease);
+  if (!lease->has_ended() && !keeper_->keep(lease)) {
+    lease->refuse({.code = Errc::resource_exhausted,
+                   .detail = "no thread can be started to renew the lease"});
+    lose(lease);
   }
   return lease;
 }
 
 Result<void> Session::renew(const Record& lease, std::optional<std::chrono::milliseconds> ttl) {
+  if (is_inherited()) {
+    return std::unexpected(backends::inherited_error());
+  }
   Completion<void> renewed(*backend_);
   if (!ttl) {
     keeper_->renew(lease, renewed.callback());
@@ -108,6 +114,10 @@ void Session::end_lease(const Record& lease) {
 }
 
 void Session::end_lease(const Record& lease, backends::Backend::Done<void> done) {
+  if (is_inherited()) {
+    done(std::unexpected(backends::inherited_error()));
+    return;
+  }
   forget(lease->id());
   if (!lease->end()) {
     done(fail(Errc::lease_lost, "the lease has ended already"));
@@ -127,6 +137,10 @@ void Session::lose(const Record& lease) {
 }
 
 void Session::lose(const Record& lease, backends::Backend::Done<void> revoked) {
+  if (is_inherited()) {
+    revoked(std::unexpected(backends::inherited_error()));
+    return;
+  }
   forget(lease->id());
   auto dependents = lease->lose();
   if (!dependents || is_closing_) {

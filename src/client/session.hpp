@@ -15,17 +15,23 @@
 #include <tenure/options.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/inherited_backend.hpp"
 #include "client/lease_keeper.hpp"
 #include "client/lease_pool.hpp"
 #include "client/lease_record.hpp"
 #include "client/notifier.hpp"
 #include "sys/boot_clock.hpp"
+#include "sys/fork.hpp"
 #include "sys/latch.hpp"
 
 namespace tenure::detail {
 
 /// What stands behind a Client: the backend, the leases, and the two threads. Lives as long as a
 /// handle of any kind: client, lock, guard, watch, or a coroutine that waits. Thread safe.
+///
+/// In a child of fork() the session is inherited: its threads do not exist there, its connections
+/// are closed, and everything it held is the parent's. There it answers everything with an error,
+/// and is never destroyed.
 class Session final : public backends::Listener, public LeaseKeeper::Owner {
  public:
   using Record = std::shared_ptr<LeaseRecord>;
@@ -36,7 +42,12 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   Session& operator=(const Session&) = delete;
   ~Session() override;
 
-  [[nodiscard]] backends::Backend& backend() noexcept { return *backend_; }
+  /// In a child of fork() one that refuses everything.
+  [[nodiscard]] backends::Backend& backend() noexcept {
+    return is_inherited() ? backends::inherited_backend() : *backend_;
+  }
+  /// Whether this process is a child of the one that connected.
+  [[nodiscard]] bool is_inherited() const noexcept { return epoch_ != sys::ForkEpoch::now(); }
   [[nodiscard]] const backends::Bounds& bounds() const noexcept { return bounds_; }
   [[nodiscard]] sys::Clock& clock() noexcept { return clock_; }
   [[nodiscard]] Notifier& notifier() noexcept { return notifier_; }
@@ -93,6 +104,7 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   /// Its last reference must not be dropped by a thread that the session waits for.
   void let_go(std::shared_ptr<Dependent> dependent);
 
+  const std::uint32_t epoch_ = sys::ForkEpoch::now();
   const ConnectOptions options_;
   sys::Clock& clock_;
   std::atomic<std::uint64_t> last_request_ = 0;

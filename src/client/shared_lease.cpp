@@ -30,12 +30,15 @@ SharedLease::SharedLease(std::shared_ptr<Session> session, std::shared_ptr<Lease
 }
 
 SharedLease::~SharedLease() {
+  if (session_->is_inherited()) {
+    return;
+  }
   record_->detach(*bell_);
   session_->end_lease(record_);
 }
 
 bool SharedLease::is_alive() const noexcept {
-  if (record_->has_ended()) {
+  if (session_->is_inherited() || record_->has_ended()) {
     return false;
   }
   if (!record_->is_valid(session_->clock().now())) {
@@ -46,6 +49,11 @@ bool SharedLease::is_alive() const noexcept {
 }
 
 std::stop_token SharedLease::lost() const {
+  if (session_->is_inherited()) {
+    std::stop_source lost;
+    lost.request_stop();
+    return lost.get_token();
+  }
   return bell_->token();
 }
 

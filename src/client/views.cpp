@@ -17,6 +17,9 @@ Result<std::vector<Holder>> holders_of(Session& session, std::string full_name) 
 
 Result<Watch> watch(std::shared_ptr<Session> session, backends::WatchRequest request,
                     std::size_t events_max) {
+  if (session->is_inherited()) {
+    return std::unexpected(backends::inherited_error());
+  }
   if (!session->backend().promises().has(backends::Promise::watches)) {
     return fail(Errc::unsupported, "this backend does not promise watches");
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
+#include <fcntl.h>
 
 namespace tenure::h2 {
 namespace {
@@ -51,6 +52,7 @@ Result<std::uint16_t> Server::listen() {
   const tcp::endpoint endpoint = found.begin()->endpoint();
   acceptor_.open(endpoint.protocol(), error);
   if (!error) {
+    ::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
     acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   }
   if (!error) {

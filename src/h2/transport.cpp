@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <fcntl.h>
 #include <openssl/ssl.h>
 
 #include "h2/fault.hpp"
@@ -22,9 +23,16 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+/// Programs that this process executes do not inherit the socket. Asio opens and accepts them
+/// without SOCK_CLOEXEC.
+tcp::socket closed_on_exec(tcp::socket socket) {
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  return socket;
+}
+
 class PlainTransport final : public Transport {
  public:
-  explicit PlainTransport(tcp::socket socket) : socket_(std::move(socket)) {}
+  explicit PlainTransport(tcp::socket socket) : socket_(closed_on_exec(std::move(socket))) {}
 
   void greet(Done done) override {
     error_code error;
@@ -81,7 +89,7 @@ class TlsTransport final : public Transport {
 
   TlsTransport(tcp::socket socket, asio::ssl::context& context, Side side,
                asio::any_io_executor handshakes = {})
-      : stream_(std::make_shared<Stream>(std::move(socket), context)),
+      : stream_(std::make_shared<Stream>(closed_on_exec(std::move(socket)), context)),
         side_(side),
         handshakes_(std::move(handshakes)),
         buffer_(16 * 1024) {}

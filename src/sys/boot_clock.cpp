@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <system_error>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -82,12 +82,13 @@ timespec to_timespec(std::chrono::nanoseconds time) noexcept {
           .tv_nsec = static_cast<long>((time - seconds).count())};
 }
 
-/// A file descriptor of the kernel's that we cannot go on without.
+/// A file descriptor of the kernel's. Throws std::system_error, as std::thread does, when the
+/// process has no descriptor left; connect() makes an Errc of it.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {
     if (number_ < 0) {
-      std::abort();
+      throw std::system_error(errno, std::generic_category(), "no descriptor for a timer");
     }
   }
   Descriptor(const Descriptor&) = delete;

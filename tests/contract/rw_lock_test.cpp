@@ -205,6 +205,31 @@ TEST_P(RwLockContract, a_failed_upgrade_keeps_the_share) {
   EXPECT_TRUE(share.unlock());
 }
 
+// Else the caller holds exclusively what it believes to share, and bars all other readers.
+TEST_P(RwLockContract, an_upgrade_that_is_granted_too_late_is_undone) {
+  if (!promises(backends::Promise::upgrade)) {
+    return;
+  }
+  const auto network = std::make_shared<Network>();
+  const auto slow = connect({.request_timeout = 50ms}, network);
+  const auto lock = slow.rw_lock("a", {.max_wait = 10ms});
+  auto share = lock.lock_shared().value();
+  auto other = bob.rw_lock("a").lock_shared().value();
+  network->is_slow = true;
+  EXPECT_EQ(lock.upgrade(share).error(), Errc::unavailable);
+  ASSERT_TRUE(other.unlock());
+  ASSERT_TRUE(eventually([&] { return network->kept() == 1; })) << "the service grants it now";
+  EXPECT_EQ(bob.rw_lock("a").try_lock_shared().error(), Errc::would_block);
+
+  network->deliver();
+
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared_for(patience));
+  EXPECT_TRUE(share.owns_lock());
+  EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block) << "it is still shared";
+  EXPECT_TRUE(share.unlock());
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(patience)) << "nothing is left";
+}
+
 // 000-B15: two readers that both want to write would wait for each other for ever.
 TEST_P(RwLockContract, the_second_of_two_upgrades_is_told_of_the_deadlock) {
   if (!promises(backends::Promise::upgrade) || !promises(backends::Promise::deadlocks)) {

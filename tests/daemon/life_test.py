@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """How a real tenured begins and ends: exit codes, a clean stop, a damaged log, a full disk."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -72,6 +73,20 @@ class Life(Folder):
                                      timeout=PATIENCE).leases
         self.assertEqual([one.id for one in leases], [lease])
         self.assertGreater(leases[0].ttl_ms, 50_000)
+
+    def test_its_sockets_are_closed_when_it_executes_a_program(self):
+        daemon = self.start()
+        client = daemon.client()
+        client.status()
+        sockets = 0
+        for link in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir():
+            if not str(link.readlink()).startswith("socket:"):
+                continue
+            sockets += 1
+            status = (link.parent.parent / "fdinfo" / link.name).read_text()
+            flags = int(status.split("flags:")[1].split()[0], 8)
+            self.assertTrue(flags & os.O_CLOEXEC, f"descriptor {link.name}")
+        self.assertGreaterEqual(sockets, 3, "two listeners and a connection")
 
     def test_two_daemons_never_share_a_folder(self):
         self.start()

@@ -60,10 +60,10 @@ class RedisBurstScript : public ::testing::Test {
       }
     }
     std::vector<std::string> all{"EVAL", std::string(redis::text_of(redis::Script::burst).text),
-                                 std::to_string(keys.size() + plain_keys.size())};
+                                 std::to_string(keys.size() + plain_keys.size() + 1)};
     all.insert(all.end(), keys.begin(), keys.end());
     all.insert(all.end(), plain_keys.begin(), plain_keys.end());
-    all.insert(all.end(), {letters, lengths, words, std::to_string(keys.size())});
+    all.insert(all.end(), {"{tenure:}:t", letters, lengths, words, std::to_string(keys.size())});
     return each(letters, server.ask(all));
   }
   std::string acquire(const std::string& name, const std::string& life = "90000",
@@ -77,9 +77,9 @@ class RedisBurstScript : public ::testing::Test {
     return burst({name}, {{'t', "90000"}, {'c', " L X ear bob\n"}, {'b', holder}, {'a', "bob.7"}});
   }
   std::string renew(const std::string& name, const std::string& ttl) {
-    return server.ask({"EVAL", std::string(redis::text_of(redis::Script::renew).text), "4",
+    return server.ask({"EVAL", std::string(redis::text_of(redis::Script::renew).text), "5",
                        head_of(name), head_of(name) + ":m", head_of(name) + ":e",
-                       head_of(name) + ":q", ttl, "ann"});
+                       head_of(name) + ":q", "{tenure:}:t", ttl, "ann"});
   }
   std::string get(const std::string& name) { return server.ask({"GET", head_of(name)}); }
   /// Without what it says of its time.
@@ -122,6 +122,30 @@ TEST_F(RedisBurstScript, what_is_free_is_granted_and_given_back) {
   EXPECT_TRUE(get("a").starts_with("T " + token + " ann.1 "));
   EXPECT_GT(life_of("a"), 60'000) << "it is remembered for a minute, and what was left to it";
   EXPECT_TRUE(get("b").starts_with("H "));
+}
+
+TEST_F(RedisBurstScript, tokens_of_forgotten_locks_grow_though_the_clock_steps_back) {
+  server.ask({"SET", "{tenure:}:t", "8000000000000000"});
+
+  EXPECT_EQ(acquire("a"), "8000000000000001");
+  EXPECT_EQ(server.ask({"GET", "{tenure:}:t"}), "8000000000000001");
+  EXPECT_EQ(acquire("b"), "8000000000000002");
+  server.ask({"DEL", "{tenure:}:t"});
+  const auto token = acquire("c");
+  EXPECT_EQ(server.ask({"GET", "{tenure:}:t"}), token);
+}
+
+// An error of the script would hide that the first lock was given back.
+TEST_F(RedisBurstScript, a_head_that_is_no_lock_does_not_stop_the_rest) {
+  const auto token = acquire("a");
+  server.ask({"SET", head_of("b"), "T x"});
+
+  const auto answers =
+      burst({"a", "b"}, {{'r', "ann.1 "}, {'t', "90000"}, {'c', " L X ear ann\n"}, {'a', "ann.2"}});
+
+  EXPECT_EQ(answers, "1 0");
+  EXPECT_TRUE(get("a").starts_with("T " + token));
+  EXPECT_EQ(get("b"), "T x");
 }
 
 // Else what is held for a day would be remembered for a day.
@@ -216,8 +240,8 @@ TEST_F(RedisBurstScript, who_comes_too_late_does_not_take_again_what_is_barged) 
   const auto token = acquire("a");
   server.ask({"PEXPIRE", head_of("a"), "50000"});
   const std::string barge(redis::text_of(redis::Script::barge).text);
-  ASSERT_TRUE(
-      server.ask({"EVAL", barge, "2", "a", head_of("a"), "cid", "90000"}).starts_with("1 "));
+  ASSERT_TRUE(server.ask({"EVAL", barge, "3", "a", "{tenure:}:t", head_of("a"), "cid", "90000"})
+                  .starts_with("1 "));
 
   EXPECT_EQ(again("a"), "0");
 

@@ -1,13 +1,16 @@
 #include <chrono>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
 #include <tenure/client.hpp>
 
+#include "backends/redis/line.hpp"
 #include "support/connect_refusal.hpp"
 #include "support/free_port.hpp"
 #include "support/redis_fake.hpp"
@@ -253,6 +256,41 @@ TEST(RedisConnection, what_was_sent_on_a_connection_that_is_given_up_does_nothin
     ASSERT_TRUE(free->unlock());
     std::this_thread::yield();
   }
+}
+
+// A server that restarted gives the same id to a connection of another client.
+TEST(RedisConnection, a_connection_that_is_given_up_is_killed_by_id_and_address) {
+  const std::string hello = "*4\r\n$2\r\nid\r\n:7\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n";
+  const std::string info = "id=7 addr=10.0.0.9:4711 laddr=10.0.0.1:6379";
+  FakeRedis fake(hello + "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n");
+  boost::asio::io_context loop;
+  const auto line = std::make_shared<backends::redis::Line>(
+      loop,
+      backends::redis::Address{.endpoint = {.host = "127.0.0.1", .port = fake.port()},
+                               .timeout = patience},
+      std::vector<backends::redis::Step>{},
+      backends::redis::Line::Calls{
+          .ready = [] {}, .replied = [](const auto&) {}, .failed = [](const Error&) {}});
+  const auto run_until = [&](auto predicate) {
+    return eventually([&] {
+      loop.run_for(1ms);
+      loop.restart();
+      return predicate();
+    });
+  };
+  line->dial();
+  ASSERT_TRUE(run_until([&] { return line->is_ready(); }));
+
+  line->send("*1\r\n$4\r\nPING\r\n");
+  line->drop({.code = Errc::unavailable});
+
+  EXPECT_TRUE(run_until([&] {
+    return fake.received().contains(
+        "KILL\r\n$2\r\nID\r\n$1\r\n7\r\n"
+        "$4\r\nADDR\r\n$13\r\n10.0.0.9:4711\r\n");
+  })) << fake.received();
+  line->stop();
+  loop.poll();
 }
 
 }  // namespace

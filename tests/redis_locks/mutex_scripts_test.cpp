@@ -163,7 +163,8 @@ TEST_F(MutexScripts, a_free_lock_is_one_small_key_that_expires) {
   release("ann");
   release("bob");
 
-  EXPECT_EQ(server.ask({"KEYS", "*"}), head);
+  EXPECT_EQ(server.ask({"KEYS", "{tenure:a}*"}), head);
+  EXPECT_EQ(server.ask({"DBSIZE"}), "2") << "and the last token of all locks";
   EXPECT_LE(std::stoll(server.ask({"PTTL", head})), 60'000);
   EXPECT_GT(std::stoll(server.ask({"PTTL", head})), 0);
 }
@@ -191,6 +192,45 @@ TEST_F(MutexScripts, tokens_grow_though_the_clock_steps_back) {
   EXPECT_EQ(server.hear(), "g cid 1 8000000000000002 1");
   release("cid");
   EXPECT_EQ(acquire({.member = "dan"}), "8000000000000003");
+}
+
+// The head of an idle lock expires, and with it the last token of this lock.
+TEST_F(MutexScripts, tokens_of_a_forgotten_lock_grow_though_the_clock_steps_back) {
+  server.ask({"SET", last_token, "8000000000000000"});
+
+  EXPECT_EQ(acquire({.member = "ann"}), "8000000000000001");
+  EXPECT_EQ(server.ask({"GET", last_token}), "8000000000000001");
+  EXPECT_EQ(server.ask({"PTTL", last_token}), "-1") << "it never expires";
+}
+
+TEST_F(MutexScripts, every_grant_records_its_token) {
+  listen();
+  const auto recorded = [&] { return server.ask({"GET", last_token}); };
+  auto granted = acquire({.member = "ann", .want = "S"});
+  EXPECT_EQ(granted, recorded());
+  const auto word_of = [](const std::string& words, std::size_t which) {
+    std::size_t from = 0;
+    for (; which > 0; --which) {
+      from = words.find(' ', from) + 1;
+    }
+    return words.substr(from, words.find(' ', from) - from);
+  };
+
+  granted = acquire({.member = "bob", .want = "S"});
+  EXPECT_EQ(word_of(granted, 1), recorded()) << "beside another";
+  acquire({.member = "cid"});
+  release("ann");
+  release("bob");
+  EXPECT_EQ(word_of(server.hear(), 3), recorded()) << "handed over";
+  acquire({.member = "dan"});
+  const auto token = word_of(server.ask({"HGET", head + ":m", "cid"}), 1);
+  run(Script::release, {"cid", "1", "-", token, "9"});
+  EXPECT_EQ(word_of(server.hear(), 3), recorded()) << "handed over in the quick way";
+
+  server.ask({"SET", last_token, "8000000000000000"});
+  release("dan");
+  ASSERT_TRUE(is_granted(acquire({.member = "eve"})));
+  EXPECT_EQ(recorded(), "8000000000000000") << "it never decreases";
 }
 
 // 000-B19: more dead members than Lua can unpack.

@@ -20,6 +20,7 @@ from command import PATIENCE, eventually, tenure_path  # noqa: E402
 
 TTL_S = 30
 STEP_MS = 60_000
+IDLE_MS = 120_000
 WALL = 2 * 8  # where the preloaded library looks for the step of the wall clock
 
 
@@ -58,6 +59,12 @@ class RedisLimits(unittest.TestCase):
         self.addCleanup(self.redis.wait)
         self.addCleanup(self.redis.kill)
 
+    def step_clock(self, offset_ms):
+        """The server's wall clock differs from ours by this from now on."""
+        with open(self.faults, "r+b") as file:
+            file.seek(WALL)
+            file.write(struct.pack("q", offset_ms))
+
     def hold(self):
         """Somebody who holds the lock until it is lost, and its token."""
         holder = subprocess.Popen(
@@ -95,10 +102,20 @@ class RedisLimits(unittest.TestCase):
         holder, token = self.hold()
         self.assertIsNone(self.token_of_a_second_one())
 
-        with open(self.faults, "r+b") as file:
-            file.seek(WALL)
-            file.write(struct.pack("q", STEP_MS))
+        self.step_clock(STEP_MS)
         self.check_that_both_had_it(began, holder, token)
+
+    def test_tokens_of_an_idle_lock_grow_though_the_clock_steps_back(self):
+        """The record of the lock has expired, so only the last token of all locks is known."""
+        first = self.token_of_a_second_one()
+        self.step_clock(IDLE_MS)
+        eventually(lambda: ask(self.port, "exists", "{tenure:report}") == "0",
+                   "the server forgets the lock")
+
+        self.step_clock(-IDLE_MS)
+        second = self.token_of_a_second_one()
+
+        self.assertGreater(second, first)
 
     def test_flushall_gives_the_lock_to_a_second_client_and_the_first_is_told(self):
         began = time.monotonic()

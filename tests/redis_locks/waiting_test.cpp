@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,7 +63,42 @@ TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
   EXPECT_TRUE(eventually([&] { return *turns == waits; }));
 
   EXPECT_EQ(calls_of("publish"), waits);
-  EXPECT_EQ(calls_of("evalsha"), waits + 1) << "one release each, and no question besides";
+  EXPECT_EQ(calls_of("evalsha"), 2 * waits + 1) << "each confirms its grant and is released";
+}
+
+// A client that may PUBLISH, but may not touch the keys of a lock, must not be able to grant it.
+TEST_F(RedisWaiting, a_forged_wake_up_grants_nothing) {
+  const auto ann = connect();
+  const auto bob = connect();
+  auto guard = ann.mutex("a").lock().value();
+  std::atomic<bool> is_granted = false;
+  FencingToken token{};
+  std::jthread waiter([&] {
+    const auto granted = bob.mutex("a").lock();
+    ASSERT_TRUE(granted);
+    token = granted->token();
+    is_granted = true;
+  });
+  ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
+  const auto member = server.ask({"ZRANGE", "{tenure:a}:q", "0", "0"});
+  const auto detail = server.ask({"HGET", "{tenure:a}:m", member});
+  std::istringstream words(detail);
+  std::string want;
+  std::string place;
+  std::string request;
+  std::string client;
+  words >> want >> place >> request >> client;
+  const auto before = calls_of("evalsha");
+
+  const auto forged = "g " + member + " " + request + " 9000000000000000 1";
+  ASSERT_EQ(server.ask({"PUBLISH", "tenure:wake:" + client, forged}), "1");
+
+  ASSERT_TRUE(eventually([&] { return calls_of("evalsha") > before; })) << "the server is asked";
+  EXPECT_FALSE(is_granted);
+  EXPECT_EQ(waiters(), 1);
+  EXPECT_TRUE(guard.unlock());
+  waiter.join();
+  EXPECT_LT(token.get(), 9000000000000000U) << "the token is the server's";
 }
 
 // 001.008, 001.015, 001.027, 001-B5: a wake-up that was said while nobody listened is found out.

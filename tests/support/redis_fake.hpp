@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -28,6 +30,12 @@ class FakeRedis {
     thread_.join();
   }
 
+  /// All that was sent to it so far.
+  [[nodiscard]] std::string received() {
+    const std::scoped_lock lock(mutex_);
+    return received_;
+  }
+  [[nodiscard]] std::uint16_t port() const noexcept { return listener_.port(); }
   [[nodiscard]] std::string url() const {
     return "redis://127.0.0.1:" + std::to_string(listener_.port());
   }
@@ -49,7 +57,11 @@ class FakeRedis {
         if (ready[at].revents == 0) {
           continue;
         }
-        if (::read(ready[at].fd, bytes, sizeof bytes) > 0) {
+        if (const auto count = ::read(ready[at].fd, bytes, sizeof bytes); count > 0) {
+          {
+            const std::scoped_lock lock(mutex_);
+            received_.append(bytes, static_cast<std::size_t>(count));
+          }
           ::send(ready[at].fd, words_.data(), words_.size(), MSG_NOSIGNAL);
         } else {
           ::close(ready[at].fd);
@@ -64,6 +76,8 @@ class FakeRedis {
 
   std::string words_;
   Listener listener_;
+  std::mutex mutex_;
+  std::string received_;  ///< Guarded by mutex_.
   std::jthread thread_;
 };
 

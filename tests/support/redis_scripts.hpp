@@ -66,14 +66,15 @@ class RedisScripts : public ::testing::Test {
 
   std::string run(Script script, const std::vector<std::string>& words) {
     std::vector<std::string> all{"EVAL",      std::string(backends::redis::text_of(script).text),
-                                 "4",         head,
+                                 "5",         head,
                                  head + ":m", head + ":e",
-                                 head + ":q"};
+                                 head + ":q", last_token};
     all.insert(all.end(), words.begin(), words.end());
     return server.ask(all);
   }
 
   const std::string head = "{tenure:a}";
+  const std::string last_token = "{tenure:}:t";
   RedisServer server;
 
  private:

@@ -14,12 +14,33 @@
 namespace tenure::test {
 
 /// Passes everything on, until the network falls silent: from then on nothing arrives, and nothing
-/// comes back.
+/// comes back. While it is slow, grants are kept back and no wait is called off at the service.
 class SilentBackend : public backends::Backend, private backends::Listener {
  public:
   /// Shared with the test.
   struct Network {
     std::atomic<bool> is_silent = false;
+    std::atomic<bool> is_slow = false;
+
+    [[nodiscard]] std::size_t kept() {
+      const sys::MutexGuard lock(mutex);
+      return grants.size();
+    }
+    /// What was kept back arrives.
+    void deliver() {
+      std::vector<std::move_only_function<void()>> all;
+      {
+        const sys::MutexGuard lock(mutex);
+        all = std::exchange(grants, {});
+      }
+      is_slow = false;
+      for (auto& grant : all) {
+        grant();
+      }
+    }
+
+    sys::Mutex mutex;
+    std::vector<std::move_only_function<void()>> grants TENURE_GUARDED_BY(mutex);
   };
 
   SilentBackend(std::unique_ptr<backends::Backend> inner, std::shared_ptr<Network> network)
@@ -66,11 +87,11 @@ class SilentBackend : public backends::Backend, private backends::Listener {
   }
   void acquire(backends::AcquireRequest request, Done<backends::Granted> done) override {
     if (!swallow(done)) {
-      inner_->acquire(std::move(request), heard(std::move(done)));
+      inner_->acquire(std::move(request), kept_back(heard(std::move(done))));
     }
   }
   void abandon(LeaseId lease, backends::RequestId request) override {
-    if (!network_->is_silent) {
+    if (!network_->is_silent && !network_->is_slow) {
       inner_->abandon(lease, request);
     }
   }
@@ -111,6 +132,19 @@ class SilentBackend : public backends::Backend, private backends::Listener {
       if (!swallow(done)) {
         done(std::move(answer));
       }
+    };
+  }
+
+  [[nodiscard]] Done<backends::Granted> kept_back(Done<backends::Granted> done) {
+    return [network = network_, done = std::move(done)](Result<backends::Granted> answer) mutable {
+      if (!network->is_slow) {
+        done(std::move(answer));
+        return;
+      }
+      const sys::MutexGuard lock(network->mutex);
+      network->grants.push_back([done = std::move(done), answer = std::move(answer)]() mutable {
+        done(std::move(answer));
+      });
     };
   }
 

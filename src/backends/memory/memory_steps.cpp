@@ -1,6 +1,7 @@
 // How the memory store runs the state machine, and what it keeps beside it.
 
 #include <cassert>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -241,8 +242,13 @@ void MemoryStore::speak() {
 }
 
 void MemoryStore::start_ticking() {
-  if (!ticker_.joinable()) {
+  if (ticker_.joinable()) {
+    return;
+  }
+  try {
     ticker_ = std::jthread([this](std::stop_token stop) { tick(std::move(stop)); });
+  } catch (const std::system_error&) {
+    // No thread can be had now: leases end late, and the next one that is granted tries again.
   }
 }
 

@@ -1,9 +1,12 @@
 #include "backends/memory/memory_store.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 #include <variant>
 
 #include "backends/memory/core_types.hpp"
+#include "sys/fork.hpp"
 
 namespace tenure::backends {
 namespace {
@@ -31,10 +34,12 @@ bool concerns(const WatchRequest& watch, std::string_view name) {
   return watch.scope == WatchScope::prefix ? name.starts_with(watch.name) : name == watch.name;
 }
 
-/// The stores that have a name, while they live.
+/// The stores that have a name, while they live. Those of a parent are of no use in its child:
+/// their threads do not exist there, and their locks are the parent's.
 struct Registry {
+  using Key = std::pair<std::uint32_t, std::string>;  ///< Generation of the process, and name.
   sys::Mutex mutex;
-  std::map<std::string, std::weak_ptr<MemoryStore>> stores TENURE_GUARDED_BY(mutex);
+  std::map<Key, std::weak_ptr<MemoryStore>> stores TENURE_GUARDED_BY(mutex);
 };
 
 Registry& registry() {
@@ -68,10 +73,11 @@ std::shared_ptr<MemoryStore> MemoryStore::named(const std::string& name) {
   auto& all = registry();
   const sys::MutexGuard lock(all.mutex);
   std::erase_if(all.stores, [](const auto& entry) { return entry.second.expired(); });
-  auto store = all.stores[name].lock();
+  auto& known = all.stores[{sys::ForkEpoch::now(), name}];
+  auto store = known.lock();
   if (store == nullptr) {
     store = std::make_shared<MemoryStore>();
-    all.stores[name] = store;
+    known = store;
   }
   return store;
 }

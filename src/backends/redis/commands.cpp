@@ -115,7 +115,13 @@ Commands::Commands(std::string name_space, std::string client, Reach reach)
     // The scripts know by the '@' that they are in a cluster.
     : name_space_(std::move(name_space)),
       client_((reach == Reach::one_slot ? "@" : "") + std::move(client)),
-      reach_(reach) {}
+      reach_(reach),
+      slot_tags_(reach == Reach::one_slot ? find_slot_tags(name_space_) : nullptr) {}
+
+std::string Commands::last_token_of(std::string_view key) const {
+  const auto tag = slot_tags_ ? std::to_string((*slot_tags_)[slot_of(key)]) : std::string();
+  return "{" + name_space_ + ":" + tag + "}:t";
+}
 
 std::string Commands::key_of(const Ask& ask) const {
   const auto& name = ask.items.front().name;
@@ -142,7 +148,8 @@ std::string Commands::on_lock(Script script, std::string_view name,
   const auto members = head + ":m";
   const auto expiries = head + ":e";
   const auto queue = head + ":q";
-  Words all{"EVALSHA", text_of(script).sha, "4", head, members, expiries, queue};
+  const auto last_token = last_token_of(head);
+  Words all{"EVALSHA", text_of(script).sha, "5", head, members, expiries, queue, last_token};
   all.insert(all.end(), words.begin(), words.end());
   return encode(all);
 }
@@ -153,10 +160,12 @@ std::string Commands::acquire(const AcquireRequest& request, std::chrono::millis
   const auto head = head_of(name);
   const auto member = member_of(ask, request.lease, request.request);
   const Digits ttl_ms(static_cast<std::uint64_t>(ttl.count()));
+  const auto last_token = last_token_of(key_of(ask));
   if (ask.fairness == Fairness::barging) {
+    const auto& sha = text_of(Script::barge).sha;
     return reach_ == Reach::any
-               ? encode({"EVALSHA", text_of(Script::barge).sha, "2", name, head, member, ttl_ms})
-               : encode({"EVALSHA", text_of(Script::barge).sha, "1", name, member, ttl_ms});
+               ? encode({"EVALSHA", sha, "3", name, last_token, head, member, ttl_ms})
+               : encode({"EVALSHA", sha, "2", name, last_token, member, ttl_ms});
   }
   const auto members = head + ":m";
   const auto expiries = head + ":e";
@@ -166,11 +175,12 @@ std::string Commands::acquire(const AcquireRequest& request, std::chrono::millis
   const auto label = label_of(ask);
   Words words{"EVALSHA",
               text_of(Script::acquire).sha,
-              "5",
+              "6",
               head,
               members,
               expiries,
               queue,
+              last_token,
               name,
               member,
               number,
@@ -181,8 +191,8 @@ std::string Commands::acquire(const AcquireRequest& request, std::chrono::millis
               ask.again == Again::reenter ? "reenter" : "refuse",
               label};
   if (reach_ == Reach::one_slot) {
-    words[2] = "4";
-    words.erase(words.begin() + 7);
+    words[2] = "5";
+    words.erase(words.begin() + 8);
   }
   return encode(words);
 }
@@ -200,10 +210,17 @@ std::string Commands::release(const ReleaseRequest& request, std::string_view me
                  {member, acquired, head, token, Digits(request.request.get())});
 }
 
+void Commands::name_last_token(BurstText& text) const {
+  if (text.last_token.empty()) {
+    text.last_token = last_token_of({});
+  }
+}
+
 void AcquireBrief::say(BurstText& text, const Brief* release) const {
   const auto& ask = *request_.ask;
   const auto& item = ask.items.front();
   const auto life = ttl_ + memory;
+  commands_.name_last_token(text);
   if (text.like == nullptr || text.life != life || !is_said_alike(*text.like, ask)) {
     text.life = life;
     text.like = &ask;
@@ -223,6 +240,7 @@ void AcquireBrief::say(BurstText& text, const Brief* release) const {
 }
 
 void ReleaseBrief::say(BurstText& text, const Brief* /*release*/) const {
+  commands_.name_last_token(text);
   append_word(text.heads, {"{", commands_.name_space_, ":", about(), "}"});
   ++text.heads_count;
   say_who(text, ttl_ <= memory ? 'r' : 's');
@@ -238,6 +256,10 @@ std::string Commands::leave(const Ask& ask, std::string_view member, RequestId r
                  {member, Digits(request.get()), granted == Found::keep ? "keep" : "drop"});
 }
 
+std::string Commands::confirm(const Ask& ask, std::string_view member, RequestId request) const {
+  return on_lock(Script::confirm, ask.items.front().name, {member, Digits(request.get())});
+}
+
 std::string Commands::remove(const Ask& ask, std::string_view member) const {
   if (ask.fairness == Fairness::barging) {
     return encode({"EVALSHA", text_of(Script::unbarge).sha, "1", ask.items.front().name, member});
@@ -251,7 +273,8 @@ std::string Commands::renew(const Ask& ask, std::span<const std::string> words) 
   const auto members = head + ":m";
   const auto expiries = head + ":e";
   const auto queue = head + ":q";
-  Words all{"EVALSHA", text_of(Script::renew).sha, "4", head, members, expiries, queue};
+  const auto last_token = last_token_of(head);
+  Words all{"EVALSHA", text_of(Script::renew).sha, "5", head, members, expiries, queue, last_token};
   if (ask.fairness == Fairness::barging) {
     all = {"EVALSHA", text_of(Script::rebarge).sha, "1", name};
   }

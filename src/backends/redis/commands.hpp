@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "backends/backend.hpp"
 #include "backends/redis/errand.hpp"
 #include "backends/redis/scripts.hpp"
+#include "backends/redis/slots.hpp"
 
 namespace tenure::backends::redis {
 
@@ -78,6 +80,9 @@ class Commands {
   enum class Found : std::uint8_t { keep, drop };
   [[nodiscard]] std::string leave(const Ask& ask, std::string_view member, RequestId request,
                                   Found granted) const;
+  /// Whether the request holds the lock.
+  [[nodiscard]] std::string confirm(const Ask& ask, std::string_view member,
+                                    RequestId request) const;
   /// All of the member.
   [[nodiscard]] std::string remove(const Ask& ask, std::string_view member) const;
   /// `words`: ttl and member, for each; '=' before a ttl makes it shorter, too.
@@ -90,6 +95,9 @@ class Commands {
 
   /// The key that everything about a fair lock begins with.
   [[nodiscard]] std::string head_of(std::string_view name) const;
+  /// Key of the largest token that was issued on this server, or in a cluster in the slot of `key`,
+  /// because a script may use keys of one slot only. It never expires.
+  [[nodiscard]] std::string last_token_of(std::string_view key) const;
   /// The first key of what is said about it.
   [[nodiscard]] std::string key_of(const Ask& ask) const;
 
@@ -97,6 +105,8 @@ class Commands {
   /// A script on the four keys of a lock.
   [[nodiscard]] std::string on_lock(Script script, std::string_view name,
                                     std::initializer_list<std::string_view> words) const;
+  /// REQUIRES: not in a cluster.
+  void name_last_token(BurstText& text) const;
   /// By which client it is woken, and whose it is, for people.
   [[nodiscard]] std::string label_of(const Ask& ask) const;
 
@@ -109,6 +119,7 @@ class Commands {
   std::string name_space_;
   std::string client_;
   Reach reach_;
+  std::shared_ptr<const SlotTags> slot_tags_;  ///< In a cluster.
 };
 
 /// An acquisition in few words. REQUIRES: Commands::may_be_brief().

@@ -34,6 +34,7 @@ struct BurstText {
   // Both as the wire has them.
   std::string heads{};
   std::string plain_keys{};
+  std::string last_token{};  ///< The key of it.
   std::size_t heads_count = 0;
   std::size_t plain_keys_count = 0;
 
@@ -46,6 +47,7 @@ struct BurstText {
     like = nullptr;
     heads.clear();
     plain_keys.clear();
+    last_token.clear();
     heads_count = 0;
     plain_keys_count = 0;
   }

@@ -5,8 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include <boost/asio/connect.hpp>
-
+#include "backends/net/outgoing.hpp"
 #include "backends/redis/faults.hpp"
 #include "backends/redis/slots.hpp"
 #include "h2/fault.hpp"
@@ -38,6 +37,17 @@ const Reply* field_of(const Reply& reply, std::string_view name) {
     }
   }
   return nullptr;
+}
+
+/// Address of the connection in the answer to CLIENT INFO: "id=3 addr=127.0.0.1:5000 …".
+std::string_view address_in(std::string_view info) {
+  constexpr std::string_view field = " addr=";
+  const auto at = info.find(field);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  const auto rest = info.substr(at + field.size());
+  return rest.substr(0, rest.find(' '));
 }
 
 std::pair<int, int> version_from(std::string_view text) {
@@ -150,10 +160,9 @@ void Line::resolve() {
 
 void Line::resolved(const tcp::resolver::results_type& found) {
   socket_ = std::make_shared<tcp::socket>(loop_);
-  boost::asio::async_connect(
-      *socket_, found,
-      [self = shared_from_this(), socket = socket_, attempt = attempt_](const error_code& error,
-                                                                        const tcp::endpoint&) {
+  connect_to_first(
+      socket_, found,
+      [self = shared_from_this(), socket = socket_, attempt = attempt_](const error_code& error) {
         if (self->is_stopped_ || attempt != self->attempt_) {
           return;
         }
@@ -170,10 +179,13 @@ void Line::resolved(const tcp::resolver::results_type& found) {
 }
 
 void Line::connected(tcp::socket socket) {
+  error_code ignored;
+  own_address_ = h2::to_string(socket.local_endpoint(ignored));
+  const auto number = socket.native_handle();
   auto transport = address_.tls
                        ? h2::tls_transport_to(endpoint_.host, std::move(socket), *address_.tls)
                        : h2::plain_transport(std::move(socket));
-  transport_ = std::move(transport);
+  transport_ = closed_in_child(std::move(transport), number);
   // Who is asked about the cluster may have much to tell.
   reader_ = std::make_unique<ReplyReader>(
       address_.part == Part::cluster_member ? table_elements_max : ReplyReader::elements_max);
@@ -214,9 +226,18 @@ std::vector<Step> Line::hello() {
   if (given_up_ && given_up_->endpoint == endpoint_) {
     // What was sent there may still be on its way, and will be asked again here: it must not be
     // done after that. Who may not say so goes without.
-    steps.push_back({.command = command_of({"CLIENT", "KILL", "ID", given_up_->id}),
-                     .check = [](const Reply& /*how many*/) { return Result<void>(); }});
+    // A server that restarted gives the same id to another client, but not the same address.
+    steps.push_back(
+        {.command = command_of({"CLIENT", "KILL", "ID", given_up_->id, "ADDR", given_up_->address}),
+         .check = [](const Reply& /*how many*/) { return Result<void>(); }});
   }
+  steps.push_back({.command = command_of({"CLIENT", "INFO"}), .check = [this](const Reply& reply) {
+                     // Without that right the address is ours, which a relay on the way changes.
+                     if (const auto address = address_in(reply.text); !address.empty()) {
+                       own_address_ = address;
+                     }
+                     return Result<void>();
+                   }});
   if (address_.database != 0) {
     const auto number = std::to_string(address_.database);
     steps.push_back({.command = command_of({"SELECT", number}), .check = {}});
@@ -443,9 +464,9 @@ void Line::failed(const Error& why) {
 }
 
 void Line::drop(const Error& why) {
-  // Not where the server ended it: what began anew may know somebody else by this id.
+  // Not where the server ended it: then nothing of what was sent is still on its way.
   if (is_ready_ && unanswered_ > 0 && !id_.empty()) {
-    given_up_ = {.endpoint = endpoint_, .id = id_};
+    given_up_ = {.endpoint = endpoint_, .id = id_, .address = own_address_};
   }
   failed(why);
 }

@@ -102,10 +102,12 @@ class Line : public std::enable_shared_from_this<Line> {
   std::string waiting_;      ///< To be written,
   std::string writing_;      ///< and being written.
   std::size_t unanswered_ = 0;
-  std::string id_;  ///< By which the server knows this connection.
+  std::string id_;           ///< By which the server knows this connection.
+  std::string own_address_;  ///< Our end of it, as the server sees it.
   struct GivenUp {
     Endpoint endpoint;
     std::string id;
+    std::string address;
   };
   std::optional<GivenUp> given_up_;  ///< By us, with something unanswered: the next one ends it.
   bool is_watched_ = false;          ///< The patience runs.

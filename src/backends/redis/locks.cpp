@@ -115,6 +115,7 @@ void Locks::ask(const WaitKey& key) {
 void Locks::ask(const WaitKey& key, Wait& wait, milliseconds ttl) {
   // Whole again, unless it has a place already, which may be granted before this arrives.
   wait.is_behind = wait.is_behind && wait.is_queued;
+  wait.is_asking = true;
   Errand errand{.loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again
                                                           : Errand::Loss::fail};
   // If others here wait for it, it is not that easy.
@@ -140,6 +141,7 @@ void Locks::acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask
     return;
   }
   auto& wait = it->second;
+  wait.is_asking = false;
   if (!answer) {
     settle(it, std::unexpected(answer.error()));
     return;
@@ -150,14 +152,11 @@ void Locks::acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask
     return;
   }
   switch (reply.number_at(0)) {
-    case 1:
-      wait.is_wide = true;
-      confirm(it,
-              {.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
-               .count = static_cast<std::uint32_t>(std::max<std::int64_t>(1, reply.number_at(3))),
-               .queue_position = static_cast<std::size_t>(reply.number_at(2))});
+    case 1: confirm_wide(it, reply); return;
+    case 2:
+      queued(wait, reply);
+      ask_if_woken(key);
       return;
-    case 2: queued(wait, reply); return;
     case 0:
       if (wait.request.ask->fairness == Fairness::barging && !wait.is_leaving &&
           wait.request.queue == Queue::wait) {
@@ -280,7 +279,7 @@ void Locks::heard(std::string_view message) {
   const auto kind = take_word(message);
   const auto member = take_word(message);
   if (kind == "g") {
-    granted(member, message);
+    woken(member, message);
   } else if (kind == "t") {
     taken(member, message);
   } else if (kind == "l") {
@@ -289,16 +288,17 @@ void Locks::heard(std::string_view message) {
   }
 }
 
-void Locks::granted(std::string_view member, std::string_view rest) {
-  const auto request = number_from(take_word(rest));
-  const auto token = number_from(take_word(rest));
-  const auto position = number_from(take_word(rest));
-  const WaitKey key{lease_of(member).get(), request};
-  if (const auto it = waits_.find(key); it != waits_.end()) {
-    it->second.is_wide = true;
-    confirm(it,
-            {.token = FencingToken{token}, .queue_position = static_cast<std::size_t>(position)});
+/// Any client that may PUBLISH on the channel can send this message, so it grants nothing: the
+/// server is asked. One question at a time, so that a flood of messages is not a flood of
+/// questions.
+void Locks::woken(std::string_view member, std::string_view rest) {
+  const WaitKey key{lease_of(member).get(), number_from(take_word(rest))};
+  const auto it = waits_.find(key);
+  if (it == waits_.end() || it->second.is_leaving || it->second.unconfirmed) {
+    return;
   }
+  it->second.is_woken = true;
+  ask_if_woken(key);
 }
 
 void Locks::taken(std::string_view member, std::string_view rest) {

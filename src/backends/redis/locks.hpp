@@ -45,7 +45,8 @@ class Locks {
   void downgrade(const DowngradeRequest& request, Backend::Done<void> done);
   void holders(std::string_view name, Backend::Done<std::vector<Holder>> done);
 
-  /// A message of the server's: a grant, a hold that was taken away, or that it is time to look.
+  /// A message of the wake channel: that a request may be granted, that a hold was taken away, or
+  /// that it is time to look.
   void heard(std::string_view message);
   /// We may have missed one, or the server may have forgotten us.
   void ask_again(const Concerns& concerns = {});
@@ -63,6 +64,8 @@ class Locks {
     Backend::Done<Granted> done{};
     std::size_t position = 0;
     bool is_queued = false;   ///< The server has said so.
+    bool is_asking = false;   ///< A question is on its way.
+    bool is_woken = false;    ///< A message says that it is granted; the server has to confirm it.
     bool is_leaving = false;  ///< Called off; the server is asked what became of it.
     bool is_wide = false;     ///< Granted, and not the only one there.
     /// Its lease was renewed while the answer was out, so what the server gave it may end before we
@@ -113,7 +116,10 @@ class Locks {
   void drop_if_unwanted(const AcquireRequest& request, const Reply& reply);
   void look_in(std::string_view name, std::chrono::milliseconds time);
   void look(std::string_view name);
-  void granted(std::string_view member, std::string_view rest);
+  void woken(std::string_view member, std::string_view rest);
+  void ask_if_woken(const WaitKey& key);
+  void wake_answered(const WaitKey& key, const Result<Errand::Answer>& answer);
+  void confirm_wide(Waits::iterator it, const Reply& reply);
   void taken(std::string_view member, std::string_view requests);
   using Members = std::vector<std::pair<std::size_t, std::string>>;  ///< Of which lease, by index.
   enum class Ttl : std::uint8_t { at_least, exact };

@@ -1,11 +1,13 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/redis/locks.hpp"
 
-// Grants that do not count yet: those that a failover could forget (LockOptions::min_replicas), and
-// those that the server would end before we stop believing in them.
+// Grants that do not count yet: those that a failover could forget (LockOptions::min_replicas),
+// those that the server would end before we stop believing in them, and those that only a message
+// of the wake channel tells of.
 
 namespace tenure::backends::redis {
 
@@ -57,6 +59,47 @@ void Locks::confirmed(const WaitKey& key, const Result<Errand::Answer>& answer) 
   }
   drop(wait);
   settle(key, fail(answer.error().code, "granted, and given back: " + answer.error().detail));
+}
+
+void Locks::ask_if_woken(const WaitKey& key) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end() || it->second.is_asking || !std::exchange(it->second.is_woken, false)) {
+    return;
+  }
+  auto& wait = it->second;
+  wait.is_asking = true;
+  carrier_.run(
+      {.command = commands_.confirm(*wait.request.ask, wait.spot.member, wait.request.request),
+       .answered = [this, key](const Result<Errand::Answer>& answer) {
+         wake_answered(key, answer);
+       }});
+  carrier_.flush();
+}
+
+void Locks::wake_answered(const WaitKey& key, const Result<Errand::Answer>& answer) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;  // called off, and left() gives back what was granted
+  }
+  it->second.is_asking = false;
+  if (!answer) {
+    settle(it, std::unexpected(answer.error()));
+  } else if (answer->reply.number_at(0) == 1) {
+    confirm_wide(it, answer->reply);
+  } else {
+    ask_if_woken(key);
+  }
+}
+
+/// Granted, in the words of acquire.lua and confirm.lua, beside others or after a wait.
+void Locks::confirm_wide(Waits::iterator it, const Reply& reply) {
+  auto& wait = it->second;
+  wait.is_wide = true;
+  confirm(it, {.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
+               .count = static_cast<std::uint32_t>(std::max<std::int64_t>(1, reply.number_at(3))),
+               // The answer to a later question has no place any more.
+               .queue_position =
+                   wait.is_queued ? wait.position : static_cast<std::size_t>(reply.number_at(2))});
 }
 
 void Locks::drop(const AcquireRequest& request, std::string_view member) {

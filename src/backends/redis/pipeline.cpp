@@ -341,12 +341,13 @@ void Pipeline::send_burst(Burst burst) {
   }
   auto& command = burst_command_;
   command.clear();
-  const auto keys_count = text.heads_count + text.plain_keys_count;
+  const auto keys_count = text.heads_count + text.plain_keys_count + 1;
   append_count(command, 7 + keys_count);
   append_word(command, "EVALSHA");
   append_word(command, text_of(Script::burst).sha);
   append_word(command, std::to_string(keys_count));
   command.append(text.heads).append(text.plain_keys);
+  append_word(command, text.last_token);
   append_word(command, text.letters);
   append_word(command, text.lengths);
   append_word(command, text.words);
@@ -378,6 +379,8 @@ void Pipeline::burst_replied(const Reply& reply) {
     for (const auto id : {burst[at].release, burst[at].id}) {
       if (auto* const errand = open_.find(id)) {
         errand->is_alone = true;
+        // A script that failed may have done it before: then this is a retry.
+        errand->was_sent = errand->was_sent || reply.kind == Reply::Kind::error;
         send(id, *errand);
       }
     }

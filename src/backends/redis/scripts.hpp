@@ -22,8 +22,9 @@ enum class Script : std::uint8_t {
   unbarge,
   rebarge,
   burst,
+  confirm,
 };
-inline constexpr std::size_t scripts_count = static_cast<std::size_t>(Script::burst) + 1;
+inline constexpr std::size_t scripts_count = static_cast<std::size_t>(Script::confirm) + 1;
 
 struct ScriptText {
   std::string_view name{};

@@ -81,6 +81,22 @@ Slot slot_of(std::string_view key) {
   return crc_of(key) % slots_count;
 }
 
+std::shared_ptr<const SlotTags> find_slot_tags(std::string_view prefix) {
+  constexpr std::uint32_t none = 0;
+  auto tags = std::make_shared<SlotTags>();
+  tags->fill(none);
+  const std::string start = std::string(prefix) + ":";
+  std::size_t missing = slots_count;
+  for (std::uint32_t number = none + 1; missing > 0; ++number) {
+    auto& tag = (*tags)[crc_of(start + std::to_string(number)) % slots_count];
+    if (tag == none) {
+      tag = number;
+      --missing;
+    }
+  }
+  return tags;
+}
+
 std::optional<std::string_view> first_key_of(std::string_view command) {
   const auto head = command.find("\r\n");
   if (head == std::string_view::npos) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,11 @@ inline constexpr std::size_t table_elements_max = slots_count * 64;
 /// The slot of a key: CRC-16 (XMODEM) of what stands between the first '{' and the next '}', if
 /// there is anything, else of all of it.
 [[nodiscard]] Slot slot_of(std::string_view key);
+
+/// For each slot a number N for which "{prefix:N}" lies in it.
+using SlotTags = std::array<std::uint32_t, slots_count>;
+/// Tries about 200,000 numbers, which takes a few milliseconds.
+[[nodiscard]] std::shared_ptr<const SlotTags> find_slot_tags(std::string_view prefix);
 
 /// The first key of a script call as the wire has it (EVALSHA sha count key …); nothing if it has
 /// none.

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include <boost/asio/connect.hpp>
-
+#include "backends/net/outgoing.hpp"
 #include "h2/fault.hpp"
 #include "h2/transport.hpp"
 #include "sys/chance.hpp"
@@ -105,30 +104,31 @@ void Dialer::try_one(const Endpoint& endpoint) {
 
 void Dialer::resolved(const Endpoint& endpoint, const tcp::resolver::results_type& found) {
   socket_ = std::make_shared<tcp::socket>(loop_);
-  boost::asio::async_connect(
-      *socket_, found,
-      [self = shared_from_this(), socket = socket_, attempt = attempt_, endpoint](
-          const error_code& error, const tcp::endpoint&) {
-        if (self->is_stopped_ || attempt != self->attempt_) {
-          return;
-        }
-        self->socket_.reset();
-        if (error) {
-          self->failed(endpoint, cannot(error, "does " + self->servers_.kind + " run there?"));
-          return;
-        }
-        error_code ignored;
-        socket->set_option(tcp::no_delay(true), ignored);
-        self->greet(endpoint, std::move(*socket));
-      });
+  connect_to_first(socket_, found,
+                   [self = shared_from_this(), socket = socket_, attempt = attempt_,
+                    endpoint](const error_code& error) {
+                     if (self->is_stopped_ || attempt != self->attempt_) {
+                       return;
+                     }
+                     self->socket_.reset();
+                     if (error) {
+                       self->failed(endpoint,
+                                    cannot(error, "does " + self->servers_.kind + " run there?"));
+                       return;
+                     }
+                     error_code ignored;
+                     socket->set_option(tcp::no_delay(true), ignored);
+                     self->greet(endpoint, std::move(*socket));
+                   });
 }
 
 void Dialer::greet(const Endpoint& endpoint, tcp::socket socket) {
+  const auto number = socket.native_handle();
   auto transport = servers_.tls
                        ? h2::tls_transport_to(endpoint.host, std::move(socket), *servers_.tls)
                        : h2::plain_transport(std::move(socket));
   greeted_ = std::make_shared<h2::Channel>(
-      loop_, std::move(transport),
+      loop_, closed_in_child(std::move(transport), number),
       h2::Channel::Origin{.authority = name_of(endpoint), .is_tls = servers_.tls != nullptr});
   if (!servers_.token.empty()) {
     greeted_->set_lines({{.name = "authorization", .value = "Bearer " + servers_.token}});

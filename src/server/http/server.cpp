@@ -9,6 +9,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <fcntl.h>
 
 #include "server/http/connection.hpp"
 #include "sys/log.hpp"
@@ -140,6 +141,7 @@ class Server::Core {
       }
     };
     step([&] { acceptor_->open(endpoint.protocol(), error); });
+    step([&] { ::fcntl(acceptor_->native_handle(), F_SETFD, FD_CLOEXEC); });
     step([&] { acceptor_->set_option(tcp::acceptor::reuse_address(true), error); });
     step([&] { acceptor_->bind(endpoint, error); });
     step([&] { acceptor_->listen(asio::socket_base::max_listen_connections, error); });
@@ -189,6 +191,7 @@ class Server::Core {
   }
 
   void take(tcp::socket socket) {
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });

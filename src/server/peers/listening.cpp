@@ -2,6 +2,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace tenure::server::peers {
@@ -26,6 +27,7 @@ Result<Listening> Listening::bind(const std::string& host, std::uint16_t port) {
   tcp::acceptor acceptor(nobody);
   acceptor.open(endpoint.protocol(), error);
   if (!error) {
+    ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
     acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   }
   if (!error) {

@@ -1,7 +1,8 @@
 -- Asks for a lock, and joins its queue if it cannot be had. The same member with the same request
 -- again is a retry: it finds what became of the first.
 --   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
---   KEYS[5] the plain key of the same name, which a barging lock would use (not in a cluster)
+--   KEYS[5] last token   KEYS[6] the plain key of the same name, which a barging lock would use (not
+--   in a cluster)
 --   ARGV[1] member   ARGV[2] request   ARGV[3] X, S, or P and the permits wanted
 --   ARGV[4] L, or P and the capacity   ARGV[5] ttl in ms   ARGV[6] wait or skip
 --   ARGV[7] reenter or refuse   ARGV[8] client, a space, and the label
@@ -10,11 +11,11 @@
 --         {2, place, ms} queued; ms until somebody's time is over
 --         {0} held or waited for, and not to wait
 --         {-1, why} would wait for itself   {-2, why} another kind of lock   {-3, why} a limit
-local both = redis.call('MGET', KEYS[1], KEYS[5] or KEYS[1])
-local head = both[1]
+local found = redis.call('MGET', KEYS[1], KEYS[5], KEYS[6] or KEYS[1])
+local head = found[1]
 local form = head and string.sub(head, 1, 1)
-local barged = KEYS[5] and both[2] and
-  {-2, 'the key ' .. KEYS[5] .. ' exists: a lock with Fairness::barging, or none of ours'}
+local barged = KEYS[6] and found[3] and
+  {-2, 'the key ' .. KEYS[6] .. ' exists: a lock with Fairness::barging, or none of ours'}
 
 if not form or form == 'T' then
   -- Nobody holds it, nobody waits.
@@ -23,11 +24,15 @@ if not form or form == 'T' then
   end
   local at = redis.call('TIME')
   local token = at[1] .. string.sub('000000' .. at[2], -6)
+  -- Without a head the last token of this lock is unknown, but no token was larger than this one.
+  local largest = tonumber(found[2] or 0)
+  local last = largest
   if form then
-    local last = tonumber(string.match(head, '^T (%d+)'))
-    if last >= tonumber(token) then
-      token = string.format('%.0f', last + 1)
-    end
+    last = tonumber(string.match(head, '^T (%d+)')) or
+      error({err = 'TENURE ' .. KEYS[1] .. ' holds something that is no lock'})
+  end
+  if last >= tonumber(token) then
+    token = string.format('%.0f', last + 1)
   end
   local value = 'H ' .. token .. ' ' .. ARGV[1] .. '.' .. ARGV[2] .. ' ' .. ARGV[4] .. ' ' ..
     ARGV[3] .. ' ' .. ARGV[8] .. ' 0000000000000'
@@ -35,6 +40,9 @@ if not form or form == 'T' then
     redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000)
   elseif not redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000, 'NX') then
     redis.call('GET', KEYS[1])  -- which says that it is of another type
+  end
+  if tonumber(token) > largest then
+    redis.call('SET', KEYS[5], token)
   end
   return tonumber(token)
 end

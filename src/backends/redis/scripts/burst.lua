@@ -2,7 +2,7 @@
 -- easy is left as it is, for its own script.
 --   KEYS    for each a, r and s the head; then for each a the plain key of the same name: also who
 --           gives back what it takes again may come when its time is over, and a barging lock is
---           there
+--           there; then the last token
 --   ARGV[1] for each word a letter
 --           t  for how long the heads live that come after it, in ms
 --           c  how they go on after member.request
@@ -22,8 +22,11 @@
 -- it all.
 local byte, sub, find, match, try = string.byte, string.sub, string.find, string.match, redis.pcall
 local keys, heads, odd, at = KEYS, tonumber(ARGV[4]), nil, 0
-local values = redis.call('MGET', unpack(keys, 1, heads))
-local is_barged = heads < #keys and redis.call('EXISTS', unpack(keys, heads + 1)) > 0
+-- The last token, then the heads.
+local values = redis.call('MGET', keys[#keys], unpack(keys, 1, heads))
+local largest, issued = tonumber(values[1] or 0), 0
+local is_barged = heads + 1 < #keys and
+  redis.call('EXISTS', unpack(keys, heads + 1, #keys - 1)) > 0
 local time = redis.call('TIME')
 local now = time[2]
 if #now < 6 then
@@ -41,7 +44,7 @@ for n = 1, #letters do
   local letter, said = letters[n], words[n]
   if letter == r or letter == s then
     at = at + 1
-    local head = values[at]
+    local head = values[at + 1]
     local is_done = head and byte(head) == H and find(head, said, who, true) == who
     if is_done and letter == r then
       -- The rest of it may stay.
@@ -55,20 +58,25 @@ for n = 1, #letters do
     end
   elseif letter == a then
     at = at + 1
-    local head, answer = values[at], 0
+    local head, answer = values[at + 1], 0
     local is_ready = not head or byte(head) == T
     if before then
       is_ready = head and byte(head) == H and find(head, before, who, true) == who
     end
+    if head and not find(head, '^%u %d') then
+      -- Its own script says what is wrong. An error here would hide what is done already.
+      is_ready = false
+    end
     if is_ready and not is_barged then
       local token, fresh = micros, held .. said
       -- As text: one of fewer digits is smaller whatever they are, and there are never more.
-      if head and (before or head >= free) then
-        local last = tonumber(match(head, '^%u (%d+)'))
-        if last >= micros then
-          token = last + 1
-          fresh = string.format('H %.0f ', token) .. said
-        end
+      local last = largest
+      if head then
+        last = (before or head >= free) and tonumber(match(head, '^%u (%d+)')) or 0
+      end
+      if last >= micros then
+        token = last + 1
+        fresh = string.format('H %.0f ', token) .. said
       end
       local size = #fresh
       if head and #head == size + #tail and find(head, tail, size + 1, true) == size + 1 then
@@ -86,6 +94,7 @@ for n = 1, #letters do
       end
     end
     before = nil
+    issued = answer > issued and answer or issued
     if answer ~= micros then
       odd = odd or {}
       odd[at] = answer
@@ -102,6 +111,9 @@ for n = 1, #letters do
     local end_at = (tonumber(sub(now, 1, digits)) + 1) * 10 ^ (13 - digits)
     till = string.format('%.0f', end_at + said)
   end
+end
+if issued > largest then
+  redis.call('SET', keys[#keys], string.format('%.0f', issued))
 end
 if not odd then
   return micros

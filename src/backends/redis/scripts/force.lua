@@ -1,5 +1,6 @@
 -- What an operator does: takes the lock from all who hold it, tells them, and lets in the next.
 --   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--   KEYS[5] last token; may be left out by hand
 -- Returns how many held it.
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)

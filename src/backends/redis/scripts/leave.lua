@@ -1,5 +1,5 @@
 -- Leaves the queue, or what else there is of one request.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 --   ARGV[1] member   ARGV[2] request, or * for all of the member, hold or wait
 --   ARGV[3] keep: what was granted meanwhile is told and stays; drop: it is given back
 -- Returns {0} it is out of the queue, or was never in it

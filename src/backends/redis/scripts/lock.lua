@@ -1,8 +1,8 @@
 -- A lock as a table, for the scripts that name this file; docs/redis_keys.md has the forms. Not a
 -- script by itself: the build puts it where they say so. Before it they have read the head.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 
--- For so long a free lock remembers its last token, so that the clock may step back that far.
+-- Time in ms that a head outlives its lock, so that a retry of the last release finds its result.
 local memory = 60000
 local served_at_once = 1000
 local lock
@@ -50,6 +50,14 @@ local function without(requests, request)
     return nil
   end
   return string.sub(string.sub(all, 1, from) .. string.sub(all, to + 1), 2, -2)
+end
+
+-- Records the largest token that was issued, for locks whose heads have expired. MGET, because a key
+-- of another type must not stop a script that has written already.
+local function record_token(token)
+  if KEYS[5] and token > tonumber(redis.call('MGET', KEYS[5])[1] or 0) then
+    redis.call('SET', KEYS[5], whole(token))
+  end
 end
 
 local function next_token()
@@ -169,9 +177,13 @@ local function open(head, kind)
   elseif form then
     error({err = 'TENURE ' .. KEYS[1] .. ' holds something that is no lock'})
   end
+  lock.token_before = lock.token
 end
 
 local function save()
+  if lock.token > lock.token_before then
+    record_token(lock.token)
+  end
   if lock.used == 0 and redis.call('EXISTS', KEYS[2]) == 0 then
     redis.call('SET', KEYS[1], 'T ' .. whole(lock.token) .. ' ' .. lock.last, 'PX', memory)
     return

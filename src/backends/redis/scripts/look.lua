@@ -1,5 +1,5 @@
 -- Takes out whoever's time is over, and lets in whoever may go then.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 -- Returns ms until somebody's time is over next   0 there is more to do at once   -1 nobody is there
 local head = redis.call('GET', KEYS[1])
 if not head or string.sub(head, 1, 1) == 'T' then

@@ -1,5 +1,5 @@
 -- Gives a hold back, once, and hands the lock over to whoever is next.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 --   ARGV[1] member   ARGV[2] the request that began the hold
 --   ARGV[3] how the head begins if this is the one holder   ARGV[4] token
 --   ARGV[5] an id of this release, so that a retry never counts down twice
@@ -47,6 +47,9 @@ if last == ARGV[4] then
       redis.call('ZREM', KEYS[4], first)
       redis.call('HSET', KEYS[2], first, 'X ' .. digits .. ' ' .. request .. ' ' .. rest)
       redis.call('SET', KEYS[1], 'F L ' .. digits .. ' ' .. middle .. ' ' .. this, 'KEEPTTL')
+      if tonumber(digits) > tonumber(redis.call('MGET', KEYS[5])[1] or 0) then
+        redis.call('SET', KEYS[5], digits)
+      end
       return 1
     end
     redis.call('HSET', KEYS[2], ARGV[1], own)

@@ -1,5 +1,5 @@
 -- Gives members of one lock their whole ttl again, whether they hold or wait.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 --   ARGV[2n - 1] ttl in ms, with '=' before it if it may make the time shorter   ARGV[2n] member
 -- Returns a digit for each: 0 gone   1 holds   2 waits
 local head = redis.call('GET', KEYS[1])
