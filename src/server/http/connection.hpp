@@ -89,7 +89,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Wire wire_;
   Surroundings& around_;
   std::optional<h2::Shares::Share> place_;  ///< None: it is turned away, but for health.
-  bool is_turned_away_ = false;             ///< It has been told so.
+  bool is_turned_away_ = false;             ///< Its 503 is on the way.
   h2::Shares::Share stream_;                ///< Of its user, while it gets events.
   std::vector<std::string> certificate_;    ///< The names in the one that was shown.
   boost::asio::steady_timer deadline_;
