@@ -14,14 +14,14 @@ const std::string& text_of(const std::string* start) {
 
 }  // namespace
 
-ClaimIndex::ClaimIndex(const RangeIndex& ranges) {
-  collect(ranges);
+ClaimIndex::ClaimIndex(const RangeIndex& ranges, const Filter& is_listed) {
+  collect(ranges, is_listed);
   count_modes();
   sort_by_turn();
   fill_lists();
 }
 
-void ClaimIndex::collect(const RangeIndex& ranges) {
+void ClaimIndex::collect(const RangeIndex& ranges, const Filter& is_listed) {
   std::vector<const std::string*> starts;
   std::vector<const std::optional<std::string>*> ends;
   ranges.held.visit_ranges([&](const auto& start, const auto& end, const RangeIndex::Held& held) {
@@ -42,15 +42,18 @@ void ClaimIndex::collect(const RangeIndex& ranges) {
   const auto twice = std::ranges::unique(starts_, {}, text_of);
   starts_.erase(twice.begin(), twice.end());
   width_ = std::bit_ceil(std::max<std::uint32_t>(1, static_cast<std::uint32_t>(starts_.size())));
-  for (std::size_t i = 0; i < claims_.size(); ++i) {
-    claims_[i].span = span_of(*starts[i], *ends[i]);
+  for (Id id = 0; id < claims_.size(); ++id) {
+    if (!is_listed || is_listed(claims_[id])) {
+      claims_[id].span = span_of(*starts[id], *ends[id]);
+      by_turn_.push_back(id);
+    }
   }
 }
 
 void ClaimIndex::count_modes() {
   std::array<bool, all_lock_modes.size()> is_used{};
-  for (const auto& claim : claims_) {
-    is_used[static_cast<std::size_t>(claim.mode)] = true;
+  for (const auto id : by_turn_) {
+    is_used[static_cast<std::size_t>(claims_[id].mode)] = true;
   }
   for (const auto mode : all_lock_modes) {
     if (is_used[static_cast<std::size_t>(mode)]) {
@@ -61,8 +64,6 @@ void ClaimIndex::count_modes() {
 }
 
 void ClaimIndex::sort_by_turn() {
-  by_turn_.resize(claims_.size());
-  std::iota(by_turn_.begin(), by_turn_.end(), Id{0});
   std::ranges::sort(by_turn_, [&](Id left, Id right) {
     return claims_[left].turn == claims_[right].turn ? left < right
                                                      : claims_[left].turn < claims_[right].turn;

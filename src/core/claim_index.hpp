@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,10 +57,16 @@ class ClaimIndex {
   /// have one each.
   using Heads = std::vector<std::uint32_t>;
 
-  /// Ids are in the order of IntervalTree, holds before waits.
-  explicit ClaimIndex(const RangeIndex& ranges);
+  using Filter = std::function<bool(const Claim&)>;
 
+  /// Ids are in the order of IntervalTree, holds before waits. Claims that `is_listed` rejects have
+  /// ids, but are never found; by default all are listed. Their spans are not known to it.
+  explicit ClaimIndex(const RangeIndex& ranges, const Filter& is_listed = nullptr);
+
+  /// Of all ids.
   [[nodiscard]] std::size_t size() const noexcept { return claims_.size(); }
+  /// All that are listed.
+  [[nodiscard]] std::span<const Id> in_turn_order() const noexcept { return by_turn_; }
   [[nodiscard]] const Claim& operator[](Id id) const { return claims_[id]; }
   [[nodiscard]] Heads heads() const { return {offsets_.begin(), offsets_.end() - 1}; }
 
@@ -101,7 +108,7 @@ class ClaimIndex {
            slots_[static_cast<std::size_t>(mode)];
   }
   [[nodiscard]] Span span_of(const std::string& start, const std::optional<std::string>& end) const;
-  void collect(const RangeIndex& ranges);
+  void collect(const RangeIndex& ranges, const Filter& is_listed);
   void count_modes();
   void sort_by_turn();
   void fill_lists();

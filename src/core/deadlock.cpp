@@ -99,6 +99,7 @@ class Search {
     std::optional<ClaimIndex> index{};
     std::array<ClaimIndex::Heads, 2> heads{};
     std::array<std::vector<bool>, 2> has_met{};  ///< Claims, by id.
+    std::array<std::size_t, 2> next{};           ///< In the order of turns; all before it are met.
   };
 
   void expand(const Wait& wait) {
@@ -185,7 +186,10 @@ class Search {
       if (budget_.is_exceeded()) {
         return;
       }
-      space.index.emplace(ranges);
+      space.index.emplace(ranges, [&](const ClaimIndex::Claim& claim) {
+        const auto lease = lease_of(claim);
+        return lease == start_ || !reached_.contains(lease);
+      });
       space.heads.fill(space.index->heads());
       space.has_met.fill(std::vector<bool>(size));
     }
@@ -217,6 +221,9 @@ class Search {
   void expand_indexed(const Wanted& wanted, Space& space) {
     const auto& keys = std::get<Keys>(wanted.item.claim);
     const auto side = is_of_start(wanted) ? 0U : 1U;
+    if (!has_unmet(space, side, wanted.wait.turn())) {
+      return;
+    }
     std::vector<ClaimIndex::Id> met;
     const ClaimIndex::Query query{
         .turn = wanted.wait.turn(), .mode = keys.mode, .span = space.index->span_of(keys.range)};
@@ -230,11 +237,23 @@ class Search {
     budget_.spend(met.size());
     std::ranges::sort(met);
     for (const auto id : met) {
-      const auto& claim = (*space.index)[id];
-      reach(claim.token == FencingToken{} ? table_.find(claim.turn.ticket)->lease
-                                          : table_.find(claim.token)->lease,
-            wanted);
+      reach(lease_of((*space.index)[id]), wanted);
     }
+  }
+
+  /// Whether the search has not met a claim ahead of this turn.
+  static bool has_unmet(Space& space, std::size_t side, const Turn& turn) {
+    const auto order = space.index->in_turn_order();
+    auto& next = space.next[side];
+    while (next < order.size() && space.has_met[side][order[next]]) {
+      ++next;
+    }
+    return next < order.size() && (*space.index)[order[next]].turn < turn;
+  }
+
+  [[nodiscard]] LeaseId lease_of(const ClaimIndex::Claim& claim) const {
+    return claim.token == FencingToken{} ? table_.find(claim.turn.ticket)->lease
+                                         : table_.find(claim.token)->lease;
   }
 
   void reach(LeaseId lease, const Wanted& wanted) {
