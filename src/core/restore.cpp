@@ -23,6 +23,7 @@ void drop_waits(State& state) {
   }
   for (const auto ticket : tickets) {
     const auto wait = state.locks.remove(ticket);
+    state.leases.uncount_wait(wait.lease);
     state.leases.edit(wait.lease)->history.remove(wait.request);
   }
 }

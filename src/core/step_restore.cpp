@@ -16,6 +16,7 @@ std::vector<LeaseId> Step::end_restoration() {
   std::vector<LeaseId> leases(restoration.unconfirmed.begin(), restoration.unconfirmed.end());
   restoration = {};
   for (const auto& [ticket, wait] : state_.locks.waits()) {
+    visits_.add(wait->items.size());
     for (const auto& item : wait->items) {
       const auto [touched, is_new] = touched_.try_emplace(item.place());
       if (is_new && item.kind() == PlaceKind::space) {
@@ -47,6 +48,7 @@ Outcome Step::operator()(const ConfirmHolds& command) {
 }
 
 bool Step::confirm(const ConfirmHolds& command) {
+  visits_.add(command.tokens.size());
   std::map<FencingToken, std::uint32_t> counts;
   for (const auto token : command.tokens) {
     const auto* hold = state_.locks.find(token);
