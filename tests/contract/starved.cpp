@@ -69,8 +69,14 @@ int main(int count, char** arguments) {
     return 4;
   }
   leave(0);
-  auto guard = client->mutex("a").lock();
+  // A client of a Redis Cluster connects to a node when it is first asked.
+  const auto early = client->mutex("b").try_lock_for(timeout);
   leave_plenty();
+  if (!early && !is_expected(early.error()) && early.error() != tenure::Errc::timed_out) {
+    std::puts(tenure::to_string(early.error()).c_str());
+    return 7;
+  }
+  auto guard = client->mutex("a").lock();
   if (!guard) {
     std::puts(tenure::to_string(guard.error()).c_str());
     return 5;
