@@ -169,7 +169,7 @@ TEST(HttpPages, the_cluster_is_shown_by_every_member_with_who_leads) {
   EXPECT_EQ(body_of(service.get("/v1/cluster")),
             R"({"cluster_id":"12648430","member_id":"1","role":"leader","leader":"1",)"
             R"("leader_address":"10.0.0.1:7420","term":"1","commit":"0",)"
-            R"("cluster_version":"1","members":[)"
+            R"("cluster_version":"2","members":[)"
             R"({"id":"1","is_voter":true,"is_leader":true,"peer_address":"10.0.0.1:7422",)"
             R"("client_address":"10.0.0.1:7420","newest_version":"2","match":"18","silent_ms":0},)"
             R"({"id":"2","is_voter":false,"is_leader":false,"peer_address":"10.0.0.2:7422",)"
