@@ -290,12 +290,8 @@ Started<void> Daemon::prepare_http(const Config& config, std::optional<h2::TlsFi
 
 void Daemon::watch_certificates(const Config& config) {
   if (!config.tls.cert.empty()) {
-    Certificates::Group group{.files = {{.kind = "server", .path = config.tls.cert}},
-                              .prepare = [this, config] { return prepare_client_tls(config); }};
-    if (!config.tls.client_ca.empty()) {
-      group.files.push_back({.kind = "client_ca", .path = config.tls.client_ca});
-    }
-    certificates_.add(std::move(group));
+    certificates_.add({.files = files_of(config.tls),
+                       .prepare = [this, config] { return prepare_client_tls(config); }});
   }
   if (peers_ == nullptr || config.peer_tls.cert.empty()) {
     return;
