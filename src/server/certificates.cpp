@@ -108,6 +108,14 @@ bool Certificates::is_empty() const {
   return groups_.empty();
 }
 
+std::vector<Certificates::File> files_of(const Config::Tls& tls) {
+  std::vector<Certificates::File> files{{.kind = "server", .path = tls.cert}};
+  if (!tls.client_ca.empty()) {
+    files.push_back({.kind = "client_ca", .path = tls.client_ca});
+  }
+  return files;
+}
+
 void Certificates::observe(const Group& group) const {
   for (const auto& file : group.files) {
     if (const auto expiry = first_expiry(read_file(file.path).value_or(""))) {

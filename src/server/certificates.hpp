@@ -59,4 +59,7 @@ class Certificates {
   std::vector<Group> groups_ TENURE_GUARDED_BY(mutex_);
 };
 
+/// The files with certificates of [tls].
+[[nodiscard]] std::vector<Certificates::File> files_of(const Config::Tls& tls);
+
 }  // namespace tenure::server

@@ -34,8 +34,8 @@
 #include "server/notify.hpp"
 #include "server/peers/joining.hpp"
 #include "server/peers/listening.hpp"
+#include "server/peers/seeding.hpp"
 #include "server/raft/node.hpp"
-#include "server/raft/seed.hpp"
 #include "server/rpc/rpc_server.hpp"
 #include "sys/log.hpp"
 
@@ -290,12 +290,8 @@ Started<void> Daemon::prepare_http(const Config& config, std::optional<h2::TlsFi
 
 void Daemon::watch_certificates(const Config& config) {
   if (!config.tls.cert.empty()) {
-    Certificates::Group group{.files = {{.kind = "server", .path = config.tls.cert}},
-                              .prepare = [this, config] { return prepare_client_tls(config); }};
-    if (!config.tls.client_ca.empty()) {
-      group.files.push_back({.kind = "client_ca", .path = config.tls.client_ca});
-    }
-    certificates_.add(std::move(group));
+    certificates_.add({.files = files_of(config.tls),
+                       .prepare = [this, config] { return prepare_client_tls(config); }});
   }
   if (peers_ == nullptr || config.peer_tls.cert.empty()) {
     return;
@@ -452,40 +448,6 @@ int run(const Config& config) {
   return static_cast<int>(ExitCode::stopped);
 }
 
-/// `tenured seed`.
-int run_seed(const SeedOrder& order) {
-  const auto& config = order.config;
-  const auto state = raft::read_state(order.from);
-  const auto planted =
-      state
-          ? raft::plant(
-                {.folder = config.node.data_dir,
-                 .identity = peers::expected_identity(config),
-                 .members = config.has_peers() ? peers::founders_of(plan_cluster(config))
-                                               : std::vector<raft::Member>{},
-                 .body = *state,
-                 .source = order.is_current ? raft::SeedSource::current : raft::SeedSource::backup,
-                 .leases = order.drops_leases ? raft::SeedLeases::drop : raft::SeedLeases::keep,
-                 .longest_ttl = order.longest_ttl})
-          : Result<raft::Planted>(std::unexpected(state.error()));
-  if (!planted) {
-    std::fprintf(stderr, "tenured: seed: %s\n", planted.error().detail.c_str());
-    return static_cast<int>(ExitCode::disk);
-  }
-  const auto member = config.has_peers()
-                          ? "member " + std::to_string(config.node.member_id) + " of cluster "
-                          : std::string("a single node, cluster ");
-  const auto what = order.drops_leases ? "what was in " : "all that was in ";
-  std::printf("%s%s is in %s: %s%s%s\n", member.c_str(),
-              std::to_string(planted->cluster.get()).c_str(), config.node.data_dir.c_str(), what,
-              order.from.c_str(), order.drops_leases ? ", without leases" : "");
-  if (planted->grants_after > core::ClusterTime{}) {
-    std::printf("No lock is granted for %s after the start. See --longest-ttl and --current.\n",
-                print_duration(planted->grants_after).c_str());
-  }
-  return static_cast<int>(ExitCode::stopped);
-}
-
 /// `tenured token`. The secret alone goes to stdout, so that it can go into a file unseen.
 int run_token() {
   const auto token = auth::make_token();
@@ -519,7 +481,7 @@ int main(int count, char** arguments) {
     return static_cast<int>(farewell->code);
   }
   if (const auto* seed = std::get_if<SeedOrder>(&read)) {
-    return run_seed(*seed);
+    return static_cast<int>(peers::run_seed(*seed));
   }
   if (std::holds_alternative<TokenOrder>(read)) {
     return run_token();

@@ -267,6 +267,7 @@ class Session {
   void feed(std::string_view bytes) { wire_->feed(bytes); }
   void pass_time(Input& input) {
     now_ += std::chrono::seconds(input.below(20));
+    connection_->expire_requests(now_);
     connection_->check(now_);
   }
   void leave(Input& input) {
@@ -287,7 +288,8 @@ class Session {
                    .message_bytes_max = 1024,
                    .calls_per_connection_max = 8,
                    .connection_bytes_max = 16'384,
-                   .memory_bytes_max = 32'768};
+                   .memory_bytes_max = 32'768,
+                   .open_calls_max = 4};
   std::shared_ptr<h2::Connection> connection_;
   h2::Link::Clock::time_point now_ = h2::Link::Clock::now();
 };
