@@ -1,7 +1,6 @@
 // tenured: the lock service. Reads its configuration, puts the rooms together, and waits for the
 // signal to stop. docs/operating.md tells how it is run.
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -28,12 +27,11 @@
 #include "server/config.hpp"
 #include "server/exit_code.hpp"
 #include "server/force_log.hpp"
-#include "server/http/secret.hpp"
+#include "server/http/options.hpp"
 #include "server/http/server.hpp"
 #include "server/metrics.hpp"
 #include "server/notify.hpp"
 #include "server/peers/joining.hpp"
-#include "server/peers/listening.hpp"
 #include "server/peers/seeding.hpp"
 #include "server/raft/node.hpp"
 #include "server/rpc/rpc_server.hpp"
@@ -94,23 +92,6 @@ RpcOptions rpc_options(const Config& config, std::optional<h2::TlsFiles> tls, Me
   options.limits.watch_buffer_events_max = config.service.watch_buffer_events_max;
   options.limits.sessions_max = config.service.sessions_max;
   return options;
-}
-
-/// Before anything is written: are the ports to be had at all?
-Started<void> try_ports(const Config& config) {
-  const std::pair<const char*, const std::string&> wanted[] = {{"listen.grpc", config.listen.grpc},
-                                                               {"listen.http", config.listen.http}};
-  for (const auto& [setting, text] : wanted) {
-    const auto address = parse_address(text);
-    if (!address) {
-      continue;  // off
-    }
-    if (const auto tried = peers::Listening::bind(address->host, address->port); !tried) {
-      return std::unexpected(
-          Failure{ExitCode::unavailable, std::string(setting) + ": " + tried.error().detail});
-    }
-  }
-  return {};
 }
 
 Started<std::unique_ptr<peers::PeerTransport>> make_transport(const Config& config) {
@@ -215,8 +196,8 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (!transport) {
     return std::unexpected(std::move(transport).error());
   }
-  if (auto tried = try_ports(config); !tried) {
-    return std::unexpected(std::move(tried).error());
+  if (const auto tried = peers::try_client_ports(config); !tried) {
+    return std::unexpected(Failure{ExitCode::unavailable, tried.error().detail});
   }
   auto node = open_node(config);
   if (!node) {
@@ -258,33 +239,21 @@ Started<void> Daemon::prepare_http(const Config& config, std::optional<h2::TlsFi
   if (config.listen.http == "off") {
     return {};
   }
-  http::ServerOptions options;
-  options.address = *parse_address(config.listen.http);
-  options.hosts = config.listen.http_hosts;
+  auto read = http::options_from(config, gate_ ? http::Users::some : http::Users::none);
+  if (!read) {
+    return std::unexpected(Failure{ExitCode::disk, read.error().detail});
+  }
+  auto& options = *read;
   if (config.has_https()) {
     options.tls = std::move(tls);
   }
-  options.rights = {.force = config.listen.http_force, .lock = config.listen.http_lock};
   options.gate = gate_.get();
-  if (!gate_ && (config.listen.http_force == HttpForce::loopback ||
-                 config.listen.http_lock == HttpLock::loopback)) {
-    const auto secret = http::open_secret(config.node.data_dir);
-    if (!secret) {
-      return std::unexpected(Failure{ExitCode::disk, secret.error().detail});
-    }
-    options.secret = *secret;
-  }
-  options.open_metrics = config.auth.open_metrics;
-  options.connections_max = config.service.http_connections_max;
-  options.buffer_events_max = config.service.watch_buffer_events_max;
-  // An election takes up to two of these, and may have to be held twice.
-  options.leader_grace = std::max(options.leader_grace, 4 * config.raft.election_timeout);
   options.facts = {.identity = node_->identity(),
                    .version = std::string(version()),
                    .name = config.node.name,
                    .labels = config.node.labels,
                    .started = std::chrono::steady_clock::now()};
-  http_.emplace(*node_, metrics_, options);
+  http_.emplace(*node_, metrics_, std::move(options));
   return {};
 }
 

@@ -124,7 +124,7 @@ TEST_F(ForceLogTest, a_member_that_does_not_lead_logs_nothing) {
 TEST_F(ForceLogTest, a_hold_of_several_ranges_is_one_line_and_many_holders_are_limited) {
   const auto keys = [](const char* from, const char* to) {
     return core::Item{.name = "s",
-                      .claim = core::Keys{.range = core::BytesRange::half_open(from, to).value()}};
+                      .claim = core::Keys{.range = BytesRange::half_open(from, to).value()}};
   };
   ASSERT_TRUE(store.ask(core::GrantLease{.id = core::LeaseId(1), .ttl = std::chrono::seconds(30)}));
   ASSERT_TRUE(store.ask(core::Acquire{.lease = core::LeaseId(1),

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "server/peers/listening.hpp"
 #include "server/units.hpp"
 
 namespace tenure::server::peers {
@@ -160,6 +161,21 @@ raft::NodeOptions node_options(const Config& config, const raft::Report& report)
   options.snapshot_log_bytes = config.raft.snapshot_bytes;
   options.report = report;
   return options;
+}
+
+Result<void> try_client_ports(const Config& config) {
+  const std::pair<const char*, const std::string&> wanted[] = {{"listen.grpc", config.listen.grpc},
+                                                               {"listen.http", config.listen.http}};
+  for (const auto& [setting, text] : wanted) {
+    const auto address = parse_address(text);
+    if (!address) {
+      continue;  // off
+    }
+    if (const auto tried = Listening::bind(address->host, address->port); !tried) {
+      return fail(Errc::unavailable, std::string(setting) + ": " + tried.error().detail);
+    }
+  }
+  return {};
 }
 
 }  // namespace tenure::server::peers

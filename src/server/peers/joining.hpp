@@ -22,6 +22,10 @@ namespace tenure::server::peers {
 [[nodiscard]] Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
                                                                        const raft::Report& report);
 
+/// Whether the ports for clients can be bound, found out before anything is written. `unavailable`:
+/// which setting cannot be had, and why.
+[[nodiscard]] Result<void> try_client_ports(const Config& config);
+
 /// The certificates of [peer_tls], read and checked for this member. `invalid_argument`: which file
 /// is wrong. REQUIRES: config.peer_tls.cert is not empty.
 [[nodiscard]] Result<TlsContexts> read_contexts(const Config& config);
