@@ -60,8 +60,7 @@ class TimeSlices {
 
   void push(Task task) {
     if (!loop_.get_executor().running_in_this_thread()) {
-      boost::asio::post(
-          loop_, [this, task = std::move(task)]() mutable { push(std::move(task)); });
+      boost::asio::post(loop_, [this, task = std::move(task)]() mutable { push(std::move(task)); });
       return;
     }
     queue_.push_back(std::move(task));
