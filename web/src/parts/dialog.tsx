@@ -12,8 +12,10 @@ export function Dialog(props: { label: string; on_close: () => void;
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
+  // The close event of a dialog that gives way to another one arrives when it is gone already.
+  const closed = () => element.current && props.on_close();
   return (
-    <dialog ref={element} class="dialog" aria-label={props.label} onClose={props.on_close}
+    <dialog ref={element} class="dialog" aria-label={props.label} onClose={closed}
             onClick={(event) => event.target === element.current && props.on_close()}>
       <div class="dialog-inside">{props.children}</div>
     </dialog>
