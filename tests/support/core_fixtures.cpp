@@ -45,8 +45,12 @@ std::filesystem::path path_of(const std::string& name) {
 
 }  // namespace
 
+Limits fixture_limits() {
+  return {.answers_per_lease_max = 1024};
+}
+
 State fixture_state() {
-  StateMachine machine;
+  StateMachine machine(fixture_limits());
   const auto apply = [&](const Command& command) {
     return machine.apply(command, {.time = machine.state().now + seconds(1)});
   };
@@ -112,7 +116,9 @@ Batch fixture_batch() {
           ForceRelease{.place = {.name = "a"}},
           ForceRelease{.place = {.name = "s", .kind = PlaceKind::space}, .token = FencingToken{8}},
           Compact{.revision = Revision{9}},
-          SetLimits{.limits = {.name_bytes_max = 10, .ttl_min = ClusterTime{-1}}},
+          SetLimits{.limits = {.name_bytes_max = 10,
+                               .ttl_min = ClusterTime{-1},
+                               .answers_per_lease_max = 1024}},
       }};
 }
 

@@ -3,10 +3,13 @@
 #include <string>
 
 #include "core/batch.hpp"
+#include "core/limits.hpp"
 #include "core/state.hpp"
 
 namespace tenure::core {
 
+/// The limits of the fixture, which do not follow the defaults.
+[[nodiscard]] Limits fixture_limits();
 /// The content of tests/fixtures/snapshot_v1.bin: a state with one of everything.
 [[nodiscard]] State fixture_state();
 /// The content of tests/fixtures/batch_v1.bin: one of every command, in all its forms.

@@ -39,7 +39,7 @@ TEST_F(CoreFormats, the_checked_in_snapshot_is_restored) {
   EXPECT_TRUE(bytes == expected) << "the same state has other bytes than it had";
   EXPECT_EQ(state->locks.holds(), fixture_state().locks.holds());
   EXPECT_EQ(state->locks.waits(), fixture_state().locks.waits());
-  EXPECT_EQ(state->limits, Limits{});
+  EXPECT_EQ(state->limits, fixture_limits());
   EXPECT_EQ(state->leases.ended(), fixture_state().leases.ended());
 }
 

@@ -69,7 +69,7 @@ TEST(HttpEvents, a_reader_hears_what_happens_to_its_prefix) {
   EXPECT_NE(stream.find("event: granted\nid: 3\ndata: {\"type\":\"granted\",\"revision\":\"3\","
                         "\"cluster_time_ms\":0,\"name\":\"a/1\",\"kind\":\"lock\",\"mode\":\"X\","
                         "\"lease\":\"7\",\"request\":\"1\",\"token\":\"3\",\"owner\":\"owner 7\","
-                        "\"metadata\":\"why\"}\n\n"),
+                        "\"user\":\"\",\"metadata\":\"why\"}\n\n"),
             std::string::npos)
       << stream;
 }

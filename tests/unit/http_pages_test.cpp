@@ -49,11 +49,12 @@ TEST(HttpPages, a_lock_shows_its_holder_and_its_queue) {
   EXPECT_EQ(
       body_of(page),
       R"({"name":"db/users/42","kind":"lock","create_revision":"4","mod_revision":"4",)"
-      R"("version":1,"holder_count":1,"waiter_count":2,"holders":[{"owner":"owner 7","lease":"7",)"
+      R"("version":1,"holder_count":1,"waiter_count":2,"holders":[{"owner":"owner 7","user":"",)"
+      R"("lease":"7",)"
       R"("request":"1","token":"4","mode":"X","create_revision":"4","held_for_ms":1500,"count":1,)"
-      R"("metadata":"why"}],"queue":[{"position":1,"owner":"owner 8","lease":"8","request":"2",)"
+      R"("metadata":"why"}],"queue":[{"position":1,"owner":"owner 8","user":"","lease":"8","request":"2",)"
       R"("ticket":"5","mode":"S","waited_ms":1500,"is_upgrade":false,"metadata":""},)"
-      R"({"position":2,"owner":"owner 9","lease":"9","request":"3","ticket":"6",)"
+      R"({"position":2,"owner":"owner 9","user":"","lease":"9","request":"3","ticket":"6",)"
       R"("predecessor":"5","mode":"S","waited_ms":1500,"is_upgrade":false,"metadata":""}]})"
       "\n");
   EXPECT_EQ(body_of(service.get("/v1/locks/db%2Fusers%2F42")), body_of(page));
@@ -127,10 +128,10 @@ TEST(HttpPages, leases_show_their_client_and_what_hangs_on_them) {
   service.store.advance(10s);
 
   const auto list = body_of(service.get("/v1/leases?limit=1"));
-  EXPECT_HAS(list,
-             R"("leases":[{"id":"7","client":"client 7","address":"10.0.0.1:5","ttl_ms":30000,)"
-             R"("left_ms":20000,"lived_ms":10000,"seen_ago_ms":10000,"create_revision":"1",)"
-             R"("hold_count":1,"wait_count":0}],"next":"7"})");
+  EXPECT_HAS(list, R"("leases":[{"id":"7","client":"client 7","user":"","address":"10.0.0.1:5",)"
+                   R"("ttl_ms":30000,)"
+                   R"("left_ms":20000,"lived_ms":10000,"seen_ago_ms":10000,"create_revision":"1",)"
+                   R"("hold_count":1,"wait_count":0}],"next":"7"})");
   EXPECT_HAS(body_of(service.get("/v1/leases?after=7")), R"("leases":[{"id":"8")");
   EXPECT_HAS(body_of(service.get("/v1/leases/7")), R"("locks":[{"name":"a")");
   EXPECT_HAS(body_of(service.get("/v1/leases/8")), R"("queue":[{"owner":"owner 8")");
