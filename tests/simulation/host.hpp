@@ -62,7 +62,7 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   /// 0: to whom it likes.
   void transfer_leadership(server::raft::MemberId to = {}, Done done = nothing);
 
-  /// Cluster versions of its program. Every third boot wants the oldest version, so that the
+  /// Cluster versions of its program. Every seventh boot wants the oldest version, so that the
   /// version is raised and lowered while other faults happen.
   [[nodiscard]] server::raft::Versions versions() const;
   [[nodiscard]] std::size_t boots() const noexcept { return life_ / 2; }
