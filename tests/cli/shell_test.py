@@ -111,7 +111,7 @@ class Completion(WithServer):
                 f"PREFIX=; source {self.script('zsh')}")
         done = subprocess.run(["zsh", "-c", code], capture_output=True, text=True, timeout=PATIENCE,
                               check=True)
-        self.assertEqual(done.stdout.split(), ["add", "remove", "status", "transfer"])
+        self.assertEqual(done.stdout.split(), ["add", "reload", "remove", "status", "transfer"])
 
 
 class Members(unittest.TestCase):
