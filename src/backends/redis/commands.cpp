@@ -165,7 +165,7 @@ std::string Commands::acquire(const AcquireRequest& request, std::chrono::millis
     const auto& sha = text_of(Script::barge).sha;
     return reach_ == Reach::any
                ? encode({"EVALSHA", sha, "3", name, last_token, head, member, ttl_ms})
-               : encode({"EVALSHA", sha, "2", name, last_token, member, ttl_ms});
+               : encode({"EVALSHA", sha, "1", name, member, ttl_ms});
   }
   const auto members = head + ":m";
   const auto expiries = head + ":e";

@@ -1,17 +1,19 @@
 -- Takes a plain lock: one key that holds a value of ours until it expires, as other clients of Redis
 -- do with SET key value NX PX ttl. No queue. The same value again is a retry.
---   KEYS[1] the key   KEYS[2] last token
---   KEYS[3] the head of a fair lock of the same name (not in a cluster)
+--   KEYS[1] the key   KEYS[2] last token   KEYS[3] the head of a fair lock of the same name
+--   In a cluster only the key: with more than one Redis refuses it while the slot is moved.
 --   ARGV[1] value   ARGV[2] ttl in ms
 -- Returns {1, token} taken   {0, ms} held by another, who keeps it for so long (-1: for ever)
 --         {-2, why} there is a fair lock of this name
 local time = redis.call('TIME')
-local largest = tonumber(redis.call('MGET', KEYS[2])[1] or 0)
+local largest = KEYS[2] and tonumber(redis.call('MGET', KEYS[2])[1] or 0) or 0
 local token = math.max(time[1] * 1000000 + time[2], largest + 1)
 
 -- Records the token, so that every later one is larger.
 local function taken()
-  redis.call('SET', KEYS[2], string.format('%.0f', token))
+  if KEYS[2] then
+    redis.call('SET', KEYS[2], string.format('%.0f', token))
+  end
   return {1, token}
 end
 
