@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 // toml++ as this program uses it, with two defects of version 3.3 removed. Both were found by
 // tests/fuzz/toml.cpp, and both concern texts that people can write.
 //
