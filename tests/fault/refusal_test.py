@@ -226,9 +226,9 @@ class Strangers(unittest.TestCase):
             self.assertEqual(single.stop(), 0)
             for member in (1, 2):
                 node = nodes.nodes[member]
-                subprocess.run([tenured_path(), "seed", "--from", str(single.folder), "--data-dir",
-                                str(node.folder), *node.flags], check=True, capture_output=True,
-                               timeout=PATIENCE)
+                subprocess.run([tenured_path(), "seed", "--current", "--from", str(single.folder),
+                                "--data-dir", str(node.folder), *node.flags], check=True,
+                               capture_output=True, timeout=PATIENCE)
 
         nodes = self.start(change)
 
