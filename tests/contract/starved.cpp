@@ -21,7 +21,7 @@ constexpr auto timeout = 200ms;
 /// More than a client of any backend opens.
 constexpr rlim_t descriptors_max = 12;
 
-/// From now on this process can open so many more descriptors.
+/// Limits how many more descriptors this process can open.
 void leave(rlim_t spare) {
   const int lowest = ::dup(STDIN_FILENO);
   ::close(lowest);
