@@ -91,7 +91,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
   if(TENURE_TESTS)
     # A program of the version before, for tests of upgrades. Its definition of newest_version comes
     # first, so the linker does not take the one of the library.
-    add_executable(tenured_previous EXCLUDE_FROM_ALL src/server/main.cpp
+    add_executable(tenured_previous src/server/main.cpp
                    tests/previous/version_newest.cpp)
     target_link_libraries(tenured_previous PRIVATE $<TARGET_PROPERTY:tenured,LINK_LIBRARIES>)
   endif()
