@@ -8,10 +8,6 @@
 namespace tenure::core {
 namespace {
 
-std::size_t index_of(LockMode mode) {
-  return static_cast<std::size_t>(mode);
-}
-
 std::uint32_t capacity_of(const Claim& claim) {
   const auto* permits = std::get_if<Permits>(&claim);
   return permits == nullptr ? 0 : permits->capacity;

@@ -14,6 +14,11 @@
 
 namespace tenure::core {
 
+/// Index of `mode` in an array that has one element per mode.
+[[nodiscard]] constexpr std::size_t index_of(LockMode mode) {
+  return static_cast<std::size_t>(mode);
+}
+
 /// How much of a place is taken: by mode, and in permits. Ranges are compared one by one.
 struct Load {
   std::array<std::uint32_t, all_lock_modes.size()> modes{};

@@ -13,10 +13,6 @@
 namespace tenure::core {
 namespace {
 
-std::size_t index_of(LockMode mode) {
-  return static_cast<std::size_t>(mode);
-}
-
 bool has_item_at(std::span<const Item> items, const PlaceView& place) {
   return !items_at(items, place).empty();
 }

@@ -6,7 +6,7 @@ namespace {
 constexpr std::size_t prefix_bytes = 5;
 /// Capacity that an empty reader keeps: what waits is counted by connections, an empty buffer is
 /// not.
-constexpr std::size_t idle_bytes = 4 * 1024;
+constexpr std::size_t idle_message_bytes = 4 * 1024;
 
 std::uint8_t byte_at(const std::string& text, std::size_t index) {
   return static_cast<std::uint8_t>(text[index]);
@@ -77,7 +77,7 @@ void MessageReader::trim() {
   }
   begin_ = 0;
   buffer_.clear();
-  if (buffer_.capacity() > idle_bytes) {
+  if (buffer_.capacity() > idle_message_bytes) {
     std::string().swap(buffer_);
   }
 }

@@ -12,11 +12,6 @@ namespace {
 /// Of one request: half of what fits into one entry between members (peers/message_codec.hpp).
 constexpr std::size_t replicated_bytes_max = std::size_t{32} << 20U;
 
-bool is_open(std::string_view address) {
-  const auto parsed = parse_address(address);
-  return parsed && !parsed->is_loopback();
-}
-
 /// The list, or nothing if it is wrong: then settings.cpp has complained.
 std::vector<FirstMember> members_of(const Config& config) {
   return parse_members(config.cluster.members).value_or(std::vector<FirstMember>{});
@@ -75,11 +70,11 @@ void check_peer_addresses(const Config& config, const std::vector<FirstMember>& 
   constexpr std::string_view advice =
       " is open to the network: set peer_tls.cert, peer_tls.key and peer_tls.ca, or accept with "
       "--insecure that everybody there can be a member";
-  if (is_open(config.listen.peers)) {
+  if (is_open_to_network(config.listen.peers)) {
     complaints.add("listen.peers: " + config.listen.peers + std::string(advice));
   }
-  const auto far =
-      std::ranges::find_if(members, [](const FirstMember& member) { return is_open(member.peer); });
+  const auto far = std::ranges::find_if(
+      members, [](const FirstMember& member) { return is_open_to_network(member.peer); });
   if (far != members.end()) {
     complaints.add("cluster.members: " + far->peer + std::string(advice));
   }

@@ -9,23 +9,18 @@
 namespace tenure::server {
 namespace {
 
-bool is_open(std::string_view address) {
-  const auto parsed = parse_address(address);
-  return parsed && !parsed->is_loopback();
-}
-
 void check_addresses(const Config& config, Complaints& complaints) {
   if (config.listen.insecure) {
     return;
   }
   const bool knows_clients = !config.tls.client_ca.empty() || !config.auth.file.empty();
-  if (is_open(config.listen.grpc) && (config.tls.cert.empty() || !knows_clients)) {
+  if (is_open_to_network(config.listen.grpc) && (config.tls.cert.empty() || !knows_clients)) {
     complaints.add("listen.grpc: " + config.listen.grpc +
                    " is open to the network: set tls.cert and tls.key, and auth.file or "
                    "tls.client_ca; or listen on 127.0.0.1, or accept that everybody can take and "
                    "break locks with --insecure");
   }
-  if (is_open(config.listen.http) && (!config.has_https() || !knows_clients)) {
+  if (is_open_to_network(config.listen.http) && (!config.has_https() || !knows_clients)) {
     complaints.add("listen.http: " + config.listen.http +
                    " is open to the network: set tls.cert and tls.key, and auth.file or "
                    "tls.client_ca, and leave listen.http_tls on; or listen on 127.0.0.1, or off, "

@@ -147,6 +147,11 @@ Result<Address> parse_address(std::string_view text) {
   return Address{.host = std::string(host), .port = static_cast<std::uint16_t>(*port)};
 }
 
+bool is_open_to_network(std::string_view address) {
+  const auto parsed = parse_address(address);
+  return parsed && !parsed->is_loopback();
+}
+
 bool Address::is_wildcard() const {
   boost::system::error_code error;
   const auto number = boost::asio::ip::make_address(host, error);

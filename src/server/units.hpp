@@ -35,6 +35,9 @@ struct Address {
 /// "127.0.0.1:7420", "[::1]:7420", "localhost:0".
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 
+/// True if `address` parses and other machines can connect to it.
+[[nodiscard]] bool is_open_to_network(std::string_view address);
+
 /// `invalid_argument` unless others can call it: with a port, and of one machine.
 [[nodiscard]] Result<void> check_called_address(std::string_view text);
 

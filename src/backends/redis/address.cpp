@@ -10,7 +10,7 @@
 namespace tenure::backends::redis {
 namespace {
 
-constexpr std::uint16_t default_port = 6379;
+constexpr std::uint16_t redis_port = 6379;
 constexpr std::size_t namespace_bytes_max = 64;
 
 Result<unsigned> database_of(const Url& url) {
@@ -84,7 +84,7 @@ Result<void> take_rest(Url& url, Address& address, std::string_view others) {
 Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
   Address address{.timeout = patience};
   take_user(url, address);
-  auto endpoints = endpoints_of(url, default_port);
+  auto endpoints = endpoints_of(url, redis_port);
   if (!endpoints) {
     return std::unexpected(std::move(endpoints).error());
   }

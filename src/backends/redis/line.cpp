@@ -23,12 +23,6 @@ constexpr std::chrono::milliseconds silence_where_others_are{2000};
 /// The first with all that the scripts use: SET … NX GET is not, ACLs and HELLO are.
 constexpr std::pair<int, int> version_min{6, 2};
 
-std::string command_of(std::initializer_list<std::string_view> words) {
-  std::string command;
-  append_command(command, std::span(words.begin(), words.size()));
-  return command;
-}
-
 /// The value of a field in an array of fields and values.
 const Reply* field_of(const Reply& reply, std::string_view name) {
   for (std::size_t at = 0; at + 1 < reply.elements.size(); at += 2) {

@@ -23,12 +23,6 @@ constexpr milliseconds ask_later{1000};
 constexpr milliseconds park_min{10};
 constexpr milliseconds park_max{500};
 
-std::string command_of(std::initializer_list<std::string_view> words) {
-  std::string command;
-  append_command(command, std::span(words.begin(), words.size()));
-  return command;
-}
-
 const SlotTable::Owner* owner_in(const SlotTable& table, std::size_t slot) {
   const auto index = table.owner_of[slot];
   return index == SlotTable::nobody ? nullptr : &table.owners[index];

@@ -144,4 +144,10 @@ void append_command(std::string& out, std::span<const std::string_view> words) {
   }
 }
 
+std::string command_of(std::initializer_list<std::string_view> words) {
+  std::string command;
+  append_command(command, std::span(words.begin(), words.size()));
+  return command;
+}
+
 }  // namespace tenure::backends::redis

@@ -77,4 +77,7 @@ void append_word(std::string& out, std::initializer_list<std::string_view> piece
 /// Appends a command as the wire has it.
 void append_command(std::string& out, std::span<const std::string_view> words);
 
+/// One command in the form in which it is sent.
+[[nodiscard]] std::string command_of(std::initializer_list<std::string_view> words);
+
 }  // namespace tenure::backends::redis

@@ -11,12 +11,6 @@ namespace {
 /// lost, and found out only then.
 constexpr std::chrono::seconds ping_every{2};
 
-std::string command_of(std::initializer_list<std::string_view> words) {
-  std::string command;
-  append_command(command, std::span(words.begin(), words.size()));
-  return command;
-}
-
 }  // namespace
 
 Waker::Waker(boost::asio::io_context& loop, const Address& address, const std::string& channel,

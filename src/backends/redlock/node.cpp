@@ -24,7 +24,7 @@ std::string_view value_of(std::string_view text, std::string_view key) {
   return rest.substr(0, rest.find('\r'));
 }
 
-std::optional<std::int64_t> number_from(std::string_view text) {
+std::optional<std::int64_t> integer_from(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} ? std::optional(number) : std::nullopt;
@@ -102,11 +102,11 @@ void Node::introduced(const Result<redis::Errand::Answer>& answer) {
     const auto now = sys::BootClock::now();
     const std::string_view text = answer->reply.text;
     run_id_ = value_of(text, "\nrun_id:");
-    if (const auto seconds = number_from(value_of(text, "\nuptime_in_seconds:"))) {
+    if (const auto seconds = integer_from(value_of(text, "\nuptime_in_seconds:"))) {
       // The difference of two times in whole seconds: one that is 20 ms old may say 1.
       started_ = now - std::chrono::seconds(std::max<std::int64_t>(0, *seconds - 1));
     }
-    if (const auto micros = number_from(value_of(text, "\nserver_time_usec:"))) {
+    if (const auto micros = integer_from(value_of(text, "\nserver_time_usec:"))) {
       learn_time(*micros, now);
     }
   }

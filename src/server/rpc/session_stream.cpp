@@ -16,11 +16,11 @@ namespace {
 
 /// Of one message, so that it stays well below gRPC's 4 MiB.
 constexpr int outcomes_per_message_max = 4096;
-/// Longer is for ever.
-constexpr std::uint64_t timeout_ms_max = 1'000'000'000'000;
+/// A longer timeout means no timeout.
+constexpr std::uint64_t wait_ms_max = 1'000'000'000'000;
 
 std::uint64_t timeout_of(const v1::Acquire& request) {
-  return request.has_timeout_ms() ? std::min(request.timeout_ms(), timeout_ms_max) : timeout_ms_max;
+  return request.has_timeout_ms() ? std::min(request.timeout_ms(), wait_ms_max) : wait_ms_max;
 }
 
 }  // namespace
@@ -234,7 +234,7 @@ void SessionStream::wait(OperationId id, WaitKey key, std::uint64_t timeout_ms) 
       key, [self = self(), key](const Result<core::Notice>& notice, core::Revision revision) {
         self->told(key, notice, revision);
       });
-  if (timeout_ms < timeout_ms_max) {
+  if (timeout_ms < wait_ms_max) {
     waiting.timer = std::make_unique<boost::asio::steady_timer>(
         desk_.store.loop(), std::chrono::milliseconds(timeout_ms));
     waiting.timer->async_wait(
