@@ -181,7 +181,8 @@ std::vector<Command> members() {
        .synopsis = "",
        .summary = "Show the members of a cluster and how they are",
        .description = "As the leader has them, and what each says itself. 1 if one does not "
-                      "answer.",
+                      "answer. CLUSTER VERSION is the version of the replicated formats that the "
+                      "member uses, NEWEST VERSION the newest one that its program supports.",
        .run = cluster_status},
       {.name = "cluster add",
        .synopsis = "MEMBER PEER_ADDRESS CLIENT_ADDRESS",

@@ -62,6 +62,16 @@ Result<std::vector<Seen>> look_around(const Arguments& arguments) {
   return seen;
 }
 
+/// Newest cluster version of the member's program; 0: neither the leader nor the member has it.
+std::uint64_t newest_version_of(const Seen& seen) {
+  if (seen.member.newest_version() != 0 || !seen.status) {
+    return seen.member.newest_version();
+  }
+  const auto& members = seen.status->members();
+  const auto own = std::ranges::find(members, seen.member.id(), &v1::Member::id);
+  return own == members.end() ? 0 : own->newest_version();
+}
+
 std::string_view role_of(const v1::Member& member) {
   return member.is_leader() ? "leader" : member.is_voter() ? "voter" : "learner";
 }
@@ -76,6 +86,7 @@ void write(Json& json, const Seen& seen) {
       .field("is_reached", seen.status.has_value());
   if (seen.status) {
     json.field("version", std::string_view(seen.status->version()))
+        .id_field("cluster_version", seen.status->cluster_version())
         .id_field("term", seen.status->term())
         .id_field("commit_index", seen.status->commit_index())
         .id_field("applied_index", seen.status->applied_index())
@@ -83,6 +94,9 @@ void write(Json& json, const Seen& seen) {
         .field("locks", std::uint64_t{seen.status->locks()})
         .field("leases", std::uint64_t{seen.status->leases()})
         .field("waits", std::uint64_t{seen.status->waits()});
+  }
+  if (const auto newest = newest_version_of(seen); newest != 0) {
+    json.id_field("newest_version", newest);
   }
   json.field("silent_ms", std::uint64_t{member.silent_ms()}).end_object();
 }
@@ -93,6 +107,7 @@ std::vector<std::string> row_of(const Seen& seen) {
     return status ? std::to_string(value) : std::string("-");
   };
   const auto& reply = status ? *status : v1::StatusResponse::default_instance();
+  const auto newest = newest_version_of(seen);
   return {std::to_string(seen.member.id()),
           std::string(role_of(seen.member)),
           status ? painted(Colour::green, "answers") : painted(Colour::red, "silent"),
@@ -103,7 +118,9 @@ std::vector<std::string> row_of(const Seen& seen) {
           number(reply.applied_index()),
           number(reply.locks()),
           number(reply.leases()),
-          number(reply.waits())};
+          number(reply.waits()),
+          number(reply.cluster_version()),
+          newest == 0 ? "-" : std::to_string(newest)};
 }
 
 template <class Response>
@@ -148,7 +165,7 @@ int cluster_status(const Arguments& arguments) {
     print(json.end_array().text() + "\n");
   } else if (format_of(arguments) == Format::table) {
     Table table({"MEMBER", "ROLE", "STATE", "CLIENTS", "PEERS", "VERSION", "TERM", "APPLIED",
-                 "LOCKS", "LEASES", "WAITS"});
+                 "LOCKS", "LEASES", "WAITS", "CLUSTER VERSION", "NEWEST VERSION"});
     for (const auto& one : *seen) {
       table.add(row_of(one));
     }

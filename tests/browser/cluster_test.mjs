@@ -50,6 +50,20 @@ test("members, leader and log positions are those of the API, on every member", 
   await stage.close();
 });
 
+// Before an upgrade an operator looks here whether all members support the next version.
+test("the cluster version and the newest version of each member are shown", async () => {
+  const stage = await Stage.open("--members", "3");
+  await eventually(() => stage.api("/v1/cluster"), (cluster) => cluster.cluster_version === "2" &&
+    cluster.members.every((member) => member.newest_version === "2"), "all use version 2");
+  const page = await viewer.visit(stage.address, "#/cluster");
+  await eventually(() => texts(page, "[data-testid=cluster-version]"),
+    (seen) => seen.join() === "cluster version 2", "the version of the cluster");
+  await eventually(() => texts(page, "[data-testid=newest-version]"),
+    (seen) => seen.join() === "2,2,2", "those of the members");
+  await page.close();
+  await stage.close();
+});
+
 test("a server that is away is said to be, and comes back by itself", async () => {
   const stage = await Stage.open();
   await stage.do("lock", { name: "a", as: "ann" });

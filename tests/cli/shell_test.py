@@ -131,6 +131,22 @@ class Members(unittest.TestCase):
         listed = json.loads(self.tenure("cluster", "status", "--json", check=check))
         return {int(member["member"]): member for member in listed}
 
+    # An operator decides by these two numbers whether the next program can be installed.
+    def test_cluster_status_shows_the_cluster_version_and_that_of_each_program(self):
+        def versions():
+            return [(member.get("cluster_version"), member.get("newest_version"))
+                    for member in self.members().values()]
+        eventually(lambda: versions() == [("2", "2")] * 3, "all use version 2")
+
+        rows = [line.split("\t") for line in self.tenure("cluster", "status").splitlines()]
+        self.assertEqual([row[-2:] for row in rows], [["2", "2"]] * 3)
+
+        gone = self.nodes.followers()[0]
+        self.nodes.node(gone).kill()
+        eventually(lambda: "newest_version" not in self.members(check=1)[gone],
+                   "the leader has noticed it")
+        self.assertNotIn("cluster_version", self.members(check=1)[gone])
+
     def test_an_operator_sees_hands_over_adds_and_removes(self):
         leader = self.nodes.leader()
         seen = self.members()

@@ -264,6 +264,7 @@ void AdminService::status(const v1::StatusRequest& /*request*/,
     reply->response.set_cluster_time_ms(wire::milliseconds(view->now));
     reply->response.set_leader_address(log.leader_address);
     reply->response.set_term(log.term);
+    reply->response.set_cluster_version(state.version.get());
     write_members(*view, *reply->response.mutable_members());
     write_limits(state.limits, *reply->response.mutable_limits());
     reply->answer();

@@ -58,6 +58,7 @@ void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Memb
     written.set_peer_address(member->peer_address);
     written.set_client_address(member->client_address);
     written.set_match_index(member->match);
+    written.set_newest_version(member->newest_version);
     written.set_silent_ms(static_cast<std::uint64_t>(
         std::max<std::int64_t>(0, static_cast<std::int64_t>(member->silent.count()))));
   }
@@ -76,6 +77,7 @@ void Membership::list(const v1::MemberListRequest& request,
                       const ReplyTo<v1::MemberListResponse>& reply) {
   look(desk_, reply, freshness_of(request), [](const View& view, v1::MemberListResponse& out) {
     write_members(view, *out.mutable_members());
+    out.set_cluster_version(view.state.version.get());
     return h2::Status{};
   });
 }

@@ -141,6 +141,7 @@ export interface Member {
   is_leader: boolean;
   peer_address: string;
   client_address: string;
+  newest_version?: string; ///< Newest cluster version of its program, if it is connected.
   match?: string;
   silent_ms?: number;
 }
@@ -153,6 +154,7 @@ export interface Cluster {
   leader_address: string;
   term: string;
   commit: string;
+  cluster_version: string; ///< Version of the replicated formats in use.
   members: Member[];
 }
 

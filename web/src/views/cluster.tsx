@@ -30,6 +30,7 @@ export function ClusterView() {
             {has_leader ? `member ${cluster.leader} leads` : "nobody leads"}
           </span>
           <span>term {cluster.term}</span>
+          <span data-testid="cluster-version">cluster version {cluster.cluster_version}</span>
           <span>cluster <span class="mono">{cluster.cluster_id}</span></span>
         </div>
       </header>
@@ -80,6 +81,9 @@ function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
           <div><dt>For clients</dt><dd class="mono">{member.client_address}</dd></div>}
         {member.peer_address &&
           <div><dt>For members</dt><dd class="mono">{member.peer_address}</dd></div>}
+        <div><dt>Newest version</dt><dd data-testid="newest-version"
+          title="Newest cluster version of its program; known of connected members">
+          {member.newest_version ?? "–"}</dd></div>
         {is_known && <div><dt>Has the log to</dt><dd class="mono" data-testid="match">
           {member.match}</dd></div>}
         {is_known && !member.is_leader && <div><dt>Lag</dt>
