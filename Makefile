@@ -18,6 +18,7 @@ STAY ?=
 NO_FENCE ?=
 SEEDS ?= 1000
 FIRST_SEED ?= 1
+FOLDERS ?= src tests examples
 
 # What was edited, whether committed or not, lives under these folders.
 SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
@@ -200,8 +201,9 @@ check-headers:
 
 check-clang:
 	@tools/setup.sh build server test check
-	$(call say,"check: clang with -Wthread-safety")
-	@$(call build_preset,clang)
+	$(call say,"check: clang with -Wthread-safety$(,) each source alone")
+	@$(call build_preset,clang,--target tenure_proto tenure_etcd_proto tenure_stubs)
+	@python3 tools/clang_syntax.py build/clang --jobs $(JOBS) $(FOLDERS)
 
 check-clang-tidy: check-clang
 	$(call say,"check: clang-tidy")

@@ -140,7 +140,7 @@ def measure(server, options):
                  "per_s")
     row("64 threads, cycles/s, one client", many["ours"],
         f"{many['raw']:,.0f}/s by hand, 64 connections; {many['floor']:,.0f}/s: the same commands "
-        "over one connection, and nothing else", many["ours"] / many["raw"], "at least 3", "/s")
+        "over one connection, and nothing else", many["ours"] / many["raw"], "at least 1", "/s")
     rows.append(("the same, nobody waits for the answer to a release", f"{many['scope']:,.1f} /s",
                  f"{many['raw-scope']:,.0f}/s by hand, 64 connections",
                  f"{many['scope'] / many['raw-scope']:.2f}", "", None))

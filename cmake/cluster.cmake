@@ -15,7 +15,7 @@ foreach(module IN LISTS TENURE_CLUSTER_MODULES)
     list(APPEND missing ${module})
   endif()
 endforeach()
-if(NOT TARGET tenure_asio)
+if(NOT TARGET tenure_net)
   list(APPEND missing boost)
 endif()
 if(NOT TARGET protobuf::protoc)
@@ -44,29 +44,32 @@ foreach(proto IN LISTS TENURE_PROTOS)
   list(APPEND proto_sources ${made})
 endforeach()
 add_library(tenure_proto STATIC EXCLUDE_FROM_ALL ${proto_sources})
-set_target_properties(tenure_proto PROPERTIES POSITION_INDEPENDENT_CODE ON)
+# Files by protoc define the same names.
+set_target_properties(tenure_proto PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
 target_include_directories(tenure_proto SYSTEM PUBLIC ${TENURE_PROTO_OUT})
 target_link_libraries(tenure_proto PUBLIC PkgConfig::tenure_protobuf)
 
-# gRPC over HTTP/2, by nghttp2 on Asio: what both ends need, and the client's end. The server's is
-# in server.cmake.
-set(TENURE_H2_CLIENT)
-foreach(stem channel fault link message status transport)
-  list(APPEND TENURE_H2_CLIENT ${PROJECT_SOURCE_DIR}/src/h2/${stem}.cpp)
-endforeach()
-add_library(tenure_h2_client STATIC EXCLUDE_FROM_ALL ${TENURE_H2_CLIENT})
-set_target_properties(tenure_h2_client PROPERTIES POSITION_INDEPENDENT_CODE ON)
-target_include_directories(tenure_h2_client PUBLIC ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(tenure_h2_client
-  PUBLIC tenure tenure_asio PkgConfig::tenure_protobuf PkgConfig::tenure_libnghttp2
-         PkgConfig::tenure_openssl absl::flat_hash_map absl::flat_hash_set
+# gRPC over HTTP/2, by nghttp2 on tenure_net: both ends of it.
+file(GLOB h2_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/h2/*.cpp)
+add_library(tenure_h2 STATIC EXCLUDE_FROM_ALL ${h2_sources})
+set_target_properties(tenure_h2 PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tenure_h2
+  PUBLIC tenure_net PkgConfig::tenure_protobuf PkgConfig::tenure_libnghttp2 absl::btree
+         absl::flat_hash_map absl::flat_hash_set
   PRIVATE tenure_warnings)
 
-# Swallows the two, so that there is one library to install.
-file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp
-     ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp ${PROJECT_SOURCE_DIR}/src/backends/rpc/*.cpp)
-add_library(tenure_cluster ${cluster_sources} ${PROJECT_SOURCE_DIR}/src/client/tenure_scheme.cpp
-            $<TARGET_OBJECTS:tenure_proto> $<TARGET_OBJECTS:tenure_h2_client>)
+# The choice of a member to connect to, which tenure:// and etcd:// share.
+file(GLOB rpc_backend CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/rpc/*.cpp)
+add_library(tenure_backends_rpc STATIC EXCLUDE_FROM_ALL ${rpc_backend})
+set_target_properties(tenure_backends_rpc PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tenure_backends_rpc PUBLIC tenure_h2 PRIVATE tenure_warnings)
+
+# Contains the objects of these libraries, so that there is one file to install.
+file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp)
+add_library(tenure_cluster ${cluster_sources}
+            $<TARGET_OBJECTS:tenure_proto> $<TARGET_OBJECTS:tenure_net>
+            $<TARGET_OBJECTS:tenure_backends_net> $<TARGET_OBJECTS:tenure_h2>
+            $<TARGET_OBJECTS:tenure_backends_rpc>)
 set_target_properties(tenure_cluster PROPERTIES LINKER_LANGUAGE CXX)
 target_include_directories(tenure_cluster PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(tenure_cluster SYSTEM PRIVATE ${TENURE_PROTO_OUT})
@@ -81,5 +84,5 @@ tenure_component(cluster UNCALLED tenure_has_cluster
 
 # For our own tests: with the private headers and what they include.
 add_library(tenure_cluster_private INTERFACE)
-target_link_libraries(tenure_cluster_private INTERFACE tenure_cluster tenure_h2_client tenure_proto
-                                                       absl::btree)
+target_link_libraries(tenure_cluster_private INTERFACE
+  tenure_cluster tenure_backends_rpc tenure_backends_net tenure_proto absl::btree)

@@ -2,7 +2,7 @@
 # built where what it stands on is found; libtenure needs none of that. It speaks gRPC as tenure://
 # does, so what cluster.cmake found is what it needs.
 
-if(NOT TARGET tenure_h2_client)
+if(NOT TARGET tenure_h2)
   message(STATUS "tenure::etcd (etcd://) is left out with tenure::cluster, for want of the same")
   return()
 endif()
@@ -18,15 +18,17 @@ add_custom_command(OUTPUT ${etcd_made}
           ${etcd_proto}
   DEPENDS ${etcd_proto} VERBATIM)
 add_library(tenure_etcd_proto STATIC EXCLUDE_FROM_ALL ${etcd_made})
-set_target_properties(tenure_etcd_proto PROPERTIES POSITION_INDEPENDENT_CODE ON)
+# Files by protoc define the same names.
+set_target_properties(tenure_etcd_proto PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
 target_include_directories(tenure_etcd_proto SYSTEM PUBLIC ${TENURE_ETCD_PROTO_OUT})
 target_link_libraries(tenure_etcd_proto PUBLIC PkgConfig::tenure_protobuf)
 
-# Swallows that and the client's end of gRPC, so that there is one library to install.
-file(GLOB etcd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/etcd/*.cpp
-     ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp ${PROJECT_SOURCE_DIR}/src/backends/rpc/*.cpp)
-add_library(tenure_etcd ${etcd_sources} ${PROJECT_SOURCE_DIR}/src/client/etcd_scheme.cpp
-            $<TARGET_OBJECTS:tenure_etcd_proto> $<TARGET_OBJECTS:tenure_h2_client>)
+# Contains the objects of these libraries, so that there is one file to install.
+file(GLOB etcd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/etcd/*.cpp)
+add_library(tenure_etcd ${etcd_sources}
+            $<TARGET_OBJECTS:tenure_etcd_proto> $<TARGET_OBJECTS:tenure_net>
+            $<TARGET_OBJECTS:tenure_backends_net> $<TARGET_OBJECTS:tenure_h2>
+            $<TARGET_OBJECTS:tenure_backends_rpc>)
 set_target_properties(tenure_etcd PROPERTIES LINKER_LANGUAGE CXX)
 target_include_directories(tenure_etcd PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(tenure_etcd SYSTEM PRIVATE ${TENURE_ETCD_PROTO_OUT})
@@ -43,4 +45,4 @@ tenure_component(etcd UNCALLED tenure_has_etcd
 # For our own tests: with the private headers and what they include.
 add_library(tenure_etcd_private INTERFACE)
 target_link_libraries(tenure_etcd_private INTERFACE
-  tenure_etcd tenure_h2_client tenure_etcd_proto absl::btree absl::inlined_vector)
+  tenure_etcd tenure_backends_rpc tenure_backends_net tenure_etcd_proto absl::btree absl::inlined_vector)

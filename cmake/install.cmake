@@ -38,15 +38,16 @@ configure_file(cmake/tenure.pc.in tenure.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT dev)
 
-# tenure_component(name DESCRIPTION text [UNCALLED symbol] [SEEN modules...] [HIDDEN modules...]
+# tenure_component(name DESCRIPTION text [UNCALLED symbols...] [SEEN modules...] [HIDDEN modules...]
 #                  [HIDDEN_LIBRARIES names...]):
 # installs the library tenure_<name> as the component tenure::<name> of the package and as the module
 # tenure_<name> of pkg-config. SEEN modules of pkg-config are what its users need in any case; the
 # HIDDEN ones they need if it is static, as they do the HIDDEN_LIBRARIES, which pkg-config does not
-# know. UNCALLED: nobody calls it by name, it works by being there;
-# linkers leave such out unless they are told, and the symbol is one of what must not be left out.
+# know. UNCALLED: no program calls the library, its static initializers register it. The linker keeps
+# an object file of a static library only if a symbol of it is needed; these symbols make it keep
+# the files that register something.
 function(tenure_component name)
-  cmake_parse_arguments(arg "" "DESCRIPTION;UNCALLED" "SEEN;HIDDEN;HIDDEN_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "DESCRIPTION" "UNCALLED;SEEN;HIDDEN;HIDDEN_LIBRARIES" ${ARGN})
   set(library tenure_${name})
   add_library(tenure::${name} ALIAS ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
@@ -75,8 +76,10 @@ function(tenure_component name)
       LINKER:--push-state,--no-as-needed,$<TARGET_FILE:tenure::${name}>,--pop-state)
     set(pc_libs "-Wl,--push-state,--no-as-needed -l${library} -Wl,--pop-state")
   elseif(arg_UNCALLED)
-    target_link_options(${library} INTERFACE LINKER:--undefined=${arg_UNCALLED})
-    set(pc_libs "-Wl,--undefined=${arg_UNCALLED} -l${library}")
+    foreach(symbol IN LISTS arg_UNCALLED)
+      target_link_options(${library} INTERFACE LINKER:--undefined=${symbol})
+      string(PREPEND pc_libs "-Wl,--undefined=${symbol} ")
+    endforeach()
   endif()
   if(NOT BUILD_SHARED_LIBS)
     foreach(hidden IN LISTS arg_HIDDEN_LIBRARIES)

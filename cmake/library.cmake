@@ -7,6 +7,9 @@ find_package(Threads REQUIRED)
 # for both.
 file(GLOB TENURE_CORE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.cpp)
 add_library(tenure_core_objects OBJECT ${TENURE_CORE_SOURCES})
+# Tests link a program of the version before with a definition of their own in its place.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/core/version_newest.cpp
+                            PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set_target_properties(tenure_core_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(tenure_core_objects PUBLIC ${PROJECT_SOURCE_DIR}/src
                                                       ${PROJECT_SOURCE_DIR}/include)
@@ -22,9 +25,17 @@ if(TENURE_CHECK_INVARIANTS)
   target_compile_definitions(tenure_core PUBLIC TENURE_CHECK_INVARIANTS)
 endif()
 
+# Threads, clocks, logs. Of its own for programs that need nothing else, such as tests.
+file(GLOB TENURE_SYS_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/sys/*.cpp)
+add_library(tenure_sys STATIC EXCLUDE_FROM_ALL ${TENURE_SYS_SOURCES})
+set_target_properties(tenure_sys PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_compile_options(tenure_sys PRIVATE -fno-semantic-interposition)
+target_include_directories(tenure_sys PUBLIC ${PROJECT_SOURCE_DIR}/src
+                                             ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(tenure_sys PUBLIC Threads::Threads PRIVATE tenure_warnings)
+
 file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/include/tenure/*.hpp
-     ${PROJECT_SOURCE_DIR}/src/sys/*.cpp
      ${PROJECT_SOURCE_DIR}/src/local/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/memory/*.cpp
@@ -32,10 +43,9 @@ file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
 # The fence in memory. The forms that need a database are libraries of their own: fences.cmake.
 list(APPEND TENURE_SOURCES ${PROJECT_SOURCE_DIR}/src/fence/fence.cpp
                            ${PROJECT_SOURCE_DIR}/src/fence/question.cpp)
-
 # tenure://, redis://, etcd:// and zookeeper:// are libraries of their own: cluster.cmake, …
-list(FILTER TENURE_SOURCES EXCLUDE REGEX "/(tenure|redis|etcd|zookeeper)_scheme\\.cpp$")
-add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>)
+add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>
+            $<TARGET_OBJECTS:tenure_sys>)
 add_library(tenure::tenure ALIAS tenure)
 set_target_properties(tenure PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON
                       VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")

@@ -14,7 +14,7 @@ foreach(module IN LISTS TENURE_REDIS_MODULES)
     list(APPEND missing ${module})
   endif()
 endforeach()
-if(NOT TARGET tenure_asio)
+if(NOT TARGET tenure_net)
   list(APPEND missing boost)
 endif()
 if(missing)
@@ -48,21 +48,17 @@ endforeach()
 configure_file(src/backends/redlock/scripts.cpp.in redlock/scripts.cpp @ONLY)
 
 file(GLOB redis_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/redis/*.cpp
-     ${PROJECT_SOURCE_DIR}/src/backends/redlock/*.cpp
-     ${PROJECT_SOURCE_DIR}/src/backends/net/*.cpp)
-# Bytes to a server, plain or through TLS, and why that fails: the same as for tenure://.
-foreach(stem fault status transport)
-  list(APPEND redis_sources ${PROJECT_SOURCE_DIR}/src/h2/${stem}.cpp)
-endforeach()
-add_library(tenure_redis ${redis_sources} ${PROJECT_SOURCE_DIR}/src/client/redis_scheme.cpp
-            ${PROJECT_BINARY_DIR}/redis/scripts.cpp ${PROJECT_BINARY_DIR}/redlock/scripts.cpp)
+     ${PROJECT_SOURCE_DIR}/src/backends/redlock/*.cpp)
+add_library(tenure_redis ${redis_sources}
+            ${PROJECT_BINARY_DIR}/redis/scripts.cpp ${PROJECT_BINARY_DIR}/redlock/scripts.cpp
+            $<TARGET_OBJECTS:tenure_net> $<TARGET_OBJECTS:tenure_backends_net>)
 target_include_directories(tenure_redis PRIVATE ${PROJECT_SOURCE_DIR}/src)
 list(TRANSFORM TENURE_REDIS_MODULES PREPEND PkgConfig::tenure_ OUTPUT_VARIABLE redis_needs)
 target_link_libraries(tenure_redis
   PUBLIC tenure
   PRIVATE ${redis_needs} absl::btree absl::flat_hash_map absl::inlined_vector
           $<BUILD_INTERFACE:tenure_asio> $<BUILD_INTERFACE:tenure_warnings>)
-tenure_component(redis UNCALLED tenure_has_redis
+tenure_component(redis UNCALLED tenure_has_redis tenure_has_redlock
   DESCRIPTION "connect() to Redis: redis://, rediss:// and redlock://"
   HIDDEN ${TENURE_REDIS_MODULES} absl_btree absl_flat_hash_map absl_inlined_vector)
 
@@ -70,4 +66,4 @@ tenure_component(redis UNCALLED tenure_has_redis
 add_library(tenure_redis_private INTERFACE)
 target_include_directories(tenure_redis_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tenure_redis_private INTERFACE
-  tenure_redis tenure_asio ${redis_needs} absl::btree absl::flat_hash_map absl::inlined_vector)
+  tenure_redis tenure_backends_net tenure_asio ${redis_needs} absl::btree absl::flat_hash_map absl::inlined_vector)

@@ -1,4 +1,5 @@
-# The daemon. One static library per room, so that each can be tested with as little as it needs.
+# The daemon. One static library per folder of src/server, so that each can be tested with as little
+# as it needs. tools/tidy.py says which of them may include which.
 # libraft is dynamic: LGPL-3 with linking exception.
 
 if(NOT TARGET tenure_cluster)
@@ -13,26 +14,29 @@ find_package(prometheus-cpp REQUIRED)
 pkg_check_modules(raft REQUIRED IMPORTED_TARGET raft=0.22.1)
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
 
-function(tenure_room name)
+# tenure_server_library(name [SOURCES patterns...] [LINK libraries...]): a static library of the files
+# that match; an interface library if it has headers only.
+function(tenure_server_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${arg_SOURCES})
-  list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
-  if(NOT sources)
-    return()
+  set(sources)
+  if(arg_SOURCES)
+    file(GLOB sources CONFIGURE_DEPENDS ${arg_SOURCES})
   endif()
-  add_library(${name} STATIC EXCLUDE_FROM_ALL ${sources})
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src
-                                            ${PROJECT_SOURCE_DIR}/include)
-  target_compile_definitions(${name} PUBLIC TENURE_VERSION="${PROJECT_VERSION}")
-  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE tenure_warnings)
+  set(scope INTERFACE)
+  if(sources)
+    add_library(${name} STATIC EXCLUDE_FROM_ALL ${sources})
+    target_link_libraries(${name} PRIVATE tenure_warnings)
+    set(scope PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+  endif()
+  target_include_directories(${name} ${scope} ${PROJECT_SOURCE_DIR}/src
+                                              ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${name} ${scope} ${arg_LINK})
 endfunction()
 
-# The server's end of gRPC; the other, and the messages, are in cluster.cmake.
-file(GLOB h2_server CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/h2/*.cpp)
-list(REMOVE_ITEM h2_server ${TENURE_H2_CLIENT})
-tenure_room(tenure_h2 SOURCES ${h2_server} LINK tenure_h2_client)
-tenure_room(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
-            LINK tenure_core tenure_proto tenure_h2)
+tenure_server_library(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
+                      LINK tenure_core tenure_proto tenure_h2)
 
 # What users of gRPC's own library have; for tests and benchmarks.
 function(tenure_stubs)
@@ -48,40 +52,47 @@ function(tenure_stubs)
     list(APPEND sources ${made})
   endforeach()
   add_library(tenure_stubs STATIC EXCLUDE_FROM_ALL ${sources})
+  set_target_properties(tenure_stubs PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(tenure_stubs PUBLIC tenure_proto gRPC::grpc++)
 endfunction()
 if(TENURE_TESTS OR TENURE_BENCH)
   tenure_stubs()
 endif()
 
-tenure_room(tenure_raft
-  SOURCES ${PROJECT_SOURCE_DIR}/src/server/raft/*.c ${PROJECT_SOURCE_DIR}/src/server/raft/*.cpp
-  LINK tenure_core tenure_asio PkgConfig::raft)
-tenure_room(tenure_peers
-  SOURCES ${PROJECT_SOURCE_DIR}/src/server/peers/*.cpp
-  LINK tenure_daemon tenure_raft tenure_h2_client tenure_asio)
-tenure_room(tenure_auth
-  SOURCES ${PROJECT_SOURCE_DIR}/src/server/auth/*.cpp
-  LINK tenure_daemon tenure_core absl::flat_hash_map)
-tenure_room(tenure_rpc
-  SOURCES ${PROJECT_SOURCE_DIR}/src/server/rpc/*.cpp
-  LINK tenure_auth tenure_daemon tenure_wire tenure_h2 tenure_asio)
+# In the order of their dependencies.
+set(server ${PROJECT_SOURCE_DIR}/src/server)
+tenure_server_library(tenure_process SOURCES ${server}/process/*.cpp
+                      LINK tenure_asio PkgConfig::systemd)
+tenure_server_library(tenure_config SOURCES ${server}/config/*.cpp
+                      LINK tenure_process tenure tenure_core tenure_asio PkgConfig::tenure_openssl)
+target_compile_definitions(tenure_config PRIVATE TENURE_VERSION="${PROJECT_VERSION}")
+tenure_server_library(tenure_tls SOURCES ${server}/tls/*.cpp LINK tenure_config tenure_net)
+tenure_server_library(tenure_store LINK tenure_core tenure_asio)
+tenure_server_library(tenure_metrics SOURCES ${server}/metrics/*.cpp
+                      LINK tenure_store tenure tenure_h2 prometheus-cpp::core
+                           absl::flat_hash_map)
+tenure_server_library(tenure_events SOURCES ${server}/events/*.cpp
+                      LINK tenure_store tenure_metrics tenure absl::flat_hash_map)
+tenure_server_library(tenure_requests SOURCES ${server}/requests/*.cpp
+                      LINK tenure_store absl::flat_hash_map)
+tenure_server_library(tenure_raft SOURCES ${server}/raft/*.c ${server}/raft/*.cpp
+                      LINK tenure_process tenure_store PkgConfig::raft)
+tenure_server_library(tenure_peers SOURCES ${server}/peers/*.cpp
+                      LINK tenure_config tenure_metrics tenure_raft tenure_net)
+tenure_server_library(tenure_auth SOURCES ${server}/auth/*.cpp
+                      LINK tenure_config tenure_core absl::flat_hash_map)
+tenure_server_library(tenure_rpc SOURCES ${server}/rpc/*.cpp
+                      LINK tenure_requests tenure_events tenure_auth tenure_config tenure_metrics
+                           tenure_wire tenure_h2)
 include(cmake/dashboard.cmake)
-tenure_room(tenure_http
-  SOURCES ${PROJECT_SOURCE_DIR}/src/server/http/*.cpp ${PROJECT_BINARY_DIR}/server/http/assets.cpp
-  LINK tenure_rpc tenure_auth tenure_daemon tenure tenure_core tenure_asio tenure_json)
-tenure_room(tenure_daemon
-  SOURCES ${PROJECT_SOURCE_DIR}/src/server/*.cpp
-  LINK tenure tenure_core tenure_h2 tenure_asio prometheus-cpp::core PkgConfig::systemd
-       absl::flat_hash_map)
-if(TARGET tenure_daemon)
-  target_compile_definitions(tenure_daemon PRIVATE TENURE_VERSION="${PROJECT_VERSION}")
-endif()
+tenure_server_library(tenure_http
+  SOURCES ${server}/http/*.cpp ${PROJECT_BINARY_DIR}/server/http/assets.cpp
+  LINK tenure_requests tenure_auth tenure_config tenure_metrics tenure_h2 tenure_json)
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
   add_executable(tenured src/server/main.cpp)
-  target_link_libraries(tenured PRIVATE tenure_daemon tenure_rpc tenure_http tenure_peers tenure_raft
-                                        tenure_warnings)
+  target_link_libraries(tenured PRIVATE tenure_rpc tenure_http tenure_events tenure_tls tenure_peers
+                                        tenure_raft tenure_warnings)
   # A batch allocates and frees the same few sizes dozens of times: jemalloc does that with a third
   # less CPU for the whole server. Sanitizers bring their own allocator.
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

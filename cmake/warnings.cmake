@@ -2,7 +2,13 @@
 # system directories and are not affected.
 
 add_library(tenure_warnings INTERFACE)
-target_compile_options(tenure_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+target_compile_options(tenure_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
+if(TENURE_UNITY)
+  # Names of one file shadow those of another in the batch.
+  target_compile_options(tenure_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+else()
+  target_compile_options(tenure_warnings INTERFACE -Wshadow)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   # What is written in C goes by another compiler.
   target_compile_options(tenure_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)

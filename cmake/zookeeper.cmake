@@ -11,8 +11,7 @@ if(NOT TENURE_ZOOKEEPER_INCLUDE OR NOT TENURE_ZOOKEEPER_LIBRARY)
 endif()
 
 file(GLOB zookeeper_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/zookeeper/*.cpp)
-add_library(tenure_zookeeper ${zookeeper_sources}
-            ${PROJECT_SOURCE_DIR}/src/client/zookeeper_scheme.cpp)
+add_library(tenure_zookeeper ${zookeeper_sources})
 target_include_directories(tenure_zookeeper PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(tenure_zookeeper SYSTEM PRIVATE ${TENURE_ZOOKEEPER_INCLUDE})
 # Its header declares the functions of the library with threads only then.

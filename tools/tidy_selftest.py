@@ -12,6 +12,9 @@ RIGHT = {
                                        "class LockManager;\nstruct LockManagerOptions {};\n",
     "src/sys/clock.hpp": HEADER + "#include <thread>\n",
     "src/core/queue.hpp": HEADER + "// No double grants, says \"steady_clock::now\".\n",
+    "src/server/http/a.hpp": HEADER,
+    "src/server/main.cpp": '#include "server/http/a.hpp"\n#include "server/rpc/a.hpp"\n',
+    "src/server/rpc/a.hpp": HEADER,
     "src/local/table.cpp": '#include "core/queue.hpp"\n#include "sys/clock.hpp"\n'
                            "#include <absl/hash/hash.h>\n// TODO(#12): later\n",
     "tests/unit/table_test.cpp": '#include "support/clock.hpp"\n',
@@ -35,10 +38,18 @@ PLANTED = {
     "a third party in a public header": ("include/tenure/a.hpp", HEADER + "#include <absl/x.h>\n",
                                          ":2: public headers"),
     "a layer nobody knows": ("src/extra/a.cpp", "\n", "no known layer"),
+    "an unknown folder of a known layer": ("src/server/extra/a.cpp", "\n", "no known layer"),
+    "http includes rpc": ("src/server/http/a.cpp", '#include "server/rpc/a.hpp"\n',
+                          ":1: src/server/http may not"),
+    "rpc includes http": ("src/server/rpc/a.cpp", '#include "server/http/a.hpp"\n',
+                          ":1: src/server/rpc may not"),
+    "a folder of the server includes main's": ("src/server/rpc/a.cpp",
+                                               '#include "server/main.cpp"\n',
+                                               ":1: src/server/rpc may not"),
     "a clock in core": ("src/core/a.cpp", "auto t = steady_clock::now();\n", ":1: core"),
     "a hash map in core": ("src/core/a.cpp", "\nstd::unordered_map<int, int> m;\n", ":2: core"),
     "floating point in core": ("src/core/a.cpp", "double ratio = 1;\n", ":1: core"),
-    "a long file": ("bench/a.cpp", "\n" * 501, "501 lines"),
+    "a long file": ("bench/a.cpp", "\n" * 601, "601 lines"),
     "a long line": ("examples/a.cpp", "\n//" + "x" * 99 + "\n", ":2: the line has 101"),
     "a file name that says nothing": ("src/local/lock_utils.cpp", "\n", "'utils'"),
     "a type name that says nothing": ("src/local/a.cpp", "class [[nodiscard]] LeaseManager {\n",
@@ -59,6 +70,20 @@ class TidyCheck(unittest.TestCase):
                 self.assertEqual(len(found), 1, found)
                 self.assertTrue(found[0].startswith(name + ":"))
                 self.assertIn(expected, found[0])
+
+    def test_a_cycle_of_layers_is_found(self):
+        found = list(tidy.check_relation({"a": (), "b": ("a", "d"), "c": ("b",), "d": ("c",)}))
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("a cycle of folders", found[0])
+        for folder in ("b", "c", "d"):
+            self.assertIn(folder, found[0])
+
+    def test_a_layer_that_includes_itself_is_a_cycle(self):
+        self.assertEqual(len(list(tidy.check_relation({"a": ("a",)}))), 1)
+
+    def test_a_folder_that_the_table_lacks_is_found(self):
+        self.assertEqual(list(tidy.check_relation({"a": ("b",)})),
+                         ["a may include b, which the table does not have"])
 
 
 if __name__ == "__main__":

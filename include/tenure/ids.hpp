@@ -1,6 +1,8 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <utility>
 
 #include <tenure/strong.hpp>
 
@@ -23,5 +25,23 @@ using FencingToken = Strong<std::uint64_t, struct HolderTokenTag>;
 
 /// What holds hang on: they live and end together with it. 0 is no lease.
 using LeaseId = Strong<std::uint64_t, struct HolderLeaseTag>;
+
+/// One request of a lease, chosen by the client; the same id again is a retry. 0 is no id.
+using RequestId = Strong<std::uint64_t, struct LeaseRequestTag>;
+
+/// Identifies a request among those of all leases, for example a wait or a hold. Ordered by lease,
+/// then by request.
+struct RequestKey {
+  LeaseId lease{};      ///< Lease that the request belongs to.
+  RequestId request{};  ///< Number of the request, unique within the lease.
+
+  friend auto operator<=>(const RequestKey&, const RequestKey&) = default;
+  /// Hash for Abseil's containers, which seed it: clients choose both numbers, and must not be able
+  /// to make the keys of a server collide.
+  template <class H>
+  friend H AbslHashValue(H state, const RequestKey& key) {
+    return H::combine(std::move(state), key.lease.get(), key.request.get());
+  }
+};
 
 }  // namespace tenure

@@ -25,6 +25,14 @@ struct ConnectOptions {
   /// The default rides out a change of the leader; shorter tells Errc::unavailable sooner.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(5);
 
+  /// How long a thread that waits for a reply polls the connection before it blocks; zero blocks at
+  /// once. Polling saves the wake-up of a blocked thread, tens of microseconds per reply, and costs
+  /// a CPU core while a thread waits. Set it to a little more than a round trip, where cores are
+  /// idle. At most busy_poll_max. Errc::unsupported on memory:// and zookeeper://, which have no
+  /// event loop to poll.
+  std::chrono::microseconds busy_poll = {};
+  static constexpr std::chrono::microseconds busy_poll_max = std::chrono::milliseconds(10);
+
   /// Who we are, to a tenured that has users: what `tenured token` printed. It goes to the server
   /// and nowhere else, neither into messages nor into logs. On tenure:// only; the others have
   /// user:password@ in the URL.

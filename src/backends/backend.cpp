@@ -26,4 +26,8 @@ std::string_view to_string(Promise promise) noexcept {
   return "unknown";
 }
 
+Error client_closed() {
+  return {.code = Errc::unavailable, .detail = "the client ends"};
+}
+
 }  // namespace tenure::backends

@@ -20,13 +20,12 @@
 #include <tenure/options.hpp>
 #include <tenure/watch.hpp>
 
-#include "backends/nap.hpp"
+#include "sys/parker.hpp"
 
 /// The one seam between the client library and whatever keeps the locks.
 namespace tenure::backends {
 
-/// One request of a lease, chosen by the client; the same id again is a retry. 0 is no id.
-using RequestId = Strong<std::uint64_t, struct RequestIdTag>;
+using tenure::RequestId;
 using WatchId = Strong<std::uint64_t, struct WatchIdTag>;
 
 // What is asked for
@@ -90,13 +89,13 @@ struct ReleaseRequest {
   std::shared_ptr<const Ask> ask{};
 };
 
-/// A hold of one name or range to be weakened.
 struct TtlRequest {
   LeaseId lease{};
   RequestId request{};
   std::chrono::milliseconds ttl{};
 };
 
+/// A hold of one name or range to be weakened.
 struct DowngradeRequest {
   LeaseId lease{};
   RequestId request{};   ///< A fresh one.
@@ -268,18 +267,14 @@ class Backend {
   /// A thread that is on its way already may still call the sink.
   virtual void unwatch(WatchId watch) = 0;
 
-  /// A thread that waits for a `done` sleeps here until the nap has more calls than `calls_seen`,
-  /// or until the deadline; may return for no reason. A backend may use the thread to do its own
-  /// work meanwhile. REQUIRES: not inside a callback of the backend.
-  virtual void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline,
-                     SleepFor /*what*/ = SleepFor::answer) {
-    nap.park(calls_seen, deadline);
-  }
-  /// Ends that sleep. From any thread, also inside callbacks.
-  virtual void wake(Nap& nap) { nap.call(); }
+  /// Where threads that wait for a `done` block. A backend with an event loop lets them run it.
+  [[nodiscard]] virtual sys::Parker& parker() noexcept { return sys::thread_parker(); }
 
   /// Who holds this name at the moment.
   virtual void holders(std::string name, Done<std::vector<Holder>> done) = 0;
 };
+
+/// Error of operations that are pending when the client is destroyed.
+[[nodiscard]] Error client_closed();
 
 }  // namespace tenure::backends

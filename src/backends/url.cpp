@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <utility>
+
+#include "sys/parse_number.hpp"
 
 namespace tenure::backends {
 namespace {
@@ -24,14 +25,12 @@ Result<Url::Part> decode(std::string_view text, std::size_t position) {
       part.text.push_back(text[at]);
       continue;
     }
-    unsigned value = 0;
     const auto digits = text.substr(at + 1, 2);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() != 2 || error != std::errc{} || end != digits.data() + digits.size()) {
+    const auto value = sys::parse_number<std::uint8_t>(digits, 16);
+    if (digits.size() != 2 || !value) {
       return complain_at(position + at, "two hexadecimal digits are expected after '%'");
     }
-    part.text.push_back(static_cast<char>(value));
+    part.text.push_back(static_cast<char>(*value));
     at += 2;
   }
   return part;
@@ -92,9 +91,8 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::size_t position,
     return endpoint;
   }
   const auto where = position + text.size() - rest.size();
-  const auto* const end = rest.data() + rest.size();
-  const auto [stop, error] = std::from_chars(rest.data() + 1, end, endpoint.port);
-  if (rest.front() != ':' || error != std::errc{} || stop != end || endpoint.port == 0) {
+  endpoint.port = sys::parse_number<std::uint16_t>(rest.substr(1)).value_or(0);
+  if (rest.front() != ':' || endpoint.port == 0) {
     return complain_at(where, "a port is a number from 1 to 65535 after ':'");
   }
   return endpoint;

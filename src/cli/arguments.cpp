@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sys/parse_number.hpp"
+
 namespace tenure::cli {
 
 std::optional<std::string> Arguments::text(std::string_view option) const {
@@ -57,15 +59,13 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 }
 
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t most) {
-  std::uint64_t count = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc{} || rest != end || count > most) {
+  const auto count = sys::parse_number<std::uint64_t>(text);
+  if (!count || *count > most) {
     return fail(
         Errc::invalid_argument,
         "\"" + std::string(text) + "\" is no whole number from 0 to " + std::to_string(most));
   }
-  return count;
+  return *count;
 }
 
 }  // namespace tenure::cli

@@ -18,6 +18,7 @@
 #include "cli/service.hpp"
 #include "cli/signals.hpp"
 #include "sys/chance.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -234,7 +235,8 @@ void print_tables(const std::vector<Measured>& all, const Plan& plan) {
   }
 }
 
-void write(Json& json, std::string_view name, const Latencies& latencies, nanoseconds took) {
+void write(sys::JsonWriter& json, std::string_view name, const Latencies& latencies,
+           nanoseconds took) {
   const auto in_us = [](nanoseconds time) { return static_cast<double>(time.count()) / 1000; };
   json.key(name).begin_object().field("count", latencies.count());
   json.field("per_second", per_second(latencies.count(), took)).key("latency_us").begin_object();
@@ -254,7 +256,7 @@ void write(Json& json, std::string_view name, const Latencies& latencies, nanose
 
 void print_json(const std::vector<Measured>& all, const Plan& plan) {
   const auto [first, second] = steps_of(plan.load.chore);
-  Json json;
+  sys::JsonWriter json;
   json.begin_array();
   for (const auto& [url, figures] : all) {
     json.begin_object()

@@ -121,7 +121,7 @@ bool may_go_ahead(int file) {
     execvpe(launch.words.front(), launch.words.data(), launch.environment.data());
   }
   const int why = errno;
-  [[maybe_unused]] const auto written = write(launch.complaints, &why, sizeof(why));
+  [[maybe_unused]] const auto written = ::write(launch.complaints, &why, sizeof(why));
   _exit(code(ExitCode::cannot_execute));
 }
 
@@ -182,7 +182,7 @@ std::expected<Child, int> Child::start(const Program& program, const InheritedFi
   if (id > 0) {
     setpgid(id, id);  // Whoever is first of the two.
     before(id);
-    [[maybe_unused]] const auto written = write(go_ahead.in(), "", 1);
+    [[maybe_unused]] const auto written = ::write(go_ahead.in(), "", 1);
     while (read(complaints.out(), &why, sizeof(why)) < 0 && errno == EINTR) {
     }
   }

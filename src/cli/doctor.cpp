@@ -16,6 +16,7 @@
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
 #include "sys/chance.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -264,7 +265,7 @@ int doctor(const Arguments& arguments) {
   const bool is_bad =
       std::ranges::any_of(checks, [](const Check& check) { return check.finding == Finding::bad; });
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_array();
     for (const auto& check : checks) {
       json.begin_object()

@@ -7,12 +7,13 @@
 
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
 
 /// What is known of a token.
-struct Finding {
+struct TokenCheck {
   v1::TokenVerdict verdict = v1::TOKEN_VERDICT_UNSPECIFIED;
   std::uint64_t newest = 0;
   std::string owner{};
@@ -28,7 +29,7 @@ std::string_view word_of(v1::TokenVerdict verdict) {
   }
 }
 
-Result<Finding> ask_service(Service& service, const Arguments& arguments, std::uint64_t token) {
+Result<TokenCheck> ask_service(Service& service, const Arguments& arguments, std::uint64_t token) {
   v1::CheckTokenRequest request;
   request.set_name(service.full(arguments.words.front()));
   request.set_is_space(arguments.has("--space"));
@@ -37,14 +38,14 @@ Result<Finding> ask_service(Service& service, const Arguments& arguments, std::u
   if (!answer) {
     return std::unexpected(answer.error());
   }
-  return Finding{.verdict = answer->verdict(),
-                 .newest = answer->newest_token(),
-                 .owner = answer->holder().owner()};
+  return TokenCheck{.verdict = answer->verdict(),
+                    .newest = answer->newest_token(),
+                    .owner = answer->holder().owner()};
 }
 
 /// Of a backend that is no tenured: by what its holders say. It cannot tell a token that was never
 /// given from one that was.
-Result<Finding> ask_library(const Arguments& arguments, std::uint64_t token) {
+Result<TokenCheck> ask_library(const Arguments& arguments, std::uint64_t token) {
   const auto client = open_client(arguments);
   if (!client) {
     return std::unexpected(client.error());
@@ -53,7 +54,7 @@ Result<Finding> ask_library(const Arguments& arguments, std::uint64_t token) {
   if (!holders) {
     return std::unexpected(holders.error());
   }
-  Finding finding{.verdict = v1::TOKEN_ENDED};
+  TokenCheck finding{.verdict = v1::TOKEN_ENDED};
   for (const auto& holder : *holders) {
     finding.newest = std::max(finding.newest, holder.token.get());
     if (holder.token.get() == token) {
@@ -67,15 +68,15 @@ Result<Finding> ask_library(const Arguments& arguments, std::uint64_t token) {
   return finding;
 }
 
-void print_finding(const Finding& finding, const Arguments& arguments, std::uint64_t token) {
+void print_finding(const TokenCheck& finding, const Arguments& arguments, std::uint64_t token) {
   const auto& name = arguments.words.front();
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_object()
         .field("name", std::string_view(name))
-        .id_field("token", token)
+        .id("token", token)
         .field("verdict", word_of(finding.verdict))
-        .id_field("newest_token", finding.newest)
+        .id("newest_token", finding.newest)
         .field("owner", std::string_view(finding.owner))
         .end_object();
     print(json.text() + "\n");

@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
 #include "cli/signals.hpp"
+#include "sys/json_writer.hpp"
 #include "tenure/v1/lease.pb.h"
 
 namespace tenure::cli {
@@ -19,8 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-void write(Json& json, const v1::Lease& lease) {
-  json.id_field("lease", lease.id())
+void write(sys::JsonWriter& json, const v1::Lease& lease) {
+  json.id("lease", lease.id())
       .field("left_ms", std::uint64_t{lease.ttl_ms()})
       .field("ttl_ms", std::uint64_t{lease.granted_ttl_ms()})
       .field("client", std::string_view(lease.client()))
@@ -44,7 +45,7 @@ Result<std::uint64_t> id_of(const Arguments& arguments) {
   return parse_number(arguments.words.front(), std::numeric_limits<std::uint64_t>::max());
 }
 
-void write_hanging(Json& json, std::string_view key,
+void write_hanging(sys::JsonWriter& json, std::string_view key,
                    const google::protobuf::RepeatedPtrField<v1::Hanging>& all,
                    const Service& service) {
   json.key(key).begin_array();
@@ -52,7 +53,7 @@ void write_hanging(Json& json, std::string_view key,
     json.begin_object()
         .field("name", std::string_view(service.shown(one.item().name())))
         .field("claim", std::string_view(claim_of(one.item())))
-        .id_field("token", one.fencing_token())
+        .id("token", one.fencing_token())
         .end_object();
   }
   json.end_array();
@@ -81,7 +82,7 @@ int list_leases(const Arguments& arguments) {
     return failed(service.error());
   }
   auto table = lease_table();
-  Json json;
+  sys::JsonWriter json;
   json.begin_array();
   v1::LeasesRequest request;
   for (bool is_more = true; is_more;) {
@@ -117,7 +118,7 @@ int show_lease(const Arguments& arguments) {
     return failed(answer.error());
   }
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_object();
     write(json, answer->lease());
     write_hanging(json, "held", answer->held(), *service);
@@ -152,9 +153,9 @@ int grant_lease(const Arguments& arguments) {
   if (!answer) {
     return failed(answer.error());
   }
-  Json json;
+  sys::JsonWriter json;
   json.begin_object()
-      .id_field("lease", answer->id())
+      .id("lease", answer->id())
       .field("ttl_ms", std::uint64_t{answer->ttl_ms()})
       .end_object();
   print((format_of(arguments) == Format::json ? json.text() : std::to_string(answer->id())) + "\n");
@@ -178,9 +179,9 @@ int keep_lease(const Arguments& arguments) {
       return failed(ttl.error());
     }
     if (format_of(arguments) == Format::json) {
-      Json json;
+      sys::JsonWriter json;
       json.begin_object()
-          .id_field("lease", *id)
+          .id("lease", *id)
           .field("left_ms", static_cast<std::uint64_t>(ttl->count()))
           .end_object();
       print(json.text() + "\n");
@@ -209,8 +210,8 @@ int revoke_lease(const Arguments& arguments) {
     return failed(answer.error());
   }
   if (format_of(arguments) == Format::json) {
-    Json json;
-    json.begin_object().id_field("lease", *id).field("is_revoked", true).end_object();
+    sys::JsonWriter json;
+    json.begin_object().id("lease", *id).field("is_revoked", true).end_object();
     print(json.text() + "\n");
   }
   return code(ExitCode::done);

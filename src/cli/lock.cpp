@@ -14,6 +14,7 @@
 #include "cli/holding.hpp"
 #include "cli/output.hpp"
 #include "cli/signals.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -28,7 +29,7 @@ void announce(const Arguments& arguments, const Wish& wish, const Possession& he
       return;
     case Format::json: break;
   }
-  Json json;
+  sys::JsonWriter json;
   json.begin_object().key("names").begin_array();
   for (const auto& name : wish.names) {
     json.value(std::string_view(name));

@@ -1,5 +1,6 @@
 #include "cli/locks.hpp"
 
+#include "sys/json_writer.hpp"
 namespace tenure::cli {
 namespace {
 
@@ -29,25 +30,25 @@ std::string claim_of(const v1::Item& item) {
   return mode_name(item.mode());
 }
 
-void write(Json& json, const v1::Holder& holder) {
+void write(sys::JsonWriter& json, const v1::Holder& holder) {
   json.begin_object()
       .field("owner", std::string_view(holder.owner()))
       .field("user", std::string_view(holder.user()))
       .field("claim", std::string_view(claim_of(holder.item())))
-      .id_field("token", holder.fencing_token())
-      .id_field("lease", holder.lease_id())
+      .id("token", holder.fencing_token())
+      .id("lease", holder.lease_id())
       .field("held_ms", std::uint64_t{holder.held_ms()})
       .field("note", std::string_view(holder.metadata()))
       .end_object();
 }
 
-void write(Json& json, const v1::Waiter& waiter) {
+void write(sys::JsonWriter& json, const v1::Waiter& waiter) {
   json.begin_object()
       .field("position", std::uint64_t{waiter.position()})
       .field("owner", std::string_view(waiter.owner()))
       .field("user", std::string_view(waiter.user()))
       .field("claim", std::string_view(claim_of(waiter.item())))
-      .id_field("lease", waiter.lease_id())
+      .id("lease", waiter.lease_id())
       .field("waited_ms", std::uint64_t{waiter.waited_ms()})
       .field("note", std::string_view(waiter.metadata()))
       .key("waits_for")
@@ -55,14 +56,14 @@ void write(Json& json, const v1::Waiter& waiter) {
   for (const auto& blocker : waiter.blockers()) {
     json.begin_object()
         .field("owner", std::string_view(blocker.owner()))
-        .id_field("lease", blocker.lease_id())
-        .id_field("token", blocker.fencing_token())
+        .id("lease", blocker.lease_id())
+        .id("token", blocker.fencing_token())
         .end_object();
   }
   json.end_array().end_object();
 }
 
-void write_fields(Json& json, const v1::LockStatus& lock, const Service& service) {
+void write_fields(sys::JsonWriter& json, const v1::LockStatus& lock, const Service& service) {
   json.field("name", std::string_view(service.shown(lock.name())))
       .field("kind", std::string_view(lock.is_space() ? "space" : "lock"))
       .field("holder_count", std::uint64_t{lock.holder_count()})

@@ -4,6 +4,7 @@
 
 #include "cli/output.hpp"
 #include "cli/service.hpp"
+#include "sys/json_writer.hpp"
 #include "tenure/v1/admin.pb.h"
 
 namespace tenure::cli {
@@ -11,10 +12,10 @@ namespace tenure::cli {
 /// What is asked for, for people: "X", "S", "2 of 5", "X on [a, b)".
 [[nodiscard]] std::string claim_of(const v1::Item& item);
 
-void write(Json& json, const v1::Holder& holder);
-void write(Json& json, const v1::Waiter& waiter);
+void write(sys::JsonWriter& json, const v1::Holder& holder);
+void write(sys::JsonWriter& json, const v1::Waiter& waiter);
 /// Without the queue.
-void write_fields(Json& json, const v1::LockStatus& lock, const Service& service);
+void write_fields(sys::JsonWriter& json, const v1::LockStatus& lock, const Service& service);
 
 /// One lock with its holders and its queue.
 [[nodiscard]] Result<v1::ExplainResponse> explained(Service& service, const std::string& full_name,

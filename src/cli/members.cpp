@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
 #include "cli/question.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -76,27 +77,27 @@ std::string_view role_of(const v1::Member& member) {
   return member.is_leader() ? "leader" : member.is_voter() ? "voter" : "learner";
 }
 
-void write(Json& json, const Seen& seen) {
+void write(sys::JsonWriter& json, const Seen& seen) {
   const auto& member = seen.member;
   json.begin_object()
-      .id_field("member", member.id())
+      .id("member", member.id())
       .field("role", role_of(member))
       .field("client_address", std::string_view(member.client_address()))
       .field("peer_address", std::string_view(member.peer_address()))
       .field("is_reached", seen.status.has_value());
   if (seen.status) {
     json.field("version", std::string_view(seen.status->version()))
-        .id_field("cluster_version", seen.status->cluster_version())
-        .id_field("term", seen.status->term())
-        .id_field("commit_index", seen.status->commit_index())
-        .id_field("applied_index", seen.status->applied_index())
+        .id("cluster_version", seen.status->cluster_version())
+        .id("term", seen.status->term())
+        .id("commit_index", seen.status->commit_index())
+        .id("applied_index", seen.status->applied_index())
         .field("log_bytes", std::uint64_t{seen.status->log_bytes()})
         .field("locks", std::uint64_t{seen.status->locks()})
         .field("leases", std::uint64_t{seen.status->leases()})
         .field("waits", std::uint64_t{seen.status->waits()});
   }
   if (const auto newest = newest_version_of(seen); newest != 0) {
-    json.id_field("newest_version", newest);
+    json.id("newest_version", newest);
   }
   json.field("silent_ms", std::uint64_t{member.silent_ms()}).end_object();
 }
@@ -136,8 +137,8 @@ int change(const Arguments& arguments, std::string_view method,
     return failed(answer.error());
   }
   if (format_of(arguments) == Format::json) {
-    Json json;
-    json.begin_object().id_field("revision", answer->header().revision()).end_object();
+    sys::JsonWriter json;
+    json.begin_object().id("revision", answer->header().revision()).end_object();
     print(json.text() + "\n");
   }
   return code(ExitCode::done);
@@ -157,7 +158,7 @@ int cluster_status(const Arguments& arguments) {
   const bool is_whole =
       std::ranges::all_of(*seen, [](const Seen& one) { return one.status.has_value(); });
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_array();
     for (const auto& one : *seen) {
       write(json, one);

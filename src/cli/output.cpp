@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -127,72 +126,6 @@ std::string Table::text() const {
     out += line(row) + '\n';
   }
   return out;
-}
-
-void Json::separate() {
-  if (std::exchange(needs_comma_, true)) {
-    text_ += ',';
-  }
-}
-
-Json& Json::begin_object() {
-  separate();
-  text_ += '{';
-  needs_comma_ = false;
-  return *this;
-}
-
-Json& Json::end_object() {
-  text_ += '}';
-  needs_comma_ = true;
-  return *this;
-}
-
-Json& Json::begin_array() {
-  separate();
-  text_ += '[';
-  needs_comma_ = false;
-  return *this;
-}
-
-Json& Json::end_array() {
-  text_ += ']';
-  needs_comma_ = true;
-  return *this;
-}
-
-Json& Json::key(std::string_view name) {
-  separate();
-  sys::append_json(text_, name);
-  text_ += ':';
-  needs_comma_ = false;
-  return *this;
-}
-
-Json& Json::value(std::string_view text) {
-  separate();
-  sys::append_json(text_, text);
-  return *this;
-}
-
-Json& Json::value(std::uint64_t number) {
-  separate();
-  text_ += std::to_string(number);
-  return *this;
-}
-
-Json& Json::value(bool fact) {
-  separate();
-  text_ += fact ? "true" : "false";
-  return *this;
-}
-
-Json& Json::value(double number) {
-  separate();
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", std::isfinite(number) ? number : 0);
-  text_ += text.data();
-  return *this;
 }
 
 void print(std::string_view text) {

@@ -41,36 +41,6 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// One JSON value, written from left to right. Tokens and other large numbers are strings, since
-/// many readers round what is above 2^53.
-class Json {
- public:
-  Json& begin_object();
-  Json& end_object();
-  Json& begin_array();
-  Json& end_array();
-  Json& key(std::string_view name);
-  Json& value(std::string_view text);
-  Json& value(const char* text) { return value(std::string_view(text)); }
-  Json& value(std::uint64_t number);
-  Json& value(bool fact);
-  Json& value(double number);
-  /// As a string.
-  Json& id(std::uint64_t number) { return value(std::string_view(std::to_string(number))); }
-  template <class T>
-  Json& field(std::string_view name, const T& content) {
-    return key(name).value(content);
-  }
-  Json& id_field(std::string_view name, std::uint64_t number) { return key(name).id(number); }
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
-
- private:
-  void separate();
-
-  std::string text_;
-  bool needs_comma_ = false;
-};
-
 /// Writes to stdout, at once.
 void print(std::string_view text);
 /// Writes a line to stderr, with our name before it.

@@ -9,6 +9,7 @@
 #include "backends/cluster/proto_types.hpp"
 #include "backends/rpc/dialer.hpp"
 #include "backends/url.hpp"
+#include "backends/url_options.hpp"
 #include "cli/output.hpp"
 #include "h2/channel.hpp"
 
@@ -20,8 +21,10 @@ namespace cluster = backends::cluster;
 
 constexpr std::chrono::milliseconds default_patience{5000};
 
-/// One question, whose answers stay in bytes.
-class Asked final : public h2::Exchange {
+}  // namespace
+
+/// One request, whose responses stay in bytes.
+class Service::Asked final : public h2::Exchange {
  public:
   explicit Asked(const Service::Take& take) : take_(take) {}
 
@@ -40,6 +43,8 @@ class Asked final : public h2::Exchange {
 
   const Service::Take& take_;
 };
+
+namespace {
 
 Error error_of(const h2::Status& status, const std::string& server) {
   switch (status.code) {
@@ -116,13 +121,11 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
                 "only tenured can answer this: a tenure:// URL, not " + url->scheme + "://");
   }
   ServiceUrl made;
-  std::erase_if(url->parameters, [&](const backends::Url::Parameter& parameter) {
-    const auto& key = parameter.key.text;
-    if (key == "key_prefix") {
-      made.key_prefix = parameter.value.text;
-    }
-    return key == "key_prefix" || key == "owner" || key == "request_timeout";
-  });
+  ConnectOptions options;
+  if (auto consumed = backends::consume_common_options(*url, options); !consumed) {
+    return std::unexpected(std::move(consumed).error());
+  }
+  made.key_prefix = std::move(options.key_prefix);
   auto servers = cluster::servers_from(*url, *patience, login_source(arguments).login);
   if (!servers) {
     return std::unexpected(std::move(servers).error());

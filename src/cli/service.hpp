@@ -89,6 +89,7 @@ class Service {
   [[nodiscard]] std::string server() const;
 
  private:
+  class Asked;
   class Wire;
   std::unique_ptr<Wire> wire_;
   std::string key_prefix_;

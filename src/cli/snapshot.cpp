@@ -28,6 +28,7 @@
 #include "cli/signals.hpp"
 #include "core/bytes.hpp"
 #include "core/saved_state.hpp"
+#include "sys/json_writer.hpp"
 #include "tenure/v1/admin.pb.h"
 
 namespace tenure::cli {
@@ -177,11 +178,11 @@ milliseconds cluster_time_of(const core::State& state) {
 
 void print_json(const Opened& opened, const std::vector<Below>& prefixes) {
   const auto& [from, state, file_bytes] = opened;
-  Json json;
+  sys::JsonWriter json;
   json.begin_object()
       .field("version", std::uint64_t{core::snapshot_format(state.version)})
-      .id_field("revision", state.revision.get())
-      .id_field("compact_revision", state.events.compact_revision().get())
+      .id("revision", state.revision.get())
+      .id("compact_revision", state.events.compact_revision().get())
       .field("cluster_time_ms", static_cast<std::uint64_t>(cluster_time_of(state).count()))
       .field("locks", std::uint64_t{state.locks.locks().size()})
       .field("holds", std::uint64_t{state.locks.holds().size()})
@@ -189,10 +190,10 @@ void print_json(const Opened& opened, const std::vector<Below>& prefixes) {
       .field("leases", std::uint64_t{state.leases.all().size()})
       .field("events", std::uint64_t{state.events.all().size()})
       .field("bytes", std::uint64_t{file_bytes})
-      .id_field("cluster", from.cluster)
-      .id_field("member", from.member)
-      .id_field("term", from.term)
-      .id_field("index", from.index)
+      .id("cluster", from.cluster)
+      .id("member", from.member)
+      .id("term", from.term)
+      .id("index", from.index)
       .field("saved_at", std::string_view(utc(from.saved_at_ms)))
       .key("prefixes")
       .begin_array();

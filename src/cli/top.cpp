@@ -27,8 +27,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds interval_min{250};
-
 TopOrder order_of(const Arguments& arguments) {
   const auto said = arguments.text("--sort").value_or("waiters");
   return said == "wait"     ? TopOrder::longest_wait
@@ -164,10 +162,10 @@ int top(const Arguments& arguments) {
     const FarewellWatch farewell(
         signals, [](int signal) { std::_Exit(code(ExitCode::signalled) + signal); });
     return print_once(std::move(questions), arguments,
-                      std::max(interval->value_or(milliseconds(1000)), interval_min));
+                      std::max(interval->value_or(milliseconds(1000)), TopChoice::interval_min));
   }
   TopChoice choice{.order = order_of(arguments)};
-  choice.interval = std::max(interval->value_or(choice.interval), interval_min);
+  choice.interval = std::max(interval->value_or(choice.interval), TopChoice::interval_min);
   auto screen = TopScreen::open(plain(backends::without_secrets(url_of(arguments))));
   if (!screen) {
     return failed(screen.error());

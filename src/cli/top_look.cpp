@@ -8,6 +8,7 @@
 
 #include "cli/latencies.hpp"
 #include "cli/locks.hpp"
+#include "sys/json_writer.hpp"
 #include "sys/quantile.hpp"
 
 namespace tenure::cli {
@@ -209,13 +210,13 @@ std::string text_of(const TopLook& look, TopOrder order) {
 
 namespace {
 
-void write(Json& json, const HotLock& lock) {
+void write(sys::JsonWriter& json, const HotLock& lock) {
   json.begin_object()
       .field("name", std::string_view(lock.name))
       .field("kind", std::string_view(lock.is_space ? "space" : "lock"))
       .field("owner", std::string_view(lock.owner))
       .field("claim", std::string_view(lock.claim))
-      .id_field("token", lock.token)
+      .id("token", lock.token)
       .field("holder_count", lock.holders)
       .field("waiter_count", lock.waiters)
       .field("longest_wait_ms", static_cast<std::uint64_t>(lock.longest_wait.count()))
@@ -227,14 +228,14 @@ void write(Json& json, const HotLock& lock) {
   json.end_object();
 }
 
-void write_lists(Json& json, const v1::TopResponse& said) {
+void write_lists(sys::JsonWriter& json, const v1::TopResponse& said) {
   json.key("long_waits").begin_array();
   for (const auto& wait : said.long_waits()) {
     json.begin_object()
         .field("name", std::string_view(wait.name()))
         .field("owner", std::string_view(wait.owner()))
         .field("claim", std::string_view(claim_of(wait.item())))
-        .id_field("lease", wait.lease_id())
+        .id("lease", wait.lease_id())
         .field("waited_ms", std::uint64_t{wait.waited_ms()})
         .field("note", std::string_view(wait.metadata()))
         .end_object();
@@ -242,7 +243,7 @@ void write_lists(Json& json, const v1::TopResponse& said) {
   json.end_array().key("lease_ends").begin_array();
   for (const auto& lease : said.lease_ends()) {
     json.begin_object()
-        .id_field("lease", lease.id())
+        .id("lease", lease.id())
         .field("client", std::string_view(lease.client()))
         .field("left_ms", std::uint64_t{lease.left_ms()})
         .field("ttl_ms", std::uint64_t{lease.ttl_ms()})
@@ -257,11 +258,11 @@ void write_lists(Json& json, const v1::TopResponse& said) {
 
 std::string json_of(const TopLook& look, TopOrder order) {
   const auto& said = look.said;
-  Json json;
+  sys::JsonWriter json;
   json.begin_object()
       .field("version", std::string_view(said.version()))
-      .id_field("revision", said.header().revision())
-      .id_field("leader", said.leader_id())
+      .id("revision", said.header().revision())
+      .id("leader", said.leader_id())
       .field("leader_address", std::string_view(said.leader_address()))
       .field("members", static_cast<std::uint64_t>(said.members_size()))
       .field("has_space", said.has_space())

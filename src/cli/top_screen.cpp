@@ -24,7 +24,6 @@ constexpr short good = 1;
 constexpr short warm = 2;
 constexpr short hot = 3;
 constexpr int head_rows = 4;
-constexpr milliseconds interval_min{250};
 constexpr milliseconds interval_max{60'000};
 
 /// As much of it as fits into so many columns; the rest is blank.
@@ -215,7 +214,7 @@ bool obey(TopChoice& choice, int key) {
     case ' ':
     case 'p': choice.is_paused = !choice.is_paused; break;
     case '+': choice.interval = std::min(choice.interval * 2, interval_max); break;
-    case '-': choice.interval = std::max(choice.interval / 2, interval_min); break;
+    case '-': choice.interval = std::max(choice.interval / 2, TopChoice::interval_min); break;
     case '?': choice.shows_help = !choice.shows_help; break;
     case KEY_DOWN: scroll_by(choice, 1); break;
     case KEY_UP: scroll_by(choice, -1); break;

@@ -24,6 +24,8 @@ struct TopChoice {
   bool is_paused = false;
   bool shows_help = false;
   std::size_t scrolled = 0;  ///< Rows of each list that are above the screen.
+  /// Shortest interval between two refreshes.
+  static constexpr std::chrono::milliseconds interval_min{250};
   std::chrono::milliseconds interval{2000};
 };
 

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
 #include "cli/question.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -56,7 +57,7 @@ int unlock(const Arguments& arguments) {
     return failed(answer.error());
   }
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_object().field("holds", std::uint64_t{answer->holds()}).end_object();
     print(json.text() + "\n");
   } else if (format_of(arguments) == Format::table) {

@@ -7,6 +7,7 @@
 #include "backends/rpc/itinerary.hpp"
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -32,7 +33,7 @@ int reload_users(const Arguments& arguments) {
   }
   const auto patience = patience_of(arguments).value_or(std::chrono::seconds(5));
   int worst = code(ExitCode::done);
-  Json json;
+  sys::JsonWriter json;
   json.begin_array();
   for (const auto& endpoint : url->servers.endpoints) {
     const auto server = backends::name_of(endpoint);

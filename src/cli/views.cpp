@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -72,13 +73,13 @@ int show_by_library(const Arguments& arguments) {
     return failed(holders.error());
   }
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_object().field("name", std::string_view(arguments.words.front()));
     json.key("holders").begin_array();
     for (const auto& holder : *holders) {
       json.begin_object()
           .field("owner", std::string_view(holder.owner))
-          .id_field("token", holder.token.get())
+          .id("token", holder.token.get())
           .field("note", std::string_view(holder.metadata))
           .end_object();
     }
@@ -191,7 +192,7 @@ int list_locks(const Arguments& arguments) {
     return failed(!service ? service.error() : limit.error());
   }
   Table table({"NAME", "HOLDER", "CLAIM", "TOKEN", "WAITING", "FOR", "NOTE"});
-  Json json;
+  sys::JsonWriter json;
   json.begin_array();
   const auto listed = each_lock(*service, arguments.words.empty() ? "" : arguments.words.front(),
                                 limit->value_or(10'000'000), [&](const v1::LockStatus& lock) {
@@ -235,7 +236,7 @@ int show_lock(const Arguments& arguments) {
     return code(ExitCode::done);
   }
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_object();
     write_fields(json, lock->lock(), *service);
     json.key("queue").begin_array();
@@ -263,7 +264,7 @@ int explain_lock(const Arguments& arguments) {
     print_chain(*chain, *service);
     return code(ExitCode::done);
   }
-  Json json;
+  sys::JsonWriter json;
   json.begin_object().field("is_cycle", chain->is_cycle).key("locks").begin_array();
   for (const auto& lock : chain->locks) {
     json.begin_object().field("sentence", std::string_view(lock.sentence()));

@@ -11,6 +11,7 @@
 #include "cli/output.hpp"
 #include "cli/service.hpp"
 #include "cli/signals.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -50,14 +51,14 @@ void print_event(const LockEvent& event, Format format) {
           plain(event.metadata) + authenticated_fields(event) + "\n");
     return;
   }
-  Json json;
+  sys::JsonWriter json;
   json.begin_object()
-      .id_field("revision", event.revision.get())
+      .id("revision", event.revision.get())
       .field("type", type)
       .field("name", std::string_view(event.name))
       .field("owner", std::string_view(event.owner))
-      .id_field("token", event.token.get())
-      .id_field("lease", event.lease.get())
+      .id("token", event.token.get())
+      .id("lease", event.lease.get())
       .field("note", std::string_view(event.metadata))
       .field("user", std::string_view(event.user));
   if (event.type == LockEventType::forced) {
@@ -90,11 +91,11 @@ int print_leader(const std::optional<Holder>& leader, const Arguments& arguments
     return code(ExitCode::no);
   }
   if (format_of(arguments) == Format::json) {
-    Json json;
+    sys::JsonWriter json;
     json.begin_object()
         .field("owner", std::string_view(leader->owner))
         .field("value", std::string_view(leader->metadata))
-        .id_field("token", leader->token.get())
+        .id("token", leader->token.get())
         .end_object();
     print(json.text() + "\n");
   } else {

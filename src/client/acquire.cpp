@@ -6,7 +6,7 @@
 #include "client/acquisition.hpp"
 #include "client/session.hpp"
 #include "client/shared_lease.hpp"
-#include "sys/chance.hpp"
+#include "sys/jitter.hpp"
 #include "sys/mutex.hpp"
 
 namespace tenure::detail {
@@ -114,11 +114,6 @@ bool pause(std::chrono::nanoseconds length, const std::stop_token& cancel) {
   return !cancel.stop_requested();
 }
 
-std::chrono::nanoseconds with_jitter(std::chrono::nanoseconds delay) {
-  const auto half = static_cast<std::uint64_t>(delay.count() / 2);
-  return delay + std::chrono::nanoseconds(half == 0 ? 0 : sys::random_id() % half);
-}
-
 /// An acquisition that a coroutine waits for. Keeps the session alive until it is settled.
 struct Pending {
   std::shared_ptr<const LockSpec> spec;
@@ -202,7 +197,7 @@ Acquired acquire(const LockSpec& spec, Attempts attempts, const std::stop_token&
                                          "\": held or waited for by somebody else, at " +
                                          std::to_string(attempt) + " attempts");
     }
-    if (!pause(with_jitter(attempts.delay), cancel)) {
+    if (!pause(attempts.delay + sys::with_jitter(attempts.delay / 2, sys::Jitter::full), cancel)) {
       return fail(Errc::cancelled, '"' + spec.name + "\": called off between two attempts");
     }
   }

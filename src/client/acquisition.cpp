@@ -5,7 +5,10 @@
 namespace tenure::detail {
 
 Acquisition::Acquisition(Session& session, Question question)
-    : session_(session), question_(std::move(question)), request_(session.fresh_request()) {}
+    : session_(session),
+      parker_(session.backend().parker()),
+      question_(std::move(question)),
+      request_(session.fresh_request()) {}
 
 void Acquisition::start() {
   session_.backend().acquire({.lease = question_.lease->id(),
@@ -21,6 +24,7 @@ void Acquisition::start() {
 
 void Acquisition::settle(Granted answer) {
   std::move_only_function<void()> then;
+  bool is_background = false;
   {
     const sys::LatchGuard lock(latch_);
     if (!has_answer_) {
@@ -30,12 +34,15 @@ void Acquisition::settle(Granted answer) {
       }
       answer_ = std::move(answer);
       then = std::move(then_);
+      is_background = static_cast<bool>(then);
     } else if (answer) {
       then = [self = shared_from_this(), this, granted = *answer] { give_back(granted); };
     }
   }
-  if (phase_.exchange(settled) == parked) {
-    session_.backend().wake(nap_);
+  is_settled_ = true;
+  parker_.signal(slot_);
+  if (is_background) {
+    parker_.end_background();
   }
   if (then) {
     session_.notifier().post(std::move(then));
@@ -60,36 +67,27 @@ void Acquisition::give_back(const backends::Granted& granted) {
 
 void Acquisition::sleep(std::optional<std::chrono::steady_clock::time_point> deadline,
                         const std::stop_token& cancel) {
-  const std::stop_callback on_stop(cancel, [this] {
-    std::uint32_t seen = phase_.load();
-    while (seen <= parked && !phase_.compare_exchange_weak(seen, poked)) {
-      // Somebody else changed it; `seen` has the new phase.
-    }
-    if (seen == parked) {
-      session_.backend().wake(nap_);
-    }
-  });
-  for (;;) {
-    const auto calls = nap_.calls();
-    std::uint32_t seen = asking;
-    const bool sleeps = phase_.compare_exchange_strong(seen, parked) || seen == parked;
-    if (!sleeps || (deadline && std::chrono::steady_clock::now() >= *deadline)) {
-      // If it was poked, a later sleep begins anew.
-      seen = poked;
-      phase_.compare_exchange_strong(seen, asking);
-      return;
-    }
-    session_.backend().sleep(nap_, calls, deadline);
+  auto& parker = session_.backend().parker();
+  // An earlier sleep may have been cancelled.
+  slot_.reset();
+  const std::stop_callback on_stop(cancel, [&] { parker.signal(slot_); });
+  if (!is_settled()) {
+    parker.wait(slot_, deadline);
   }
 }
 
 bool Acquisition::when_settled(std::move_only_function<void()> then) {
-  const sys::LatchGuard lock(latch_);
-  if (has_answer_) {
-    return false;
+  auto& parker = session_.backend().parker();
+  parker.begin_background();
+  {
+    const sys::LatchGuard lock(latch_);
+    if (!has_answer_) {
+      then_ = std::move(then);
+      return true;
+    }
   }
-  then_ = std::move(then);
-  return true;
+  parker.end_background();
+  return false;
 }
 
 void Acquisition::call_off(Errc why) {
@@ -104,7 +102,7 @@ void Acquisition::give_up() {
 }
 
 bool Acquisition::is_settled() const noexcept {
-  return phase_.load(std::memory_order_acquire) == settled;
+  return is_settled_;
 }
 
 Acquisition::Granted Acquisition::take_answer() {

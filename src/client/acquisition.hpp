@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "client/lease_record.hpp"
 #include "client/lock_spec.hpp"
 #include "sys/latch.hpp"
+#include "sys/parker.hpp"
 
 namespace tenure::detail {
 
@@ -63,16 +63,16 @@ class Acquisition : public Dependent {
   void lease_lost() override;
 
  private:
-  enum Phase : std::uint32_t { asking, parked, poked, settled };
-
   void settle(Granted answer);
   void give_back(const backends::Granted& granted);
 
   Session& session_;
+  /// Of the backend, which outlives its callbacks; the session may end when this is settled.
+  sys::Parker& parker_;
   const Question question_;
   const backends::RequestId request_;
-  std::atomic<std::uint32_t> phase_ = asking;
-  backends::Nap nap_;                        ///< Of the thread that sleeps while it is `parked`.
+  std::atomic<bool> is_settled_ = false;
+  sys::WaitSlot slot_;                       ///< Signalled when settled or cancelled.
   std::atomic<Errc> why_ = Errc::cancelled;  ///< What a wait that is called off answers.
 
   sys::Latch latch_;

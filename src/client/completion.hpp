@@ -1,8 +1,6 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,45 +11,27 @@
 
 namespace tenure::detail {
 
-/// One answer of a backend that a thread waits for, if it has the patience. Whoever answers keeps
-/// it.
+/// Reply of a backend that a thread waits for with a timeout. Kept alive by the backend's callback.
 template <class T>
 class Awaited {
  public:
   void settle(backends::Backend& backend, Result<T> answer) {
     answer_.emplace(std::move(answer));
-    if (phase_.exchange(Phase::answered) == Phase::asleep) {
-      backend.wake(nap_);
-    }
+    backend.parker().signal(slot_);
   }
 
   /// Nothing if none comes in time.
   [[nodiscard]] std::optional<Result<T>> wait_for(backends::Backend& backend,
                                                   std::chrono::nanoseconds patience) {
-    if (!is_answered()) {
-      sleep_until(backend, std::chrono::steady_clock::now() + patience);
+    if (!slot_.is_signalled()) {
+      backend.parker().wait(slot_, std::chrono::steady_clock::now() + patience);
     }
-    return is_answered() ? std::move(answer_) : std::nullopt;
+    return slot_.is_signalled() ? std::move(answer_) : std::nullopt;
   }
 
  private:
-  enum class Phase : std::uint8_t { open, asleep, answered };
-
-  [[nodiscard]] bool is_answered() const noexcept { return phase_.load() == Phase::answered; }
-
-  void sleep_until(backends::Backend& backend, std::chrono::steady_clock::time_point deadline) {
-    do {
-      const auto calls = nap_.calls();
-      auto seen = Phase::open;
-      if (phase_.compare_exchange_strong(seen, Phase::asleep) || seen == Phase::asleep) {
-        backend.sleep(nap_, calls, deadline);
-      }
-    } while (!is_answered() && std::chrono::steady_clock::now() < deadline);
-  }
-
-  std::atomic<Phase> phase_ = Phase::open;
-  backends::Nap nap_;
-  std::optional<Result<T>> answer_;  ///< Written before `answered`.
+  sys::WaitSlot slot_;
+  std::optional<Result<T>> answer_;  ///< Written before the slot is signalled.
 };
 
 /// The same, kept by who asks and who answers. Who waits may give up; the answer then goes nowhere.

@@ -1,7 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -10,119 +7,29 @@
 
 #include <tenure/client.hpp>
 
-#include "backends/memory/memory_backend.hpp"
+#include "backends/memory/scheme.hpp"
+#include "backends/schemes.hpp"
 #include "backends/url.hpp"
-#include "client/schemes.hpp"
+#include "backends/url_options.hpp"
 #include "client/session.hpp"
-#include "sys/mutex.hpp"
 
 namespace tenure {
 namespace detail {
 namespace {
 
-using backends::complain_at;
-using backends::Url;
-
-Result<std::unique_ptr<backends::Backend>> open_memory(Url& url, const ConnectOptions&) {
-  if (!url.path.text.empty()) {
-    return complain_at(url.path.position,
-                       "memory://name has no path; a name with '/' is written "
-                       "with %2F");
+/// Passes ConnectOptions::busy_poll on to the backend.
+Result<void> set_busy_poll(const ConnectOptions& options, backends::Backend& backend,
+                           const std::string& scheme) {
+  constexpr std::chrono::microseconds zero{0};
+  if (options.busy_poll < zero || options.busy_poll > ConnectOptions::busy_poll_max) {
+    return fail(Errc::invalid_argument, "busy_poll must be between 0 and 10ms");
   }
-  return std::make_unique<backends::MemoryBackend>(
-      backends::MemoryStore::named(url.authority.text));
-}
-
-struct Schemes {
-  sys::Mutex mutex;
-  std::map<std::string, OpenBackend, std::less<>> openers TENURE_GUARDED_BY(mutex) = {
-      {"memory", open_memory}};
-};
-
-Schemes& schemes() {
-  static Schemes all;
-  return all;
-}
-
-/// What to do about a scheme that is ours, but not in this program.
-std::string how_to_get(std::string_view scheme) {
-  using Library = std::pair<std::string_view, std::string_view>;
-  constexpr std::array<Library, 12> libraries{{{"tenure", "cluster"},
-                                               {"redis", "redis"},
-                                               {"rediss", "redis"},
-                                               {"redis+sentinel", "redis"},
-                                               {"rediss+sentinel", "redis"},
-                                               {"redis+cluster", "redis"},
-                                               {"rediss+cluster", "redis"},
-                                               {"redlock", "redis"},
-                                               {"redlocks", "redis"},
-                                               {"etcd", "etcd"},
-                                               {"etcds", "etcd"},
-                                               {"zookeeper", "zookeeper"}}};
-  const auto* const it = std::ranges::find(libraries, scheme, &Library::first);
-  if (it == libraries.end()) {
-    return {};
+  if (options.busy_poll > zero && !backend.parker().set_busy_poll(options.busy_poll)) {
+    return fail(Errc::unsupported,
+                "busy_poll needs a backend with an event loop: tenure://, redis://, redlock:// or "
+                "etcd://; " +
+                    scheme + ":// has none");
   }
-  const std::string library(it->second);
-  return ". It is a library of its own: link tenure::" + library +
-         " (CMake: find_package(tenure COMPONENTS " + library +
-         ")) or what pkg-config --libs tenure_" + library + " says";
-}
-
-Result<OpenBackend> opener_of(const std::string& scheme) {
-  auto& all = schemes();
-  const sys::MutexGuard lock(all.mutex);
-  if (const auto it = all.openers.find(scheme); it != all.openers.end()) {
-    return it->second;
-  }
-  std::string known;
-  for (const auto& [name, opener] : all.openers) {
-    known += (known.empty() ? "" : ", ") + name + "://";
-  }
-  return fail(Errc::unsupported, "at 0: this program does not know " + scheme + "://; it knows " +
-                                     known + how_to_get(scheme));
-}
-
-/// `2s`, `500ms`, `1m`.
-std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
-  std::int64_t count = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, count);
-  constexpr std::int64_t most = 1'000'000'000;
-  if (error != std::errc{} || count < 0 || count > most) {
-    return std::nullopt;
-  }
-  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-  if (unit == "ms") {
-    return std::chrono::milliseconds(count);
-  }
-  if (unit == "s") {
-    return std::chrono::seconds(count);
-  }
-  return unit == "m" ? std::optional(std::chrono::minutes(count)) : std::nullopt;
-}
-
-/// Takes the options that every backend has out of the URL.
-Result<void> take_options(Url& url, ConnectOptions& options) {
-  std::vector<Url::Parameter> others;
-  for (auto& parameter : url.parameters) {
-    const auto& key = parameter.key.text;
-    if (key == "owner") {
-      options.owner = std::move(parameter.value.text);
-    } else if (key == "key_prefix") {
-      options.key_prefix = std::move(parameter.value.text);
-    } else if (key == "request_timeout") {
-      const auto parsed = parse_duration(parameter.value.text);
-      if (!parsed) {
-        return complain_at(parameter.value.position,
-                           "a time is a number and a unit: 500ms, 2s or 1m");
-      }
-      options.request_timeout = *parsed;
-    } else {
-      others.push_back(std::move(parameter));
-    }
-  }
-  url.parameters = std::move(others);
   return {};
 }
 
@@ -159,12 +66,13 @@ Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOpti
   if (!url) {
     return std::unexpected(std::move(url).error());
   }
-  const auto open = opener_of(url->scheme);
+  backends::add_memory_scheme();
+  const auto open = backends::find_scheme(url->scheme);
   if (!open) {
     return std::unexpected(open.error());
   }
-  if (auto taken = take_options(*url, options); !taken) {
-    return std::unexpected(std::move(taken).error());
+  if (auto consumed = backends::consume_common_options(*url, options); !consumed) {
+    return std::unexpected(std::move(consumed).error());
   }
   if (url->scheme != "tenure" && !(options.auth_token.empty() && options.auth_token_file.empty())) {
     return fail(Errc::unsupported, "auth_token is for tenure://; " + url->scheme +
@@ -174,25 +82,20 @@ Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOpti
   if (!backend) {
     return std::unexpected(std::move(backend).error());
   }
-  if (!url->parameters.empty()) {
-    const auto& unknown = url->parameters.front().key;
-    return complain_at(unknown.position, "unknown option \"" + unknown.text +
-                                             "\"; there are owner, key_prefix, request_timeout");
+  if (auto rest = backends::UrlOptions(backends::UrlOptions::common).consume(*url); !rest) {
+    return std::unexpected(std::move(rest).error());
   }
   if (auto checked = check(options, (*backend)->bounds()); !checked) {
     return std::unexpected(std::move(checked).error());
+  }
+  if (auto set = set_busy_poll(options, **backend, url->scheme); !set) {
+    return std::unexpected(std::move(set).error());
   }
   auto session = std::make_unique<Session>(*std::move(backend), std::move(options));
   return std::shared_ptr<Session>(session.release(), EndSession());
 }
 
 }  // namespace
-
-OpenBackend add_scheme(std::string scheme, OpenBackend open) {
-  auto& all = schemes();
-  const sys::MutexGuard lock(all.mutex);
-  return std::exchange(all.openers[std::move(scheme)], std::move(open));
-}
 
 }  // namespace detail
 

@@ -89,6 +89,7 @@ Result<void> Hold::leave() {
     // same.
     lease_->detach(*this);
     send_release(Hears::nobody);
+    session_.backend().parker().flush();
     return fail(Errc::lease_lost,
                 "the lease ended before unlock(); work done since may have raced");
   }
@@ -114,12 +115,19 @@ std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> don
   }
   // It stays attached: if nobody answers, the end of the lease does.
   send_release(Hears::awaiter);
+  auto& parker = session_.backend().parker();
+  parker.begin_background();
+  std::optional<Result<void>> answer;
   {
     const sys::LatchGuard lock(latch_);
-    if (release_answer_) {
-      return std::exchange(release_answer_, std::nullopt);
+    answer = std::exchange(release_answer_, std::nullopt);
+    if (!answer) {
+      releasing_ = std::move(done);
     }
-    releasing_ = std::move(done);
+  }
+  if (answer) {
+    parker.end_background();
+    return answer;
   }
   if (lease_->has_ended()) {
     settle_release(unanswered());
@@ -137,6 +145,7 @@ void Hold::settle_release(Result<void> answer) {
       return;
     }
   }
+  session_.backend().parker().end_background();
   session_.notifier().post(
       [told = std::move(told), answer = std::move(answer)]() mutable { told(std::move(answer)); });
 }
@@ -145,6 +154,7 @@ void Hold::drop() noexcept {
   if (begin_release() && !session_.is_inherited()) {
     lease_->detach(*this);
     send_release(Hears::nobody);
+    session_.backend().parker().flush();
   }
 }
 

@@ -9,20 +9,14 @@
 namespace tenure::detail {
 
 struct Notifier::Queue {
-  backends::Backend* backend = nullptr;
-  backends::Nap nap;  ///< Of the thread, while it is asleep.
   sys::Mutex mutex;
   std::deque<Job> jobs TENURE_GUARDED_BY(mutex);
   bool is_ending TENURE_GUARDED_BY(mutex) = false;
-  bool is_asleep TENURE_GUARDED_BY(mutex) = false;
+  sys::Signal changed;
   std::thread thread TENURE_GUARDED_BY(mutex);
 };
 
 Notifier::Notifier() : queue_(std::make_shared<Queue>()) {}
-
-void Notifier::rest_in(backends::Backend& backend) {
-  queue_->backend = &backend;
-}
 
 void Notifier::close() {
   std::thread thread;
@@ -41,7 +35,7 @@ void Notifier::close() {
   if (thread.get_id() == std::this_thread::get_id()) {
     thread.detach();
   } else {
-    queue_->backend->wake(queue_->nap);
+    queue_->changed.notify_one();
     thread.join();
   }
 }
@@ -60,32 +54,25 @@ void Notifier::post(Job job) {
         return;  // no thread can be had now; the next job tries again
       }
     }
-    if (!std::exchange(queue_->is_asleep, false)) {
-      return;
-    }
   }
-  queue_->backend->wake(queue_->nap);
+  queue_->changed.notify_one();
 }
 
 void Notifier::run(const std::shared_ptr<Queue>& queue) {
   for (;;) {
-    const auto calls = queue->nap.calls();
     Job job;
     {
       const sys::MutexGuard lock(queue->mutex);
-      if (!queue->jobs.empty()) {
-        job = std::move(queue->jobs.front());
-        queue->jobs.pop_front();
-      } else if (queue->is_ending) {
+      while (queue->jobs.empty() && !queue->is_ending) {
+        queue->changed.wait(queue->mutex);
+      }
+      if (queue->jobs.empty()) {
         return;
       }
-      queue->is_asleep = !job;
+      job = std::move(queue->jobs.front());
+      queue->jobs.pop_front();
     }
-    if (job) {
-      job();
-    } else {
-      queue->backend->sleep(queue->nap, calls, std::nullopt, backends::SleepFor::work);
-    }
+    job();
   }
 }
 

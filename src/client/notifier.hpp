@@ -4,8 +4,6 @@
 #include <memory>
 #include <thread>
 
-#include "backends/backend.hpp"
-
 namespace tenure::detail {
 
 /// The thread on which a client calls its user: callbacks, lost(), coroutines. It starts with the
@@ -15,9 +13,6 @@ class Notifier {
   using Job = std::move_only_function<void()>;
 
   Notifier();
-  /// While there is nothing to do, the thread lends itself to this backend. REQUIRES: before the
-  /// first post(); the backend lives until close().
-  void rest_in(backends::Backend& backend);
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
   /// Does what is queued, and ends the thread. On that very thread, where a user may let go of the

@@ -29,7 +29,6 @@ Session::Session(std::unique_ptr<backends::Backend> backend, ConnectOptions opti
       bounds_(backend_->bounds()) {
   sys::watch_forks();
   keeper_ = std::make_unique<LeaseKeeper>(*backend_, clock_, *this);
-  notifier_.rest_in(*backend_);
   backend_->start(*this);
 }
 

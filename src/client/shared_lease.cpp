@@ -35,6 +35,7 @@ SharedLease::~SharedLease() {
   }
   record_->detach(*bell_);
   session_->end_lease(record_);
+  session_->backend().parker().flush();
 }
 
 bool SharedLease::is_alive() const noexcept {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 namespace tenure::core {
 namespace {
@@ -16,6 +17,14 @@ const std::string& text_of(const std::string* start) {
 
 ClaimIndex::ClaimIndex(const RangeIndex& ranges, const Filter& is_listed) {
   collect(ranges, is_listed);
+  count_modes();
+  sort_by_turn();
+  fill_lists();
+}
+
+ClaimIndex::ClaimIndex(std::vector<Claim> claims) : claims_(std::move(claims)) {
+  by_turn_.resize(claims_.size());
+  std::iota(by_turn_.begin(), by_turn_.end(), Id{});
   count_modes();
   sort_by_turn();
   fill_lists();
@@ -73,19 +82,16 @@ void ClaimIndex::sort_by_turn() {
 void ClaimIndex::fill_lists() {
   const auto for_each_entry = [&](const auto& visit) {
     for (const auto id : by_turn_) {
-      (void)walk(claims_[id].span, [&](std::uint32_t node, bool is_inside) {
-        visit(list_of(node, is_inside ? List::covered : List::touched, claims_[id].mode), id);
-        return true;
-      });
+      visit_lists_of(claims_[id], [&](ListId list) { visit(list, id); });
     }
   };
   const std::size_t nodes = 2UL * width_;
   offsets_.assign((nodes * 2 * modes_.size()) + 1, 0);
-  for_each_entry([&](std::size_t list, Id) { ++offsets_[list + 1]; });
+  for_each_entry([&](ListId list, Id) { ++offsets_[list + 1]; });
   std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
   entries_.resize(offsets_.back());
   auto next = heads();
-  for_each_entry([&](std::size_t list, Id id) { entries_[next[list]++] = id; });
+  for_each_entry([&](ListId list, Id id) { entries_[next[list]++] = id; });
 }
 
 std::span<const ClaimIndex::Id> ClaimIndex::of_turn(const Turn& turn) const {

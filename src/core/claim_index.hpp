@@ -62,6 +62,8 @@ class ClaimIndex {
   /// Ids are in the order of IntervalTree, holds before waits. Claims that `is_listed` rejects have
   /// ids, but are never found; by default all are listed. Their spans are not known to it.
   explicit ClaimIndex(const RangeIndex& ranges, const Filter& is_listed = nullptr);
+  /// Claims of one name, all of which overlap. Ids are their positions.
+  explicit ClaimIndex(std::vector<Claim> claims);
 
   /// Of all ids.
   [[nodiscard]] std::size_t size() const noexcept { return claims_.size(); }
@@ -91,6 +93,20 @@ class ClaimIndex {
   // NOLINTNEXTLINE(modernize-use-nodiscard): a visit that never stops needs no result
   bool visit_blocking(const Query& query, Heads& heads, Visit&& visit) const;
 
+  /// Number of a list. A list has claims of one mode, in the order of turns.
+  using ListId = std::size_t;
+  [[nodiscard]] std::size_t list_count() const noexcept { return offsets_.size() - 1; }
+  [[nodiscard]] std::span<const Id> claims_of(ListId list) const {
+    return std::span(entries_).subspan(offsets_[list], offsets_[list + 1] - offsets_[list]);
+  }
+  /// Calls visit(list) for the lists of a claim.
+  template <class Visit>
+  void visit_lists_of(const Claim& claim, const Visit& visit) const;
+  /// Calls visit(list) for the lists whose claims block the query if they are ahead of it, until it
+  /// returns false. Returns false if it was stopped.
+  template <class Visit>
+  [[nodiscard]] bool visit_blocking_lists(const Query& query, const Visit& visit) const;
+
  private:
   enum class List : std::uint8_t { covered, touched };
 
@@ -102,8 +118,8 @@ class ClaimIndex {
   template <class OnNode>
   bool walk(const Span& span, const OnNode& on_node) const;
   template <class Visit>
-  bool visit_list(std::size_t list, const Query& query, Heads& heads, Visit& visit) const;
-  [[nodiscard]] std::size_t list_of(std::uint32_t node, List kind, LockMode mode) const {
+  bool visit_list(ListId list, const Query& query, Heads& heads, Visit& visit) const;
+  [[nodiscard]] ListId list_of(std::uint32_t node, List kind, LockMode mode) const {
     return (node * 2UL + static_cast<std::size_t>(kind)) * modes_.size() +
            slots_[static_cast<std::size_t>(mode)];
   }
@@ -154,13 +170,19 @@ bool ClaimIndex::walk(const Span& span, const OnNode& on_node) const {
 
 template <class Visit>
 bool ClaimIndex::visit_blocking(const Query& query, Heads& heads, Visit&& visit) const {
+  return visit_blocking_lists(query,
+                              [&](ListId list) { return visit_list(list, query, heads, visit); });
+}
+
+template <class Visit>
+bool ClaimIndex::visit_blocking_lists(const Query& query, const Visit& visit) const {
   return walk(query.span, [&](std::uint32_t node, bool is_inside) {
     for (const auto mode : modes_) {
       if (compatible_with(mode, query.mode)) {
         continue;
       }
-      if (!visit_list(list_of(node, List::covered, mode), query, heads, visit) ||
-          (is_inside && !visit_list(list_of(node, List::touched, mode), query, heads, visit))) {
+      if (!visit(list_of(node, List::covered, mode)) ||
+          (is_inside && !visit(list_of(node, List::touched, mode)))) {
         return false;
       }
     }
@@ -169,8 +191,15 @@ bool ClaimIndex::visit_blocking(const Query& query, Heads& heads, Visit&& visit)
 }
 
 template <class Visit>
-bool ClaimIndex::visit_list(std::size_t list, const Query& query, Heads& heads,
-                            Visit& visit) const {
+void ClaimIndex::visit_lists_of(const Claim& claim, const Visit& visit) const {
+  (void)walk(claim.span, [&](std::uint32_t node, bool is_inside) {
+    visit(list_of(node, is_inside ? List::covered : List::touched, claim.mode));
+    return true;
+  });
+}
+
+template <class Visit>
+bool ClaimIndex::visit_list(ListId list, const Query& query, Heads& heads, Visit& visit) const {
   for (auto at = heads[list]; at < offsets_[list + 1]; ++at) {
     const auto id = entries_[at];
     if (!(claims_[id].turn < query.turn)) {

@@ -28,19 +28,21 @@ bool has_waiter(const Lock& lock, const Item& item) {
                                keys->range, [](const RangeIndex::Queued&) { return false; });
 }
 
+/// Without meaning if the budget is exceeded.
 bool is_waited_for(const LockTable& table, LeaseId lease, VisitBudget& budget) {
   const auto& owned = table.owned(lease);
   const bool behind_holds = std::ranges::any_of(owned.holds, [&](FencingToken token) {
     return std::ranges::any_of(table.find(token)->items, [&](const Item& item) {
       budget.spend();
-      return has_waiter(*table.find(item.place_view()), item);
+      return budget.is_exceeded() || has_waiter(*table.find(item.place_view()), item);
     });
   });
   return behind_holds || std::ranges::any_of(owned.waits, [&](Revision ticket) {
            const auto* wait = table.find(ticket);
            return std::ranges::any_of(wait->items, [&](const Item& item) {
              budget.spend();
-             return table.find(item.place_view())->queue().back() != wait->turn();
+             return budget.is_exceeded() ||
+                    table.find(item.place_view())->queue().back() != wait->turn();
            });
          });
 }
@@ -149,7 +151,8 @@ class Search {
         }
       }
     }
-    for (const auto to = lock.queue().lower_bound(turn); from != to; ++from) {
+    const auto to = lock.queue().lower_bound(turn);
+    for (; from != to && !budget_.is_exceeded(); ++from) {
       const auto& other = *table_.find(from->ticket);
       reach_if_blocking(other.lease, other.items, wanted);
     }

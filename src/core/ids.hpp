@@ -3,21 +3,17 @@
 #include <chrono>
 #include <cstdint>
 
-#include <tenure/strong.hpp>
+#include <tenure/ids.hpp>
 
 namespace tenure::core {
 
-/// A moment in the history of the store. Every change takes the next one; none is used twice.
-using Revision = Strong<std::uint64_t, struct RevisionTag>;
-
-/// What a holder shows to storage: the revision of its grant, so it grows over the whole store.
-using FencingToken = Strong<std::uint64_t, struct FencingTokenTag>;
-
-/// Whose life a hold or a wait hangs on. 0 is no lease.
-using LeaseId = Strong<std::uint64_t, struct LeaseIdTag>;
-
-/// One request of a lease, chosen by the client; the same id again is a retry. 0 is no id.
-using RequestId = Strong<std::uint64_t, struct RequestIdTag>;
+// The ids of the public headers: what the state machine decides is what the user sees. A revision
+// is taken by one change and never again. The token of a grant is its revision.
+using tenure::FencingToken;
+using tenure::LeaseId;
+using tenure::RequestId;
+using tenure::RequestKey;
+using tenure::Revision;
 
 /// Cluster time: since the cluster began, as the leader counts it. Not a wall clock.
 using ClusterTime = std::chrono::microseconds;

@@ -149,6 +149,7 @@ class Inspection {
   }
 
   void look_at_waits() {
+    std::vector<const Wait*> waits;
     for (const auto& [ticket, shared] : state_.locks.waits()) {
       const auto& wait = *shared;
       const Subject name{.kind = "wait ", .number = ticket.get()};
@@ -164,10 +165,22 @@ class Inspection {
                " is not in the queue of ", named(item.place()));
       }
       if (look_at_upgrade(wait, name)) {
-        Visits visits;
-        expect(state_.restoration.is_active() || !Admission(state_.locks, visits).admits(wait),
-               name, " waits for nothing");
+        waits.push_back(&wait);
       }
+    }
+    if (!state_.restoration.is_active()) {
+      look_at_obstacles(std::move(waits));
+    }
+  }
+
+  /// In the order of turns, so that one Admission reads each queue once.
+  void look_at_obstacles(std::vector<const Wait*> waits) {
+    std::ranges::sort(waits, {}, &Wait::turn);
+    Visits visits;
+    Admission admission(state_.locks, visits);
+    for (const auto* wait : waits) {
+      expect(!admission.admits(*wait), Subject{.kind = "wait ", .number = wait->ticket.get()},
+             " waits for nothing");
     }
   }
 

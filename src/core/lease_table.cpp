@@ -73,7 +73,7 @@ void LeaseTable::remove(LeaseId id, ClusterTime ended) {
 }
 
 bool LeaseTable::has_ended(LeaseId id, RequestId request) const {
-  return ended_index_.contains({id, request});
+  return ended_index_.contains(RequestKey{.lease = id, .request = request});
 }
 
 void LeaseTable::set_ended_times(ClusterTime ended) {
@@ -87,7 +87,7 @@ void LeaseTable::remember_ended(const LeaseOrigin& origin) {
     return;  // Whoever does not number his questions does not want copies to be known.
   }
   ended_.push_back(origin);
-  ended_index_.emplace(origin.id, origin.request);
+  ended_index_.insert({.lease = origin.id, .request = origin.request});
 }
 
 std::size_t LeaseTable::forget_ended(const Forget& what) {
@@ -102,7 +102,8 @@ std::size_t LeaseTable::forget_ended(const Forget& what) {
       break;
     }
     early += is_outdated ? 0 : 1;
-    ended_index_.erase(ended_index_.find({oldest.id, oldest.request}));
+    ended_index_.erase(
+        ended_index_.find(RequestKey{.lease = oldest.id, .request = oldest.request}));
     ended_.pop_front();
   }
   return early;
@@ -176,7 +177,7 @@ bool LeaseTable::has_sound_index() const {
     }
   }
   const bool has_sound_ended = std::ranges::all_of(ended_, [this](const LeaseOrigin& origin) {
-    return ended_index_.contains({origin.id, origin.request});
+    return ended_index_.contains(RequestKey{.lease = origin.id, .request = origin.request});
   });
   return usage == usage_ && has_sound_ended && ended_index_.size() == ended_.size() &&
          clients_ == expected && deadlines_.size() == leases_.size() &&

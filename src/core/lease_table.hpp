@@ -129,8 +129,8 @@ class LeaseTable {
   std::map<std::string, std::size_t, std::less<>> client_waits_;
   LeaseId last_id_{};
   std::deque<LeaseOrigin> ended_;
-  absl::btree_multiset<std::pair<LeaseId, RequestId>> ended_index_;  ///< Of ended_.
-  Usage usage_;                                                      ///< Of leases_.
+  absl::btree_multiset<RequestKey> ended_index_;  ///< Of ended_.
+  Usage usage_;                                   ///< Of leases_.
 };
 
 }  // namespace tenure::core

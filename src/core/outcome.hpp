@@ -174,6 +174,7 @@ struct Applied {
   std::vector<Former> ended{};  ///< One for each event of an end with a token, in that order.
   std::vector<Former> strengthened{};  ///< Holds that were upgraded.
   std::uint64_t visits = 0;            ///< What it cost (core/visits.hpp).
+  std::uint64_t search_visits = 0;     ///< Part of `visits`, of the searches for deadlocks.
   /// Answers to finished requests that were forgotten earlier than Limits::answer_retention.
   std::size_t answers_dropped = 0;
 

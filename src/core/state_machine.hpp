@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -12,6 +14,8 @@
 #include "core/state.hpp"
 
 namespace tenure::core {
+
+struct Batch;
 
 /// The lock service as a function: (state, command, stamp) -> (state', what it did). The same
 /// commands with the same stamps give the same state, byte for byte, everywhere. Not thread safe.
@@ -34,8 +38,13 @@ class StateMachine {
   explicit StateMachine(State state) : state_(std::move(state)) {}
 
   /// First lets the leases expire whose deadline the stamp passes: their waits go first, then their
-  /// holds, then those who waited for them enter, each in name order. Then applies the command.
+  /// holds, then those who waited for them enter, each in name order. Then applies the command, as
+  /// a batch of its own.
   Applied apply(const Command& command, const Stamp& stamp);
+  /// Applies the commands of a log entry one after the other, and calls done(i, applied) after
+  /// each. The searches for deadlocks share deadlock_visits_per_batch_max visits, so all members
+  /// must apply a batch as such.
+  void apply(const Batch& batch, const std::function<void(std::size_t, const Applied&)>& done);
 
   [[nodiscard]] const State& state() const noexcept { return state_; }
   /// When there is something to expire; the leader sends a Tick then.
@@ -48,7 +57,8 @@ class StateMachine {
   }
 
  private:
-  Applied apply_checked(const Command& command, const Stamp& stamp);
+  Applied apply_one(const Command& command, const Stamp& stamp, std::uint64_t& visits_left);
+  Applied apply_checked(const Command& command, const Stamp& stamp, std::uint64_t& visits_left);
 
   State state_;
   std::uint64_t unchecked_steps_ = 0;  ///< Counted only where TENURE_CHECK_INVARIANTS is defined.

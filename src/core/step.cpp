@@ -17,7 +17,17 @@ constexpr ClusterTime last_time{1LL << 61};
 /// Each victim takes a search of its own.
 constexpr std::size_t deadlocks_per_step_max = 16;
 
+std::uint64_t search_visits_max(ClusterVersion version, std::uint64_t visits_left) {
+  return version < version_2 ? std::numeric_limits<std::uint64_t>::max()
+                             : std::min(deadlock_visits_per_command_max, visits_left);
+}
+
 }  // namespace
+
+Step::Step(State& state, std::uint64_t& visits_left)
+    : state_(state),
+      search_visits_max_(search_visits_max(state.version, visits_left)),
+      visits_left_(visits_left) {}
 
 void Step::begin(const Stamp& stamp) {
   state_.now = std::clamp(stamp.time, state_.now, std::max(state_.now, last_time));
@@ -52,6 +62,8 @@ Applied Step::finish(Outcome outcome) {
   applied_.time = state_.now;
   applied_.outcome = std::move(outcome);
   applied_.visits = visits_.total();
+  applied_.search_visits = search_visits_;
+  visits_left_ -= std::min(visits_left_, search_visits_);
   return std::move(applied_);
 }
 
@@ -111,10 +123,11 @@ Wait Step::remove_wait(Revision ticket) {
 }
 
 std::optional<std::vector<Edge>> Step::search_cycle(LeaseId lease) {
-  // Members of version 1 search without a limit.
-  const auto visits_max =
-      is_at_least(version_2) ? deadlock_visits_max : std::numeric_limits<std::uint64_t>::max();
-  return find_cycle(state_.locks, lease, visits_, visits_max);
+  const auto before = visits_.total();
+  const auto left = search_visits_max_ - std::min(search_visits_max_, search_visits_);
+  auto cycle = find_cycle(state_.locks, lease, visits_, std::max(left, deadlock_visits_always));
+  search_visits_ += visits_.total() - before;
+  return cycle;
 }
 
 void Step::end_deadlocks(LeaseId lease) {

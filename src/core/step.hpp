@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,7 +21,9 @@ namespace tenure::core {
 /// One command being applied. Only StateMachine makes them.
 class Step {
  public:
-  explicit Step(State& state) : state_(state) {}
+  /// `visits_left` is what the searches of the batch may still visit; those of this command are
+  /// subtracted. Without a limit in version 1.
+  Step(State& state, std::uint64_t& visits_left);
 
   /// Moves time on, lets leases expire, takes the revision of the command.
   void begin(const Stamp& stamp);
@@ -137,6 +140,9 @@ class Step {
   std::optional<LeaseId> suspect_;
   std::size_t deadlocks_ = 0;  ///< Ended by this step.
   Visits visits_;
+  std::uint64_t search_visits_ = 0;  ///< Part of visits_, of all searches for deadlocks.
+  std::uint64_t search_visits_max_;
+  std::uint64_t& visits_left_;
 };
 
 /// One event at the present revision, about an item of a hold or a wait.

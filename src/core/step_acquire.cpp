@@ -217,8 +217,9 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
   const auto cycle = search_cycle(lease.id);
   if (!cycle) {
     remove_wait(ticket);
-    return Refused{{.code = Errc::resource_exhausted,
-                    .detail = "too many holds and waits to search for a deadlock"}};
+    return Refused{
+        {.code = Errc::resource_exhausted,
+         .detail = "too many holds and waits to search for a deadlock; try again later"}};
   }
   if (!cycle->empty()) {
     // There was no cycle before this wait, so without it there is none again.

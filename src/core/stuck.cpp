@@ -2,188 +2,222 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "core/claim_index.hpp"
+#include "core/blocked_claims.hpp"
 #include "core/items_at.hpp"
+#include "core/threshold_tree.hpp"
 
 namespace tenure::core {
 namespace {
 
+/// The waits for permits of one semaphore, and whether other stuck leases block them, while fewer
+/// and fewer leases are stuck.
+///
+/// A wait is blocked while the permits that stuck leases have ahead of it, and those it wants, are
+/// more than the capacity. Permits that its own lease has ahead of it never come free for it, so
+/// what they exceed the capacity by does not count.
+class BlockedPermits {
+ public:
+  explicit BlockedPermits(std::uint32_t capacity) : capacity_(capacity) {}
+
+  /// All holds first, then all waits in the order of their turns.
+  void add_hold(LeaseId lease, const Permits& permits) {
+    ahead_ += permits.wanted;
+    own_[lease] += permits.wanted;
+  }
+  void add_wait(const Wait& wait, const Permits& permits) {
+    const auto own = own_[wait.lease];
+    const auto own_excess = std::max<std::int64_t>(0, own + permits.wanted - capacity_);
+    row_.push_back({.number = std::exchange(ahead_, permits.wanted),
+                    .threshold = capacity_ - permits.wanted + own_excess});
+    waits_.push_back({.turn = wait.turn(), .lease = wait.lease});
+    own_[wait.lease] = own + permits.wanted;
+  }
+
+  /// The lease of each wait that is blocked.
+  [[nodiscard]] std::vector<LeaseId> begin() {
+    tree_ = ThresholdTree(row_);
+    static_cast<void>(take_freed());
+    std::vector<LeaseId> blocked;
+    for (const auto& wait : waits_) {
+      if (wait.is_blocked) {
+        blocked.push_back(wait.lease);
+      }
+    }
+    return blocked;
+  }
+  /// The lease that has these permits is not stuck any more. Returns the lease of each wait that is
+  /// not blocked any more.
+  [[nodiscard]] std::vector<LeaseId> remove_hold(const Permits& permits) {
+    tree_.subtract(0, permits.wanted);
+    return take_freed();
+  }
+  [[nodiscard]] std::vector<LeaseId> remove_wait(const Turn& turn, const Permits& permits) {
+    const auto it = std::ranges::lower_bound(waits_, turn, {}, &Blocked::turn);
+    tree_.subtract(static_cast<std::size_t>(it - waits_.begin()) + 1, permits.wanted);
+    return take_freed();
+  }
+
+  [[nodiscard]] std::set<Revision> blocked() const {
+    std::set<Revision> tickets;
+    for (const auto& wait : waits_) {
+      if (wait.is_blocked) {
+        tickets.insert(wait.turn.ticket);
+      }
+    }
+    return tickets;
+  }
+
+ private:
+  struct Blocked {
+    Turn turn{};
+    LeaseId lease{};
+    bool is_blocked = true;
+  };
+
+  std::vector<LeaseId> take_freed() {
+    std::vector<LeaseId> freed;
+    while (const auto position = tree_.take()) {
+      waits_[*position].is_blocked = false;
+      freed.push_back(waits_[*position].lease);
+    }
+    return freed;
+  }
+
+  std::int64_t capacity_;
+  std::int64_t ahead_ = 0;               ///< Permits ahead of the next wait, but not of the last.
+  std::map<LeaseId, std::int64_t> own_;  ///< Permits of each lease ahead of the next wait.
+  std::vector<ThresholdTree::Position> row_;
+  std::vector<Blocked> waits_;  ///< In the order of turns, as in the tree.
+  ThresholdTree tree_{{}};
+};
+
 /// Graph reduction: assumes that all leases that wait are stuck, and removes those that can go on
-/// until none is left. Looks again only at places where a lease was removed, in rounds, so that one
-/// look serves all removals of the round before.
+/// until none is left. Each place has an index in which a removal finds the waits that it frees, so
+/// that every claim is visited twice: when the index is built, and when its lease is removed.
 class Reduction {
  public:
   Reduction(const LockTable& table, const std::set<LeaseId>& among, VisitBudget& budget)
       : table_(table), budget_(budget) {
     for (const auto lease : among) {
-      for (const auto ticket : table.owned(lease).waits) {
-        suspect(*table.find(ticket));
+      const auto& waits = table.owned(lease).waits;
+      if (!waits.empty()) {
+        stuck_.leases.insert(lease);
+      }
+      for (const auto ticket : waits) {
+        const auto& items = table.find(ticket)->items;
+        budget_.spend(items.size());
+        if (budget_.is_exceeded()) {
+          return;
+        }
+        std::ranges::transform(items, std::inserter(places_, places_.end()), &Item::place);
       }
     }
   }
 
   std::optional<Stuck> run() && {
-    while (!open_.empty()) {
-      for (const auto& place : std::exchange(open_, {})) {
-        open_.erase(place);
-        const auto& lock = *table_.find(place);
-        budget_.spend(lock.holds().size() + lock.queue().size());
-        if (budget_.is_exceeded()) {
-          return std::nullopt;
-        }
-        if (place.kind == PlaceKind::space) {
-          look_at_ranges(place, lock);
-        } else {
-          look_at_counts(place, lock);
-        }
+    for (const auto& place : places_) {
+      add(place);
+      if (budget_.is_exceeded()) {
+        return std::nullopt;
       }
+    }
+    for (const auto lease : stuck_.leases) {
+      if (!blocked_.contains(lease)) {
+        free_.push_back(lease);
+      }
+    }
+    while (!free_.empty()) {
+      remove(free_.front());
+      if (budget_.is_exceeded()) {
+        return std::nullopt;
+      }
+      free_.pop_front();
+    }
+    for (const auto& [place, permits] : permits_) {
+      stuck_.starving.emplace(place, permits.blocked());
     }
     return std::move(stuck_);
   }
 
  private:
-  void suspect(const Wait& wait) {
-    budget_.spend(wait.items.size());
-    stuck_.leases.insert(wait.lease);
-    for (const auto& item : wait.items) {
-      open_.insert(item.place());
-      blocked_at_[wait.lease].insert(item.place());
+  [[nodiscard]] bool is_stuck(LeaseId lease) const { return stuck_.leases.contains(lease); }
+
+  void add(const Place& place) {
+    const auto& lock = *table_.find(place);
+    const bool is_space = place.kind == PlaceKind::space;
+    budget_.spend(is_space ? lock.ranges().held.size() + lock.ranges().queued.size()
+                           : lock.holds().size() + lock.queue().size());
+    if (budget_.is_exceeded()) {
+      return;
+    }
+    if (is_space) {
+      add_space(place, lock);
+    } else {
+      lock.capacity() > 0 ? add_semaphore(place, lock) : add_name(place, lock);
     }
   }
 
-  /// What the stuck ones hold at a name and, as the queue is followed, wait for.
-  struct Taken {
-    Load all;
-    std::map<LeaseId, Load> each;
-
-    void add(LeaseId lease, const Claim& claim) {
-      all.add(claim);
-      each[lease].add(claim);
-    }
-    /// All but what this lease has, and that.
-    [[nodiscard]] std::pair<Load, Load> apart(LeaseId lease) const {
-      const auto it = each.find(lease);
-      const auto own = it == each.end() ? Load{} : it->second;
-      return {all.without(own), own};
-    }
-    void forget(LeaseId lease) {
-      all = apart(lease).first;
-      each.erase(lease);
-    }
-  };
-
-  static const Claim& claim_at(std::span<const Item> items, const Place& place) {
-    return items_at(items, place).front().claim;
-  }
-
-  static bool is_blocked(const Claim& claim, LeaseId lease, const Taken& taken) {
-    const auto [others, own] = taken.apart(lease);
-    const auto* permits = std::get_if<Permits>(&claim);
-    if (permits == nullptr) {
-      return !others.admits(std::get<Whole>(claim).mode);
-    }
-    // One who is only in his own way asked to be: somebody who shares the lease gives back some.
-    const std::uint64_t kept =
-        std::min<std::uint64_t>(own.permits, permits->capacity - permits->wanted);
-    return kept + others.permits + permits->wanted > permits->capacity;
-  }
-
-  void look_at_counts(const Place& place, const Lock& lock) {
-    Taken taken;
+  /// Calls on_hold(hold, item) and then on_wait(wait, item) for what stuck leases have at a name.
+  template <class OnHold, class OnWait>
+  void visit_stuck(const Place& place, const Lock& lock, const OnHold& on_hold,
+                   const OnWait& on_wait) const {
     for (const auto token : lock.holds()) {
       const auto& hold = *table_.find(token);
-      if (stuck_.leases.contains(hold.lease)) {
-        taken.add(hold.lease, claim_at(hold.items, place));
+      if (is_stuck(hold.lease)) {
+        on_hold(hold, items_at(hold.items, place).front());
       }
     }
-    stuck_.starving.erase(place);
-    std::set<LeaseId> waiting;
-    std::set<LeaseId> blocked;
     for (const auto& turn : lock.queue()) {
       const auto& wait = *table_.find(turn.ticket);
-      if (!stuck_.leases.contains(wait.lease)) {
-        continue;
-      }
-      waiting.insert(wait.lease);
-      const auto& claim = claim_at(wait.items, place);
-      if (is_blocked(claim, wait.lease, taken)) {
-        blocked.insert(wait.lease);
-        note_starving(place, wait, claim);
-      } else if (is_blocked_only_at(place, wait.lease)) {
-        // At once and not at the end, so that one look lets a whole queue go.
-        taken.forget(wait.lease);
-        unblock(wait.lease, place);
-        continue;
-      }
-      taken.add(wait.lease, claim);
-    }
-    unblock_all(waiting, blocked, place);
-  }
-
-  void note_starving(const Place& place, const Wait& wait, const Claim& claim) {
-    if (std::holds_alternative<Permits>(claim)) {
-      stuck_.starving[place].insert(wait.ticket);
-    }
-  }
-
-  /// It has one wait, and no other place of it is still in doubt.
-  [[nodiscard]] bool is_blocked_only_at(const Place& place, LeaseId lease) const {
-    const auto& places = blocked_at_.at(lease);
-    return table_.owned(lease).waits.size() == 1 && places.size() == 1 && places.contains(place);
-  }
-
-  /// The claims of one space, of which those of leases that are not stuck get dropped.
-  struct Space {
-    ClaimIndex index;
-    ClaimIndex::Heads heads;
-  };
-
-  void look_at_ranges(const Place& place, const Lock& lock) {
-    auto& space = space_of(place, lock);
-    std::set<LeaseId> waiting;
-    std::set<LeaseId> blocked;
-    for (const auto& turn : lock.queue()) {
-      const auto& wait = *table_.find(turn.ticket);
-      if (!stuck_.leases.contains(wait.lease)) {
-        continue;
-      }
-      waiting.insert(wait.lease);
-      const bool may_go = std::ranges::all_of(space.index.of_turn(turn), [&](ClaimIndex::Id id) {
-        return is_free(space, space.index[id], wait.lease);
-      });
-      if (!may_go) {
-        blocked.insert(wait.lease);
+      if (is_stuck(wait.lease)) {
+        on_wait(wait, items_at(wait.items, place).front());
       }
     }
-    unblock_all(waiting, blocked, place);
   }
 
-  Space& space_of(const Place& place, const Lock& lock) {
-    const auto it = spaces_.find(place);
-    if (it != spaces_.end()) {
-      return it->second;
-    }
-    ClaimIndex index(lock.ranges());
-    auto heads = index.heads();
-    return spaces_.emplace(place, Space{std::move(index), std::move(heads)}).first->second;
-  }
-
-  /// Nothing of another stuck lease is held there, or waited for ahead of this claim.
-  bool is_free(Space& space, const ClaimIndex::Claim& claim, LeaseId lease) {
-    return space.index.visit_blocking(
-        ClaimIndex::query_of(claim), space.heads, [&](ClaimIndex::Id id) {
-          budget_.spend();
-          const auto other = lease_of(space.index[id]);
-          if (!stuck_.leases.contains(other)) {
-            return ClaimIndex::Next::drop;
-          }
-          return other == lease ? ClaimIndex::Next::keep : ClaimIndex::Next::stop;
+  void add_semaphore(const Place& place, const Lock& lock) {
+    auto& permits = permits_.emplace(place, BlockedPermits(lock.capacity())).first->second;
+    visit_stuck(
+        place, lock,
+        [&](const Hold& hold, const Item& item) {
+          permits.add_hold(hold.lease, std::get<Permits>(item.claim));
+        },
+        [&](const Wait& wait, const Item& item) {
+          permits.add_wait(wait, std::get<Permits>(item.claim));
         });
+    block(permits.begin());
+  }
+
+  void add_name(const Place& place, const Lock& lock) {
+    std::vector<ClaimIndex::Claim> claims;
+    std::vector<LeaseId> leases;
+    visit_stuck(
+        place, lock,
+        [&](const Hold& hold, const Item& item) {
+          claims.push_back({.token = hold.token, .mode = mode_of(item)});
+          leases.push_back(hold.lease);
+        },
+        [&](const Wait& wait, const Item& item) {
+          claims.push_back({.turn = wait.turn(), .mode = mode_of(item)});
+          leases.push_back(wait.lease);
+        });
+    add_claims(place, ClaimIndex(std::move(claims)), std::move(leases));
+  }
+
+  void add_space(const Place& place, const Lock& lock) {
+    ClaimIndex index(lock.ranges(),
+                     [&](const ClaimIndex::Claim& claim) { return is_stuck(lease_of(claim)); });
+    std::vector<LeaseId> leases(index.size());
+    for (const auto id : index.in_turn_order()) {
+      leases[id] = lease_of(index[id]);
+    }
+    add_claims(place, std::move(index), std::move(leases));
   }
 
   [[nodiscard]] LeaseId lease_of(const ClaimIndex::Claim& claim) const {
@@ -191,37 +225,58 @@ class Reduction {
                                          : table_.find(claim.token)->lease;
   }
 
-  void unblock_all(const std::set<LeaseId>& waiting, const std::set<LeaseId>& blocked,
-                   const Place& place) {
-    for (const auto lease : waiting) {
-      if (!blocked.contains(lease) && stuck_.leases.contains(lease)) {
-        unblock(lease, place);
+  void add_claims(const Place& place, ClaimIndex index, std::vector<LeaseId> leases) {
+    const auto added =
+        claims_.try_emplace(place, std::move(index), std::move(leases), stuck_.leases);
+    block(added.first->second.begin());
+  }
+
+  void remove(LeaseId lease) {
+    stuck_.leases.erase(lease);
+    const auto& owned = table_.owned(lease);
+    budget_.spend(owned.items);
+    if (budget_.is_exceeded()) {
+      return;
+    }
+    for (const auto token : owned.holds) {
+      for (const auto& item : table_.find(token)->items) {
+        remove(item, [&](BlockedPermits& permits, const Permits& some) {
+          return permits.remove_hold(some);
+        });
+      }
+    }
+    for (const auto ticket : owned.waits) {
+      const auto& wait = *table_.find(ticket);
+      for (const auto& item : wait.items) {
+        remove(item, [&](BlockedPermits& permits, const Permits& some) {
+          return permits.remove_wait(wait.turn(), some);
+        });
       }
     }
   }
 
-  void unblock(LeaseId lease, const Place& place) {
-    auto& places = blocked_at_.at(lease);
-    places.erase(place);
-    if (!places.empty()) {
-      return;
-    }
-    stuck_.leases.erase(lease);
-    const auto& owned = table_.owned(lease);
-    budget_.spend(owned.items);
-    for (const auto token : owned.holds) {
-      open(table_.find(token)->items);
-    }
-    for (const auto ticket : owned.waits) {
-      open(table_.find(ticket)->items);
+  template <class RemovePermits>
+  void remove(const Item& item, const RemovePermits& remove_permits) {
+    if (const auto* some = std::get_if<Permits>(&item.claim)) {
+      const auto it = permits_.find(item.place_view());
+      if (it != permits_.end()) {
+        unblock(remove_permits(it->second, *some));
+      }
+    } else if (const auto it = claims_.find(item.place_view()); it != claims_.end()) {
+      unblock(it->second.remove(item));
     }
   }
 
-  void open(std::span<const Item> items) {
-    for (const auto& item : items) {
-      auto place = item.place();
-      if (!table_.find(place)->queue().empty()) {
-        open_.insert(std::move(place));
+  void block(std::span<const LeaseId> leases) {
+    for (const auto lease : leases) {
+      ++blocked_[lease];
+    }
+  }
+
+  void unblock(std::span<const LeaseId> leases) {
+    for (const auto lease : leases) {
+      if (--blocked_.at(lease) == 0) {
+        free_.push_back(lease);
       }
     }
   }
@@ -229,9 +284,11 @@ class Reduction {
   const LockTable& table_;
   VisitBudget& budget_;
   Stuck stuck_;
-  std::map<LeaseId, std::set<Place>> blocked_at_;
-  std::map<Place, Space> spaces_;
-  std::set<Place> open_;  ///< To look at in the next round.
+  std::set<Place> places_;                  ///< That the leases wait at.
+  std::map<LeaseId, std::size_t> blocked_;  ///< How many items of its waits are blocked.
+  std::map<Place, BlockedPermits, PlaceOrder> permits_;
+  std::map<Place, BlockedClaims, PlaceOrder> claims_;
+  std::deque<LeaseId> free_;  ///< To be removed.
 };
 
 }  // namespace
@@ -243,8 +300,8 @@ std::optional<Stuck> find_stuck(const LockTable& table, const std::set<LeaseId>&
 
 Stuck find_stuck(const LockTable& table) {
   std::set<LeaseId> all;
-  for (const auto& [lease, owned] : table.owners()) {
-    all.insert(lease);
+  for (const auto& [ticket, wait] : table.waits()) {
+    all.insert(wait->lease);
   }
   Visits visits;
   VisitBudget unlimited(visits, std::numeric_limits<std::uint64_t>::max());

@@ -22,8 +22,8 @@ struct Stuck {
   std::map<Place, std::set<Revision>> starving{};
 };
 
-/// Of these leases only. Nothing if it would exceed the budget: a place is looked at again when one
-/// of the leases there turns out not to be stuck, so in the worst case the cost is quadratic.
+/// Of these leases only. Nothing if it would exceed the budget. Visits what these leases own twice,
+/// and all else at the places where they wait once.
 /// REQUIRES: with a lease, also all it waits for are among them.
 [[nodiscard]] std::optional<Stuck> find_stuck(const LockTable& table,
                                               const std::set<LeaseId>& among, VisitBudget& budget);

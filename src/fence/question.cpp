@@ -1,12 +1,12 @@
 #include "fence/question.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "sys/escape.hpp"
+#include "sys/parse_number.hpp"
 
 namespace tenure::fence {
 namespace {
@@ -98,14 +98,8 @@ Admission not_checked(const Question& question, Error why) {
 }
 
 std::optional<FencingToken> token_from(std::string_view digits) {
-  std::uint64_t value = 0;
-  const auto [rest, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const FencingToken token{value};
-  if (code != std::errc{} || rest != digits.data() + digits.size() || token == FencingToken{} ||
-      token > fencing_token_max) {
-    return std::nullopt;
-  }
-  return token;
+  const FencingToken token{sys::parse_number<std::uint64_t>(digits).value_or(0)};
+  return token == FencingToken{} || token > fencing_token_max ? std::nullopt : std::optional(token);
 }
 
 }  // namespace tenure::fence

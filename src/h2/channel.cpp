@@ -11,8 +11,8 @@ namespace tenure::h2 {
 namespace {
 
 /// What a server may send before it must wait. We always read.
-constexpr std::uint32_t call_window = 4 * 1024 * 1024;
-constexpr std::int32_t connection_window = 16 * 1024 * 1024;
+constexpr std::uint32_t client_call_window = 4 * 1024 * 1024;
+constexpr std::int32_t client_connection_window = 16 * 1024 * 1024;
 constexpr std::size_t message_bytes_max = std::size_t{64} << 20;
 
 std::string percent_decoded(std::string_view text) {
@@ -103,8 +103,8 @@ void Exchange::cancel() {
   }
 }
 
-Channel::Channel(boost::asio::io_context& loop, std::unique_ptr<Transport> transport, Origin origin,
-                 Patience patience)
+Channel::Channel(boost::asio::io_context& loop, std::unique_ptr<net::Transport> transport,
+                 Origin origin, Patience patience)
     : Link(loop.get_executor(), std::move(transport), patience), origin_(std::move(origin)) {}
 
 void Channel::open(Ready ready, Gone gone) {
@@ -125,10 +125,10 @@ void Channel::start_session() {
   make_session(Side::client, events, options, this);
   const std::array<nghttp2_settings_entry, 2> settings{{
       {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, call_window},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, client_call_window},
   }};
   nghttp2_submit_settings(session(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
-  nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, connection_window);
+  nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, client_connection_window);
   if (const auto tell = std::exchange(ready_, {})) {
     tell();
   }

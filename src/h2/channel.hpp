@@ -19,7 +19,7 @@
 #include "h2/link.hpp"
 #include "h2/message.hpp"
 #include "h2/status.hpp"
-#include "h2/transport.hpp"
+#include "net/transport.hpp"
 
 namespace tenure::h2 {
 
@@ -69,7 +69,7 @@ class Channel final : public Link {
   using Ready = std::function<void()>;
   using Gone = std::function<void()>;
 
-  Channel(boost::asio::io_context& loop, std::unique_ptr<Transport> transport, Origin origin,
+  Channel(boost::asio::io_context& loop, std::unique_ptr<net::Transport> transport, Origin origin,
           Patience patience = {});
 
   /// `ready`: calls may begin. `gone`: it is closed, and every exchange has ended. Each at most

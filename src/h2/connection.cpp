@@ -119,7 +119,7 @@ struct Connection::Events {
   }
 };
 
-Connection::Connection(House& house, std::unique_ptr<Transport> transport, std::string peer)
+Connection::Connection(House& house, std::unique_ptr<net::Transport> transport, std::string peer)
     : Link(house.work, std::move(transport), house.patience),
       house_(house),
       peer_(std::move(peer)) {}

@@ -20,8 +20,8 @@
 #include "h2/call.hpp"
 #include "h2/link.hpp"
 #include "h2/router.hpp"
-#include "h2/shares.hpp"
-#include "h2/transport.hpp"
+#include "net/shares.hpp"
+#include "net/transport.hpp"
 
 namespace tenure::h2 {
 
@@ -63,13 +63,13 @@ class Connection final : public Link {
  public:
   using Gone = std::function<void(const std::shared_ptr<Connection>&)>;
 
-  Connection(House& house, std::unique_ptr<Transport> transport, std::string peer);
+  Connection(House& house, std::unique_ptr<net::Transport> transport, std::string peer);
 
   /// What it uses of the limits of its server: a place among the connections, until it is closed,
   /// and one among the TLS handshakes, until that is done.
   struct Places {
-    Shares::Share connection{};
-    Shares::Share handshake{};
+    net::Shares::Share connection{};
+    net::Shares::Share handshake{};
   };
   /// REQUIRES: before open().
   void hold(Places places) { places_ = std::move(places); }

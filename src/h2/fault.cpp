@@ -1,78 +1,19 @@
 #include "h2/fault.hpp"
 
-#include <algorithm>
-#include <array>
-#include <string>
+#include <utility>
 
-#include <boost/asio/ssl/error.hpp>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
+#include "net/connection_error.hpp"
 
 namespace tenure::h2 {
-namespace {
 
-using boost::system::error_code;
-
-class CertificateCategory final : public boost::system::error_category {
- public:
-  [[nodiscard]] const char* name() const noexcept override { return "tenure.certificate"; }
-  [[nodiscard]] std::string message(int value) const override {
-    return X509_verify_cert_error_string(value);
-  }
-};
-
-const char* advice_for(int verdict) {
-  switch (verdict) {
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH: return "connect by a name that stands in it";
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-    case X509_V_ERR_CERT_NOT_YET_VALID: return "the server needs a new one, or a clock is wrong";
-    default: return "is tls_ca the authority that signed it?";
-  }
-}
-
-/// What the other end says when it does not like our certificate or misses one.
-bool is_about_our_certificate(int reason) {
-  constexpr std::array reasons{
-      SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, SSL_R_SSLV3_ALERT_NO_CERTIFICATE,
-      SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,       SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
-      SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED,   SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
-      SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,   SSL_R_TLSV1_ALERT_UNKNOWN_CA,
-      SSL_R_TLSV1_ALERT_ACCESS_DENIED,         SSL_R_TLSV1_ALERT_DECRYPT_ERROR,
-      SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE};
-  return std::ranges::find(reasons, reason) != reasons.end();
-}
-
-}  // namespace
-
-const boost::system::error_category& certificate_category() noexcept {
-  static const CertificateCategory category;
-  return category;
-}
-
-Status explain(const error_code& fault) {
-  if (!fault) {
-    return {StatusCode::unavailable, "the connection is lost"};
-  }
-  const auto text = fault.message();
-  if (fault.category() == certificate_category()) {
-    return {StatusCode::unauthenticated,
-            "the certificate of the server is refused: " + text + "; " + advice_for(fault.value())};
-  }
+Status explain(const boost::system::error_code& fault) {
   if (fault == boost::system::errc::protocol_error) {
     return {StatusCode::unavailable, "what it says is not gRPC"};
   }
-  if (fault.category() != boost::asio::error::get_ssl_category()) {
-    return {StatusCode::unavailable, "the connection is lost: " + text};
-  }
-  if (is_about_our_certificate(ERR_GET_REASON(static_cast<unsigned long>(fault.value())))) {
-    return {StatusCode::unauthenticated,
-            "the server refused us for our certificate: " + text +
-                "; tls_cert and tls_key are to name one that its authority signed"};
-  }
-  return {StatusCode::unavailable,
-          "TLS failed: " + text + "; does the server speak TLS? Without tls_… options we do not"};
+  auto error = net::connection_error(fault);
+  return {
+      error.code == Errc::permission_denied ? StatusCode::unauthenticated : StatusCode::unavailable,
+      std::move(error.detail)};
 }
 
 }  // namespace tenure::h2

@@ -11,7 +11,7 @@ namespace {
 /// Gathered into one write.
 constexpr std::size_t write_bytes = 256 * 1024;
 /// What a connection that has nothing to say may keep of that.
-constexpr std::size_t idle_bytes = 16 * 1024;
+constexpr std::size_t idle_write_bytes = 16 * 1024;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ nghttp2_nv header(std::string_view name, std::string_view value, std::uint8_t fl
   return {bytes(name), bytes(value), name.size(), value.size(), flags};
 }
 
-Link::Link(boost::asio::any_io_executor executor, std::unique_ptr<Transport> transport,
+Link::Link(boost::asio::any_io_executor executor, std::unique_ptr<net::Transport> transport,
            Patience patience)
     : executor_(std::move(executor)),
       transport_(std::move(transport)),
@@ -30,7 +30,7 @@ Link::Link(boost::asio::any_io_executor executor, std::unique_ptr<Transport> tra
       heard_(Clock::now()) {}
 
 void Link::open() {
-  transport_->greet([self = shared_from_this()](const boost::system::error_code& error) {
+  transport_->handshake([self = shared_from_this()](const boost::system::error_code& error) {
     if (error || self->is_closed_) {
       self->fault_ = error;
       self->close();
@@ -147,7 +147,7 @@ void Link::flush() {
     out_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
   }
   if (out_.empty()) {
-    if (out_.capacity() > idle_bytes) {
+    if (out_.capacity() > idle_write_bytes) {
       std::string().swap(out_);
     }
     const bool is_over = nghttp2_session_want_read(session_.get()) == 0 &&

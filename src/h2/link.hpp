@@ -11,7 +11,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <nghttp2/nghttp2.h>
 
-#include "h2/transport.hpp"
+#include "net/transport.hpp"
 
 namespace tenure::h2 {
 
@@ -28,7 +28,7 @@ class Link : public std::enable_shared_from_this<Link> {
   };
 
   /// `executor` runs one handler at a time.
-  Link(boost::asio::any_io_executor executor, std::unique_ptr<Transport> transport,
+  Link(boost::asio::any_io_executor executor, std::unique_ptr<net::Transport> transport,
        Patience patience);
   virtual ~Link() = default;
   Link(const Link&) = delete;
@@ -84,7 +84,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void flush();
 
   boost::asio::any_io_executor executor_;
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<net::Transport> transport_;
   Patience patience_;
   std::unique_ptr<nghttp2_session, SessionDeleter> session_;
   std::string out_;           ///< Being written.

@@ -25,13 +25,13 @@ Server::Server(House& house, ServerOptions options)
     : house_(house),
       options_(std::move(options)),
       limiter_(options_.handshakes),
-      places_(Shares::three_quarters_of(options_.connections_max)),
+      places_(net::Shares::three_quarters_of(options_.connections_max)),
       acceptor_(house.work),
       timer_(house.work) {}
 
 Result<std::uint16_t> Server::listen() {
   if (options_.tls) {
-    auto context = server_context(*options_.tls);
+    auto context = net::server_context(*options_.tls);
     if (!context) {
       return std::unexpected(context.error());
     }
@@ -151,23 +151,24 @@ void Server::admit(tcp::socket socket) {
   if (error) {
     return;
   }
-  const auto network = network_of(peer.address());
+  const auto network = net::network_of(peer.address());
   auto place = places_.take(network);
   if (!place) {
     options_.turned_away();
     return;
   }
-  auto handshake =
-      tls_ ? limiter_.admit(network, Connection::Clock::now()) : std::optional(Shares::Share());
+  auto handshake = tls_ ? limiter_.admit(network, Connection::Clock::now())
+                        : std::optional(net::Shares::Share());
   if (!handshake) {
     house_.limited("tls_handshakes");
     return;
   }
   socket.set_option(tcp::no_delay(true), error);
-  auto transport = tls_ ? tls_transport(std::move(socket), *tls_, handshakes_->get_executor())
-                        : plain_transport(std::move(socket));
+  auto transport =
+      tls_ ? net::tls_server_transport(std::move(socket), *tls_, handshakes_->get_executor())
+           : net::plain_transport(std::move(socket));
   const auto connection =
-      std::make_shared<Connection>(house_, std::move(transport), to_string(peer));
+      std::make_shared<Connection>(house_, std::move(transport), net::to_string(peer));
   connection->hold({.connection = *std::move(place), .handshake = *std::move(handshake)});
   connections_.insert(connection);
   connection->open([weak = weak_from_this()](const std::shared_ptr<Connection>& gone) {

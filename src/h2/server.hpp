@@ -18,18 +18,19 @@
 #include <tenure/error.hpp>
 
 #include "h2/connection.hpp"
-#include "h2/handshake_limiter.hpp"
-#include "h2/shares.hpp"
+#include "net/handshake_limiter.hpp"
+#include "net/shares.hpp"
+#include "net/tls_context.hpp"
 
 namespace tenure::h2 {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;         ///< 0: any free one.
-  std::optional<TlsFiles> tls{};  ///< None: plain text.
+  std::uint16_t port = 0;                    ///< 0: any free one.
+  std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
   std::size_t connections_max = 10'000;
-  std::function<void()> turned_away = [] {};  ///< Called for each connection beyond that.
-  HandshakeLimiter::Limits handshakes{};      ///< With TLS; more are closed at once.
+  std::function<void()> turned_away = [] {};   ///< Called for each connection beyond that.
+  net::HandshakeLimiter::Limits handshakes{};  ///< With TLS; more are closed at once.
 };
 
 /// Accepts connections and serves calls on them, all on the thread of the loop but for the
@@ -62,8 +63,8 @@ class Server : public std::enable_shared_from_this<Server> {
   ServerOptions options_;
   std::unique_ptr<boost::asio::ssl::context> tls_;
   std::optional<boost::asio::thread_pool> handshakes_;  ///< With TLS.
-  HandshakeLimiter limiter_;
-  Shares places_;
+  net::HandshakeLimiter limiter_;
+  net::Shares places_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer timer_;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;

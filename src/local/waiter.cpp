@@ -3,6 +3,7 @@
 #include <stop_token>
 
 #include "sys/parking.hpp"
+#include "sys/spin_wait.hpp"
 
 namespace tenure::detail {
 
@@ -13,11 +14,10 @@ void Wakes::wake_all() noexcept {
 }
 
 void Waiter::sleep(const WaitOptions& wait) {
-  // Handing over takes a fraction of a microsecond when both threads run, a futex round trip some
-  // ten: so look around for about that long before going to sleep.
-  constexpr int spins_before_sleep = 400;
-  for (int spin = 0; spin < spins_before_sleep && is_pending(); ++spin) {
-    sys::relax();
+  // Handing over takes a fraction of a microsecond when both threads run, a futex round trip about
+  // ten: poll for about that long before blocking.
+  if (sys::poll_until([this] { return !is_pending(); }, std::chrono::microseconds(10))) {
+    return;
   }
 
   const std::stop_callback on_stop(wait.cancel, [this] {

@@ -1,4 +1,4 @@
-// tenured: the lock service. Reads its configuration, puts the rooms together, and waits for the
+// tenured: the lock service. Reads its configuration, composes the daemon, and waits for the
 // signal to stop. docs/operating.md tells how it is run.
 
 #include <chrono>
@@ -21,20 +21,20 @@
 
 #include "server/auth/gate.hpp"
 #include "server/auth/token.hpp"
-#include "server/certificates.hpp"
-#include "server/cluster_config.hpp"
-#include "server/command_line.hpp"
-#include "server/config.hpp"
-#include "server/exit_code.hpp"
-#include "server/force_log.hpp"
+#include "server/config/cluster_config.hpp"
+#include "server/config/command_line.hpp"
+#include "server/config/config.hpp"
+#include "server/events/force_log.hpp"
 #include "server/http/options.hpp"
 #include "server/http/server.hpp"
-#include "server/metrics.hpp"
-#include "server/notify.hpp"
+#include "server/metrics/metrics.hpp"
 #include "server/peers/joining.hpp"
 #include "server/peers/seeding.hpp"
+#include "server/process/exit_code.hpp"
+#include "server/process/notify.hpp"
 #include "server/raft/node.hpp"
 #include "server/rpc/rpc_server.hpp"
+#include "server/tls/certificates.hpp"
 #include "sys/log.hpp"
 
 namespace tenure::server {
@@ -81,7 +81,8 @@ Started<std::unique_ptr<auth::Gate>> open_gate(const Config& config) {
   return *std::move(gate);
 }
 
-RpcOptions rpc_options(const Config& config, std::optional<h2::TlsFiles> tls, Metrics& metrics) {
+RpcOptions rpc_options(const Config& config, std::optional<net::ServerTlsFiles> tls,
+                       Metrics& metrics) {
   RpcOptions options{.address = config.listen.grpc,
                      .tls = std::move(tls),
                      .message_bytes_max = config.service.message_bytes_max,
@@ -164,7 +165,8 @@ class Daemon {
   [[nodiscard]] Result<Certificates::Install> prepare_client_tls(const Config& config);
   /// Users and certificates; the number of users. A file that is wrong changes nothing.
   [[nodiscard]] Result<std::size_t> reload_files();
-  [[nodiscard]] Started<void> prepare_http(const Config& config, std::optional<h2::TlsFiles> tls);
+  [[nodiscard]] Started<void> prepare_http(const Config& config,
+                                           std::optional<net::ServerTlsFiles> tls);
   [[nodiscard]] Started<void> listen(const Config& config);
   /// If it leads: to another member, before the clients are sent away, so that they go on there at
   /// once.
@@ -235,7 +237,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   return daemon;
 }
 
-Started<void> Daemon::prepare_http(const Config& config, std::optional<h2::TlsFiles> tls) {
+Started<void> Daemon::prepare_http(const Config& config, std::optional<net::ServerTlsFiles> tls) {
   if (config.listen.http == "off") {
     return {};
   }
@@ -286,7 +288,7 @@ Result<Certificates::Install> Daemon::prepare_client_tls(const Config& config) {
   if (!files) {
     return std::unexpected(files.error());
   }
-  auto grpc = h2::server_context(**files);
+  auto grpc = net::server_context(**files);
   if (!grpc) {
     return std::unexpected(std::move(grpc).error());
   }
@@ -335,6 +337,7 @@ void Daemon::connect(std::unique_ptr<peers::PeerTransport> transport) {
   // Both are asked on the thread of the store, and the node keeps the transport.
   peers_ = transport.get();
   metrics_.ask_peers([peers = peers_] { return peers->counts(); });
+  peers_->on_handshake_limit([this] { metrics_.limit_rejected("peer_tls_handshakes"); });
   node_->connect(std::move(transport));
 }
 

@@ -56,11 +56,16 @@ void watch_forks() {
   static_cast<void>(registered);
 }
 
-ClosedInChild::ClosedInChild(int descriptor) : descriptor_(descriptor) {
+ClosedInChild::ClosedInChild(int descriptor) : ClosedInChild([descriptor] { return descriptor; }) {}
+
+ClosedInChild::ClosedInChild(const std::function<int()>& open) {
   watch_forks();
   auto& all = descriptors();
   const std::scoped_lock lock(all.mutex);
-  all.numbers.insert(descriptor_);
+  descriptor_ = open();
+  if (descriptor_ >= 0) {
+    all.numbers.insert(descriptor_);
+  }
 }
 
 void ClosedInChild::reset() noexcept {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 namespace tenure::sys {
 
@@ -27,14 +28,17 @@ void watch_forks();
 class ClosedInChild {
  public:
   explicit ClosedInChild(int descriptor);
+  /// Of the descriptor that `open` returns; no fork() comes in between. Negative: there is none.
+  explicit ClosedInChild(const std::function<int()>& open);
   ClosedInChild(const ClosedInChild&) = delete;
   ClosedInChild& operator=(const ClosedInChild&) = delete;
   ~ClosedInChild() { reset(); }
 
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   void reset() noexcept;
 
  private:
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 }  // namespace tenure::sys

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "sys/escape.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::log {
 namespace {
@@ -27,6 +28,13 @@ void append_number(std::string& out, Number number) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   out.append(digits.data(), end);
+}
+
+/// Durations may be infinite, and JSON has no number for that.
+constexpr std::string_view infinite = "infinite";
+
+bool is_finite(double number) {
+  return number - number == 0;
 }
 
 /// 2024-05-01T12:00:00.123Z
@@ -72,10 +80,23 @@ std::string_view colour(Level level) {
 
 }  // namespace
 
-void Value::append(std::string& out, Format format) const {
-  const auto text = [&](std::string_view value) {
-    format == Format::json ? sys::append_json(out, value) : sys::append_plain(out, value);
-  };
+void Value::write(sys::JsonWriter& json) const {
+  if (const auto* real = std::get_if<double>(&what_)) {
+    is_finite(*real) ? json.exact_value(*real) : json.value(infinite);
+  } else if (const auto* id = std::get_if<Id>(&what_)) {
+    json.id(id->number);
+  } else {
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (!std::same_as<std::decay_t<decltype(value)>, Id>) {
+            json.value(value);
+          }
+        },
+        what_);
+  }
+}
+
+void Value::append_text(std::string& out) const {
   if (const auto* flag = std::get_if<bool>(&what_)) {
     out += *flag ? "true" : "false";
   } else if (const auto* whole = std::get_if<std::int64_t>(&what_)) {
@@ -83,13 +104,11 @@ void Value::append(std::string& out, Format format) const {
   } else if (const auto* count = std::get_if<std::uint64_t>(&what_)) {
     append_number(out, *count);
   } else if (const auto* real = std::get_if<double>(&what_)) {
-    // JSON has no word for infinity.
-    const bool is_finite = *real - *real == 0;
-    is_finite ? append_number(out, *real) : text("infinite");
+    is_finite(*real) ? append_number(out, *real) : sys::append_plain(out, infinite);
   } else if (const auto* id = std::get_if<Id>(&what_)) {
-    text(std::to_string(id->number));
+    append_number(out, id->number);
   } else {
-    text(std::get<std::string_view>(what_));
+    sys::append_plain(out, std::get<std::string_view>(what_));
   }
 }
 
@@ -192,23 +211,19 @@ class Log::Core {
 
   [[nodiscard]] static std::string json(Level level, std::string_view event, Fields fields,
                                         Circumstances around) {
-    std::string out = "{\"ts\":\"" + timestamp(around.when) + "\",\"lvl\":\"";
-    out += to_string(level);
-    out += "\",\"event\":";
-    sys::append_json(out, event);
-    const auto field = [&](std::string_view key, const Value& value) {
-      out += ',';
-      sys::append_json(out, key);
-      out += ':';
-      value.append(out, Format::json);
-    };
+    sys::JsonWriter json;
+    json.begin_object()
+        .field("ts", timestamp(around.when))
+        .field("lvl", to_string(level))
+        .field("event", event);
     for (const auto& [key, value] : fields) {
-      field(key, value);
+      json.key(key);
+      value.write(json);
     }
     if (around.silenced > 0) {
-      field("silenced", around.silenced);
+      json.field("silenced", around.silenced);
     }
-    return out += "}\n";
+    return json.end_object().take() + '\n';
   }
 
   [[nodiscard]] std::string text(Level level, std::string_view event, Fields fields,
@@ -225,7 +240,7 @@ class Log::Core {
       out += ' ';
       out += key;
       out += '=';
-      value.append(out, Format::text);
+      value.append_text(out);
     };
     for (const auto& [key, value] : fields) {
       field(key, value);

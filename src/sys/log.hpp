@@ -14,6 +14,10 @@
 #include <tenure/error.hpp>
 #include <tenure/strong.hpp>
 
+namespace tenure::sys {
+class JsonWriter;
+}  // namespace tenure::sys
+
 /// Structured logs: what happened is a word (`lease_expired`), the rest are fields.
 ///
 ///     log::info("lease_expired", {{"lease", id}, {"locks", n}});
@@ -48,7 +52,9 @@ class Value {
       : what_(std::chrono::duration<double, std::milli>(value).count()) {}
   // NOLINTEND(google-explicit-constructor)
 
-  void append(std::string& out, Format format) const;
+  /// Writes the value of a JSON field.
+  void write(sys::JsonWriter& json) const;
+  void append_text(std::string& out) const;
 
  private:
   struct Id {

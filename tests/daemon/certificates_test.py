@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""Certificates that are renewed while tenured runs: by SIGHUP and by Admin, with metrics."""
+"""Certificates that are renewed while tenured runs: by SIGHUP and by Admin, with metrics; those
+between members too."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -12,10 +14,28 @@ import unittest
 
 import grpc
 
-from daemon import PATIENCE, Client, Daemon, admin_pb
+from cluster_test import Cluster
+from daemon import PATIENCE, Client, Daemon, admin_pb, eventually
 from tls_test import Authority
 
 YEAR = 365 * 24 * 3600
+
+
+def shown(address):
+    """The certificate that a new connection to this port gets, as PEM."""
+    host, port = address.rsplit("/", 1)[-1].rsplit(":", 1)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as plain:
+        with context.wrap_socket(plain) as connection:
+            return ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
+
+
+def certificate_of(authority, subject="server"):
+    """As PEM without the text that openssl may put before it."""
+    text = authority.read(f"{subject}.pem").decode()
+    return text[text.index("-----BEGIN"):]
 
 
 class Certificates(unittest.TestCase):
@@ -46,22 +66,6 @@ class Certificates(unittest.TestCase):
         self.addCleanup(channel.close)
         return Client(channel)
 
-    @staticmethod
-    def shown(address):
-        """The certificate that a new connection to this port gets, as PEM."""
-        host, port = address.rsplit("/", 1)[-1].rsplit(":", 1)
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.set_alpn_protocols(["h2", "http/1.1"])
-        with socket.create_connection((host, int(port)), timeout=PATIENCE) as plain:
-            with context.wrap_socket(plain) as connection:
-                return ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
-
-    def certificate_of(self, authority):
-        """As PEM without the text that openssl may put before it."""
-        text = authority.read("server.pem").decode()
-        return text[text.index("-----BEGIN"):]
-
     def metric(self, daemon, series):
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -82,8 +86,8 @@ class Certificates(unittest.TestCase):
         daemon.process.send_signal(signal.SIGHUP)
         daemon.wait_for_event("certificates_reloaded")
 
-        self.assertEqual(self.shown(daemon.grpc_address), self.certificate_of(self.new))
-        self.assertEqual(self.shown(daemon.http_address), self.certificate_of(self.new))
+        self.assertEqual(shown(daemon.grpc_address), certificate_of(self.new))
+        self.assertEqual(shown(daemon.http_address), certificate_of(self.new))
         self.assertTrue(before.lock("b", lease).acquired)
         self.assertTrue(self.client(daemon, self.new).lock("c", lease).acquired)
         self.assertEqual(daemon.stop(), 0)
@@ -97,8 +101,8 @@ class Certificates(unittest.TestCase):
         daemon.process.send_signal(signal.SIGHUP)
         self.assertIn("tls.key", daemon.wait_for_event("certificate_reload_failed")["why"])
 
-        self.assertEqual(self.shown(daemon.grpc_address), self.certificate_of(self.old))
-        self.assertEqual(self.shown(daemon.http_address), self.certificate_of(self.old))
+        self.assertEqual(shown(daemon.grpc_address), certificate_of(self.old))
+        self.assertEqual(shown(daemon.http_address), certificate_of(self.old))
         self.assertEqual(self.metric(daemon, failures), 1)
 
         client = self.client(daemon, self.old)
@@ -119,8 +123,81 @@ class Certificates(unittest.TestCase):
         client = self.client(daemon, self.old)
         client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=PATIENCE)
 
-        self.assertEqual(self.shown(daemon.grpc_address), self.certificate_of(self.new))
+        self.assertEqual(shown(daemon.grpc_address), certificate_of(self.new))
         self.assertGreater(self.metric(daemon, expiry), before + YEAR)
+
+
+class PeerCertificates(unittest.TestCase):
+    MEMBERS = (1, 2, 3)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tenured.")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.old, self.new = (Authority(folder.name, name) for name in ("old", "new"))
+        for authority in (self.old, self.new):
+            for member in self.MEMBERS:
+                authority.sign(f"member{member}", member)
+
+    def use(self, authority, *trusted):
+        """Certificates of this authority and a bundle of those that are trusted are in the files
+        that the members are given."""
+        for member in self.MEMBERS:
+            for kind in ("pem", "key"):
+                shutil.copy(authority.path(f"member{member}.{kind}"), self.file(member, kind))
+        (self.folder / "bundle.pem").write_bytes(b"".join(one.read("ca.pem") for one in trusted))
+
+    def file(self, member, kind):
+        return str(self.folder / f"peer{member}.{kind}")
+
+    def start(self):
+        cluster = Cluster(self.folder, self.MEMBERS, lambda member: (
+            "--peer-tls-cert", self.file(member, "pem"), "--peer-tls-key", self.file(member, "key"),
+            "--peer-tls-ca", str(self.folder / "bundle.pem")))
+        self.addCleanup(cluster.kill)
+        return cluster.start()
+
+    @staticmethod
+    def reload(cluster):
+        for daemon in cluster.daemons.values():
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for_event("certificates_reloaded")
+
+    @staticmethod
+    def term(cluster, member):
+        return json.loads(cluster.daemons[member].get("/v1/cluster")[1])["term"]
+
+    def test_members_move_to_another_authority_and_the_leader_stays(self):
+        self.use(self.old, self.old)
+        cluster = self.start()
+        leader = cluster.leader()
+        term = self.term(cluster, leader)
+        client = cluster.daemons[leader].client()
+        self.addCleanup(client.close)
+        lease = client.lease()
+        self.assertEqual(shown(cluster.peers[1]), certificate_of(self.old, "member1"))
+
+        # First all trust both authorities, then all show the new certificates, then all trust the
+        # new authority alone.
+        for name, authority, *trusted in (("both", self.old, self.old, self.new),
+                                          ("shown", self.new, self.old, self.new),
+                                          ("alone", self.new, self.new)):
+            self.use(authority, *trusted)
+            self.reload(cluster)
+            self.assertTrue(client.lock(name, lease).acquired)
+
+        for member in self.MEMBERS:
+            # The loop of the member puts them into use, soon after the line in the log.
+            eventually(lambda one=member: shown(cluster.peers[one]) ==
+                       certificate_of(self.new, f"member{one}"), "it shows the new certificate")
+        self.assertEqual((cluster.leader(), self.term(cluster, leader)), (leader, term))
+
+        # It trusts the new authority alone, so the others show new certificates when they call it.
+        follower = cluster.daemons[next(one for one in self.MEMBERS if one != leader)]
+        follower.kill()
+        follower.start()
+        eventually(lambda: follower.get("/readyz")[0] == 200, "the restarted member follows")
+        self.assertTrue(client.lock("after", lease).acquired)
 
 
 if __name__ == "__main__":

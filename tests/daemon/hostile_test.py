@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """What hostile clients do to a real server, for a few seconds, while another client takes locks."""
 
+import json
+import os
 import pathlib
-import ssl
+import subprocess
 import tempfile
-import threading
 import time
 import unittest
 
@@ -12,10 +13,22 @@ import grpc
 
 import cluster
 import raw_h2
-from daemon import PATIENCE, Client, running
+from daemon import HOME, PATIENCE, Client, eventually, running
 from tls_test import Authority
 
-FLOOD_SECONDS = 4
+FLOOD_SECONDS = 10
+HANDSHAKES_PER_SECOND = 2000
+
+
+def begin_flood(*arguments):
+    """A process of tests/daemon/flood.cpp."""
+    path = os.environ.get("TENURE_FLOOD", str(HOME / "build/dev/tests/tenure_flood"))
+    return subprocess.Popen([path, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+
+
+def result_of(flood):
+    """Waits for the end of a flood; what it did."""
+    return json.loads(flood.communicate(timeout=FLOOD_SECONDS + PATIENCE)[0])
 
 
 def resident_bytes(daemon):
@@ -70,30 +83,51 @@ class Memory(unittest.TestCase):
 
 
 class Flood(unittest.TestCase):
-    """A cluster behind TLS. Handshakes and calls that are reset at once arrive as fast as they can
-    be made; the members must still hear each other."""
+    """A cluster that uses TLS on all ports, while clients flood the leader. The members must still
+    hear each other, and locks must still be granted.
+
+    The flood begins 2000 handshakes per second. A machine with two cores, with 11 other processes
+    that wanted to run, reached 1388 per second on the gRPC port, beside the resets and three
+    members (p99 of a lock 57 ms), and 1998 on the port of the members (p99 17 ms)."""
+
+    MEMBERS = (1, 2, 3)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tenured.")
         self.addCleanup(folder.cleanup)
         self.authority = Authority(folder.name, "ours")
         self.authority.sign("server")
-        context = cluster.running(3, "--tls-cert", self.authority.path("server.pem"),
-                                  "--tls-key", self.authority.path("server.key"),
-                                  "--listen-http-tls", "off")
-        self.nodes = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
+        self.peers = Authority(folder.name, "peers")
+        self.nodes = cluster.Cluster(pathlib.Path(folder.name), len(self.MEMBERS),
+                                     "--tls-cert", self.authority.path("server.pem"),
+                                     "--tls-key", self.authority.path("server.key"),
+                                     "--listen-http-tls", "off")
+        for member in self.MEMBERS:
+            self.peers.sign(f"member{member}", member)
+            self.nodes.node(member).flags += (
+                "--peer-tls-cert", self.peers.path(f"member{member}.pem"),
+                "--peer-tls-key", self.peers.path(f"member{member}.key"),
+                "--peer-tls-ca", self.peers.path("ca.pem"))
+        self.addCleanup(self.nodes.end)
+        self.nodes.start()
         self.leader = self.nodes.node(self.nodes.wait_for_leader())
         credentials = grpc.ssl_channel_credentials(self.authority.read("ca.pem"))
         channel = grpc.secure_channel(self.leader.grpc_address, credentials)
         self.addCleanup(channel.close)
         self.client = Client(channel)
         self.lease = self.client.lease()
+        end = time.monotonic() + 0.5
+        self.usual = percentile_99(self.lock_until(lambda: time.monotonic() > end))
 
-    def lock_for(self, seconds):
+    def begin_flood(self, *arguments):
+        flood = begin_flood(*arguments)
+        self.addCleanup(lambda: flood.poll() is None and flood.kill())
+        return flood
+
+    def lock_until(self, is_over):
         """How long each lock took, one after the other."""
-        times, end = [], time.monotonic() + seconds
-        while time.monotonic() < end or len(times) < 100:
+        times = []
+        while not is_over() or len(times) < 100:
             began = time.monotonic()
             held = self.client.lock("a", self.lease)
             times.append(time.monotonic() - began)
@@ -101,53 +135,53 @@ class Flood(unittest.TestCase):
             self.client.unlock(self.lease, held.fencing_token)
         return times
 
-    def tls(self):
-        context = ssl.create_default_context(cafile=self.authority.path("ca.pem"))
-        context.check_hostname = False
-        context.set_alpn_protocols(["h2"])
-        return context
+    def lock_during(self, *floods):
+        """Locks while these floods run. The leader and its term stay, and locks are quick."""
+        term = self.client.status().header.raft_term
+        times = self.lock_until(lambda: all(flood.poll() is not None for flood in floods))
+        self.assertEqual(self.client.status().header.raft_term, term)
+        self.assertEqual(self.nodes.leader(), self.leader.member)
+        # A machine that is busy with something else is slow without a flood, too.
+        self.assertLess(percentile_99(times), max(0.1, 10 * self.usual))
 
-    def shake_hands(self, end):
-        """Connects again and again; the server may refuse."""
-        tls = self.tls()
-        while time.monotonic() < end:
-            try:
-                with raw_h2.connect(self.leader.grpc_address, tls=tls):
-                    self.handshakes += 1
-            except OSError:
-                pass
+    def assert_rate(self, flood):
+        """A machine that is busy with other work reaches less than the intended rate: 463 per
+        second with a load of 13. It must reach a tenth, twice the limit on the members' port."""
+        self.assertGreaterEqual(flood["attempts"] / flood["seconds"], HANDSHAKES_PER_SECOND / 10,
+                                flood)
 
-    def reset_calls(self, end):
-        """Begins calls and resets them until it is disconnected, and again."""
-        tls = self.tls()
-        while time.monotonic() < end:
-            try:
-                with raw_h2.connect(self.leader.grpc_address, tls=tls) as raw:
-                    calls = raw_h2.Calls(b"/tenure.v1.LockService/Lock")
-                    while time.monotonic() < end:
-                        raw.sendall(b"".join(calls.begin() + calls.reset() for _ in range(500)))
-            except OSError:
-                self.disconnections += 1
+    def rejections(self, limit):
+        return counter(self.leader, f'limit="{limit}"')
 
     def test_handshakes_and_resets_disturb_neither_the_leader_nor_its_clients(self):
-        usual = percentile_99(self.lock_for(0.5))
-        before = self.client.status().header.raft_term
-        self.handshakes = self.disconnections = 0
-        end = time.monotonic() + FLOOD_SECONDS
-        flood = [threading.Thread(target=one, args=(end,))
-                 for one in (self.shake_hands, self.shake_hands, self.reset_calls)]
-        for thread in flood:
-            thread.start()
-        times = self.lock_for(FLOOD_SECONDS)
-        for thread in flood:
-            thread.join(PATIENCE)
+        handshakes = self.begin_flood("handshakes", self.leader.grpc_address, FLOOD_SECONDS,
+                                      HANDSHAKES_PER_SECOND, "h2")
+        resets = self.begin_flood("resets", self.leader.grpc_address, FLOOD_SECONDS)
+        self.lock_during(handshakes, resets)
+        attempted, reset = result_of(handshakes), result_of(resets)
 
-        self.assertEqual(self.client.status().header.raft_term, before)
-        self.assertEqual(self.nodes.leader(), self.leader.member)
-        self.assertGreater(self.handshakes, 0)
-        self.assertGreater(self.disconnections, 0)
-        # A machine that is busy with something else is slow without a flood, too.
-        self.assertLess(percentile_99(times), max(0.1, 10 * usual))
+        self.assert_rate(attempted)
+        self.assertGreater(attempted["answered"], 0)
+        if attempted["answered"] < attempted["attempts"] / 2:
+            self.assertGreater(self.rejections("tls_handshakes"), 0)
+        self.assertGreater(reset["resets"], 0)
+        self.assertGreater(reset["disconnections"], 0)
+
+    # Before the limit, each handshake took the thread of Raft.
+    def test_handshakes_on_the_port_of_the_members_disturb_neither_the_leader_nor_its_clients(self):
+        flood = self.begin_flood("handshakes", self.leader.peer_address, FLOOD_SECONDS,
+                                 HANDSHAKES_PER_SECOND, "h2")
+        # The flood comes from other addresses than the members, so a member can return during it.
+        follower = self.nodes.node(next(one for one in self.MEMBERS if one != self.leader.member))
+        follower.kill()
+        follower.start()
+        self.lock_during(flood)
+        attempted = result_of(flood)
+
+        self.assert_rate(attempted)
+        self.assertGreater(attempted["answered"], 0)
+        self.assertGreater(self.rejections("peer_tls_handshakes"), 0)
+        eventually(lambda: follower.get("/readyz")[0] == 200, "the follower is ready")
 
 
 if __name__ == "__main__":

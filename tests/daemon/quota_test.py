@@ -8,9 +8,11 @@ import unittest
 
 import grpc
 
+from auth_test import user
 from daemon import Daemon, run
 
 LIMIT = 8 << 20
+SHARE = 1 << 20
 ADDRESS_SPACE = 2 << 30
 RESIDENT_MAX = 256 << 20
 
@@ -33,8 +35,8 @@ class StateQuota(unittest.TestCase):
         self.addCleanup(lambda: daemon.process.poll() is None and daemon.kill())
         return daemon
 
-    def fill(self, client):
-        """The last hold before the server refuses: (lease, token)."""
+    def fill(self, client, limit="state_bytes_max"):
+        """The last hold before the server refuses by this limit: (lease, token)."""
         last = None
         for _ in range(1000):
             try:
@@ -44,7 +46,7 @@ class StateQuota(unittest.TestCase):
                     last = lease, client.lock(name, lease, metadata=b"m" * 4096).fencing_token
             except grpc.RpcError as error:
                 self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED, error.details())
-                self.assertIn("state_bytes_max", error.details())
+                self.assertIn(f"limits.{limit}", error.details())
                 return last
         raise AssertionError("the server takes everything")
 
@@ -74,6 +76,29 @@ class StateQuota(unittest.TestCase):
             client.lock("more", lease, metadata=b"m" * 4096)
         client.unlock(lease, token)
         self.assertTrue(client.lock("more", lease).acquired)
+
+    def test_a_user_that_filled_its_share_is_refused_and_another_user_goes_on(self):
+        users = self.folder / "users.toml"
+        users.write_text(user("ann", "a", {"": "lock"}) + user("bob", "b", {"": "lock"}),
+                         encoding="utf-8")
+        daemon = Daemon(self.folder / "store", "--auth-file", str(users),
+                        "--limits-state-bytes-per-user-max", str(SHARE)).start()
+        self.addCleanup(lambda: daemon.process.poll() is None and daemon.kill())
+        daemon.wait_for_version(2, "a")  # Earlier versions do not know users.
+        first, second, bob = (daemon.client(token) for token in ("a", "a", "b"))
+        for client in (first, second, bob):
+            self.addCleanup(client.close)
+
+        lease, token = self.fill(first, "state_bytes_per_user_max")
+
+        with self.assertRaises(grpc.RpcError) as caught:  # Of the same user, by another connection.
+            second.lock("more", second.lease(), metadata=b"m" * 4096)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+        theirs = bob.lease()
+        for number in range(10):
+            self.assertTrue(bob.lock(f"bob/{number}", theirs, metadata=b"m" * 4096).acquired)
+        first.unlock(lease, token)
+        self.assertTrue(first.lock("after", lease).acquired)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ twice when a new cluster begins with it, and what was released after it must not
 import json
 import re
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -122,6 +123,42 @@ class Restoring(unittest.TestCase):
                          [[60_000], [60_000], [0], [60_000, 60_000, 0]])
         self.assertEqual(client.status().holds, 1)
         self.assertFalse(client.try_lock(f"lock/{leases[1]}", leases[0]).acquired)
+
+    def hold(self, name, ttl_ms):
+        """A process that holds this lock by the client library: (process, token)."""
+        process = subprocess.Popen(
+            [str(fleet.BUILD / "tenure"), "lock", name, "--ttl", f"{ttl_ms}ms", "--url",
+             f"tenure://{self.address}"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(lambda: process.poll() is None and (process.kill(), process.wait()))
+        return process, int(re.search(r"fencing token (\d+)", process.stdout.readline())[1])
+
+    def test_a_client_that_lives_keeps_its_lock_through_a_restore(self):
+        ttl_ms = 10_000  # Longer than it takes to stop, seed and start.
+        daemon = self.start("old")
+        alive, token = self.hold("alive", ttl_ms)
+        gone, _ = self.hold("gone", ttl_ms)
+        daemon.kill()
+        shutil.copytree(self.folder / "old", self.folder / "backup")
+        gone.kill()
+        gone.wait()
+
+        seeded = run("seed", "--from", str(self.folder / "backup"), "--longest-ttl",
+                     f"{ttl_ms}ms", "--data-dir", str(self.folder / "new"))
+        self.assertEqual(seeded.returncode, 0, seeded.stderr)
+        daemon = self.start("new")
+        client = daemon.client()
+        self.addCleanup(client.close)
+        # Granted when no client of the old cluster can hold it any more.
+        self.assertTrue(client.lock("gone", client.lease()).acquired)
+
+        holder, = json.loads(daemon.get("/v1/locks/alive")[1])["holders"]
+        self.assertEqual(int(holder["token"]), token)
+        self.assertFalse(client.try_lock("alive", client.lease()).acquired)
+        self.assertIsNone(alive.poll())
+        alive.send_signal(signal.SIGTERM)
+        self.assertEqual(alive.wait(PATIENCE), 0)
+        self.assertGreater(client.lock("alive", client.lease()).fencing_token, token)
 
     def test_a_seed_without_holds_has_none_and_goes_on(self):
         daemon = self.start("old")

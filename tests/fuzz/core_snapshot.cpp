@@ -41,10 +41,7 @@ void use(core::State state) {
   const auto bytes = core::encode(state);
   const auto again = core::decode(bytes);
   require(again.has_value() && core::encode(*again) == bytes, "the snapshot of it is the same");
-  // decode() does not look for deadlocks, which no state machine writes.
-  if (!core::invariants::check_no_deadlock(state).empty()) {
-    return;
-  }
+  require(core::invariants::check_no_deadlock(state).empty(), "a decoded state has no deadlock");
   core::StateMachine machine(std::move(state));
   const auto far_ahead = machine.next_deadline().value_or(core::ClusterTime{});
   static_cast<void>(machine.apply(core::Tick{}, {.time = far_ahead}));

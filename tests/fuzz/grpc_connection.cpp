@@ -43,11 +43,11 @@ class Wire {
       std::exchange(writer_, {})(error);
     }
   }
-  void read(h2::Transport::Arrived arrived) {
+  void read(net::Transport::Arrived arrived) {
     require(!reader_, "one read at a time");
     reader_ = std::move(arrived);
   }
-  void write(h2::Transport::Done done) {
+  void write(net::Transport::Done done) {
     require(!writer_, "one write at a time");
     writer_ = std::move(done);
   }
@@ -67,17 +67,17 @@ class Wire {
 
  private:
   asio::io_context& loop_;
-  h2::Transport::Arrived reader_;
-  h2::Transport::Done writer_;
+  net::Transport::Arrived reader_;
+  net::Transport::Done writer_;
   bool is_closed_ = false;
 };
 
-class FakeTransport final : public h2::Transport {
+class FakeTransport final : public net::Transport {
  public:
   FakeTransport(asio::io_context& loop, std::shared_ptr<Wire> wire)
       : loop_(loop), wire_(std::move(wire)) {}
 
-  void greet(Done done) override {
+  void handshake(Done done) override {
     asio::post(loop_, [done = std::move(done)]() mutable { done({}); });
   }
   void read(Arrived arrived) override { wire_->read(std::move(arrived)); }

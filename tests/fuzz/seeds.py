@@ -126,6 +126,12 @@ def url():
     return {"tenure": "tenure://a.example,b.example:7420,[::1]:7420/?token=x&timeout=3s",
             "redis": "rediss://user:p%40ss@127.0.0.1:6379/3?namespace=n", "memory": "memory://",
             "zookeeper": "zookeeper://user:pw@a:2181,b/locks/here?acl=creator",
+            "sentinel": "redis+sentinel://u:p@a,b:26379/mymaster/2?sentinel_user=s&"
+                        "sentinel_password=t&namespace=n",
+            "cluster": "redis+cluster://a:7000,b:7001?tls_ca=x",
+            "redlock": "redlock://:p@a,b,c:6380/1?node_timeout=50ms&retry_delay=20ms&"
+                       "restart_wait=0s",
+            "token": "tenure://user:token@a?token_file=x",
             "etcd": "etcds://root:x@127.0.0.1/prefix", "bad": "http:/x", "percent": "a://b%4/%zz?%"}
 
 

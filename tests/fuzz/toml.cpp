@@ -7,8 +7,8 @@
 
 #include "fuzz/input.hpp"
 #include "server/auth/rulebook.hpp"
-#include "server/config.hpp"
-#include "server/config_file.hpp"
+#include "server/config/config.hpp"
+#include "server/config/config_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tenure;

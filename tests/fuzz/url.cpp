@@ -1,4 +1,4 @@
-// URLs of connect(): their parts, their servers, their logins, and the address of ZooKeeper.
+// URLs of connect(): their parts, their servers, their logins, and what each backend reads in them.
 
 #include "backends/url.hpp"
 
@@ -6,7 +6,12 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "backends/cluster/servers.hpp"
+#include "backends/etcd/address.hpp"
+#include "backends/redis/deployment.hpp"
+#include "backends/redlock/servers.hpp"
 #include "backends/zookeeper/address.hpp"
 #include "fuzz/input.hpp"
 
@@ -14,6 +19,8 @@ namespace tenure::fuzz {
 namespace {
 
 using namespace backends;
+
+constexpr std::chrono::milliseconds patience{1000};
 
 void check_positions(const Url& url, std::size_t size) {
   require(url.authority.position <= size && url.path.position <= size, "positions in the URL");
@@ -23,21 +30,75 @@ void check_positions(const Url& url, std::size_t size) {
   }
 }
 
+void check_endpoints(const std::vector<Endpoint>& endpoints) {
+  require(!endpoints.empty(), "at least one server");
+  for (const auto& endpoint : endpoints) {
+    require(endpoint.port != 0 && !endpoint.host.empty(), "a server has a host and a port");
+    static_cast<void>(name_of(endpoint));
+  }
+}
+
+/// With another scheme, and without the names of files: the parsers would read any of them.
+Url as(std::string_view scheme, const Url& url) {
+  auto made = url;
+  made.scheme = scheme;
+  for (auto& [key, value] : made.parameters) {
+    if (key.text.starts_with("tls_") || key.text == "token_file") {
+      value.text = "missing.pem";
+    }
+  }
+  return made;
+}
+
+void use_redis(const Url& url) {
+  // Without TLS: a context with the authorities of the system takes longer than all the rest.
+  for (const auto* scheme : {"redis", "redis+sentinel", "redis+cluster"}) {
+    auto taken = as(scheme, url);
+    if (const auto deployment = redis::deployment_from(taken, patience)) {
+      require(taken.parameters.empty(), "no option is left over");
+      require(!deployment->name().empty(), "a deployment has a name");
+      require(!deployment->address.name_space.empty(), "keys have a namespace");
+      if (deployment->form != redis::Deployment::Form::one_server) {
+        check_endpoints(deployment->endpoints);
+      }
+    }
+  }
+  auto taken = as("redlock", url);
+  if (const auto servers = redlock::servers_from(taken, patience)) {
+    require(taken.parameters.empty(), "no option is left over");
+    require(!servers->addresses.empty() && servers->addresses.size() <= redlock::servers_max,
+            "the servers are counted");
+    require(2 * servers->quorum() > servers->addresses.size(), "a quorum is a majority");
+    static_cast<void>(redlock::doubt_about(*servers));
+  }
+}
+
+void use_grpc(const Url& url) {
+  auto for_etcd = as("etcd", url);
+  if (const auto address = etcd::address_from(for_etcd, patience)) {
+    check_endpoints(address->servers.endpoints);
+    require(address->root.empty() || address->root.ends_with('/'), "a root ends with '/'");
+    require(address->user.empty() == address->password.empty(), "a user has a password");
+  }
+  auto for_tenured = as("tenure", url);
+  if (const auto servers = cluster::servers_from(for_tenured, patience)) {
+    check_endpoints(servers->endpoints);
+    static_cast<void>(cluster::shows_token(*servers));
+  }
+}
+
 void use(const Url& url, std::string_view text) {
   check_positions(url, text.size());
   auto plain = url;
   const auto login = take_login(plain);
   require(login.has_value() == (url.login_bytes > 0), "a login is there or not");
   if (const auto endpoints = endpoints_of(plain, 1)) {
-    require(!endpoints->empty(), "at least one server");
-    for (const auto& endpoint : *endpoints) {
-      require(endpoint.port != 0 && !endpoint.host.empty(), "a server has a host and a port");
-      static_cast<void>(name_of(endpoint));
-    }
+    check_endpoints(*endpoints);
   }
+  use_redis(url);
+  use_grpc(url);
   auto for_zookeeper = url;
-  if (const auto address =
-          zookeeper::address_from(for_zookeeper, std::chrono::milliseconds(1000))) {
+  if (const auto address = zookeeper::address_from(for_zookeeper, patience)) {
     static_cast<void>(zookeeper::hosts_of(*address));
   }
 }

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "sys/escape.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::history {
 namespace {
@@ -20,69 +20,53 @@ constexpr std::array kind_names{
 };
 constexpr std::array asking_names{"wait", "try", "reenter"};
 
-/// Writes the fields of an object that say something.
+/// Writes the fields of an object, without those that are empty.
 class Fields {
  public:
-  explicit Fields(std::string& out) : out_(out) { out_ += '{'; }
-  void close() { out_ += '}'; }
+  explicit Fields(sys::JsonWriter& json) : json_(json) {}
 
   void text(std::string_view name, std::string_view value) {
     if (!value.empty()) {
-      begin(name);
-      sys::append_json(out_, value);
+      json_.field(name, value);
     }
   }
-  void number(std::string_view name, auto value) {
-    begin(name);
-    out_ += std::to_string(value);
-  }
+  void number(std::string_view name, auto value) { json_.field(name, value); }
   void maybe(std::string_view name, const auto& value) {
     if (value.has_value()) {
       number(name, *value);
     }
   }
   void list(std::string_view name, const auto& values, const auto& write) {
-    if (values.empty()) {
-      return;
+    if (!values.empty()) {
+      json_.array(name, [&] {
+        for (const auto& value : values) {
+          write(json_, value);
+        }
+      });
     }
-    begin(name);
-    char separator = '[';
-    for (const auto& value : values) {
-      out_ += std::exchange(separator, ',');
-      write(out_, value);
-    }
-    out_ += ']';
-  }
-  void begin(std::string_view name) {
-    if (out_.back() != '{') {
-      out_ += ',';
-    }
-    sys::append_json(out_, name);
-    out_ += ':';
   }
 
  private:
-  std::string& out_;
+  sys::JsonWriter& json_;
 };
 
-void write_item(std::string& out, const Item& item) {
-  Fields fields(out);
-  fields.text("name", item.name);
-  if (item.permits.has_value()) {
-    fields.number("permits", item.permits->wanted);
-    fields.number("capacity", item.permits->capacity);
-  } else {
-    fields.text("mode", tenure::to_string(item.mode));
-  }
-  if (item.range.has_value()) {
-    fields.begin("start");
-    sys::append_json(out, item.range->start);
-    if (item.range->end.has_value()) {
-      fields.begin("end");
-      sys::append_json(out, *item.range->end);
+void write_item(sys::JsonWriter& json, const Item& item) {
+  json.object([&] {
+    Fields fields(json);
+    fields.text("name", item.name);
+    if (item.permits.has_value()) {
+      fields.number("permits", item.permits->wanted);
+      fields.number("capacity", item.permits->capacity);
+    } else {
+      fields.text("mode", tenure::to_string(item.mode));
     }
-  }
-  fields.close();
+    if (item.range.has_value()) {
+      json.field("start", item.range->start);
+      if (item.range->end.has_value()) {
+        json.field("end", *item.range->end);
+      }
+    }
+  });
 }
 
 // Reading. A wrong type or word throws, and from_line() makes an error of it: Boost.JSON itself
@@ -240,8 +224,9 @@ std::string_view to_string(Kind kind) {
 }
 
 std::string to_line(const Event& event) {
-  std::string out;
-  Fields fields(out);
+  sys::JsonWriter json;
+  json.begin_object();
+  Fields fields(json);
   fields.number("at", event.at);
   fields.text("kind", to_string(event.kind));
   fields.text("client", event.client);
@@ -255,22 +240,20 @@ std::string to_line(const Event& event) {
   fields.maybe("until", event.until);
   fields.text("why", event.why);
   fields.list("cycle", event.cycle,
-              [](std::string& to, const std::string& request) { sys::append_json(to, request); });
+              [](sys::JsonWriter& to, const std::string& request) { to.value(request); });
   fields.text("resource", event.resource);
   if (event.kind == Kind::write) {
     fields.number("accepted", event.is_accepted ? 1 : 0);
   }
   fields.text("watcher", event.watcher);
-  fields.list("holders", event.holders,
-              [](std::string& to, Token token) { to += std::to_string(token); });
+  fields.list("holders", event.holders, [](sys::JsonWriter& to, Token token) { to.value(token); });
   fields.maybe("since", event.since);
   if (event.kind == Kind::history) {
     fields.text("properties", event.properties);
     fields.number("bound", event.bound);
     fields.number("ttl_max", event.ttl_max);
   }
-  fields.close();
-  return out;
+  return json.end_object().take();
 }
 
 Result<Event> from_line(std::string_view line) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/rpc_fixture.hpp"
+#include "support/wait_until.hpp"
 
 namespace tenure::test {
 namespace {
@@ -208,6 +209,67 @@ TEST_F(LockRpc, a_caller_that_disconnects_leaves_the_queue_and_its_lease_lives_o
   EXPECT_TRUE(waits_become(0));
   ASSERT_TRUE(unlock(holder, held.fencing_token()).ok());
   EXPECT_TRUE(try_lock("a", gone).acquired());
+}
+
+/// An upgrade to exclusive whose grant only its own call can report.
+v1::LockRequest upgrade_without_id(std::uint64_t lease) {
+  v1::LockRequest request;
+  request.set_name("a");
+  request.set_lease_id(lease);
+  request.set_again(v1::AGAIN_REENTER);
+  return request;
+}
+
+/// The lease holds one share of one lock, which takes one release.
+bool holds_one_share(const server::View& view, std::uint64_t lease) {
+  const auto& holds = view.state.locks.owned(core::LeaseId(lease)).holds;
+  const auto* hold = holds.size() == 1 ? view.state.locks.find(*holds.begin()) : nullptr;
+  return hold != nullptr && hold->count == 1 &&
+         core::mode_of(hold->items.front()) == LockMode::shared;
+}
+
+// The release of what the upgrade counted is not enough: the lock stayed exclusive, and the client
+// did not know.
+TEST_F(LockRpc, an_upgrade_granted_after_its_caller_disconnected_becomes_a_share_again) {
+  const auto upgrading = lease();
+  const auto other = lease();
+  ASSERT_TRUE(try_lock("a", upgrading, v1::MODE_SHARED).acquired());
+  const auto share = try_lock("a", other, v1::MODE_SHARED);
+  LockUnderWay upgrade(*locks_, upgrade_without_id(upgrading));
+  ASSERT_TRUE(waits_become(1));
+  store_.pause();
+  store_.propose(core::Release{.lease = core::LeaseId(other),
+                               .what = core::FencingToken(share.fencing_token())},
+                 [](const Result<server::Decided>&) {});
+  upgrade.cancel();
+  ASSERT_TRUE(eventually([&] { return store_.kept() == 2; }));
+
+  store_.resume();  // The release, which grants the upgrade; then its caller leaves the queue.
+
+  EXPECT_TRUE(
+      becomes_true([&](const server::View& view) { return holds_one_share(view, upgrading); }));
+  EXPECT_TRUE(try_lock("a", other, v1::MODE_SHARED).acquired());
+}
+
+TEST_F(LockRpc, an_upgrade_granted_at_once_to_a_disconnected_caller_becomes_a_share_again) {
+  const auto upgrading = lease();
+  ASSERT_TRUE(try_lock("a", upgrading, v1::MODE_SHARED).acquired());
+  store_.pause();
+  LockUnderWay upgrade(*locks_, upgrade_without_id(upgrading));
+  ASSERT_TRUE(eventually([&] { return store_.kept() == 1; }));
+  upgrade.cancel();
+  ASSERT_EQ(upgrade.wait().error_code(), grpc::StatusCode::CANCELLED);
+  // Over the same connection: the server has read the cancellation before it answers.
+  v1::LeaseTimeToLiveRequest question;
+  question.set_id(upgrading);
+  v1::LeaseTimeToLiveResponse answer;
+  ASSERT_TRUE(locks_->LeaseTimeToLive(context().get(), question, &answer).ok());
+
+  store_.resume();
+
+  EXPECT_TRUE(
+      becomes_true([&](const server::View& view) { return holds_one_share(view, upgrading); }));
+  EXPECT_TRUE(try_lock("a", lease(), v1::MODE_SHARED).acquired());
 }
 
 // 002-B15

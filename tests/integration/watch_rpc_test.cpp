@@ -143,6 +143,37 @@ TEST_F(WatchRpc, a_watch_from_a_revision_replays_and_goes_on) {
   EXPECT_EQ(events[2].revision(), second.fencing_token());
 }
 
+/// A store that remembers more events than one part of a replay has.
+class LongWatchRpc : public RpcTest {
+ protected:
+  LongWatchRpc() : RpcTest({}, {.events_max = 20'000}) {}
+};
+
+TEST_F(LongWatchRpc, a_replay_of_several_parts_has_no_gap_and_goes_on) {
+  constexpr std::size_t cycles = 5000;
+  const auto owner = lease();
+  for (std::size_t i = 0; i < cycles; ++i) {
+    ASSERT_TRUE(store_.ask(core::Acquire{.lease = core::LeaseId{owner},
+                                         .request = core::RequestId{1000 + i},
+                                         .items = {{.name = "a", .claim = core::Whole{}}}}));
+    ASSERT_TRUE(
+        store_.ask(core::Release{.lease = core::LeaseId{owner}, .what = core::Target{"a"}}));
+  }
+  Watcher watcher(*locks_);
+  auto wanted = watch("a");
+  wanted.set_start_revision(1);
+
+  ASSERT_TRUE(watcher.create(wanted).created());
+  const auto held = lock("a", owner);
+
+  const auto events = watcher.events((2 * cycles) + 1);
+  ASSERT_EQ(events.size(), (2 * cycles) + 1);
+  for (std::size_t i = 1; i < events.size(); ++i) {
+    ASSERT_EQ(events[i].revision(), events[i - 1].revision() + 1);
+  }
+  EXPECT_EQ(events.back().revision(), held.fencing_token());
+}
+
 // 002.090, 002.106, 002-B30: too old is answered, not ignored.
 TEST_F(WatchRpc, a_watch_from_a_forgotten_revision_is_told_where_to_resume) {
   const auto owner = lease();

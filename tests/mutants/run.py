@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants defects in src/core, one at a time, and fails if the model tests do not find one.
 
-    run.py --build build/dev [--only words] [--jobs 2]
+    run.py --build build/mutants [--only words] [--jobs 2]
 
 Needs a built tenure_model. A defect is a line of a source file changed in a copy; the copy is
 compiled as the original was and linked in front of it, so nothing in the tree or the build changes.
@@ -145,7 +145,7 @@ def is_found(build, defect):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "dev")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants")
     parser.add_argument("--only", default="", help="defects whose name has these words")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)

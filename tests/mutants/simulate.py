@@ -2,7 +2,7 @@
 """Plants defects in src/core and src/server/raft, one at a time, and fails if the simulation does
 not find one within a bounded number of seeds.
 
-    simulate.py --build build/dev [--only words] [--jobs 2] [--seeds 300] [--rare | --rules]
+    simulate.py --build build/mutants [--only words] [--jobs 2] [--seeds 300] [--rare | --rules]
 
 Needs a built tenure_simulation; --rules: a built tenure_unit. As run.py: a changed copy of one
 source is compiled and linked in front of the original, so nothing in the tree or the build changes.
@@ -53,29 +53,29 @@ DEFECTS = (
      "number(hold.count);",
      "number(1);"),
     # Proposals and time.
-    ("a stamp from the local clock", "server/raft/participant_batches.cpp",
-     "flight.batch.stamp.time = clock_.at(flight.proposed);",
-     "flight.batch.stamp.time = std::chrono::duration_cast<core::ClusterTime>("
-     "flight.proposed.time_since_epoch());"),
-    ("watchers are not told of a snapshot", "server/raft/participant_effects.cpp",
-     "listener->restored(machine_.state());",
-     "static_cast<void>(listener);"),
+    ("a stamp from the local clock", "server/raft/raft_store.cpp",
+     "entry.batch.stamp.time = state_.time_at(entry.proposed);",
+     "entry.batch.stamp.time = std::chrono::duration_cast<core::ClusterTime>("
+     "entry.proposed.time_since_epoch());"),
+    ("watchers are not told of a snapshot", "server/raft/replicated_state.cpp",
+     "listener_.restored(machine_.state());",
+     ";"),
     # Reads.
-    ("a read without a quorum", "server/raft/read_rounds.cpp",
+    ("a read without a quorum", "server/raft/read_index.cpp",
      "newest[newest.size() / 2]",
      "newest[0]"),
-    ("a new leader serves before it has applied the past", "server/raft/participant.cpp",
-     "if (!is_ready_ && past_.has_value() && replica_.applied() >= *past_) {",
-     "if (!is_ready_ && past_.has_value()) {"),
+    ("a new leader serves before it has applied the past", "server/raft/raft_store.cpp",
+     "if (!is_ready_ && term_start_.has_value() && replica().applied() >= *term_start_) {",
+     "if (!is_ready_ && term_start_.has_value()) {"),
     # Members.
-    ("whoever was added last cannot be replaced", "server/raft/participant_changes.cpp",
-     "if (std::holds_alternative<AddMember>(change) || !fresh_voter_.has_value() ||",
-     "if (!fresh_voter_.has_value() ||"),
+    ("whoever was added last cannot be replaced", "server/raft/membership_change.cpp",
+     "if (std::holds_alternative<AddMember>(change_->what) || !fresh_voter.has_value() ||",
+     "if (!fresh_voter.has_value() ||"),
     # The guards around libraft.
-    ("a vote that is not saved", "server/raft/replica_updates.cpp",
-     "effects_.save_vote(term(), MemberId{shim_voted_for(core_.get())});",
+    ("a vote that is not saved", "server/raft/replica.cpp",
+     "act(SaveVote{.term = term(), .voted_for = MemberId{shim_voted_for(core_.get())}});",
      ";"),
-    ("a replaced write is reported as durable", "server/raft/replica_updates.cpp",
+    ("a replaced write is reported as durable", "server/raft/replica.cpp",
      "operation.is_void |= operation.first >= first;",
      ";"),
 )
@@ -83,34 +83,34 @@ DEFECTS = (
 # These show in one run of hundreds or thousands (ENGINE.md): only with --rare, and with as many
 # seeds as there is time for.
 RARE = (
-    ("R1 off: a change is not the first of its message", "server/raft/replica_messages.cpp",
+    ("R1 off: a change is not the first of its message", "server/raft/replica.cpp",
      "while (end < entries.size() && entries[end].type != EntryType::change) {",
      "while (end < entries.size()) {"),
-    ("R3 off: a refused pre-vote hides the term", "server/raft/replica_messages.cpp",
+    ("R3 off: a refused pre-vote hides the term", "server/raft/replica.cpp",
      "const bool hides_term = flat.is_pre_vote && !flat.is_granted;",
      "const bool hides_term = false;"),
-    ("R4 off: a rejection that is late counts", "server/raft/replica_messages.cpp",
+    ("R4 off: a rejection that is late counts", "server/raft/replica.cpp",
      "if (result != nullptr && is_stale(sender, *result)) {",
      "if (result != nullptr && is_stale(MemberId{}, *result)) {"),
-    ("R5 off: entries below the snapshot are passed on", "server/raft/replica_messages.cpp",
+    ("R5 off: entries below the snapshot are passed on", "server/raft/replica.cpp",
      "if (message.term >= term() && message.previous < snapshot_.index &&",
      "if (message.term >= term() && message.previous < Index{} &&"),
     ("R7 off: a snapshot that an install has overtaken is told", "server/raft/replica.cpp",
      "if (shim_is_installing(core_.get()) || taken_->index <= snapshot_.index) {",
      "if (taken_->index < Index{}) {"),
     ("R10 off: a successor that still writes is told to take over",
-     "server/raft/replica_messages.cpp",
+     "server/raft/replica.cpp",
      "} else if (match(take_over_->to) >= take_over_->message.last) {",
      "} else {"),
-    ("R11 off: a snapshot of an earlier term is confirmed", "server/raft/replica_messages.cpp",
+    ("R11 off: a snapshot of an earlier term is confirmed", "server/raft/replica.cpp",
      "if (shim_is_installing(core_.get()) || install->term < term()) {",
      "if (shim_is_installing(core_.get())) {"),
     ("R8 off: a stand-by does not vote", "server/raft/shim.c",
      "    *role = RAFT_VOTER;",
      "    *role = own_role;"),
     ("R8 off: a change does not wait for the last one's voter",
-     "server/raft/participant_changes.cpp",
-     "replica_.match(fresh_voter_->id).value_or(Index{}) >= fresh_voter_->index;",
+     "server/raft/membership_change.cpp",
+     "group.fresh_voter_match >= fresh_voter->index;",
      "true;"),
 )
 
@@ -186,7 +186,7 @@ def found_by(build, defect, options):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "dev")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants")
     parser.add_argument("--only", default="", help="defects whose name has these words")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=300, help="how many a defect may survive")

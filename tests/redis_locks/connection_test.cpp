@@ -91,14 +91,12 @@ TEST(RedisConnection, a_password_is_asked_for_and_shown) {
 TEST(RedisConnection, an_acl_user_needs_the_documented_rights) {
   RedisServer server;
   const std::vector<std::string> rights{
-      "on",         "resetchannels", "~{tenure:*",     "&tenure:wake:*",
-      "+hello",     "+select",       "+ping",          "+script|load",
-      "+evalsha",   "+subscribe",    "+publish",       "+time",
-      "+get",       "+mget",         "+set",           "+setrange",
-      "+del",       "+exists",       "+pttl",          "+pexpire",
-      "+pexpireat", "+hget",         "+hset",          "+hdel",
-      "+hgetall",   "+zadd",         "+zrem",          "+zscore",
-      "+zcard",     "+zrange",       "+zrangebyscore", "~plain/*"};
+      "on",       "resetchannels", "~{tenure:*", "&tenure:wake:*", "+hello",   "+select",
+      "+ping",    "+script|load",  "+evalsha",   "+subscribe",     "+publish", "+time",
+      "+get",     "+mget",         "+set",       "+del",           "+exists",  "+pttl",
+      "+pexpire", "+pexpireat",    "+hget",      "+hset",          "+hdel",    "+hgetall",
+      "+zadd",    "+zrem",         "+zscore",    "+zcard",         "+zrange",  "+zrangebyscore",
+      "~plain/*"};
   std::vector<std::string> words{"ACL", "SETUSER", "app", ">p@ss:word"};
   words.insert(words.end(), rights.begin(), rights.end());
   ASSERT_EQ(server.ask(words), "OK");

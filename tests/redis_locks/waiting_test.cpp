@@ -159,7 +159,7 @@ TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_block_itself) {
 TEST_F(RedisWaiting, a_dead_holder_is_waited_for_no_longer_than_its_ttl) {
   const auto bob = connect();
   // As a client that was killed would leave it: nobody renews.
-  server.ask({"SET", "{tenure:a}", "H 5 dead.1 L X gone dead\n 0000000000000", "PX", "60200"});
+  server.ask({"SET", "{tenure:a}", "H 5 dead.1 L X gone dead\n", "PX", "60200"});
 
   const auto began = std::chrono::steady_clock::now();
   EXPECT_TRUE(bob.mutex("a").lock());

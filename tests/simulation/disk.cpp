@@ -343,7 +343,7 @@ void Disk::check_decayed_log() {
   }
 }
 
-// As server/raft/journal_load does it: an index that comes again replaces all from there on.
+// As server/raft/journal_loader does it: an index that comes again replaces all from there on.
 void Disk::take_record(const Record& record, Found& found) {
   auto& recovered = found.recovered;
   auto& entries = recovered.entries;

@@ -21,15 +21,15 @@ Host::Host(const Around& around, Endpoint endpoint, HostClock clock)
       disk_(around.world) {}
 
 bool Host::leads() const {
-  return is_up() && serving_->participant->is_ready();
+  return is_up() && serving_->store->is_ready();
 }
 
 bool Host::presides() const {
-  return is_up() && serving_->participant->replica().role() == Role::leader;
+  return is_up() && serving_->store->replica().role() == Role::leader;
 }
 
-const Participant& Host::participant() const {
-  return *serving_->participant;
+const RaftStore& Host::store() const {
+  return *serving_->store;
 }
 
 server::raft::Time Host::time() const {
@@ -56,7 +56,7 @@ void Host::boot() {
   if (world_.has_failed()) {
     return;
   }
-  ParticipantState state;
+  RaftStoreState state;
   if (found.snapshot.has_value()) {
     auto restored = core::decode(*found.snapshot->body);
     if (!restored) {
@@ -69,27 +69,27 @@ void Host::boot() {
   state.recovered = std::move(found.recovered);
   const auto& options = world_.options();
   serving_ = std::make_unique<Serving>();
-  serving_->participant = std::make_unique<Participant>(
-      ParticipantOptions{.id = id(),
-                         .seed = static_cast<std::uint32_t>(world_.chance().below(1U << 31)),
-                         .election_timeout = options.election_timeout,
-                         .heartbeat = options.heartbeat,
-                         .versions = versions(),
-                         .batch_commands_max = options.batch_commands_max,
-                         .entries_in_flight_max = options.entries_in_flight_max,
-                         .peer_entries_max = options.peer_entries_max,
-                         .trailing_entries = options.trailing_entries,
-                         .snapshot_log_bytes = options.snapshot_log_bytes,
-                         .snapshot_factor = 0},
+  serving_->store = std::make_unique<RaftStore>(
+      RaftStoreOptions{.id = id(),
+                       .seed = static_cast<std::uint32_t>(world_.chance().below(1U << 31)),
+                       .election_timeout = options.election_timeout,
+                       .heartbeat = options.heartbeat,
+                       .versions = versions(),
+                       .batch_commands_max = options.batch_commands_max,
+                       .entries_in_flight_max = options.entries_in_flight_max,
+                       .peer_entries_max = options.peer_entries_max,
+                       .trailing_entries = options.trailing_entries,
+                       .snapshot_log_bytes = options.snapshot_log_bytes,
+                       .snapshot_factor = 0},
       *this, std::move(state));
-  auto& participant = *serving_->participant;
-  participant.listen(*this);
-  participant.listen(serving_->callers);
-  participant.listen(serving_->hub);
+  auto& store = *serving_->store;
+  store.listen(*this);
+  store.listen(serving_->callers);
+  store.listen(serving_->hub);
   disk_.when_done([this](std::size_t count) {
-    enter([count](Participant& here, Time now) { here.disk_done(count, now); });
+    enter([count](RaftStore& here, Time now) { here.disk_done(count, now); });
   });
-  enter([](Participant& here, Time now) { here.start(now); });
+  enter([](RaftStore& here, Time now) { here.start(now); });
 }
 
 void Host::crash() {
@@ -131,7 +131,7 @@ void Host::wake_at(Moment when) {
 
 void Host::fill_disk(bool is_full) {
   is_disk_full_ = is_full;
-  enter([](Participant& here, Time now) { here.disk_changed(now); });
+  enter([](RaftStore& here, Time now) { here.disk_changed(now); });
 }
 
 void Host::enter(Endpoint source, Call call) {
@@ -142,14 +142,14 @@ void Host::enter(Endpoint source, Call call) {
     backlog_[source].push_back(std::move(call));
     return;
   }
-  auto& participant = *serving_->participant;
-  call(participant, time());
-  judge_.look(id(), participant.replica(), participant.state(), checked_);
+  auto& store = *serving_->store;
+  call(store, time());
+  judge_.look(id(), store.replica(), store.state(), checked_);
   arm();
 }
 
 void Host::arm() {
-  const auto deadline = serving_->participant->deadline();
+  const auto deadline = serving_->store->deadline();
   if (!deadline.has_value()) {
     return;
   }
@@ -163,7 +163,7 @@ void Host::arm() {
       return;
     }
     armed_.reset();
-    enter([](Participant& here, Time now) {
+    enter([](RaftStore& here, Time now) {
       if (const auto at = here.deadline(); at.has_value() && *at <= now) {
         here.timeout(now);
       }
@@ -177,22 +177,22 @@ void Host::receive(MemberId sender, const Message& message) {
                  words(message));
   }
   enter(static_cast<Endpoint>(sender.get() - 1),
-        [sender, message](Participant& here, Time now) { here.receive(sender, message, now); });
+        [sender, message](RaftStore& here, Time now) { here.receive(sender, message, now); });
 }
 
 void Host::change_members(const server::MemberChange& change, Done done) {
-  enter([change, done = std::move(done)](Participant& here, Time now) {
+  enter([change, done = std::move(done)](RaftStore& here, Time now) {
     here.change_members(change, done, now);
   });
 }
 
 void Host::transfer_leadership(MemberId to, Done done) {
-  enter([to, done = std::move(done)](Participant& here, Time now) {
+  enter([to, done = std::move(done)](RaftStore& here, Time now) {
     here.transfer_leadership(to, done, now);
   });
 }
 
-// Surroundings
+// Environment
 // -------------------------------------------------------------------------------------
 
 void Host::save_vote(Term term, MemberId voted_for) {
@@ -226,7 +226,7 @@ void Host::compact(CompactionPlan plan) {
     if (bytes.has_value()) {
       judge_.see_snapshot(*disk_.snapshot());
     }
-    enter([bytes](Participant& here, Time now) { here.compacted(bytes, now); });
+    enter([bytes](RaftStore& here, Time now) { here.compacted(bytes, now); });
   });
 }
 
@@ -279,7 +279,7 @@ void Host::drain_soon() {
   }
   world_.after(Moment(1), [this, life = life_] {
     if (life == life_) {
-      enter([this](Participant& here, Time now) {
+      enter([this](RaftStore& here, Time now) {
         is_drain_due_ = false;
         here.drain(now);
         here.rest();

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/raft/participant.hpp"
-#include "server/raft/surroundings.hpp"
-#include "server/rpc/callers.hpp"
-#include "server/rpc/watch_hub.hpp"
-#include "server/store.hpp"
+#include "server/events/watch_hub.hpp"
+#include "server/raft/environment.hpp"
+#include "server/raft/raft_store.hpp"
+#include "server/requests/callers.hpp"
+#include "server/store/store.hpp"
 #include "simulation/disk.hpp"
 #include "simulation/host_clock.hpp"
 #include "simulation/judge.hpp"
@@ -23,9 +23,9 @@
 
 namespace tenure::simulation {
 
-/// A machine with one member on it: the real Participant between a simulated disk, a simulated
+/// A machine with one member on it: the real RaftStore between a simulated disk, a simulated
 /// network and a simulated clock, and in front of it what server/rpc does with calls.
-class Host final : public server::raft::Surroundings, public server::Listener {
+class Host final : public server::raft::Environment, public server::Listener {
  public:
   struct Around {
     World& world;
@@ -44,7 +44,7 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   /// Believes that it leads.
   [[nodiscard]] bool presides() const;
   [[nodiscard]] bool is_paused() const { return world_.now() < paused_until_; }
-  [[nodiscard]] const server::raft::Participant& participant() const;
+  [[nodiscard]] const server::raft::RaftStore& store() const;
 
   void boot();
   void crash();
@@ -78,10 +78,10 @@ class Host final : public server::raft::Surroundings, public server::Listener {
     server::Callers callers;
     server::WatchHub hub;
     std::map<Endpoint, std::shared_ptr<Stream>> streams;
-    std::unique_ptr<server::raft::Participant> participant;
+    std::unique_ptr<server::raft::RaftStore> store;
   };
 
-  // Surroundings
+  // Environment
   void save_vote(server::raft::Term term, server::raft::MemberId voted_for) override;
   void append(server::raft::Index first, const std::vector<server::raft::Entry>& entries) override;
   void install(const server::raft::Snapshot& snapshot) override;
@@ -103,8 +103,8 @@ class Host final : public server::raft::Surroundings, public server::Listener {
   // Listener
   void applied(const core::Applied& what, const core::State& state) override;
 
-  using Call = std::function<void(server::raft::Participant&, server::raft::Time)>;
-  /// Calls the participant with the time that it is here, if the host lives on then, and looks at
+  using Call = std::function<void(server::raft::RaftStore&, server::raft::Time)>;
+  /// Calls the store with the time that it is here, if the host lives on then, and looks at
   /// what has become of it. `source` is who wants it; its own timers and its disk are the host
   /// itself.
   void enter(Endpoint source, Call call);

@@ -29,7 +29,7 @@ void Host::propose(const Ask& ask, core::Command command) {
     answer(ask, core::Outcome(core::Released{}));
     return;
   }
-  enter(ask.client, [this, ask, command = std::move(command)](Participant& here, Time /*now*/) {
+  enter(ask.client, [this, ask, command = std::move(command)](RaftStore& here, Time /*now*/) {
     const auto bytes = weight(command);
     Proposal proposal{.command = command,
                       .decided =
@@ -77,7 +77,7 @@ void Host::wait(const Ask& ask, const core::Acquire& acquire) {
 }
 
 void Host::read(const Ask& ask, const std::string& name) {
-  enter(ask.client, [this, ask, name](Participant& here, Time now) {
+  enter(ask.client, [this, ask, name](RaftStore& here, Time now) {
     auto look = [this, ask, name](Result<server::View> view) {
       if (!view) {
         answer(ask, std::move(view).error());
@@ -99,10 +99,10 @@ void Host::read(const Ask& ask, const std::string& name) {
 }
 
 void Host::watch(const Ask& ask, core::Revision start) {
-  enter(ask.client, [this, ask, start](Participant& here, Time now) {
+  enter(ask.client, [this, ask, start](RaftStore& here, Time now) {
     here.peek(
         [this, ask, start](Result<server::View> view) {
-          if (view->log.leader == 0 || serving_->participant->is_dismissed()) {
+          if (view->log.leader == 0 || serving_->store->is_removed()) {
             // Nothing would ever come from here.
             answer(ask, Error{.code = Errc::unavailable, .detail = "follows nobody"});
             return;
@@ -157,7 +157,7 @@ void Host::answer(const Ask& ask, decltype(Answer::what) what) {
   const auto shared =
       std::make_shared<const Answer>(Answer{.number = ask.number,
                                             .from = endpoint_,
-                                            .leader = serving_->participant->position().leader,
+                                            .leader = serving_->store->position().leader,
                                             .what = std::move(what)});
   const auto deliver = [this, to = ask.client, shared] {
     directory_.askers.at(to)->answered(*shared);

@@ -91,6 +91,10 @@ void Judge::see_applied(const core::Applied& applied, const core::State& state) 
     world_.fail("a step made " + std::to_string(applied.visits) + " visits in a state of size " +
                 std::to_string(core::size_of(state, applied)));
   }
+  if (applied.search_visits > core::search_visits_max(state, applied)) {
+    world_.fail("the searches of one step made " + std::to_string(applied.search_visits) +
+                " visits");
+  }
   if (++applied_total_ % invariants_every == 0) {
     for (const auto& sentence : core::invariants::check(state)) {
       world_.fail("the state is broken: " + sentence);

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Moment look_every = 20ms;
+constexpr Moment poll_interval = 20ms;
 constexpr Moment patience = 60s;
 
 }  // namespace
@@ -99,7 +99,7 @@ bool Operators::achieve(const std::string& what, const std::function<void(Done)>
         attempt->answer = result ? "done" : to_string(result.error());
       });
     }
-    world_.run_until(world_.now() + look_every);
+    world_.run_until(world_.now() + poll_interval);
   }
   world_.fail("operators cannot " + what + ", a minute after the last fault; the last answer was " +
               attempt->answer + (attempt->is_under_way ? ", and one never came" : ""));
@@ -142,8 +142,8 @@ Host* Operators::leader() const {
   // After the heal there may be two for a moment; the newer one counts.
   Host* newest = nullptr;
   for (auto* host : directory_.hosts) {
-    if (host->leads() && (newest == nullptr || newest->participant().replica().term() <
-                                                   host->participant().replica().term())) {
+    if (host->leads() &&
+        (newest == nullptr || newest->store().replica().term() < host->store().replica().term())) {
       newest = host;
     }
   }
@@ -153,7 +153,7 @@ Host* Operators::leader() const {
 bool Operators::is_member(const Host& host) const {
   const auto* leads = leader();
   const auto has_id = [&](const auto& member) { return member.id == host.id().get(); };
-  return leads != nullptr && std::ranges::any_of(leads->participant().members(), has_id);
+  return leads != nullptr && std::ranges::any_of(leads->store().members(), has_id);
 }
 
 bool Operators::is_voter(const Host& host) const {
@@ -163,7 +163,7 @@ bool Operators::is_voter(const Host& host) const {
 std::vector<Host*> Operators::voters() const {
   std::vector<Host*> found;
   if (const auto* leads = leader()) {
-    for (const auto& member : leads->participant().members()) {
+    for (const auto& member : leads->store().members()) {
       if (member.is_voter && member.id <= directory_.hosts.size()) {
         found.push_back(directory_.hosts[member.id - 1]);
       }

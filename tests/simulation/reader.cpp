@@ -10,7 +10,7 @@ namespace {
 
 // Often enough to meet a new leader between its election and its first commit, which is a write to
 // a disk later.
-constexpr Moment look_every = 3ms;
+constexpr Moment read_interval = 3ms;
 // For so long an election is news.
 constexpr Moment fresh = 60ms;
 // Whoever else is asked, to have something to compare with.
@@ -23,7 +23,7 @@ constexpr std::size_t asked_max = 1000;
 }  // namespace
 
 void Reader::look_later() {
-  world_.after(world_.chance().between(look_every / 2, look_every * 3 / 2), [this] {
+  world_.after(world_.chance().between(read_interval / 2, read_interval * 3 / 2), [this] {
     if (world_.is_healed()) {
       return;
     }
@@ -34,8 +34,8 @@ void Reader::look_later() {
 
 void Reader::look() {
   for (const auto* host : directory_.hosts) {
-    if (host->presides() && host->participant().replica().term().get() > newest_term_) {
-      newest_term_ = host->participant().replica().term().get();
+    if (host->presides() && host->store().replica().term().get() > newest_term_) {
+      newest_term_ = host->store().replica().term().get();
       elected_ = world_.now();
     }
   }
@@ -44,7 +44,7 @@ void Reader::look() {
     const auto& host = *directory_.hosts[i];
     const bool is_news = world_.now() - elected_ < fresh;
     const bool is_doubtful =
-        host.presides() && (is_news || host.participant().replica().term().get() < newest_term_);
+        host.presides() && (is_news || host.store().replica().term().get() < newest_term_);
     if (is_doubtful ? !host.is_paused() || chance.one_in(paused_one_in)
                     : chance.one_in(others_one_in)) {
       ask(i);

@@ -188,16 +188,16 @@ class Run {
     if (leader == hosts_.end()) {
       return "nobody leads";
     }
-    const auto applied = (*leader)->participant().replica().applied();
+    const auto applied = (*leader)->store().replica().applied();
     if (applied < judge_.last_agreed()) {
       return "the leader has not applied what somebody else has";
     }
     for (const auto* host : members()) {
-      if (host->participant().replica().applied() != applied) {
+      if (host->store().replica().applied() != applied) {
         return behind;
       }
     }
-    if ((*leader)->participant().state().revision < judge_.acknowledged()) {
+    if ((*leader)->store().state().revision < judge_.acknowledged()) {
       return "an acknowledged revision is lost";
     }
     return {};
@@ -210,7 +210,7 @@ class Run {
       if (!host->leads()) {
         continue;
       }
-      for (const auto& member : host->participant().members()) {
+      for (const auto& member : host->store().members()) {
         if (member.id >= 1 && member.id <= hosts_.size()) {
           found.push_back(hosts_[member.id - 1].get());
         }
@@ -223,7 +223,7 @@ class Run {
   void compare_states() {
     std::string first;
     for (const auto* host : members()) {
-      const auto& state = host->participant().state();
+      const auto& state = host->store().state();
       auto bytes = core::encode(state);
       if (first.empty()) {
         first = std::move(bytes);

@@ -9,22 +9,14 @@
 namespace tenure::test {
 namespace {
 
-/// The store of a name that nobody else uses; as the library opens it, or without thin holds.
+/// A named store that no other test uses, as the library opens it.
 class MemoryService : public ContractService {
  public:
-  explicit MemoryService(backends::ThinHolds thin)
-      : thin_(thin),
-        store_(thin == backends::ThinHolds::on
-                   ? backends::MemoryStore::named(name_)
-                   : std::make_shared<backends::MemoryStore>(sys::real_clock(), thin)) {}
-
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
     return std::make_unique<backends::MemoryBackend>(store_);
   }
   bool force_release(const std::string& name) override { return store_->force_release(name); }
-  [[nodiscard]] std::string url_here() const override {
-    return thin_ == backends::ThinHolds::on ? "memory://" + name_ : std::string();
-  }
+  [[nodiscard]] std::string url_here() const override { return "memory://" + name_; }
 
  private:
   static std::string fresh_name() {
@@ -33,14 +25,8 @@ class MemoryService : public ContractService {
   }
 
   std::string name_ = fresh_name();
-  backends::ThinHolds thin_;
-  std::shared_ptr<backends::MemoryStore> store_;
+  std::shared_ptr<backends::MemoryStore> store_ = backends::MemoryStore::named(name_);
 };
-
-ContractBackend memory(std::string name, backends::ThinHolds thin) {
-  return {.name = std::move(name),
-          .start = [thin] { return std::make_unique<MemoryService>(thin); }};
-}
 
 }  // namespace
 
@@ -50,8 +36,7 @@ void PrintTo(const ContractBackend& backend, std::ostream* out) {
 
 const std::vector<ContractBackend>& contract_backends() {
   static const std::vector<ContractBackend> all{
-      memory("memory", backends::ThinHolds::on),
-      memory("memory_without_thin_holds", backends::ThinHolds::off),
+      {.name = "memory", .start = [] { return std::make_unique<MemoryService>(); }},
 #ifdef TENURE_WITH_SERVER
       {.name = "tenure", .start = start_tenure_service},
       {.name = "tenure_tls", .start = start_tenure_tls_service},

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "core/invariants.hpp"
+#include "core/restore.hpp"
+#include "core/snapshot.hpp"
 #include "support/core_cost.hpp"
 
 namespace tenure::core::model {
@@ -16,10 +18,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::array verb_names{"acquire", "try_acquire", "release_token", "release_target",
-                                "abandon", "grant_lease", "renew",         "revoke",
-                                "force",   "compact",     "tick",          "downgrade",
-                                "set_ttl"};
+constexpr std::array verb_names{
+    "acquire", "try_acquire", "release_token", "release_target", "abandon", "grant_lease",
+    "renew",   "revoke",      "force",         "compact",        "tick",    "downgrade",
+    "set_ttl", "confirm",     "set_limits",    "set_version",    "restore"};
 
 Item whole(std::string name) {
   return {.name = std::move(name), .claim = Whole{}};
@@ -57,9 +59,19 @@ FencingToken token_of(const Draw& draw, const State& state) {
              : std::next(holds.begin(), static_cast<std::ptrdiff_t>(index))->first;
 }
 
-Command acquire(const Draw& draw, const World& world, Queue queue) {
+/// `first` is the first of the ids for one kind of request.
+RequestId request_of(const Draw& draw, const World& world, const State& state,
+                     std::uint64_t first) {
+  return RequestId{world.has_retries ? first + draw.request : 10'000 + state.revision.get()};
+}
+RequestId request_or_none(const Draw& draw, const World& world, const State& state,
+                          std::uint64_t first) {
+  return draw.request % 3 == 0 ? RequestId{} : request_of(draw, world, state, first);
+}
+
+Command acquire(const Draw& draw, const World& world, const State& state, Queue queue) {
   Acquire command{.lease = LeaseId{1 + draw.lease},
-                  .request = RequestId{1 + draw.request},
+                  .request = request_of(draw, world, state, 1),
                   .items = items_of(draw, world),
                   .queue = queue,
                   .again = draw.again,
@@ -72,23 +84,23 @@ Command acquire(const Draw& draw, const World& world, Queue queue) {
   return command;
 }
 
-Command release_target(const Draw& draw, const World& world) {
+Command release_target(const Draw& draw, const World& world, const State& state) {
   const auto item = items_of(draw, world).front();
   const auto* range = std::get_if<Keys>(&item.claim);
   return Release{
       .lease = LeaseId{1 + draw.lease},
-      .request = RequestId{draw.request % 3 == 0 ? 0 : 1 + draw.request},
+      .request = request_or_none(draw, world, state, 1),
       .what = Target{
           .name = item.name,
           .range = range == nullptr ? std::nullopt : std::optional<BytesRange>(range->range)}};
 }
 
 /// Mostly a request that waits; now and then one that is over, or was never made.
-Command abandon(const Draw& draw, const State& state) {
+Command abandon(const Draw& draw, const World& world, const State& state) {
   const auto& waits = state.locks.waits();
   const auto index = draw.pick % (waits.size() + 1);
   if (index == waits.size()) {
-    return Abandon{.lease = LeaseId{1 + draw.lease}, .request = RequestId{1 + draw.request}};
+    return Abandon{.lease = LeaseId{1 + draw.lease}, .request = request_of(draw, world, state, 1)};
   }
   const auto& wait = *std::next(waits.begin(), static_cast<std::ptrdiff_t>(index))->second;
   return Abandon{.lease = wait.lease, .request = wait.request};
@@ -100,31 +112,64 @@ Command downgrade(const Draw& draw, const World& world, const State& state) {
   const auto* hold = state.locks.find(token);
   return Downgrade{
       .lease = hold != nullptr && draw.request % 8 != 0 ? hold->lease : LeaseId{1 + draw.lease},
-      .request = RequestId{draw.request % 3 == 0 ? 0 : 2000 + draw.request},
+      .request = request_or_none(draw, world, state, 2000),
       .token = token,
       .mode = world.modes[draw.thing % world.modes.size()]};
+}
+
+Command grant_lease(const Draw& draw) {
+  constexpr std::array users{"", "ann", "bob"};
+  return GrantLease{.id = LeaseId{draw.pick % 4 == 0 ? 0 : 1 + draw.lease},
+                    .request = RequestId{draw.request % 4},
+                    .ttl = milliseconds(500 + 100 * (draw.pick % 3)),
+                    .client = draw.pick % 2 == 0 ? "client" : "",
+                    .address = "here",
+                    .user = users[draw.pick % users.size()]};
+}
+
+/// Mostly what the lease holds; now and then less, twice, or something else.
+Command confirm(const Draw& draw, const State& state) {
+  const LeaseId lease{1 + draw.lease};
+  const auto& holds = state.locks.owned(lease).holds;
+  ConfirmHolds command{.lease = lease, .tokens = {holds.begin(), holds.end()}};
+  switch (draw.pick % 8) {
+    case 0: command.tokens.push_back(token_of(draw, state)); break;
+    case 1: command.tokens.insert(command.tokens.end(), holds.begin(), holds.end()); break;
+    case 2: command.tokens.clear(); break;
+    case 3: command.tokens.resize(command.tokens.size() / 2); break;
+    default: break;
+  }
+  return command;
+}
+
+/// Quotas of about what a few holds take, and those that are never reached.
+Command set_limits(const Draw& draw) {
+  constexpr std::array<std::size_t, 5> totals{std::size_t{1} << 30, 6000, 4000, 3000, 0};
+  constexpr std::array<std::size_t, 4> shares{std::size_t{1} << 28, 3000, 2000, 1000};
+  return SetLimits{{.state_bytes_max = totals[draw.pick % totals.size()],
+                    .state_bytes_per_user_max = shares[draw.request % shares.size()]}};
+}
+
+Command set_version(const Draw& draw) {
+  constexpr std::array<std::uint64_t, 5> versions{1, 2, 2, 3, 0};
+  return SetClusterVersion{ClusterVersion{versions[draw.pick % versions.size()]}};
 }
 
 Command command_of(const Draw& draw, const World& world, const State& state) {
   const LeaseId lease{1 + draw.lease};
   switch (draw.verb) {
-    case Verb::acquire: return acquire(draw, world, Queue::wait);
-    case Verb::try_acquire: return acquire(draw, world, Queue::skip);
+    case Verb::acquire: return acquire(draw, world, state, Queue::wait);
+    case Verb::try_acquire: return acquire(draw, world, state, Queue::skip);
     case Verb::release_token: {
       const auto token = token_of(draw, state);
       const auto* hold = state.locks.find(token);
       return Release{.lease = hold != nullptr && draw.request % 8 != 0 ? hold->lease : lease,
-                     .request = RequestId{draw.request % 3 == 0 ? 0 : 1000 + draw.request},
+                     .request = request_or_none(draw, world, state, 1000),
                      .what = token};
     }
-    case Verb::release_target: return release_target(draw, world);
-    case Verb::abandon: return abandon(draw, state);
-    case Verb::grant_lease:
-      return GrantLease{.id = LeaseId{draw.pick % 4 == 0 ? 0 : 1 + draw.lease},
-                        .request = RequestId{draw.request % 4},
-                        .ttl = milliseconds(500 + 100 * (draw.pick % 3)),
-                        .client = draw.pick % 2 == 0 ? "client" : "",
-                        .address = "here"};
+    case Verb::release_target: return release_target(draw, world, state);
+    case Verb::abandon: return abandon(draw, world, state);
+    case Verb::grant_lease: return grant_lease(draw);
     case Verb::renew: return RenewLeases{{lease, LeaseId{1 + draw.pick % world.leases}}};
     case Verb::revoke: return RevokeLease{lease};
     case Verb::force: {
@@ -137,8 +182,12 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
     case Verb::downgrade: return downgrade(draw, world, state);
     case Verb::set_ttl:
       return SetTtl{.lease = lease,
-                    .request = RequestId{draw.request % 3 == 0 ? 0 : 3000 + draw.request},
+                    .request = request_or_none(draw, world, state, 3000),
                     .ttl = milliseconds(100 + 300 * (draw.pick % 4))};
+    case Verb::confirm: return confirm(draw, state);
+    case Verb::set_limits: return set_limits(draw);
+    case Verb::set_version: return set_version(draw);
+    case Verb::restore:
     case Verb::tick: break;
   }
   return Tick{};
@@ -193,7 +242,15 @@ std::vector<std::pair<std::size_t, Verb>> all_verbs() {
           {3, Verb::release_target}, {2, Verb::abandon},     {3, Verb::grant_lease},
           {4, Verb::renew},          {1, Verb::revoke},      {1, Verb::force},
           {1, Verb::compact},        {1, Verb::tick},        {4, Verb::downgrade},
-          {2, Verb::set_ttl}};
+          {2, Verb::set_ttl},        {1, Verb::confirm},     {1, Verb::set_version}};
+}
+
+std::vector<std::pair<std::size_t, Verb>> all_verbs_and(std::initializer_list<Verb> more) {
+  auto verbs = all_verbs();
+  for (const auto verb : more) {
+    verbs.emplace_back(3, verb);
+  }
+  return verbs;
 }
 
 std::vector<std::pair<std::size_t, Verb>> mostly_waiting() {
@@ -250,11 +307,24 @@ void assert_sound(const State& state) {
   RC_ASSERT(invariants::check_no_deadlock(state) == std::vector<std::string>{});
 }
 
+StateMachine restored(const State& state, ClusterTime longest_ttl) {
+  auto backup = decode(encode(state));
+  RC_ASSERT(backup.has_value());
+  begin_restoration(*backup, longest_ttl);
+  assert_sound(*backup);
+  return StateMachine(*std::move(backup));
+}
+
 void compare(const World& world, const std::vector<Draw>& draws) {
-  StateMachine machine;
-  Reference reference;
+  StateMachine machine({}, world.version);
+  Reference reference(world.version);
   grant_leases(world, machine, &reference);
   for (const auto& draw : draws) {
+    if (draw.verb == Verb::restore) {
+      const auto longest_ttl = milliseconds(200 + 200 * (draw.pick % 4));
+      machine = restored(machine.state(), longest_ttl);
+      reference.restore(longest_ttl);
+    }
     const auto before = machine.state();
     const auto [command, stamp] = move_of(draw, world, before);
 
@@ -273,6 +343,7 @@ void compare(const World& world, const std::vector<Draw>& draws) {
     RC_ASSERT(reference.stuck() == std::set<LeaseId>{});
     RC_ASSERT(applied.revision == machine.state().revision);
     RC_ASSERT(applied.visits <= visits_max(machine.state(), applied));
+    RC_ASSERT(applied.search_visits <= search_visits_max(machine.state(), applied));
     RC_ASSERT(invariants::check_step(before, machine.state()) == std::vector<std::string>{});
     assert_sound(machine.state());
   }

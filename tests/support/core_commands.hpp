@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ enum class Verb : std::uint8_t {
   tick,
   downgrade,
   set_ttl,
+  confirm,
+  set_limits,
+  set_version,
+  restore,  ///< No command: what a restore from a backup does to the state.
 };
 
 /// A command before it is known what there is to command. Shrinks to fewer and to smaller numbers.
@@ -50,6 +55,8 @@ struct World {
   std::size_t leases = 4;
   std::size_t requests = 60;  ///< Few of them make retries.
   std::size_t pauses = 6;     ///< 1: time stands still.
+  bool has_retries = true;
+  ClusterVersion version = newest_version;  ///< At first.
 };
 
 [[nodiscard]] std::vector<std::vector<Item>> names();
@@ -59,6 +66,9 @@ struct World {
 [[nodiscard]] std::vector<std::vector<Item>> everything();
 [[nodiscard]] std::vector<std::pair<std::size_t, Verb>> all_verbs();
 [[nodiscard]] std::vector<std::pair<std::size_t, Verb>> mostly_waiting();
+/// All of them, and often these.
+[[nodiscard]] std::vector<std::pair<std::size_t, Verb>> all_verbs_and(
+    std::initializer_list<Verb> more);
 
 [[nodiscard]] rc::Gen<std::vector<Draw>> draws_in(const World& world);
 
@@ -74,6 +84,9 @@ void grant_leases(const World& world, StateMachine& machine, Reference* referenc
 
 /// Fails the property unless all invariants hold.
 void assert_sound(const State& state);
+
+/// Takes the state through a snapshot, and begins a restoration.
+[[nodiscard]] StateMachine restored(const State& state, ClusterTime longest_ttl);
 
 /// Runs draws on a state machine and on the reference, and compares every answer and every state.
 void compare(const World& world, const std::vector<Draw>& draws);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/deadlock.hpp"
 #include "core/outcome.hpp"
 #include "core/state.hpp"
 
@@ -23,6 +24,12 @@ namespace tenure::core {
 [[nodiscard]] inline std::uint64_t visits_max(const State& state, const Applied& applied) {
   constexpr std::uint64_t factor = 64;
   return factor * (1 + size_of(state, applied));
+}
+
+/// Upper bound for Applied::search_visits of any step, from cluster version 2 on. A search notices
+/// the end of its budget after it has counted the claims of one place.
+[[nodiscard]] inline std::uint64_t search_visits_max(const State& state, const Applied& applied) {
+  return deadlock_visits_per_command_max + size_of(state, applied);
 }
 
 }  // namespace tenure::core

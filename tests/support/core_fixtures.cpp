@@ -6,7 +6,9 @@
 #include <iterator>
 #include <utility>
 
+#include "core/restore.hpp"
 #include "core/state_machine.hpp"
+#include "core/version.hpp"
 
 namespace tenure::core {
 namespace {
@@ -120,6 +122,64 @@ Batch fixture_batch() {
                                .ttl_min = ClusterTime{-1},
                                .answers_per_lease_max = 1024}},
       }};
+}
+
+State fixture_state_2() {
+  auto backup = fixture_state();
+  convert(backup, version_2);
+  StateMachine before(std::move(backup));
+  const auto run = [](StateMachine& machine, const Command& command) {
+    return machine.apply(command, {.time = machine.state().now + seconds(1)});
+  };
+  run(before, SetLimits{{.answers_per_lease_max = 1024,
+                         .state_bytes_max = 1'000'000,
+                         .state_bytes_per_user_max = 100'000,
+                         .answer_retention = seconds(500)}});
+  const LeaseId eve{91};
+  run(before, GrantLease{.id = eve,
+                         .request = RequestId{9},
+                         .ttl = seconds(90),
+                         .client = "eve/app",
+                         .address = "10.0.0.9",
+                         .user = "eve"});
+  const auto held = run(before, acquire(eve, 1, {lock("e")})).outcome;
+  run(before, acquire(eve, 2, {lock("f")}));
+  run(before, ForceRelease{.place = {.name = "f"}, .operator_name = "root", .reason = "a test"});
+  run(before, Downgrade{.lease = eve,
+                        .request = RequestId{3},
+                        .token = std::get<Granted>(held).token,
+                        .mode = LockMode::shared});
+  run(before, SetTtl{.lease = eve, .request = RequestId{4}, .ttl = seconds(120)});
+  auto state = before.state();
+  begin_restoration(state, seconds(400));
+  StateMachine after(std::move(state));
+  run(after, ConfirmHolds{.lease = eve, .tokens = {std::get<Granted>(held).token}});
+  run(after, acquire(eve, 5, {lock("a"), lock("g")}));
+  run(after, acquire(eve, 6, {permits("p", 299)}));
+  return after.state();
+}
+
+Batch fixture_batch_2() {
+  auto batch = fixture_batch();
+  batch.version = version_2;
+  const std::vector<Command> added{
+      GrantLease{.id = LeaseId{5}, .ttl = seconds(30), .client = "ann/app", .user = "ann"},
+      ForceRelease{.place = {.name = "a"}, .operator_name = "root", .reason = "a test"},
+      SetLimits{.limits = {.answers_per_lease_max = 1024,
+                           .state_bytes_max = 1'000'000,
+                           .state_bytes_per_user_max = 100'000,
+                           .answer_retention = seconds(500)}},
+      Downgrade{.lease = ann,
+                .request = RequestId{10},
+                .token = FencingToken{300},
+                .mode = LockMode::update},
+      SetTtl{.lease = ann, .request = RequestId{11}, .ttl = seconds(7)},
+      SetClusterVersion{version_2},
+      ConfirmHolds{.lease = ann, .tokens = {FencingToken{300}, FencingToken{301}}},
+      ConfirmHolds{.lease = bob},
+  };
+  batch.commands.insert(batch.commands.end(), added.begin(), added.end());
+  return batch;
 }
 
 std::string read_fixture(const std::string& name) {

@@ -9,10 +9,6 @@
 namespace tenure::core::model {
 namespace {
 
-Refused refused(Errc code) {
-  return Refused{.error = {.code = code}};
-}
-
 bool is_target(const Item& item, const std::string& name, const std::optional<BytesRange>& range) {
   const auto* keys = std::get_if<Keys>(&item.claim);
   return item.name == name && (keys == nullptr ? !range : range == keys->range);
@@ -43,16 +39,7 @@ Reference::Expected Reference::step(const Command& command, const Stamp& stamp,
   if (stamp.revision.get() > revision_) {
     revision_ = stamp.revision.get() - 1;
   }
-  std::set<LeaseId> expired;
-  for (const auto& [id, lease] : leases_) {
-    if (lease.deadline <= now_) {
-      expired.insert(id);
-    }
-  }
-  if (!expired.empty()) {
-    ++revision_;
-    end(expired, EventType::expired);
-  }
+  let_time_pass();
   ++revision_;
   auto outcome = std::visit([this](const auto& it) { return apply(it); }, command);
   settle();
@@ -87,47 +74,61 @@ Outcome Reference::apply(const Acquire& command) {
   return enter(command, std::move(wanted));
 }
 
-Outcome Reference::enter(const Acquire& command, Wait wanted) {
-  if (command.again == Again::reenter) {
-    for (auto& hold : holds_ | std::views::reverse) {
-      const auto& item = wanted.items.front();
-      const auto* keys = std::get_if<Keys>(&item.claim);
-      const auto range = keys == nullptr ? std::nullopt : std::optional<BytesRange>(keys->range);
-      const auto same = std::ranges::find_if(
-          hold.items, [&](const Item& its) { return is_target(its, item.name, range); });
-      if (hold.lease != command.lease || same == hold.items.end()) {
-        continue;
-      }
-      if (hold.items.size() > 1) {
-        break;
-      }
-      const auto held = mode_of(hold.items.front());
-      if (covers(held, mode_of(wanted.items.front()))) {
-        const Granted granted{.token = hold.token, .count = ++hold.count};
-        leases_.at(command.lease).answers[command.request] = granted;
-        return granted;
-      }
-      mode_of(wanted.items.front()) = join(held, mode_of(wanted.items.front()));
-      wanted.upgrades = hold.token;
+std::optional<Outcome> Reference::reenter(const Acquire& command, Wait& wanted) {
+  for (auto& hold : holds_ | std::views::reverse) {
+    const auto& item = wanted.items.front();
+    const auto* keys = std::get_if<Keys>(&item.claim);
+    const auto range = keys == nullptr ? std::nullopt : std::optional<BytesRange>(keys->range);
+    const auto same = std::ranges::find_if(
+        hold.items, [&](const Item& its) { return is_target(its, item.name, range); });
+    if (hold.lease != command.lease || same == hold.items.end()) {
+      continue;
+    }
+    if (hold.items.size() > 1) {
       break;
     }
+    if (is_unconfirmed(command.lease)) {
+      return refused(Errc::would_block);
+    }
+    const auto held = mode_of(hold.items.front());
+    if (covers(held, mode_of(wanted.items.front()))) {
+      const Granted granted{.token = hold.token, .count = ++hold.count};
+      leases_.at(command.lease).answers[command.request] = granted;
+      return granted;
+    }
+    mode_of(wanted.items.front()) = join(held, mode_of(wanted.items.front()));
+    wanted.upgrades = hold.token;
+    break;
   }
-  if (!is_blocked(wanted)) {
-    return grant(wanted);
+  return std::nullopt;
+}
+
+Outcome Reference::enter(const Acquire& command, Wait wanted) {
+  if (command.again == Again::reenter) {
+    if (auto outcome = reenter(command, wanted)) {
+      return *outcome;
+    }
   }
-  auto& answer = leases_.at(command.lease).answers[command.request];
+  auto& lease = leases_.at(command.lease);
+  if (!is_restoring() && !is_blocked(wanted)) {
+    return has_room(lease.user, bytes_of_hold(wanted)) ? Outcome(grant(wanted))
+                                                       : refused(Errc::resource_exhausted);
+  }
   if (command.queue == Queue::skip) {
-    answer = refused(Errc::would_block);
+    lease.answers[command.request] = refused(Errc::would_block);
     return refused(Errc::would_block);
   }
-  if (command.again != Again::wait && is_own_obstacle(wanted)) {
-    answer = refused(Errc::deadlock);
+  if (command.again != Again::wait && !is_unconfirmed(command.lease) && is_own_obstacle(wanted)) {
+    lease.answers[command.request] = refused(Errc::deadlock);
     return refused(Errc::deadlock);
   }
   return join_queue(wanted);
 }
 
 Outcome Reference::join_queue(const Wait& wanted) {
+  if (!has_room(leases_.at(wanted.lease).user, bytes_of_wait(wanted))) {
+    return refused(Errc::resource_exhausted);
+  }
   waits_.push_back(wanted);
   auto& answer = leases_.at(wanted.lease).answers[wanted.request];
   if (stuck().contains(wanted.lease)) {
@@ -286,6 +287,10 @@ Outcome Reference::apply(const GrantLease& command) {
       std::ranges::find(ended_, std::pair(id, command.request)) != ended_.end()) {
     return LeaseLost{id};
   }
+  const auto user = version_ < version_2 ? "" : command.user;
+  if (!has_room(user, bytes_of_lease(command.client, command.address, user))) {
+    return refused(Errc::resource_exhausted);
+  }
   while (id == LeaseId{} || leases_.contains(id)) {
     id = LeaseId{++last_lease_};
   }
@@ -293,6 +298,8 @@ Outcome Reference::apply(const GrantLease& command) {
                  .deadline = now_ + command.ttl,
                  .request = command.request,
                  .client = command.client,
+                 .address = command.address,
+                 .user = user,
                  .answers = {}};
   return LeaseGranted{.id = id, .ttl = command.ttl, .deadline = now_ + command.ttl};
 }
@@ -301,6 +308,10 @@ Outcome Reference::apply(const RenewLeases& command) {
   Renewed renewed;
   for (const auto id : command.leases) {
     const auto it = leases_.find(id);
+    if (is_unconfirmed(id)) {
+      renewed.answers.push_back({.id = id, .ttl = std::nullopt, .is_unconfirmed = true});
+      continue;
+    }
     if (it == leases_.end()) {
       renewed.answers.push_back({.id = id, .ttl = std::nullopt});
       continue;
@@ -313,6 +324,9 @@ Outcome Reference::apply(const RenewLeases& command) {
 
 Outcome Reference::apply(const SetTtl& command) {
   const auto it = leases_.find(command.lease);
+  if (is_unconfirmed(command.lease)) {
+    return Renewed{{{.id = command.lease, .ttl = std::nullopt, .is_unconfirmed = true}}};
+  }
   if (it == leases_.end()) {
     return Renewed{{{.id = command.lease, .ttl = std::nullopt}}};
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -21,10 +22,24 @@ namespace tenure::core::model {
   return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
 }
 
+[[nodiscard]] inline Refused refused(Errc code) {
+  return Refused{.error = {.code = code}};
+}
+
+/// Bytes that the quota counts for a record.
+[[nodiscard]] std::size_t bytes_of_lease(std::string_view client, std::string_view address,
+                                         std::string_view user);
+[[nodiscard]] std::size_t bytes_of_wait(const Wait& wait);
+/// Of the hold that a grant of the wait makes.
+[[nodiscard]] std::size_t bytes_of_hold(const Wait& wait);
+
 /// The lock service once more, as plainly as it can be said: lists, looked through from end to end,
-/// and no index. It has no limits and keeps no events.
+/// and no index. Of the limits it knows the quota of bytes only. It keeps no events, and remembers
+/// all answers.
 class Reference {
  public:
+  explicit Reference(ClusterVersion version) : version_(version) {}
+
   struct Expected {
     Outcome outcome;
     std::vector<Notice> notices;
@@ -34,6 +49,9 @@ class Reference {
   /// What the command must answer. `actual` decides only who gives way in a deadlock among waits
   /// that were there before; that it was lawful is checked here.
   Expected step(const Command& command, const Stamp& stamp, const Applied& actual);
+
+  /// What begin_restoration() does to the state.
+  void restore(ClusterTime longest_ttl);
 
   /// Empty if everything that can be asked about the state is as here; else what is not.
   [[nodiscard]] std::string differs_from(const State& state) const;
@@ -48,6 +66,8 @@ class Reference {
     ClusterTime deadline{};
     RequestId request{};
     std::string client;
+    std::string address;
+    std::string user;
     /// As History has them, but plain.
     std::map<RequestId, std::variant<Waiting, Granted, Released, Refused, Downgraded, TtlSet>>
         answers;
@@ -64,12 +84,14 @@ class Reference {
   Outcome apply(const SetTtl& command);
   Outcome apply(const Tick&) { return Done{}; }
   Outcome apply(const Compact&) { return Done{}; }
-  Outcome apply(const SetLimits&) { return Done{}; }
-  Outcome apply(const SetClusterVersion&) { return Done{}; }
-  Outcome apply(const ConfirmHolds&) { return Done{}; }
+  Outcome apply(const SetLimits& command);
+  Outcome apply(const SetClusterVersion& command);
+  Outcome apply(const ConfirmHolds& command);
 
   Outcome enter(const Acquire& command, Wait wanted);
   Outcome join_queue(const Wait& wanted);
+  /// Upgrade or another count of a hold of the lease; nothing if there is none to enter again.
+  std::optional<Outcome> reenter(const Acquire& command, Wait& wanted);
   Outcome release(const Release& command);
   Outcome downgrade(const Downgrade& command);
   enum class Kind : std::uint8_t { acquire, release, downgrade, set_ttl };
@@ -87,6 +109,17 @@ class Reference {
   [[nodiscard]] Hold* hold_of(FencingToken token);
   [[nodiscard]] std::uint64_t permits_of(LeaseId lease, const Place& place) const;
 
+  /// Bytes of all leases, or of one user's, with their holds and waits.
+  [[nodiscard]] std::size_t bytes_of(const std::optional<std::string>& user) const;
+  /// May the leases of this user have as many bytes more?
+  [[nodiscard]] bool has_room(const std::string& user, std::size_t bytes) const;
+  [[nodiscard]] bool is_restoring() const { return restored_until_.has_value(); }
+  [[nodiscard]] bool is_unconfirmed(LeaseId lease) const { return unconfirmed_.contains(lease); }
+  /// Does the lease have these holds, and is none of them entered again though it cannot be?
+  [[nodiscard]] bool has_holds(const ConfirmHolds& command) const;
+  /// Leases that end at this time, and the restoration if its time is over.
+  void let_time_pass();
+
   Granted grant(const Wait& wanted);
   void settle();
   void give_way(LeaseId lease);
@@ -95,8 +128,13 @@ class Reference {
   void drop_hold(FencingToken token);
   void touch(std::span<const Item> items);
 
+  ClusterVersion version_;
+  std::size_t bytes_max_ = Limits{}.state_bytes_max;
+  std::size_t bytes_per_user_max_ = Limits{}.state_bytes_per_user_max;
   std::uint64_t revision_ = 0;
   ClusterTime now_{};
+  std::optional<ClusterTime> restored_until_;  ///< Nothing is granted before.
+  std::set<LeaseId> unconfirmed_;
   std::uint64_t last_lease_ = 0;
   std::map<LeaseId, RefLease> leases_;
   std::vector<std::pair<LeaseId, RequestId>> ended_;  ///< Leases and who asked for them.

@@ -188,13 +188,17 @@ Granted Reference::grant(const Wait& wanted) {
     drop_hold(hold->token);
     stronger.token = granted.token;
     stronger.items = wanted.items;
+    stronger.owner = wanted.owner;
+    stronger.metadata = wanted.metadata;
     granted.count = ++stronger.count;
     holds_.push_back(stronger);
   } else {
     holds_.push_back({.token = granted.token,
                       .lease = wanted.lease,
                       .request = wanted.request,
-                      .items = wanted.items});
+                      .items = wanted.items,
+                      .owner = wanted.owner,
+                      .metadata = wanted.metadata});
   }
   leases_.at(wanted.lease).answers[wanted.request] = granted;
   if (std::ranges::find(waits_, wanted.lease, &Wait::lease) != waits_.end()) {
@@ -204,6 +208,9 @@ Granted Reference::grant(const Wait& wanted) {
 }
 
 void Reference::settle() {
+  if (is_restoring()) {
+    touched_.clear();
+  }
   while (!touched_.empty() || !suspects_.empty()) {
     if (touched_.empty()) {
       give_way(suspects_.extract(suspects_.begin()).value());
@@ -266,6 +273,7 @@ void Reference::end(const std::set<LeaseId>& leases, EventType why) {
   for (const auto id : leases) {
     ended_.emplace_back(id, leases_.at(id).request);
     leases_.erase(id);
+    unconfirmed_.erase(id);
   }
   settle();
 }
@@ -296,6 +304,7 @@ std::string Reference::differs_from(const State& state) const {
   const auto same_hold = [](const Hold& left, const auto& right) {
     return left.token == right.first && left.lease == right.second->lease &&
            left.request == right.second->request && left.items == right.second->items &&
+           left.owner == right.second->owner && left.metadata == right.second->metadata &&
            left.count == right.second->count;
   };
   if (!std::ranges::equal(holds_, state.locks.holds(), same_hold)) {
@@ -306,9 +315,28 @@ std::string Reference::differs_from(const State& state) const {
     return "waits";
   }
   const auto same_lease = [](const auto& left, const auto& right) {
-    return left.first == right.first && left.second.deadline == right.second->deadline;
+    return left.first == right.first && left.second.deadline == right.second->deadline &&
+           left.second.ttl == right.second->ttl && right.second->user == left.second.user;
   };
-  return std::ranges::equal(leases_, state.leases.all(), same_lease) ? "" : "leases";
+  if (!std::ranges::equal(leases_, state.leases.all(), same_lease)) {
+    return "leases";
+  }
+  if (state.version != version_ || state.limits.state_bytes_max != bytes_max_ ||
+      state.limits.state_bytes_per_user_max != bytes_per_user_max_) {
+    return "version or limits";
+  }
+  if (state.restoration.until != restored_until_.value_or(ClusterTime{}) ||
+      state.restoration.unconfirmed != unconfirmed_) {
+    return "restoration";
+  }
+  const auto& usage = state.leases.usage();
+  const auto same_bytes = [&](const auto& lease) {
+    const auto& user = lease.second.user;
+    return user.empty() || usage.of_user(user).records == bytes_of(user);
+  };
+  return usage.total().records == bytes_of(std::nullopt) && std::ranges::all_of(leases_, same_bytes)
+             ? ""
+             : "bytes";
 }
 
 }  // namespace tenure::core::model

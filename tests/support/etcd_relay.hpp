@@ -37,7 +37,7 @@ class EtcdRelay {
     socket.connect({boost::asio::ip::address_v4::loopback(), port});
     socket.set_option(boost::asio::ip::tcp::no_delay(true));
     channel_ = std::make_shared<h2::Channel>(
-        loop_, h2::plain_transport(std::move(socket)),
+        loop_, net::plain_transport(std::move(socket)),
         h2::Channel::Origin{.authority = "127.0.0.1", .is_tls = false});
     for (const char* const path :
          {"/etcdserverpb.Maintenance/Status", "/etcdserverpb.KV/Range", txn_path,

@@ -14,6 +14,27 @@
 
 namespace tenure::test {
 
+[[nodiscard]] inline core::Item lock(std::string name, LockMode mode = LockMode::exclusive) {
+  return {.name = std::move(name), .claim = core::Whole{.mode = mode}};
+}
+
+/// Text of a field of a flat JSON object.
+[[nodiscard]] inline std::string field(const std::string& answer, const std::string& name) {
+  const auto key = '"' + name + "\":\"";
+  const auto begin = answer.find(key);
+  if (begin == std::string::npos) {
+    ADD_FAILURE() << name << " is not in\n" << answer;
+    return "";
+  }
+  const auto from = begin + key.size();
+  return answer.substr(from, answer.find('"', from) - from);
+}
+
+/// Header field with a token; empty without one.
+[[nodiscard]] inline std::string bearing(std::string_view token) {
+  return token.empty() ? "" : "Authorization: Bearer " + std::string(token) + "\r\n";
+}
+
 /// HTTP before a store in memory, for one test.
 class HttpService {
  public:

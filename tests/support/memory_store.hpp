@@ -14,7 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "core/state_machine.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::test {
 

@@ -27,7 +27,7 @@ Answer await(RaftGroup& group, Ask ask) {
 
 }  // namespace
 
-RaftGroup::RaftGroup(std::size_t founders, std::size_t others, ParticipantOptions options) {
+RaftGroup::RaftGroup(std::size_t founders, std::size_t others, RaftStoreOptions options) {
   std::vector<Member> members;
   for (std::uint64_t id = 1; id <= founders; ++id) {
     members.push_back(founder(id));
@@ -84,7 +84,7 @@ void RaftGroup::deliver_due() {
     letters_.pop_front();
     auto& machine = at(letter.peer.get());
     if (machine.is_up() && !cut_off_.contains(letter.from) && !cut_off_.contains(letter.peer)) {
-      machine.participant().receive(letter.from, letter.message, now_);
+      machine.store().receive(letter.from, letter.message, now_);
     }
   }
 }
@@ -119,7 +119,7 @@ Result<server::Decided> RaftGroup::propose(Machine& machine, core::Command comma
 
 Result<std::string> RaftGroup::read(Machine& machine) {
   return await<Result<std::string>>(*this, [&](auto done) {
-    machine.participant().read(
+    machine.store().read(
         [done = std::move(done)](Result<server::View> view) mutable {
           done(view ? Result<std::string>(core::encode(view->state))
                     : Result<std::string>(std::unexpected(view.error())));
@@ -130,39 +130,39 @@ Result<std::string> RaftGroup::read(Machine& machine) {
 
 Result<void> RaftGroup::change(Machine& machine, server::MemberChange change) {
   return await<Result<void>>(*this, [&](auto done) {
-    machine.participant().change_members(std::move(change), std::move(done), now_);
+    machine.store().change_members(std::move(change), std::move(done), now_);
   });
 }
 
 Result<void> RaftGroup::transfer(Machine& machine, std::uint64_t to) {
   return await<Result<void>>(*this, [&](auto done) {
-    machine.participant().transfer_leadership(MemberId{to}, std::move(done), now_);
+    machine.store().transfer_leadership(MemberId{to}, std::move(done), now_);
   });
 }
 
 Result<std::uint64_t> RaftGroup::take_snapshot(Machine& machine) {
   return await<Result<std::uint64_t>>(
-      *this, [&](auto done) { machine.participant().take_snapshot(std::move(done), now_); });
+      *this, [&](auto done) { machine.store().take_snapshot(std::move(done), now_); });
 }
 
 // Machine ----------------------------------------------------------------------------------------
 
 void RaftGroup::Machine::boot() {
-  ParticipantState state{.recovered = {.term = platter_.term,
-                                       .voted_for = platter_.voted_for,
-                                       .first = platter_.first,
-                                       .entries = platter_.entries}};
+  RaftStoreState state{.recovered = {.term = platter_.term,
+                                     .voted_for = platter_.voted_for,
+                                     .first = platter_.first,
+                                     .entries = platter_.entries}};
   if (platter_.snapshot.has_value()) {
     state.machine = core::StateMachine(core::decode(*platter_.snapshot->body).value());
     state.snapshot_bytes = platter_.snapshot->body->size();
     state.recovered.snapshot = platter_.snapshot->mark;
   }
-  participant_ = std::make_unique<Participant>(options_, *this, std::move(state));
-  participant_->start(group_.now_);
+  store_ = std::make_unique<RaftStore>(options_, *this, std::move(state));
+  store_->start(group_.now_);
 }
 
 void RaftGroup::Machine::crash() {
-  participant_.reset();
+  store_.reset();
   writes_.clear();
   plan_.reset();
   is_drain_wanted_ = false;
@@ -173,7 +173,7 @@ void RaftGroup::Machine::work() {
   while (!is_disk_stuck && !writes_.empty() && writes_.front().due <= group_.now_) {
     persist(writes_.front());
     writes_.pop_front();
-    participant_->disk_done(1, group_.now_);
+    store_->disk_done(1, group_.now_);
   }
   if (auto plan = std::exchange(plan_, std::nullopt)) {
     auto body = std::make_shared<const std::string>(core::encode(plan->image));
@@ -181,25 +181,25 @@ void RaftGroup::Machine::work() {
       platter_.snapshot = {.mark = plan->mark, .body = body};
       is_snapshot_unreadable = false;
     }
-    participant_->compacted(body->size(), group_.now_);
+    store_->compacted(body->size(), group_.now_);
   }
   if (std::exchange(is_complaint_due_, false)) {
-    participant_->snapshot_unreadable({.code = Errc::invalid_argument, .detail = "It is torn."},
-                                      group_.now_);
+    store_->snapshot_unreadable({.code = Errc::invalid_argument, .detail = "It is torn."},
+                                group_.now_);
   }
   if (std::exchange(is_drain_wanted_, false)) {
-    participant_->drain(group_.now_);
-    participant_->rest();
+    store_->drain(group_.now_);
+    store_->rest();
   }
-  if (const auto deadline = participant_->deadline(); deadline && *deadline <= group_.now_) {
-    participant_->timeout(group_.now_);
+  if (const auto deadline = store_->deadline(); deadline && *deadline <= group_.now_) {
+    store_->timeout(group_.now_);
   }
 }
 
 void RaftGroup::Machine::propose(core::Command command, server::Store::Decision decided) {
   const auto bytes = weight(command);
   Proposal proposal{.command = std::move(command), .decided = std::move(decided), .bytes = bytes};
-  switch (participant_->intake().push(proposal)) {
+  switch (store_->intake().push(proposal)) {
     case Intake::Answer::queued: return;
     case Intake::Answer::queued_first: drain_soon(); return;
     case Intake::Answer::full:

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/snapshot.hpp"
-#include "server/raft/participant.hpp"
+#include "server/raft/raft_store.hpp"
 
 namespace tenure::test {
 
@@ -44,7 +44,7 @@ class RaftGroup {
 
   /// Members 1 to `founders`, and as many more that wait to be added.
   explicit RaftGroup(std::size_t founders, std::size_t others = 0,
-                     server::raft::ParticipantOptions options = {});
+                     server::raft::RaftStoreOptions options = {});
   ~RaftGroup();
   RaftGroup(const RaftGroup&) = delete;
   RaftGroup& operator=(const RaftGroup&) = delete;
@@ -106,9 +106,9 @@ class RaftGroup {
 };
 
 /// One member, with its disk and its network.
-class RaftGroup::Machine final : public server::raft::Surroundings {
+class RaftGroup::Machine final : public server::raft::Environment {
  public:
-  Machine(RaftGroup& group, server::raft::ParticipantOptions options)
+  Machine(RaftGroup& group, server::raft::RaftStoreOptions options)
       : group_(group), options_(options) {}
 
   void boot();
@@ -116,12 +116,12 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   void work();
   /// From the next boot on. REQUIRES: is not up.
   void set_versions(server::raft::Versions versions) { options_.versions = versions; }
-  [[nodiscard]] bool is_up() const { return participant_ != nullptr; }
+  [[nodiscard]] bool is_up() const { return store_ != nullptr; }
   [[nodiscard]] MemberId id() const { return options_.id; }
-  [[nodiscard]] server::raft::Participant& participant() { return *participant_; }
-  [[nodiscard]] bool leads() const { return is_up() && participant_->is_ready(); }
-  [[nodiscard]] const core::State& state() const { return participant_->state(); }
-  [[nodiscard]] std::string state_bytes() const { return core::encode(participant_->state()); }
+  [[nodiscard]] server::raft::RaftStore& store() { return *store_; }
+  [[nodiscard]] bool leads() const { return is_up() && store_->is_ready(); }
+  [[nodiscard]] const core::State& state() const { return store_->state(); }
+  [[nodiscard]] std::string state_bytes() const { return core::encode(store_->state()); }
   void propose(core::Command command, server::Store::Decision decided);
   [[nodiscard]] Platter& platter() { return platter_; }
 
@@ -131,7 +131,7 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   std::vector<std::string> reports;
   std::vector<server::raft::Member> known;  ///< As set_members() said last.
   std::string failure;                      ///< As fatal() said.
-  /// Called once when the participant asks for the disk, which it does in the middle of a drain.
+  /// Called once when the store asks for the disk, which it does in the middle of a drain.
   mutable std::function<void()> when_asked_for_disk;
 
   void save_vote(server::raft::Term term, MemberId voted_for) override;
@@ -162,13 +162,13 @@ class RaftGroup::Machine final : public server::raft::Surroundings {
   void persist(const Write& write);
 
   RaftGroup& group_;
-  server::raft::ParticipantOptions options_;
+  server::raft::RaftStoreOptions options_;
   Platter platter_;
   std::deque<Write> writes_;
   std::optional<server::raft::CompactionPlan> plan_;
   bool is_drain_wanted_ = false;
   bool is_complaint_due_ = false;
-  std::unique_ptr<server::raft::Participant> participant_;
+  std::unique_ptr<server::raft::RaftStore> store_;
 };
 
 }  // namespace tenure::test

@@ -68,7 +68,7 @@ std::uint64_t mixed(std::uint64_t left, std::uint64_t right) {
   return left ^ (left >> 33);
 }
 
-class Server final : public Effects {
+class Server {
  public:
   Server(World& world, std::size_t slot) : world_(world), slot_(slot) {}
 
@@ -80,25 +80,35 @@ class Server final : public Effects {
   void consider_snapshot();
   [[nodiscard]] bool is_up() const { return replica_ != nullptr; }
   [[nodiscard]] bool leads() const { return is_up() && replica_->role() == Role::leader; }
-  [[nodiscard]] Replica& replica() { return *replica_; }
+  [[nodiscard]] const Replica& replica() { return *replica_; }
+  void receive(MemberId sender, const Message& message) {
+    enter([&] { replica_->receive(sender, message); });
+    consider_snapshot();
+  }
+  void timeout() {
+    enter([this] { replica_->timeout(); });
+  }
   [[nodiscard]] std::uint64_t life() const { return life_; }
   [[nodiscard]] MemberId id() const { return MemberId{slot_ + 1}; }
   [[nodiscard]] Platter& platter() { return platter_; }
 
-  milliseconds now() override;
-  void save_vote(Term term, MemberId vote) override { platter_.promise(term, vote); }
-  void append(Index first, const std::vector<Entry>& entries) override;
-  void install(const Snapshot& snapshot) override;
-  void send(MemberId peer, Message message) override;
-  void send_snapshot(MemberId peer, Term term) override {
-    send(peer, InstallSnapshot{.term = term, .snapshot = platter_.snapshot});
-  }
-  void apply(Index index, const Entry& entry) override;
-  void restore(const Snapshot& snapshot) override;
-  void role_changed(Role role) override;
-  void fatal(const std::string& why) override;
-
  private:
+  /// Calls the replica and carries out its actions.
+  void enter(const std::function<void()>& event);
+  void carry_out(const SaveVote& action) { platter_.promise(action.term, action.voted_for); }
+  void carry_out(WriteEntries& action);
+  void carry_out(const WriteSnapshot& action);
+  void carry_out(SendMessage& action) { send(action.peer, std::move(action.message)); }
+  void carry_out(const SendSnapshot& action) {
+    send(action.peer, InstallSnapshot{.term = action.term, .snapshot = platter_.snapshot});
+  }
+  void carry_out(const ApplyEntry& action);
+  void carry_out(const RestoreState& action) { restore(action.snapshot); }
+  void carry_out(const ChangeRole& action);
+  void carry_out(const ChangeMembers& /*action*/) {}
+  void carry_out(const Fail& action);
+  void send(MemberId peer, Message message);
+  void restore(const Snapshot& snapshot);
   void schedule_write(Write write);
   void persist(const Write& write);
 
@@ -282,8 +292,7 @@ void World::deliver(MemberId from, MemberId peer, Message message) {
     at(when, [this, from, peer, shared] {
       auto& server = *servers_[peer.get() - 1];
       if (server.is_up()) {
-        server.replica().receive(from, *shared);
-        server.consider_snapshot();
+        server.receive(from, *shared);
       }
     });
   }
@@ -297,7 +306,7 @@ void World::watch_timer(Server& server) {
       return;
     }
     if (server.replica().deadline() <= now_) {
-      server.replica().timeout();
+      server.timeout();
     }
     watch_timer(server);
   });
@@ -315,8 +324,7 @@ void Server::boot() {
       ReplicaOptions{.id = id(),
                      .seed = static_cast<std::uint32_t>(world_.below(1U << 31)),
                      .entries_in_flight_max = 64,
-                     .trailing = world_.below(2) == 0 ? 4U : 100U},
-      *this);
+                     .trailing = world_.below(2) == 0 ? 4U : 100U});
   Recovered recovered{.term = platter_.term,
                       .voted_for = platter_.voted_for,
                       .snapshot = std::nullopt,
@@ -326,7 +334,7 @@ void Server::boot() {
     restore(platter_.snapshot);
     recovered.snapshot = platter_.snapshot.mark;
   }
-  replica_->start(std::move(recovered));
+  enter([&] { replica_->start(std::move(recovered)); });
   world_.watch_timer(*this);
 }
 
@@ -354,22 +362,29 @@ void Server::propose() {
   const auto number = ++world_.last_number_;
   const auto index = next(replica_->log().last());
   proposed_[index] = number;
-  if (!replica_->submit(std::make_shared<const std::string>(std::to_string(number)))) {
-    proposed_.erase(index);
+  enter([&] {
+    if (!replica_->submit(std::make_shared<const std::string>(std::to_string(number)))) {
+      proposed_.erase(index);
+    }
+  });
+}
+
+void Server::enter(const std::function<void()>& event) {
+  replica_->set_time(world_.now());
+  event();
+  while (auto action = replica_->next_action()) {
+    std::visit([this](auto& what) { carry_out(what); }, *action);
   }
 }
 
-milliseconds Server::now() {
-  return world_.now();
+void Server::carry_out(WriteEntries& action) {
+  schedule_write(
+      {.install = std::nullopt, .first = action.first, .entries = std::move(action.entries)});
 }
 
-void Server::append(Index first, const std::vector<Entry>& entries) {
-  schedule_write({.install = std::nullopt, .first = first, .entries = entries});
-}
-
-void Server::install(const Snapshot& snapshot) {
+void Server::carry_out(const WriteSnapshot& action) {
   ++world_.result_.installs;
-  schedule_write({.install = snapshot, .first = {}, .entries = {}});
+  schedule_write({.install = action.snapshot, .first = {}, .entries = {}});
 }
 
 void Server::schedule_write(Write write) {
@@ -386,7 +401,7 @@ void Server::schedule_write(Write write) {
 void Server::write_done() {
   persist(writes_.front());
   writes_.pop_front();
-  replica_->disk_done(1);
+  enter([this] { replica_->disk_done(1); });
   consider_snapshot();
 }
 
@@ -426,7 +441,7 @@ void Server::snapshot_done(const SnapshotMark& mark, const Bytes& body) {
   if (mark.index > platter_.snapshot.mark.index) {
     platter_.snapshot = {.mark = mark, .body = body};
   }
-  replica_->snapshot_taken(mark);
+  enter([&] { replica_->snapshot_taken(mark); });
   platter_.cut(Index{replica_->log().first().get() - 1});
 }
 
@@ -434,7 +449,8 @@ void Server::send(MemberId peer, Message message) {
   world_.deliver(id(), peer, std::move(message));
 }
 
-void Server::apply(Index index, const Entry& entry) {
+void Server::carry_out(const ApplyEntry& action) {
+  const auto& [index, entry] = action;
   if (index != next(applied_)) {
     world_.fail("member " + std::to_string(id().get()) + " left out an entry");
   }
@@ -469,14 +485,14 @@ void Server::restore(const Snapshot& snapshot) {
   }
 }
 
-void Server::role_changed(Role role) {
-  if (role != Role::leader) {
+void Server::carry_out(const ChangeRole& action) {
+  if (action.role != Role::leader) {
     proposed_.clear();
     return;
   }
-  const auto [leader, is_first] = world_.leaders_.try_emplace(replica_->term(), id());
+  const auto [leader, is_first] = world_.leaders_.try_emplace(action.term, id());
   if (!is_first && leader->second != id()) {
-    world_.fail("two members lead in term " + std::to_string(replica_->term().get()));
+    world_.fail("two members lead in term " + std::to_string(action.term.get()));
   }
   for (const auto& [index, agreed] : world_.agreed_) {
     const auto* entry = replica_->log().find(index);
@@ -487,8 +503,8 @@ void Server::role_changed(Role role) {
   }
 }
 
-void Server::fatal(const std::string& why) {
-  world_.fail("member " + std::to_string(id().get()) + ": " + why);
+void Server::carry_out(const Fail& action) {
+  world_.fail("member " + std::to_string(id().get()) + ": " + action.why);
 }
 
 }  // namespace

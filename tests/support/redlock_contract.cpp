@@ -8,7 +8,7 @@
 #include "backends/redlock/commands.hpp"
 #include "backends/redlock/redlock_backend.hpp"
 #include "backends/redlock/scripts.hpp"
-#include "client/schemes.hpp"
+#include "backends/schemes.hpp"
 #include "support/contract.hpp"
 #include "support/redlock_servers.hpp"
 #include "sys/mutex.hpp"
@@ -73,11 +73,7 @@ class Counted : public backends::Backend {
     return inner_->watch(std::move(request), std::move(sink));
   }
   void unwatch(backends::WatchId watch) override { inner_->unwatch(watch); }
-  void sleep(backends::Nap& nap, std::uint32_t calls_seen, backends::Nap::Deadline deadline,
-             backends::SleepFor what) override {
-    inner_->sleep(nap, calls_seen, deadline, what);
-  }
-  void wake(backends::Nap& nap) override { inner_->wake(nap); }
+  [[nodiscard]] sys::Parker& parker() noexcept override { return inner_->parker(); }
   void holders(std::string name, Done<std::vector<Holder>> done) override {
     inner_->holders(std::move(name), std::move(done));
   }
@@ -89,7 +85,7 @@ class Counted : public backends::Backend {
 
 /// From now on what connect() opens on redlock:// counts here.
 void count(std::shared_ptr<Waiters> waiters) {
-  static const auto library = std::make_shared<detail::OpenBackend>();
+  static const auto library = std::make_shared<backends::OpenBackend>();
   const auto open = [waiters = std::move(waiters)](backends::Url& url,
                                                    const ConnectOptions& options) {
     auto opened = (*library)(url, options);
@@ -98,7 +94,7 @@ void count(std::shared_ptr<Waiters> waiters) {
     }
     return opened;
   };
-  auto before = detail::add_scheme("redlock", open);
+  auto before = backends::add_scheme("redlock", open);
   if (!*library) {
     *library = std::move(before);
   }

@@ -94,11 +94,11 @@ Certificate Authority::sign(const Subject& subject) {
   return save(folder_, subject.name, {paper.get(), key.get()});
 }
 
-h2::TlsFiles Authority::server_files(const Certificate& certificate) {
+net::ServerTlsFiles Authority::server_files(const Certificate& certificate) {
   return {.certificate = content_of(certificate.file), .key = content_of(certificate.key)};
 }
 
-h2::TlsFiles Authority::mutual_files(const Certificate& certificate) const {
+net::ServerTlsFiles Authority::mutual_files(const Certificate& certificate) const {
   auto files = server_files(certificate);
   files.client_ca = content_of(file());
   return files;

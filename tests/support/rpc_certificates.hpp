@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "h2/transport.hpp"
+#include "net/tls_context.hpp"
 #include "support/raft_folder.hpp"
 
 namespace tenure::test {
@@ -36,9 +36,9 @@ class Authority {
   /// Another file of it for each name.
   [[nodiscard]] Certificate sign(const Subject& subject);
   /// What a server with that certificate needs.
-  [[nodiscard]] static h2::TlsFiles server_files(const Certificate& certificate);
+  [[nodiscard]] static net::ServerTlsFiles server_files(const Certificate& certificate);
   /// The same, and its clients show a certificate of ours.
-  [[nodiscard]] h2::TlsFiles mutual_files(const Certificate& certificate) const;
+  [[nodiscard]] net::ServerTlsFiles mutual_files(const Certificate& certificate) const;
   [[nodiscard]] const TemporaryFolder& folder() const noexcept { return folder_; }
 
  private:

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "server/config.hpp"
+#include "server/config/config.hpp"
 #include "server/raft/node.hpp"
 #include "server/rpc/rpc_server.hpp"
 #include "support/raft_folder.hpp"

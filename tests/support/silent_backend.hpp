@@ -109,6 +109,7 @@ class SilentBackend : public backends::Backend, private backends::Listener {
     return inner_->watch(std::move(request), std::move(sink));
   }
   void unwatch(backends::WatchId watch) override { inner_->unwatch(watch); }
+  [[nodiscard]] sys::Parker& parker() noexcept override { return inner_->parker(); }
   void holders(std::string name, Done<std::vector<Holder>> done) override {
     if (!swallow(done)) {
       inner_->holders(std::move(name), heard(std::move(done)));

@@ -1,4 +1,4 @@
-#include "server/certificates.hpp"
+#include "server/tls/certificates.hpp"
 
 #include <chrono>
 #include <fstream>

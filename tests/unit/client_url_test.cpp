@@ -171,12 +171,22 @@ TEST(Connect, what_is_wrong_with_a_url_is_told_with_its_place) {
   EXPECT_TRUE(error_of("memory://?request_timeout=2x").detail.starts_with("at 26: "));
   EXPECT_TRUE(error_of("memory://a/b").detail.starts_with("at 11: "));
   EXPECT_EQ(error_of("memory://?request_timeout=0s"), Errc::invalid_argument);
+  EXPECT_TRUE(error_of("memory://?request_timeout=1500us").detail.starts_with("at 26: "));
+  EXPECT_TRUE(error_of("memory://?busy_poll=50").detail.starts_with("at 20: "));
+  EXPECT_EQ(error_of("memory://?busy_poll=11ms"), Errc::invalid_argument);
+  EXPECT_EQ(error_of("memory://?busy_poll=50us"), Errc::unsupported);
 }
 
 TEST(Connect, options_are_checked) {
   EXPECT_EQ(connect("memory://", {.owner = std::string(257, 'x')}).error(), Errc::invalid_argument);
   EXPECT_EQ(connect("memory://", {.owner = "a\nb"}).error(), Errc::invalid_argument);
   EXPECT_EQ(connect("memory://", {.request_timeout = 0ms}).error(), Errc::invalid_argument);
+  EXPECT_EQ(connect("memory://", {.busy_poll = -1us}).error(), Errc::invalid_argument);
+}
+
+// What costs a core has to be asked for.
+TEST(Connect, busy_polling_is_off_by_default) {
+  EXPECT_EQ(ConnectOptions{}.busy_poll, 0us);
 }
 
 }  // namespace

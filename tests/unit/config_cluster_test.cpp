@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "core/version.hpp"
-#include "server/cluster_config.hpp"
-#include "server/command_line.hpp"
-#include "server/config.hpp"
-#include "server/members.hpp"
+#include "server/config/cluster_config.hpp"
+#include "server/config/command_line.hpp"
+#include "server/config/config.hpp"
+#include "server/config/members.hpp"
 #include "server/peers/joining.hpp"
 #include "support/raft_folder.hpp"
 #include "support/rpc_certificates.hpp"

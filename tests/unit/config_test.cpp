@@ -1,4 +1,4 @@
-#include "server/config.hpp"
+#include "server/config/config.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "server/command_line.hpp"
-#include "server/config_file.hpp"
-#include "server/settings.hpp"
-#include "server/units.hpp"
+#include "server/config/command_line.hpp"
+#include "server/config/config_file.hpp"
+#include "server/config/settings.hpp"
+#include "server/config/units.hpp"
 
 namespace tenure::server {
 namespace {
@@ -29,7 +29,7 @@ Farewell farewell(std::vector<const char*> arguments) {
   return std::holds_alternative<Farewell>(said) ? std::get<Farewell>(said) : Farewell{};
 }
 
-std::string complaint_about(std::string_view toml) {
+std::string error_of(std::string_view toml) {
   Config config;
   const auto read = read_config(toml, "t.toml", config);
   return read ? "" : read.error().detail;
@@ -114,19 +114,18 @@ TEST(Config, every_setting_prints_what_it_takes) {
 }
 
 TEST(Config, an_unknown_key_is_named_with_its_place_and_the_nearest) {
-  EXPECT_EQ(complaint_about("[node]\nname = \"a\"\ndatadir = \"/x\"\n"),
+  EXPECT_EQ(error_of("[node]\nname = \"a\"\ndatadir = \"/x\"\n"),
             "t.toml:3:1: there is no key node.datadir; did you mean node.data_dir?");
-  EXPECT_EQ(complaint_about("[service]\nleases_max = 3\n"),
+  EXPECT_EQ(error_of("[service]\nleases_max = 3\n"),
             "t.toml:2:1: there is no key service.leases_max; did you mean limits.leases_max?");
-  EXPECT_EQ(complaint_about("data_dir = \"x\"\n"),
+  EXPECT_EQ(error_of("data_dir = \"x\"\n"),
             "t.toml:1:1: there is no key data_dir; did you mean node.data_dir?");
-  EXPECT_EQ(complaint_about("[lisen]\n"),
-            "t.toml:1:2: there is no section [lisen]; did you mean listen?");
-  EXPECT_EQ(complaint_about("[node]\nxyzzy = 1\n"), "t.toml:2:1: there is no key node.xyzzy");
+  EXPECT_EQ(error_of("[lisen]\n"), "t.toml:1:2: there is no section [lisen]; did you mean listen?");
+  EXPECT_EQ(error_of("[node]\nxyzzy = 1\n"), "t.toml:2:1: there is no key node.xyzzy");
 }
 
 TEST(Config, wrong_types_and_ranges_are_all_told_at_once) {
-  const auto told = complaint_about(
+  const auto told = error_of(
       "[limits]\nleases_max = \"many\"\nttl_max = 30\nitems_max = 0\n"
       "[log]\nlevel = \"loud\"\n[listen]\ngrpc = \"nowhere\"\ninsecure = 1\n"
       "[raft]\nsegment_bytes = \"8MB\"\n");
@@ -145,12 +144,12 @@ TEST(Config, wrong_types_and_ranges_are_all_told_at_once) {
 
 // toml++ 3.3 by itself ends the process at both: by an assertion, and by unreachable code.
 TEST(Config, a_table_header_or_a_character_out_of_place_is_an_error) {
-  EXPECT_TRUE(complaint_about("[!]\n").starts_with("t.toml:1:")) << complaint_about("[!]\n");
-  EXPECT_TRUE(complaint_about("\xEF\xBA\xBF").starts_with("t.toml:1:"));
+  EXPECT_TRUE(error_of("[!]\n").starts_with("t.toml:1:")) << error_of("[!]\n");
+  EXPECT_TRUE(error_of("\xEF\xBA\xBF").starts_with("t.toml:1:"));
 }
 
 TEST(Config, broken_toml_is_told_with_its_place) {
-  EXPECT_TRUE(complaint_about("[node\n").starts_with("t.toml:1:")) << complaint_about("[node\n");
+  EXPECT_TRUE(error_of("[node\n").starts_with("t.toml:1:")) << error_of("[node\n");
 }
 
 TEST(Config, a_public_address_needs_tls_or_insecure) {

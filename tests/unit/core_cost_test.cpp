@@ -1,12 +1,19 @@
 #include "support/core_cost.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/batch.hpp"
 #include "core/deadlock.hpp"
+#include "core/stuck.hpp"
 #include "support/core_machine.hpp"
 
 namespace tenure::core {
@@ -155,15 +162,80 @@ TEST_P(CoreCost, a_search_through_the_waiters_of_a_semaphore_is_linear) {
   expect_linear(step);
 }
 
+// The leases turn out not to be stuck one by one, and each gives back a permit of one semaphore.
+// A search that looks at the semaphore after each of them is quadratic.
+TEST_P(CoreCost, a_search_for_stuck_leases_visits_the_holders_of_a_semaphore_once) {
+  const auto capacity = static_cast<std::uint32_t>(GetParam());
+  for (std::uint64_t i = 0; i < GetParam(); ++i) {
+    want(waiter(i), {permits("semaphore", 1, capacity), lock("own " + key(i))});
+  }
+  want(holder, {lock("own " + key(GetParam()))});
+  for (auto i = GetParam(); i-- > 0;) {
+    want(waiter(i), {lock("own " + key(i + 1))});
+  }
+  want(start, {lock("z")});
+  want(waiter(0), {lock("z")});
+
+  const auto step = want(start, {permits("semaphore", 1, capacity)});
+
+  EXPECT_TRUE(is_queued(step.outcome)) << "waiter 0 waits for it, but the others do not";
+  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for stuck leases";
+  expect_linear(step);
+}
+
+// decode() rejects a snapshot that contains a deadlock, so it searches the whole state.
+TEST_P(CoreCost, a_search_for_stuck_leases_in_the_whole_state_is_linear) {
+  const auto capacity = static_cast<std::uint32_t>(GetParam());
+  for (std::uint64_t i = 0; i < GetParam(); ++i) {
+    want(waiter(i), {permits("semaphore", 1, capacity), span(i, i + 1), lock("own " + key(i))});
+  }
+  want(holder, {span(GetParam(), GetParam() + 1), lock("own " + key(GetParam()))});
+  for (auto i = GetParam(); i-- > 0;) {
+    want(waiter(i), {span(i + 1, i + 2), lock("own " + key(i + 1))});
+  }
+  std::set<LeaseId> all;
+  for (const auto& [ticket, wait] : big.state().locks.waits()) {
+    all.insert(wait->lease);
+  }
+  Visits visits;
+  VisitBudget budget(visits, std::numeric_limits<std::uint64_t>::max());
+
+  const auto stuck = find_stuck(big.state().locks, all, budget);
+
+  ASSERT_TRUE(stuck);
+  EXPECT_TRUE(stuck->leases.empty());
+  EXPECT_EQ(all.size(), GetParam());
+  EXPECT_LE(visits.total(), factor * size_of(big.state(), {}));
+}
+
+TEST_P(CoreCost, a_search_for_stuck_leases_visits_the_waiters_of_a_space_once) {
+  const auto capacity = static_cast<std::uint32_t>(GetParam());
+  for (std::uint64_t i = 0; i < GetParam(); ++i) {
+    want(waiter(i), {permits("semaphore", 1, capacity), span(i, i + 1)});
+  }
+  want(holder, {span(GetParam(), GetParam() + 1)});
+  for (auto i = GetParam(); i-- > 0;) {
+    want(waiter(i), {span(i + 1, i + 2)});
+  }
+  want(start, {lock("z")});
+  want(waiter(0), {lock("z")});
+
+  const auto step = want(start, {permits("semaphore", 1, capacity)});
+
+  EXPECT_TRUE(is_queued(step.outcome));
+  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for stuck leases";
+  expect_linear(step);
+}
+
 TEST_P(CoreCost, readers_of_a_name_are_admitted_in_linear_time) {
   const auto token = token_of(want(holder, {lock("name")}).outcome);
   for (std::uint64_t i = 0; i < GetParam(); ++i) {
     want(waiter(i), {lock("name", LockMode::shared)});
     want(waiter(i), {lock("own " + key(i))});
   }
-  // All of them wait elsewhere, too.
+  // Some of them wait elsewhere, too. Not all: each such wait searches the whole graph.
   want(other, {lock("busy")});
-  for (std::uint64_t i = 0; i < GetParam() / 2; ++i) {
+  for (std::uint64_t i = 0; i < 200; ++i) {
     want(waiter(i), {lock("busy")});
   }
 
@@ -269,88 +341,6 @@ TEST_P(CoreCost, a_renewal_visits_each_lease_once) {
   }
 
   EXPECT_EQ(run(renewal).visits, GetParam());
-}
-
-// The hard limit of one search, and a lease whose cycles cannot all be ended one by one.
-class CoreSearchLimit : public CoreTest {
- protected:
-  void SetUp() override {
-    apply(SetClusterVersion{.version = version_2});
-    grant_leases({ann, bob, cid});
-  }
-
-  /// 64 ranges in each of 4,000 holds, all of which a wait for the whole space conflicts with.
-  static StateMachine with_many_holds(ClusterVersion version) {
-    StateMachine big;
-    big.apply(SetClusterVersion{.version = version}, {});
-    for (const auto lease : {ann, bob, cid}) {
-      big.apply(GrantLease{.id = lease, .ttl = seconds(30)}, {});
-    }
-    RequestId request{1};
-    const auto next = [&] { return request = RequestId{request.get() + 1}; };
-    for (std::uint64_t i = 0; i < 4000; ++i) {
-      big.apply(GrantLease{.id = LeaseId{10 + i}, .ttl = seconds(30)}, {});
-      Acquire command{.lease = LeaseId{10 + i}, .request = next()};
-      for (std::uint64_t j = 0; j < 64; ++j) {
-        const auto start = std::to_string((i * 64) + j + 1'000'000);
-        command.items.push_back(keys("space", start, start + "0"));
-      }
-      big.apply(command, {});
-    }
-    big.apply(Acquire{.lease = ann, .request = next(), .items = {lock("a")}}, {});
-    big.apply(Acquire{.lease = bob, .request = next(), .items = {lock("a")}}, {});
-    return big;
-  }
-};
-
-TEST_F(CoreSearchLimit, a_search_beyond_the_limit_refuses_the_wait_and_changes_nothing) {
-  auto big = with_many_holds(version_2);
-  const Acquire command{.lease = ann, .request = RequestId{1}, .items = {keys("space", "1", "2")}};
-
-  const auto step = big.apply(command, {});
-
-  EXPECT_EQ(code_of(step.outcome), Errc::resource_exhausted);
-  EXPECT_LE(step.visits, deadlock_visits_max + 10);
-  EXPECT_EQ(big.state().locks.waits().size(), 1U);
-  EXPECT_TRUE(step.events.empty());
-  EXPECT_EQ(invariants::check(big.state()), std::vector<std::string>{});
-}
-
-// Members of the older version have no limit, and all members must decide alike.
-TEST_F(CoreSearchLimit, the_limit_does_not_exist_in_version_1) {
-  auto big = with_many_holds(oldest_version);
-  const Acquire command{.lease = ann, .request = RequestId{1}, .items = {keys("space", "1", "2")}};
-
-  EXPECT_TRUE(is_queued(big.apply(command, {}).outcome));
-}
-
-// An upgrade past the queue makes all of them wait for a lease that waits for all of them.
-TEST_F(CoreSearchLimit, an_upgrade_that_closes_too_many_cycles_ends_the_waits_of_its_lease) {
-  acquire(ann, {lock("a", LockMode::intention_shared)});
-  acquire(cid, {lock("a", LockMode::shared)});
-  constexpr std::uint64_t cycles = 20;
-  for (std::uint64_t i = 0; i < cycles; ++i) {
-    const LeaseId lease{100 + i};
-    grant_leases({lease});
-    acquire(lease, {lock("b", LockMode::shared)});
-  }
-  acquire(ann, {lock("b")});
-  for (std::uint64_t i = 0; i < cycles; ++i) {
-    acquire(LeaseId{100 + i}, {lock("a", LockMode::intention_exclusive)});
-  }
-
-  token_of(acquire(ann, {lock("a", LockMode::shared)}, Again::reenter));
-
-  std::size_t deadlocks = 0;
-  std::size_t exhausted = 0;
-  for (const auto& notice : applied.notices) {
-    const auto code = std::get<Refused>(notice.end).error.code;
-    deadlocks += code == Errc::deadlock ? 1 : 0;
-    exhausted += code == Errc::resource_exhausted && notice.lease == ann ? 1 : 0;
-  }
-  EXPECT_EQ(deadlocks, 16U);
-  EXPECT_EQ(exhausted, 1U);
-  EXPECT_TRUE(machine.state().locks.owned(ann).waits.empty());
 }
 
 }  // namespace

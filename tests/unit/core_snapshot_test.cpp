@@ -141,6 +141,30 @@ TEST_F(CoreSnapshot, the_complaint_says_what_is_wrong) {
   EXPECT_NE(detail_of(bytes).find("checksum"), std::string::npos);
 }
 
+// No later step would end the deadlock: a step searches for cycles through its own lease only.
+TEST_F(CoreSnapshot, a_snapshot_that_contains_a_deadlock_is_rejected) {
+  StateMachine forged(machine.state().limits);
+  const auto want = [&](LeaseId lease, const char* name) {
+    forged.apply(Acquire{.lease = lease, .request = fresh(), .items = {lock(name)}}, {});
+  };
+  for (const auto lease : {ann, bob, cid}) {
+    forged.apply(GrantLease{.id = lease, .ttl = seconds(30)}, {});
+  }
+  want(ann, "a");
+  want(bob, "b");
+  want(cid, "c");
+  want(ann, "b");
+  want(bob, "c");
+  ASSERT_TRUE(decode(encode(forged.state())).has_value());
+  // bob waits for "a" instead of "c", which closes a cycle with ann.
+  auto state = forged.state();
+  auto wait = state.locks.remove(*state.locks.owned(bob).waits.begin());
+  wait.items = {lock("a")};
+  state.locks.add(std::move(wait));
+
+  EXPECT_EQ(detail_of(encode(state)), "snapshot: it contains a deadlock: lease 1 can never go on");
+}
+
 // RFC 3720, appendix B.4
 TEST(CoreBytes, the_checksum_is_crc32c) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);

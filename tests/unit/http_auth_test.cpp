@@ -24,14 +24,6 @@ using server::http::Router;
 
 constexpr auto intent = "Tenure-Intent: test\r\n";
 
-std::string bearing(const std::string& token) {
-  return token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
-}
-
-core::Item lock(std::string name) {
-  return {.name = std::move(name), .claim = core::Whole{}};
-}
-
 class HttpAuth : public ::testing::Test {
  protected:
   static Rulebook rules() {
@@ -151,11 +143,6 @@ TEST_F(HttpAuth, every_page_is_for_whom_the_matrix_says) {
 }
 
 /// The text of a field of a flat object.
-std::string field(const std::string& answer, const std::string& name) {
-  const auto begin = answer.find('"' + name + "\":\"") + name.size() + 4;
-  return answer.substr(begin, answer.find('"', begin) - begin);
-}
-
 TEST_F(HttpAuth, locks_are_taken_where_one_may_and_leases_of_others_are_not_known) {
   const auto ask = [&](const std::string& target, const std::string& token,
                        const std::string& body = "") {

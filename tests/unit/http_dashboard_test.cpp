@@ -17,10 +17,6 @@ using server::Totals;
 using server::http::Caller;
 using server::http::quantile_between;
 
-core::Item lock(std::string name, LockMode mode = LockMode::exclusive) {
-  return {.name = std::move(name), .claim = core::Whole{.mode = mode}};
-}
-
 std::string post(const HttpService& service, std::string_view target, std::string_view fields) {
   return http_post(service.port, target, "", fields);
 }
@@ -29,10 +25,6 @@ std::string post(const HttpService& service, std::string_view target, std::strin
 std::string post_trusted(const HttpService& service, std::string_view target,
                          std::string_view fields = "") {
   return post(service, target, std::string(trusted_fields) + std::string(fields));
-}
-
-std::string bearing(std::string_view secret) {
-  return "Authorization: Bearer " + std::string(secret) + "\r\n";
 }
 
 #define EXPECT_HAS(text, part) \

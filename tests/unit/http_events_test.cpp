@@ -12,10 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::Item lock(std::string name) {
-  return {.name = std::move(name)};
-}
-
 /// The event types in a stream, in order.
 std::vector<std::string> types_in(const std::string& stream) {
   static const std::regex type("event: (\\w+)\n");

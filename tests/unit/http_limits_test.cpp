@@ -3,7 +3,14 @@
 #include <string>
 #include <vector>
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
 #include "support/http_service.hpp"
@@ -135,6 +142,55 @@ TEST(HttpLimits, a_slow_greeting_is_closed) {
 
   EXPECT_EQ(silent.read_all(), "");
   EXPECT_EQ(slow.read_all(), "");
+}
+
+/// GET /healthz over TLS, on a connection that stays open. Any certificate is accepted.
+class TlsClient {
+ public:
+  explicit TlsClient(std::uint16_t port) {
+    stream_.next_layer().connect({boost::asio::ip::address_v4::loopback(), port});
+    stream_.handshake(boost::asio::ssl::stream_base::client, error_);
+    if (!error_) {
+      boost::asio::write(stream_, boost::asio::buffer(std::string("GET /healthz HTTP/1.1\r\n\r\n")),
+                         error_);
+    }
+    if (!error_) {
+      boost::asio::read_until(stream_, boost::asio::dynamic_buffer(answer_), "\r\n", error_);
+    }
+  }
+  [[nodiscard]] bool is_answered() const { return !error_ && status_of(answer_) == 200; }
+
+ private:
+  boost::asio::io_context loop_;
+  boost::asio::ssl::context context_{boost::asio::ssl::context::tls_client};
+  boost::asio::ssl::stream<boost::asio::ip::tcp::socket> stream_{loop_, context_};
+  boost::system::error_code error_;
+  std::string answer_;
+};
+
+// A handshake costs more than anything else that a client without a name can ask for.
+TEST(HttpLimits, a_tls_handshake_beyond_the_rate_is_closed_and_counted) {
+  Authority authority;
+  HttpService service({.tls = Authority::server_files(authority.sign({})),
+                       .handshakes = {.per_second = {.total_max = 0, .each_max = 0}},
+                       .request_time = 1h});
+  HttpClient client(service.port);
+  client.send("\x16\x03\x01");
+
+  EXPECT_EQ(client.read_all(), "");
+  EXPECT_NE(service.metrics.text().find("limit=\"http_tls_handshakes\"} 1"), std::string::npos);
+}
+
+TEST(HttpLimits, a_complete_tls_handshake_makes_room_for_the_next) {
+  Authority authority;
+  HttpService service({.tls = Authority::server_files(authority.sign({})),
+                       .handshakes = {.in_progress = {.total_max = 1, .each_max = 1}}});
+
+  const TlsClient first(service.port);
+  const TlsClient second(service.port);
+
+  EXPECT_TRUE(first.is_answered());
+  EXPECT_TRUE(second.is_answered());
 }
 
 TEST(HttpLimits, more_connections_than_allowed_are_told_so) {

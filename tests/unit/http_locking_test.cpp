@@ -19,22 +19,6 @@ using server::http::rights_of;
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
 
-core::Item lock(std::string name) {
-  return {.name = std::move(name), .claim = core::Whole{.mode = LockMode::exclusive}};
-}
-
-/// The text of a field of a flat object.
-std::string field(const std::string& answer, const std::string& name) {
-  const auto key = '"' + name + "\":\"";
-  const auto begin = answer.find(key);
-  if (begin == std::string::npos) {
-    ADD_FAILURE() << name << " is not in\n" << answer;
-    return "";
-  }
-  const auto from = begin + key.size();
-  return answer.substr(from, answer.find('"', from) - from);
-}
-
 /// The lease and the token of a grant, as :release and :extend want them.
 std::string key_of(const std::string& grant) {
   return R"("lease":")" + field(grant, "lease") + R"(","token":")" + field(grant, "token") + '"';

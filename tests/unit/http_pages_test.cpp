@@ -11,10 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::Item lock(std::string name, LockMode mode = LockMode::exclusive) {
-  return {.name = std::move(name), .claim = core::Whole{.mode = mode}};
-}
-
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
 

@@ -8,10 +8,6 @@
 namespace tenure::test {
 namespace {
 
-core::Item lock(std::string name, LockMode mode = LockMode::exclusive) {
-  return {.name = std::move(name), .claim = core::Whole{.mode = mode}};
-}
-
 std::string token_of(const core::Outcome& outcome) {
   const auto* granted = std::get_if<core::Granted>(&outcome);
   return granted == nullptr ? "none" : std::to_string(granted->token.get());

@@ -1,4 +1,4 @@
-#include "server/metrics.hpp"
+#include "server/metrics/metrics.hpp"
 
 #include <cstdio>
 #include <string>

@@ -1,4 +1,4 @@
-#include "server/notify.hpp"
+#include "server/process/notify.hpp"
 
 #include <array>
 #include <cstdlib>

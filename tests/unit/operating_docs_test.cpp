@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "server/config_file.hpp"
+#include "server/config/config_file.hpp"
+#include "server/config/settings.hpp"
 #include "server/http/pages.hpp"
-#include "server/metrics.hpp"
-#include "server/settings.hpp"
+#include "server/metrics/metrics.hpp"
 
 namespace tenure::server {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/force_log.hpp"
+#include "server/events/force_log.hpp"
 #include "support/memory_store.hpp"
 #include "sys/log.hpp"
 

@@ -10,63 +10,18 @@
 #include "support/peers_cable.hpp"
 #include "support/peers_end.hpp"
 #include "support/peers_impostor.hpp"
+#include "support/peers_pair.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::peers {
 namespace {
 
-using test::Authority;
-using test::Certificate;
 using test::eventually;
 using test::PeerEnd;
+using test::Stranger;
 
-/// Two members, the first of which calls the second.
-class PeersRefusal : public ::testing::Test {
- protected:
-  [[nodiscard]] static PeerTls files(const Authority& authority, const Certificate& certificate) {
-    return {.certificate = test::content_of(certificate.file),
-            .key = test::content_of(certificate.key),
-            .ca = test::content_of(authority.file())};
-  }
-  [[nodiscard]] static PeerOptions with_tls(std::uint64_t member, Authority& authority,
-                                            const std::string& alternatives) {
-    auto options = PeerEnd::options(member);
-    options.tls = files(authority, authority.sign({.name = "member" + std::to_string(member),
-                                                   .alternatives = alternatives}));
-    return options;
-  }
-  [[nodiscard]] static PeerOptions with_tls(std::uint64_t member, Authority& authority) {
-    return with_tls(member, authority, "URI:tenure:member/" + std::to_string(member));
-  }
-
-  void begin(PeerOptions one, PeerOptions two) {
-    caller = std::make_unique<PeerEnd>(std::move(one));
-    called = std::make_unique<PeerEnd>(std::move(two));
-    caller->set_members({{2, called->address()}});
-  }
-  /// Both ends say something like it, and nothing passes.
-  void expect_refusal(const std::string& caller_says, const std::string& called_says) {
-    EXPECT_TRUE(eventually([&] { return caller->reports_about(caller_says); }))
-        << caller->reports.all();
-    EXPECT_TRUE(eventually([&] { return called->reports_about(called_says); }))
-        << called->reports.all();
-    EXPECT_FALSE(caller->is_connected_to(2) && called->received_count() > 0);
-    EXPECT_FALSE(called->is_connected_to(1));
-  }
-  void expect_connection() {
-    EXPECT_TRUE(eventually([&] {
-      caller->send(2, raft::AppendResult{});
-      return called->received_count() > 0;
-    })) << caller->reports.all()
-        << called->reports.all();
-  }
-
-  Authority ours;
-  Authority theirs;
-  std::unique_ptr<PeerEnd> caller;
-  std::unique_ptr<PeerEnd> called;
-};
+using PeersRefusal = test::TwoPeers;
 
 TEST_F(PeersRefusal, another_cluster_is_refused_by_name) {
   auto one = PeerEnd::options(1);
@@ -105,32 +60,6 @@ TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
   begin(one, two);
   expect_connection();
 }
-
-/// Says what it likes to a port.
-class Stranger {
- public:
-  /// `from`: 127.0.0.N, so that one machine is several places.
-  explicit Stranger(std::uint16_t port, unsigned from = 1) {
-    socket_.open(boost::asio::ip::tcp::v4());
-    socket_.bind({boost::asio::ip::address_v4(0x7F000000U + from), 0});
-    socket_.connect({boost::asio::ip::address_v4::loopback(), port});
-  }
-  void say(const std::string& bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes)); }
-  /// All that comes until the other end closes or has said this much.
-  [[nodiscard]] std::string hear(std::size_t enough) {
-    std::string heard;
-    char buffer[1024];
-    boost::system::error_code error;
-    while (!error && heard.size() < enough) {
-      heard.append(buffer, socket_.read_some(boost::asio::buffer(buffer), error));
-    }
-    return heard;
-  }
-
- private:
-  boost::asio::io_context loop_;
-  boost::asio::ip::tcp::socket socket_{loop_};
-};
 
 // Without the secret nobody can forge a vote, not even with the right ids.
 TEST_F(PeersRefusal, a_caller_without_the_secret_is_refused_after_its_proof) {

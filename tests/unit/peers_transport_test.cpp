@@ -103,7 +103,7 @@ TEST(PeersTransport, entries_of_all_sizes_arrive_whole) {
   one.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   AppendEntries sent{.term = Term{2}, .previous = Index{7}, .previous_term = Term{1}};
-  for (const std::size_t size : {0, 1, 1000, 70'000, 1'000'000, 3'000'000, 5}) {
+  for (const auto size : {0UZ, 1UZ, 1000UZ, 70'000UZ, 1'000'000UZ, 3'000'000UZ, 5UZ}) {
     sent.entries.push_back({.term = Term{2}, .payload = bytes_of(any_bytes(size))});
   }
 

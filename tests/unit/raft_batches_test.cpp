@@ -24,7 +24,7 @@ TEST(RaftBatches, what_comes_while_the_disk_writes_is_one_entry) {
   auto& leader = group.elect();
   group.pass(milliseconds(100));
   group.disk_delay = milliseconds(10);
-  const auto before = leader.participant().position().last;
+  const auto before = leader.store().position().last;
   std::uint64_t decided = 0;
 
   for (std::uint64_t lease = 1; lease <= 5; ++lease) {
@@ -32,9 +32,9 @@ TEST(RaftBatches, what_comes_while_the_disk_writes_is_one_entry) {
     group.pass(milliseconds(1));
   }
 
-  EXPECT_EQ(leader.participant().position().last, before + 1);
+  EXPECT_EQ(leader.store().position().last, before + 1);
   ASSERT_TRUE(group.eventually([&] { return decided == 5; }));
-  EXPECT_EQ(leader.participant().position().last, before + 2);
+  EXPECT_EQ(leader.store().position().last, before + 2);
 }
 
 // The disk would be idle for as long as it takes to apply and to answer.
@@ -43,12 +43,12 @@ TEST(RaftBatches, the_next_entry_is_on_its_way_to_the_disk_before_the_last_one_i
   auto& alone = group.at(1);
   group.pass(milliseconds(5));
   group.disk_delay = milliseconds(10);
-  const auto before = alone.participant().position().last;
+  const auto before = alone.store().position().last;
   std::vector<std::uint64_t> last_when_decided;
 
   for (std::uint64_t lease = 1; lease <= 2; ++lease) {
     alone.propose(grant(lease), [&](const Result<Decided>&) {
-      last_when_decided.push_back(alone.participant().position().last);
+      last_when_decided.push_back(alone.store().position().last);
     });
     group.pass(milliseconds(1));
   }

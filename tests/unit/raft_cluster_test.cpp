@@ -15,6 +15,7 @@
 #include "server/raft/seed.hpp"
 #include "support/raft_client.hpp"
 #include "support/raft_group.hpp"
+#include "support/raft_leases.hpp"
 #include "support/raft_network.hpp"
 #include "support/wait_until.hpp"
 
@@ -22,10 +23,10 @@ namespace tenure::server::raft {
 namespace {
 
 using core::LeaseId;
+using test::ann;
+using test::bob;
 using test::RaftClient;
 
-constexpr LeaseId ann{1};
-constexpr LeaseId bob{2};
 constexpr ClusterId cluster{77};
 
 /// Real nodes with real threads and disks, and a network inside the process.

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/exit_code.hpp"
+#include "server/process/exit_code.hpp"
 #include "server/raft/journal.hpp"
 #include "support/wait_until.hpp"
 

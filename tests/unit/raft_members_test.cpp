@@ -17,7 +17,7 @@ using test::RaftGroup;
 
 std::vector<std::uint64_t> voters(RaftGroup::Machine& machine) {
   std::vector<std::uint64_t> ids;
-  for (const auto& member : machine.participant().members()) {
+  for (const auto& member : machine.store().members()) {
     if (member.is_voter) {
       ids.push_back(member.id);
     }
@@ -59,13 +59,13 @@ TEST(RaftMembers, all_see_the_same_members_and_the_leader_how_they_are) {
   auto& leader = group.elect();
   group.pass(milliseconds(100));
 
-  const auto members = leader.participant().members();
+  const auto members = leader.store().members();
 
   ASSERT_EQ(members.size(), 3U);
   for (const auto& member : members) {
     EXPECT_EQ(member.peer_address, "peer" + std::to_string(member.id) + ":7420");
     EXPECT_TRUE(member.is_voter);
-    EXPECT_EQ(member.match, leader.participant().position().last);
+    EXPECT_EQ(member.match, leader.store().position().last);
     EXPECT_LE(member.silent, milliseconds(60));
   }
   EXPECT_EQ(group.at(follower_of(leader)).known.size(), 3U) << "the transport was told";
@@ -201,7 +201,7 @@ TEST(RaftMembers, one_change_at_a_time) {
   RaftGroup group(3, 2);
   auto& leader = group.elect();
   std::optional<Result<void>> first;
-  leader.participant().change_members(
+  leader.store().change_members(
       RaftGroup::addition(4), [&](Result<void> result) { first = std::move(result); }, group.now());
 
   const auto second = group.change(leader, RaftGroup::addition(5));
@@ -226,10 +226,10 @@ TEST(RaftMembers, a_new_leader_changes_nothing_before_something_of_its_own_term_
   group.cut_off(to);
   std::optional<Result<void>> changed;
 
-  next.participant().change_members(
+  next.store().change_members(
       RaftGroup::addition(5), [&](Result<void> result) { changed = std::move(result); },
       group.now());
-  const auto& replica = next.participant().replica();
+  const auto& replica = next.store().replica();
   group.pass(milliseconds(20));
 
   EXPECT_TRUE(next.leads());
@@ -249,11 +249,10 @@ TEST(RaftMembers, a_new_leader_commits_something_of_its_own_term_by_itself) {
   ASSERT_TRUE(group.transfer(old, follower_of(old)).has_value());
   auto& next = group.elect();
 
-  EXPECT_TRUE(
-      group.eventually([&] { return next.participant().replica().has_committed_own_term(); }));
-  const auto last = next.participant().position().last;
+  EXPECT_TRUE(group.eventually([&] { return next.store().replica().has_committed_own_term(); }));
+  const auto last = next.store().position().last;
   group.pass(seconds(5));
-  EXPECT_EQ(next.participant().position().last, last) << "once";
+  EXPECT_EQ(next.store().position().last, last) << "once";
 }
 
 // Thesis, 4.2.2: nobody sends it anything any more, so somebody has to tell it.
@@ -264,19 +263,19 @@ TEST(RaftMembers, a_removed_member_is_told_and_goes_quiet) {
 
   ASSERT_TRUE(group.change(leader, RemoveMember{.id = gone}).has_value());
   group.pass(milliseconds(100));
-  const auto term = leader.participant().position().term;
+  const auto term = leader.store().position().term;
   group.pass(seconds(20));
 
   auto& removed = group.at(gone);
-  EXPECT_TRUE(removed.participant().is_dismissed());
-  EXPECT_EQ(removed.participant().deadline(), std::nullopt);
-  EXPECT_EQ(removed.participant().position().leader, 0U) << "it will not hear of the next one";
+  EXPECT_TRUE(removed.store().is_removed());
+  EXPECT_EQ(removed.store().deadline(), std::nullopt);
+  EXPECT_EQ(removed.store().position().leader, 0U) << "it will not hear of the next one";
   EXPECT_TRUE(std::ranges::any_of(removed.reports, [](const std::string& report) {
     return report.find("removed from the cluster") != std::string::npos;
   }));
   EXPECT_EQ(group.propose(removed, core::Tick{}).error().code, Errc::unavailable);
   EXPECT_TRUE(leader.leads());
-  EXPECT_EQ(leader.participant().position().term, term) << "nobody was disturbed";
+  EXPECT_EQ(leader.store().position().term, term) << "nobody was disturbed";
   EXPECT_EQ(leader.known.size(), 3U) << "the transport forgets it in the end";
 }
 
@@ -287,14 +286,14 @@ TEST(RaftMembers, a_member_that_was_away_when_it_was_removed_disturbs_nobody_and
   group.crash(gone);
   ASSERT_TRUE(group.change(leader, RemoveMember{.id = gone}).has_value());
   group.pass(seconds(5));
-  const auto term = leader.participant().position().term;
+  const auto term = leader.store().position().term;
 
   group.boot(gone);
   group.pass(seconds(20));
 
-  EXPECT_TRUE(group.at(gone).participant().is_dismissed());
+  EXPECT_TRUE(group.at(gone).store().is_removed());
   EXPECT_TRUE(leader.leads());
-  EXPECT_EQ(leader.participant().position().term, term);
+  EXPECT_EQ(leader.store().position().term, term);
 }
 
 TEST(RaftMembers, a_leader_that_is_to_go_hands_over_first) {
@@ -317,7 +316,7 @@ TEST(RaftMembers, a_leader_that_falls_in_the_middle_of_a_change_leaves_it_to_be_
   RaftGroup group(3, 1);
   auto& leader = group.elect();
   std::optional<Result<void>> changed;
-  leader.participant().change_members(
+  leader.store().change_members(
       RaftGroup::addition(4), [&](Result<void> result) { changed = std::move(result); },
       group.now());
 

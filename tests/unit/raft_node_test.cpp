@@ -12,6 +12,7 @@
 
 #include "server/raft/node.hpp"
 #include "support/raft_client.hpp"
+#include "support/raft_leases.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::raft {
@@ -19,10 +20,9 @@ namespace {
 
 using core::LeaseId;
 using std::chrono::milliseconds;
+using test::ann;
+using test::bob;
 using test::RaftClient;
-
-constexpr LeaseId ann{1};
-constexpr LeaseId bob{2};
 
 /// Every test for a disk on the loop and for one on a thread of its own.
 class RaftNode : public ::testing::TestWithParam<DiskPlace> {

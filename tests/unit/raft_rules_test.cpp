@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "server/raft/replica.hpp"
 #include "support/raft_group.hpp"
+#include "support/raft_voters.hpp"
 
 // The rules that keep libraft's defects from doing harm (ENGINE.md, R1 to R8, and R9 to R11), each
 // by itself: some show in one simulated run of thousands, and some not at all while the others
@@ -20,6 +22,7 @@ namespace tenure::server::raft {
 namespace {
 
 using std::chrono::milliseconds;
+using test::three;
 
 Bytes bytes(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
@@ -33,59 +36,54 @@ Entry change(std::uint64_t term, const std::vector<Member>& members) {
   return {.term = Term{term}, .type = EntryType::change, .payload = bytes(encode_members(members))};
 }
 
-const std::vector<Member> three{{.id = MemberId{1}}, {.id = MemberId{2}}, {.id = MemberId{3}}};
 const std::vector<Member> three_and_a_standby{{.id = MemberId{1}},
                                               {.id = MemberId{2}},
                                               {.id = MemberId{3}},
                                               {.id = MemberId{4}, .part = Part::standby}};
 
-/// One replica, and a note of everything that it does. Its disk is done when the test says so.
-class Bench final : public Effects {
+/// One replica, and a record of its actions. Its disk is done when the test says so.
+class Bench {
  public:
-  explicit Bench(std::uint64_t id)
-      : replica({.id = MemberId{id}, .entries_in_flight_max = 64}, *this) {}
+  explicit Bench(std::uint64_t id) : replica({.id = MemberId{id}, .entries_in_flight_max = 64}) {}
 
-  milliseconds now() override { return clock; }
-  void save_vote(Term term, MemberId voted_for) override { votes.emplace_back(term, voted_for); }
-  void append(Index first, const std::vector<Entry>& entries) override {
-    appended.emplace_back(first, entries.size());
-    ++operations;
+  void start(Recovered recovered) {
+    enter([&] { replica.start(std::move(recovered)); });
   }
-  void install(const Snapshot& snapshot) override {
-    installed.push_back(snapshot.mark.index);
-    ++operations;
+  void receive(MemberId sender, const Message& message) {
+    enter([&] { replica.receive(sender, message); });
   }
-  void send(MemberId peer, Message message) override { sent.emplace_back(peer, message); }
-  void send_snapshot(MemberId /*peer*/, Term /*term*/) override {}
-  void apply(Index index, const Entry& /*entry*/) override { applied.push_back(index); }
-  void restore(const Snapshot& snapshot) override { restored.push_back(snapshot.mark.index); }
-  void role_changed(Role /*role*/) override {}
-  void fatal(const std::string& why) override { FAIL() << why; }
+  void snapshot_taken(const SnapshotMark& mark) {
+    enter([&] { replica.snapshot_taken(mark); });
+  }
+  [[nodiscard]] Result<void> transfer(MemberId to) {
+    return enter([&] { return replica.transfer(to); });
+  }
 
   void begin_as_founder(std::uint64_t term, const std::vector<Member>& members) {
-    replica.start({.term = Term{term}, .entries = {change(1, members)}});
+    start({.term = Term{term}, .entries = {change(1, members)}});
   }
-  void finish_writing() { replica.disk_done(std::exchange(operations, 0)); }
+  void finish_writing() {
+    enter([this] { replica.disk_done(std::exchange(operations, 0)); });
+  }
 
   /// With the votes of member 2.
   void lead() {
     clock = replica.deadline();
-    replica.timeout();
-    replica.receive(MemberId{2},
-                    VoteResult{.term = next_term(), .is_granted = true, .is_pre_vote = true});
-    replica.receive(MemberId{2}, VoteResult{.term = replica.term(), .is_granted = true});
+    enter([this] { replica.timeout(); });
+    receive(MemberId{2}, VoteResult{.term = next_term(), .is_granted = true, .is_pre_vote = true});
+    receive(MemberId{2}, VoteResult{.term = replica.term(), .is_granted = true});
     finish_writing();
   }
 
   void submit(int count) {
     for (; count > 0; --count) {
-      ASSERT_TRUE(replica.submit(bytes("command")).has_value());
+      ASSERT_TRUE(enter([this] { return replica.submit(bytes("command")); }).has_value());
       finish_writing();
     }
   }
   /// Member 2 has written this.
   void acknowledge(Index last) {
-    replica.receive(MemberId{2}, AppendResult{.term = replica.term(), .last = last});
+    receive(MemberId{2}, AppendResult{.term = replica.term(), .last = last});
   }
 
   /// The last message of this kind to that member.
@@ -111,6 +109,42 @@ class Bench final : public Effects {
   Replica replica;
 
  private:
+  template <class Event>
+  std::invoke_result_t<Event> enter(Event event) {
+    replica.set_time(clock);
+    const Drain drain{*this};
+    return event();
+  }
+  /// Records the actions when the event is over.
+  struct Drain {
+    Bench& bench;
+    explicit Drain(Bench& of) : bench(of) {}
+    Drain(const Drain&) = delete;
+    Drain& operator=(const Drain&) = delete;
+    ~Drain() {
+      while (auto action = bench.replica.next_action()) {
+        std::visit([this](auto& what) { bench.carry_out(what); }, *action);
+      }
+    }
+  };
+
+  void carry_out(const SaveVote& action) { votes.emplace_back(action.term, action.voted_for); }
+  void carry_out(const WriteEntries& action) {
+    appended.emplace_back(action.first, action.entries.size());
+    ++operations;
+  }
+  void carry_out(const WriteSnapshot& action) {
+    installed.push_back(action.snapshot.mark.index);
+    ++operations;
+  }
+  void carry_out(SendMessage& action) { sent.emplace_back(action.peer, std::move(action.message)); }
+  void carry_out(const SendSnapshot& /*action*/) {}
+  void carry_out(const ApplyEntry& action) { applied.push_back(action.index); }
+  void carry_out(const RestoreState& action) { restored.push_back(action.snapshot.mark.index); }
+  void carry_out(const ChangeRole& /*action*/) {}
+  void carry_out(const ChangeMembers& /*action*/) {}
+  static void carry_out(const Fail& action) { ADD_FAILURE() << action.why; }
+
   [[nodiscard]] Term next_term() const { return Term{replica.term().get() + 1}; }
 };
 
@@ -134,9 +168,9 @@ TEST(RaftRules, a_follower_sees_a_change_committed_that_came_behind_other_entrie
   AppendEntries message{.term = Term{2}, .previous = Index{1}, .previous_term = Term{1}};
   message.entries = {command(2), change(2, three_and_a_standby), command(2)};
 
-  bench.replica.receive(MemberId{1}, message);
+  bench.receive(MemberId{1}, message);
   bench.finish_writing();
-  bench.replica.receive(
+  bench.receive(
       MemberId{1},
       AppendEntries{
           .term = Term{2}, .previous = Index{4}, .previous_term = Term{2}, .commit = Index{4}});
@@ -174,11 +208,11 @@ TEST(RaftRules, a_refused_pre_vote_tells_the_newer_term) {
   Bench bench(2);
   bench.begin_as_founder(9, three);
 
-  bench.replica.receive(MemberId{3}, RequestVote{.term = Term{4},
-                                                 .candidate = MemberId{3},
-                                                 .last = Index{1},
-                                                 .last_term = Term{1},
-                                                 .is_pre_vote = true});
+  bench.receive(MemberId{3}, RequestVote{.term = Term{4},
+                                         .candidate = MemberId{3},
+                                         .last = Index{1},
+                                         .last_term = Term{1},
+                                         .is_pre_vote = true});
 
   const auto answer = bench.last_to<VoteResult>(3);
   ASSERT_TRUE(answer.has_value());
@@ -199,7 +233,7 @@ TEST(RaftRules, a_rejection_that_was_on_its_way_for_long_changes_nothing) {
   bench.submit(2);
   bench.sent.clear();
 
-  bench.replica.receive(
+  bench.receive(
       MemberId{2},
       AppendResult{.term = bench.replica.term(), .rejected = next(known), .last = Index{1}});
   bench.submit(1);
@@ -213,11 +247,11 @@ TEST(RaftRules, a_rejection_that_was_on_its_way_for_long_changes_nothing) {
 // R5. The library would put them behind the snapshot as if they were the next ones.
 TEST(RaftRules, entries_that_a_snapshot_stands_for_are_not_appended_again) {
   Bench bench(2);
-  bench.replica.start(with_snapshot(10, 3));
+  bench.start(with_snapshot(10, 3));
   AppendEntries message{.term = Term{3}, .previous = Index{7}, .previous_term = Term{3}};
   message.entries = {command(3), command(3), command(3), command(3), command(3)};
 
-  bench.replica.receive(MemberId{1}, message);
+  bench.receive(MemberId{1}, message);
   bench.finish_writing();
 
   ASSERT_EQ(bench.appended.size(), 1U);
@@ -231,11 +265,11 @@ TEST(RaftRules, entries_that_a_snapshot_stands_for_are_not_appended_again) {
 
 TEST(RaftRules, a_message_with_nothing_but_what_a_snapshot_stands_for_is_confirmed) {
   Bench bench(2);
-  bench.replica.start(with_snapshot(10, 3));
+  bench.start(with_snapshot(10, 3));
   AppendEntries message{.term = Term{3}, .previous = Index{5}, .previous_term = Term{3}};
   message.entries = {command(3), command(3)};
 
-  bench.replica.receive(MemberId{1}, message);
+  bench.receive(MemberId{1}, message);
 
   EXPECT_TRUE(bench.appended.empty());
   const auto answer = bench.last_to<AppendResult>(1);
@@ -249,10 +283,8 @@ TEST(RaftRules, a_snapshot_that_comes_while_one_is_installed_is_ignored) {
   Bench bench(2);
   bench.begin_as_founder(1, three);
 
-  bench.replica.receive(MemberId{1},
-                        InstallSnapshot{.term = Term{3}, .snapshot = snapshot_of(10, 3)});
-  bench.replica.receive(MemberId{1},
-                        InstallSnapshot{.term = Term{3}, .snapshot = snapshot_of(12, 3)});
+  bench.receive(MemberId{1}, InstallSnapshot{.term = Term{3}, .snapshot = snapshot_of(10, 3)});
+  bench.receive(MemberId{1}, InstallSnapshot{.term = Term{3}, .snapshot = snapshot_of(12, 3)});
   bench.finish_writing();
 
   EXPECT_EQ(bench.installed, std::vector{Index{10}});
@@ -267,8 +299,7 @@ TEST(RaftRules, a_snapshot_of_an_earlier_term_is_not_confirmed) {
   Bench bench(2);
   bench.begin_as_founder(7, three);
 
-  bench.replica.receive(MemberId{1},
-                        InstallSnapshot{.term = Term{6}, .snapshot = snapshot_of(10, 3)});
+  bench.receive(MemberId{1}, InstallSnapshot{.term = Term{6}, .snapshot = snapshot_of(10, 3)});
   bench.finish_writing();
 
   EXPECT_FALSE(bench.last_to<AppendResult>(1).has_value());
@@ -280,13 +311,13 @@ TEST(RaftRules, entries_of_an_earlier_term_are_refused_with_what_is_true_or_not_
   Bench bench(2);
   bench.begin_as_founder(7, three);
 
-  bench.replica.receive(MemberId{1}, AppendEntries{.term = Term{6}, .entries = {command(6)}});
+  bench.receive(MemberId{1}, AppendEntries{.term = Term{6}, .entries = {command(6)}});
   EXPECT_FALSE(bench.last_to<AppendResult>(1).has_value()) << "to refuse index 0 means success";
 
-  bench.replica.receive(MemberId{1}, AppendEntries{.term = Term{6},
-                                                   .previous = Index{5},
-                                                   .previous_term = Term{6},
-                                                   .entries = {command(6)}});
+  bench.receive(MemberId{1}, AppendEntries{.term = Term{6},
+                                           .previous = Index{5},
+                                           .previous_term = Term{6},
+                                           .entries = {command(6)}});
   const auto answer = bench.last_to<AppendResult>(1);
   ASSERT_TRUE(answer.has_value()) << "or the old leader would not learn of the new term";
   EXPECT_EQ(answer->term, Term{7});
@@ -301,9 +332,9 @@ TEST(RaftRules, a_snapshot_that_an_install_has_overtaken_is_forgotten) {
   AppendEntries message{
       .term = Term{3}, .previous = Index{1}, .previous_term = Term{1}, .commit = Index{2}};
   message.entries = {command(3)};
-  bench.replica.receive(MemberId{1}, message);
+  bench.receive(MemberId{1}, message);
   bench.finish_writing();
-  bench.replica.receive(
+  bench.receive(
       MemberId{1},
       AppendEntries{
           .term = Term{3}, .previous = Index{2}, .previous_term = Term{3}, .commit = Index{2}});
@@ -311,18 +342,17 @@ TEST(RaftRules, a_snapshot_that_an_install_has_overtaken_is_forgotten) {
   ASSERT_TRUE(own.has_value());
   EXPECT_EQ(own->index, Index{2});
 
-  bench.replica.receive(MemberId{1},
-                        InstallSnapshot{.term = Term{3}, .snapshot = snapshot_of(10, 3)});
-  bench.replica.snapshot_taken(*own);
+  bench.receive(MemberId{1}, InstallSnapshot{.term = Term{3}, .snapshot = snapshot_of(10, 3)});
+  bench.snapshot_taken(*own);
   EXPECT_EQ(bench.replica.log().first(), Index{11}) << "while it is being installed";
   bench.finish_writing();
-  bench.replica.snapshot_taken(*own);
+  bench.snapshot_taken(*own);
 
   EXPECT_EQ(bench.replica.snapshot().index, Index{10});
   EXPECT_EQ(bench.replica.applied(), Index{10});
   message = {.term = Term{3}, .previous = Index{10}, .previous_term = Term{3}};
   message.entries = {command(3)};
-  bench.replica.receive(MemberId{1}, message);
+  bench.receive(MemberId{1}, message);
   bench.finish_writing();
   EXPECT_EQ(bench.last_to<AppendResult>(1)->last, Index{11}) << "it goes on from there";
 }
@@ -338,7 +368,7 @@ TEST(RaftRules, a_successor_is_told_to_take_over_when_it_has_written_everything)
   bench.submit(2);
   const auto last = bench.replica.log().last();
 
-  ASSERT_TRUE(bench.replica.transfer(MemberId{2}).has_value());
+  ASSERT_TRUE(bench.transfer(MemberId{2}).has_value());
   bench.acknowledge(Index{last.get() - 1});
   EXPECT_FALSE(bench.last_to<TimeoutNow>(2).has_value());
   bench.acknowledge(last);
@@ -353,7 +383,7 @@ TEST(RaftRules, a_stand_by_by_its_own_log_votes_when_it_is_asked) {
   Bench bench(4);
   bench.begin_as_founder(1, three_and_a_standby);
 
-  bench.replica.receive(
+  bench.receive(
       MemberId{3},
       RequestVote{
           .term = Term{4}, .candidate = MemberId{3}, .last = Index{1}, .last_term = Term{1}});
@@ -370,11 +400,11 @@ TEST(RaftRules, the_next_change_waits_for_the_voter_that_the_last_one_made) {
   test::RaftGroup group(3, 1);
   auto& leader = group.elect();
   std::optional<Result<void>> added;
-  leader.participant().change_members(
+  leader.store().change_members(
       test::RaftGroup::addition(4), [&added](Result<void> result) { added = std::move(result); },
       group.now());
   const auto is_promoted = [&] {
-    const auto members = leader.participant().members();
+    const auto members = leader.store().members();
     return members.size() == 4 && members.back().is_voter;
   };
   ASSERT_TRUE(group.eventually(is_promoted));

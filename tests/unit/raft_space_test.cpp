@@ -8,6 +8,7 @@
 #include <sys/mount.h>
 
 #include "support/raft_client.hpp"
+#include "support/raft_leases.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::raft {
@@ -15,9 +16,8 @@ namespace {
 
 using core::LeaseId;
 using std::chrono::milliseconds;
+using test::ann;
 using test::RaftClient;
-
-constexpr LeaseId ann{1};
 
 /// A disk of half a mebibyte, and a node on it.
 class RaftSpace : public ::testing::Test {

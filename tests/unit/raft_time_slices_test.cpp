@@ -8,7 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
-#include "server/time_slices.hpp"
+#include "server/store/time_slices.hpp"
 
 namespace tenure::server {
 namespace {

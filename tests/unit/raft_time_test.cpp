@@ -4,6 +4,7 @@
 
 #include "server/raft/cluster_clock.hpp"
 #include "support/raft_client.hpp"
+#include "support/raft_leases.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::raft {
@@ -13,8 +14,7 @@ using core::ClusterTime;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
-
-constexpr core::LeaseId ann{1};
+using test::ann;
 
 // 002-B23
 TEST(RaftClusterClock, goes_on_from_the_last_stamp_and_counts_only_its_own_leadership) {

@@ -42,8 +42,8 @@ TEST(RaftVersions, a_voter_that_can_read_the_version_can_lower_it) {
             std::nullopt);
 }
 
-ParticipantOptions with(Versions versions) {
-  ParticipantOptions options;
+RaftStoreOptions with(Versions versions) {
+  RaftStoreOptions options;
   options.versions = versions;
   return options;
 }

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/state_machine.hpp"
-#include "server/rpc/watch_hub.hpp"
+#include "server/events/watch_hub.hpp"
 
 namespace tenure::server {
 namespace {

@@ -10,15 +10,13 @@
 
 #include "backends/backend.hpp"
 #include "backends/cluster/courier.hpp"
-#include "backends/net/pump.hpp"
+#include "backends/net/loop_backend.hpp"
 #include "backends/rpc/dialer.hpp"
-#include "sys/mutex.hpp"
 
 namespace tenure::backends::cluster {
 
-/// The lock service `tenured`, over one connection, whatever the number of waits. Threads that wait
-/// read their answers themselves, see Pump. What is asked for while one is at it leaves together.
-class ClusterBackend final : public Backend {
+/// The lock service `tenured`, over one connection, whatever the number of waits.
+class ClusterBackend final : public LoopBackend {
  public:
   /// Returns when a server answers; `unavailable` says why none did within `patience`.
   [[nodiscard]] static Result<std::unique_ptr<ClusterBackend>> open(
@@ -36,10 +34,6 @@ class ClusterBackend final : public Backend {
   void acquire(AcquireRequest request, Done<Granted> done) override;
   void abandon(LeaseId lease, RequestId request) override;
   void release(ReleaseRequest request, Done<void> done) override;
-  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) override {
-    pump_.sleep(nap, calls_seen, deadline, what);
-  }
-  void wake(Nap& nap) override { pump_.wake(nap); }
   void downgrade(DowngradeRequest request, Done<void> done) override;
   WatchId watch(WatchRequest request, Sink sink) override;
   void unwatch(WatchId watch) override;
@@ -48,25 +42,20 @@ class ClusterBackend final : public Backend {
   ClusterBackend(Servers servers, std::string client);
 
  private:
-  /// Something that happens once, and that a thread waits for.
-  struct Moment {
-    Nap nap;
-    std::atomic<bool> is_here = false;
-  };
-
-  void post(ErrandPointer errand);
-  [[nodiscard]] std::function<void()> arrival_of(const std::shared_ptr<Moment>& moment);
-  void wait_for(Moment& moment, Nap::Deadline deadline);
+  /// Adds an operation to the batch that is sent next.
+  void send(ErrandPointer errand);
+  void send_all() override;
+  /// Runs `job` on the loop, after the operations before it have been passed to the courier.
+  template <class Job>
+  void post_behind(Job job);
+  [[nodiscard]] std::function<void()> signal_of(const std::shared_ptr<sys::WaitSlot>& slot);
 
   std::chrono::milliseconds farewell_;
   std::atomic<std::uint64_t> last_watch_ = 0;
 
-  sys::Mutex mutex_;
-  /// The loop was told of the first.
-  std::vector<ErrandPointer> posted_ TENURE_GUARDED_BY(mutex_);
-
-  Pump pump_;
-  std::shared_ptr<Courier> courier_;  ///< On its loop.
+  // On the loop:
+  std::vector<ErrandPointer> batch_;  ///< Operations to send.
+  std::shared_ptr<Courier> courier_;
 };
 
 }  // namespace tenure::backends::cluster

@@ -20,6 +20,12 @@ Error unavailable(const std::string& why) {
   return {.code = Errc::unavailable, .detail = why};
 }
 
+/// Key of the request that an acquire makes or an abandon ends.
+template <class Message>
+RequestKey key_of(const Message& message) {
+  return {.lease = LeaseId{message.lease_id()}, .request = RequestId{message.request_id()}};
+}
+
 }  // namespace
 
 /// The Session stream of one connection.
@@ -33,8 +39,9 @@ class Courier::Stream final : public h2::Exchange {
     if (!courier || courier->stream_.get() != this) {
       return;
     }
-    // All parts of a message come and go together: no allocation for each.
-    std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init): an arena needs no zeros
+    // All parts of a message come and go together: no allocation for each. Protobuf ends the
+    // process if the buffer is not aligned; it needs no zeros.
+    alignas(8) std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init)
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
     if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
@@ -150,7 +157,7 @@ void Courier::run(std::vector<ErrandPointer> errands) {
     operation.set_id(id);
     if (operation.has_acquire()) {
       const auto& acquire = operation.acquire();
-      waits_.insert_or_assign(WaitKey{acquire.lease_id(), acquire.request_id()}, id);
+      waits_.insert_or_assign(key_of(acquire), id);
     } else if (operation.has_grant_lease()) {
       const auto& grant = operation.grant_lease();
       leases_.insert(grant.id());
@@ -196,7 +203,7 @@ void Courier::send_all(const std::vector<Id>& ids) {
 }
 
 void Courier::abandon(LeaseId lease, RequestId request) {
-  const WaitKey key{lease.get(), request.get()};
+  const RequestKey key{.lease = lease, .request = request};
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;
@@ -214,8 +221,8 @@ void Courier::abandon(LeaseId lease, RequestId request) {
 
 // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
 void Courier::call_off(Errand& abandon) {
-  const auto& wait = abandon.operation.abandon();
-  if (const auto it = waits_.find({wait.lease_id(), wait.request_id()}); it != waits_.end()) {
+  const auto it = waits_.find(key_of(abandon.operation.abandon()));
+  if (it != waits_.end()) {
     abandon.is_orphan = true;
     fail_with(*take(it->second), {.code = Errc::cancelled});
   }
@@ -242,7 +249,7 @@ ErrandPointer Courier::take(Id id) {
   queued_ -= errand->is_queued ? 1 : 0;
   if (errand->operation.has_acquire()) {
     const auto& acquire = errand->operation.acquire();
-    waits_.erase({acquire.lease_id(), acquire.request_id()});
+    waits_.erase(key_of(acquire));
   }
   return errand;
 }
@@ -298,8 +305,7 @@ void Courier::answered(const v1::Outcome& outcome) {
 }
 
 void Courier::abandon_answered(const Errand& abandon, const v1::Outcome& outcome) {
-  const WaitKey key{abandon.operation.abandon().lease_id(),
-                    abandon.operation.abandon().request_id()};
+  const auto key = key_of(abandon.operation.abandon());
   if (const auto it = waits_.find(key); it != waits_.end()) {
     finish(*take(it->second), outcome);
     return;
@@ -308,7 +314,7 @@ void Courier::abandon_answered(const Errand& abandon, const v1::Outcome& outcome
   if (abandon.is_orphan && outcome.has_granted()) {
     auto errand = std::make_unique<Errand>();
     auto& release = *errand->operation.mutable_release();
-    release.set_lease_id(key.first);
+    release.set_lease_id(key.lease.get());
     release.set_fencing_token(outcome.granted().fencing_token());
     std::vector<ErrandPointer> one;
     one.push_back(std::move(errand));

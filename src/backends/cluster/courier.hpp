@@ -72,7 +72,6 @@ class Courier : public std::enable_shared_from_this<Courier> {
 
  private:
   using Id = std::uint64_t;
-  using WaitKey = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
   class Stream;
 
   void inspect(const std::shared_ptr<h2::Channel>& channel);
@@ -140,7 +139,7 @@ class Courier : public std::enable_shared_from_this<Courier> {
 
   Id last_id_ = 0;
   absl::btree_map<Id, ErrandPointer> open_;  ///< Not answered, in their order.
-  absl::flat_hash_map<WaitKey, Id> waits_;
+  absl::flat_hash_map<RequestKey, Id> waits_;
   std::size_t queued_ = 0;  ///< Of open_, those that are in a queue.
   KnownHolds holds_;
   absl::flat_hash_set<std::uint64_t> leases_;  ///< Of ours that live, as far as we know.

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "backends/cluster/courier.hpp"
-#include "backends/cluster/jitter.hpp"
 #include "backends/cluster/proto_types.hpp"
 #include "grpc/health/v1/health.pb.h"
 #include "h2/fault.hpp"
+#include "sys/jitter.hpp"
 
 // How a courier finds the leader, and notices that it is gone.
 
@@ -20,7 +20,7 @@ constexpr auto lock_service = "tenure.v1.LockService";
 /// A server that does not lead, and cannot say who does, is asked again so often before another one
 /// is tried: it may be cut off from the others.
 constexpr std::size_t inspections_max = 25;
-constexpr milliseconds inspect_again_after{20};
+constexpr milliseconds inspect_again_after{25};
 /// One that accepts and says nothing must not keep us from the others.
 constexpr milliseconds inspection_max{1000};
 
@@ -122,7 +122,7 @@ void Courier::led_away(const std::shared_ptr<h2::Channel>& channel, const h2::St
     disconnected(last_failure_);
     return;
   }
-  inspection_.expires_after(with_jitter(inspect_again_after));
+  inspection_.expires_after(sys::with_jitter(inspect_again_after));
   inspection_.async_wait(
       [weak = weak_from_this(), channel](const boost::system::error_code& error) {
         const auto self = weak.lock();

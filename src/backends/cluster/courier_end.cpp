@@ -8,13 +8,6 @@
 // The end of a courier.
 
 namespace tenure::backends::cluster {
-namespace {
-
-Error the_client_ends() {
-  return {.code = Errc::unavailable, .detail = "the client ends"};
-}
-
-}  // namespace
 
 void Courier::stop(std::chrono::milliseconds patience, std::function<void()> done) {
   stopped_ = std::move(done);
@@ -41,10 +34,10 @@ void Courier::end_waits() {
     waits.push_back(id);
   }
   for (const auto id : waits) {
-    fail_with(*take(id), the_client_ends());
+    fail_with(*take(id), client_closed());
   }
   watches_.end();
-  looks_.end(the_client_ends());
+  looks_.end(client_closed());
 }
 
 void Courier::done_if_idle() {
@@ -66,7 +59,7 @@ void Courier::end() {
     channel->close();
   }
   for (auto& [id, errand] : std::exchange(open_, {})) {
-    fail_with(*errand, the_client_ends());
+    fail_with(*errand, client_closed());
   }
   done();
 }

@@ -55,29 +55,15 @@ std::string take_token(Url& url) {
   return token;
 }
 
-/// token_file=FILE; empty if it is not there.
-std::string take_token_file(Url& url) {
-  std::string file;
-  std::erase_if(url.parameters, [&](Url::Parameter& parameter) {
-    const bool is_it = parameter.key.text == "token_file";
-    if (is_it) {
-      file = std::move(parameter.value.text);
-    }
-    return is_it;
-  });
-  return file;
-}
-
 /// By the URL first, then as the program says.
-Result<std::string> find_token(Url& url, const Login& login) {
+Result<std::string> find_token(Url& url, const std::string& token_file, const Login& login) {
   const bool has_one = url.authority.text.find('@') != std::string::npos;
   auto token = take_token(url);
-  const auto file = take_token_file(url);
   if (has_one) {
     return checked(std::move(token), "what stands before the '@' of the URL");
   }
-  if (!file.empty()) {
-    return token_in(file);
+  if (!token_file.empty()) {
+    return token_in(token_file);
   }
   if (!login.token.empty()) {
     return checked(login.token, "auth_token");
@@ -91,7 +77,15 @@ Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience, const
   if (!url.path.text.empty()) {
     return complain_at(url.path.position, "tenure:// has no path; key_prefix=… is an option");
   }
-  auto token = find_token(url, login);
+  std::string token_file;
+  TlsFiles files;
+  UrlOptions options(UrlOptions::common_with_event_loop);
+  options.text("token_file", token_file);
+  files.add_to(options);
+  if (auto consumed = options.consume(url); !consumed) {
+    return std::unexpected(std::move(consumed).error());
+  }
+  auto token = find_token(url, token_file, login);
   if (!token) {
     return std::unexpected(std::move(token).error());
   }
@@ -99,15 +93,9 @@ Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience, const
   if (!endpoints) {
     return std::unexpected(std::move(endpoints).error());
   }
-  auto tls = take_tls(url, Tls::if_asked_for);
+  auto tls = files.context(Tls::if_asked_for);
   if (!tls) {
     return std::unexpected(std::move(tls).error());
-  }
-  if (!url.parameters.empty()) {
-    return complain_at(url.parameters.front().key.position,
-                       "unknown option \"" + url.parameters.front().key.text +
-                           "\"; there are owner, key_prefix, request_timeout, token_file, tls_ca, "
-                           "tls_cert, tls_key");
   }
   const auto each = patience / static_cast<int>(endpoints->size());
   return Servers{.endpoints = *std::move(endpoints),

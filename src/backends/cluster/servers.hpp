@@ -16,9 +16,9 @@ struct Login {
   std::string token_file{};
 };
 
-/// Takes tls_ca, tls_cert and tls_key, names of PEM files, out of the URL; any of them asks for
-/// TLS. Likewise the token before the '@', or token_file. `invalid_argument` says what is wrong and
-/// where, and never the token; what is left over is an unknown option.
+/// Parses a tenure:// URL: servers, token before the '@', and the options token_file, tls_ca,
+/// tls_cert and tls_key, which it takes out of the URL. `invalid_argument` says what is wrong and
+/// where, and never the token.
 [[nodiscard]] Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience,
                                            const Login& login = {});
 

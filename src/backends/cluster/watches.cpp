@@ -5,15 +5,14 @@
 #include <string_view>
 #include <utility>
 
-#include "backends/cluster/jitter.hpp"
 #include "backends/cluster/proto_types.hpp"
 
 namespace tenure::backends::cluster {
 namespace {
 
-/// Before a server that would not watch is asked again: at first, and at last.
-constexpr std::chrono::milliseconds pause_min{50};
-constexpr std::chrono::milliseconds pause_max{1000};
+/// Delays before a refused watch is requested again.
+constexpr net::Backoff::Options retry{.min = std::chrono::milliseconds(50),
+                                      .max = std::chrono::milliseconds(1000)};
 
 }  // namespace
 
@@ -43,7 +42,7 @@ class Watches::Stream final : public h2::Exchange {
   Watches* watches_;
 };
 
-Watches::Watches(boost::asio::io_context& loop) : again_(loop), pause_(pause_min) {}
+Watches::Watches(boost::asio::io_context& loop) : again_(loop), backoff_(retry) {}
 Watches::~Watches() = default;
 
 void Watches::add(WatchId id, WatchRequest request, Backend::Sink sink,
@@ -88,8 +87,7 @@ void Watches::begin_all_later() {
   if (std::exchange(is_again_due_, true)) {
     return;
   }
-  again_.expires_after(with_jitter(pause_));
-  pause_ = std::min(2 * pause_, pause_max);
+  again_.expires_after(backoff_.next());
   again_.async_wait(
       [this, alive = std::weak_ptr(life_)](const boost::system::error_code& cancelled) {
         if (!cancelled && !alive.expired() && std::exchange(is_again_due_, false)) {
@@ -115,7 +113,7 @@ void Watches::disconnected() {
   channel_.reset();
   again_.cancel();
   is_again_due_ = false;
-  pause_ = pause_min;
+  backoff_.reset();
   for (auto& [id, watch] : watches_) {
     watch.phase = Phase::idle;
   }
@@ -143,7 +141,7 @@ void Watches::received(const v1::WatchResponse& response) {
   }
   if (response.created()) {
     it->second.phase = Phase::watched;
-    pause_ = pause_min;
+    backoff_.reset();
     if (it->second.next == Revision{}) {
       it->second.next = Revision{response.header().revision() + 1};
     }

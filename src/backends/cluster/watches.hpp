@@ -12,6 +12,7 @@
 
 #include "backends/backend.hpp"
 #include "h2/channel.hpp"
+#include "net/backoff.hpp"
 #include "tenure/v1/watch.pb.h"
 
 namespace tenure::backends::cluster {
@@ -59,7 +60,7 @@ class Watches {
   std::shared_ptr<Stream> stream_;
   boost::asio::steady_timer again_;
   bool is_again_due_ = false;
-  std::chrono::milliseconds pause_;
+  net::Backoff backoff_;
   std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
 };
 

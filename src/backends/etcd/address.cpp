@@ -43,15 +43,15 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
   if (!root) {
     return std::unexpected(std::move(root).error());
   }
-  auto tls = take_tls(url, url.scheme == "etcds" ? Tls::always : Tls::if_asked_for);
+  UrlOptions options(UrlOptions::common_with_event_loop);
+  TlsFiles files;
+  files.add_to(options);
+  if (auto consumed = options.consume(url); !consumed) {
+    return std::unexpected(std::move(consumed).error());
+  }
+  auto tls = files.context(url.scheme == "etcds" ? Tls::always : Tls::if_asked_for);
   if (!tls) {
     return std::unexpected(std::move(tls).error());
-  }
-  if (!url.parameters.empty()) {
-    return complain_at(url.parameters.front().key.position,
-                       "unknown option \"" + url.parameters.front().key.text +
-                           "\"; there are owner, key_prefix, request_timeout, tls_ca, tls_cert, "
-                           "tls_key");
   }
   address.servers.connect_timeout = patience / static_cast<int>(endpoints->size());
   address.servers.endpoints = *std::move(endpoints);

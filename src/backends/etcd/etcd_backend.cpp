@@ -7,42 +7,38 @@ namespace {
 
 constexpr std::chrono::milliseconds grace{500};
 
-Error the_client_ends() {
-  return {.code = Errc::unavailable, .detail = "the client ends"};
-}
-
 }  // namespace
 
 EtcdBackend::EtcdBackend(const Address& address)
     : farewell_(address.servers.connect_timeout),
-      patience_(pump_.loop()),
+      patience_(loop()),
       connection_(std::make_shared<Connection>(
-          pump_.loop(), address,
+          loop(), address,
           Connection::Calls{.up = [this] { came_up(); },
                             .down = [this](const Error& why) { went_down(why); },
                             .refused = [this](const Error& why) { refused(why); },
                             .idle = [this] { end_if_idle(); },
                             .shortest_ttl = [this] { return leases_.shortest_ttl(); }})),
-      convoy_(pump_.loop(), connection_),
+      convoy_(loop(), connection_),
       watches_(connection_),
       leases_(connection_, [this](LeaseId lease) { locks_.lease_lost(lease); }),
       locks_(
-          pump_.loop(), address.root,
+          loop(), address.root,
           {.convoy = convoy_, .watches = watches_, .leases = leases_, .connection = *connection_}) {
 }
 
 Result<std::unique_ptr<EtcdBackend>> EtcdBackend::open(const Address& address,
                                                        std::chrono::milliseconds patience) {
   auto backend = std::make_unique<EtcdBackend>(address);
-  backend->pump_.post([raw = backend.get(), patience] {
+  backend->post([raw = backend.get(), patience] {
     raw->connection_->start(patience, [raw](Result<void> first) {
       raw->first_ = std::move(first);
-      raw->arrived(raw->opened_);
+      raw->parker().signal(raw->opened_);
     });
   });
   // The connection keeps the time, and knows what went wrong.
-  backend->wait_for(backend->opened_, std::chrono::steady_clock::now() + patience + grace);
-  if (!backend->opened_.is_here) {
+  backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + patience + grace);
+  if (!backend->opened_.is_signalled()) {
     return fail(Errc::unavailable, "no server answers");
   }
   if (!backend->first_) {
@@ -52,19 +48,16 @@ Result<std::unique_ptr<EtcdBackend>> EtcdBackend::open(const Address& address,
 }
 
 EtcdBackend::~EtcdBackend() {
-  pump_.post([this] { begin_end(); });
-  wait_for(ended_, std::nullopt);
+  do_now([this] { begin_end(); });
+  parker().wait(ended_, std::nullopt);
   // What is on its way ends with the connection.
-  const auto stopped = std::make_shared<Moment>();
-  pump_.post([this, stopped] {
+  do_now([this] {
     patience_.cancel();
     connection_->stop();
-    convoy_.fail_all(the_client_ends());
-    leases_.fail_all(the_client_ends());
-    arrived(*stopped);
+    convoy_.fail_all(client_closed());
+    leases_.fail_all(client_closed());
   });
-  wait_for(*stopped, std::nullopt);
-  pump_.stop();
+  stop();
 }
 
 void EtcdBackend::begin_end() {
@@ -74,7 +67,7 @@ void EtcdBackend::begin_end() {
   patience_.expires_after(connection_->is_up() ? farewell_ : std::chrono::milliseconds(0));
   patience_.async_wait([this](const boost::system::error_code& error) {
     if (!error) {
-      arrived(ended_);
+      parker().signal(ended_);
     }
   });
   end_if_idle();
@@ -82,23 +75,7 @@ void EtcdBackend::begin_end() {
 
 void EtcdBackend::end_if_idle() {
   if (is_ending_ && convoy_.is_idle() && leases_.is_idle()) {
-    arrived(ended_);
-  }
-}
-
-void EtcdBackend::arrived(Moment& moment) {
-  moment.is_here = true;
-  pump_.wake(moment.nap);
-}
-
-void EtcdBackend::wait_for(Moment& moment, Nap::Deadline deadline) {
-  for (;;) {
-    const auto calls = moment.nap.calls();
-    const bool is_late = deadline && std::chrono::steady_clock::now() >= *deadline;
-    if (moment.is_here || is_late) {
-      return;
-    }
-    pump_.sleep(moment.nap, calls, deadline);
+    parker().signal(ended_);
   }
 }
 
@@ -121,7 +98,7 @@ void EtcdBackend::went_down(const Error& why) {
     listener_->connection_changed(false, why.detail);
   }
   if (is_ending_) {
-    arrived(ended_);
+    parker().signal(ended_);
   }
 }
 
@@ -145,31 +122,11 @@ Bounds EtcdBackend::bounds() const noexcept {
 }
 
 void EtcdBackend::start(Listener& listener) {
-  pump_.post([this, &listener] {
+  post([this, &listener] {
     listener_ = &listener;
     locks_.listen(&listener);
     if (connection_->is_up()) {
       listener.connection_changed(true, {});
-    }
-  });
-}
-
-void EtcdBackend::post(Job job) {
-  {
-    const sys::MutexGuard guard(mutex_);
-    posted_.push_back(std::move(job));
-    if (posted_.size() > 1) {
-      return;
-    }
-  }
-  pump_.post([this] {
-    std::vector<Job> taken;
-    {
-      const sys::MutexGuard guard(mutex_);
-      taken.swap(posted_);
-    }
-    for (auto& one : taken) {
-      one();
     }
   });
 }
@@ -218,11 +175,6 @@ void EtcdBackend::downgrade(DowngradeRequest request, Done<void> done) {
   post([this, request = std::move(request), done = std::move(done)]() mutable {
     locks_.downgrade(request, std::move(done));
   });
-}
-
-WatchId EtcdBackend::watch(WatchRequest /*request*/, Sink sink) {
-  sink(fail(Errc::unsupported, "this backend does not promise watches"));
-  return {};
 }
 
 void EtcdBackend::holders(std::string name, Done<std::vector<Holder>> done) {

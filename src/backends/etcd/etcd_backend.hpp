@@ -18,14 +18,13 @@
 #include "backends/etcd/key_watches.hpp"
 #include "backends/etcd/leases.hpp"
 #include "backends/etcd/locks.hpp"
-#include "backends/net/pump.hpp"
-#include "sys/mutex.hpp"
+#include "backends/net/loop_backend.hpp"
 
 namespace tenure::backends::etcd {
 
 /// Locks in an etcd cluster, over one connection to one of its members, whatever the number of
-/// waits. Threads that wait read their answers themselves, see Pump.
-class EtcdBackend final : public Backend {
+/// waits.
+class EtcdBackend final : public LoopBackend {
  public:
   /// Returns when a member answers; else says why none did within `patience`.
   [[nodiscard]] static Result<std::unique_ptr<EtcdBackend>> open(
@@ -44,25 +43,9 @@ class EtcdBackend final : public Backend {
   void abandon(LeaseId lease, RequestId request) override;
   void release(ReleaseRequest request, Done<void> done) override;
   void downgrade(DowngradeRequest request, Done<void> done) override;
-  WatchId watch(WatchRequest request, Sink sink) override;
-  void unwatch(WatchId /*watch*/) override {}
   void holders(std::string name, Done<std::vector<Holder>> done) override;
-  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) override {
-    pump_.sleep(nap, calls_seen, deadline, what);
-  }
-  void wake(Nap& nap) override { pump_.wake(nap); }
 
  private:
-  using Job = std::move_only_function<void()>;
-  /// Something that happens once, and that a thread waits for.
-  struct Moment {
-    Nap nap;
-    std::atomic<bool> is_here = false;
-  };
-
-  void post(Job job);
-  void arrived(Moment& moment);
-  void wait_for(Moment& moment, Nap::Deadline deadline);
   void came_up();
   void went_down(const Error& why);
   void refused(const Error& why);
@@ -73,14 +56,10 @@ class EtcdBackend final : public Backend {
   Listener* listener_ = nullptr;
   std::optional<Error> refusal_;  ///< Why nobody lets us in; none if that is not so.
   Result<void> first_;            ///< What became of the first attempt to connect.
-  Moment opened_;
-  Moment ended_;
+  sys::WaitSlot opened_;
+  sys::WaitSlot ended_;
   bool is_ending_ = false;
 
-  sys::Mutex mutex_;
-  std::vector<Job> posted_ TENURE_GUARDED_BY(mutex_);  ///< The loop was told of the first.
-
-  Pump pump_;
   // On its loop:
   boost::asio::steady_timer patience_;
   std::shared_ptr<Connection> connection_;

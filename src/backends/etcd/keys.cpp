@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "sys/parse_number.hpp"
+
 namespace tenure::backends::etcd {
 namespace {
 
@@ -23,13 +25,6 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-std::optional<std::uint32_t> number_from(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
-}
-
 /// "exclusive", "shared", or "permits 2 of 5".
 std::optional<Claim> claim_from(std::string_view line) {
   if (line == "exclusive") {
@@ -44,8 +39,9 @@ std::optional<Claim> claim_from(std::string_view line) {
   if (!line.starts_with(permits) || middle == std::string_view::npos) {
     return std::nullopt;
   }
-  const auto wanted = number_from(line.substr(permits.size(), middle - permits.size()));
-  const auto capacity = number_from(line.substr(middle + of.size()));
+  const auto wanted =
+      sys::parse_number<std::uint32_t>(line.substr(permits.size(), middle - permits.size()));
+  const auto capacity = sys::parse_number<std::uint32_t>(line.substr(middle + of.size()));
   if (!wanted || !capacity || *wanted == 0 || *wanted > *capacity) {
     return std::nullopt;
   }

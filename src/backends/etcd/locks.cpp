@@ -34,9 +34,9 @@ std::string value_of(const Ask& ask, const Claim& claim) {
 }  // namespace
 
 Locks::Locks(boost::asio::io_context& loop, std::string root, Rooms rooms)
-    : root_(std::move(root)), rooms_(rooms), grown_up_(loop) {}
+    : root_(std::move(root)), rooms_(rooms), timers_(loop) {}
 
-Locks::Place* Locks::find(const PlaceId& id) {
+Locks::Place* Locks::find(const RequestKey& id) {
   const auto it = places_.find(id);
   return it == places_.end() ? nullptr : &it->second;
 }
@@ -44,7 +44,7 @@ Locks::Place* Locks::find(const PlaceId& id) {
 // Asking.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
-  const PlaceId id{request.lease.get(), request.request.get()};
+  const RequestKey id{.lease = request.lease, .request = request.request};
   const auto& item = request.ask->items.front();
   const auto claim = claim_of(item);
   auto folder = folder_of(root_, item.name);
@@ -63,7 +63,7 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   place.done = std::move(done);
   const auto lease = place.request.lease;
   by_key_.emplace(place.spot.key, id);
-  by_lease_[lease.get()].push_back(id);
+  by_lease_[lease].push_back(id);
   places_.insert_or_assign(id, std::move(place));
   rooms_.leases.when_granted(lease, [this, id](const Result<void>& granted) {
     auto* const waiting = find(id);
@@ -88,7 +88,7 @@ bool Locks::reenter(const AcquireRequest& request, const std::string& folder, co
     const bool covers = std::holds_alternative<LockMode>(place.claim) &&
                         (is_shared(claim) || !is_shared(place.claim));
     if (place.stage == Stage::held && place.spot.folder == folder && covers) {
-      const PlaceId id{request.lease.get(), request.request.get()};
+      const RequestKey id{.lease = request.lease, .request = request.request};
       place.reentries.push_back(id);
       reentries_.emplace(id, other);
       done(Granted{.token = FencingToken{static_cast<std::uint64_t>(place.spot.revision)},
@@ -117,7 +117,7 @@ bool Locks::waits_for_itself(const Place& place) {
   return mine != nullptr && taken > mine->capacity;
 }
 
-void Locks::ask(const PlaceId& id) {
+void Locks::ask(const RequestKey& id) {
   auto& place = places_.at(id);
   place.stage = Stage::asked;
   const auto value = value_of(*place.request.ask, place.claim);
@@ -139,7 +139,7 @@ void Locks::ask(const PlaceId& id) {
   rooms_.convoy.add(std::move(part));
 }
 
-void Locks::join_answered(const PlaceId& id, const Answer& answer) {
+void Locks::join_answered(const RequestKey& id, const Answer& answer) {
   auto* const place = find(id);
   if (place == nullptr) {
     return;  // Its lease has ended, and its key with it.
@@ -206,13 +206,13 @@ std::optional<Behind> Locks::one_of_ours_before(const Place& place) const {
              : std::nullopt;
 }
 
-void Locks::place_known(const PlaceId& id, std::int64_t revision) {
+void Locks::place_known(const RequestKey& id, std::int64_t revision) {
   auto& place = places_.at(id);
   place.spot.revision = revision;
   folders_[place.spot.folder].places.insert_or_assign(revision, id);
 }
 
-void Locks::try_answered(const PlaceId& id, const Answer& answer) {
+void Locks::try_answered(const RequestKey& id, const Answer& answer) {
   auto* const place = find(id);
   if (place == nullptr) {
     return;
@@ -262,7 +262,7 @@ void Locks::try_answered(const PlaceId& id, const Answer& answer) {
 // for somebody who has gone, and then we look again. Our own key may have been removed since, as it
 // may just after the answer; the watch of it tells. What all agree on would have to wait for the
 // write that is on its way, mostly that of the holder before, who queues again.
-void Locks::look(const PlaceId& id, std::int64_t told) {
+void Locks::look(const RequestKey& id, std::int64_t told) {
   auto& place = places_.at(id);
   if (std::exchange(place.is_looking, true)) {
     place.is_stale = true;
@@ -291,7 +291,7 @@ void Locks::look(const PlaceId& id, std::int64_t told) {
   rooms_.convoy.add(std::move(part));
 }
 
-void Locks::seen(const PlaceId& id, const pb::RangeResponse& list, std::int64_t revision) {
+void Locks::seen(const RequestKey& id, const pb::RangeResponse& list, std::int64_t revision) {
   auto& place = places_.at(id);
   const auto& keys = list.kvs();
   // Of a lock below this one, made in the same transaction.
@@ -319,7 +319,7 @@ void Locks::seen(const PlaceId& id, const pb::RangeResponse& list, std::int64_t 
          list.count() > keys.size());
 }
 
-void Locks::decide(const PlaceId& id, const Turn& turn, bool is_anybody_behind) {
+void Locks::decide(const RequestKey& id, const Turn& turn, bool is_anybody_behind) {
   auto& place = places_.at(id);
   if (std::holds_alternative<MayGo>(turn)) {
     grant(id, is_anybody_behind);
@@ -337,7 +337,7 @@ void Locks::decide(const PlaceId& id, const Turn& turn, bool is_anybody_behind) 
   }
 }
 
-void Locks::grant(const PlaceId& id, bool is_anybody_behind) {
+void Locks::grant(const RequestKey& id, bool is_anybody_behind) {
   auto& place = places_.at(id);
   if (place.done == nullptr) {
     leave(id, {.code = Errc::cancelled});  // Told so already.
@@ -370,7 +370,7 @@ void Locks::grant(const PlaceId& id, bool is_anybody_behind) {
 // Others.
 
 void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
-  const PlaceId id{request.lease.get(), request.acquired.get()};
+  const RequestKey id{.lease = request.lease, .request = request.acquired};
   auto* const place = find(id);
   if (place == nullptr || place->stage != Stage::held) {
     done(fail(Errc::not_held));

@@ -8,12 +8,9 @@
 namespace tenure::backends::etcd {
 namespace {
 
-/// From then on a place is watched, in case somebody else removes it. Most are gone before.
-constexpr std::chrono::milliseconds grown_up_after{100};
-
-Error the_client_ends() {
-  return {.code = Errc::unavailable, .detail = "the client ends"};
-}
+/// Age at which a place is watched, in case another client removes its key. Most places have ended
+/// before.
+constexpr std::chrono::milliseconds watch_own_after{100};
 
 Error wait_lost() {
   return {.code = Errc::lease_lost, .detail = "the lease of this wait ended; ask again"};
@@ -30,7 +27,7 @@ void Locks::settle(Place& place, Result<Granted> answer) {
 // Giving back.
 
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
-  const PlaceId own{request.lease.get(), request.acquired.get()};
+  const RequestKey own{.lease = request.lease, .request = request.acquired};
   auto id = own;
   if (const auto it = reentries_.find(own); it != reentries_.end()) {
     id = it->second;
@@ -50,7 +47,7 @@ void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
 }
 
 /// Removes the key, and asks in the same transaction who of ours may go then.
-void Locks::remove_key(const PlaceId& id, Backend::Done<void> done) {
+void Locks::remove_key(const RequestKey& id, Backend::Done<void> done) {
   auto& place = places_.at(id);
   unfollow(id, place);
   place.stage = Stage::leaving;
@@ -96,7 +93,7 @@ void Locks::remove_key(const PlaceId& id, Backend::Done<void> done) {
   rooms_.convoy.add(std::move(part));
 }
 
-void Locks::each_seen(const std::vector<PlaceId>& ids, const Answer& answer) {
+void Locks::each_seen(const std::vector<RequestKey>& ids, const Answer& answer) {
   for (std::size_t n = 0; n < ids.size(); ++n) {
     auto* const place = find(ids[n]);
     if (place == nullptr || place->stage == Stage::leaving) {
@@ -126,7 +123,7 @@ void Locks::removed(const Answer& answer, Backend::Done<void> done) {
 // Calling off.
 
 void Locks::abandon(LeaseId lease, RequestId request) {
-  const PlaceId id{lease.get(), request.get()};
+  const RequestKey id{.lease = lease, .request = request};
   auto* const place = find(id);
   if (place == nullptr || place->stage == Stage::held || place->stage == Stage::leaving ||
       std::exchange(place->is_called_off, true)) {
@@ -144,7 +141,7 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   // Else the answer that is on its way decides.
 }
 
-void Locks::leave(const PlaceId& id, Error why) {
+void Locks::leave(const RequestKey& id, Error why) {
   auto& place = places_.at(id);
   if (!rooms_.connection.is_up() || is_ending_) {
     settle(place, std::unexpected(why));
@@ -193,11 +190,11 @@ void Locks::watch_for_late(LeaseId lease, const Spot& spot, std::int64_t revisio
       sweep(lease, spot);
     }
   };
-  late_[lease.get()].push_back(rooms_.watches.add(
+  late_[lease].push_back(rooms_.watches.add(
       {.key = spot.key, .from = revision + 1, .of = KeyWatches::Of::changes}, told));
 }
 
-void Locks::give_up(const PlaceId& id, const Error& why) {
+void Locks::give_up(const RequestKey& id, const Error& why) {
   auto place = take(id);
   if (why == Errc::lease_lost) {
     settle(place, std::unexpected(why));
@@ -216,7 +213,7 @@ void Locks::give_up(const PlaceId& id, const Error& why) {
   key_gone(place.spot.key);
 }
 
-Locks::Place Locks::take(const PlaceId& id) {
+Locks::Place Locks::take(const RequestKey& id) {
   const auto it = places_.find(id);
   unfollow(id, it->second);
   auto place = std::move(it->second);
@@ -232,7 +229,7 @@ Locks::Place Locks::take(const PlaceId& id) {
       folders_.erase(folder);
     }
   }
-  if (const auto lease = by_lease_.find(id.first); lease != by_lease_.end()) {
+  if (const auto lease = by_lease_.find(id.lease); lease != by_lease_.end()) {
     std::erase(lease->second, id);
     if (lease->second.empty()) {
       by_lease_.erase(lease);
@@ -241,7 +238,7 @@ Locks::Place Locks::take(const PlaceId& id) {
   return place;
 }
 
-void Locks::erase(const PlaceId& id) {
+void Locks::erase(const RequestKey& id) {
   if (places_.contains(id)) {
     (void)take(id);
   }
@@ -249,49 +246,23 @@ void Locks::erase(const PlaceId& id) {
 
 // What others do to our keys.
 
-void Locks::watch_own_soon(const PlaceId& id) {
-  young_.emplace_back(std::chrono::steady_clock::now() + grown_up_after, id);
-  if (std::exchange(is_timer_set_, true)) {
-    return;
-  }
-  grown_up_.expires_at(young_.front().first);
-  grown_up_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) {
-      watch_grown_up();
-    }
-  });
-}
-
-void Locks::watch_grown_up() {
-  is_timer_set_ = false;
-  const auto now = std::chrono::steady_clock::now();
-  while (!young_.empty() && young_.front().first <= now) {
-    const auto id = young_.front().second;
-    young_.pop_front();
+void Locks::watch_own_soon(const RequestKey& id) {
+  timers_.call_at(net::TimerQueue::Clock::now() + watch_own_after, [this, id] {
     if (auto* const place = find(id); place != nullptr && place->own_watch == 0 &&
                                       place->spot.revision > 0 && place->stage != Stage::leaving) {
       watch_own(id);
     }
-  }
-  if (!young_.empty()) {
-    is_timer_set_ = true;
-    grown_up_.expires_at(young_.front().first);
-    grown_up_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) {
-        watch_grown_up();
-      }
-    });
-  }
+  });
 }
 
-void Locks::watch_own(const PlaceId& id) {
+void Locks::watch_own(const RequestKey& id) {
   auto& place = places_.at(id);
   place.own_watch = rooms_.watches.add(
       {.key = place.spot.key, .from = std::max(place.seen, place.spot.revision) + 1},
       [this, id](const Result<KeyWatches::Seen>& what) { own_told(id, what); });
 }
 
-void Locks::own_told(const PlaceId& id, const Result<KeyWatches::Seen>& what) {
+void Locks::own_told(const RequestKey& id, const Result<KeyWatches::Seen>& what) {
   auto* const place = find(id);
   if (place == nullptr || place->stage == Stage::leaving) {
     return;
@@ -322,14 +293,14 @@ void Locks::own_told(const PlaceId& id, const Result<KeyWatches::Seen>& what) {
   rooms_.convoy.add(std::move(part));
 }
 
-void Locks::own_gone(const PlaceId& id) {
+void Locks::own_gone(const RequestKey& id) {
   auto place = take(id);
   const auto lease = place.request.lease;
   std::vector<RequestId> holds;
   if (place.stage == Stage::held) {
     holds.push_back(place.request.request);
     for (const auto& other : place.reentries) {
-      holds.emplace_back(other.second);
+      holds.push_back(other.request);
     }
   }
   settle(place, fail(Errc::lease_lost,
@@ -347,9 +318,9 @@ void Locks::own_gone(const PlaceId& id) {
 
 // Leases.
 
-std::vector<Locks::PlaceId> Locks::places_of(LeaseId lease) const {
-  const auto it = by_lease_.find(lease.get());
-  return it == by_lease_.end() ? std::vector<PlaceId>() : it->second;
+std::vector<RequestKey> Locks::places_of(LeaseId lease) const {
+  const auto it = by_lease_.find(lease);
+  return it == by_lease_.end() ? std::vector<RequestKey>() : it->second;
 }
 
 std::vector<std::string> Locks::drop(LeaseId lease, const Error& why) {
@@ -359,7 +330,7 @@ std::vector<std::string> Locks::drop(LeaseId lease, const Error& why) {
     keys.push_back(place.spot.key);
     settle(place, std::unexpected(why));
   }
-  if (const auto late = late_.extract(lease.get())) {
+  if (const auto late = late_.extract(lease)) {
     for (const auto watch : late.mapped()) {
       rooms_.watches.remove(watch);
     }
@@ -389,7 +360,7 @@ void Locks::lease_lost(LeaseId lease) {
 }
 
 void Locks::fail_waits(const Error& why) {
-  std::vector<PlaceId> waiting;
+  std::vector<RequestKey> waiting;
   for (const auto& [id, place] : places_) {
     if (place.stage == Stage::waiting) {
       waiting.push_back(id);
@@ -405,15 +376,15 @@ void Locks::fail_waits(const Error& why) {
 void Locks::end() {
   is_ending_ = true;
   listener_ = nullptr;
-  grown_up_.cancel();
+  timers_.clear();
   rooms_.watches.clear();
-  std::vector<PlaceId> all;
+  std::vector<RequestKey> all;
   for (const auto& [id, place] : places_) {
     all.push_back(id);
   }
   for (const auto& id : all) {
     if (auto* const place = find(id)) {
-      settle(*place, std::unexpected(the_client_ends()));
+      settle(*place, std::unexpected(client_closed()));
     }
   }
   for (const auto lease : rooms_.leases.all()) {

@@ -15,7 +15,7 @@ constexpr std::size_t look_alone_max = 4;
 
 }  // namespace
 
-void Locks::wait_behind(const PlaceId& id, const Behind& behind) {
+void Locks::wait_behind(const RequestKey& id, const Behind& behind) {
   auto& place = places_.at(id);
   if (place.is_called_off || place.request.queue == Queue::skip) {
     leave(id, {.code = place.is_called_off ? Errc::cancelled : Errc::would_block});
@@ -76,7 +76,7 @@ void Locks::target_told(const std::string& key, const Result<KeyWatches::Seen>& 
   key_gone(key, is_forgotten ? 0 : told);
 }
 
-void Locks::unfollow(const PlaceId& id, Place& place) {
+void Locks::unfollow(const RequestKey& id, Place& place) {
   const auto it = targets_.find(std::exchange(place.behind, {}));
   if (it == targets_.end()) {
     return;
@@ -114,10 +114,10 @@ void Locks::key_gone(const std::string& key, std::int64_t told) {
 }
 
 /// Who waits for it and does not look at the moment.
-std::vector<Locks::PlaceId> Locks::lookers(const std::string& key) {
-  std::vector<PlaceId> ids;
+std::vector<RequestKey> Locks::lookers(const std::string& key) {
+  std::vector<RequestKey> ids;
   if (const auto it = targets_.find(key); it != targets_.end()) {
-    std::ranges::copy_if(it->second.waiting, std::back_inserter(ids), [this](const PlaceId& id) {
+    std::ranges::copy_if(it->second.waiting, std::back_inserter(ids), [this](const RequestKey& id) {
       const auto& place = places_.at(id);
       return place.stage == Stage::waiting && !place.is_looking;
     });
@@ -125,13 +125,13 @@ std::vector<Locks::PlaceId> Locks::lookers(const std::string& key) {
   return ids;
 }
 
-bool Locks::look_together(const std::vector<PlaceId>& ids) const {
-  return ids.size() > look_alone_max && std::ranges::all_of(ids, [this](const PlaceId& id) {
+bool Locks::look_together(const std::vector<RequestKey>& ids) const {
+  return ids.size() > look_alone_max && std::ranges::all_of(ids, [this](const RequestKey& id) {
            return std::holds_alternative<LockMode>(places_.at(id).claim);
          });
 }
 
-void Locks::look_with_readers(const PlaceId& id) {
+void Locks::look_with_readers(const RequestKey& id) {
   const auto& folder = places_.at(id).spot.folder;
   folders_.at(folder).readers.push_back(id);
   if (!folders_.at(folder).is_looking) {
@@ -142,7 +142,7 @@ void Locks::look_with_readers(const PlaceId& id) {
 void Locks::look_at_readers(const std::string& folder) {
   auto& known = folders_.at(folder);
   auto since = known.no_writer_until;
-  std::vector<PlaceId> ids;
+  std::vector<RequestKey> ids;
   for (const auto& id : std::exchange(known.readers, {})) {
     if (const auto* const place = find(id); place != nullptr && place->stage == Stage::asked) {
       ids.push_back(id);
@@ -157,7 +157,7 @@ void Locks::look_at_readers(const std::string& folder) {
   }
 }
 
-void Locks::look_all(const std::string& folder, const std::vector<PlaceId>& ids,
+void Locks::look_all(const std::string& folder, const std::vector<RequestKey>& ids,
                      std::int64_t since) {
   for (const auto& id : ids) {
     places_.at(id).is_looking = true;
@@ -184,10 +184,10 @@ void Locks::look_all(const std::string& folder, const std::vector<PlaceId>& ids,
 }
 
 /// By one list of all, from the front, what many lists would say. REQUIRES: modes, no permits.
-void Locks::all_seen(const std::string& folder, const std::vector<PlaceId>& ids,
+void Locks::all_seen(const std::string& folder, const std::vector<RequestKey>& ids,
                      const Part::Answer& answer, const pb::RangeResponse& list) {
-  absl::flat_hash_set<PlaceId> missing(ids.begin(), ids.end());
-  std::vector<std::pair<PlaceId, Turn>> turns;
+  absl::flat_hash_set<RequestKey> missing(ids.begin(), ids.end());
+  std::vector<std::pair<RequestKey, Turn>> turns;
   std::string last;
   std::string last_writer;
   for (const auto& one : list.kvs()) {

@@ -1,24 +1,26 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
-
-#include "sys/wager.hpp"
 
 namespace tenure::backends::etcd {
 
 /// Whether those who want to leave wait for others. Threads that were answered together mostly have
 /// the next thing to do within a moment of each other, and together they cost little more than one;
 /// whoever leaves first would have the others wait until he is back. They wait for at most a
-/// quarter of the time that the way takes, and no more where it does not pay.
+/// quarter of the time that the way takes. After a delay in which not all of them came, the next
+/// 1, 2, 4, ... 256 batches are sent without one.
 class Muster {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// So many were answered, after so long. `others`: want to leave already.
   void landed(std::size_t parts, std::size_t others, Clock::duration took, Clock::time_point now) {
-    is_open_ = parts + others > 1 && wager_.is_on();
+    is_open_ = parts + others > 1 && skips_left_ == 0;
+    skips_left_ -= skips_left_ > 0 ? 1 : 0;
     expected_ = parts + others;
     until_ = now + took / share;
   }
@@ -34,20 +36,23 @@ class Muster {
     }
     is_open_ = false;
     if (present < expected_) {
-      wager_.lost();
+      skips_left_ = next_skips_;
+      next_skips_ = std::min(2 * next_skips_, skips_max);
     } else {
-      wager_.won();
+      next_skips_ = 1;
     }
     return std::nullopt;
   }
 
  private:
   static constexpr int share = 4;
+  static constexpr std::uint32_t skips_max = 256;
 
   bool is_open_ = false;
   std::size_t expected_ = 0;
   Clock::time_point until_{};
-  sys::Wager wager_;
+  std::uint32_t skips_left_ = 0;  ///< Number of batches to send without a delay.
+  std::uint32_t next_skips_ = 1;  ///< The same, after the next delay that fails.
 };
 
 }  // namespace tenure::backends::etcd

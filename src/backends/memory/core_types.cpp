@@ -41,8 +41,8 @@ core::Acquire to_core(const AcquireRequest& request) {
   for (const auto& item : request.ask->items) {
     items.push_back(to_core(item));
   }
-  return {.lease = core::LeaseId{request.lease.get()},
-          .request = core::RequestId{request.request.get()},
+  return {.lease = request.lease,
+          .request = request.request,
           .items = std::move(items),
           .queue = request.queue == Queue::wait ? core::Queue::wait : core::Queue::skip,
           .again = request.ask->again == Again::refuse ? core::Again::refuse : core::Again::reenter,
@@ -51,12 +51,12 @@ core::Acquire to_core(const AcquireRequest& request) {
 }
 
 LockEvent from_core(const core::Event& event) {
-  return {.revision = Revision{event.revision.get()},
+  return {.revision = event.revision,
           .type = from_core(event.type),
           .name = event.item.name,
           .owner = event.owner,
-          .token = FencingToken{event.token.get()},
-          .lease = LeaseId{event.lease.get()},
+          .token = event.token,
+          .lease = event.lease,
           .metadata = event.metadata};
 }
 

@@ -38,7 +38,7 @@ void MemoryBackend::revoke_lease(LeaseId lease, Done<void> done) {
 }
 
 void MemoryBackend::acquire(AcquireRequest request, Done<Granted> done) {
-  store_->acquire(std::move(request), std::move(done));
+  store_->acquire(request, std::move(done));
 }
 
 void MemoryBackend::abandon(LeaseId lease, RequestId request) {

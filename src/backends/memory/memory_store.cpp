@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -12,25 +13,16 @@ namespace tenure::backends {
 namespace {
 
 core::Limits limits() {
-  // Nobody retries across a function call, and late watchers are few.
   core::Limits chosen;
+  // A function call is never retried, and late watchers are few.
   chosen.answers_per_lease_max = 16;
-  // A thin hold must always find room.
-  chosen.items_per_lease_max = 1'000'000'000;
   // The memory of this process is the limit.
+  chosen.items_per_lease_max = 1'000'000'000;
   chosen.state_bytes_max = std::size_t{1} << 40;
   return chosen;
 }
 
-core::LeaseId to_core(LeaseId lease) {
-  return core::LeaseId{lease.get()};
-}
-
-LeaseId from_core(core::LeaseId lease) {
-  return LeaseId{lease.get()};
-}
-
-bool concerns(const WatchRequest& watch, std::string_view name) {
+bool matches(const WatchRequest& watch, std::string_view name) {
   return watch.scope == WatchScope::prefix ? name.starts_with(watch.name) : name == watch.name;
 }
 
@@ -49,20 +41,19 @@ Registry& registry() {
 
 }  // namespace
 
-MemoryStore::MemoryStore(sys::Clock& clock, ThinHolds thin)
+MemoryStore::MemoryStore(sys::Clock& clock)
     : clock_(clock),
       began_(clock.now()),
-      thin_mode_(thin),
       machine_(limits(), core::newest_version),
       alarm_(clock.make_alarm()) {}
 
 MemoryStore::~MemoryStore() {
-  std::jthread ticker;
+  std::jthread expiry;
   {
     const sys::MutexGuard lock(mutex_);
-    ticker = std::move(ticker_);
+    expiry = std::move(expiry_thread_);
   }
-  ticker.request_stop();
+  expiry.request_stop();
   alarm_->ring();
 }
 
@@ -95,22 +86,22 @@ void MemoryStore::leave(MemberId member) {
     members_.erase(member);
     std::erase_if(watchers_, [&](const auto& entry) { return entry.second.member == member; });
     std::vector<LeaseId> leases;
-    for (const auto& [lease, whose] : leases_) {
-      if (whose == member) {
+    for (const auto& [lease, granted_by] : leases_) {
+      if (granted_by == member) {
         leases.push_back(lease);
       }
     }
     std::ranges::sort(leases);
     for (const auto lease : leases) {
-      end_lease(lease);
+      revoke(lease);
     }
   }
-  speak();
-  // What another thread is saying to this member at the moment must come to its end.
+  drain_notifications();
+  // Another thread may still deliver notifications of this member.
   const sys::MutexGuard lock(mutex_);
-  const auto is_for_it = [&](const Saying& saying) { return saying.to == member; };
-  while (spoken_to_ == member || std::ranges::any_of(sayings_, is_for_it)) {
-    spoken_.wait(mutex_);
+  const auto is_for_member = [&](const Notification& queued) { return queued.member == member; };
+  while (notified_member_ == member || std::ranges::any_of(notifications_, is_for_member)) {
+    delivered_.wait(mutex_);
   }
 }
 
@@ -119,16 +110,16 @@ void MemoryStore::grant_lease(MemberId member, const LeaseRequest& request,
   Result<void> answer;
   {
     const sys::MutexGuard lock(mutex_);
-    start_ticking();
+    start_expiry_thread();
     const auto applied = apply(core::GrantLease{
-        .id = to_core(request.id), .ttl = request.ttl, .client = {}, .address = "this process"});
+        .id = request.id, .ttl = request.ttl, .client = {}, .address = "this process"});
     if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
-      answer = std::unexpected(backends::from_core(*refused));
+      answer = std::unexpected(from_core(*refused));
     } else {
       leases_.emplace(request.id, member);
     }
   }
-  speak();
+  drain_notifications();
   done(std::move(answer));
 }
 
@@ -136,17 +127,14 @@ void MemoryStore::renew_leases(const std::vector<LeaseId>& leases, Backend::Done
   Renewed renewed;
   {
     const sys::MutexGuard lock(mutex_);
-    core::RenewLeases command;
-    std::ranges::transform(leases, std::back_inserter(command.leases),
-                           [](LeaseId lease) { return to_core(lease); });
-    const auto applied = apply(command);
+    const auto applied = apply(core::RenewLeases{.leases = leases});
     if (const auto* answers = std::get_if<core::Renewed>(&applied.outcome)) {
       for (const auto& answer : answers->answers) {
         renewed.push_back(answer.ttl.has_value());
       }
     }
   }
-  speak();
+  drain_notifications();
   done(std::move(renewed));
 }
 
@@ -154,16 +142,15 @@ void MemoryStore::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   Result<void> answer;
   {
     const sys::MutexGuard lock(mutex_);
-    const auto applied = apply(core::SetTtl{.lease = to_core(request.lease),
-                                            .request = core::RequestId{request.request.get()},
-                                            .ttl = request.ttl});
+    const auto applied =
+        apply(core::SetTtl{.lease = request.lease, .request = request.request, .ttl = request.ttl});
     if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
-      answer = std::unexpected(backends::from_core(*refused));
+      answer = std::unexpected(from_core(*refused));
     } else if (!std::get<core::Renewed>(applied.outcome).answers.front().ttl) {
       answer = std::unexpected(lease_is_lost(request.lease));
     }
   }
-  speak();
+  drain_notifications();
   done(std::move(answer));
 }
 
@@ -172,66 +159,73 @@ void MemoryStore::revoke_lease(LeaseId lease, Backend::Done<void> done) {
   {
     const sys::MutexGuard lock(mutex_);
     was_there = leases_.contains(lease);
-    end_lease(lease);
+    revoke(lease);
   }
-  speak();
+  drain_notifications();
   done(was_there ? Result<void>() : std::unexpected(lease_is_lost(lease)));
 }
 
-void MemoryStore::acquire(AcquireRequest request, Backend::Done<Granted> done) {
+void MemoryStore::acquire(const AcquireRequest& request, Backend::Done<Granted> done) {
   std::optional<Result<Granted>> answer;
-  bool is_thin = false;
   {
     const sys::MutexGuard lock(mutex_);
-    if (auto granted = grant_thin(request)) {
-      is_thin = true;
-      answer = *granted;
-    } else {
-      answer = acquire_in_core(request, done);
-    }
+    answer = grant_or_enqueue(request, done);
   }
-  if (!is_thin) {
-    speak();
-  }
+  drain_notifications();
   if (answer) {
     done(*std::move(answer));
   }
 }
 
+std::optional<Result<Granted>> MemoryStore::grant_or_enqueue(const AcquireRequest& request,
+                                                             Backend::Done<Granted>& done) {
+  const auto applied = apply(to_core(request));
+  if (const auto* granted = std::get_if<core::Granted>(&applied.outcome)) {
+    return Granted{.token = granted->token, .count = granted->count};
+  }
+  if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
+    return std::unexpected(from_core(*refused));
+  }
+  const auto granted_by = leases_.find(request.lease);
+  if (std::holds_alternative<core::LeaseLost>(applied.outcome) || granted_by == leases_.end()) {
+    return std::unexpected(lease_is_lost(request.lease));
+  }
+  waiters_.emplace(RequestKey{.lease = request.lease, .request = request.request},
+                   Waiter{.done = std::move(done),
+                          .position = std::get<core::Queued>(applied.outcome).position,
+                          .member = granted_by->second});
+  return std::nullopt;
+}
+
 void MemoryStore::abandon(LeaseId lease, RequestId request) {
-  std::optional<Waiting> ended;
+  const RequestKey key{.lease = lease, .request = request};
+  std::optional<Waiter> cancelled;
   {
     const sys::MutexGuard lock(mutex_);
-    const auto it = waiting_.find({lease, request});
-    if (it == waiting_.end()) {
+    if (!waiters_.contains(key)) {
       return;  // answered already
     }
-    const auto applied =
-        apply(core::Abandon{.lease = to_core(lease), .request = core::RequestId{request.get()}});
-    // If its lease has just expired, its end was told on the way.
+    const auto applied = apply(core::Abandon{.lease = lease, .request = request});
+    // If the lease has just expired, the waiter was notified in that step.
     if (std::holds_alternative<core::Refused>(applied.outcome)) {
-      ended = std::move(waiting_.extract({lease, request}).mapped());
+      cancelled = std::move(waiters_.extract(key).mapped());
     }
   }
-  speak();
-  if (ended) {
-    ended->done(fail(Errc::cancelled));
+  drain_notifications();
+  if (cancelled) {
+    cancelled->done(fail(Errc::cancelled));
   }
 }
 
 void MemoryStore::release(const ReleaseRequest& request, Backend::Done<void> done) {
   Result<void> answer;
-  bool is_thin = false;
   {
     const sys::MutexGuard lock(mutex_);
-    is_thin = thin_.remove(request);
-    if (!is_thin) {
-      answer = release_in_core(request);
-    }
+    answer = apply_for(
+        request.lease,
+        core::Release{.lease = request.lease, .request = request.request, .what = request.token});
   }
-  if (!is_thin) {
-    speak();
-  }
+  drain_notifications();
   done(std::move(answer));
 }
 
@@ -239,15 +233,12 @@ void MemoryStore::downgrade(const DowngradeRequest& request, Backend::Done<void>
   Result<void> answer;
   {
     const sys::MutexGuard lock(mutex_);
-    // Others may come beside it from now on: that is for the state machine to decide.
-    thicken(request.ask->items.front().name);
-    answer =
-        apply_for(request.lease, core::Downgrade{.lease = to_core(request.lease),
-                                                 .request = core::RequestId{request.request.get()},
-                                                 .token = thin_.there(request.token),
-                                                 .mode = request.mode});
+    answer = apply_for(request.lease, core::Downgrade{.lease = request.lease,
+                                                      .request = request.request,
+                                                      .token = request.token,
+                                                      .mode = request.mode});
   }
-  speak();
+  drain_notifications();
   done(std::move(answer));
 }
 
@@ -255,27 +246,28 @@ WatchId MemoryStore::watch(MemberId member, WatchRequest request, Backend::Sink 
   WatchId id;
   {
     const sys::MutexGuard lock(mutex_);
-    thicken_all();
     id = WatchId{++last_watch_};
-    const auto told = std::make_shared<Backend::Sink>(std::move(sink));
+    const auto shared_sink = std::make_shared<Backend::Sink>(std::move(sink));
     const auto& events = machine_.state().events;
-    if (request.start != Revision{} && request.start.get() <= events.compact_revision().get()) {
-      say(member, [told, gone = events.compact_revision().get()] {
-        (*told)(fail(Errc::invalid_argument, "events up to revision " + std::to_string(gone) +
-                                                 " are forgotten; look, then watch from there"));
+    if (request.start != Revision{} && request.start <= events.compact_revision()) {
+      notify(member, [shared_sink, gone = events.compact_revision().get()] {
+        (*shared_sink)(
+            fail(Errc::invalid_argument, "events up to revision " + std::to_string(gone) +
+                                             " are forgotten; look, then watch from there"));
       });
-      return id;
-    }
-    if (request.start != Revision{}) {
-      for (const auto& event : events.since(core::Revision{request.start.get()})) {
-        if (concerns(request, event.item.name.view())) {
-          say(member, [told, happened = backends::from_core(event)] { (*told)(happened); });
+    } else {
+      if (request.start != Revision{}) {
+        for (const auto& event : events.since(request.start)) {
+          if (matches(request, event.item.name.view())) {
+            notify(member, [shared_sink, event = from_core(event)] { (*shared_sink)(event); });
+          }
         }
       }
+      watchers_.emplace(
+          id, Watcher{.request = std::move(request), .sink = shared_sink, .member = member});
     }
-    watchers_.emplace(id, Watcher{.request = std::move(request), .sink = told, .member = member});
   }
-  speak();
+  drain_notifications();
   return id;
 }
 
@@ -286,16 +278,13 @@ void MemoryStore::unwatch(WatchId watch) {
 
 std::vector<Holder> MemoryStore::holders(const std::string& name) {
   const sys::MutexGuard lock(mutex_);
-  thicken(name);
   std::vector<Holder> found;
   const auto& locks = machine_.state().locks;
-  if (const auto* lock_there = locks.find(core::PlaceView{.name = name})) {
-    for (const auto token : lock_there->holds()) {
+  if (const auto* held = locks.find(core::PlaceView{.name = name})) {
+    for (const auto token : held->holds()) {
       const auto& hold = *locks.find(token);
-      found.push_back({.owner = hold.owner,
-                       .token = thin_.told(token),
-                       .lease = from_core(hold.lease),
-                       .metadata = hold.metadata});
+      found.push_back(
+          {.owner = hold.owner, .token = token, .lease = hold.lease, .metadata = hold.metadata});
     }
   }
   return found;
@@ -305,12 +294,171 @@ bool MemoryStore::force_release(const std::string& name) {
   bool was_held = false;
   {
     const sys::MutexGuard lock(mutex_);
-    thicken(name);
     const auto applied = apply(core::ForceRelease{.place = {.name = name}});
     was_held = std::holds_alternative<core::Forced>(applied.outcome);
   }
-  speak();
+  drain_notifications();
   return was_held;
+}
+
+core::ClusterTime MemoryStore::cluster_time() const noexcept {
+  return std::chrono::duration_cast<core::ClusterTime>(clock_.now() - began_);
+}
+
+core::Applied MemoryStore::apply(const core::Command& command) {
+  const auto now = cluster_time();
+  expire_leases(now);
+  return apply_at(command, now);
+}
+
+core::Applied MemoryStore::apply_at(const core::Command& command, core::ClusterTime now) {
+  auto applied = machine_.apply(command, {.time = now});
+  notify_all_of(applied);
+  const auto next = machine_.next_deadline();
+  if (next && (!alarm_set_ || *next < *alarm_set_)) {
+    alarm_set_ = next;
+    alarm_->ring();
+  }
+  return applied;
+}
+
+Result<void> MemoryStore::apply_for(LeaseId lease, const core::Command& command) {
+  const auto applied = apply(command);
+  if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
+    return std::unexpected(from_core(*refused));
+  }
+  if (std::holds_alternative<core::LeaseLost>(applied.outcome)) {
+    return std::unexpected(lease_is_lost(lease));
+  }
+  return {};
+}
+
+void MemoryStore::expire_leases(core::ClusterTime now) {
+  const auto next = machine_.next_deadline();
+  if (!next || *next > now) {
+    return;
+  }
+  const auto expired = machine_.state().leases.expired(now);
+  apply_at(core::Tick{}, now);
+  for (const auto lease : expired) {
+    if (auto* listener = listener_of(lease)) {
+      notify(leases_.at(lease), [listener, lease] { listener->lease_lost(lease); });
+    }
+    leases_.erase(lease);
+  }
+}
+
+void MemoryStore::revoke(LeaseId lease) {
+  if (leases_.contains(lease)) {
+    apply(core::RevokeLease{.lease = lease});
+    leases_.erase(lease);
+  }
+}
+
+void MemoryStore::notify_all_of(const core::Applied& applied) {
+  for (const auto& event : applied.events) {
+    notify_watchers(event);
+  }
+  for (const auto& notice : applied.notices) {
+    notify_waiter(notice);
+  }
+  for (const auto& loss : applied.losses) {
+    // The end of a lease is one notification, not one for each hold.
+    if (loss.why == core::EventType::forced) {
+      notify_holder(loss);
+    }
+  }
+}
+
+void MemoryStore::notify_watchers(const core::Event& event) {
+  for (const auto& [id, watcher] : watchers_) {
+    if (matches(watcher.request, event.item.name.view())) {
+      notify(watcher.member, [sink = watcher.sink, event = from_core(event)] { (*sink)(event); });
+    }
+  }
+}
+
+void MemoryStore::notify_waiter(const core::Notice& notice) {
+  const auto lease = notice.lease;
+  auto found = waiters_.extract(RequestKey{.lease = lease, .request = notice.request});
+  if (found.empty()) {
+    return;
+  }
+  auto& waiter = found.mapped();
+  Result<Granted> answer;
+  if (const auto* granted = std::get_if<core::Granted>(&notice.end)) {
+    answer = Granted{
+        .token = granted->token, .count = granted->count, .queue_position = waiter.position};
+  } else if (const auto* refused = std::get_if<core::Refused>(&notice.end)) {
+    answer = std::unexpected(from_core(*refused));
+  } else {
+    answer = std::unexpected(lease_is_lost(lease));
+  }
+  notify(waiter.member, [done = std::move(waiter.done), answer = std::move(answer)]() mutable {
+    done(std::move(answer));
+  });
+}
+
+void MemoryStore::notify_holder(const core::Loss& loss) {
+  const auto lease = loss.lease;
+  if (auto* listener = listener_of(lease)) {
+    notify(leases_.at(lease),
+           [listener, lease, request = loss.request] { listener->hold_taken(lease, request); });
+  }
+}
+
+Listener* MemoryStore::listener_of(LeaseId lease) {
+  const auto granted_by = leases_.find(lease);
+  const auto member =
+      granted_by == leases_.end() ? members_.end() : members_.find(granted_by->second);
+  return member == members_.end() ? nullptr : member->second;
+}
+
+void MemoryStore::notify(MemberId member, std::move_only_function<void()> deliver) {
+  notifications_.push_back({.member = member, .deliver = std::move(deliver)});
+}
+
+void MemoryStore::drain_notifications() {
+  mutex_.lock();
+  while (!notified_member_ && !notifications_.empty()) {
+    auto notification = std::move(notifications_.front());
+    notifications_.pop_front();
+    notified_member_ = notification.member;
+    mutex_.unlock();
+    notification.deliver();
+    notification.deliver = nullptr;
+    mutex_.lock();
+    notified_member_.reset();
+    delivered_.notify_all();
+  }
+  mutex_.unlock();
+}
+
+void MemoryStore::start_expiry_thread() {
+  if (expiry_thread_.joinable()) {
+    return;
+  }
+  try {
+    expiry_thread_ = std::jthread([this](std::stop_token stop) { run_expiry(std::move(stop)); });
+  } catch (const std::system_error&) {
+    // Without a thread, leases expire at the next operation; the next grant_lease() tries again.
+  }
+}
+
+void MemoryStore::run_expiry(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    std::optional<sys::BootTime> next;
+    {
+      const sys::MutexGuard lock(mutex_);
+      expire_leases(cluster_time());
+      alarm_set_ = machine_.next_deadline();
+      if (alarm_set_) {
+        next = began_ + *alarm_set_;
+      }
+    }
+    drain_notifications();
+    alarm_->wait_until(next);
+  }
 }
 
 }  // namespace tenure::backends

@@ -1,74 +1,50 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <boost/asio/steady_timer.hpp>
-
 #include "backends/backend.hpp"
-#include "backends/net/inbox.hpp"
-#include "backends/net/pump.hpp"
+#include "net/event_loop_runner.hpp"
+#include "net/mpsc_queue.hpp"
 
 namespace tenure::backends {
 
-/// A backend that lives on the loop of a Pump: what is asked of it, on any thread, is done there,
-/// all that is there in one go. Threads that wait read their answers themselves.
+/// Backend whose work is done on the event loop of a runner. Requests of any thread are posted
+/// there, and all that are pending are handled together.
 class LoopBackend : public Backend {
  public:
   WatchId watch(WatchRequest request, Sink sink) override;
   void unwatch(WatchId /*watch*/) override {}
-  void sleep(Nap& nap, std::uint32_t calls_seen, Nap::Deadline deadline, SleepFor what) override {
-    pump_.sleep(nap, calls_seen, deadline, what);
-  }
-  void wake(Nap& nap) override { pump_.wake(nap); }
+  [[nodiscard]] sys::Parker& parker() noexcept override { return runner_; }
 
  protected:
-  /// Something that happens once, and that a thread waits for.
-  struct Moment {
-    Nap nap;
-    std::atomic<bool> is_here = false;
-  };
+  LoopBackend() = default;
 
-  /// `awake_for`: see Pump.
-  explicit LoopBackend(std::chrono::microseconds awake_for = Pump::awake_at_most)
-      : pump_(awake_for), look_(pump_.loop()) {}
-
-  [[nodiscard]] boost::asio::io_context& loop() noexcept { return pump_.loop(); }
-  /// Does `job` on the loop, soon, after what was posted before.
+  [[nodiscard]] boost::asio::io_context& loop() noexcept { return runner_.loop(); }
+  [[nodiscard]] bool runs_here() { return runner_.runs_here(); }
+  /// Runs `job` on the loop, after the jobs posted before.
   template <class Job>
   void post(Job job) {
-    if (inbox_.add(std::move(job)) == worth_a_look_.load()) {
-      pump_.post([this] { do_posted(); });
+    if (jobs_.push(std::move(job)) == 1) {
+      runner_.post([this] { do_posted(); });
     }
   }
-  /// On the loop. What was posted, all of it in one go.
-  void do_posted();
-  /// What was posted has been done, on the loop: what it had to say leaves together.
-  virtual void send_all() = 0;
-  /// On the loop. How many have to be posted before the loop is told. More than one where what is
-  /// posted would have to wait for answers that are due; whoever reads them calls do_posted().
-  [[nodiscard]] virtual std::size_t worth_a_look() const { return 1; }
+  /// Called on the loop after a batch of jobs: sends what they have queued, together.
+  virtual void send_all() {}
 
-  void arrived(Moment& moment);
-  void wait_for(Moment& moment, Nap::Deadline deadline = std::nullopt);
-  /// Does `job` on the loop, after what was posted before, and waits for that.
+  /// Runs `job` on the loop, after the jobs posted before, and waits for its end.
   void do_now(std::move_only_function<void()> job);
-  /// Nothing runs on the loop any more. For the destructor of whoever lives there.
-  void stop() { pump_.stop(); }
+  /// Stops the loop. For destructors of derived classes, whose members the loop's handlers use.
+  void stop() { runner_.stop(); }
 
  private:
-  void look_again_soon();
+  /// Runs all pending jobs, on the loop.
+  void do_posted();
 
-  Inbox inbox_;
-  std::atomic<std::int64_t> worth_a_look_ = 1;
-  Pump pump_;
-  boost::asio::steady_timer look_;  ///< If the answers do not come.
-  bool is_look_set_ = false;
+  net::MpscQueue jobs_;
+  net::EventLoopRunner runner_;
 };
 
 /// The same, where all that is asked goes to `Locks`, which has a function of the same name for it.

@@ -1,20 +1,28 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include <boost/asio/ssl/context.hpp>
 
 #include <tenure/error.hpp>
 
-#include "backends/url.hpp"
+#include "backends/url_options.hpp"
 
 namespace tenure::backends {
 
 /// Whether a scheme speaks TLS though no option asks for it.
 enum class Tls : bool { if_asked_for, always };
 
-/// Takes tls_ca, tls_cert and tls_key, names of PEM files, out of the URL; any of them asks for
-/// TLS. Null: plain text. `invalid_argument` says what is wrong and where.
-[[nodiscard]] Result<std::shared_ptr<boost::asio::ssl::context>> take_tls(Url& url, Tls wanted);
+/// PEM files of the options tls_ca, tls_cert and tls_key; any of them asks for TLS.
+struct TlsFiles {
+  std::optional<UrlOptions::File> ca{};  ///< Trusted authorities; absent: those of the system.
+  std::optional<UrlOptions::File> certificate{};  ///< Certificate of the client.
+  std::optional<UrlOptions::File> key{};          ///< Private key of that certificate.
+
+  void add_to(UrlOptions& options);
+  /// Null: plain text. `invalid_argument` says what is wrong and where.
+  [[nodiscard]] Result<std::shared_ptr<boost::asio::ssl::context>> context(Tls wanted) const;
+};
 
 }  // namespace tenure::backends

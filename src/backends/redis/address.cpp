@@ -1,11 +1,11 @@
 #include "backends/redis/address.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "backends/net/tls_files.hpp"
+#include "sys/parse_number.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -15,16 +15,13 @@ constexpr std::size_t namespace_bytes_max = 64;
 
 Result<unsigned> database_of(const Url& url) {
   const auto& text = url.path.text;
-  unsigned number = 0;
   if (text.empty()) {
-    return number;
+    return 0U;
   }
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || rest != end) {
-    return complain_at(url.path.position, "a database of Redis is a number, such as 0");
+  if (const auto number = sys::parse_number<unsigned>(text)) {
+    return *number;
   }
-  return number;
+  return complain_at(url.path.position, "a database of Redis is a number, such as 0");
 }
 
 bool is_namespace_character(char c) {
@@ -32,21 +29,11 @@ bool is_namespace_character(char c) {
          c == '_' || c == '.';
 }
 
-Result<void> take_namespace(Url& url, Address& address) {
-  const auto it = std::ranges::find_if(
-      url.parameters, [](const Url::Parameter& one) { return one.key.text == "namespace"; });
-  if (it == url.parameters.end()) {
-    return {};
-  }
-  const auto value = it->value;
-  url.parameters.erase(it);
-  if (value.text.empty() || value.text.size() > namespace_bytes_max ||
-      !std::ranges::all_of(value.text, is_namespace_character)) {
-    return complain_at(value.position,
-                       "a namespace has from 1 to 64 letters, digits, '-', '_' and '.'");
-  }
-  address.name_space = value.text;
-  return {};
+/// Empty: `name` may stand before keys. Else what is expected.
+std::string check_namespace(const std::string& name) {
+  const bool is_good = !name.empty() && name.size() <= namespace_bytes_max &&
+                       std::ranges::all_of(name, is_namespace_character);
+  return is_good ? "" : "a namespace has from 1 to 64 letters, digits, '-', '_' and '.'";
 }
 
 }  // namespace
@@ -58,26 +45,24 @@ void take_user(Url& url, Address& address) {
   }
 }
 
-Result<void> take_rest(Url& url, Address& address, std::string_view others) {
+Result<void> take_rest(Url& url, Address& address, UrlOptions options) {
   const auto database = database_of(url);
   if (!database) {
     return std::unexpected(database.error());
   }
   address.database = *database;
-  if (auto taken = take_namespace(url, address); !taken) {
-    return taken;
+  TlsFiles files;
+  options.text("namespace", address.name_space, check_namespace);
+  files.add_to(options);
+  if (auto consumed = options.consume(url); !consumed) {
+    return consumed;
   }
-  auto tls = take_tls(url, url.scheme.starts_with("rediss") ? Tls::always : Tls::if_asked_for);
+  const bool is_tls_scheme = url.scheme.starts_with("rediss") || url.scheme == "redlocks";
+  auto tls = files.context(is_tls_scheme ? Tls::always : Tls::if_asked_for);
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }
   address.tls = *std::move(tls);
-  if (!url.parameters.empty()) {
-    return complain_at(url.parameters.front().key.position,
-                       "unknown option \"" + url.parameters.front().key.text +
-                           "\"; there are owner, key_prefix, request_timeout, namespace, " +
-                           std::string(others) + "tls_ca, tls_cert, tls_key");
-  }
   return {};
 }
 
@@ -95,7 +80,7 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
                            "redis+cluster:// or redlock://");
   }
   address.endpoint = std::move(endpoints->front());
-  if (auto taken = take_rest(url, address, ""); !taken) {
+  if (auto taken = take_rest(url, address); !taken) {
     return std::unexpected(std::move(taken).error());
   }
   return address;

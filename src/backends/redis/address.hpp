@@ -12,6 +12,7 @@
 
 #include "backends/redis/whereabouts.hpp"
 #include "backends/url.hpp"
+#include "backends/url_options.hpp"
 
 namespace tenure::backends::redis {
 
@@ -43,10 +44,16 @@ struct Address {
 
 // The parts of it, for other URLs of Redis; all of them take what they know out of the URL.
 
+/// Table without options of its own.
+[[nodiscard]] inline UrlOptions redis_options() {
+  return UrlOptions(UrlOptions::common_with_event_loop);
+}
+
 /// user[:password]@
 void take_user(Url& url, Address& address);
-/// The path as a number of a database, and the options. `others`: more options that there are, for
-/// the complaint about one that is none.
-[[nodiscard]] Result<void> take_rest(Url& url, Address& address, std::string_view others);
+/// The path as the number of a database, and all options: those of every Redis server besides those
+/// in `options`.
+[[nodiscard]] Result<void> take_rest(Url& url, Address& address,
+                                     UrlOptions options = redis_options());
 
 }  // namespace tenure::backends::redis

@@ -28,8 +28,6 @@ class Carrier {
     std::function<void()> idle;                   ///< All is answered.
     std::function<void(std::string)> doubtful;    ///< Something that people should know.
     std::function<void(std::string_view)> heard;  ///< A message to our channel.
-    /// Answers have come: what was put off may be asked now, and leaves with flush().
-    std::function<void()> caught_up;
   };
 
   Carrier() = default;
@@ -42,9 +40,6 @@ class Carrier {
   [[nodiscard]] virtual bool is_ready() const = 0;
   [[nodiscard]] virtual bool reaches(std::string_view key) const = 0;
   [[nodiscard]] virtual bool is_idle() const = 0;
-
-  /// So many have to be asked before any of them is sent; or caught_up() comes before.
-  [[nodiscard]] virtual std::size_t room_after() const { return 1; }
 
   /// Leaves with the next flush().
   virtual void run(Errand&& errand) = 0;

@@ -11,13 +11,12 @@
 
 #include "backends/redis/reply.hpp"
 #include "sys/chance.hpp"
+#include "sys/parse_number.hpp"
 
 namespace tenure::backends::redis {
 namespace {
 
 constexpr std::size_t lease_digits = 16;
-/// A head outlives its holder's time by this, as the scripts have it.
-constexpr std::chrono::milliseconds memory{60'000};
 
 using Words = absl::InlinedVector<std::string_view, 20>;
 
@@ -48,14 +47,6 @@ Claim claim_of(const Item& item) {
   }
   const auto* mode = std::get_if<LockMode>(&item.claim);
   return {.want = mode != nullptr && *mode == LockMode::shared ? "S" : "X", .kind = "L"};
-}
-
-/// Whether the heads of these two go on alike after who holds it. Not told of semaphores.
-bool is_said_alike(const Ask& one, const Ask& other) {
-  const auto* const mode = std::get_if<LockMode>(&one.items.front().claim);
-  const auto* const other_mode = std::get_if<LockMode>(&other.items.front().claim);
-  return mode != nullptr && other_mode != nullptr && *mode == *other_mode &&
-         one.owner == other.owner && one.metadata == other.metadata;
 }
 
 std::string encode(const Words& words) {
@@ -95,10 +86,8 @@ Member member_of(const Ask& ask, LeaseId lease, RequestId request) {
 }
 
 LeaseId lease_of(std::string_view member) {
-  std::uint64_t number = 0;
-  const auto text = member.substr(0, lease_digits);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
-  return error == std::errc{} && end == text.data() + text.size() ? LeaseId{number} : LeaseId{};
+  const auto digits = member.substr(0, lease_digits);
+  return LeaseId{sys::parse_number<std::uint64_t>(digits, 16).value_or(0)};
 }
 
 std::string fresh_client() {
@@ -208,46 +197,6 @@ std::string Commands::release(const ReleaseRequest& request, std::string_view me
   head.append(token).append(" ").append(member).append(".").append(acquired).append(" ");
   return on_lock(Script::release, item.name,
                  {member, acquired, head, token, Digits(request.request.get())});
-}
-
-void Commands::name_last_token(BurstText& text) const {
-  if (text.last_token.empty()) {
-    text.last_token = last_token_of({});
-  }
-}
-
-void AcquireBrief::say(BurstText& text, const Brief* release) const {
-  const auto& ask = *request_.ask;
-  const auto& item = ask.items.front();
-  const auto life = ttl_ + memory;
-  commands_.name_last_token(text);
-  if (text.like == nullptr || text.life != life || !is_said_alike(*text.like, ask)) {
-    text.life = life;
-    text.like = &ask;
-    const auto claim = claim_of(item);
-    text.add('t', {Digits(static_cast<std::uint64_t>(life.count()))});
-    text.add('c', {" ", claim.kind, " ", claim.want, " ", commands_.client_, " ", ask.owner, "\n",
-                   ask.metadata});
-  }
-  append_word(text.heads, {"{", commands_.name_space_, ":", item.name, "}"});
-  ++text.heads_count;
-  append_word(text.plain_keys, item.name);
-  ++text.plain_keys_count;
-  if (release != nullptr) {
-    release->say_who(text, 'b');
-  }
-  text.add('a', {member_, ".", Digits(request_.request.get())});
-}
-
-void ReleaseBrief::say(BurstText& text, const Brief* /*release*/) const {
-  commands_.name_last_token(text);
-  append_word(text.heads, {"{", commands_.name_space_, ":", about(), "}"});
-  ++text.heads_count;
-  say_who(text, ttl_ <= memory ? 'r' : 's');
-}
-
-void ReleaseBrief::say_who(BurstText& text, char letter) const {
-  text.add(letter, {member_, ".", Digits(request_.acquired.get()), " "});
 }
 
 std::string Commands::leave(const Ask& ask, std::string_view member, RequestId request,

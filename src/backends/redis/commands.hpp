@@ -13,7 +13,6 @@
 #include <tenure/ids.hpp>
 
 #include "backends/backend.hpp"
-#include "backends/redis/errand.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/slots.hpp"
 
@@ -72,11 +71,6 @@ class Commands {
                                     std::chrono::milliseconds ttl) const;
   /// Of one acquisition.
   [[nodiscard]] std::string release(const ReleaseRequest& request, std::string_view member) const;
-  /// Whether it can be said by AcquireBrief and ReleaseBrief.
-  [[nodiscard]] bool may_be_brief(const Ask& ask) const noexcept {
-    return reach_ == Reach::any && ask.fairness != Fairness::barging &&
-           ask.owner.size() + ask.metadata.size() <= label_bytes_max;
-  }
   enum class Found : std::uint8_t { keep, drop };
   [[nodiscard]] std::string leave(const Ask& ask, std::string_view member, RequestId request,
                                   Found granted) const;
@@ -105,72 +99,13 @@ class Commands {
   /// A script on the four keys of a lock.
   [[nodiscard]] std::string on_lock(Script script, std::string_view name,
                                     std::initializer_list<std::string_view> words) const;
-  /// REQUIRES: not in a cluster.
-  void name_last_token(BurstText& text) const;
   /// By which client it is woken, and whose it is, for people.
   [[nodiscard]] std::string label_of(const Ask& ask) const;
-
-  friend class AcquireBrief;
-  friend class ReleaseBrief;
-
-  /// Of a brief one: others wait for it.
-  static constexpr std::size_t label_bytes_max = 0x1'0000;
 
   std::string name_space_;
   std::string client_;
   Reach reach_;
   std::shared_ptr<const SlotTags> slot_tags_;  ///< In a cluster.
-};
-
-/// An acquisition in few words. REQUIRES: Commands::may_be_brief().
-class AcquireBrief : public Brief {
- public:
-  /// `commands` outlives it.
-  AcquireBrief(const Commands& commands, AcquireRequest request, const Member& member,
-               std::chrono::milliseconds ttl)
-      : commands_(commands), request_(std::move(request)), member_(member), ttl_(ttl) {}
-
-  [[nodiscard]] Kind kind() const noexcept final { return Kind::acquire; }
-  [[nodiscard]] std::string_view about() const noexcept final {
-    return request_.ask->items.front().name;
-  }
-  void say(BurstText& text, const Brief* release) const final;
-  [[nodiscard]] std::string spell() const final { return commands_.acquire(request_, ttl_); }
-
- protected:
-  [[nodiscard]] const AcquireRequest& request() const noexcept { return request_; }
-
- private:
-  const Commands& commands_;
-  const AcquireRequest request_;
-  const Member member_;
-  const std::chrono::milliseconds ttl_;
-};
-
-/// A release in few words. REQUIRES: Commands::may_be_brief().
-class ReleaseBrief : public Brief {
- public:
-  /// `commands` outlives it. `ttl`: that its lease has.
-  ReleaseBrief(const Commands& commands, ReleaseRequest request, const Member& member,
-               std::chrono::milliseconds ttl)
-      : commands_(commands), request_(std::move(request)), member_(member), ttl_(ttl) {}
-
-  [[nodiscard]] Kind kind() const noexcept final { return Kind::release; }
-  [[nodiscard]] std::string_view about() const noexcept final {
-    return request_.ask->items.front().name;
-  }
-  void say(BurstText& text, const Brief* release) const final;
-  void say_who(BurstText& text, char letter) const final;
-  [[nodiscard]] std::string spell() const final { return commands_.release(request_, member_); }
-
- protected:
-  [[nodiscard]] const ReleaseRequest& request() const noexcept { return request_; }
-
- private:
-  const Commands& commands_;
-  const ReleaseRequest request_;
-  const Member member_;
-  const std::chrono::milliseconds ttl_;
 };
 
 }  // namespace tenure::backends::redis

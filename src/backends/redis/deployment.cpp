@@ -28,17 +28,6 @@ Result<std::vector<Endpoint>> take_endpoints(const Url& url, std::uint16_t defau
   return once;
 }
 
-std::string take_parameter(Url& url, std::string_view key) {
-  const auto it = std::ranges::find_if(
-      url.parameters, [&](const Url::Parameter& one) { return one.key.text == key; });
-  if (it == url.parameters.end()) {
-    return {};
-  }
-  auto value = std::move(it->value.text);
-  url.parameters.erase(it);
-  return value;
-}
-
 /// Cuts "service" and '/' off the path.
 Result<std::string> take_service(Url& url) {
   auto& path = url.path;
@@ -68,10 +57,10 @@ Result<Deployment> sentinels_from(Url& url, std::chrono::milliseconds patience) 
   }
   deployment.endpoints = *std::move(endpoints);
   deployment.service = *std::move(service);
-  deployment.sentinel_user = take_parameter(url, "sentinel_user");
-  deployment.sentinel_password = take_parameter(url, "sentinel_password");
-  if (auto taken = take_rest(url, deployment.address, "sentinel_user, sentinel_password, ");
-      !taken) {
+  auto options = redis_options();
+  options.text("sentinel_user", deployment.sentinel_user)
+      .text("sentinel_password", deployment.sentinel_password);
+  if (auto taken = take_rest(url, deployment.address, std::move(options)); !taken) {
     return std::unexpected(std::move(taken).error());
   }
   return deployment;
@@ -88,7 +77,7 @@ Result<Deployment> cluster_from(Url& url, std::chrono::milliseconds patience) {
   if (!url.path.text.empty()) {
     return complain_at(url.path.position, "a cluster has no databases but the one");
   }
-  if (auto taken = take_rest(url, deployment.address, ""); !taken) {
+  if (auto taken = take_rest(url, deployment.address); !taken) {
     return std::unexpected(std::move(taken).error());
   }
   return deployment;

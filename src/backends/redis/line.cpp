@@ -5,19 +5,18 @@
 #include <charconv>
 #include <utility>
 
-#include "backends/net/outgoing.hpp"
 #include "backends/redis/faults.hpp"
 #include "backends/redis/slots.hpp"
-#include "h2/fault.hpp"
-#include "sys/chance.hpp"
+#include "net/connection_error.hpp"
 
 namespace tenure::backends::redis {
 namespace {
 
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds pause_min{10};
-constexpr std::chrono::milliseconds pause_max{1000};
+/// Delays between attempts to connect.
+constexpr net::Backoff::Options reconnect{.min = std::chrono::milliseconds(10),
+                                          .max = std::chrono::milliseconds(1000)};
 /// How long a server may be silent while an answer is due, where another may have taken its place.
 constexpr std::chrono::milliseconds silence_where_others_are{2000};
 /// The first with all that the scripts use: SET … NX GET is not, ACLs and HELLO are.
@@ -67,7 +66,7 @@ Line::Line(boost::asio::io_context& loop, Address address, std::vector<Step> gre
       where_(address_.whereabouts ? "the primary" : name_of(endpoint_)),
       extra_(std::move(greeting)),
       calls_(std::move(calls)),
-      resolver_(loop),
+      backoff_(reconnect),
       pause_(loop),
       patience_(loop) {}
 
@@ -87,17 +86,12 @@ void Line::dial() {
   if (is_stopped_ || is_ready_ || std::exchange(is_dialing_, true)) {
     return;
   }
-  if (failures_ == 0) {
+  if (!has_failed_) {
     dial_now();
     return;
   }
-  const auto doubled = pause_min * (1U << std::min<std::size_t>(failures_ - 1, 10));
-  const auto most = std::min<std::chrono::milliseconds>(pause_max, doubled);
-  // Many clients lost the same server at the same time.
-  const auto half = static_cast<std::uint64_t>(most.count() / 2 + 1);
-  const std::chrono::milliseconds jitter(sys::random_id() % half);
   is_pausing_ = true;
-  pause_.expires_after(most / 2 + jitter);
+  pause_.expires_after(backoff_.next());
   pause_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error && std::exchange(self->is_pausing_, false) && !self->is_stopped_) {
       self->dial_now();
@@ -107,7 +101,8 @@ void Line::dial() {
 
 void Line::dial_now() {
   const auto attempt = ++attempt_;
-  patience_.expires_after(address_.timeout);
+  deadline_ = net::Connector::Clock::now() + address_.timeout;
+  patience_.expires_at(deadline_);
   patience_.async_wait([self = shared_from_this(), attempt](const error_code& error) {
     if (!error && attempt == self->attempt_ && !self->is_ready_) {
       const auto* const why = !self->transport_    ? "no answer; is the address right?"
@@ -117,7 +112,7 @@ void Line::dial_now() {
     }
   });
   if (!address_.whereabouts) {
-    resolve();
+    connect();
     return;
   }
   is_finding_ = true;
@@ -136,54 +131,32 @@ void Line::found(const Result<Endpoint>& endpoint) {
   }
   endpoint_ = *endpoint;
   where_ = name_of(endpoint_);
-  resolve();
+  connect();
 }
 
-void Line::resolve() {
-  resolver_.async_resolve(
-      endpoint_.host, std::to_string(endpoint_.port),
-      [self = shared_from_this(), attempt = attempt_](const error_code& error,
-                                                      const tcp::resolver::results_type& found) {
-        if (self->is_stopped_ || attempt != self->attempt_) {
-          return;
-        }
-        error ? self->failed(self->unavailable(error.message() + "; is the name right?"))
-              : self->resolved(found);
+void Line::connect() {
+  connector_ = std::make_shared<net::Connector>(
+      loop_,
+      net::Connector::Target{.host = endpoint_.host,
+                             .port = endpoint_.port,
+                             .service = "a redis-server",
+                             .deadline = deadline_},
+      [self = shared_from_this()](Result<net::OutgoingSocket> socket) {
+        self->connector_.reset();
+        socket ? self->connected(*socket) : self->failed(self->unavailable(socket.error().detail));
       });
+  connector_->start();
 }
 
-void Line::resolved(const tcp::resolver::results_type& found) {
-  socket_ = std::make_shared<tcp::socket>(loop_);
-  connect_to_first(
-      socket_, found,
-      [self = shared_from_this(), socket = socket_, attempt = attempt_](const error_code& error) {
-        if (self->is_stopped_ || attempt != self->attempt_) {
-          return;
-        }
-        self->socket_.reset();
-        if (error) {
-          self->failed(self->unavailable(error.message() + "; does a redis-server run there?"));
-          return;
-        }
-        error_code ignored;
-        socket->set_option(tcp::no_delay(true), ignored);
-        socket->set_option(boost::asio::socket_base::keep_alive(true), ignored);
-        self->connected(std::move(*socket));
-      });
-}
-
-void Line::connected(tcp::socket socket) {
+void Line::connected(net::OutgoingSocket& socket) {
   error_code ignored;
-  own_address_ = h2::to_string(socket.local_endpoint(ignored));
-  const auto number = socket.native_handle();
-  auto transport = address_.tls
-                       ? h2::tls_transport_to(endpoint_.host, std::move(socket), *address_.tls)
-                       : h2::plain_transport(std::move(socket));
-  transport_ = closed_in_child(std::move(transport), number);
+  socket.socket().set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  own_address_ = net::to_string(socket.socket().local_endpoint(ignored));
+  transport_ = socket.into_transport(endpoint_.host, address_.tls.get());
   // Who is asked about the cluster may have much to tell.
   reader_ = std::make_unique<ReplyReader>(
       address_.part == Part::cluster_member ? table_elements_max : ReplyReader::elements_max);
-  transport_->greet([self = shared_from_this(), kept = transport_](const error_code& error) {
+  transport_->handshake([self = shared_from_this(), kept = transport_](const error_code& error) {
     if (kept != self->transport_) {
       return;
     }
@@ -191,10 +164,8 @@ void Line::connected(tcp::socket socket) {
       self->greet();
       return;
     }
-    const auto status = h2::explain(error);
-    const bool is_refused = status.code == h2::StatusCode::unauthenticated;
-    self->failed({.code = is_refused ? Errc::permission_denied : Errc::unavailable,
-                  .detail = self->where_ + ": " + status.message});
+    const auto why = net::connection_error(error);
+    self->failed({.code = why.code, .detail = self->where_ + ": " + why.detail});
   });
 }
 
@@ -340,18 +311,17 @@ void Line::arrived(std::span<const std::uint8_t> bytes) {
   const auto kept = transport_;
   const auto reader = reader_.get();
   reader->feed(bytes);
+  is_dispatching_ = true;
   while (const auto* reply = reader->next()) {
     take(*reply);
     if (kept != transport_) {
       return;
     }
   }
+  is_dispatching_ = false;
   if (reader->fault()) {
     failed(unavailable("what it says is not Redis: " + *reader->fault()));
     return;
-  }
-  if (calls_.caught_up) {
-    calls_.caught_up();
   }
   flush();
 }
@@ -362,7 +332,9 @@ void Line::take(const Reply& reply) {
     return;
   }
   if (reply.kind != Reply::Kind::error) {
-    failures_ = 0;  // else it may be dropped for what it says, and again
+    // Not before: a connection may fail because of the first reply, each time.
+    has_failed_ = false;
+    backoff_.reset();
   }
   const bool is_message = reply.kind == Reply::Kind::array && reply.text_at(0) == "message";
   if (!is_message && unanswered_ > 0) {
@@ -371,13 +343,13 @@ void Line::take(const Reply& reply) {
   calls_.replied(reply);
 }
 
-void Line::send(std::string_view commands, std::size_t count) {
-  waiting_.append(commands);
-  unanswered_ += count;
+void Line::send(std::string_view command) {
+  waiting_.append(command);
+  ++unanswered_;
 }
 
 void Line::flush() {
-  if (is_ready_ && !waiting_.empty()) {
+  if (is_ready_ && !is_dispatching_ && !waiting_.empty()) {
     write();
     watch_over();
   }
@@ -432,15 +404,14 @@ void Line::close() {
   is_pausing_ = false;
   is_finding_ = false;
   is_writing_ = false;
+  is_dispatching_ = false;
   is_watched_ = false;
   unanswered_ = 0;
   waiting_.clear();
   patience_.cancel();
   pause_.cancel();
-  resolver_.cancel();
-  if (const auto socket = std::exchange(socket_, nullptr)) {
-    error_code ignored;
-    socket->close(ignored);
+  if (const auto connector = std::exchange(connector_, nullptr)) {
+    connector->cancel();
   }
   if (const auto transport = std::exchange(transport_, nullptr)) {
     transport->close();
@@ -450,7 +421,7 @@ void Line::close() {
 void Line::failed(const Error& why) {
   const auto self = shared_from_this();
   close();
-  ++failures_;
+  has_failed_ = true;
   if (!is_stopped_) {
     calls_.failed(why);
     dial();
@@ -471,11 +442,13 @@ void Line::move_to(const Endpoint& endpoint) {
   }
   if (is_pausing_) {
     is_pausing_ = false;
-    failures_ = 0;
+    has_failed_ = false;
+    backoff_.reset();
     pause_.cancel();
     dial_now();
   } else if (endpoint != endpoint_ && (is_ready_ || is_dialing_)) {
-    failures_ = 0;
+    has_failed_ = false;
+    backoff_.reset();
     failed(unavailable("the primary is " + name_of(endpoint) + " now"));
   }
 }

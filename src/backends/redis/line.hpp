@@ -10,14 +10,16 @@
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <tenure/error.hpp>
 
 #include "backends/redis/address.hpp"
 #include "backends/redis/reply.hpp"
-#include "h2/transport.hpp"
+#include "net/backoff.hpp"
+#include "net/connector.hpp"
+#include "net/outgoing_socket.hpp"
+#include "net/transport.hpp"
 
 namespace tenure::backends::redis {
 
@@ -39,8 +41,6 @@ class Line : public std::enable_shared_from_this<Line> {
     std::function<void(const Reply&)> replied;
     /// It is lost, or could not be made. It is tried again.
     std::function<void(const Error&)> failed;
-    /// All that has arrived is dealt with: a moment to send what it led to.
-    std::function<void()> caught_up{};
   };
 
   /// `greeting`: what is to be said after HELLO and SELECT.
@@ -51,8 +51,9 @@ class Line : public std::enable_shared_from_this<Line> {
   /// "127.0.0.1:6379"
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
-  /// Commands as the wire has them; they leave with the next flush(). REQUIRES: is_ready().
-  void send(std::string_view commands, std::size_t count = 1);
+  /// Queues an encoded command for the next flush(). REQUIRES: is_ready().
+  void send(std::string_view command);
+  /// Writes what is queued. While replies are dispatched, the write follows the last of them.
   void flush();
   /// Gives this connection up for another one.
   void drop(const Error& why);
@@ -61,13 +62,10 @@ class Line : public std::enable_shared_from_this<Line> {
   void stop();
 
  private:
-  using tcp = boost::asio::ip::tcp;
-
   void dial_now();
   void found(const Result<Endpoint>& endpoint);
-  void resolve();
-  void resolved(const tcp::resolver::results_type& found);
-  void connected(tcp::socket socket);
+  void connect();
+  void connected(net::OutgoingSocket& socket);
   void greet();
   void read();
   void arrived(std::span<const std::uint8_t> bytes);
@@ -90,12 +88,13 @@ class Line : public std::enable_shared_from_this<Line> {
   std::string where_;
   const std::vector<Step> extra_;
   Calls calls_;
-  tcp::resolver resolver_;
-  std::shared_ptr<tcp::socket> socket_;  ///< Being connected.
+  std::shared_ptr<net::Connector> connector_;     ///< Null: no connection is being made.
+  net::Connector::Clock::time_point deadline_{};  ///< End of the current attempt.
+  net::Backoff backoff_;
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer patience_;
 
-  std::shared_ptr<h2::Transport> transport_;
+  std::shared_ptr<net::Transport> transport_;
   std::unique_ptr<ReplyReader> reader_;
   std::vector<Step> greeting_;
   std::size_t greeted_ = 0;  ///< Steps that were answered.
@@ -113,12 +112,13 @@ class Line : public std::enable_shared_from_this<Line> {
   bool is_watched_ = false;          ///< The patience runs.
   bool has_heard_ = false;           ///< Something arrived since it was last looked at.
   bool is_writing_ = false;
+  bool is_dispatching_ = false;  ///< Replies are being passed to the owner.
   bool is_ready_ = false;
   bool is_dialing_ = false;
   bool is_pausing_ = false;  ///< Before it dials,
   bool is_finding_ = false;  ///< and asks where.
   bool is_stopped_ = false;
-  std::size_t failures_ = 0;
+  bool has_failed_ = false;  ///< The last connection failed: the next attempt is delayed.
   std::size_t attempt_ = 0;  ///< What comes from an older one is ignored.
 };
 

@@ -5,20 +5,17 @@
 
 #include <absl/strings/string_view.h>
 
-#include "sys/chance.hpp"
+#include "sys/jitter.hpp"
 
 namespace tenure::backends::redis {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// Between two attempts of a barging lock; other clients do not tell when they let go.
-constexpr milliseconds barge_min{2};
-constexpr milliseconds barge_max{50};
-
-milliseconds with_jitter(milliseconds time) {
-  const auto most = static_cast<std::uint64_t>(time.count() / 10 + 10);
-  return time + milliseconds(sys::random_id() % most);
+/// Delay until a lock is checked that expires after `ttl`: up to a tenth later, so that the clients
+/// that wait for it do not check together.
+std::chrono::microseconds check_delay(milliseconds ttl) {
+  return ttl + sys::with_jitter(ttl / 10 + milliseconds(10), sys::Jitter::full);
 }
 
 /// The next word of a message, which is cut off.
@@ -50,43 +47,24 @@ Error refusal_of(const Reply& reply, std::string_view name) {
   }
 }
 
+/// What a reply of release.lua means.
+Result<void> release_result(const Result<Errand::Answer>& answer) {
+  if (!answer) {
+    return std::unexpected(answer.error());
+  }
+  const auto result = answer->reply.number;
+  if (result == 1 || result == 2 || (result == 3 && answer->is_retry)) {
+    return {};
+  }
+  return answer->is_retry ? fail(Errc::unavailable,
+                                 "the connection broke while it was given back; it is free now")
+                          : fail(Errc::not_held);
+}
+
 }  // namespace
 
-class Locks::Acquiring final : public AcquireBrief {
- public:
-  Acquiring(Locks& locks, const Wait& wait, milliseconds ttl)
-      : AcquireBrief(locks.commands_, wait.request, wait.spot.member, ttl), locks_(locks) {}
-  void answered(const Result<Answer>& answer) override {
-    locks_.acquire_answered({request().lease.get(), request().request.get()}, request().ask,
-                            answer);
-  }
-
- private:
-  Locks& locks_;
-};
-
-class Locks::Releasing final : public ReleaseBrief {
- public:
-  Releasing(Locks& locks, ReleaseRequest request, const Member& member, milliseconds ttl,
-            Backend::Done<void> done)
-      : ReleaseBrief(locks.commands_, std::move(request), member, ttl),
-        locks_(locks),
-        done_(std::move(done)) {}
-  void answered(const Result<Answer>& answer) override {
-    locks_.released(about(), answer, std::move(done_));
-  }
-
- private:
-  Locks& locks_;
-  Backend::Done<void> done_;
-};
-
 Locks::Locks(boost::asio::io_context& loop, Carrier& carrier, Commands commands)
-    : carrier_(carrier), commands_(std::move(commands)), alarms_(loop) {}
-
-bool Locks::is_watched(std::string_view name) const {
-  return !watched_.empty() && watched_.contains(key_in(name));
-}
+    : carrier_(carrier), commands_(std::move(commands)), timers_(loop) {}
 
 // Acquiring.
 
@@ -96,7 +74,7 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
     done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
     return;
   }
-  const WaitKey key{request.lease.get(), request.request.get()};
+  const RequestKey key{.lease = request.lease, .request = request.request};
   lease->waits.push_back(request.request);
   auto& wait = waits_[key];
   wait.spot = {.name = request.ask->items.front().name,
@@ -107,36 +85,28 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   ask(key, wait, lease->ttl);
 }
 
-void Locks::ask(const WaitKey& key) {
+void Locks::ask(const RequestKey& key) {
   auto& wait = waits_.at(key);
   ask(key, wait, places_.find(wait.request.lease)->ttl);
 }
 
-void Locks::ask(const WaitKey& key, Wait& wait, milliseconds ttl) {
+void Locks::ask(const RequestKey& key, Wait& wait, milliseconds ttl) {
   // Whole again, unless it has a place already, which may be granted before this arrives.
   wait.is_behind = wait.is_behind && wait.is_queued;
   wait.is_asking = true;
-  Errand errand{.loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again
-                                                          : Errand::Loss::fail};
-  // If others here wait for it, it is not that easy.
-  if (commands_.may_be_brief(*wait.request.ask) && !is_watched(wait.spot.name)) {
-    errand.brief = std::make_unique<Acquiring>(*this, wait, ttl);
-  } else {
-    errand.command = commands_.acquire(wait.request, ttl);
-    errand.answered = [this, key, ask = wait.request.ask](const auto& answer) {
-      acquire_answered(key, ask, answer);
-    };
-  }
-  carrier_.run(std::move(errand));
+  carrier_.run(
+      {.command = commands_.acquire(wait.request, ttl),
+       .answered = [this, key, ask = wait.request.ask](
+                       const auto& answer) { acquire_answered(key, ask, answer); },
+       .loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again : Errand::Loss::fail});
 }
 
-void Locks::acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask>& ask,
+void Locks::acquire_answered(const RequestKey& key, const std::shared_ptr<const Ask>& ask,
                              const Result<Errand::Answer>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     if (answer) {
-      drop_if_unwanted({.lease = LeaseId{key.first}, .request = RequestId{key.second}, .ask = ask},
-                       answer->reply);
+      drop_if_unwanted({.lease = key.lease, .request = key.request, .ask = ask}, answer->reply);
     }
     return;
   }
@@ -152,7 +122,7 @@ void Locks::acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask
     return;
   }
   switch (reply.number_at(0)) {
-    case 1: confirm_wide(it, reply); return;
+    case 1: confirm(it, reply); return;
     case 2:
       queued(wait, reply);
       ask_if_woken(key);
@@ -180,14 +150,11 @@ void Locks::queued(Wait& wait, const Reply& reply) {
   }
 }
 
-void Locks::barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms) {
-  const auto doubled = barge_min * (1U << std::min(wait.attempts++, 10U));
-  auto pause = std::min<milliseconds>(barge_max, doubled);
-  if (left_ms >= 0) {
-    pause = std::min(pause, milliseconds(left_ms + 1));
-  }
-  const milliseconds jitter(sys::random_id() % static_cast<std::uint64_t>(pause.count() + 1));
-  alarms_.call_at(Alarms::Clock::now() + pause / 2 + jitter, [this, key] {
+void Locks::barge_later(const RequestKey& key, Wait& wait, std::int64_t left_ms) {
+  // Delays are between half of the bound and the bound: half of the clients ask after the expiry.
+  const auto pause =
+      left_ms >= 0 ? wait.backoff.next(milliseconds(left_ms + 1) * 3 / 2) : wait.backoff.next();
+  timers_.call_at(net::TimerQueue::Clock::now() + pause, [this, key] {
     const auto it = waits_.find(key);
     if (it != waits_.end() && !it->second.is_leaving) {
       ask(key);
@@ -196,7 +163,7 @@ void Locks::barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms) {
   });
 }
 
-void Locks::settle(const WaitKey& key, Result<Granted> answer) {
+void Locks::settle(const RequestKey& key, Result<Granted> answer) {
   if (const auto it = waits_.find(key); it != waits_.end()) {
     settle(it, std::move(answer));
   }
@@ -211,7 +178,6 @@ void Locks::settle(Waits::iterator it, Result<Granted> answer) {
       Places::unuse(*lease, wait.spot);
     } else if (auto* const place = Places::find(*lease, wait.spot)) {
       place->is_confirmed = true;
-      place->is_wide = place->is_wide || wait.is_wide;
     }
   }
   if (wait.is_queued) {
@@ -224,7 +190,7 @@ void Locks::settle(Waits::iterator it, Result<Granted> answer) {
 }
 
 void Locks::abandon(LeaseId lease, RequestId request) {
-  const WaitKey key{lease.get(), request.get()};
+  const RequestKey key{.lease = lease, .request = request};
   const auto it = waits_.find(key);
   if (it == waits_.end() || it->second.is_leaving) {
     return;
@@ -252,7 +218,7 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   }
 }
 
-void Locks::left(const WaitKey& key, bool is_kept, const Result<Errand::Answer>& answer) {
+void Locks::left(const RequestKey& key, bool is_kept, const Result<Errand::Answer>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;  // told before
@@ -292,7 +258,8 @@ void Locks::heard(std::string_view message) {
 /// server is asked. One question at a time, so that a flood of messages is not a flood of
 /// questions.
 void Locks::woken(std::string_view member, std::string_view rest) {
-  const WaitKey key{lease_of(member).get(), number_from(take_word(rest))};
+  const RequestKey key{.lease = lease_of(member),
+                       .request = RequestId{number_from(take_word(rest))}};
   const auto it = waits_.find(key);
   if (it == waits_.end() || it->second.is_leaving || it->second.unconfirmed) {
     return;
@@ -320,13 +287,13 @@ void Locks::taken(std::string_view member, std::string_view rest) {
 
 void Locks::look_in(std::string_view name, milliseconds time) {
   auto& watched = watched_[std::string(name)];
-  const auto when = Alarms::Clock::now() +
-                    (time > milliseconds::zero() ? with_jitter(time) : milliseconds::zero());
+  const auto when = net::TimerQueue::Clock::now() +
+                    (time > milliseconds::zero() ? check_delay(time) : milliseconds::zero());
   if (watched.alarm && *watched.alarm <= when) {
     return;
   }
   watched.alarm = when;
-  alarms_.call_at(when, [this, name = std::string(name), when] {
+  timers_.call_at(when, [this, name = std::string(name), when] {
     const auto it = watched_.find(name);
     if (it == watched_.end() || it->second.alarm != when) {
       return;  // an earlier one has rung
@@ -356,7 +323,7 @@ void Locks::look(std::string_view name) {
 }
 
 void Locks::ask_again(const Concerns& concerns) {
-  std::vector<WaitKey> keys;
+  std::vector<RequestKey> keys;
   for (const auto& [key, wait] : waits_) {
     if (wait.is_queued && !wait.is_leaving && !wait.unconfirmed &&
         (!concerns || concerns(commands_.key_of(*wait.request.ask)))) {
@@ -373,47 +340,17 @@ void Locks::ask_again(const Concerns& concerns) {
 
 void Locks::release(ReleaseRequest request, Backend::Done<void> done) {
   const auto member = member_of(*request.ask, request.lease, request.acquired);
-  const auto& name = request.ask->items.front().name;
-  const Spot spot{.name = name, .member = member};
-  auto* const lease = places_.find(request.lease);
-  const auto* const place = lease == nullptr ? nullptr : Places::find(*lease, spot);
-  const bool is_wide = place == nullptr || place->is_wide || is_watched(name);
-  const bool is_brief = !is_wide && commands_.may_be_brief(*request.ask);
-  const auto ttl = is_brief ? lease->ttl : milliseconds();
-  if (lease != nullptr) {
-    Places::unuse(*lease, spot);
+  if (auto* const lease = places_.find(request.lease)) {
+    Places::unuse(*lease, {.name = request.ask->items.front().name, .member = member});
   }
-  Errand errand;
-  if (is_brief) {
-    errand.brief =
-        std::make_unique<Releasing>(*this, std::move(request), member, ttl, std::move(done));
-  } else {
-    errand.command = commands_.release(request, member);
-    errand.answered = [this, ask = request.ask,
-                       done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
-      released(ask->items.front().name, answer, std::move(done));
-    };
-  }
-  carrier_.run(std::move(errand));
-}
-
-void Locks::released(std::string_view name, const Result<Errand::Answer>& answer,
-                     Backend::Done<void> done) {
-  if (!answer) {
-    done(std::unexpected(answer.error()));
-    return;
-  }
-  const auto result = answer->reply.number;
-  if (result == 2) {
-    look(name);
-  }
-  if (result == 1 || result == 2 || (result == 3 && answer->is_retry)) {
-    done({});
-  } else if (answer->is_retry) {
-    done(fail(Errc::unavailable, "the connection broke while it was given back; it is free now"));
-  } else {
-    done(fail(Errc::not_held));
-  }
+  carrier_.run({.command = commands_.release(request, member),
+                .answered = [this, ask = std::move(request.ask),
+                             done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
+                  if (answer && answer->reply.number == 2) {
+                    look(ask->items.front().name);
+                  }
+                  done(release_result(answer));
+                }});
 }
 
 void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {

@@ -15,10 +15,11 @@
 #include <boost/asio/io_context.hpp>
 
 #include "backends/backend.hpp"
-#include "backends/redis/alarms.hpp"
 #include "backends/redis/carrier.hpp"
 #include "backends/redis/commands.hpp"
 #include "backends/redis/places.hpp"
+#include "net/backoff.hpp"
+#include "net/timer_queue.hpp"
 
 namespace tenure::backends::redis {
 
@@ -57,7 +58,6 @@ class Locks {
   void end();
 
  private:
-  using WaitKey = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
   struct Wait {
     AcquireRequest request{};
     Spot spot{};
@@ -67,48 +67,43 @@ class Locks {
     bool is_asking = false;   ///< A question is on its way.
     bool is_woken = false;    ///< A message says that it is granted; the server has to confirm it.
     bool is_leaving = false;  ///< Called off; the server is asked what became of it.
-    bool is_wide = false;     ///< Granted, and not the only one there.
     /// Its lease was renewed while the answer was out, so what the server gave it may end before we
     /// stop believing in it: it has to be renewed there, too, before it counts.
     bool is_behind = false;
     /// Granted; it counts when it is renewed, or when enough replicas have it.
     std::optional<Granted> unconfirmed{};
-    std::uint32_t attempts = 0;  ///< Of a barging one.
+    /// Delays between the attempts to take a barging lock, whose release is not announced.
+    net::Backoff backoff{
+        {.min = std::chrono::milliseconds(2), .max = std::chrono::milliseconds(50)}};
   };
   /// A lock that somebody here waits for.
   struct Watched {
     std::size_t waiting = 0;
-    std::optional<Alarms::Clock::time_point> alarm{};  ///< The next one.
+    std::optional<net::TimerQueue::Clock::time_point> alarm{};  ///< The next one.
   };
   struct Renewal;
-  class Acquiring;
-  class Releasing;
 
-  /// Somebody here waits for it.
-  [[nodiscard]] bool is_watched(std::string_view name) const;
   [[nodiscard]] bool is_waited_for(LeaseId lease, const Spot& spot);
   /// It holds nothing there.
   [[nodiscard]] bool is_only_a_wait(LeaseId lease, const Spot& spot);
-  void ask(const WaitKey& key);
-  void ask(const WaitKey& key, Wait& wait, std::chrono::milliseconds ttl);
-  void acquire_answered(const WaitKey& key, const std::shared_ptr<const Ask>& ask,
+  void ask(const RequestKey& key);
+  void ask(const RequestKey& key, Wait& wait, std::chrono::milliseconds ttl);
+  void acquire_answered(const RequestKey& key, const std::shared_ptr<const Ask>& ask,
                         const Result<Errand::Answer>& answer);
   void queued(Wait& wait, const Reply& reply);
-  void barge_later(const WaitKey& key, Wait& wait, std::int64_t left_ms);
-  using Waits = absl::flat_hash_map<WaitKey, Wait>;
-  void settle(const WaitKey& key, Result<Granted> answer);
+  void barge_later(const RequestKey& key, Wait& wait, std::int64_t left_ms);
+  using Waits = absl::flat_hash_map<RequestKey, Wait>;
+  void settle(const RequestKey& key, Result<Granted> answer);
   void settle(Waits::iterator it, Result<Granted> answer);
-  void released(std::string_view name, const Result<Errand::Answer>& answer,
-                Backend::Done<void> done);
   /// What the server says to one that was called off. `is_kept`: what was granted before stays.
-  void left(const WaitKey& key, bool is_kept, const Result<Errand::Answer>& answer);
+  void left(const RequestKey& key, bool is_kept, const Result<Errand::Answer>& answer);
   /// Those of a lease whose answers are out: from now on it is believed in for longer.
   void leave_behind(const Places::Lease& lease, LeaseId id);
   /// What waits there was renewed.
   void caught_up(LeaseId lease, const Spot& spot);
   /// It is granted: settles it when the server counts what we believe, and enough replicas know.
   void confirm(Waits::iterator it, Granted granted);
-  void confirmed(const WaitKey& key, const Result<Errand::Answer>& answer);
+  void confirmed(const RequestKey& key, const Result<Errand::Answer>& answer);
   /// Gives back what was granted too late, or does not count.
   void drop(const Wait& wait) { drop(wait.request, wait.spot.member); }
   void drop(const AcquireRequest& request, std::string_view member);
@@ -117,9 +112,9 @@ class Locks {
   void look_in(std::string_view name, std::chrono::milliseconds time);
   void look(std::string_view name);
   void woken(std::string_view member, std::string_view rest);
-  void ask_if_woken(const WaitKey& key);
-  void wake_answered(const WaitKey& key, const Result<Errand::Answer>& answer);
-  void confirm_wide(Waits::iterator it, const Reply& reply);
+  void ask_if_woken(const RequestKey& key);
+  void wake_answered(const RequestKey& key, const Result<Errand::Answer>& answer);
+  void confirm(Waits::iterator it, const Reply& reply);
   void taken(std::string_view member, std::string_view requests);
   using Members = std::vector<std::pair<std::size_t, std::string>>;  ///< Of which lease, by index.
   enum class Ttl : std::uint8_t { at_least, exact };
@@ -135,7 +130,7 @@ class Locks {
   Places places_;
   Waits waits_;
   absl::flat_hash_map<std::string, Watched> watched_;
-  Alarms alarms_;
+  net::TimerQueue timers_;
 };
 
 }  // namespace tenure::backends::redis

@@ -39,7 +39,7 @@ void Locks::confirm(Waits::iterator it, Granted granted) {
   carrier_.flush();
 }
 
-void Locks::confirmed(const WaitKey& key, const Result<Errand::Answer>& answer) {
+void Locks::confirmed(const RequestKey& key, const Result<Errand::Answer>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end() || it->second.is_leaving || !it->second.unconfirmed) {
     return;
@@ -61,7 +61,7 @@ void Locks::confirmed(const WaitKey& key, const Result<Errand::Answer>& answer) 
   settle(key, fail(answer.error().code, "granted, and given back: " + answer.error().detail));
 }
 
-void Locks::ask_if_woken(const WaitKey& key) {
+void Locks::ask_if_woken(const RequestKey& key) {
   const auto it = waits_.find(key);
   if (it == waits_.end() || it->second.is_asking || !std::exchange(it->second.is_woken, false)) {
     return;
@@ -76,7 +76,7 @@ void Locks::ask_if_woken(const WaitKey& key) {
   carrier_.flush();
 }
 
-void Locks::wake_answered(const WaitKey& key, const Result<Errand::Answer>& answer) {
+void Locks::wake_answered(const RequestKey& key, const Result<Errand::Answer>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;  // called off, and left() gives back what was granted
@@ -85,16 +85,15 @@ void Locks::wake_answered(const WaitKey& key, const Result<Errand::Answer>& answ
   if (!answer) {
     settle(it, std::unexpected(answer.error()));
   } else if (answer->reply.number_at(0) == 1) {
-    confirm_wide(it, answer->reply);
+    confirm(it, answer->reply);
   } else {
     ask_if_woken(key);
   }
 }
 
-/// Granted, in the words of acquire.lua and confirm.lua, beside others or after a wait.
-void Locks::confirm_wide(Waits::iterator it, const Reply& reply) {
-  auto& wait = it->second;
-  wait.is_wide = true;
+/// `reply`: {1, token, place, count} of acquire.lua or confirm.lua.
+void Locks::confirm(Waits::iterator it, const Reply& reply) {
+  const auto& wait = it->second;
   confirm(it, {.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
                .count = static_cast<std::uint32_t>(std::max<std::int64_t>(1, reply.number_at(3))),
                // The answer to a later question has no place any more.

@@ -11,10 +11,6 @@ namespace {
 /// Members of one lock that are renewed by one command.
 constexpr std::size_t members_at_once = 256;
 
-Error the_client_ends() {
-  return {.code = Errc::unavailable, .detail = "the client ends"};
-}
-
 }  // namespace
 
 /// One batch of leases, whose members are renewed by a command for each lock.
@@ -145,7 +141,7 @@ void Locks::renewed_part(Renewal& renewal, const std::string& name, const Member
 
 void Locks::leave_behind(const Places::Lease& lease, LeaseId id) {
   for (const auto request : lease.waits) {
-    const auto it = waits_.find({id.get(), request.get()});
+    const auto it = waits_.find(RequestKey{.lease = id, .request = request});
     if (it != waits_.end() && !it->second.is_queued) {
       it->second.is_behind = true;
     }
@@ -154,7 +150,7 @@ void Locks::leave_behind(const Places::Lease& lease, LeaseId id) {
 
 void Locks::caught_up(LeaseId lease, const Spot& spot) {
   for (const auto request : places_.find(lease)->waits) {
-    const auto it = waits_.find({lease.get(), request.get()});
+    const auto it = waits_.find(RequestKey{.lease = lease, .request = request});
     if (it != waits_.end() && it->second.spot == spot) {
       it->second.is_behind = false;
     }
@@ -167,7 +163,7 @@ bool Locks::is_only_a_wait(LeaseId lease, const Spot& spot) {
 
 bool Locks::is_waited_for(LeaseId lease, const Spot& spot) {
   return std::ranges::any_of(places_.find(lease)->waits, [&](RequestId request) {
-    const auto it = waits_.find({lease.get(), request.get()});
+    const auto it = waits_.find(RequestKey{.lease = lease, .request = request});
     return it != waits_.end() && it->second.is_queued && it->second.spot == spot;
   });
 }
@@ -205,7 +201,7 @@ void Locks::check_holds() {
 void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
   auto taken = places_.take(lease);
   for (const auto request : taken.waits) {
-    settle({lease.get(), request.get()},
+    settle({.lease = lease, .request = request},
            fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
   }
   if (taken.places.empty()) {
@@ -234,15 +230,15 @@ void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
 
 void Locks::end() {
   listener_ = nullptr;
-  alarms_.clear();
-  std::vector<WaitKey> keys;
+  timers_.clear();
+  std::vector<RequestKey> keys;
   for (const auto& [key, wait] : waits_) {
     keys.push_back(key);
   }
   for (const auto& key : keys) {
     const auto spot = waits_.at(key).spot;
     const auto ask = waits_.at(key).request.ask;
-    settle(key, std::unexpected(the_client_ends()));
+    settle(key, std::unexpected(client_closed()));
     carrier_.run({.command = commands_.remove(*ask, spot.member), .answered = [](const auto&) {}});
   }
   for (const auto lease : places_.all()) {

@@ -1,7 +1,6 @@
 #include "backends/redis/node.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 namespace tenure::backends::redis {
@@ -30,7 +29,8 @@ Node::Node(boost::asio::io_context& loop, SlotTable::Owner owner, Address addres
                         .heard = [this](std::string_view message) { calls_.heard(message); },
                         .lost =
                             [this](const Error& why) {
-                              ping();
+                              // A dead host takes the other connection with it.
+                              pipeline_->ping_if_idle();
                               calls_.lost(why);
                             }}) {}
 
@@ -43,19 +43,6 @@ void Node::ready() {
   if (is_ready()) {
     calls_.ready(*this);
   }
-}
-
-/// The other connection may be dead as well, and nobody would notice while nothing is asked.
-void Node::ping() {
-  if (!pipeline_->is_ready() || !pipeline_->is_idle()) {
-    return;
-  }
-  const std::array<std::string_view, 1> words{"PING"};
-  std::string command;
-  append_command(command, words);
-  pipeline_->run(
-      {.command = std::move(command), .answered = [](const auto&) {}, .loss = Errand::Loss::once});
-  pipeline_->flush();
 }
 
 bool Node::is_idle() const {

@@ -47,7 +47,6 @@ class Node {
 
  private:
   void ready();
-  void ping();
 
   boost::asio::io_context& loop_;
   const SlotTable::Owner owner_;

@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 
 #include "sys/chance.hpp"
+#include "sys/jitter.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -248,8 +249,7 @@ void Nodes::park(Errand errand, std::uint32_t replicas, std::string_view words) 
   }
   const auto quarter = std::chrono::duration_cast<milliseconds>(since) / 4;
   const auto pause = std::clamp(quarter, park_min, park_max);
-  const milliseconds jitter(sys::random_id() % static_cast<std::uint64_t>(pause.count()));
-  parking_.expires_after(pause / 2 + jitter);
+  parking_.expires_after(sys::with_jitter(pause));
   parking_.async_wait([this](const boost::system::error_code& error) {
     if (!error && !is_stopped_) {
       is_parking_ = false;

@@ -1,6 +1,5 @@
 #include "backends/redis/one_server.hpp"
 
-#include <array>
 #include <utility>
 
 namespace tenure::backends::redis {
@@ -17,14 +16,14 @@ OneServer::OneServer(boost::asio::io_context& loop, Address address,
           Pipeline::Calls{.ready = [this] { ready(); },
                           .lost = [this](const Error& why) { lost(why); },
                           .idle = [this] { calls_.idle(); },
-                          .doubtful = calls_.doubtful,
-                          .caught_up = calls_.caught_up})),
+                          .doubtful = calls_.doubtful})),
       ear_(loop, address_, channel,
            Waker::Calls{.ready = [this] { ready(); },
                         .heard = [this](std::string_view message) { calls_.heard(message); },
                         .lost =
                             [this](const Error& why) {
-                              ping();
+                              // A dead host takes the other connection with it.
+                              pipeline_->ping_if_idle();
                               lost(why);
                             }}) {}
 
@@ -49,19 +48,6 @@ void OneServer::ready() {
 void OneServer::lost(const Error& why) {
   was_lost_ = true;
   calls_.lost(why);
-}
-
-/// The other connection may be dead as well, and nobody would notice while nothing is asked.
-void OneServer::ping() {
-  if (!pipeline_->is_ready() || !pipeline_->is_idle()) {
-    return;
-  }
-  const std::array<std::string_view, 1> words{"PING"};
-  std::string command;
-  append_command(command, words);
-  pipeline_->run(
-      {.command = std::move(command), .answered = [](const auto&) {}, .loss = Errand::Loss::once});
-  pipeline_->flush();
 }
 
 void OneServer::moved(const Endpoint& endpoint) {

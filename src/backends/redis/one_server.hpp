@@ -27,7 +27,6 @@ class OneServer final : public Carrier {
     return pipeline_->is_ready();
   }
   [[nodiscard]] bool is_idle() const override;
-  [[nodiscard]] std::size_t room_after() const override { return pipeline_->room_after(); }
   void run(Errand&& errand) override { pipeline_->run(std::move(errand)); }
   void run_replicated(Errand errand, std::uint32_t replicas) override;
   void flush() override { pipeline_->flush(); }
@@ -37,7 +36,6 @@ class OneServer final : public Carrier {
   void ready();
   void lost(const Error& why);
   void moved(const Endpoint& endpoint);
-  void ping();
 
   boost::asio::io_context& loop_;
   const Address address_;

@@ -38,7 +38,6 @@ struct Place {
   std::shared_ptr<const Ask> ask{};
   std::uint32_t uses = 0;     ///< Requests that count on it.
   bool is_confirmed = false;  ///< The server has said that it is there.
-  bool is_wide = false;       ///< Others were there, too, when it was granted.
 };
 
 /// What our leases have on the server. A lease is nothing there by itself: it is renewed by

@@ -56,8 +56,7 @@ std::unique_ptr<Carrier> RedisBackend::make_carrier(const Deployment& deployment
                            [this](std::string_view message) {
                              locks_.heard(message);
                              carrier_->flush();
-                           },
-                       .caught_up = [this] { do_posted(); }};
+                           }};
   auto address = deployment.address;
   std::shared_ptr<Sentinels> sentinels;
   switch (deployment.form) {
@@ -80,8 +79,8 @@ Result<std::unique_ptr<RedisBackend>> RedisBackend::open(const Deployment& deplo
   backend->do_now([raw = backend.get()] { raw->carrier_->start(); });
   // A little more, for those who know why to say so.
   const auto longest = patience + patience / 10;
-  backend->wait_for(backend->opened_, std::chrono::steady_clock::now() + longest);
-  if (!backend->opened_.is_here) {
+  backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + longest);
+  if (!backend->opened_.is_signalled()) {
     return fail(Errc::unavailable, deployment.name() + ": no answer");
   }
   if (!*backend->first_) {
@@ -98,12 +97,12 @@ RedisBackend::~RedisBackend() {
     patience_.expires_after(carrier_->is_ready() ? farewell_ : std::chrono::milliseconds(0));
     patience_.async_wait([this](const boost::system::error_code& error) {
       if (!error) {
-        arrived(ended_);
+        parker().signal(ended_);
       }
     });
     end_if_idle();
   });
-  wait_for(ended_);
+  parker().wait(ended_, std::nullopt);
   // What is on its way ends with the lines.
   do_now([this] {
     patience_.cancel();
@@ -118,7 +117,7 @@ std::vector<std::string> RedisBackend::doubts() {
 
 void RedisBackend::end_if_idle() {
   if (is_ending_ && carrier_->is_idle()) {
-    arrived(ended_);
+    parker().signal(ended_);
   }
 }
 
@@ -132,7 +131,7 @@ void RedisBackend::ready(const Concerns& concerns) {
   }
   if (!first_) {
     first_ = Result<void>();
-    arrived(opened_);
+    parker().signal(opened_);
   }
   if (listener_ != nullptr && !std::exchange(is_told_connected_, true)) {
     listener_->connection_changed(true, {});
@@ -142,13 +141,13 @@ void RedisBackend::ready(const Concerns& concerns) {
 void RedisBackend::lost(const Error& why) {
   if (!first_) {
     first_ = std::unexpected(why);
-    arrived(opened_);
+    parker().signal(opened_);
   }
   if (listener_ != nullptr && std::exchange(is_told_connected_, false)) {
     listener_->connection_changed(false, why.detail);
   }
   if (is_ending_) {
-    arrived(ended_);
+    parker().signal(ended_);
   }
 }
 

@@ -40,7 +40,6 @@ class RedisBackend final : public LocksOnLoop<Locks> {
  private:
   [[nodiscard]] Locks& locks() noexcept override { return locks_; }
   void send_all() override { carrier_->flush(); }
-  [[nodiscard]] std::size_t worth_a_look() const override { return carrier_->room_after(); }
   [[nodiscard]] std::unique_ptr<Carrier> make_carrier(const Deployment& deployment,
                                                       const Commands& commands);
   void ready(const Concerns& concerns);
@@ -51,8 +50,8 @@ class RedisBackend final : public LocksOnLoop<Locks> {
   Listener* listener_ = nullptr;
   bool is_told_connected_ = false;
   std::optional<Result<void>> first_;  ///< What became of the first attempt to connect.
-  Moment opened_;
-  Moment ended_;
+  sys::WaitSlot opened_;
+  sys::WaitSlot ended_;
   bool is_ending_ = false;
   std::vector<std::string> doubts_;
 

@@ -115,32 +115,12 @@ const Reply* ReplyReader::next() {
   return static_cast<const Reply*>(reply);
 }
 
-void append_count(std::string& out, std::size_t words) {
-  append_number(out, '*', words);
-}
-
-void append_word(std::string& out, std::string_view word) {
-  append_number(out, '$', word.size());
-  out.append(word);
-  out.append("\r\n");
-}
-
-void append_word(std::string& out, std::initializer_list<std::string_view> pieces) {
-  std::size_t size = 0;
-  for (const auto piece : pieces) {
-    size += piece.size();
-  }
-  append_number(out, '$', size);
-  for (const auto piece : pieces) {
-    out.append(piece);
-  }
-  out.append("\r\n");
-}
-
 void append_command(std::string& out, std::span<const std::string_view> words) {
-  append_count(out, words.size());
+  append_number(out, '*', words.size());
   for (const auto word : words) {
-    append_word(out, word);
+    append_number(out, '$', word.size());
+    out.append(word);
+    out.append("\r\n");
   }
 }
 
@@ -148,6 +128,16 @@ std::string command_of(std::initializer_list<std::string_view> words) {
   std::string command;
   append_command(command, std::span(words.begin(), words.size()));
   return command;
+}
+
+std::string_view info_field(std::string_view info, std::string_view name) {
+  const auto mark = "\n" + std::string(name) + ":";
+  const auto at = info.find(mark);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  const auto rest = info.substr(at + mark.size());
+  return rest.substr(0, rest.find('\r'));
 }
 
 }  // namespace tenure::backends::redis

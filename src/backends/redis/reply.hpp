@@ -34,6 +34,9 @@ struct Reply {
   }
 };
 
+/// Value of the field `name` in a reply to INFO; empty if the reply does not have it.
+[[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);
+
 /// Cuts a stream of bytes into replies (RESP2), by hiredis, with limits: it alone would believe in
 /// an array of a thousand million elements.
 class ReplyReader {
@@ -69,11 +72,6 @@ class ReplyReader {
   std::optional<std::string> fault_;
 };
 
-/// How many words follow, and one of them, as the wire has it.
-void append_count(std::string& out, std::size_t words);
-void append_word(std::string& out, std::string_view word);
-/// A word of several pieces.
-void append_word(std::string& out, std::initializer_list<std::string_view> pieces);
 /// Appends a command as the wire has it.
 void append_command(std::string& out, std::span<const std::string_view> words);
 

@@ -21,7 +21,6 @@ enum class Script : std::uint8_t {
   barge,
   unbarge,
   rebarge,
-  burst,
   confirm,
 };
 inline constexpr std::size_t scripts_count = static_cast<std::size_t>(Script::confirm) + 1;

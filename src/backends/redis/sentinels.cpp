@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ranges>
 #include <utility>
 
 #include <boost/asio/post.hpp>
+
+#include "sys/parse_number.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -18,13 +19,11 @@ constexpr std::chrono::milliseconds pause_between{200};
 constexpr std::chrono::seconds news_are_news{5};
 
 std::optional<Endpoint> endpoint_from(std::string_view host, std::string_view port) {
-  Endpoint endpoint{.host = std::string(host)};
-  const auto* const end = port.data() + port.size();
-  const auto [rest, error] = std::from_chars(port.data(), end, endpoint.port);
-  if (host.empty() || error != std::errc{} || rest != end || endpoint.port == 0) {
+  const auto number = sys::parse_number<std::uint16_t>(port).value_or(0);
+  if (host.empty() || number == 0) {
     return std::nullopt;
   }
-  return endpoint;
+  return Endpoint{.host = std::string(host), .port = number};
 }
 
 }  // namespace

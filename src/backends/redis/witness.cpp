@@ -1,7 +1,6 @@
 #include "backends/redis/witness.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace tenure::backends::redis {
@@ -15,10 +14,7 @@ constexpr std::size_t batch_max = 1024;
 std::string wait_command(std::uint32_t replicas, std::chrono::milliseconds bound) {
   const auto count = std::to_string(replicas);
   const auto time = std::to_string(bound.count());
-  const std::array<std::string_view, 3> words{"WAIT", count, time};
-  std::string command;
-  append_command(command, words);
-  return command;
+  return command_of({"WAIT", count, time});
 }
 
 }  // namespace

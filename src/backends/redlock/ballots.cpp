@@ -7,7 +7,7 @@
 
 namespace tenure::backends::redlock {
 
-using Clock = redis::Alarms::Clock;
+using Clock = net::TimerQueue::Clock;
 
 void Ballots::ask(Question question, Decided decided) {
   const auto ballot = std::make_shared<Ballot>(Ballot{.question = std::move(question),
@@ -81,7 +81,7 @@ void Ballots::sweep_at(Clock::time_point when) {
     return;
   }
   sweep_ = when;
-  alarms_.call_at(when, [this, when] {
+  timers_.call_at(when, [this, when] {
     if (sweep_ == when) {
       sweep_.reset();
       sweep();

@@ -11,10 +11,10 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "backends/redis/alarms.hpp"
 #include "backends/redis/pipeline.hpp"
 #include "backends/redlock/node.hpp"
 #include "backends/redlock/vote_count.hpp"
+#include "net/timer_queue.hpp"
 
 namespace tenure::backends::redlock {
 
@@ -40,8 +40,8 @@ class Ballots {
   using Decided = std::move_only_function<void(const VoteCount&)>;
 
   /// The nodes may still be made.
-  Ballots(boost::asio::io_context& loop, const Nodes& nodes, redis::Alarms& alarms)
-      : loop_(loop), nodes_(nodes), alarms_(alarms) {}
+  Ballots(boost::asio::io_context& loop, const Nodes& nodes, net::TimerQueue& timers)
+      : loop_(loop), nodes_(nodes), timers_(timers) {}
 
   /// `decided` is called once, perhaps before this returns.
   void ask(Question question, Decided decided);
@@ -56,21 +56,21 @@ class Ballots {
     Question question;
     Decided decided;
     VoteCount count;
-    redis::Alarms::Clock::time_point end;
+    net::TimerQueue::Clock::time_point end;
     bool is_asked = false;  ///< All of them.
   };
 
   [[nodiscard]] bool put(const std::shared_ptr<Ballot>& ballot, std::size_t server);
   void answered(Ballot& ballot, std::size_t server, const Result<Answer>& answer);
   void decide_if_ripe(Ballot& ballot);
-  void sweep_at(redis::Alarms::Clock::time_point when);
+  void sweep_at(net::TimerQueue::Clock::time_point when);
   void sweep();
 
   boost::asio::io_context& loop_;
   const Nodes& nodes_;
-  redis::Alarms& alarms_;
+  net::TimerQueue& timers_;
   std::vector<std::shared_ptr<Ballot>> open_;  ///< Not decided; and some that are.
-  std::optional<redis::Alarms::Clock::time_point> sweep_;
+  std::optional<net::TimerQueue::Clock::time_point> sweep_;
   bool is_flush_due_ = false;
 };
 

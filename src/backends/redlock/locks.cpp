@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/redlock/margin.hpp"
-#include "sys/chance.hpp"
+#include "sys/jitter.hpp"
 
 namespace tenure::backends::redlock {
 namespace {
@@ -11,16 +11,12 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr milliseconds pause_min{1};
+/// Upper bound of the first pause between two attempts.
+constexpr milliseconds pause_min{2};
 /// A server has said that it is free: the others say so within this, or there is no quorum of them.
 constexpr milliseconds after_first_wake_up{1};
-/// Who has just had it lets those elsewhere go first for so long.
-constexpr milliseconds for_others{4};
-
-microseconds jittered(microseconds time) {
-  const auto spread = static_cast<std::uint64_t>(time.count()) + 1;
-  return time / 2 + microseconds(sys::random_id() % spread);
-}
+/// Upper bound of the pause that a client makes after a release if another client waits.
+constexpr milliseconds for_others{6};
 
 /// The next word of a message, which is cut off.
 std::string_view take_word(std::string_view& text) {
@@ -31,12 +27,13 @@ std::string_view take_word(std::string_view& text) {
 
 }  // namespace
 
-Locks::Locks(Terms terms, const Ballots::Nodes& nodes, Ballots& ballots, redis::Alarms& alarms,
+Locks::Locks(Terms terms, const Ballots::Nodes& nodes, Ballots& ballots, net::TimerQueue& timers,
              Commands commands)
     : terms_(terms),
+      retry_{.min = pause_min, .max = std::max(terms.servers.retry_delay, pause_min / 2)},
       nodes_(nodes),
       ballots_(ballots),
-      alarms_(alarms),
+      timers_(timers),
       commands_(std::move(commands)) {}
 
 // Standing in line.
@@ -46,10 +43,12 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
     done(std::unexpected(*std::move(error)));
     return;
   }
-  const WaitKey key{request.lease.get(), request.request.get()};
+  const RequestKey key{.lease = request.lease, .request = request.request};
   const auto name = request.ask->items.front().name;
   leases_.at(request.lease).waits.push_back(request.request);
-  waits_.insert_or_assign(key, Wait{.request = std::move(request), .done = std::move(done)});
+  waits_.insert_or_assign(key, Wait{.request = std::move(request),
+                                    .done = std::move(done),
+                                    .backoff = net::Backoff(retry_)});
   contests_[name].line.push_back(key);
   go_on(name);
 }
@@ -94,7 +93,7 @@ void Locks::go_on(const std::string& name) {
     return;
   }
   if (may_wait && std::exchange(contest.shall_let_others, false)) {
-    pause(name, jittered(for_others));
+    pause(name, sys::with_jitter(for_others));
     return;
   }
   contest.is_asking = true;
@@ -103,7 +102,7 @@ void Locks::go_on(const std::string& name) {
 
 // Asking for votes.
 
-void Locks::ask(const WaitKey& key) {
+void Locks::ask(const RequestKey& key) {
   auto& wait = waits_.at(key);
   const auto attempt = std::make_shared<Attempt>();
   attempt->key = key;
@@ -255,7 +254,7 @@ void Locks::agree_on_token(const std::shared_ptr<Attempt>& attempt) {
 /// Its lease may have been renewed while the servers voted, and is believed in for longer than the
 /// votes last: then these are renewed before anybody is told.
 void Locks::finish(const std::shared_ptr<Attempt>& attempt) {
-  const LeaseId id{attempt->key.first};
+  const auto id = attempt->key.lease;
   auto& lease = leases_.at(id);
   if (lease.touched > attempt->fresh) {
     const auto began = sys::BootClock::now();
@@ -276,7 +275,7 @@ void Locks::finish(const std::shared_ptr<Attempt>& attempt) {
     return;
   }
   const auto& name = attempt->ask->items.front().name;
-  lease.holds.insert_or_assign(RequestId{attempt->key.second},
+  lease.holds.insert_or_assign(attempt->key.request,
                                Held{.ask = attempt->ask,
                                     .member = attempt->member,
                                     .token = attempt->token,
@@ -322,19 +321,17 @@ void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quor
     return;
   }
   contest.is_asking = false;
-  const auto longest = std::max(terms_.servers.retry_delay, pause_min);
-  auto length = std::min<milliseconds>(longest, pause_min * (1U << std::min(wait.refused, 10U)));
-  if (attempt->left >= milliseconds::zero()) {
-    length = std::min(length, attempt->left + milliseconds(1));
-  }
-  pause(name, jittered(length));
+  const bool is_left_known = attempt->left >= milliseconds::zero();
+  // Delays are between half of the bound and the bound: half of the clients ask after the expiry.
+  pause(name, is_left_known ? wait.backoff.next((attempt->left + milliseconds(1)) * 3 / 2)
+                            : wait.backoff.next());
 }
 
 void Locks::pause(const std::string& name, microseconds length) {
   auto& contest = contests_.at(name);
   contest.pause = ++last_pause_;
   contest.free_heard = 0;
-  alarms_.call_at(redis::Alarms::Clock::now() + length, [this, name, number = contest.pause] {
+  timers_.call_at(net::TimerQueue::Clock::now() + length, [this, name, number = contest.pause] {
     const auto it = contests_.find(name);
     if (it != contests_.end() && it->second.pause == number) {
       end_pause(name);
@@ -361,7 +358,7 @@ void Locks::heard(std::string_view message) {
   if (++it->second.free_heard >= terms_.servers.quorum()) {
     end_pause(name);
   } else if (it->second.free_heard == 1) {
-    alarms_.call_at(redis::Alarms::Clock::now() + after_first_wake_up,
+    timers_.call_at(net::TimerQueue::Clock::now() + after_first_wake_up,
                     [this, name, number = it->second.pause] {
                       const auto again = contests_.find(name);
                       if (again != contests_.end() && again->second.pause == number) {
@@ -373,7 +370,7 @@ void Locks::heard(std::string_view message) {
 
 // The end of a wait.
 
-void Locks::settle(const WaitKey& key, Result<Granted> answer) {
+void Locks::settle(const RequestKey& key, Result<Granted> answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;
@@ -400,7 +397,7 @@ void Locks::settle(const WaitKey& key, Result<Granted> answer) {
 }
 
 void Locks::abandon(LeaseId lease, RequestId request) {
-  const WaitKey key{lease.get(), request.get()};
+  const RequestKey key{.lease = lease, .request = request};
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;

@@ -16,10 +16,11 @@
 #include <absl/container/flat_hash_map.h>
 
 #include "backends/backend.hpp"
-#include "backends/redis/alarms.hpp"
 #include "backends/redlock/ballots.hpp"
 #include "backends/redlock/commands.hpp"
 #include "backends/redlock/servers.hpp"
+#include "net/backoff.hpp"
+#include "net/timer_queue.hpp"
 #include "sys/boot_clock.hpp"
 
 namespace tenure::backends::redlock {
@@ -35,7 +36,7 @@ class Locks {
     std::chrono::milliseconds patience{};
   };
 
-  Locks(Terms terms, const Ballots::Nodes& nodes, Ballots& ballots, redis::Alarms& alarms,
+  Locks(Terms terms, const Ballots::Nodes& nodes, Ballots& ballots, net::TimerQueue& timers,
         Commands commands);
   Locks(const Locks&) = delete;
   Locks& operator=(const Locks&) = delete;
@@ -59,8 +60,6 @@ class Locks {
   void end();
 
  private:
-  using WaitKey = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
-
   /// One question for votes, and what came of it.
   struct Attempt {
     struct Slot {
@@ -70,7 +69,7 @@ class Locks {
       bool is_young = false;  ///< So its word does not count.
       std::uint64_t token = 0;
     };
-    WaitKey key{};
+    RequestKey key{};
     std::shared_ptr<const Ask> ask{};
     std::string member{};
     std::chrono::milliseconds ttl{};
@@ -87,13 +86,14 @@ class Locks {
   struct Wait {
     AcquireRequest request{};
     Backend::Done<Granted> done{};
-    std::shared_ptr<Attempt> attempt{};  ///< Under way; null: none is.
-    std::shared_ptr<Attempt> last{};     ///< That failed: servers may mean to wake us.
-    std::uint32_t refused = 0;           ///< Attempts that came to nothing.
+    std::shared_ptr<Attempt> attempt{};             ///< Under way; null: none is.
+    std::shared_ptr<Attempt> last{};                ///< That failed: servers may mean to wake us.
+    std::uint32_t refused = 0;                      ///< Attempts that came to nothing.
+    net::Backoff backoff{net::Backoff::Options{}};  ///< Delays between its attempts.
   };
   /// Those here who want, or have, the same lock.
   struct Contest {
-    std::deque<WaitKey> line{};
+    std::deque<RequestKey> line{};
     std::size_t held = 0;
     bool is_asking = false;         ///< The first of the line.
     std::uint64_t pause = 0;        ///< Its number; 0: no pause.
@@ -122,7 +122,7 @@ class Locks {
   // locks.cpp: acquiring.
   [[nodiscard]] std::optional<Error> refuse_at_once(const AcquireRequest& request);
   void go_on(const std::string& name);
-  void ask(const WaitKey& key);
+  void ask(const RequestKey& key);
   [[nodiscard]] Verdict voted(Attempt& attempt, std::size_t server,
                               const Result<Ballots::Answer>& answer);
   void vote_ended(const std::shared_ptr<Attempt>& attempt, const VoteCount& count);
@@ -131,7 +131,7 @@ class Locks {
   void attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quorum_there);
   void pause(const std::string& name, std::chrono::microseconds length);
   void end_pause(const std::string& name);
-  void settle(const WaitKey& key, Result<Granted> answer);
+  void settle(const RequestKey& key, Result<Granted> answer);
   void undo(const Attempt& attempt, Commands::Waits waits);
   void leave(const Wait& wait);
   [[nodiscard]] bool is_under_way(const Attempt& attempt) const;
@@ -155,13 +155,14 @@ class Locks {
   void taken(std::string_view member);
 
   const Terms terms_;
+  const net::Backoff::Options retry_;  ///< Delays between the attempts of a wait.
   const Ballots::Nodes& nodes_;
   Ballots& ballots_;
-  redis::Alarms& alarms_;
+  net::TimerQueue& timers_;
   const Commands commands_;
   Listener* listener_ = nullptr;
   absl::flat_hash_map<LeaseId, Lease> leases_;
-  absl::flat_hash_map<WaitKey, Wait> waits_;
+  absl::flat_hash_map<RequestKey, Wait> waits_;
   absl::flat_hash_map<std::string, Contest> contests_;
   std::uint64_t last_pause_ = 0;
   bool is_ending_ = false;

@@ -9,20 +9,16 @@
 namespace tenure::backends::redlock {
 namespace {
 
-Error the_client_ends() {
-  return {.code = Errc::unavailable, .detail = "the client ends"};
-}
-
 std::uint64_t number_from(std::string_view text, int base = 10) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number, base);
   return number;
 }
 
-std::pair<LeaseId, RequestId> acquisition_of(std::string_view member) {
+RequestKey acquisition_of(std::string_view member) {
   const auto dot = std::min(member.find('.'), member.size());
-  return {LeaseId{number_from(member.substr(0, dot), 16)},
-          RequestId{number_from(member.substr(std::min(dot + 1, member.size())))}};
+  return {.lease = LeaseId{number_from(member.substr(0, dot), 16)},
+          .request = RequestId{number_from(member.substr(std::min(dot + 1, member.size())))}};
 }
 
 Holder holder_from(const redis::Reply& reply) {
@@ -30,7 +26,7 @@ Holder holder_from(const redis::Reply& reply) {
   const auto line = std::min(label.find('\n'), label.size());
   return {.owner = std::string(label.substr(0, line)),
           .token = FencingToken{number_from(reply.text_at(1))},
-          .lease = acquisition_of(reply.text_at(0)).first,
+          .lease = acquisition_of(reply.text_at(0)).lease,
           .metadata = std::string(label.substr(std::min(line + 1, label.size())))};
 }
 
@@ -273,7 +269,7 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   auto lease = std::move(it->second);
   leases_.erase(it);
   for (const auto request : lease.waits) {
-    const WaitKey key{id.get(), request.get()};
+    const RequestKey key{.lease = id, .request = request};
     if (const auto wait = waits_.find(key); wait != waits_.end()) {
       leave(wait->second);
     }
@@ -327,13 +323,13 @@ void Locks::taken(std::string_view member) {
 void Locks::end() {
   listener_ = nullptr;
   is_ending_ = true;
-  std::vector<WaitKey> keys;
+  std::vector<RequestKey> keys;
   for (const auto& [key, wait] : waits_) {
     keys.push_back(key);
   }
   for (const auto& key : keys) {
     leave(waits_.at(key));
-    settle(key, std::unexpected(the_client_ends()));
+    settle(key, std::unexpected(client_closed()));
   }
   std::vector<LeaseId> ids;
   for (const auto& [id, lease] : leases_) {

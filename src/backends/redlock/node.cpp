@@ -2,32 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "backends/redlock/scripts.hpp"
+#include "sys/parse_number.hpp"
 
 namespace tenure::backends::redlock {
 namespace {
 
 std::int64_t micros_of(sys::BootTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
-}
-
-/// The value of `key:value` in what INFO says.
-std::string_view value_of(std::string_view text, std::string_view key) {
-  const auto at = text.find(key);
-  if (at == std::string_view::npos) {
-    return {};
-  }
-  const auto rest = text.substr(at + key.size());
-  return rest.substr(0, rest.find('\r'));
-}
-
-std::optional<std::int64_t> integer_from(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -101,12 +85,14 @@ void Node::introduced(const Result<redis::Errand::Answer>& answer) {
   if (answer) {
     const auto now = sys::BootClock::now();
     const std::string_view text = answer->reply.text;
-    run_id_ = value_of(text, "\nrun_id:");
-    if (const auto seconds = integer_from(value_of(text, "\nuptime_in_seconds:"))) {
+    run_id_ = redis::info_field(text, "run_id");
+    if (const auto seconds =
+            sys::parse_number<std::int64_t>(redis::info_field(text, "uptime_in_seconds"))) {
       // The difference of two times in whole seconds: one that is 20 ms old may say 1.
       started_ = now - std::chrono::seconds(std::max<std::int64_t>(0, *seconds - 1));
     }
-    if (const auto micros = integer_from(value_of(text, "\nserver_time_usec:"))) {
+    if (const auto micros =
+            sys::parse_number<std::int64_t>(redis::info_field(text, "server_time_usec"))) {
       learn_time(*micros, now);
     }
   }

@@ -13,14 +13,12 @@ constexpr std::chrono::milliseconds grace{100};
 }  // namespace
 
 RedlockBackend::RedlockBackend(Servers servers, std::chrono::milliseconds patience)
-    // Where several are to answer they want the cores.
-    : LocksOnLoop(std::chrono::microseconds(0)),
-      servers_(std::move(servers)),
+    : servers_(std::move(servers)),
       patience_(patience),
       timer_(loop()),
-      alarms_(loop()),
-      ballots_(loop(), nodes_, alarms_),
-      locks_({.servers = servers_, .patience = patience}, nodes_, ballots_, alarms_,
+      timers_(loop()),
+      ballots_(loop(), nodes_, timers_),
+      locks_({.servers = servers_, .patience = patience}, nodes_, ballots_, timers_,
              Commands(servers_.addresses.front().name_space, redis::fresh_client())) {
   if (auto doubt = doubt_about(servers_)) {
     doubts_.push_back(*std::move(doubt));
@@ -56,8 +54,8 @@ Result<std::unique_ptr<RedlockBackend>> RedlockBackend::open(Servers servers,
       node->start();
     }
   });
-  backend->wait_for(backend->opened_, std::chrono::steady_clock::now() + patience);
-  if (!backend->opened_.is_here) {
+  backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + patience);
+  if (!backend->opened_.is_signalled()) {
     return fail(Errc::unavailable, "no majority of the servers answers");
   }
   if (!*backend->first_) {
@@ -75,16 +73,16 @@ RedlockBackend::~RedlockBackend() {
     timer_.expires_after(std::min(patience_, 2 * servers_.node_timeout));
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) {
-        arrived(ended_);
+        parker().signal(ended_);
       }
     });
     end_if_idle();
   });
-  wait_for(ended_);
+  parker().wait(ended_, std::nullopt);
   // What is on its way ends with the lines.
   do_now([this] {
     timer_.cancel();
-    alarms_.clear();
+    timers_.clear();
     for (const auto& node : nodes_) {
       node->stop({.code = Errc::unavailable, .detail = "the client ends"});
     }
@@ -101,7 +99,7 @@ void RedlockBackend::end_if_idle() {
   const bool is_idle = std::ranges::all_of(
       nodes_, [](const auto& node) { return node->is_idle() || !node->answers(); });
   if (is_ending_ && is_idle) {
-    arrived(ended_);
+    parker().signal(ended_);
   }
 }
 
@@ -113,7 +111,7 @@ void RedlockBackend::node_changed() {
     first_ = judge_opening();
     if (first_) {
       timer_.cancel();
-      arrived(opened_);
+      parker().signal(opened_);
     }
   }
   if (listener_ != nullptr && is_told_connected_ != is_connected) {

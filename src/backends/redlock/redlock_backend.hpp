@@ -10,11 +10,11 @@
 
 #include "backends/backend.hpp"
 #include "backends/net/loop_backend.hpp"
-#include "backends/redis/alarms.hpp"
 #include "backends/redlock/ballots.hpp"
 #include "backends/redlock/locks.hpp"
 #include "backends/redlock/node.hpp"
 #include "backends/redlock/servers.hpp"
+#include "net/timer_queue.hpp"
 
 namespace tenure::backends::redlock {
 
@@ -50,14 +50,14 @@ class RedlockBackend final : public LocksOnLoop<Locks> {
   bool is_told_connected_ = false;
   std::optional<Result<void>> first_;  ///< What became of connecting.
   bool is_grace_over_ = false;  ///< A majority is there; the others have had their time, too.
-  Moment opened_;
-  Moment ended_;
+  sys::WaitSlot opened_;
+  sys::WaitSlot ended_;
   bool is_ending_ = false;
   std::vector<std::string> doubts_;
 
   // On the loop:
   boost::asio::steady_timer timer_;
-  redis::Alarms alarms_;
+  net::TimerQueue timers_;
   Ballots::Nodes nodes_;
   Ballots ballots_;
   Locks locks_;

@@ -2,24 +2,17 @@
 
 #include <utility>
 
-#include "backends/net/outgoing.hpp"
 #include "h2/fault.hpp"
-#include "h2/transport.hpp"
-#include "sys/chance.hpp"
+#include "net/outgoing_socket.hpp"
+#include "net/transport.hpp"
 
 namespace tenure::backends {
 namespace {
 
 using boost::system::error_code;
 
-/// Clients that lost the same server do not come back in step.
-std::chrono::milliseconds with_jitter(std::chrono::milliseconds pause) {
-  const auto half = static_cast<std::uint64_t>(pause.count() / 2);
-  return pause - std::chrono::milliseconds(half == 0 ? 0 : sys::random_id() % half);
-}
-
-h2::Status cannot(const error_code& error, const std::string& hint) {
-  return {h2::StatusCode::unavailable, error.message() + "; " + hint};
+Error unavailable(const Endpoint& endpoint, const std::string& why) {
+  return {.code = Errc::unavailable, .detail = name_of(endpoint) + ": " + why};
 }
 
 }  // namespace
@@ -42,9 +35,8 @@ Dialer::Dialer(boost::asio::io_context& loop, Servers servers, Calls calls)
     : loop_(loop),
       servers_(std::move(servers)),
       calls_(std::move(calls)),
-      resolver_(loop),
       pause_(loop),
-      patience_(loop),
+      handshake_timer_(loop),
       itinerary_(servers_.endpoints) {}
 
 void Dialer::dial() {
@@ -56,7 +48,7 @@ void Dialer::dial() {
     try_one(server);
     return;
   }
-  pause_.expires_after(with_jitter(pause));
+  pause_.expires_after(pause);
   pause_.async_wait([self = shared_from_this(), server](const error_code& error) {
     if (!error && !self->is_stopped_) {
       self->try_one(server);
@@ -72,100 +64,74 @@ bool Dialer::follow(const Endpoint& leader) {
 void Dialer::stop() {
   is_stopped_ = true;
   pause_.cancel();
-  patience_.cancel();
-  resolver_.cancel();
-  if (const auto socket = std::exchange(socket_, nullptr)) {
-    error_code ignored;
-    socket->close(ignored);
-  }
-  if (const auto channel = std::exchange(greeted_, nullptr)) {
-    channel->close();
-  }
+  drop();
 }
 
 void Dialer::try_one(const Endpoint& endpoint) {
-  const auto attempt = ++attempt_;
-  patience_.expires_after(servers_.connect_timeout);
-  patience_.async_wait([self = shared_from_this(), attempt, endpoint](const error_code& error) {
-    if (!error && attempt == self->attempt_) {
-      self->failed(endpoint, {h2::StatusCode::unavailable, "no answer; is the address right?"});
-    }
-  });
-  resolver_.async_resolve(endpoint.host, std::to_string(endpoint.port),
-                          [self = shared_from_this(), attempt, endpoint](
-                              const error_code& error, const tcp::resolver::results_type& found) {
-                            if (self->is_stopped_ || attempt != self->attempt_) {
-                              return;
-                            }
-                            error ? self->failed(endpoint, cannot(error, "is the name right?"))
-                                  : self->resolved(endpoint, found);
-                          });
+  deadline_ = net::Connector::Clock::now() + servers_.connect_timeout;
+  connector_ = std::make_shared<net::Connector>(
+      loop_,
+      net::Connector::Target{.host = endpoint.host,
+                             .port = endpoint.port,
+                             .service = servers_.kind,
+                             .deadline = deadline_},
+      [self = shared_from_this(), endpoint](Result<net::OutgoingSocket> socket) {
+        self->connector_.reset();
+        if (!socket) {
+          self->failed(endpoint, unavailable(endpoint, socket.error().detail));
+          return;
+        }
+        self->greet(endpoint, socket->into_transport(endpoint.host, self->servers_.tls.get()));
+      });
+  connector_->start();
 }
 
-void Dialer::resolved(const Endpoint& endpoint, const tcp::resolver::results_type& found) {
-  socket_ = std::make_shared<tcp::socket>(loop_);
-  connect_to_first(socket_, found,
-                   [self = shared_from_this(), socket = socket_, attempt = attempt_,
-                    endpoint](const error_code& error) {
-                     if (self->is_stopped_ || attempt != self->attempt_) {
-                       return;
-                     }
-                     self->socket_.reset();
-                     if (error) {
-                       self->failed(endpoint,
-                                    cannot(error, "does " + self->servers_.kind + " run there?"));
-                       return;
-                     }
-                     error_code ignored;
-                     socket->set_option(tcp::no_delay(true), ignored);
-                     self->greet(endpoint, std::move(*socket));
-                   });
-}
-
-void Dialer::greet(const Endpoint& endpoint, tcp::socket socket) {
-  const auto number = socket.native_handle();
-  auto transport = servers_.tls
-                       ? h2::tls_transport_to(endpoint.host, std::move(socket), *servers_.tls)
-                       : h2::plain_transport(std::move(socket));
+void Dialer::greet(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport) {
   greeted_ = std::make_shared<h2::Channel>(
-      loop_, closed_in_child(std::move(transport), number),
+      loop_, std::move(transport),
       h2::Channel::Origin{.authority = name_of(endpoint), .is_tls = servers_.tls != nullptr});
   if (!servers_.token.empty()) {
     greeted_->set_lines({{.name = "authorization", .value = "Bearer " + servers_.token}});
   }
+  handshake_timer_.expires_at(deadline_);
+  handshake_timer_.async_wait(
+      [self = shared_from_this(), channel = greeted_, endpoint](const error_code& error) {
+        if (!error && self->greeted_ == channel) {
+          self->failed(endpoint, unavailable(endpoint, "no answer; is the address right?"));
+        }
+      });
   greeted_->open(
       [self = shared_from_this(), endpoint] {
-        const auto channel = std::exchange(self->greeted_, nullptr);
-        if (channel && !self->is_stopped_) {
+        if (const auto channel = std::exchange(self->greeted_, nullptr)) {
           self->is_dialing_ = false;
-          self->patience_.cancel();
-          ++self->attempt_;
+          self->handshake_timer_.cancel();
           self->reached_ = endpoint;
           self->calls_.connected(channel);
         }
       },
-      [self = shared_from_this(), attempt = attempt_, endpoint] {
-        if (self->greeted_ && attempt == self->attempt_ && !self->is_stopped_) {
-          const auto channel = std::exchange(self->greeted_, nullptr);
-          self->failed(endpoint, h2::explain(channel->fault()));
+      [self = shared_from_this(), raw = greeted_.get(), endpoint] {
+        if (self->greeted_.get() == raw) {
+          self->failed(endpoint, error_from(h2::explain(raw->fault()), name_of(endpoint)));
         }
       });
 }
 
-void Dialer::failed(const Endpoint& endpoint, const h2::Status& why) {
-  ++attempt_;
-  patience_.cancel();
-  if (const auto socket = std::exchange(socket_, nullptr)) {
-    error_code ignored;
-    socket->close(ignored);
+void Dialer::failed(const Endpoint& endpoint, const Error& why) {
+  drop();
+  itinerary_.failed(endpoint, Itinerary::Clock::now());
+  is_dialing_ = false;
+  calls_.failed(why);
+  dial();
+}
+
+void Dialer::drop() {
+  handshake_timer_.cancel();
+  if (const auto connector = std::exchange(connector_, nullptr)) {
+    connector->cancel();
   }
   if (const auto channel = std::exchange(greeted_, nullptr)) {
     channel->close();
   }
-  itinerary_.failed(endpoint, Itinerary::Clock::now());
-  is_dialing_ = false;
-  calls_.failed(error_from(why, name_of(endpoint)));
-  dial();
 }
 
 }  // namespace tenure::backends

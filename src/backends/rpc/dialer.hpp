@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -17,6 +16,7 @@
 #include "backends/rpc/itinerary.hpp"
 #include "backends/url.hpp"
 #include "h2/channel.hpp"
+#include "net/connector.hpp"
 
 namespace tenure::backends {
 
@@ -60,24 +60,22 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   void stop();
 
  private:
-  using tcp = boost::asio::ip::tcp;
-
   void try_one(const Endpoint& endpoint);
-  void resolved(const Endpoint& endpoint, const tcp::resolver::results_type& found);
-  void greet(const Endpoint& endpoint, tcp::socket socket);
-  void failed(const Endpoint& endpoint, const h2::Status& why);
+  void greet(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport);
+  void failed(const Endpoint& endpoint, const Error& why);
+  /// Gives up the connection that is being made, if there is one.
+  void drop();
 
   boost::asio::io_context& loop_;
   Servers servers_;
   Calls calls_;
-  tcp::resolver resolver_;
-  std::shared_ptr<tcp::socket> socket_;   ///< Being connected.
-  std::shared_ptr<h2::Channel> greeted_;  ///< Being greeted.
+  std::shared_ptr<net::Connector> connector_;  ///< Null: no connection is being made.
+  std::shared_ptr<h2::Channel> greeted_;       ///< Being greeted.
   boost::asio::steady_timer pause_;
-  boost::asio::steady_timer patience_;
+  boost::asio::steady_timer handshake_timer_;
+  net::Connector::Clock::time_point deadline_{};  ///< End of the current attempt.
   Itinerary itinerary_;
-  Endpoint reached_;         ///< With whom the last connection stands, or stood.
-  std::size_t attempt_ = 0;  ///< What comes from an older one is ignored.
+  Endpoint reached_;  ///< With whom the last connection stands, or stood.
   bool is_dialing_ = false;
   bool is_stopped_ = false;
 };

@@ -44,9 +44,11 @@ Itinerary::Stop Itinerary::next() {
     return {.server = *std::exchange(named_, std::nullopt)};
   }
   Stop stop{.server = at(turn_++ % size())};
+  if (tries_ >= size() && tries_ % size() == 0) {
+    round_pause_ = backoff_.next();
+  }
   if (tries_++ >= size()) {
-    const auto doublings = std::min<std::size_t>((tries_ - 1) / size() - 1, 10);
-    stop.pause = std::min<Pause>(pause_max, pause_min * (1U << doublings));
+    stop.pause = round_pause_;
     hops_ = 0;
   }
   return stop;
@@ -77,6 +79,7 @@ void Itinerary::arrived(const Endpoint& server) {
   }
   tries_ = 0;
   hops_ = 0;
+  backoff_.reset();
   std::erase_if(grudges_, [&](const Grudge& one) { return one.server == server; });
   std::erase(learned_, server);
   if (std::ranges::find(listed_, server) != listed_.end()) {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "backends/url.hpp"
+#include "net/backoff.hpp"
+#include "sys/jitter.hpp"
 
 namespace tenure::backends {
 
@@ -26,20 +28,21 @@ namespace tenure::backends {
 class Itinerary {
  public:
   using Clock = std::chrono::steady_clock;
-  using Pause = std::chrono::milliseconds;
+  using Pause = net::Backoff::Delay;
 
   static constexpr std::size_t hops_max = 4;     ///< Names followed without a pause in between.
   static constexpr std::size_t learned_max = 8;  ///< Servers remembered besides those of the URL.
   static constexpr std::chrono::milliseconds grudge{1000};
-  static constexpr Pause pause_min{20};
-  static constexpr Pause pause_max{1000};
+  static constexpr std::chrono::milliseconds pause_min{20};
+  static constexpr std::chrono::milliseconds pause_max{1000};
 
   /// REQUIRES: at least one.
-  explicit Itinerary(std::vector<Endpoint> listed) : listed_(std::move(listed)) {}
+  explicit Itinerary(std::vector<Endpoint> listed, sys::RandomSource random = sys::random_id)
+      : listed_(std::move(listed)), backoff_({.min = pause_min, .max = pause_max}, random) {}
 
   struct Stop {
     Endpoint server;
-    Pause pause{};  ///< Before it; without jitter.
+    Pause pause{};  ///< Delay before the attempt, with jitter.
   };
   [[nodiscard]] Stop next();
 
@@ -68,6 +71,8 @@ class Itinerary {
   std::vector<Endpoint> learned_;
   std::vector<Grudge> grudges_;
   std::optional<Endpoint> named_;
+  net::Backoff backoff_;
+  Pause round_pause_{};    ///< Delay before each attempt of the current round.
   std::size_t turn_ = 0;   ///< In the round.
   std::size_t tries_ = 0;  ///< Since we last arrived.
   std::size_t hops_ = 0;

@@ -1,45 +1,15 @@
 #include "backends/zookeeper/address.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
+#include "backends/url_options.hpp"
 #include "backends/zookeeper/paths.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {
 
 constexpr std::uint16_t default_port = 2181;
-
-std::optional<Url::Part> take(Url& url, std::string_view key) {
-  const auto it = std::ranges::find_if(
-      url.parameters, [&](const Url::Parameter& one) { return one.key.text == key; });
-  if (it == url.parameters.end()) {
-    return std::nullopt;
-  }
-  auto value = std::move(it->value);
-  url.parameters.erase(it);
-  return value;
-}
-
-Result<void> take_access(Url& url, Address& address) {
-  address.access = address.identity.empty() ? Access::world : Access::creator;
-  const auto said = take(url, "acl");
-  if (!said) {
-    return {};
-  }
-  if (said->text == "world") {
-    address.access = Access::world;
-    return {};
-  }
-  if (said->text != "creator") {
-    return complain_at(said->position, "acl is world or creator");
-  }
-  if (address.identity.empty()) {
-    return complain_at(said->position, "acl=creator needs to know who we are: user:password@host");
-  }
-  return {};
-}
 
 Result<void> take_chroot(const Url& url, Address& address) {
   if (url.path.text.empty()) {
@@ -51,6 +21,33 @@ Result<void> take_chroot(const Url& url, Address& address) {
                        "this cannot be a path of ZooKeeper: " + std::string(flaw));
   }
   return {};
+}
+
+Result<void> consume_options(Url& url, Address& address) {
+  const auto tls = std::ranges::find_if(url.parameters, [](const Url::Parameter& parameter) {
+    return parameter.key.text.starts_with("tls_");
+  });
+  if (tls != url.parameters.end()) {
+    return fail(Errc::unsupported, "at " + std::to_string(tls->key.position) +
+                                       ": zookeeper:// has no TLS: the C client of Debian is "
+                                       "built without it");
+  }
+  const bool has_identity = !address.identity.empty();
+  address.access = has_identity ? Access::creator : Access::world;
+  return UrlOptions(UrlOptions::common)
+      .add("acl",
+           [&](const Url::Part& value) -> Result<void> {
+             if (value.text != "world" && value.text != "creator") {
+               return complain_at(value.position, "acl is world or creator");
+             }
+             if (value.text == "creator" && !has_identity) {
+               return complain_at(value.position,
+                                  "acl=creator needs to know who we are: user:password@host");
+             }
+             address.access = value.text == "world" ? Access::world : Access::creator;
+             return {};
+           })
+      .consume(url);
 }
 
 }  // namespace
@@ -79,20 +76,10 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
   if (auto taken = take_chroot(url, address); !taken) {
     return std::unexpected(std::move(taken).error());
   }
-  if (auto taken = take_access(url, address); !taken) {
-    return std::unexpected(std::move(taken).error());
+  if (auto consumed = consume_options(url, address); !consumed) {
+    return std::unexpected(std::move(consumed).error());
   }
-  if (url.parameters.empty()) {
-    return address;
-  }
-  const auto& key = url.parameters.front().key;
-  if (key.text.starts_with("tls_")) {
-    return fail(Errc::unsupported, "at " + std::to_string(key.position) +
-                                       ": zookeeper:// has no TLS: the C client of Debian is "
-                                       "built without it");
-  }
-  return complain_at(key.position, "unknown option \"" + key.text +
-                                       "\"; there are owner, key_prefix, request_timeout, acl");
+  return address;
 }
 
 }  // namespace tenure::backends::zookeeper

@@ -49,7 +49,7 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   hold->ask = std::move(request.ask);
   hold->sharers.push_back({.request = request.request, .done = std::move(done)});
   it->second.holds.push_back(number);
-  by_request_[{request.lease.get(), request.request.get()}] = number;
+  by_request_[{.lease = request.lease, .request = request.request}] = number;
   holds_.emplace(number, std::move(hold));
   begin(number);
 }
@@ -78,7 +78,7 @@ bool Locks::share(Lease& lease, AcquireRequest& request, Backend::Done<Granted>&
                                                        "\": on ZooKeeper a share does not become "
                                                        "exclusive; unlock, then lock()"));
     } else {
-      by_request_[{request.lease.get(), request.request.get()}] = number;
+      by_request_[{.lease = request.lease, .request = request.request}] = number;
       hold->sharers.push_back({.request = request.request, .done = std::move(done)});
       if (hold->granted) {
         auto granted = *hold->granted;
@@ -140,7 +140,7 @@ void Locks::settle(Hold& hold, const Result<Granted>& answer) {
 }
 
 void Locks::abandon(LeaseId lease, RequestId request) {
-  const auto it = by_request_.find({lease.get(), request.get()});
+  const auto it = by_request_.find(RequestKey{.lease = lease, .request = request});
   auto* const hold = it == by_request_.end() ? nullptr : find(it->second);
   if (hold == nullptr || hold->granted || hold->is_leaving) {
     return;
@@ -168,7 +168,7 @@ void Locks::abandon(LeaseId lease, RequestId request) {
 // Giving back.
 
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
-  const auto it = by_request_.find({request.lease.get(), request.acquired.get()});
+  const auto it = by_request_.find(RequestKey{.lease = request.lease, .request = request.acquired});
   auto* const hold = it == by_request_.end() ? nullptr : find(it->second);
   if (hold == nullptr || hold->is_leaving) {
     around_.outbox.tell<void>(std::move(done), fail(Errc::not_held));
@@ -235,7 +235,7 @@ void Locks::forget(Number number) {
   const auto it = holds_.find(number);
   const auto& hold = *it->second;
   for (const auto& sharer : hold.sharers) {
-    by_request_.erase({hold.lease.get(), sharer.request.get()});
+    by_request_.erase(RequestKey{.lease = hold.lease, .request = sharer.request});
   }
   by_claim_.erase({hold.seat, hold.claim});
   for (const auto claim : hold.leases) {

@@ -59,7 +59,6 @@ class Locks {
 
  private:
   using Number = std::uint64_t;
-  using Key = std::pair<std::uint64_t, std::uint64_t>;  ///< Lease and request.
 
   /// A session and who uses it.
   struct Seat {
@@ -169,7 +168,7 @@ class Locks {
   std::map<Number, Seat> seats_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   absl::flat_hash_map<Number, std::unique_ptr<Hold>> holds_;
-  absl::flat_hash_map<Key, Number> by_request_;
+  absl::flat_hash_map<RequestKey, Number> by_request_;
   absl::flat_hash_map<std::pair<Number, ClaimId>, Number> by_claim_;
   std::map<Number, std::shared_ptr<Inquiry>> inquiries_;
 };

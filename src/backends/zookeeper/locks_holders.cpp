@@ -45,7 +45,7 @@ struct Locks::Inquiry {
   std::string folder{};
   Backend::Done<std::vector<Holder>> done{};
   std::vector<Holder> found{};
-  std::set<std::pair<LeaseId, RequestId>> seen{};
+  std::set<RequestKey> seen{};
   std::vector<std::string> paths{};
   std::size_t parts = 0;
 };
@@ -125,7 +125,8 @@ void Locks::inquire_each(Number number) {
       const bool is_ours = value.lease != LeaseId{};
       // Several permits of one request are one holder.
       if (reply.code == ZOK &&
-          (!is_ours || inquiry->seen.emplace(value.lease, value.request).second)) {
+          (!is_ours ||
+           inquiry->seen.insert({.lease = value.lease, .request = value.request}).second)) {
         inquiry->found.push_back({.owner = std::move(value.owner),
                                   .token = FencingToken{static_cast<std::uint64_t>(reply.czxid)},
                                   .lease = value.lease,

@@ -1,9 +1,9 @@
 #include "backends/zookeeper/nodes.hpp"
 
 #include <array>
-#include <charconv>
 
 #include "sys/chance.hpp"
+#include "sys/parse_number.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {
@@ -33,13 +33,11 @@ constexpr std::string_view marker_of(Kind kind) {
 constexpr std::size_t width = 10;
 
 std::optional<Sequence> sequence_from(std::string_view text) {
-  Sequence sequence;
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, sequence.number);
-  if (text.size() < width || text.size() > width + 1 || error != std::errc{} || rest != end) {
+  const auto number = sys::parse_number<decltype(Sequence::number)>(text);
+  if (text.size() < width || text.size() > width + 1 || !number) {
     return std::nullopt;
   }
-  return sequence;
+  return Sequence{*number};
 }
 
 /// `x-SESSION-SEQUENCE`: the lock of ZooKeeper's own recipes.

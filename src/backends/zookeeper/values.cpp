@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "sys/parse_number.hpp"
+
 namespace tenure::backends::zookeeper {
 namespace {
 
@@ -10,14 +12,6 @@ std::string_view take_until(std::string_view& text, char end) {
   const auto part = text.substr(0, text.find(end));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
   return part;
-}
-
-template <class Number>
-Number number_from(std::string_view text, int radix) {
-  Number number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number, radix);
-  return error == std::errc{} && rest == end ? number : 0;
 }
 
 std::string hexadecimal(std::uint64_t number) {
@@ -48,11 +42,11 @@ Value read_value(std::string_view text) {
     auto fact = take_until(facts, ' ');
     const auto key = take_until(fact, '=');
     if (key == "lease") {
-      value.lease = LeaseId{number_from<std::uint64_t>(fact, 16)};
+      value.lease = LeaseId{sys::parse_number<std::uint64_t>(fact, 16).value_or(0)};
     } else if (key == "request") {
-      value.request = RequestId{number_from<std::uint64_t>(fact, 16)};
+      value.request = RequestId{sys::parse_number<std::uint64_t>(fact, 16).value_or(0)};
     } else if (key == "capacity") {
-      value.capacity = number_from<std::uint32_t>(fact, 10);
+      value.capacity = sys::parse_number<std::uint32_t>(fact).value_or(0);
     }
   }
   value.metadata = text;

@@ -5,16 +5,28 @@
 namespace tenure::server::auth {
 namespace {
 
-/// The ids behind `after` of the leases of a user, in order.
+/// The first ids in the range of the leases of a user and one more, in order. Visits each client of
+/// the user, and no more leases of one client than the range has.
 std::vector<core::LeaseId> own_ids(const core::LeaseTable& table, const User& user,
-                                   core::LeaseId after) {
+                                   const LeaseRange& range) {
   std::vector<core::LeaseId> ids;
+  const auto keep_first = [&] {
+    std::ranges::sort(ids);
+    ids.resize(std::min(ids.size(), range.limit + 1));
+  };
   const auto& clients = table.clients();
   for (auto it = clients.lower_bound(client_of(user, {}));
        it != clients.end() && is_of(user, it->first); ++it) {
-    ids.insert(ids.end(), it->second.upper_bound(after), it->second.end());
+    const auto& leases = it->second;
+    auto next = leases.upper_bound(range.after);
+    for (std::size_t n = 0; n <= range.limit && next != leases.end(); ++n, ++next) {
+      ids.push_back(*next);
+    }
+    if (ids.size() > 4 * (range.limit + 1)) {
+      keep_first();
+    }
   }
-  std::ranges::sort(ids);
+  keep_first();
   return ids;
 }
 
@@ -39,7 +51,7 @@ LeaseList leases_behind(const core::LeaseTable& table, const Access& access,
   if (access.user() == nullptr) {
     return list;
   }
-  const auto ids = own_ids(table, *access.user(), range.after);
+  const auto ids = own_ids(table, *access.user(), range);
   list.has_more = ids.size() > range.limit;
   for (std::size_t n = 0; n < std::min(ids.size(), range.limit); ++n) {
     list.leases.push_back(table.find(ids[n]));

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/auth/rulebook.hpp"
-#include "server/toml.hpp"
+#include "server/config/toml.hpp"
 
 namespace tenure::server::auth {
 namespace {

@@ -1,9 +1,10 @@
 #include "server/http/body.hpp"
 
-#include <charconv>
 #include <utility>
 
 #include <boost/json/parse.hpp>
+
+#include "sys/parse_number.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -14,13 +15,6 @@ namespace json = boost::json;
 constexpr std::size_t fields_max = 32;
 /// 30 years: beyond every limit, and far from what a clock cannot count.
 constexpr std::uint64_t milliseconds_max = 1'000'000'000'000;
-
-std::optional<std::uint64_t> parse_digits(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
-}
 
 }  // namespace
 
@@ -97,7 +91,7 @@ std::optional<std::uint64_t> Body::number(std::string_view name) {
     return *number;
   }
   const auto* text = std::get_if<std::string>(&*value);
-  const auto number = text == nullptr ? std::nullopt : parse_digits(*text);
+  const auto number = text == nullptr ? std::nullopt : sys::parse_number<std::uint64_t>(*text);
   if (!number) {
     complain(name, "a number, which may stand in quotes");
   }

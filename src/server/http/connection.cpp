@@ -103,7 +103,7 @@ bool is_http_error(const boost::system::error_code& error) {
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, Surroundings& around,
-                       std::optional<h2::Shares::Share> place)
+                       std::optional<net::Shares::Share> place)
     : wire_(std::move(socket)),
       around_(around),
       place_(std::move(place)),
@@ -140,13 +140,31 @@ void Connection::greet() {
         } else if (self->ignored_ != tls_handshake) {
           self->respond_and_close(problem(400, "Bad Request", "TLS is spoken here: https://"));
         } else {
-          self->wire_.greet(*self->around_.tls,
-                            [self](const Error& failed) { self->on_greeted(failed); });
+          self->shake_hands();
         }
       });
 }
 
+void Connection::shake_hands() {
+  Error error;
+  const auto peer = wire_.socket().remote_endpoint(error);
+  if (error) {
+    close();
+    return;
+  }
+  handshake_slot_ = around_.handshakes.admit(net::network_of(peer.address()),
+                                             net::HandshakeLimiter::Clock::now());
+  if (!handshake_slot_) {
+    around_.metrics.limit_rejected("http_tls_handshakes");
+    close();
+    return;
+  }
+  wire_.greet(*around_.tls,
+              [self = shared_from_this()](const Error& failed) { self->on_greeted(failed); });
+}
+
 void Connection::on_greeted(const Error& error) {
+  handshake_slot_.reset();
   if (error) {
     close();
     return;
@@ -164,6 +182,7 @@ void Connection::close() {
   events_.reset();
   place_.reset();
   stream_.release();
+  handshake_slot_.reset();
 }
 
 void Connection::wait_for_next() {

@@ -14,7 +14,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-#include "h2/shares.hpp"
+#include "net/handshake_limiter.hpp"
+#include "net/shares.hpp"
 #include "server/http/event_feed.hpp"
 #include "server/http/message.hpp"
 #include "server/http/router.hpp"
@@ -29,11 +30,13 @@ struct Surroundings {
   const ServerOptions& options;
   const Router& router;
   EventFeed& feed;
+  Metrics& metrics;
   boost::asio::ssl::context* tls = nullptr;  ///< Null: plain text.
   /// Of options.connections_max: what each address has of the connections, and each user of the
   /// event streams.
-  h2::Shares places{h2::Shares::three_quarters_of(options.connections_max)};
-  h2::Shares streams{h2::Shares::three_quarters_of(options.connections_max)};
+  net::Shares places{net::Shares::three_quarters_of(options.connections_max)};
+  net::Shares streams{net::Shares::three_quarters_of(options.connections_max)};
+  net::HandshakeLimiter handshakes{options.handshakes};
 };
 
 /// One client, from accept to close: request after request, or one stream of events. At home.
@@ -43,7 +46,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// `place`: among the connections that are served. Without one there are too many: it gets one
   /// answer, which is 503 for all but `/healthz` and `/readyz`.
   Connection(boost::asio::ip::tcp::socket socket, Surroundings& around,
-             std::optional<h2::Shares::Share> place);
+             std::optional<net::Shares::Share> place);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -57,6 +60,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void open();
   void turn_away();
   void greet();
+  /// Begins the TLS handshake, or closes the connection if a limit of handshakes is reached.
+  void shake_hands();
   void on_greeted(const Error& error);
 
   // Requests.
@@ -88,10 +93,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Wire wire_;
   Surroundings& around_;
-  std::optional<h2::Shares::Share> place_;  ///< None: it is turned away, but for health.
-  bool is_turned_away_ = false;             ///< Its 503 is on the way.
-  h2::Shares::Share stream_;                ///< Of its user, while it gets events.
-  std::vector<std::string> certificate_;    ///< The names in the one that was shown.
+  std::optional<net::Shares::Share> place_;  ///< None: it is turned away, but for health.
+  bool is_turned_away_ = false;              ///< Its 503 is on the way.
+  net::Shares::Share stream_;                ///< Of its user, while it gets events.
+  std::optional<net::Shares::Share>
+      handshake_slot_;                    ///< Held while the TLS handshake is in progress.
+  std::vector<std::string> certificate_;  ///< The names in the one that was shown.
   boost::asio::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;

@@ -6,7 +6,7 @@
 
 #include "core/outcome.hpp"
 #include "server/auth/access.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server::http {
 

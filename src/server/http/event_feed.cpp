@@ -5,8 +5,8 @@
 
 #include <boost/asio/post.hpp>
 
-#include "server/http/json.hpp"
 #include "server/http/pages.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -48,7 +48,7 @@ std::string EventSubscription::take(std::size_t bytes_max) {
 }
 
 void EventSubscription::take_in(const Replay& replay) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("revision", replay.revision);
     json.field("compact_revision", replay.compact_revision);
@@ -76,7 +76,7 @@ void EventSubscription::take_in(const Replay& replay) {
 }
 
 void EventSubscription::refuse(const Error& error) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] { json.field("detail", tenure::to_string(error)); });
   finale_ = server_sent("error", {}, json.take());
   on_ready_();
@@ -124,7 +124,7 @@ void EventSubscription::finish(std::string_view type, std::string_view why, core
     live_pending_ -= pending_.back().is_live ? 1 : 0;
     pending_.pop_back();
   }
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("detail", why);
     json.field("resume_revision", resume);

@@ -16,8 +16,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "core/outcome.hpp"
-#include "server/metrics.hpp"
-#include "server/store.hpp"
+#include "server/metrics/metrics.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server::http {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "server/http/json.hpp"
+#include "sys/json_writer.hpp"
 #include "sys/quantile.hpp"
 
 namespace tenure::server::http {
@@ -58,7 +58,7 @@ void History::add(const Totals& totals, const StatusRecord& status,
 std::string History::write(std::uint64_t after) const {
   const auto first =
       std::ranges::upper_bound(samples_, after, {}, &Sample::number) - samples_.begin();
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("interval_ms", interval.count());
     json.field("samples_max", samples_max);
@@ -67,7 +67,7 @@ std::string History::write(std::uint64_t after) const {
       for (std::size_t column = 0; column < columns.size(); ++column) {
         json.array(columns[column], [&] {
           for (auto it = samples_.begin() + first; it != samples_.end(); ++it) {
-            json.element(it->values[column]);
+            json.value(it->values[column]);
           }
         });
       }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/http/records.hpp"
-#include "server/metrics.hpp"
+#include "server/metrics/metrics.hpp"
 
 namespace tenure::server::http {
 

@@ -10,11 +10,11 @@
 #include <boost/asio/post.hpp>
 
 #include "server/auth/access.hpp"
+#include "server/config/units.hpp"
 #include "server/http/body.hpp"
-#include "server/http/json.hpp"
 #include "server/http/pages.hpp"
-#include "server/units.hpp"
 #include "sys/chance.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -52,13 +52,9 @@ void answer_with(const Result<Decided>& decided, Reply& reply, Then then) {
 
 template <class Write>
 Response answer_with_object(Write write) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] { write(json); });
   return {.body = json.take() + '\n'};
-}
-
-std::int64_t in_ms(core::ClusterTime time) {
-  return std::chrono::duration_cast<milliseconds>(time).count();
 }
 
 Result<core::Claim> claim_of(const std::optional<std::string>& mode,
@@ -89,11 +85,15 @@ void sign(const auth::Access& access, core::GrantLease& grant) {
   }
 }
 
-/// What :acquire asks for.
+}  // namespace
+
+/// Request of :acquire.
 struct Wish {
   Acquisition::Order order{};
   std::optional<core::GrantLease> lease{};  ///< To be granted first.
 };
+
+namespace {
 
 /// The fields of :acquire, as they came.
 struct AcquireFields {
@@ -259,7 +259,7 @@ class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
     } else if (granted == nullptr) {
       reply_(failure(*end.outcome));
     } else {
-      reply_(answer_with_object([&](Json& out) {
+      reply_(answer_with_object([&](sys::JsonWriter& out) {
         out.bytes("name", item_.name.view());
         write_claim(out, item_.claim);
         out.field("token", granted->token);
@@ -372,7 +372,7 @@ void Locking::release(const Request& request, std::string name, Reply reply) {
             if (ends_lease && is_over) {
               store_.propose(core::RevokeLease{.lease = key.lease}, [](const Result<Decided>&) {});
             }
-            reply(answer_with_object([&](Json& out) {
+            reply(answer_with_object([&](sys::JsonWriter& out) {
               out.field("count_left", released.count_left);
               out.field("lease_ended", ends_lease && is_over);
               out.field("revision", how.revision);
@@ -412,7 +412,7 @@ void Locking::extend(const Request& request, std::string name, Reply reply) {
         reply(view ? not_held() : refusal(view.error()));
         return;
       }
-      reply(answer_with_object([&](Json& out) {
+      reply(answer_with_object([&](sys::JsonWriter& out) {
         out.field("token", key.token);
         out.field("lease", key.lease);
         out.field("ttl_ms", in_ms(ttl));
@@ -439,7 +439,7 @@ void Locking::grant_lease(const Request& request, Reply reply) {
                  [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
                    answer_with<core::LeaseGranted>(
                        decided, reply, [&](const core::LeaseGranted& granted, const Decided& how) {
-                         reply(answer_with_object([&](Json& out) {
+                         reply(answer_with_object([&](sys::JsonWriter& out) {
                            out.field("id", granted.id);
                            out.field("ttl_ms", in_ms(granted.ttl));
                            out.field("revision", how.revision);
@@ -465,7 +465,7 @@ void Locking::renew_lease(const Request& request, const std::string& id, Reply r
                                                reply(refusal({.code = Errc::lease_lost}));
                                                return;
                                              }
-                                             reply(answer_with_object([&](Json& out) {
+                                             reply(answer_with_object([&](sys::JsonWriter& out) {
                                                out.field("id", answer.id);
                                                out.field("ttl_ms", in_ms(*answer.ttl));
                                                out.field("revision", how.revision);
@@ -481,13 +481,13 @@ void Locking::revoke_lease(const Request& request, const std::string& id, Reply 
     return;
   }
   const core::LeaseId lease(*number);
-  propose_for(
-      lease, request, core::RevokeLease{.lease = lease},
-      [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
-        answer_with<core::Done>(decided, reply, [&](const core::Done&, const Decided& how) {
-          reply(answer_with_object([&](Json& out) { out.field("revision", how.revision); }));
-        });
-      });
+  propose_for(lease, request, core::RevokeLease{.lease = lease},
+              [reply = at_home(std::move(reply))](const Result<Decided>& decided) mutable {
+                answer_with<core::Done>(decided, reply, [&](const core::Done&, const Decided& how) {
+                  reply(answer_with_object(
+                      [&](sys::JsonWriter& out) { out.field("revision", how.revision); }));
+                });
+              });
 }
 
 }  // namespace tenure::server::http

@@ -8,9 +8,9 @@
 #include "server/auth/access.hpp"
 #include "server/auth/gate.hpp"
 #include "server/http/message.hpp"
-#include "server/rpc/acquisition.hpp"
-#include "server/rpc/callers.hpp"
-#include "server/store.hpp"
+#include "server/requests/acquisition.hpp"
+#include "server/requests/callers.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server::http {
 

@@ -5,7 +5,7 @@
 
 #include <boost/asio/ip/address.hpp>
 
-#include "server/http/json.hpp"
+#include "sys/json_writer.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -66,7 +66,7 @@ Result<void> parse_query(std::string_view query, Request& request) {
 /// Without a code if it is empty.
 Response problem(unsigned status, std::string_view title, std::string_view detail,
                  std::string_view code) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("type", "about:blank");
     json.field("title", title);

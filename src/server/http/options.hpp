@@ -1,6 +1,6 @@
 #pragma once
 
-#include "server/config.hpp"
+#include "server/config/config.hpp"
 #include "server/http/server.hpp"
 
 namespace tenure::server::http {

@@ -3,18 +3,15 @@
 #include <array>
 #include <charconv>
 
-#include "server/settings.hpp"
+#include "server/config/settings.hpp"
 
 namespace tenure::server::http {
 namespace {
 
-std::int64_t in_ms(core::ClusterTime time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
-}
-
 /// An array of records, each written by `write_record`.
 template <class Records, class Write>
-void write_all(Json& json, std::string_view key, const Records& records, Write write_record) {
+void write_all(sys::JsonWriter& json, std::string_view key, const Records& records,
+               Write write_record) {
   json.array(key, [&] {
     for (const auto& record : records) {
       write_record(json, record);
@@ -22,7 +19,7 @@ void write_all(Json& json, std::string_view key, const Records& records, Write w
   });
 }
 
-void write_hold(Json& json, const HoldRecord& hold) {
+void write_hold(sys::JsonWriter& json, const HoldRecord& hold) {
   json.object([&] {
     json.bytes("owner", hold.owner);
     json.bytes("user", hold.user);
@@ -37,7 +34,7 @@ void write_hold(Json& json, const HoldRecord& hold) {
   });
 }
 
-void write_wait(Json& json, const WaitRecord& wait) {
+void write_wait(sys::JsonWriter& json, const WaitRecord& wait) {
   json.object([&] {
     if (wait.position > 0) {
       json.field("position", wait.position);
@@ -64,7 +61,7 @@ std::string_view kind_of(const LockRecord& lock) {
   return lock.capacity > 0 ? "semaphore" : "lock";
 }
 
-void write_lock(Json& json, const LockRecord& lock) {
+void write_lock(sys::JsonWriter& json, const LockRecord& lock) {
   json.object([&] {
     json.bytes("name", lock.place.name.view());
     json.field("kind", kind_of(lock));
@@ -83,7 +80,7 @@ void write_lock(Json& json, const LockRecord& lock) {
   });
 }
 
-void write_lease(Json& json, const LeaseRecord& lease) {
+void write_lease(sys::JsonWriter& json, const LeaseRecord& lease) {
   json.object([&] {
     json.field("id", lease.id);
     json.bytes("client", lease.client);
@@ -102,7 +99,7 @@ void write_lease(Json& json, const LeaseRecord& lease) {
   });
 }
 
-void write_log(Json& json, const LogPosition& log) {
+void write_log(sys::JsonWriter& json, const LogPosition& log) {
   json.object("log", [&] {
     json.id("leader", log.leader);
     json.bytes("leader_address", log.leader_address);
@@ -118,7 +115,7 @@ void write_log(Json& json, const LogPosition& log) {
   });
 }
 
-void write_member(Json& json, const MemberStatus& member, const LogPosition& log) {
+void write_member(sys::JsonWriter& json, const MemberStatus& member, const LogPosition& log) {
   json.object([&] {
     json.id("id", member.id);
     json.field("is_voter", member.is_voter);
@@ -135,7 +132,7 @@ void write_member(Json& json, const MemberStatus& member, const LogPosition& log
   });
 }
 
-void write_counts(Json& json, const StatusRecord& status) {
+void write_counts(sys::JsonWriter& json, const StatusRecord& status) {
   json.object("counts", [&] {
     json.field("locks", status.locks);
     json.field("holds", status.holds);
@@ -145,7 +142,7 @@ void write_counts(Json& json, const StatusRecord& status) {
   });
 }
 
-void write_limits(Json& json, const core::Limits& limits) {
+void write_limits(sys::JsonWriter& json, const core::Limits& limits) {
   Config config;
   config.limits = limits;
   json.object("limits", [&] {
@@ -168,7 +165,7 @@ std::string print(const Position& position) {
 
 template <class Page, class Write>
 std::string write_page(std::string_view key, const Page& page, Write write_record) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("revision", page.revision);
     write_all(json, key, page.records, write_record);
@@ -181,7 +178,7 @@ std::string write_page(std::string_view key, const Page& page, Write write_recor
 
 }  // namespace
 
-void write_claim(Json& json, const core::Claim& claim) {
+void write_claim(sys::JsonWriter& json, const core::Claim& claim) {
   if (const auto* whole = std::get_if<core::Whole>(&claim)) {
     json.field("mode", tenure::to_string(whole->mode));
   } else if (const auto* permits = std::get_if<core::Permits>(&claim)) {
@@ -207,13 +204,13 @@ std::string write(const LeasePage& page) {
 }
 
 std::string write(const LockRecord& lock) {
-  Json json;
+  sys::JsonWriter json;
   write_lock(json, lock);
   return json.take() + '\n';
 }
 
 std::string write(const LeaseRecord& lease) {
-  Json json;
+  sys::JsonWriter json;
   write_lease(json, lease);
   return json.take() + '\n';
 }
@@ -221,7 +218,7 @@ std::string write(const LeaseRecord& lease) {
 std::string write(const StatusRecord& status, const ServerFacts& facts) {
   const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - facts.started);
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.id("cluster_id", facts.identity.cluster);
     json.id("member_id", facts.identity.member);
@@ -242,7 +239,7 @@ std::string write(const StatusRecord& status, const ServerFacts& facts) {
 
 std::string write(const ClusterRecord& cluster, const ServerFacts& facts) {
   const auto& log = cluster.log;
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.id("cluster_id", facts.identity.cluster);
     json.id("member_id", facts.identity.member);
@@ -252,14 +249,15 @@ std::string write(const ClusterRecord& cluster, const ServerFacts& facts) {
     json.id("term", log.term);
     json.id("commit", log.commit);
     json.id("cluster_version", cluster.version.get());
-    write_all(json, "members", cluster.members,
-              [&](Json& out, const MemberStatus& member) { write_member(out, member, log); });
+    write_all(
+        json, "members", cluster.members,
+        [&](sys::JsonWriter& out, const MemberStatus& member) { write_member(out, member, log); });
   });
   return json.take() + '\n';
 }
 
 std::string write(const core::Event& event) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("type", to_string(event.type));
     json.field("revision", event.revision);
@@ -284,7 +282,7 @@ std::string write(const core::Event& event) {
 }
 
 std::string write(const GraphRecord& graph) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("revision", graph.revision);
     json.field("waits", graph.waits);
@@ -296,7 +294,7 @@ std::string write(const GraphRecord& graph) {
 
 std::string write(const TokenRecord& token) {
   constexpr std::array<std::string_view, 4> verdicts{"held", "superseded", "ended", "never_given"};
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("verdict", verdicts[static_cast<std::size_t>(token.verdict)]);
     json.field("newest_token", token.newest);
@@ -307,7 +305,7 @@ std::string write(const TokenRecord& token) {
 }
 
 std::string write(const DeadlockPage& page) {
-  const auto write_step = [](Json& json, const core::CycleStep& step) {
+  const auto write_step = [](sys::JsonWriter& json, const core::CycleStep& step) {
     json.object([&] {
       json.field("lease", step.lease);
       json.field("request", step.request);
@@ -316,22 +314,23 @@ std::string write(const DeadlockPage& page) {
       json.field("kind", step.place.kind == core::PlaceKind::space ? "space" : "lock");
     });
   };
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
-    write_all(json, "deadlocks", page.records, [&](Json& out, const DeadlockRecord& deadlock) {
-      out.object([&] {
-        out.field("revision", deadlock.revision);
-        out.field("cluster_time_ms", in_ms(deadlock.time));
-        out.field("ago_ms", in_ms(page.now - deadlock.time));
-        write_all(out, "cycle", deadlock.cycle, write_step);
-      });
-    });
+    write_all(json, "deadlocks", page.records,
+              [&](sys::JsonWriter& out, const DeadlockRecord& deadlock) {
+                out.object([&] {
+                  out.field("revision", deadlock.revision);
+                  out.field("cluster_time_ms", in_ms(deadlock.time));
+                  out.field("ago_ms", in_ms(page.now - deadlock.time));
+                  write_all(out, "cycle", deadlock.cycle, write_step);
+                });
+              });
   });
   return json.take() + '\n';
 }
 
 std::string write(const Rights& rights) {
-  Json json;
+  sys::JsonWriter json;
   json.object([&] {
     json.field("may_force", rights.may_force);
     json.field("why", rights.why);
@@ -340,7 +339,7 @@ std::string write(const Rights& rights) {
     json.field("has_users", rights.has_users);
     json.field("user", rights.user);
     json.field("needs_secret", rights.needs_secret);
-    write_all(json, "rights", rights.rules, [](Json& out, const auth::Rule& rule) {
+    write_all(json, "rights", rights.rules, [](sys::JsonWriter& out, const auth::Rule& rule) {
       out.object([&] {
         out.bytes("prefix", rule.prefix);
         out.field("level", auth::to_string(rule.level));

@@ -1,21 +1,26 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/outcome.hpp"
 #include "server/http/deadlock_log.hpp"
-#include "server/http/json.hpp"
 #include "server/http/records.hpp"
 #include "server/http/rights.hpp"
+#include "sys/json_writer.hpp"
 
 /// Records as JSON.
 namespace tenure::server::http {
 
+[[nodiscard]] inline std::int64_t in_ms(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
 /// Its fields: `mode`, `permits` or `mode` and `range`.
-void write_claim(Json& json, const core::Claim& claim);
+void write_claim(sys::JsonWriter& json, const core::Claim& claim);
 
 [[nodiscard]] std::string write(const LockPage& page);
 [[nodiscard]] std::string write(const LockRecord& lock);

@@ -12,8 +12,12 @@ constexpr Depth in_lists{.holders = 10, .waiters = 0};
 constexpr std::size_t items_of_lease_max = 1000;
 // Of a graph: more could not be drawn.
 constexpr Depth in_graphs{.holders = 20, .waiters = 50};
-constexpr std::size_t waits_of_graph_max = 1000;
+constexpr std::size_t items_of_graph_max = 1000;
 constexpr std::size_t locks_of_graph_max = 200;
+/// Upper bound for the bytes that a list or a graph copies before its last lock, about two
+/// milliseconds of the store's thread. Ten holders with 4 KiB of metadata each are 40 KiB of a
+/// lock.
+constexpr std::size_t copied_bytes_max = std::size_t{4} << 20U;
 
 /// Authenticated user of a lease. REQUIRES: it lives.
 std::string user_of(const View& view, core::LeaseId lease) {
@@ -95,6 +99,16 @@ LockRecord copy(const View& view, const core::Place& place, const core::Lock& lo
   return record;
 }
 
+std::size_t bytes_of(const LockRecord& lock) {
+  auto bytes = sizeof lock + lock.place.name.size();
+  const auto add = [&](const auto& record) {
+    bytes += sizeof record + record.owner.size() + record.user.size() + record.metadata.size();
+  };
+  std::ranges::for_each(lock.holders, add);
+  std::ranges::for_each(lock.queue, add);
+  return bytes;
+}
+
 LeaseRecord copy_lease_head(const View& view, const core::Lease& lease) {
   const auto& owned = view.state.locks.owned(lease.id);
   return {.id = lease.id,
@@ -114,6 +128,7 @@ LeaseRecord copy_lease_head(const View& view, const core::Lease& lease) {
 
 LockPage copy_locks(const View& view, const LockQuery& query) {
   LockPage page{.revision = view.state.revision};
+  std::size_t bytes = 0;
   const auto& locks = view.state.locks.locks();
   const core::Place first{.name = query.prefix};
   auto it = query.after && *query.after >= first ? locks.upper_bound(*query.after)
@@ -121,11 +136,12 @@ LockPage copy_locks(const View& view, const LockQuery& query) {
   for (it = auth::first_readable(locks, it, query.access);
        it != locks.end() && it->first.name.starts_with(query.prefix);
        it = auth::first_readable(locks, ++it, query.access)) {
-    if (page.records.size() == query.limit) {
+    if (page.records.size() == query.limit || bytes > copied_bytes_max) {
       page.next = page.records.back().place;
       break;
     }
     page.records.push_back(copy(view, it->first, it->second, in_lists));
+    bytes += bytes_of(page.records.back());
   }
   return page;
 }
@@ -153,9 +169,9 @@ std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
   if (lease == nullptr || !auth::may_see(access, *lease)) {
     return std::nullopt;
   }
-  const auto is_shown = [&](const LeaseRecord& record, const core::Item& item) {
-    return record.locks.size() < items_of_lease_max &&
-           access.may(auth::Verb::read, item.name.view());
+  std::size_t looked_at = 0;
+  const auto is_shown = [&](const core::Item& item) {
+    return ++looked_at <= items_of_lease_max && access.may(auth::Verb::read, item.name.view());
   };
   auto record = copy_lease_head(view, *lease);
   const auto& table = view.state.locks;
@@ -167,17 +183,23 @@ std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
   for (const auto token : table.owned(id).holds) {
     const auto& hold = *table.find(token);
     for (const auto& item : hold.items) {
-      if (is_shown(record, item)) {
+      if (is_shown(item)) {
         entry(item).holders.push_back(copy_hold(view, hold, item));
       }
+    }
+    if (looked_at >= items_of_lease_max) {
+      return record;
     }
   }
   for (const auto ticket : table.owned(id).waits) {
     const auto& wait = *table.find(ticket);
     for (const auto& item : wait.items) {
-      if (is_shown(record, item)) {
+      if (is_shown(item)) {
         entry(item).queue.push_back(copy_wait(view, wait, item));
       }
+    }
+    if (looked_at >= items_of_lease_max) {
+      return record;
     }
   }
   return record;
@@ -189,11 +211,13 @@ GraphRecord copy_graph(const View& view, const auth::Access& access) {
   GraphRecord record{.revision = view.state.revision, .waits = sees_all ? table.waits().size() : 0};
   std::set<core::Place> seen;
   std::size_t looked_at = 0;
+  std::size_t bytes = 0;
   for (auto it = table.waits().begin(); it != table.waits().end(); ++it) {
-    if (++looked_at > waits_of_graph_max) {
+    if (looked_at >= items_of_graph_max) {
       record.is_complete = false;
       break;
     }
+    looked_at += it->second->items.size();
     for (const auto& item : it->second->items) {
       const auto place = item.place();
       if (!access.may(auth::Verb::read, place.name.view())) {
@@ -203,12 +227,13 @@ GraphRecord copy_graph(const View& view, const auth::Access& access) {
       if (seen.contains(place)) {
         continue;
       }
-      if (seen.size() == locks_of_graph_max) {
+      if (seen.size() == locks_of_graph_max || bytes > copied_bytes_max) {
         record.is_complete = false;
         return record;
       }
       seen.insert(place);
       record.locks.push_back(copy(view, place, *table.find(place), in_graphs));
+      bytes += bytes_of(record.locks.back());
     }
   }
   return record;

@@ -12,8 +12,8 @@
 #include "core/lease_table.hpp"
 #include "server/auth/access.hpp"
 #include "server/auth/leases.hpp"
-#include "server/store.hpp"
-#include "server/token_check.hpp"
+#include "server/requests/token_check.hpp"
+#include "server/store/store.hpp"
 
 /// Copies of what the state says, made on the store's thread in bounded time, to be written down
 /// on another one.

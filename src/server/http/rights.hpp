@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/auth/access.hpp"
-#include "server/config.hpp"
+#include "server/config/config.hpp"
 #include "server/http/message.hpp"
 
 /// Rights to change something over HTTP. With users, their rules decide. Without users, a request

@@ -7,9 +7,9 @@
 
 #include <boost/asio/post.hpp>
 
+#include "server/config/units.hpp"
 #include "server/http/answers.hpp"
 #include "server/http/assets.hpp"
-#include "server/units.hpp"
 
 namespace tenure::server::http {
 namespace {

@@ -18,8 +18,8 @@
 #include "server/http/logins.hpp"
 #include "server/http/message.hpp"
 #include "server/http/pages.hpp"
-#include "server/metrics.hpp"
-#include "server/store.hpp"
+#include "server/metrics/metrics.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server::http {
 

@@ -5,10 +5,10 @@
 
 #include <boost/asio/post.hpp>
 
+#include "server/config/units.hpp"
 #include "server/http/answers.hpp"
 #include "server/http/body.hpp"
 #include "server/http/router.hpp"
-#include "server/units.hpp"
 #include "sys/log.hpp"
 
 // What a POST does: logging in and out, locks and leases, taking a lock away.
@@ -40,7 +40,7 @@ Response what_was_forced(const Result<Decided>& decided) {
                            : refused->error);
   }
   const auto* forced = std::get_if<core::Forced>(&decided->outcome);
-  Json body;
+  sys::JsonWriter body;
   body.object([&] {
     body.field("holds", forced == nullptr ? 0 : forced->holds);
     body.field("revision", decided->revision);

@@ -78,10 +78,10 @@ class Server::Core {
   }
 
   [[nodiscard]] Result<std::unique_ptr<asio::ssl::context>> context_of(
-      const h2::TlsFiles& files) const {
+      const net::ServerTlsFiles& files) const {
     // Users may show a token; where there are none a certificate is all that keeps others out.
-    return h2::server_context(
-        files, {.protocol = h2::TlsManner::Protocol::http1, .demands_certificate = !options_.gate});
+    return net::server_context(files, {.protocol = net::ServerTlsOptions::Protocol::http1,
+                                       .requires_certificate = !options_.gate});
   }
 
   void renew_tls(std::unique_ptr<asio::ssl::context> context) {
@@ -196,7 +196,7 @@ class Server::Core {
     socket.set_option(tcp::no_delay(true), ignored);
     std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
     const auto peer = socket.remote_endpoint(ignored);
-    auto place = around_.places.take(h2::network_of(peer.address()));
+    auto place = around_.places.take(net::network_of(peer.address()));
     const bool is_too_many = !place;
     const auto connection =
         std::make_shared<Connection>(std::move(socket), around_, std::move(place));
@@ -237,7 +237,7 @@ class Server::Core {
   Locking locking_;
   Router router_;
   std::unique_ptr<asio::ssl::context> tls_;
-  Surroundings around_{.options = options_, .router = router_, .feed = feed_};
+  Surroundings around_{.options = options_, .router = router_, .feed = feed_, .metrics = metrics_};
   std::optional<tcp::acceptor> acceptor_{*loop_};
   std::optional<asio::steady_timer> pause_{*loop_};
   std::optional<asio::steady_timer> next_sample_{*loop_};
@@ -256,7 +256,8 @@ Result<std::uint16_t> Server::start() {
   return core_->start();
 }
 
-Result<std::unique_ptr<asio::ssl::context>> Server::context_of(const h2::TlsFiles& files) const {
+Result<std::unique_ptr<asio::ssl::context>> Server::context_of(
+    const net::ServerTlsFiles& files) const {
   return core_->context_of(files);
 }
 

@@ -9,21 +9,22 @@
 
 #include <tenure/error.hpp>
 
-#include "h2/transport.hpp"
+#include "net/handshake_limiter.hpp"
+#include "net/tls_context.hpp"
 #include "server/auth/gate.hpp"
-#include "server/config.hpp"
+#include "server/config/config.hpp"
+#include "server/config/units.hpp"
 #include "server/http/pages.hpp"
 #include "server/http/rights.hpp"
-#include "server/metrics.hpp"
-#include "server/store.hpp"
-#include "server/units.hpp"
+#include "server/metrics/metrics.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server::http {
 
 struct ServerOptions {
   Address address{.host = "127.0.0.1", .port = 7421};
-  std::string hosts{};                ///< Names it may be asked for by; see is_known_host().
-  std::optional<h2::TlsFiles> tls{};  ///< None: plain text.
+  std::string hosts{};                       ///< Names it may be asked for by; see is_known_host().
+  std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
   RightsPolicy rights{};
   auth::Gate* gate = nullptr;  ///< Who may see what; outlives this. Null: all everything.
   bool open_metrics = false;   ///< /metrics is for everybody.
@@ -33,6 +34,9 @@ struct ServerOptions {
   ServerFacts facts{};
   /// More are answered with 503 and closed, but for health checks. One address gets three quarters.
   std::size_t connections_max = 256;
+  /// Limits of TLS handshakes. A connection beyond them is closed, even if it asks for health:
+  /// handshakes would take all of the thread's time.
+  net::HandshakeLimiter::Limits handshakes{};
   std::size_t buffer_events_max = 4096;           ///< Of one event stream; see EventFeed.
   std::chrono::milliseconds leader_grace{2'000};  ///< Of event streams; see EventFeed.
   std::chrono::milliseconds request_time{5'000};  ///< For a request to arrive.
@@ -64,7 +68,7 @@ class Server {
   [[nodiscard]] Result<std::uint16_t> start();
   /// What these certificates would be used as. `invalid_argument`: which file is wrong.
   [[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> context_of(
-      const h2::TlsFiles& files) const;
+      const net::ServerTlsFiles& files) const;
   /// New connections use this context; those that are open stay. REQUIRES: it serves, with TLS.
   void renew_tls(std::unique_ptr<boost::asio::ssl::context> context);
   /// Closes all connections and joins the thread. Idempotent.

@@ -28,8 +28,9 @@ Caller::Caller(std::shared_ptr<const Hall> hall, boost::asio::ip::tcp::socket so
                std::string from)
     : hall_(std::move(hall)), from_(std::move(from)), timer_(hall_->loop) {
   set_up(socket, hall_->options.patience.silence);
-  auto transport = hall_->tls ? h2::tls_transport(std::move(socket), *hall_->tls->called)
-                              : h2::plain_transport(std::move(socket));
+  auto transport = hall_->tls ? net::tls_server_transport(std::move(socket), *hall_->tls->called,
+                                                          hall_->handshakes)
+                              : net::plain_transport(std::move(socket));
   line_ = std::make_shared<Line>(std::move(transport), greeting_limits);
 }
 
@@ -50,7 +51,7 @@ void Caller::start(Events events) {
       }
     };
   };
-  line_->open({.greeted = [] {},
+  line_->open({.greeted = on_me([](Caller& me) { me.handshake_slot_.release(); }),
                .arrived = on_me([](Caller& me, const ArrivedFrame& frame) { me.arrived(frame); }),
                .wrote = on_me([](Caller& me) { me.wrote(); }),
                .broke = on_me([](Caller& me, const std::string& why) { me.break_off(why); })});
@@ -161,6 +162,7 @@ void Caller::leave() {
 void Caller::close() {
   if (!std::exchange(is_closed_, true)) {
     timer_.cancel();
+    handshake_slot_.release();
     line_->close();
   }
 }

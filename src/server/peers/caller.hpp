@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "net/shares.hpp"
 #include "server/peers/line.hpp"
 #include "server/peers/options.hpp"
 #include "server/raft/message.hpp"
@@ -31,6 +33,8 @@ class Caller : public std::enable_shared_from_this<Caller> {
 
   Caller(std::shared_ptr<const Hall> hall, boost::asio::ip::tcp::socket socket, std::string from);
 
+  /// Keeps the slot of the TLS handshake until the handshake ends. REQUIRES: before start().
+  void hold_handshake_slot(net::Shares::Share slot) { handshake_slot_ = std::move(slot); }
   void start(Events events);
   /// Says how much of a snapshot has arrived; only the last word counts.
   void answer(const SnapshotHave& have);
@@ -61,6 +65,7 @@ class Caller : public std::enable_shared_from_this<Caller> {
   const std::string from_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<Line> line_;
+  net::Shares::Share handshake_slot_;
   Events events_;
   Phase phase_ = Phase::hello;
   Hello hello_;

@@ -7,8 +7,7 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/address.hpp>
 
-#include "server/units.hpp"
-#include "sys/chance.hpp"
+#include "server/config/units.hpp"
 
 namespace tenure::server::peers {
 namespace {
@@ -24,10 +23,9 @@ Dialer::Dialer(std::shared_ptr<const Hall> hall, raft::MemberId peer, std::strin
     : hall_(std::move(hall)),
       peer_(peer),
       address_(std::move(address)),
-      resolver_(hall_->loop),
-      socket_(hall_->loop),
       timer_(hall_->loop),
-      pause_(hall_->options.patience.first_pause),
+      backoff_({.min = hall_->options.patience.first_pause,
+                .max = hall_->options.patience.longest_pause}),
       outbox_(hall_->options.outbox),
       snapshots_(hall_->options.snapshot) {
   counts_.peer = peer.get();
@@ -45,49 +43,30 @@ void Dialer::dial() {
   }
   ++attempt_;
   phase_ = Phase::connecting;
-  host_ = address->host;
-  expect_within(hall_->options.patience.connect, "it does not answer");
-  error_code is_no_number;
-  const auto number = asio::ip::make_address(host_, is_no_number);
-  if (!is_no_number) {
-    resolved({tcp::endpoint(number, address->port)});
-    return;
-  }
-  resolver_.async_resolve(host_, std::to_string(address->port),
-                          [self = shared_from_this(), attempt = attempt_](
-                              const error_code& error, const tcp::resolver::results_type& found) {
-                            if (self->is_stale(attempt)) {
-                              return;
-                            }
-                            if (error) {
-                              self->broke(error.message());
-                              return;
-                            }
-                            self->resolved({found.begin(), found.end()});
-                          });
+  connector_ = std::make_shared<net::Connector>(
+      hall_->loop,
+      net::Connector::Target{
+          .host = address->host,
+          .port = address->port,
+          .service = "a tenured",
+          .deadline = net::Connector::Clock::now() + hall_->options.patience.connect},
+      [weak = weak_from_this()](Result<net::OutgoingSocket> socket) {
+        if (const auto self = weak.lock()) {
+          self->connector_.reset();
+          socket ? self->connected(*socket) : self->broke(socket.error().detail);
+        }
+      });
+  connector_->start();
 }
 
-void Dialer::resolved(std::vector<tcp::endpoint> endpoints) {
-  socket_ = tcp::socket(hall_->loop);
-  auto shared = std::make_shared<std::vector<tcp::endpoint>>(std::move(endpoints));
-  asio::async_connect(socket_, *shared,
-                      [self = shared_from_this(), shared, attempt = attempt_](
-                          const error_code& error, const tcp::endpoint& /*reached*/) {
-                        if (self->is_stale(attempt)) {
-                          return;
-                        }
-                        error ? self->broke(error.message()) : self->connected();
-                      });
-}
-
-void Dialer::connected() {
-  set_up(socket_, hall_->options.patience.silence);
+void Dialer::connected(net::OutgoingSocket& socket) {
+  set_up(socket.socket(), hall_->options.patience.silence);
   phase_ = Phase::greeting;
   expect_within(hall_->options.patience.greeting, "it does not answer our greeting");
-  auto transport = hall_->tls
-                       ? h2::tls_transport_to_anybody(std::move(socket_), *hall_->tls->caller)
-                       : h2::plain_transport(std::move(socket_));
-  line_ = std::make_shared<Line>(std::move(transport), greeting_limits);
+  line_ = std::make_shared<Line>(
+      socket.into_transport_to_any_host(hall_->tls ? hall_->tls->caller.get() : nullptr,
+                                        hall_->handshakes),
+      greeting_limits);
   const auto on_me = [weak = weak_from_this(), attempt = attempt_](auto call) {
     return [weak, attempt, call](auto&&... arguments) {
       const auto self = weak.lock();
@@ -264,7 +243,7 @@ void Dialer::broke(const std::string& why) {
     // One that welcomes us only to break off is not called more and more often.
     const auto lasted = std::chrono::steady_clock::now() - opened_;
     if (lasted > hall_->options.patience.longest_pause) {
-      pause_ = hall_->options.patience.first_pause;
+      backoff_.reset();
     }
     hall_->known->part(peer_);
     tell(Severity::warning, "lost " + name() + ": " + why);
@@ -285,21 +264,16 @@ void Dialer::drop_connection() {
   }
   counts_.messages_dropped += outbox_.size();
   outbox_.clear();
-  error_code ignored;
-  socket_.close(ignored);
-  resolver_.cancel();
+  if (const auto connector = std::exchange(connector_, nullptr)) {
+    connector->cancel();
+  }
 }
 
 void Dialer::wait_and_dial() {
   ++attempt_;
   phase_ = Phase::waiting;
   snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
-  const auto longest = hall_->options.patience.longest_pause;
-  const auto half = std::max<std::int64_t>(1, pause_.count() / 2);
-  const auto chance =
-      static_cast<std::int64_t>(sys::random_id() % static_cast<std::uint64_t>(half));
-  timer_.expires_after(pause_ - std::chrono::milliseconds(chance));
-  pause_ = std::min(longest, pause_ * 2);
+  timer_.expires_after(backoff_.next());
   timer_.async_wait([weak = weak_from_this(), attempt = attempt_](const error_code& error) {
     const auto self = weak.lock();
     if (self && !error && !self->is_stale(attempt)) {
@@ -326,9 +300,9 @@ void Dialer::close() {
     line_->close();
     line_.reset();
   }
-  error_code ignored;
-  socket_.close(ignored);
-  resolver_.cancel();
+  if (const auto connector = std::exchange(connector_, nullptr)) {
+    connector->cancel();
+  }
   timer_.cancel();
   outbox_.clear();
 }

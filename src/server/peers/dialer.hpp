@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "server/metrics.hpp"
+#include "net/backoff.hpp"
+#include "net/connector.hpp"
+#include "server/metrics/metrics.hpp"
 #include "server/peers/line.hpp"
 #include "server/peers/options.hpp"
 #include "server/peers/outbox.hpp"
@@ -51,8 +52,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   enum class Phase : std::uint8_t { waiting, connecting, greeting, open, closed };
 
   void dial();
-  void resolved(std::vector<boost::asio::ip::tcp::endpoint> endpoints);
-  void connected();
+  void connected(net::OutgoingSocket& socket);
   void greet();
   void arrived(const ArrivedFrame& frame);
   void welcomed(const ArrivedFrame& frame);
@@ -73,14 +73,12 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   const std::shared_ptr<const Hall> hall_;
   const raft::MemberId peer_;
   const std::string address_;
-  std::string host_;
 
   Phase phase_ = Phase::waiting;
-  std::uint64_t attempt_ = 0;  ///< What belongs to an earlier one means nothing.
-  boost::asio::ip::tcp::resolver resolver_;
-  boost::asio::ip::tcp::socket socket_;  ///< While connecting.
+  std::uint64_t attempt_ = 0;                  ///< What belongs to an earlier one means nothing.
+  std::shared_ptr<net::Connector> connector_;  ///< Null: no connection is being made.
   boost::asio::steady_timer timer_;
-  std::chrono::milliseconds pause_;
+  net::Backoff backoff_;
   std::chrono::steady_clock::time_point opened_{};
   std::shared_ptr<Line> line_;
   /// Version to greet with: the newest, and the oldest once after a peer has refused that.

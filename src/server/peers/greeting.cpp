@@ -20,12 +20,6 @@ constexpr std::string_view magic = "tenure peers";
 constexpr std::size_t nonce_bytes = 32;
 constexpr std::size_t text_bytes_max = 1024;
 
-core::ByteWriter begin(Kind kind) {
-  core::ByteWriter writer;
-  writer.number(static_cast<std::uint64_t>(kind));
-  return writer;
-}
-
 /// Reads one frame of one kind.
 class Reader {
  public:
@@ -106,7 +100,7 @@ std::string make_nonce() {
 }
 
 Frame encode(const Hello& hello) {
-  auto writer = begin(Kind::hello);
+  auto writer = begin_meta(Kind::hello);
   writer.text(magic);
   writer.number(hello.version);
   writer.number(hello.cluster.get());
@@ -143,7 +137,7 @@ Result<Hello> decode_hello(const ArrivedFrame& frame) {
 }
 
 Frame encode(const Welcome& welcome) {
-  auto writer = begin(Kind::welcome);
+  auto writer = begin_meta(Kind::welcome);
   writer.number(welcome.version);
   writer.text(welcome.nonce);
   writer.text(welcome.proof);
@@ -168,7 +162,7 @@ Result<Welcome> decode_welcome(const ArrivedFrame& frame) {
 }
 
 Frame encode(const Proof& proof) {
-  auto writer = begin(Kind::proof);
+  auto writer = begin_meta(Kind::proof);
   writer.text(proof.proof);
   return make_frame(writer.bytes());
 }
@@ -180,7 +174,7 @@ Result<Proof> decode_proof(const ArrivedFrame& frame) {
 }
 
 Frame encode(const Refusal& refusal) {
-  auto writer = begin(Kind::refusal);
+  auto writer = begin_meta(Kind::refusal);
   writer.number(static_cast<std::uint64_t>(refusal.reason));
   writer.text(std::string_view(refusal.text).substr(0, text_bytes_max));
   return make_frame(writer.bytes());

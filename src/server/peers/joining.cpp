@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "server/config/units.hpp"
 #include "server/peers/listening.hpp"
-#include "server/units.hpp"
 
 namespace tenure::server::peers {
 namespace {

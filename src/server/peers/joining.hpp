@@ -5,8 +5,8 @@
 
 #include <tenure/error.hpp>
 
-#include "server/cluster_config.hpp"
-#include "server/config.hpp"
+#include "server/config/cluster_config.hpp"
+#include "server/config/config.hpp"
 #include "server/peers/peer_transport.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/folder.hpp"

@@ -11,7 +11,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
-#include "h2/fault.hpp"
+#include "net/connection_error.hpp"
 
 namespace tenure::server::peers {
 namespace {
@@ -27,12 +27,12 @@ bool is_no_tls(int reason) {
 
 }  // namespace
 
-Line::Line(std::unique_ptr<h2::Transport> transport, FrameLimits limits)
+Line::Line(std::unique_ptr<net::Transport> transport, FrameLimits limits)
     : transport_(std::move(transport)), reader_(limits) {}
 
 void Line::open(Events events) {
   events_ = std::move(events);
-  transport_->greet([self = shared_from_this()](const error_code& error) {
+  transport_->handshake([self = shared_from_this()](const error_code& error) {
     if (self->is_closed_) {
       return;
     }
@@ -134,7 +134,7 @@ std::string explain(const error_code& error) {
   if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
     return "the other end closed the connection";
   }
-  if (error.category() == h2::certificate_category()) {
+  if (error.category() == net::certificate_category()) {
     return "its certificate is not accepted (" + error.message() +
            "); is it of another cluster? Members trust peer_tls.ca only";
   }

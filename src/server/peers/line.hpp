@@ -12,7 +12,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
 
-#include "h2/transport.hpp"
+#include "net/transport.hpp"
 #include "server/peers/frame.hpp"
 
 namespace tenure::server::peers {
@@ -29,7 +29,7 @@ class Line : public std::enable_shared_from_this<Line> {
     std::function<void(const std::string& why)> broke;
   };
 
-  Line(std::unique_ptr<h2::Transport> transport, FrameLimits limits);
+  Line(std::unique_ptr<net::Transport> transport, FrameLimits limits);
 
   void open(Events events);
   void set_limits(FrameLimits limits) noexcept { reader_.set_limits(limits); }
@@ -48,7 +48,7 @@ class Line : public std::enable_shared_from_this<Line> {
   void arrived(std::span<const std::uint8_t> bytes);
   void fail_with(const std::string& why);
 
-  std::unique_ptr<h2::Transport> transport_;
+  std::unique_ptr<net::Transport> transport_;
   FrameReader reader_;
   Events events_;
   std::vector<Frame> writing_;

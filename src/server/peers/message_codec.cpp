@@ -10,6 +10,13 @@
 #include "core/bytes.hpp"
 
 namespace tenure::server::peers {
+
+core::ByteWriter begin_meta(Kind kind) {
+  core::ByteWriter writer;
+  writer.number(static_cast<std::uint64_t>(kind));
+  return writer;
+}
+
 namespace {
 
 using core::ByteReader;
@@ -30,12 +37,6 @@ using raft::Term;
 using raft::TimeoutNow;
 using raft::VoteResult;
 
-ByteWriter begin(Kind kind) {
-  ByteWriter writer;
-  writer.number(static_cast<std::uint64_t>(kind));
-  return writer;
-}
-
 bool flag(ByteReader& reader, const char* what) {
   return reader.number_up_to(1, what) == 1;
 }
@@ -43,7 +44,7 @@ bool flag(ByteReader& reader, const char* what) {
 // One function each to write and to read a kind, side by side ---------------------------------
 
 Frame write(const AppendEntries& message) {
-  auto writer = begin(Kind::append_entries);
+  auto writer = begin_meta(Kind::append_entries);
   writer.number(message.term.get());
   writer.number(message.previous.get());
   writer.number(message.previous_term.get());
@@ -101,7 +102,7 @@ Message read_append(ByteReader& reader, std::string_view& body, const MessageLim
 }
 
 Frame write(const AppendResult& message) {
-  auto writer = begin(Kind::append_result);
+  auto writer = begin_meta(Kind::append_result);
   writer.number(message.term.get());
   writer.number(message.rejected.get());
   writer.number(message.last.get());
@@ -117,7 +118,7 @@ Message read_append_result(ByteReader& reader) {
 }
 
 Frame write(const RequestVote& message) {
-  auto writer = begin(Kind::request_vote);
+  auto writer = begin_meta(Kind::request_vote);
   writer.number(message.term.get());
   writer.number(message.candidate.get());
   writer.number(message.last.get());
@@ -139,7 +140,7 @@ Message read_request_vote(ByteReader& reader) {
 }
 
 Frame write(const VoteResult& message) {
-  auto writer = begin(Kind::vote_result);
+  auto writer = begin_meta(Kind::vote_result);
   writer.number(message.term.get());
   writer.number(message.is_granted ? 1 : 0);
   writer.number(message.is_pre_vote ? 1 : 0);
@@ -155,7 +156,7 @@ Message read_vote_result(ByteReader& reader) {
 }
 
 Frame write(const TimeoutNow& message) {
-  auto writer = begin(Kind::timeout_now);
+  auto writer = begin_meta(Kind::timeout_now);
   writer.number(message.term.get());
   writer.number(message.last.get());
   writer.number(message.last_term.get());
@@ -171,14 +172,14 @@ Message read_timeout_now(ByteReader& reader) {
 }
 
 Frame write(const Probe& message) {
-  auto writer = begin(Kind::probe);
+  auto writer = begin_meta(Kind::probe);
   writer.number(message.term.get());
   writer.number(message.round);
   return make_frame(writer.bytes());
 }
 
 Frame write(const ProbeResult& message) {
-  auto writer = begin(Kind::probe_result);
+  auto writer = begin_meta(Kind::probe_result);
   writer.number(message.term.get());
   writer.number(message.round);
   return make_frame(writer.bytes());
@@ -194,7 +195,7 @@ Message read_round(ByteReader& reader) {
 }
 
 Frame write(const Dismissal& message) {
-  auto writer = begin(Kind::dismissal);
+  auto writer = begin_meta(Kind::dismissal);
   writer.number(message.index.get());
   return make_frame(writer.bytes());
 }

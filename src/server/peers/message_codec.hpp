@@ -6,6 +6,7 @@
 
 #include <tenure/error.hpp>
 
+#include "core/bytes.hpp"
 #include "server/peers/frame.hpp"
 #include "server/raft/message.hpp"
 
@@ -33,6 +34,9 @@ enum class Kind : std::uint8_t {
   proof = 66,
   refusal = 67,
 };
+
+/// Begins the meta of a frame.
+[[nodiscard]] core::ByteWriter begin_meta(Kind kind);
 
 struct MessageLimits {
   /// Of one AppendEntries. More are sent as several of them.

@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "net/handshake_limiter.hpp"
 #include "server/peers/acquaintances.hpp"
 #include "server/peers/certificates.hpp"
 #include "server/peers/greeting.hpp"
@@ -22,8 +24,7 @@ struct Patience {
   std::chrono::milliseconds connect{2000};
   /// From the connection to the end of the greeting, TLS included.
   std::chrono::milliseconds greeting{5000};
-  /// Between two attempts to connect: the first pause, which doubles up to the longest. Each is
-  /// shortened by chance by up to a half, so that members do not knock in step.
+  /// Backoff between two attempts to connect: upper bounds of the first delay and of every delay.
   std::chrono::milliseconds first_pause{20};
   std::chrono::milliseconds longest_pause{1000};
   /// Whoever does not acknowledge bytes for so long is gone, though no FIN came.
@@ -39,6 +40,14 @@ struct PeerOptions {
   SnapshotLimits snapshot{};
   /// Connections that have not said yet who they are. The oldest gives way.
   std::size_t strangers_max = 16;
+  /// Limits of incoming TLS handshakes. A connection beyond them is closed at once. 100 handshakes
+  /// per second take 3 % of a core with ECDSA and 20 % with RSA. `strangers_max` bounds the
+  /// handshakes in progress further.
+  net::HandshakeLimiter::Limits handshakes{.in_progress = {.total_max = 64, .each_max = 64},
+                                           .per_second = {.total_max = 100, .each_max = 50}};
+  /// Limits for the addresses of members (configured as a number, or used by the last connection).
+  /// A separate budget: a flood from other addresses does not keep members out.
+  net::HandshakeLimiter::Limits member_handshakes = handshakes;
   /// Members that call although they are not in the configuration, and are called back: the leader
   /// of a member that joins, one that is ahead of us, one that was removed.
   std::size_t guests_max = 8;
@@ -50,7 +59,9 @@ struct PeerOptions {
 struct Hall {
   boost::asio::io_context& loop;
   PeerOptions options;
-  std::shared_ptr<TlsContexts> tls;      ///< Replaced when certificates are renewed. Null: plain.
+  std::shared_ptr<TlsContexts> tls;  ///< Replaced when certificates are renewed. Null: plain.
+  /// Computes the TLS handshakes, on another thread than the loop's. Empty: plain.
+  boost::asio::any_io_executor handshakes{};
   std::shared_ptr<Acquaintances> known;  ///< Not null.
 };
 

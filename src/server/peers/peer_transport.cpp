@@ -6,7 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "server/units.hpp"
+#include "server/config/units.hpp"
+#include "server/peers/handshake_thread.hpp"
 
 namespace tenure::server::peers {
 namespace {
@@ -58,7 +59,9 @@ PeerTransport::PeerTransport(PeerOptions options, std::shared_ptr<TlsContexts> t
     : options_(std::move(options)),
       tls_(std::move(tls)),
       listening_(std::move(listening)),
-      port_(listening_->port()) {}
+      port_(listening_->port()),
+      handshakes_(options_.handshakes),
+      member_handshakes_(options_.member_handshakes) {}
 
 PeerTransport::~PeerTransport() {
   stop();
@@ -76,14 +79,19 @@ Result<void> PeerTransport::introduce(const raft::Folder& folder) {
 }
 
 void PeerTransport::start(asio::io_context& loop, Receive receive) {
-  hall_ = std::make_shared<const Hall>(
-      Hall{.loop = loop, .options = options_, .tls = tls_, .known = known_});
   receive_ = std::move(receive);
   alive_ = std::make_shared<PeerTransport*>(this);
   const auto protocol = listening_->is_v6() ? tcp::v6() : tcp::v4();
   acceptor_.emplace(loop, protocol, std::move(*listening_).take());
   listening_.reset();
   timer_.emplace(loop);
+  hall_ = std::make_shared<const Hall>(
+      Hall{.loop = loop,
+           .options = options_,
+           .tls = tls_,
+           .handshakes =
+               tls_ ? asio::use_service<HandshakeThread>(loop).executor() : asio::any_io_executor(),
+           .known = known_});
   accept();
   sweep_later();
   set_members(std::exchange(members_, {}));
@@ -142,6 +150,9 @@ void PeerTransport::set_members(const std::vector<raft::Member>& members) {
     }
     auto& peer = peers_[member.id];
     peer.is_member = true;
+    if (peer.network.empty()) {
+      peer.network = net::network_of(member.peer);
+    }
     set_dialer(peer, member.id, member.peer);
   }
 }
@@ -201,9 +212,15 @@ void PeerTransport::welcome(tcp::socket socket) {
   if (error) {
     return;
   }
+  auto handshake = admit_handshake(from.address());
+  if (!handshake) {
+    on_handshake_limit_();
+    return;
+  }
   make_room_for_a_stranger();
   const auto caller =
       std::make_shared<Caller>(hall_, std::move(socket), from.address().to_string());
+  caller->hold_handshake_slot(*std::move(handshake));
   strangers_.push_back(caller);
   const auto here = [alive = std::weak_ptr(alive_)](auto call) {
     return [alive, call](auto&&... arguments) {
@@ -219,6 +236,17 @@ void PeerTransport::welcome(tcp::socket socket) {
        }),
        .refused = here([](PeerTransport& me, const Caller& one) { me.tell_of_stranger(one); }),
        .gone = here([](PeerTransport& me, Caller& one) { me.gone(one); })});
+}
+
+std::optional<net::Shares::Share> PeerTransport::admit_handshake(const asio::ip::address& from) {
+  if (!tls_) {
+    return net::Shares::Share();
+  }
+  const auto network = net::network_of(from);
+  const bool is_of_member =
+      std::ranges::any_of(peers_, [&](const auto& peer) { return peer.second.network == network; });
+  auto& limiter = is_of_member ? member_handshakes_ : handshakes_;
+  return limiter.admit(network, std::chrono::steady_clock::now());
 }
 
 void PeerTransport::make_room_for_a_stranger() {
@@ -254,6 +282,7 @@ void PeerTransport::admit(Caller& caller) {
     peer.caller->close();
   }
   peer.caller = shared;
+  peer.network = net::network_of(asio::ip::make_address(caller.from()));
   call_back(peer, caller);
 }
 

@@ -6,14 +6,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <tenure/error.hpp>
 
-#include "server/metrics.hpp"
+#include "net/handshake_limiter.hpp"
+#include "net/shares.hpp"
+#include "server/metrics/metrics.hpp"
 #include "server/peers/caller.hpp"
 #include "server/peers/dialer.hpp"
 #include "server/peers/listening.hpp"
@@ -42,6 +46,13 @@ class PeerTransport final : public raft::Transport {
   /// start(). `invalid_argument`: what is remembered there is damaged.
   [[nodiscard]] Result<void> introduce(const raft::Folder& folder);
 
+  /// `limited` is called on the loop's thread for each connection that is closed because of
+  /// PeerOptions::handshakes or member_handshakes. REQUIRES: before start(), or on the loop's
+  /// thread.
+  void on_handshake_limit(std::function<void()> limited) {
+    on_handshake_limit_ = std::move(limited);
+  }
+
   void start(boost::asio::io_context& loop, Receive receive) override;
   void set_members(const std::vector<raft::Member>& members) override;
   void send(raft::MemberId peer, raft::Message message) override;
@@ -61,6 +72,9 @@ class PeerTransport final : public raft::Transport {
     std::shared_ptr<Dialer> dialer{};
     std::shared_ptr<Caller> caller{};
     std::optional<SnapshotReceiver> snapshots{};
+    /// Network of the last connection that the peer made, before that of the configured address;
+    /// see net::network_of().
+    std::string network{};
     PeerTraffic counts{};  ///< Of what came from it on earlier connections.
   };
 
@@ -70,6 +84,10 @@ class PeerTransport final : public raft::Transport {
 
   void accept();
   void welcome(boost::asio::ip::tcp::socket socket);
+  /// Takes a slot for an incoming TLS handshake; nothing if a limit is reached. Without TLS the
+  /// slot is empty.
+  [[nodiscard]] std::optional<net::Shares::Share> admit_handshake(
+      const boost::asio::ip::address& from);
   void make_room_for_a_stranger();
   void admit(Caller& caller);
   void call_back(Peer& peer, const Caller& caller);
@@ -90,6 +108,10 @@ class PeerTransport final : public raft::Transport {
   std::optional<Listening> listening_;
   const std::uint16_t port_;
   std::shared_ptr<Acquaintances> known_ = std::make_shared<Acquaintances>();
+
+  std::function<void()> on_handshake_limit_ = [] {};
+  net::HandshakeLimiter handshakes_;         ///< Of addresses that are not known as a member's.
+  net::HandshakeLimiter member_handshakes_;  ///< Of addresses of members.
 
   // From start() to stop().
   std::shared_ptr<const Hall> hall_;

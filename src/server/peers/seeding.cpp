@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/cluster_config.hpp"
+#include "server/config/cluster_config.hpp"
+#include "server/config/units.hpp"
 #include "server/peers/joining.hpp"
 #include "server/raft/seed.hpp"
-#include "server/units.hpp"
 
 namespace tenure::server::peers {
 

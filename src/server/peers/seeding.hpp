@@ -1,7 +1,7 @@
 #pragma once
 
-#include "server/command_line.hpp"
-#include "server/exit_code.hpp"
+#include "server/config/command_line.hpp"
+#include "server/process/exit_code.hpp"
 
 namespace tenure::server::peers {
 

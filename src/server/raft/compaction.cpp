@@ -38,9 +38,7 @@ Result<void> replay(core::StateMachine& machine, const Entry& entry) {
   if (!batch) {
     return std::unexpected(batch.error());
   }
-  for (const auto& command : batch->commands) {
-    static_cast<void>(machine.apply(command, batch->stamp));
-  }
+  machine.apply(*batch, [](std::size_t, const core::Applied&) {});
   return {};
 }
 

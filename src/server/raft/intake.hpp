@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/command.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 #include "sys/mutex.hpp"
 
 namespace tenure::server::raft {

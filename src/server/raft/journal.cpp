@@ -15,6 +15,35 @@ Journal::Journal(JournalOptions options)
                 .retry = options_.retry,
                 .report = options_.report}) {}
 
+Result<Journal::Opened> Journal::open(JournalOptions options, const SnapshotMark& snapshot) {
+  auto journal = std::make_unique<Journal>(std::move(options));
+  JournalLoader loader(journal->options_, snapshot);
+  if (auto read = loader.read(); !read) {
+    return std::unexpected(std::move(read).error());
+  }
+  journal->durable_end_.begin(loader.end());
+  auto continuation = loader.continue_log();
+  if (!continuation) {
+    return std::unexpected(std::move(continuation).error());
+  }
+  for (const auto& [number, use] : loader.segments()) {
+    journal->known_[number] = use;
+    journal->bytes_ += use.bytes;
+  }
+  auto& [segment, writer, next_segment] = *continuation;
+  const auto number = segment.number;
+  if (auto begun = journal->begin_in(std::move(segment), writer); !begun) {
+    return std::unexpected(std::move(begun).error());
+  }
+  if (next_segment.has_value()) {
+    journal->reserve_.prepare(std::move(*next_segment));
+  } else {
+    journal->reserve_.prepare(number + 1);
+  }
+  return Opened{
+      .journal = std::move(journal), .first = loader.first(), .entries = loader.take_entries()};
+}
+
 void Journal::append(Index first, const std::vector<Entry>& entries) {
   for (const auto& entry : entries) {
     waiting_.push_back({.index = first, .entry = entry});

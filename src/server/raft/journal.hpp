@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,20 +15,14 @@
 #include "server/raft/block_writer.hpp"
 #include "server/raft/durable_end.hpp"
 #include "server/raft/entry.hpp"
+#include "server/raft/journal_loader.hpp"
+#include "server/raft/journal_options.hpp"
 #include "server/raft/record.hpp"
 #include "server/raft/report.hpp"
 #include "server/raft/segments.hpp"
 #include "server/raft/space.hpp"
 
 namespace tenure::server::raft {
-
-struct JournalOptions {
-  std::filesystem::path folder;
-  ClusterId cluster{};
-  std::size_t segment_bytes = std::size_t{16} << 20;
-  std::chrono::milliseconds retry{1000};  ///< How often to look for space when there is none.
-  Report report;
-};
 
 /// What one sync made durable.
 struct Synced {
@@ -77,11 +70,6 @@ class Journal {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  friend class JournalLoader;
-  struct Known {
-    Index last{};
-    std::size_t bytes{};
-  };
   struct Waiting {
     Index index{};
     Entry entry;
@@ -98,8 +86,8 @@ class Journal {
   JournalOptions options_;
   Segment segment_;
   GroupWriter writer_;
-  BlockWriter out_;                       ///< Of the segment.
-  std::map<std::uint64_t, Known> known_;  ///< By number of the segment.
+  BlockWriter out_;                            ///< Of the segment.
+  std::map<std::uint64_t, SegmentUse> known_;  ///< By number of the segment.
   std::vector<Waiting> waiting_;
   bool has_given_up_ = false;
   std::atomic<std::size_t> left_ = 0;

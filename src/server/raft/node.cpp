@@ -1,13 +1,11 @@
 #include "server/raft/node.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <future>
 #include <utility>
 
 #include <boost/asio/post.hpp>
-
-#include "server/raft/node_loaded.hpp"
-#include "sys/vigil.hpp"
 
 namespace tenure::server::raft {
 
@@ -15,7 +13,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-ParticipantOptions participant_options(const NodeOptions& options, MemberId id, Company company) {
+RaftStoreOptions store_options(const NodeOptions& options, MemberId id, Company company) {
   return {.id = id,
           .seed = static_cast<std::uint32_t>(steady_clock::now().time_since_epoch().count()),
           .election_timeout = options.election_timeout,
@@ -36,27 +34,13 @@ ParticipantOptions participant_options(const NodeOptions& options, MemberId id, 
           .snapshot_retry = options.snapshot_retry};
 }
 
-/// A client that got an answer often asks the next thing within this time.
-constexpr std::chrono::microseconds awake_for{100};
-
 /// How long the work of clients may keep the thread. Heartbeats, votes and the log wait this long
 /// at most, a hundredth of the shortest sensible election timeout.
 constexpr std::chrono::microseconds client_slice{2000};
 
-/// Until it is stopped. Stays awake for a moment after each thing that it did.
-void run(boost::asio::io_context& loop) {
-  sys::Vigil vigil(awake_for);
-  const auto look = [&] { return loop.poll() > 0 || loop.stopped(); };
-  while (!loop.stopped()) {
-    if (!look() && !vigil.keep(look)) {
-      loop.run_one();
-    }
-  }
-}
-
 }  // namespace
 
-Node::Node(NodeOptions options, Loaded loaded)
+Node::Node(NodeOptions options, LoadedNode loaded)
     : options_(std::move(options)),
       clients_(loop_, client_slice),
       folder_(std::move(loaded.folder)),
@@ -64,10 +48,10 @@ Node::Node(NodeOptions options, Loaded loaded)
       snapshot_file_(std::move(loaded.snapshot_file)),
       journal_(std::move(loaded.journal)),
       work_(loop_.get_executor()),
-      participant_(participant_options(options_, folder_.member(), loaded.company), *this,
-                   {.machine = std::move(loaded.machine),
-                    .snapshot_bytes = snapshot_file_->bytes(),
-                    .recovered = std::move(loaded.recovered)}),
+      store_(store_options(options_, folder_.member(), loaded.company), *this,
+             {.machine = std::move(loaded.machine),
+              .snapshot_bytes = snapshot_file_->bytes(),
+              .recovered = std::move(loaded.recovered)}),
       timer_(loop_),
       compactor_(*snapshot_file_),
       disk_(loaded.company == Company::alone ? options_.disk : DiskPlace::thread,
@@ -75,8 +59,15 @@ Node::Node(NodeOptions options, Loaded loaded)
              .snapshot = *snapshot_file_,
              .report = options_.report,
              .wake = [this] { boost::asio::post(loop_, [this] { after_event(); }); }}) {
-  journal_->when_space_changes(
-      [this] { on_loop([this](Time now) { participant_.disk_changed(now); }); });
+  journal_->when_space_changes([this] { on_loop([this](Time now) { store_.disk_changed(now); }); });
+}
+
+Result<std::unique_ptr<Node>> Node::open(NodeOptions options) {
+  auto loaded = load_node(options);
+  if (!loaded) {
+    return std::unexpected(std::move(loaded).error());
+  }
+  return std::make_unique<Node>(std::move(options), std::move(*loaded));
 }
 
 Node::~Node() {
@@ -89,14 +80,14 @@ void Node::start() {
   thread_ = std::thread([this, replayed = std::move(replayed)]() mutable {
     if (transport_ != nullptr) {
       transport_->start(loop_, [this](MemberId sender, const Message& message) {
-        participant_.receive(sender, message, clock_.now());
+        store_.receive(sender, message, clock_.now());
         after_event();
       });
     }
-    participant_.start(clock_.now());
+    store_.start(clock_.now());
     after_event();
     replayed.set_value();
-    run(loop_);
+    loop_.run();
   });
   is_replayed.wait();
 }
@@ -114,7 +105,7 @@ void Node::stop() {
   loop_.stop();
   thread_.join();
   is_over_ = true;
-  participant_.give_up_everything({.code = Errc::unavailable, .detail = "the server stops"});
+  store_.give_up_everything({.code = Errc::unavailable, .detail = "the server stops"});
   // What others posted in the meantime still gets its answer.
   work_.reset();
   timer_.cancel();
@@ -124,7 +115,7 @@ void Node::stop() {
 
 // Peers may still be answered while the last snapshot is taken; after it nobody is.
 void Node::begin_to_stop(std::move_only_function<void()> done) {
-  participant_.stop(
+  store_.stop(
       [this, done = std::move(done)]() mutable {
         boost::asio::post(loop_, [this, done = std::move(done)]() mutable {
           if (transport_ != nullptr) {
@@ -143,7 +134,7 @@ Identity Node::identity() const {
 
 void Node::listen(Listener& listener) {
   listeners_.push_back(&listener);
-  participant_.listen(listener);
+  store_.listen(listener);
 }
 
 template <class Ask>
@@ -157,7 +148,7 @@ void Node::on_loop(Ask ask) {
 void Node::propose(core::Command command, Decision decided) {
   const auto bytes = weight(command);
   Proposal proposal{.command = std::move(command), .decided = std::move(decided), .bytes = bytes};
-  switch (participant_.intake().push(proposal)) {
+  switch (store_.intake().push(proposal)) {
     case Intake::Answer::queued: return;
     case Intake::Answer::queued_first: drain_soon(); return;
     case Intake::Answer::full:
@@ -178,7 +169,7 @@ void Node::read(Look look) {
   on_loop([this, look = std::move(look)](Time now) mutable {
     // Once the read is confirmed the state has all that it must have, now and later. Looking at it
     // may take long, so that is the work of a client.
-    participant_.read(
+    store_.read(
         [this, look = std::move(look)](Result<View> view) mutable {
           view ? peek(std::move(look)) : look(std::move(view));
         },
@@ -188,34 +179,34 @@ void Node::read(Look look) {
 
 void Node::peek(Look look) {
   boost::asio::post(client_executor(), [this, look = std::move(look)]() mutable {
-    participant_.peek(std::move(look), clock_.now());
+    store_.peek(std::move(look), clock_.now());
     after_event();
   });
 }
 
 void Node::take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) {
   on_loop([this, done = std::move(done)](Time now) mutable {
-    participant_.take_snapshot(std::move(done), now);
+    store_.take_snapshot(std::move(done), now);
   });
 }
 
 void Node::change_members(MemberChange change, std::move_only_function<void(Result<void>)> done) {
   on_loop([this, change = std::move(change), done = std::move(done)](Time now) mutable {
-    participant_.change_members(std::move(change), std::move(done), now);
+    store_.change_members(std::move(change), std::move(done), now);
   });
 }
 
 void Node::transfer_leadership(std::uint64_t to, std::move_only_function<void(Result<void>)> done) {
   on_loop([this, to, done = std::move(done)](Time now) mutable {
-    participant_.transfer_leadership(MemberId{to}, std::move(done), now);
+    store_.transfer_leadership(MemberId{to}, std::move(done), now);
   });
 }
 
 // One entry of all that waits. What comes while it is on its way waits for the next.
 void Node::drain() {
-  participant_.drain(clock_.now());
+  store_.drain(clock_.now());
   after_event();
-  participant_.rest();
+  store_.rest();
 }
 
 void Node::after_event() {
@@ -230,12 +221,12 @@ void Node::work_disk() {
         listener->synced(sync.took, sync.entries);
       }
     }
-    participant_.disk_done(done.operations, clock_.now());
+    store_.disk_done(done.operations, clock_.now());
   }
 }
 
 void Node::arm_timer() {
-  const auto deadline = participant_.deadline();
+  const auto deadline = store_.deadline();
   // A timer that goes off too early looks again; most leases are renewed long before it does.
   if (!deadline.has_value() || (timer_at_.has_value() && *timer_at_ <= *deadline)) {
     return;
@@ -248,9 +239,115 @@ void Node::arm_timer() {
       return;
     }
     timer_at_.reset();
-    participant_.timeout(clock_.now());
+    store_.timeout(clock_.now());
     after_event();
   });
+}
+
+// Environment ------------------------------------------------------------------------------------
+
+void Node::save_vote(Term term, MemberId voted_for) {
+  if (auto saved = votes_.save({.term = term, .voted_for = voted_for}); !saved) {
+    stop_process(options_.report,
+                 "The vote could not be made durable: " + saved.error().detail + ".");
+  }
+}
+
+void Node::append(Index first, const std::vector<Entry>& entries) {
+  disk_.append(first, entries);
+}
+
+void Node::install(const Snapshot& snapshot) {
+  disk_.install(snapshot);
+}
+
+core::StateMachine Node::restore(const Snapshot& /*snapshot*/, core::StateMachine before) {
+  // A large state takes long to destroy.
+  errands_.add([before = std::move(before)]() mutable { before = core::StateMachine(); });
+  return disk_.take_installed();
+}
+
+void Node::cut(Index last) {
+  disk_.cut(last);
+}
+
+void Node::compact(CompactionPlan plan) {
+  compactor_.begin(std::move(plan), [this](Result<std::size_t> bytes) {
+    boost::asio::post(loop_, [this, bytes = std::move(bytes)] {
+      store_.compacted(bytes, clock_.now());
+      after_event();
+    });
+  });
+}
+
+DiskState Node::disk() const {
+  return {.space = journal_->space(),
+          .segment_bytes = journal_->segment_bytes(),
+          .log_bytes = journal_->bytes()};
+}
+
+void Node::send(MemberId peer, Message message) {
+  if (transport_ != nullptr && !is_over_) {
+    transport_->send(peer, std::move(message));
+  }
+}
+
+// Reading it takes longer than a leader may be silent, and as much memory as the file has bytes: it
+// is read once for a peer, and only if it can go on its way then.
+void Node::send_snapshot(MemberId peer, Term term) {
+  if (transport_ == nullptr || is_over_ || !transport_->takes_snapshot(peer, term)) {
+    return;
+  }
+  const auto [reading, is_new] = snapshots_being_read_.try_emplace(peer, term);
+  reading->second = std::max(reading->second, term);
+  if (!is_new) {
+    return;
+  }
+  errands_.add([this, peer] {
+    auto snapshot = snapshot_file_->read();
+    boost::asio::post(loop_, [this, peer, snapshot = std::move(snapshot)]() mutable {
+      const Term newest = snapshots_being_read_.extract(peer).mapped();
+      if (snapshot && snapshot->has_value()) {
+        send(peer, InstallSnapshot{.term = newest, .snapshot = std::move(**snapshot)});
+        return;
+      }
+      if (is_over_) {
+        return;
+      }
+      const auto error = snapshot ? Error{.code = Errc::unavailable, .detail = "there is none."}
+                                  : snapshot.error();
+      store_.snapshot_unreadable(error, clock_.now());
+      after_event();
+    });
+  });
+}
+
+std::optional<Versions> Node::versions_of(MemberId peer) const {
+  return transport_ != nullptr && !is_over_ ? transport_->versions_of(peer) : std::nullopt;
+}
+
+void Node::set_members(const std::vector<Member>& members) {
+  if (transport_ != nullptr && !is_over_) {
+    transport_->set_members(members);
+  }
+}
+
+Time Node::local_time() {
+  return clock_.now();
+}
+
+void Node::drain_soon() {
+  boost::asio::post(loop_, [this] { drain(); });
+}
+
+void Node::report(Severity severity, const std::string& what) {
+  options_.report(severity, what);
+}
+
+// A bug of ours, or of the library: here a core file is wanted.
+void Node::fatal(const std::string& why) {
+  report(Severity::error, "Consensus cannot go on: " + why + ". The server stops now.");
+  std::abort();
 }
 
 }  // namespace tenure::server::raft

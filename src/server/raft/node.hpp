@@ -21,21 +21,22 @@
 #include "server/raft/errands.hpp"
 #include "server/raft/folder.hpp"
 #include "server/raft/journal.hpp"
+#include "server/raft/node_loader.hpp"
 #include "server/raft/node_options.hpp"
-#include "server/raft/participant.hpp"
+#include "server/raft/raft_store.hpp"
 #include "server/raft/snapshot_file.hpp"
 #include "server/raft/transport.hpp"
 #include "server/raft/vote_file.hpp"
-#include "server/store.hpp"
-#include "server/time_slices.hpp"
+#include "server/store/store.hpp"
+#include "server/store/time_slices.hpp"
 #include "sys/steered_clock.hpp"
 
 namespace tenure::server::raft {
 
-/// The replicated store on this machine: a Participant, which decides, with a thread, a clock, a
+/// The replicated store on this machine: a RaftStore, which decides, with a thread, a clock, a
 /// disk and a network. open() reads the disk, start() makes it live on a thread of its own, stop()
 /// ends it with a snapshot.
-class Node final : public Store, private Surroundings {
+class Node final : public Store, private Environment {
  public:
   /// Errors, each with a detail for people: `would_block`: another process has the folder;
   /// `invalid_argument`: it is somebody else's or damaged; `resource_exhausted`: no space to begin;
@@ -61,7 +62,7 @@ class Node final : public Store, private Surroundings {
                       std::move_only_function<void(Result<void>)> done) override;
   void transfer_leadership(std::uint64_t to,
                            std::move_only_function<void(Result<void>)> done) override;
-  [[nodiscard]] const core::State& state() const override { return participant_.state(); }
+  [[nodiscard]] const core::State& state() const override { return store_.state(); }
   [[nodiscard]] Identity identity() const override;
   [[nodiscard]] const Folder& folder() const noexcept { return folder_; }
   [[nodiscard]] boost::asio::io_context& loop() override { return loop_; }
@@ -69,11 +70,11 @@ class Node final : public Store, private Surroundings {
   [[nodiscard]] TimeSlices::Executor client_executor() { return clients_.executor(); }
   void listen(Listener& listener) override;
 
-  struct Loaded;
-  Node(NodeOptions options, Loaded loaded);
+  /// Only for open().
+  Node(NodeOptions options, LoadedNode loaded);
 
  private:
-  // Surroundings, called by the participant: node_surroundings.cpp
+  // Environment, called by the store.
   void save_vote(Term term, MemberId voted_for) override;
   void append(Index first, const std::vector<Entry>& entries) override;
   void install(const Snapshot& snapshot) override;
@@ -90,13 +91,13 @@ class Node final : public Store, private Surroundings {
   void report(Severity severity, const std::string& what) override;
   void fatal(const std::string& why) override;
 
-  // On the thread of the loop: node.cpp
+  // On the thread of the loop.
   void drain();
   void after_event();
   void work_disk();
   void arm_timer();
   void begin_to_stop(std::move_only_function<void()> done);
-  /// Posts a question to the participant with the time at which it is asked.
+  /// Posts a question to the store with the time at which it is asked.
   template <class Ask>
   void on_loop(Ask ask);
 
@@ -113,7 +114,7 @@ class Node final : public Store, private Surroundings {
   std::vector<Listener*> listeners_;
   std::unique_ptr<Transport> transport_;
   sys::ServiceClock clock_;
-  Participant participant_;  ///< Its intake belongs to all.
+  RaftStore store_;  ///< Its intake belongs to all.
   boost::asio::steady_timer timer_;
   std::optional<Time> timer_at_;
   bool is_over_ = false;                           ///< The transport has stopped.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <tenure/error.hpp>
@@ -26,104 +27,137 @@ namespace tenure::server::raft {
 
 enum class Role : std::uint8_t { follower, candidate, leader };
 
-/// All that a replica does to the world. Calls come from inside the replica's own functions, in an
-/// order that is part of the protocol; none of them may call the replica back.
-class Effects {
- public:
-  virtual ~Effects() = default;
+// Actions of a replica: what follows from its events.
 
-  /// A clock that never goes back. The replica knows no other.
-  [[nodiscard]] virtual std::chrono::milliseconds now() = 0;
-
-  /// ENSURES: durable on return, before anything that follows leaves this member.
-  virtual void save_vote(Term term, MemberId voted_for) = 0;
-
-  // Disk operations: done one after the other in the order of these calls. When the oldest ones are
-  // durable, Replica::disk_done() is told how many.
-
-  /// Puts these in place of everything from `first` on.
-  virtual void append(Index first, const std::vector<Entry>& entries) = 0;
-  /// Puts a snapshot in place of the whole log. Not yet to be restored.
-  virtual void install(const Snapshot& snapshot) = 0;
-
-  virtual void send(MemberId peer, Message message) = 0;
-  /// Sends the newest one on disk as InstallSnapshot of this term, to a peer that is too far
-  /// behind. May come again and again while one is on its way.
-  virtual void send_snapshot(MemberId peer, Term term) = 0;
-
-  /// Committed, in order, without gaps.
-  virtual void apply(Index index, const Entry& entry) = 0;
-  /// The state is now this one.
-  virtual void restore(const Snapshot& snapshot) = 0;
-  virtual void role_changed(Role role) = 0;
-  /// The newest list in the log, committed or not: it counts from now on.
-  virtual void members_changed(const std::vector<Member>& /*members*/) {}
-
-  /// This member cannot go on. The real one ends the process; a simulation takes a note.
-  virtual void fatal(const std::string& why) = 0;
-};
-
-struct ReplicaOptions {
-  MemberId id{};
-  std::uint32_t seed = 1;  ///< Of the random part of election timeouts.
-  std::chrono::milliseconds election_timeout{1000};
-  std::chrono::milliseconds heartbeat{100};
-  std::uint32_t entries_in_flight_max = 4096;
-  /// Entries kept behind a snapshot, for followers that are a little behind. For a cluster more
-  /// than `entries_in_flight_max` (R5); a member alone needs none.
-  std::uint32_t trailing = 0;
-};
-
-/// What a member finds on its disk when it starts.
-struct Recovered {
+/// ENSURES: durable before any later action is carried out.
+struct SaveVote {
   Term term{};
   MemberId voted_for{};
-  std::optional<SnapshotMark> snapshot{};  ///< The state is restored from it already.
-  Index first{1};                          ///< Of `entries`; at most the snapshot's index + 1.
+};
+
+/// Disk operation: replaces the log from `first` on by these entries.
+struct WriteEntries {
+  Index first{};
   std::vector<Entry> entries{};
 };
 
-/// How far a stand-by is that was told to catch up.
+/// Disk operation: replaces the whole log by a snapshot. Its state is restored later.
+struct WriteSnapshot {
+  Snapshot snapshot{};
+};
+
+struct SendMessage {
+  MemberId peer{};
+  Message message{};
+};
+
+/// Sends the newest snapshot on disk as InstallSnapshot to a peer that is too far behind. Recurs
+/// while one is on its way.
+struct SendSnapshot {
+  MemberId peer{};
+  Term term{};
+  Index index{};  ///< Last entry of that snapshot.
+};
+
+/// A committed entry. Indexes come in order and without gaps.
+struct ApplyEntry {
+  Index index{};
+  Entry entry{};
+};
+
+/// The snapshot of a finished WriteSnapshot becomes the state.
+struct RestoreState {
+  Snapshot snapshot{};
+};
+
+struct ChangeRole {
+  Role role = Role::follower;
+  Term term{};
+  Index last{};  ///< Last entry of the log at that moment.
+};
+
+/// The newest configuration in the log, committed or not, takes effect.
+struct ChangeMembers {
+  std::vector<Member> members{};
+  Index index{};  ///< Index of its entry.
+};
+
+/// The replica cannot continue.
+struct Fail {
+  std::string why{};
+};
+
+using Action = std::variant<SaveVote, WriteEntries, WriteSnapshot, SendMessage, SendSnapshot,
+                            ApplyEntry, RestoreState, ChangeRole, ChangeMembers, Fail>;
+
+struct ReplicaOptions {
+  MemberId id{};
+  std::uint32_t seed = 1;  ///< Seed of the random part of election timeouts.
+  std::chrono::milliseconds election_timeout{1000};
+  std::chrono::milliseconds heartbeat{100};
+  std::uint32_t entries_in_flight_max = 4096;
+  /// Number of entries kept behind a snapshot, for followers that are a little behind. A cluster
+  /// needs more than `entries_in_flight_max` (R5), a member alone none.
+  std::uint32_t trailing = 0;
+};
+
+/// Contents of the disk of a member that starts.
+struct Recovered {
+  Term term{};
+  MemberId voted_for{};
+  std::optional<SnapshotMark> snapshot{};  ///< Snapshot from which the state is restored.
+  Index first{1};                          ///< Index of `entries`; at most the snapshot's + 1.
+  std::vector<Entry> entries{};
+};
+
+/// Progress of a standby that catches up with the log.
 enum class CatchUp : std::uint8_t { none, running, aborted, finished };
 
-/// One member of a Raft group: libraft's pure core, with the log in memory beside it and our guards
-/// around it. Events go in as calls, everything else comes out through Effects. Deterministic: the
-/// same calls at the same times have the same effects. Not thread safe.
+/// One member of a Raft group, as a pure state machine: libraft's core, the log in memory, and the
+/// guards R1 to R11 against defects of libraft 0.22.1 that fault simulation found. Events are
+/// calls; effects are actions, which the owner takes with next_action() and carries out in that
+/// order after each call. Has no clock, disk or network. Deterministic: the same calls at the same
+/// times give the same actions. Not thread safe.
 ///
-/// R1 to R11 in the comments are defects of libraft 0.22.1 that fault simulation found, each with
-/// what keeps it from doing harm. Taking one away is an experiment for the simulator only.
+/// Removing a guard is an experiment for the simulation only.
 class Replica {
  public:
-  Replica(const ReplicaOptions& options, Effects& effects);
+  explicit Replica(const ReplicaOptions& options);
   ~Replica();
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
+  /// Time of all events until the next call, on a clock that never goes back.
+  void set_time(std::chrono::milliseconds now) { now_ = now; }
+  /// The oldest action that is not carried out; empty: there is none.
+  [[nodiscard]] std::optional<Action> next_action();
+
   void start(Recovered recovered);
   void receive(MemberId sender, const Message& message);
-  /// To be called when deadline() has come.
+  /// To be called at the time of deadline().
   void timeout();
   [[nodiscard]] std::chrono::milliseconds deadline() const;
 
-  /// Appends one command entry; its index. `unavailable` if this member does not lead.
+  /// Appends one command entry and returns its index. `unavailable` if this member does not lead.
   [[nodiscard]] Result<Index> submit(Bytes payload);
   /// Appends a change of the members. R1: it is always alone.
   [[nodiscard]] Result<Index> change(const std::vector<Member>& members);
 
-  /// Begins to watch how a stand-by gets on; `unavailable` if this member does not lead.
+  /// Begins to watch the progress of a standby; `unavailable` if this member does not lead.
   [[nodiscard]] Result<void> catch_up(MemberId standby);
   [[nodiscard]] CatchUp catch_up_status(MemberId standby) const;
-  /// Asks this voter to take over, when it has the whole log. Nothing can be submitted until it
-  /// has, or until an election timeout has passed.
+  /// Asks this voter to take over when it has the whole log. No entry can be submitted until it has
+  /// done so, or until an election timeout has passed.
   [[nodiscard]] Result<void> transfer(MemberId to);
 
-  /// The oldest `count` disk operations are durable.
+  /// The oldest `count` disk operations are durable. The disk does them in the order of their
+  /// actions.
   void disk_done(std::size_t count);
 
-  /// What a snapshot taken now would stand for; nothing if there would be nothing new in it, or if
-  /// this is not a good moment.
+  /// The mark of a snapshot taken now; empty: it would contain nothing new, or a snapshot cannot
+  /// be taken at this moment.
   [[nodiscard]] std::optional<SnapshotMark> next_snapshot() const;
-  /// A snapshot that was next_snapshot() some time ago is durable: the log behind it goes.
+  /// A snapshot with a former next_snapshot() is durable: the log behind it is removed.
   void snapshot_taken(const SnapshotMark& mark);
 
   [[nodiscard]] Role role() const;
@@ -131,18 +165,18 @@ class Replica {
   [[nodiscard]] MemberId leader() const;
   [[nodiscard]] Index commit() const;
   [[nodiscard]] Index applied() const noexcept { return applied_; }
-  /// What this peer is known to have. Nothing if this member does not lead.
+  /// Last entry that this peer acknowledged. Empty if this member does not lead.
   [[nodiscard]] std::optional<Index> match(MemberId peer) const;
   /// Whether a change of the members is not finished yet.
   [[nodiscard]] bool is_changing() const;
   /// Whether the last entry of the log was made in this term. If this member leads: by itself.
   [[nodiscard]] bool has_entry_of_own_term() const { return term_at(log_.last()) == term(); }
-  /// Whether one of them is committed. Only then is it certain, for a leader, that nothing of an
-  /// earlier one can still be committed by others.
+  /// Whether an entry of this term is committed. Only then is it certain that no entry of an
+  /// earlier term can still be committed by other members.
   [[nodiscard]] bool has_committed_own_term() const { return term_at(commit()) == term(); }
-  /// The last change of the members that is committed.
+  /// Index of the last committed configuration.
   [[nodiscard]] Index configuration_index() const noexcept { return configuration_index_; }
-  /// The last one in the log.
+  /// Index of the last configuration in the log.
   [[nodiscard]] Index newest_configuration_index() const noexcept {
     return Index{std::max(configuration_mark_.committed, configuration_mark_.uncommitted)};
   }
@@ -152,16 +186,17 @@ class Replica {
 
  private:
   struct DiskOperation {
-    Index first{};                      ///< Of an append.
-    Index last{};                       ///< What it makes durable. Shrinks if the log is cut.
-    std::optional<Snapshot> install{};  ///< Given: this is no append.
-    bool is_void = false;               ///< Overtaken: its end means nothing.
+    Index first{};                      ///< First entry of an append.
+    Index last{};                       ///< Last entry of an append. Shrinks if the log is cut.
+    std::optional<Snapshot> install{};  ///< Snapshot of an install; empty: an append.
+    bool is_void = false;               ///< Overtaken: its completion is ignored.
   };
 
-  /// Nothing if it is neither in the log nor the last of the snapshot.
+  /// Empty if the entry is neither in the log nor the last one of the snapshot.
   [[nodiscard]] std::optional<Term> term_at(Index index) const;
 
-  // Each way in: replica.cpp
+  void act(Action action);
+  void fail_fatally(std::string why);
   [[nodiscard]] int step(shim_event event, std::span<const Entry> given = {},
                          const Snapshot* received = nullptr);
   void must_step(const shim_event& event, const char* what);
@@ -171,7 +206,7 @@ class Replica {
   void finish_install(const Snapshot& snapshot);
   void deliver_snapshot_mark();
 
-  // Messages: replica_messages.cpp
+  // Messages.
   void receive_append(MemberId sender, const AppendEntries& message);
   void give_append(MemberId sender, const AppendEntries& message, std::span<const Entry> entries);
   [[nodiscard]] bool is_stale(MemberId sender, const AppendResult& message) const;
@@ -181,7 +216,7 @@ class Replica {
   void tell_successor();
   void send_entries(const shim_message& flat);
 
-  // What follows from a step, in the order that the protocol wants: replica_updates.cpp
+  // Updates: the actions that follow from a step.
   void process(const shim_update& update, std::span<const Entry> given, const Snapshot* received);
   void append(const shim_update& update, std::span<const Entry> given);
   void install(const shim_update& update, const Snapshot& received);
@@ -194,16 +229,17 @@ class Replica {
   };
 
   ReplicaOptions options_;
-  Effects& effects_;
+  std::chrono::milliseconds now_{};
+  std::deque<Action> actions_;
   std::unique_ptr<shim, Destroy> core_;
   LogWindow log_;
   SnapshotMark snapshot_;
-  /// Ours, because the library's commit index of a follower can step back.
+  /// Last applied entry. libraft's commit index of a follower can step back.
   Index applied_{};
-  std::string configuration_;  ///< The last one applied.
+  std::string configuration_;  ///< Configuration that was applied last.
   Index configuration_index_{};
   Role role_ = Role::follower;
-  /// Of the newest configuration, as the seam marks it.
+  /// Identity of the newest configuration, as the shim marks it.
   struct ConfigurationMark {
     const void* place = nullptr;
     std::uint64_t committed{};
@@ -211,13 +247,13 @@ class Replica {
     friend bool operator==(const ConfigurationMark&, const ConfigurationMark&) = default;
   };
   ConfigurationMark configuration_mark_;
-  std::deque<DiskOperation> operations_;
+  std::deque<DiskOperation> operations_;  ///< Disk operations that are not done.
   struct TakeOver {
     MemberId to{};
     TimeoutNow message;
   };
-  std::optional<TakeOver> take_over_;  ///< Not sent yet: R10.
-  std::optional<SnapshotMark> taken_;  ///< Durable, but our log is not yet: the library waits.
+  std::optional<TakeOver> take_over_;  ///< Request that is not sent yet (R10).
+  std::optional<SnapshotMark> taken_;  ///< Durable snapshot of a log that is not durable yet.
 };
 
 }  // namespace tenure::server::raft

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "server/exit_code.hpp"
+#include "server/process/exit_code.hpp"
 
 namespace tenure::server::raft {
 

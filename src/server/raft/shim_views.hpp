@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "server/raft/entry.hpp"
+#include "server/raft/message.hpp"
 #include "server/raft/shim.h"
 
 namespace tenure::server::raft {
 
-// Our types as the seam wants them. A view lives no longer than what it looks at.
+// Types of this folder in the form of the shim. A view must not outlive its original.
 
 [[nodiscard]] inline shim_event event_of(shim_event_type type) {
   shim_event event{};
@@ -44,5 +45,9 @@ namespace tenure::server::raft {
           .configuration_index = mark.configuration_index.get(),
           .configuration = view_of(mark.configuration)};
 }
+
+/// Flat form of a received message; `entries` of an AppendEntries are the caller's to add.
+[[nodiscard]] shim_message view_of(MemberId sender, const Message& message);
+[[nodiscard]] shim_message view_of(MemberId sender, const AppendEntries& message);
 
 }  // namespace tenure::server::raft

@@ -6,16 +6,15 @@
 #include <string>
 #include <type_traits>
 
+#include "server/requests/token_check.hpp"
 #include "server/rpc/explain.hpp"
 #include "server/rpc/top.hpp"
 #include "server/rpc/unary.hpp"
-#include "server/token_check.hpp"
 #include "wire/answers.hpp"
 
 namespace tenure::server {
 namespace {
 
-constexpr std::uint32_t page_max = 1000;
 /// A page ends after the lock that goes beyond: gRPC's clients take 4 MiB unless told otherwise.
 constexpr std::size_t page_bytes = std::size_t{1} << 20;
 
@@ -83,7 +82,7 @@ void AdminService::add_to(Routes& routes) {
 }
 
 void AdminService::list(const v1::ListRequest& request, const ReplyTo<v1::ListResponse>& reply) {
-  const auto limit = request.limit() == 0 ? page_max : std::min(request.limit(), page_max);
+  const auto limit = page_size(request.limit());
   core::Place after{.name = request.after(), .kind = kind_of(request.after_is_space())};
   if (!access_of(reply->guest).may_somewhere(auth::Verb::read, request.prefix()) &&
       is_denied(reply, auth::Verb::read, request.prefix())) {

@@ -5,13 +5,13 @@
 #include <functional>
 #include <string>
 
-#include "h2/shares.hpp"
+#include "net/shares.hpp"
 #include "server/auth/gate.hpp"
-#include "server/metrics.hpp"
-#include "server/rpc/callers.hpp"
+#include "server/events/watch_hub.hpp"
+#include "server/metrics/metrics.hpp"
+#include "server/requests/callers.hpp"
 #include "server/rpc/leadership.hpp"
-#include "server/rpc/watch_hub.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 #include "tenure/v1/header.pb.h"
 
 namespace tenure::server {
@@ -42,8 +42,8 @@ struct Desk {
   std::atomic<bool> is_stopping = false;
   std::size_t streams = 0;  ///< Open at the moment. Of the store's thread.
   /// Which of them are whose.
-  h2::Shares streams_by_address{h2::Shares::three_quarters_of(limits.sessions_max)};
-  h2::Shares streams_by_user{h2::Shares::three_quarters_of(limits.sessions_max)};
+  net::Shares streams_by_address{net::Shares::three_quarters_of(limits.sessions_max)};
+  net::Shares streams_by_user{net::Shares::three_quarters_of(limits.sessions_max)};
 
   void write_header(core::Revision revision, std::uint64_t term, v1::Header& out) const {
     out.set_cluster_id(store.identity().cluster);

@@ -16,6 +16,11 @@ namespace {
 constexpr std::size_t holders_shown_max = 100;
 constexpr std::size_t waiters_shown_max = 100;
 constexpr int blockers_shown_max = 16;
+/// Upper bounds for the pairs of items that one answer compares and for the waits of holders that
+/// it looks at: a few milliseconds of the store's thread. Blockers and waits beyond them are left
+/// out.
+constexpr std::size_t comparisons_max = 100'000;
+constexpr std::size_t waits_looked_at_max = 10'000;
 
 /// The items of a hold or a wait at one place.
 template <class Record>
@@ -43,12 +48,20 @@ bool blocks(const Record& other, const core::Wait& wait, const core::Place& plac
   });
 }
 
-void write_blockers(const core::Wait& wait, const core::Place& place, const core::Lock& lock,
-                    const View& view, v1::Waiter& out) {
+/// `comparisons` counts those of the whole answer.
+void write_blockers(const core::Wait& wait, const core::Place& place, const View& view,
+                    std::size_t& comparisons, v1::Waiter& out) {
+  const auto is_full = [&](std::size_t items) {
+    comparisons += items * wait.items.size();
+    return out.blockers_size() >= blockers_shown_max || comparisons > comparisons_max;
+  };
+  const auto& lock = *view.state.locks.find(place);
   for (const auto token : lock.holds()) {
     const auto& hold = *view.state.locks.find(token);
-    if (out.blockers_size() < blockers_shown_max && wait.upgrades != token &&
-        blocks(hold, wait, place)) {
+    if (is_full(hold.items.size())) {
+      return;
+    }
+    if (wait.upgrades != token && blocks(hold, wait, place)) {
       auto& blocker = *out.add_blockers();
       blocker.set_lease_id(hold.lease.get());
       blocker.set_owner(std::string(hold.owner));
@@ -56,10 +69,10 @@ void write_blockers(const core::Wait& wait, const core::Place& place, const core
     }
   }
   for (const auto turn : lock.queue()) {
-    if (!(turn < wait.turn()) || out.blockers_size() >= blockers_shown_max) {
-      break;
-    }
     const auto& ahead = *view.state.locks.find(turn.ticket);
+    if (!(turn < wait.turn()) || is_full(ahead.items.size())) {
+      return;
+    }
     if (blocks(ahead, wait, place)) {
       auto& blocker = *out.add_blockers();
       blocker.set_lease_id(ahead.lease.get());
@@ -74,11 +87,11 @@ std::string user_of(const View& view, core::LeaseId lease) {
   return std::string(view.state.leases.find(lease)->user);
 }
 
-void write_queue(const core::Place& place, const core::Lock& lock, const View& view,
-                 v1::ExplainResponse& out) {
+void write_queue(const core::Place& place, const View& view, v1::ExplainResponse& out) {
+  std::size_t comparisons = 0;
   std::size_t position = 0;
   core::Revision predecessor{};
-  for (const auto turn : lock.queue()) {
+  for (const auto turn : view.state.locks.find(place)->queue()) {
     if (++position > waiters_shown_max) {
       break;
     }
@@ -95,17 +108,22 @@ void write_queue(const core::Place& place, const core::Lock& lock, const View& v
     waiter.set_position(position);
     waiter.set_predecessor(std::exchange(predecessor, turn.ticket).get());
     waiter.set_is_upgrade(wait.upgrades.has_value());
-    write_blockers(wait, place, lock, view, waiter);
+    write_blockers(wait, place, view, comparisons, waiter);
   }
 }
 
 /// Why the holders do not let go: what they wait for themselves.
 void write_waits_of_holders(const core::Lock& lock, const View& view, const auth::Access& access,
                             v1::ExplainResponse& out) {
+  std::size_t looked_at = 0;
   for (const auto token : lock.holds()) {
+    if (++looked_at > waits_looked_at_max) {
+      return;
+    }
     const auto& hold = *view.state.locks.find(token);
     for (const auto ticket : view.state.locks.owned(hold.lease).waits) {
-      if (static_cast<std::size_t>(out.waits_of_holders_size()) >= waiters_shown_max) {
+      if (static_cast<std::size_t>(out.waits_of_holders_size()) >= waiters_shown_max ||
+          ++looked_at > waits_looked_at_max) {
         return;
       }
       const auto& wait = *view.state.locks.find(ticket);
@@ -184,9 +202,8 @@ void write(const core::Place& place, const core::Lock& lock, const View& view,
   out.set_version(lock.version());
   out.set_holder_count(lock.holds().size());
   out.set_waiter_count(lock.queue().size());
-  std::size_t shown = 0;
   for (const auto token : lock.holds()) {
-    if (++shown > holders_shown_max) {
+    if (static_cast<std::size_t>(out.holders_size()) >= holders_shown_max) {
       break;
     }
     const auto& hold = *view.state.locks.find(token);
@@ -200,7 +217,7 @@ void explain(const core::Place& place, const View& view, const auth::Access& acc
              v1::ExplainResponse& out) {
   if (const auto* lock = view.state.locks.find(place)) {
     write(place, *lock, view, *out.mutable_lock());
-    write_queue(place, *lock, view, out);
+    write_queue(place, view, out);
     write_waits_of_holders(*lock, view, access, out);
   } else {
     out.mutable_lock()->set_name(place.name);

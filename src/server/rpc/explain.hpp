@@ -3,7 +3,7 @@
 #include "core/item.hpp"
 #include "core/lock_table.hpp"
 #include "server/auth/access.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 #include "tenure/v1/admin.pb.h"
 
 namespace tenure::server {

@@ -11,7 +11,7 @@
 #include "server/rpc/desk.hpp"
 #include "server/rpc/routes.hpp"
 #include "server/rpc/unary.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server {
 

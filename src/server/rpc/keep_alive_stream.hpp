@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "server/requests/errors.hpp"
 #include "server/rpc/stream.hpp"
 #include "tenure/v1/lease.pb.h"
 

@@ -18,11 +18,6 @@ bool is_plain(const std::string& text) {
 
 }  // namespace
 
-Error leadership_lost() {
-  return {.code = Errc::unavailable,
-          .detail = "this member does not lead any more; ask the leader, with the same request id"};
-}
-
 void Leadership::refuse(const Error& error, Answer answer) {
   auto status = wire::status_of(error);
   if (status.code != h2::StatusCode::unavailable) {

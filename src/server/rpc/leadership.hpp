@@ -8,7 +8,7 @@
 #include <tenure/error.hpp>
 
 #include "h2/status.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server {
 
@@ -52,8 +52,5 @@ class Leadership final : public Listener {
   bool is_ours_ = false;
   bool is_stopping_ = false;
 };
-
-/// What a call that is under way is told then.
-[[nodiscard]] Error leadership_lost();
 
 }  // namespace tenure::server

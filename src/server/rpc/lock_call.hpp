@@ -1,6 +1,6 @@
 #pragma once
 
-#include "server/rpc/acquisition.hpp"
+#include "server/requests/acquisition.hpp"
 #include "server/rpc/desk.hpp"
 #include "server/rpc/unary.hpp"
 #include "tenure/v1/lock.pb.h"

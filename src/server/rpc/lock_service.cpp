@@ -18,7 +18,6 @@
 namespace tenure::server {
 namespace {
 
-constexpr std::uint32_t page_max = 1000;
 /// A wait of more than 30 years is one without end.
 constexpr std::uint64_t timeout_ms_max = 1'000'000'000'000;
 
@@ -189,7 +188,7 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
 
 void LockService::leases(const v1::LeasesRequest& request,
                          const ReplyTo<v1::LeasesResponse>& reply) {
-  const auto limit = request.limit() == 0 ? page_max : std::min(request.limit(), page_max);
+  const auto limit = page_size(request.limit());
   look(desk_, reply, freshness_of(request),
        [after = core::LeaseId(request.after()), limit, access = access_of(reply->guest)](
            const View& view, v1::LeasesResponse& out) -> h2::Status {

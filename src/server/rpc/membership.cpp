@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/units.hpp"
+#include "server/config/units.hpp"
 
 namespace tenure::server {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "h2/router.hpp"
 #include "server/auth/gate.hpp"
-#include "server/metrics.hpp"
+#include "server/metrics/metrics.hpp"
 #include "server/rpc/permission.hpp"
 #include "server/rpc/unary.hpp"
 

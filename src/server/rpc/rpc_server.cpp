@@ -7,9 +7,9 @@
 
 #include <boost/asio/post.hpp>
 
+#include "server/config/units.hpp"
 #include "server/rpc/reflection_service.hpp"
 #include "server/rpc/routes.hpp"
-#include "server/units.hpp"
 #include "sys/log.hpp"
 
 namespace tenure::server {

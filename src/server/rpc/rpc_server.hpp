@@ -15,13 +15,13 @@
 #include "server/rpc/desk.hpp"
 #include "server/rpc/health_service.hpp"
 #include "server/rpc/lock_service.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 
 namespace tenure::server {
 
 struct RpcOptions {
-  std::string address = "127.0.0.1:7420";  ///< Port 0: any free one.
-  std::optional<h2::TlsFiles> tls{};       ///< None: plain text.
+  std::string address = "127.0.0.1:7420";    ///< Port 0: any free one.
+  std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
   std::size_t message_bytes_max = 64 * 1024;
   /// Bytes buffered for calls, responses and incomplete messages: of one connection, which is
   /// closed beyond that, and of all, of which then the largest is closed.

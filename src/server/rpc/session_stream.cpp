@@ -134,7 +134,7 @@ void SessionStream::begin_acquire(OperationId id, const v1::Acquire& request) {
     refuse(id, acquire.error());
     return;
   }
-  const WaitKey key{.lease = acquire->lease, .request = acquire->request};
+  const RequestKey key{.lease = acquire->lease, .request = acquire->request};
   desk_.store.propose(*std::move(acquire), [self = self(), id, key, timeout = timeout_of(request)](
                                                const Result<Decided>& result) {
     self->acquire_decided(id, key, timeout, result);
@@ -206,7 +206,7 @@ void SessionStream::decided(OperationId id, const Result<Decided>& result) {
   settle_one();
 }
 
-void SessionStream::acquire_decided(OperationId id, WaitKey key, std::uint64_t timeout_ms,
+void SessionStream::acquire_decided(OperationId id, RequestKey key, std::uint64_t timeout_ms,
                                     const Result<Decided>& result) {
   if (result && std::holds_alternative<core::Queued>(result->outcome)) {
     follow(key.lease, false);
@@ -217,7 +217,7 @@ void SessionStream::acquire_decided(OperationId id, WaitKey key, std::uint64_t t
   decided(id, result);
 }
 
-void SessionStream::wait(OperationId id, WaitKey key, std::uint64_t timeout_ms) {
+void SessionStream::wait(OperationId id, RequestKey key, std::uint64_t timeout_ms) {
   if (is_gone_) {
     if (!keeps_waits_ && !desk_.is_stopping) {
       abandon(key, id);
@@ -248,7 +248,8 @@ void SessionStream::wait(OperationId id, WaitKey key, std::uint64_t timeout_ms) 
   waits_.emplace(key, std::move(waiting));
 }
 
-void SessionStream::told(WaitKey key, const Result<core::Notice>& notice, core::Revision revision) {
+void SessionStream::told(RequestKey key, const Result<core::Notice>& notice,
+                         core::Revision revision) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;
@@ -264,7 +265,7 @@ void SessionStream::told(WaitKey key, const Result<core::Notice>& notice, core::
   finish_if_idle();
 }
 
-void SessionStream::time_out(WaitKey key) {
+void SessionStream::time_out(RequestKey key) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;
@@ -288,7 +289,7 @@ void SessionStream::time_out(WaitKey key) {
                       });
 }
 
-void SessionStream::abandon(WaitKey key, OperationId id) {
+void SessionStream::abandon(RequestKey key, OperationId id) {
   ++in_flight_;
   propose(id, core::Abandon{.lease = key.lease, .request = key.request});
 }

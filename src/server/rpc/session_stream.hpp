@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <google/protobuf/arena.h>
 
+#include "server/requests/errors.hpp"
 #include "server/rpc/stream.hpp"
 #include "tenure/v1/session.pb.h"
 
@@ -48,12 +49,12 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void refuse(OperationId id, const Error& error);
 
   void decided(OperationId id, const Result<Decided>& result);
-  void acquire_decided(OperationId id, WaitKey key, std::uint64_t timeout_ms,
+  void acquire_decided(OperationId id, RequestKey key, std::uint64_t timeout_ms,
                        const Result<Decided>& result);
-  void wait(OperationId id, WaitKey key, std::uint64_t timeout_ms);
-  void told(WaitKey key, const Result<core::Notice>& notice, core::Revision revision);
-  void time_out(WaitKey key);
-  void abandon(WaitKey key, OperationId id);
+  void wait(OperationId id, RequestKey key, std::uint64_t timeout_ms);
+  void told(RequestKey key, const Result<core::Notice>& notice, core::Revision revision);
+  void time_out(RequestKey key);
+  void abandon(RequestKey key, OperationId id);
   void add(OperationId id, const core::Outcome& outcome);
   void add(OperationId id, const Error& error);
   void follow(core::LeaseId lease, bool is_own);
@@ -89,7 +90,7 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   v1::SessionResponse* gathered_ = nullptr;         ///< Null: nothing.
   std::uint64_t term_ = 0;
   core::Revision revision_{};
-  absl::flat_hash_map<WaitKey, Waiting> waits_;
+  absl::flat_hash_map<RequestKey, Waiting> waits_;
   struct Lease {
     Callers::Ticket ticket{};
     bool is_own = false;  ///< Granted on this stream.

@@ -10,7 +10,7 @@
 
 #include "h2/call.hpp"
 #include "h2/router.hpp"
-#include "h2/shares.hpp"
+#include "net/shares.hpp"
 #include "server/rpc/desk.hpp"
 #include "server/rpc/permission.hpp"
 
@@ -43,9 +43,9 @@ class Stream : public h2::Call, public Led {
       return;
     }
     const auto* user = guest_ ? guest_->access().user() : nullptr;
-    auto by_user = user == nullptr ? std::optional(h2::Shares::Share())
+    auto by_user = user == nullptr ? std::optional(net::Shares::Share())
                                    : desk_.streams_by_user.take(user->name);
-    auto by_address = desk_.streams_by_address.take(h2::network_of(peer()));
+    auto by_address = desk_.streams_by_address.take(net::network_of(peer()));
     if (!by_user || !by_address) {
       finish({h2::StatusCode::resource_exhausted,
               "too many streams of one user or address are open (three quarters of "
@@ -81,8 +81,9 @@ class Stream : public h2::Call, public Led {
 
  private:
   void received(std::string_view message) final {
-    // All parts of a message come and go together: no allocation for each.
-    std::array<char, 32 * 1024> begin;  // NOLINT(*-member-init): an arena needs no zeros
+    // All parts of a message come and go together: no allocation for each. Protobuf ends the
+    // process if the buffer is not aligned; it needs no zeros.
+    alignas(8) std::array<char, 32 * 1024> begin;  // NOLINT(*-member-init)
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
@@ -93,8 +94,8 @@ class Stream : public h2::Call, public Led {
     asked(request);
   }
 
-  h2::Shares::Share by_user_;
-  h2::Shares::Share by_address_;
+  net::Shares::Share by_user_;
+  net::Shares::Share by_address_;
 };
 
 /// Makes streams of this kind.

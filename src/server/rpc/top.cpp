@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::uint32_t rows_default = 50;
 constexpr std::uint32_t rows_max = 200;
-/// Two thousand lookups are well below a millisecond, and `tenure top` asks once in two seconds.
+/// Upper bound for the items of waits, and for those of holds, that one answer looks at. Two
+/// thousand lookups are well below a millisecond, and `tenure top` asks once in two seconds.
 constexpr std::size_t looked_at_max = 2000;
 
 /// A lock that somebody waits for, and since when the first of them does.
@@ -57,7 +58,6 @@ class Overview {
     out_.set_leases(view_.state.leases.all().size());
     out_.set_log_bytes(view_.log.log_bytes);
     out_.set_has_space(view_.log.has_space);
-    out_.set_is_complete(table_.waits().size() <= looked_at_max);
   }
 
   [[nodiscard]] bool is_wanted(const core::Item& item) const {
@@ -70,11 +70,14 @@ class Overview {
     std::vector<Queue> queues;
     std::set<core::Place> seen;
     std::size_t looked_at = 0;
+    out_.set_is_complete(true);
     for (auto it = table_.waits().begin(); it != table_.waits().end(); ++it) {
-      if (++looked_at > looked_at_max) {
+      const auto& wait = *it->second;
+      if (looked_at >= looked_at_max) {
+        out_.set_is_complete(false);
         break;
       }
-      const auto& wait = *it->second;
+      looked_at += wait.items.size();
       const auto waited = view_.now - wait.since;
       bool is_told = false;
       for (const auto& item : wait.items) {
@@ -121,9 +124,10 @@ class Overview {
     std::set<core::Place> seen;
     std::size_t looked_at = 0;
     for (auto it = table_.holds().begin(); it != table_.holds().end(); ++it) {
-      if (++looked_at > looked_at_max) {
+      if (looked_at >= looked_at_max) {
         return;
       }
+      looked_at += it->second->items.size();
       for (const auto& item : it->second->items) {
         if (static_cast<std::uint32_t>(out_.long_holds_size()) >= rows_) {
           return;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "server/auth/access.hpp"
-#include "server/store.hpp"
+#include "server/store/store.hpp"
 #include "tenure/v1/admin.pb.h"
 
 namespace tenure::server {

@@ -17,6 +17,14 @@
 
 namespace tenure::server {
 
+/// Maximum number of entries in a page of a listing.
+inline constexpr std::uint32_t page_entries_max = 1000;
+
+/// Number of entries in a page when the client requests `limit`; zero means no preference.
+[[nodiscard]] constexpr std::uint32_t page_size(std::uint32_t limit) noexcept {
+  return limit == 0 || limit > page_entries_max ? page_entries_max : limit;
+}
+
 /// Where the answer to one question goes. Of the store's thread.
 template <class Response>
 class Reply : public h2::Call {

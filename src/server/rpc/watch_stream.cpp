@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/requests/errors.hpp"
 #include "wire/errors.hpp"
 
 namespace tenure::server {
@@ -210,6 +211,9 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
     }
     // All that was taken may be nothing for this guest.
   } while (response.events_size() == 0 && entry.watch->has_events());
+  if (entry.watch->is_replaying() && !entry.watch->has_events()) {
+    fetch(id, entry);
+  }
   if (const auto cut = entry.watch->cut(); cut && response.events_size() == 0) {
     response.set_cancelled(true);
     response.set_detail("too slow: events were dropped; watch again from resume_revision");
@@ -222,6 +226,21 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
   desk_.write_header(revision_, term_, *response.mutable_header());
   send(std::move(response));
   return true;
+}
+
+void WatchStream::fetch(WatchId id, Entry& entry) {
+  if (std::exchange(entry.is_fetching, true)) {
+    return;
+  }
+  desk_.store.peek([self = self(), id](const Result<View>& view) {
+    const auto it = self->watches_.find(id);
+    // Another watch may have got the id of one that was cancelled.
+    if (!view || it == self->watches_.end() || !std::exchange(it->second.is_fetching, false)) {
+      return;
+    }
+    self->desk_.watches.replay(*it->second.watch, view->state);
+    self->pump();
+  });
 }
 
 void WatchStream::half_closed() {

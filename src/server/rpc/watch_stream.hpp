@@ -22,6 +22,7 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
   struct Entry {
     std::shared_ptr<Watch> watch;
     wire::PreviousRecord previous = wire::PreviousRecord::omit;
+    bool is_fetching = false;  ///< The next part of its replay has been requested.
   };
 
   void asked(v1::WatchRequest& request) override;
@@ -43,6 +44,8 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
   /// Sends what there is, one message at a time.
   void pump();
   [[nodiscard]] bool send_next(WatchId id, Entry& entry);
+  /// Requests the next part of a replay, which is copied in a time slice of its own.
+  void fetch(WatchId id, Entry& entry);
 
   [[nodiscard]] std::shared_ptr<WatchStream> self() {
     return std::static_pointer_cast<WatchStream>(shared_from_this());

@@ -35,7 +35,7 @@ if not form or form == 'T' then
     token = string.format('%.0f', last + 1)
   end
   local value = 'H ' .. token .. ' ' .. ARGV[1] .. '.' .. ARGV[2] .. ' ' .. ARGV[4] .. ' ' ..
-    ARGV[3] .. ' ' .. ARGV[8] .. ' 0000000000000'
+    ARGV[3] .. ' ' .. ARGV[8]
   if form then
     redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000)
   elseif not redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000, 'NX') then

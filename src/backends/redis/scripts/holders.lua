@@ -8,7 +8,7 @@ local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 if form == 'H' then
   local token, member, request, want, rest =
-    string.match(head, '^H (%d+) (%S+)%.(%d+) %S+ (%S+) (.*) %d+$')
+    string.match(head, '^H (%d+) (%S+)%.(%d+) %S+ (%S+) (.*)$')
   local left = redis.call('PTTL', KEYS[1])
   local is_alive = left > 60000 or left == -1
   return is_alive and {member, table.concat({want, token, request, rest}, ' ')} or {}

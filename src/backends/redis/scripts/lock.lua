@@ -136,7 +136,7 @@ local function open(head, kind)
     lock.token, lock.last = number_of(token), last
   elseif form == 'H' then
     local token, member, request, its_kind, want, rest =
-      string.match(head, '^H (%d+) (%S+)%.(%d+) (%S+) (%S+) (.*) %d+$')
+      string.match(head, '^H (%d+) (%S+)%.(%d+) (%S+) (%S+) (.*)$')
     local left = redis.call('PTTL', KEYS[1]) - memory
     if left == -1 - memory then
       -- Somebody made the key persist (PERSIST, RESTORE): it has a minute, and not for ever.

@@ -15,13 +15,8 @@ if form == 'H' then
     local is_here = member == ARGV[at + 1] and (left > 60000 or left == -1)
     if is_here then
       local life = exact == '=' and ttl + 60000 or math.max(left + 1, ttl + 60000)
-      -- Not a moment less. Also if it is just as long: whoever waits for replicas after this has
-      -- written something.
+      -- Never shorter than before. A renewal always writes, so that a WAIT after it covers it.
       redis.call('PEXPIRE', KEYS[1], life)
-      if life < left then
-        -- The head says that it lives longer.
-        redis.call('SETRANGE', KEYS[1], #head - 13, '0000000000000')
-      end
       left = life
     end
     states[#states + 1] = is_here and '1' or '0'

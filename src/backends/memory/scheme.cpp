@@ -1,0 +1,29 @@
+#include "backends/memory/scheme.hpp"
+
+#include <memory>
+
+#include "backends/memory/memory_backend.hpp"
+#include "backends/schemes.hpp"
+
+namespace tenure::backends {
+namespace {
+
+Result<std::unique_ptr<Backend>> open_memory(Url& url, const ConnectOptions& /*options*/) {
+  if (!url.path.text.empty()) {
+    return complain_at(url.path.position,
+                       "memory://name has no path; a name with '/' is written "
+                       "with %2F");
+  }
+  return std::make_unique<MemoryBackend>(MemoryStore::named(url.authority.text));
+}
+
+}  // namespace
+
+void add_memory_scheme() {
+  [[maybe_unused]] static const bool is_added = [] {
+    add_scheme("memory", open_memory);
+    return true;
+  }();
+}
+
+}  // namespace tenure::backends

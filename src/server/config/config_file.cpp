@@ -1,0 +1,169 @@
+#include "server/config/config_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+
+#include "server/config/settings.hpp"
+#include "server/config/toml.hpp"
+#include "sys/escape.hpp"
+
+namespace tenure::server {
+namespace {
+
+/// Walks through a parsed file and puts every value where it belongs.
+class Reader {
+ public:
+  Reader(std::string_view name, Config& config) : name_(name), config_(config) {}
+
+  void read(const toml::table& file) {
+    for (const auto& [section, content] : file) {
+      const auto* table = content.as_table();
+      if (table != nullptr && is_section(section.str())) {
+        read_section(section.str(), *table);
+      } else {
+        unknown(section.source(), std::string(section.str()), table != nullptr);
+      }
+    }
+  }
+
+  [[nodiscard]] Result<void> result() const {
+    return complaints_.empty() ? Result<void>{} : fail(Errc::invalid_argument, complaints_);
+  }
+
+  void complain(const toml::source_region& where, std::string_view why) {
+    complaints_ += complaints_.empty() ? "" : "\n";
+    complaints_ += std::string(name_) + ':' + std::to_string(where.begin.line) + ':' +
+                   std::to_string(where.begin.column) + ": " + std::string(why);
+  }
+
+ private:
+  static bool is_section(std::string_view name) {
+    const auto all = sections();
+    return std::ranges::find(all, name, &Section::name) != all.end();
+  }
+
+  void read_section(std::string_view section, const toml::table& table) {
+    for (const auto& [name, value] : table) {
+      const auto key = std::string(section) + '.' + std::string(name.str());
+      const auto* setting = find_setting(key);
+      if (setting == nullptr) {
+        unknown(name.source(), key, false);
+      } else {
+        assign(*setting, value);
+      }
+    }
+  }
+
+  void unknown(const toml::source_region& where, const std::string& key, bool is_table) {
+    std::string why = is_table ? "there is no section [" + key + "]" : "there is no key " + key;
+    std::string_view meant = is_table ? nearest_section(key) : nearest_key(key);
+    if (!meant.empty()) {
+      why += "; did you mean " + std::string(meant) + "?";
+    }
+    complain(where, why);
+  }
+
+  static std::string_view nearest_section(std::string_view name) {
+    for (const auto& section : sections()) {
+      if (section.name.starts_with(name.substr(0, 2))) {
+        return section.name;
+      }
+    }
+    return {};
+  }
+
+  void assign(const Setting& setting, const toml::node& value) {
+    const auto text = text_of(setting.shape, value);
+    if (!text) {
+      complain(value.source(), std::string(setting.key) + " must be " + wanted(setting.shape));
+      return;
+    }
+    if (const auto assigned = setting.assign(config_, *text); !assigned) {
+      complain(value.source(), std::string(setting.key) + ": " + assigned.error().detail);
+    }
+  }
+
+  /// The value as a flag would have it; nothing if it has the wrong type.
+  static std::optional<std::string> text_of(Shape shape, const toml::node& value) {
+    if (shape == Shape::toggle) {
+      const auto flag = value.value_exact<bool>();
+      return flag ? std::optional<std::string>(*flag ? "true" : "false") : std::nullopt;
+    }
+    const auto number = value.value_exact<std::int64_t>();
+    if (number && (shape == Shape::count || shape == Shape::size)) {
+      return std::to_string(*number);
+    }
+    return shape == Shape::count ? std::nullopt : value.value_exact<std::string>();
+  }
+
+  static std::string wanted(Shape shape) {
+    switch (shape) {
+      case Shape::toggle: return "true or false";
+      case Shape::count: return "an integer";
+      case Shape::size: return "a size such as \"64MiB\", or an integer of bytes";
+      case Shape::duration: return "a duration in quotes, such as \"250ms\" or \"30s\"";
+      case Shape::text: return "a string in quotes";
+    }
+    return "something else";
+  }
+
+  std::string_view name_;
+  Config& config_;
+  std::string complaints_;
+};
+
+std::string in_toml(const Setting& setting, const Config& config) {
+  auto text = setting.print(config);
+  if (setting.shape == Shape::toggle || setting.shape == Shape::count) {
+    return text;
+  }
+  // A JSON string is a basic string of TOML.
+  std::string quoted;
+  sys::append_json(quoted, text);
+  return quoted;
+}
+
+}  // namespace
+
+Result<void> read_config(std::string_view text, std::string_view name, Config& config) {
+  Reader reader(name, config);
+  const auto parsed = toml::parse(text, name);
+  if (parsed) {
+    reader.read(parsed.table());
+  } else {
+    reader.complain(parsed.error().source(), parsed.error().description());
+  }
+  return reader.result();
+}
+
+Result<void> read_config_file(const std::filesystem::path& file, Config& config) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream.is_open() || stream.bad()) {
+    return fail(Errc::invalid_argument,
+                file.string() + ": cannot be read: " + std::generic_category().message(errno));
+  }
+  return read_config(text, file.string(), config);
+}
+
+std::string print_config(const Config& config) {
+  std::string out;
+  std::string_view section;
+  for (const auto& setting : settings()) {
+    if (setting.section() != section) {
+      out += section.empty() ? "" : "\n";
+      section = setting.section();
+      out += '[' + std::string(section) + "]\n";
+    }
+    out += "# " + std::string(setting.help);
+    out += setting.expected.empty() ? "" : " (" + setting.expected + ")";
+    out += '\n' + std::string(setting.name()) + " = " + in_toml(setting, config) + '\n';
+  }
+  return out;
+}
+
+}  // namespace tenure::server

@@ -1,0 +1,109 @@
+#include "server/config/members.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <openssl/evp.h>
+
+#include "server/config/units.hpp"
+
+namespace tenure::server {
+namespace {
+
+std::unexpected<Error> invalid_members(std::string_view text, std::string_view why) {
+  return fail(Errc::invalid_argument, "'" + std::string(text) + "' " + std::string(why));
+}
+
+Result<FirstMember> parse_member(std::string_view text) {
+  constexpr std::string_view expected =
+      "is no member: write its id, where members reach it and where clients do, such as "
+      "1=db1:7422/db1:7420";
+  const auto equals = text.find('=');
+  const auto slash = text.find('/', equals == std::string_view::npos ? 0 : equals);
+  if (equals == std::string_view::npos || slash == std::string_view::npos) {
+    return invalid_members(text, expected);
+  }
+  const auto id = parse_count(text.substr(0, equals));
+  constexpr auto id_max = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!id || *id == 0 || *id > id_max) {
+    return invalid_members(text.substr(0, equals),
+                           "is no id of a member: they are whole numbers from 1 on");
+  }
+  FirstMember member{.id = *id,
+                     .peer = std::string(text.substr(equals + 1, slash - equals - 1)),
+                     .client = std::string(text.substr(slash + 1))};
+  for (const auto& address : {member.peer, member.client}) {
+    if (auto checked = check_called_address(address); !checked) {
+      return std::unexpected(std::move(checked).error());
+    }
+  }
+  return member;
+}
+
+Result<void> check_unique(const std::vector<FirstMember>& members) {
+  std::vector<std::string> addresses;
+  for (const auto& member : members) {
+    addresses.push_back(member.peer);
+    addresses.push_back(member.client);
+  }
+  std::ranges::sort(addresses);
+  if (const auto it = std::ranges::adjacent_find(addresses); it != addresses.end()) {
+    return invalid_members(*it, "stands there twice: every member has addresses of its own");
+  }
+  const auto same = std::ranges::adjacent_find(members, {}, &FirstMember::id);
+  if (same != members.end()) {
+    return invalid_members(std::to_string(same->id), "is the id of two members");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<FirstMember>> parse_members(std::string_view text) {
+  std::vector<FirstMember> members;
+  while (!text.empty()) {
+    auto one = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    one = one.substr(std::min(one.find_first_not_of(' '), one.size()));
+    one = one.substr(0, one.find_last_not_of(' ') + 1);
+    auto member = parse_member(one);
+    if (!member) {
+      return std::unexpected(std::move(member).error());
+    }
+    members.push_back(*std::move(member));
+  }
+  std::ranges::sort(members, {}, &FirstMember::id);
+  if (members.size() == 2) {
+    return fail(Errc::invalid_argument,
+                "two members are less safe than one: neither can go on without the other. A "
+                "cluster has three or five");
+  }
+  if (members.size() > first_members_max) {
+    return fail(Errc::invalid_argument,
+                std::to_string(members.size()) + " members are too many: three or five are enough");
+  }
+  if (auto unique = check_unique(members); !unique) {
+    return std::unexpected(std::move(unique).error());
+  }
+  return members;
+}
+
+std::uint64_t cluster_id_of(const std::vector<FirstMember>& members, std::string_view name) {
+  // Without the addresses of clients: they may change without making another cluster.
+  std::string text = "tenure cluster 1\n" + std::string(name) + '\n';
+  for (const auto& member : members) {
+    text += std::to_string(member.id) + '=' + member.peer + '\n';
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
+  EVP_Digest(text.data(), text.size(), sum.data(), nullptr, EVP_sha256(), nullptr);
+  std::uint64_t id = 0;
+  for (std::size_t i = 0; i < sizeof id; ++i) {
+    id = (id << 8U) | sum[i];
+  }
+  id &= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return id == 0 ? 1 : id;
+}
+
+}  // namespace tenure::server

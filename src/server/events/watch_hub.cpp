@@ -1,0 +1,227 @@
+#include "server/events/watch_hub.hpp"
+
+#include <algorithm>
+#include <expected>
+#include <utility>
+
+#include <absl/strings/string_view.h>
+
+namespace tenure::server {
+
+Watch::Events Watch::take(std::size_t events_max) {
+  Events taken;
+  while (!pending_.empty()) {
+    const bool is_new_revision =
+        taken.empty() || taken.back()->revision != pending_.front()->revision;
+    if (taken.size() >= events_max && is_new_revision) {
+      break;
+    }
+    taken.push_back(std::move(pending_.front()));
+    pending_.pop_front();
+  }
+  return taken;
+}
+
+void Watch::offer(std::shared_ptr<const core::Event> event) {
+  if (cut_ || replay_from_ || event->revision < wish_.start || !wish_.types.contains(event->type)) {
+    return;
+  }
+  if (pending_.size() < wish_.buffer_events_max) {
+    pending_.push_back(std::move(event));
+    return;
+  }
+  // What it did not take goes back as a whole: it resumes from the first of it, so that nothing is
+  // told twice and nothing is missed. Its memory is free at once.
+  cut_ = resume_revision(event->revision);
+  pending_.clear();
+}
+
+core::Revision Watch::resume_revision(core::Revision otherwise) const {
+  return pending_.empty() ? replay_from_.value_or(otherwise) : pending_.front()->revision;
+}
+
+std::expected<std::shared_ptr<Watch>, WatchHub::Compacted> WatchHub::add(
+    WatchWish wish, const core::State& state, std::function<void()> ready) {
+  const auto compacted = state.events.compact_revision();
+  const bool replays = wish.start != core::Revision{};
+  if (replays && wish.start <= compacted) {
+    return std::unexpected(Compacted{compacted});
+  }
+  auto watch = std::make_shared<Watch>();
+  watch->wish_ = std::move(wish);
+  watch->ready_ = std::move(ready);
+  const auto& wanted = watch->wish_;
+  if (replays) {
+    watch->replay_from_ = wanted.start;
+    replay(*watch, state);
+  }
+  if (wanted.match == Match::prefix) {
+    ++lengths_[wanted.key.size()];
+  }
+  table_of(wanted.match)[wanted.key].push_back(watch);
+  last_ = std::max(last_, state.revision);
+  ++count_;
+  if (metrics_ != nullptr) {
+    metrics_->watch_began();
+  }
+  return watch;
+}
+
+void WatchHub::replay(Watch& watch, const core::State& state) {
+  if (!watch.replay_from_) {
+    return;
+  }
+  if (*watch.replay_from_ <= state.events.compact_revision()) {
+    cut(watch, *watch.replay_from_);
+    return;
+  }
+  const auto& wish = watch.wish_;
+  const auto events = state.events.all().in_order();
+  auto it = std::ranges::lower_bound(events, *watch.replay_from_, {}, &core::Event::revision);
+  core::Revision last{};
+  for (std::size_t seen = 0; it != events.end(); ++it, ++seen) {
+    const core::Event& event = *it;
+    if (seen >= replay_max && event.revision != last) {
+      watch.replay_from_ = event.revision;
+      return;
+    }
+    last = event.revision;
+    const bool has_key = wish.match == Match::exact ? event.item.name == wish.key
+                                                    : event.item.name.starts_with(wish.key);
+    if (has_key && wish.types.contains(event.type)) {
+      watch.pending_.push_back(std::make_shared<const core::Event>(event));
+    }
+  }
+  watch.replay_from_.reset();
+  // The replay does not count as the backlog of a slow reader.
+  watch.wish_.buffer_events_max += watch.pending_.size();
+}
+
+void WatchHub::cut(Watch& watch, core::Revision resume) {
+  watch.cut_ = resume;
+  watch.replay_from_.reset();
+  watch.pending_.clear();
+  ++cut_total_;
+  if (metrics_ != nullptr) {
+    metrics_->watch_cut();
+  }
+}
+
+void WatchHub::remove(const std::shared_ptr<Watch>& watch) {
+  auto& table = table_of(watch->wish_.match);
+  const auto it = table.find(watch->wish_.key);
+  if (it == table.end() || std::erase(it->second, watch) == 0) {
+    return;
+  }
+  if (it->second.empty()) {
+    table.erase(it);
+  }
+  if (watch->wish_.match == Match::prefix) {
+    const auto length = lengths_.find(watch->wish_.key.size());
+    if (--length->second == 0) {
+      lengths_.erase(length);
+    }
+  }
+  --count_;
+  if (metrics_ != nullptr) {
+    metrics_->watch_ended();
+  }
+}
+
+void WatchHub::applied(const core::Applied& what, const core::State& /*state*/) {
+  last_ = std::max(last_, what.revision);
+  if (count_ == 0) {
+    return;
+  }
+  for (const auto& event : what.events) {
+    tell(event);
+  }
+}
+
+// A member that was far behind gets a snapshot instead of entries. Its watchers must not miss what
+// the entries would have told.
+void WatchHub::restored(const core::State& state) {
+  const core::Revision start{last_.get() + 1};
+  last_ = std::max(last_, state.revision);
+  if (count_ == 0) {
+    return;
+  }
+  if (start <= state.events.compact_revision()) {
+    cut_all(start);
+  } else {
+    for (const auto& event : state.events.since(start)) {
+      tell(event);
+    }
+  }
+  settled();
+}
+
+void WatchHub::cut_all(core::Revision start) {
+  for (auto* table : {&exact_, &prefixes_}) {
+    for (auto& [key, watches] : *table) {
+      for (const auto& watch : watches) {
+        if (watch->cut_) {
+          continue;
+        }
+        cut(*watch, watch->resume_revision(start));
+        if (!std::exchange(watch->is_announced_, true)) {
+          to_announce_.push_back(watch);
+        }
+      }
+    }
+  }
+}
+
+void WatchHub::tell(const core::Event& event) {
+  // Copied once for all, and only if somebody listens.
+  std::shared_ptr<const core::Event> shared;
+  const auto pass_on = [&](const absl::flat_hash_map<std::string, Watches>& table,
+                           std::string_view key) {
+    // Debian's Abseil has a string_view of its own.
+    const auto it = table.find(absl::string_view(key.data(), key.size()));
+    if (it == table.end()) {
+      return;
+    }
+    if (!shared) {
+      shared = std::make_shared<const core::Event>(event);
+    }
+    offer(it->second, shared);
+  };
+  const std::string_view name = event.item.name.view();
+  pass_on(exact_, name);
+  for (const auto& [length, count] : lengths_) {
+    if (length > name.size()) {
+      break;
+    }
+    pass_on(prefixes_, name.substr(0, length));
+  }
+}
+
+void WatchHub::offer(const Watches& watches, const std::shared_ptr<const core::Event>& event) {
+  for (const auto& watch : watches) {
+    const bool was_cut = watch->cut_.has_value();
+    watch->offer(event);
+    if (!was_cut && watch->cut_) {
+      ++cut_total_;
+      if (metrics_ != nullptr) {
+        metrics_->watch_cut();
+      }
+    }
+    const bool has_news = watch->has_events() || (watch->cut_ && !was_cut);
+    if (has_news && !watch->is_announced_) {
+      watch->is_announced_ = true;
+      to_announce_.push_back(watch);
+    }
+  }
+}
+
+void WatchHub::settled() {
+  for (const auto& weak : std::exchange(to_announce_, {})) {
+    if (const auto watch = weak.lock()) {
+      watch->is_announced_ = false;
+      watch->ready_();
+    }
+  }
+}
+
+}  // namespace tenure::server

@@ -1,0 +1,72 @@
+#include "server/metrics/metrics_tracker.hpp"
+
+#include <algorithm>
+
+namespace tenure::server {
+
+void Metrics::Tracker::rebuild(const core::State& state) {
+  *this = {};
+  leases_ = state.leases.all().size();
+  next_deadline_ = state.leases.next_deadline();
+  for (const auto& [ticket, wait] : state.locks.waits()) {
+    waits_.emplace(RequestKey{.lease = wait->lease, .request = wait->request}, wait->since);
+  }
+}
+
+void Metrics::Tracker::queued(const core::Event& event) {
+  waits_.emplace(RequestKey{.lease = event.lease, .request = event.request}, event.time);
+}
+
+void Metrics::Tracker::left_queue(const core::Event& event) {
+  waits_.erase(RequestKey{.lease = event.lease, .request = event.request});
+}
+
+std::optional<core::ClusterTime> Metrics::Tracker::granted(const core::Event& event) {
+  const RequestKey request{.lease = event.lease, .request = event.request};
+  if (last_granted_ == request && last_granted_at_ == event.revision) {
+    return std::nullopt;
+  }
+  last_granted_ = request;
+  last_granted_at_ = event.revision;
+  const auto wait = waits_.find(request);
+  if (wait == waits_.end()) {
+    return core::ClusterTime{};
+  }
+  const auto waited = event.time - wait->second;
+  waits_.erase(wait);
+  return waited;
+}
+
+void Metrics::Tracker::strengthened(const core::Former& hold) {
+  strengthened_.emplace(hold.create_revision.get(), hold.acquired);
+}
+
+core::ClusterTime Metrics::Tracker::held_since(const core::Former& hold) {
+  // Only holds of one item can be strengthened, so this is the end of all of it.
+  const auto it = strengthened_.find(hold.create_revision.get());
+  if (it == strengthened_.end()) {
+    return hold.acquired;
+  }
+  const auto since = it->second;
+  strengthened_.erase(it);
+  return since;
+}
+
+std::size_t Metrics::Tracker::leases_expired(const core::Applied& what, const core::State& state) {
+  const auto* granted = std::get_if<core::LeaseGranted>(&what.outcome);
+  const auto* fresh = granted == nullptr ? nullptr : state.leases.find(granted->id);
+  // A retry of a grant is answered in the same way; the lease is older then.
+  const bool is_new = fresh != nullptr && fresh->create_revision == what.revision;
+  const auto ended = leases_ + (is_new ? 1 : 0) - state.leases.all().size();
+  const bool has_expired = next_deadline_ && *next_deadline_ <= what.time;
+  leases_ = state.leases.all().size();
+  next_deadline_ = state.leases.next_deadline();
+  if (ended == 0 || !has_expired) {
+    return 0;
+  }
+  const bool has_revoked = std::ranges::any_of(
+      what.events, [](const core::Event& event) { return event.type == core::EventType::revoked; });
+  return ended - (has_revoked ? 1 : 0);
+}
+
+}  // namespace tenure::server

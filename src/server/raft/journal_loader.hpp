@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/error.hpp>
+
+#include "server/raft/durable_end.hpp"
+#include "server/raft/entry.hpp"
+#include "server/raft/journal_options.hpp"
+#include "server/raft/record.hpp"
+#include "server/raft/segments.hpp"
+
+namespace tenure::server::raft {
+
+/// Contents of one segment.
+struct SegmentUse {
+  Index last{};         ///< Last entry in it.
+  std::size_t bytes{};  ///< Size of the file.
+};
+
+/// Reads the segments of a folder, one after the other, and finds where the log continues. Used
+/// once, by Journal::open(): read(), then the questions, then continue_log(). Not thread safe.
+class JournalLoader {
+ public:
+  /// `snapshot` is the newest one; index 0: none. REQUIRES: the options outlive this.
+  JournalLoader(const JournalOptions& options, const SnapshotMark& snapshot);
+
+  /// Reads the log and settles it with the snapshot. Errors: as Journal::open().
+  [[nodiscard]] Result<void> read();
+
+  [[nodiscard]] Index first() const noexcept { return first_; }
+  [[nodiscard]] std::vector<Entry> take_entries() { return std::move(entries_); }
+  /// Segments that belong to the log, by number.
+  [[nodiscard]] const std::map<std::uint64_t, SegmentUse>& segments() const noexcept {
+    return segments_;
+  }
+  /// End of what is durable. Everything that was read counts as acknowledged from now on.
+  [[nodiscard]] LogEnd end() const;
+
+  /// Place of the next record.
+  struct Continuation {
+    Segment segment;
+    GroupWriter writer;
+    std::optional<Segment> next{};  ///< Segment that follows, if it exists already.
+  };
+  /// Cuts off a torn end and chooses the segment in which the log continues: a new one, or the
+  /// last one if there is no space for a new one. REQUIRES: end() is recorded.
+  [[nodiscard]] Result<Continuation> continue_log();
+
+ private:
+  /// The last segment with records.
+  struct Used {
+    std::uint64_t number{};
+    std::size_t bytes{};
+    SegmentScan scan;  ///< Without its records.
+  };
+
+  [[nodiscard]] Index last() const { return Index{first_.get() + entries_.size() - 1}; }
+  [[nodiscard]] std::filesystem::path path_of(std::uint64_t number) const {
+    return segment_path(options_.folder, number);
+  }
+  [[nodiscard]] Result<void> read_segment(std::uint64_t number);
+  [[nodiscard]] Result<void> take_records(std::uint64_t number, const SegmentScan& scan);
+  [[nodiscard]] Result<void> take_record(const Record& record, const std::string& where);
+  [[nodiscard]] Result<void> settle_with_snapshot();
+  [[nodiscard]] Result<void> discard();
+  [[nodiscard]] Result<void> sync_last_segment();
+  [[nodiscard]] Result<Segment> next_segment();
+  [[nodiscard]] Result<Continuation> continue_in_last();
+
+  const JournalOptions& options_;
+  const SnapshotMark snapshot_;
+  const std::optional<LogEnd> durable_;  ///< End of the log as an earlier process recorded it.
+  Index first_{1};
+  std::vector<Entry> entries_;
+  std::map<std::uint64_t, SegmentUse> segments_;
+  std::uint64_t group_ = 0;  ///< Number of the newest group of records.
+  std::optional<Used> used_;
+  std::vector<Segment> untouched_;  ///< Empty segments behind `used_`.
+  std::uint64_t newest_removed_ = 0;
+};
+
+}  // namespace tenure::server::raft

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <tenure/error.hpp>
+
+#include "core/state_machine.hpp"
+#include "server/raft/folder.hpp"
+#include "server/raft/journal.hpp"
+#include "server/raft/node_options.hpp"
+#include "server/raft/replica.hpp"
+#include "server/raft/snapshot_file.hpp"
+#include "server/raft/vote_file.hpp"
+
+namespace tenure::server::raft {
+
+/// Whether a folder belongs to a group of one, which stays one.
+enum class Company : std::uint8_t { alone, others };
+
+/// Contents of the folder of a node, ready to start from.
+struct LoadedNode {
+  Folder folder;
+  VoteFile votes;
+  std::unique_ptr<SnapshotFile> snapshot_file;
+  std::unique_ptr<Journal> journal;
+  core::StateMachine machine;
+  Recovered recovered;
+  bool had_log = false;  ///< A log was there, perhaps without entries.
+  Company company = Company::alone;
+};
+
+/// Reads and checks the folder of a node, and initialises an empty one. Errors: as Node::open().
+[[nodiscard]] Result<LoadedNode> load_node(const NodeOptions& options);
+
+}  // namespace tenure::server::raft

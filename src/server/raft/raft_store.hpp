@@ -1,0 +1,223 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/error.hpp>
+
+#include "core/limits.hpp"
+#include "core/state_machine.hpp"
+#include "server/raft/environment.hpp"
+#include "server/raft/group_member.hpp"
+#include "server/raft/intake.hpp"
+#include "server/raft/listeners.hpp"
+#include "server/raft/proposal_batcher.hpp"
+#include "server/raft/read_index.hpp"
+#include "server/raft/replicated_state.hpp"
+#include "server/raft/snapshot_scheduler.hpp"
+#include "server/raft/version_agreement.hpp"
+#include "server/raft/versions.hpp"
+#include "server/store/store.hpp"
+
+namespace tenure::server::raft {
+
+struct RaftStoreOptions {
+  MemberId id{};
+  std::uint32_t seed = 1;  ///< Seed of the random part of election timeouts.
+  /// Silence of a leader after which another one is elected. Also the time after which a read that
+  /// cannot be confirmed is refused and a leadership transfer is given up.
+  std::chrono::milliseconds election_timeout{300};
+  /// Maximum silence of a leader. At most half of the election timeout.
+  std::chrono::milliseconds heartbeat{50};
+  /// Become part of the state when this member leads and they differ from it.
+  core::Limits limits{};
+  /// Cluster versions of this member. When it leads, it proposes the version that next_version()
+  /// chooses.
+  Versions versions = newest_versions();
+
+  /// Maximum of undecided commands. More are refused with `resource_exhausted`. Costs memory.
+  Intake::Limits in_flight{};
+  /// Maximum number of reads that wait to be confirmed.
+  std::size_t reads_max = 100'000;
+  /// Limits of one entry, which is one write. Larger ones make a burst faster and each answer
+  /// later.
+  std::size_t batch_commands_max = 4096;
+  std::size_t batch_bytes_max = std::size_t{1} << 20;
+  /// Maximum number of entries in flight while the next one fills.
+  std::size_t entries_in_flight_max = 2;
+  /// Maximum number of entries in flight to one peer, and number of entries kept behind a snapshot
+  /// for peers that are a little behind. INVARIANT: more of the latter (R5).
+  std::uint32_t peer_entries_max = 256;
+  std::uint32_t trailing_entries = 1024;
+
+  /// A snapshot is taken when the log behind the last one has more bytes than this and than
+  /// `snapshot_factor` times the last snapshot. Bounds the log on disk and in memory, and the time
+  /// of a start.
+  std::size_t snapshot_log_bytes = std::size_t{64} << 20;
+  std::size_t snapshot_factor = 2;
+  std::string disk_name = "this member";  ///< Name of the disk in the error of a full one.
+  /// Interval of looking for space on a full disk.
+  std::chrono::milliseconds space_retry{1000};
+  /// Pause after a snapshot that failed.
+  std::chrono::milliseconds snapshot_retry{10'000};
+};
+
+/// State with which a store starts.
+struct RaftStoreState {
+  core::StateMachine machine{};  ///< Restored from the snapshot, if there is one.
+  std::size_t snapshot_bytes{};  ///< Size of that snapshot.
+  Recovered recovered{};
+};
+
+/// The replicated store as one member of a Raft group, or alone: the coordinator of the objects
+/// that decide. GroupMember replicates the log and changes the members; ProposalBatcher makes
+/// entries of commands; ReplicatedState applies them; ReadIndex confirms reads; VersionAgreement
+/// and SnapshotScheduler choose the cluster version and the time of snapshots. The objects return
+/// decisions and do not know each other; the store passes them on.
+///
+/// Events are calls with the present time as last argument; effects go to the Environment and to
+/// the callbacks of the calls. Deterministic: the same calls at the same times have the same
+/// effects; no clock, thread, file or socket. Not thread safe, except what intake() returns.
+///
+/// Callbacks and listeners are called from inside any of these functions. They may push to the
+/// intake, which is propose() of the store in front of this, and call nothing else.
+class RaftStore {
+ public:
+  using Look = Store::Look;
+  using Done = GroupMember::Done;
+  using SnapshotDone = SnapshotScheduler::Done;
+
+  /// REQUIRES: the environment outlives the store.
+  RaftStore(const RaftStoreOptions& options, Environment& environment, RaftStoreState state);
+  RaftStore(const RaftStore&) = delete;
+  RaftStore& operator=(const RaftStore&) = delete;
+
+  /// REQUIRES: before start(), and the listener outlives this.
+  void listen(Listener& listener) { listeners_.add(listener); }
+
+  // Events.
+
+  void start(Time now);
+  void receive(MemberId sender, const Message& message, Time now);
+  /// The oldest `count` disk operations are done.
+  void disk_done(std::size_t count, Time now);
+  /// The last snapshot of Environment::compact() is durable, with this size, or failed.
+  void compacted(const Result<std::size_t>& bytes, Time now);
+  /// The snapshot on disk, which a peer needs, cannot be read. The state in memory is whole: a new
+  /// snapshot is taken, and the peer gets that.
+  void snapshot_unreadable(const Error& error, Time now);
+  /// Environment::disk() may have changed.
+  void disk_changed(Time now);
+  /// To be called at the time of deadline(). An earlier call does no harm.
+  void timeout(Time now);
+  [[nodiscard]] std::optional<Time> deadline() const;
+
+  // Requests. Each callback is called once.
+
+  /// Queue of proposals. A push that returns `queued_first` has to be followed by drain().
+  [[nodiscard]] Intake& intake() noexcept { return batcher_.queue(); }
+  /// Makes one entry of all waiting commands, or waits until the entry in flight allows it.
+  void drain(Time now);
+  /// To be called after drain(), when its effects are on their way. If more commands have arrived,
+  /// schedules another drain(); otherwise the next push returns `queued_first`.
+  void rest();
+  void read(Look look, Time now);
+  void peek(Look look, Time now);
+  void take_snapshot(SnapshotDone done, Time now);
+  void change_members(MemberChange change, Done done, Time now);
+  void transfer_leadership(MemberId to, Done done, Time now);
+  /// Refuses everything that waits and everything that comes, transfers the leadership if there is
+  /// a successor, takes a snapshot if that can begin now, and calls `done`. Takes at most an
+  /// election timeout and a snapshot.
+  void stop(std::move_only_function<void()> done, Time now);
+  /// Fails everything that still waits. The last call.
+  void give_up_everything(const Error& error);
+
+  // Questions.
+
+  [[nodiscard]] LogPosition position() const;
+  [[nodiscard]] std::vector<MemberStatus> members() const { return group_.statuses(); }
+  [[nodiscard]] const core::State& state() const noexcept { return state_.get(); }
+  /// Whether this member leads and its state has everything that was ever acknowledged.
+  [[nodiscard]] bool is_ready() const noexcept { return is_ready_; }
+  /// Whether the group continued without this member.
+  [[nodiscard]] bool is_removed() const { return group_.members().is_removed(); }
+  [[nodiscard]] const Replica& replica() const noexcept { return group_.replica(); }
+
+ private:
+  struct Shutdown {
+    std::move_only_function<void()> done;
+    Time until;
+    bool is_handed_over = false;  ///< Only the snapshot is left.
+  };
+
+  /// Every event begins with this.
+  void arrive(Time now);
+  /// Every event ends with this: decides what the event has made possible.
+  void settle();
+  void carry_out_actions();
+  void carry_out(const ApplyEntry& action);
+  void carry_out(const RestoreState& action);
+  void carry_out(const ChangeRole& action);
+  void carry_out(const SendSnapshot& action);
+
+  void become_ready();
+  void cease_to_lead();
+  void adopt_limits();
+  void begin_own_term();
+  void notify_new_leader();
+  void notify_role() { listeners_.role_changed(position()); }
+  [[nodiscard]] Error not_leading() const;
+
+  [[nodiscard]] bool may_submit() const;
+  /// Makes one entry of all waiting commands; false: there are none.
+  bool submit_gathered();
+  void submit(ProposedEntry entry);
+  void propose_own(core::Command command);
+  [[nodiscard]] std::optional<Time> expiry_at() const;
+  void expire_leases();
+
+  void confirm_reads();
+  void show(Look look);
+  static void refuse(std::vector<Look> looks, const Error& error);
+
+  void choose_version();
+  void submit_version();
+  void version_decided(const Result<Decided>& decided);
+  void version_applied(core::ClusterVersion before, Index index);
+
+  void begin_snapshot_if_due();
+  void cut_log();
+
+  void request_last_snapshot();
+  void check_shutdown();
+  void end_shutdown();
+
+  const RaftStoreOptions options_;
+  Environment& environment_;
+  Listeners listeners_;
+  Time now_;
+  std::optional<Recovered> recovered_;  ///< Until start().
+  GroupMember group_;
+  ReplicatedState state_;
+  ProposalBatcher batcher_;
+  ReadIndex reads_;
+  VersionAgreement version_;
+  SnapshotScheduler snapshots_;
+  /// Last entry of the log when this member began to lead: the no-op of the new term, or an entry
+  /// that was known to be committed. When it is applied, so is everything that was ever
+  /// acknowledged.
+  std::optional<Index> term_start_;
+  bool is_ready_ = false;            ///< Leads, and `term_start_` is applied.
+  MemberId known_leader_{};          ///< Leader that the listeners know.
+  bool is_expiry_proposed_ = false;  ///< A Tick is not applied yet.
+  bool is_stopping_ = false;
+  std::optional<Shutdown> shutdown_;  ///< Until it is done.
+};
+
+}  // namespace tenure::server::raft

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+#include "server/peers/peer_transport.hpp"
+#include "support/peers_end.hpp"
+#include "support/rpc_certificates.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::test {
+
+/// Two members, the first of which connects to the second.
+class TwoPeers : public ::testing::Test {
+ protected:
+  [[nodiscard]] static server::peers::PeerTls files(const Authority& authority,
+                                                    const Certificate& certificate) {
+    return {.certificate = test::content_of(certificate.file),
+            .key = test::content_of(certificate.key),
+            .ca = test::content_of(authority.file())};
+  }
+  [[nodiscard]] static server::peers::PeerOptions with_tls(std::uint64_t member,
+                                                           Authority& authority,
+                                                           const std::string& alternatives) {
+    auto options = PeerEnd::options(member);
+    options.tls = files(authority, authority.sign({.name = "member" + std::to_string(member),
+                                                   .alternatives = alternatives}));
+    return options;
+  }
+  [[nodiscard]] static server::peers::PeerOptions with_tls(std::uint64_t member,
+                                                           Authority& authority) {
+    return with_tls(member, authority, "URI:tenure:member/" + std::to_string(member));
+  }
+
+  void begin(server::peers::PeerOptions one, server::peers::PeerOptions two) {
+    caller = std::make_unique<PeerEnd>(std::move(one));
+    called = std::make_unique<PeerEnd>(std::move(two));
+    caller->set_members({{2, called->address()}});
+  }
+  /// Both ends say something like it, and nothing passes.
+  void expect_refusal(const std::string& caller_says, const std::string& called_says) {
+    EXPECT_TRUE(eventually([&] { return caller->reports_about(caller_says); }))
+        << caller->reports.all();
+    EXPECT_TRUE(eventually([&] { return called->reports_about(called_says); }))
+        << called->reports.all();
+    EXPECT_FALSE(caller->is_connected_to(2) && called->received_count() > 0);
+    EXPECT_FALSE(called->is_connected_to(1));
+  }
+  void expect_connection() {
+    EXPECT_TRUE(eventually([&] {
+      caller->send(2, server::raft::AppendResult{});
+      return called->received_count() > 0;
+    })) << caller->reports.all()
+        << called->reports.all();
+  }
+
+  Authority ours;
+  Authority theirs;
+  std::unique_ptr<PeerEnd> caller;
+  std::unique_ptr<PeerEnd> called;
+};
+
+/// Connection that sends any bytes to a port.
+class Stranger {
+ public:
+  /// `from`: 127.0.0.N, so that one machine is several places.
+  explicit Stranger(std::uint16_t port, unsigned from = 1) {
+    socket_.open(boost::asio::ip::tcp::v4());
+    socket_.bind({boost::asio::ip::address_v4(0x7F000000U + from), 0});
+    socket_.connect({boost::asio::ip::address_v4::loopback(), port});
+  }
+  void say(const std::string& bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes)); }
+  /// All that comes until the other end closes or has said this much.
+  [[nodiscard]] std::string hear(std::size_t enough) {
+    std::string heard;
+    char buffer[1024];
+    boost::system::error_code error;
+    while (!error && heard.size() < enough) {
+      heard.append(buffer, socket_.read_some(boost::asio::buffer(buffer), error));
+    }
+    return heard;
+  }
+
+ private:
+  boost::asio::io_context loop_;
+  boost::asio::ip::tcp::socket socket_{loop_};
+};
+
+}  // namespace tenure::test

@@ -1,0 +1,142 @@
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+
+#include "server/peers/peer_transport.hpp"
+#include "support/peers_end.hpp"
+#include "support/peers_pair.hpp"
+#include "support/wait_until.hpp"
+
+namespace tenure::server::peers {
+namespace {
+
+using test::eventually;
+using test::PeerEnd;
+using test::Stranger;
+
+using PeersHandshake = test::TwoPeers;
+
+/// Threads that computed a step of a TLS handshake. OpenSSL passes its callback no argument.
+class HandshakeThreads {
+ public:
+  HandshakeThreads() { set({}); }
+
+  /// Contexts that record their threads.
+  [[nodiscard]] static TlsContexts contexts(const PeerOptions& options) {
+    auto made = *make_contexts(*options.tls, options.self.member);
+    SSL_CTX_set_info_callback(made.called->native_handle(), record);
+    SSL_CTX_set_info_callback(made.caller->native_handle(), record);
+    return made;
+  }
+  [[nodiscard]] static std::set<std::thread::id> all() {
+    const std::lock_guard guard(mutex_);
+    return threads_;
+  }
+
+ private:
+  static void record(const SSL* /*connection*/, int where, int /*result*/) {
+    constexpr int step = SSL_CB_LOOP | SSL_CB_HANDSHAKE_START | SSL_CB_HANDSHAKE_DONE;
+    if ((where & step) != 0) {
+      const std::lock_guard guard(mutex_);
+      threads_.insert(std::this_thread::get_id());
+    }
+  }
+  static void set(std::set<std::thread::id> threads) {
+    const std::lock_guard guard(mutex_);
+    threads_ = std::move(threads);
+  }
+
+  inline static std::mutex mutex_;
+  inline static std::set<std::thread::id> threads_;
+};
+
+// The loop is the thread of Raft: its heartbeats would wait for the handshakes.
+TEST_F(PeersHandshake, the_thread_of_the_loop_computes_no_handshake) {
+  const HandshakeThreads threads;
+  const auto one = with_tls(1, ours);
+  const auto two = with_tls(2, ours);
+  caller = std::make_unique<PeerEnd>(one);
+  called = std::make_unique<PeerEnd>(two);
+  caller->on_loop([&] { caller->transport().renew_tls(HandshakeThreads::contexts(one)); });
+  called->on_loop([&] { called->transport().renew_tls(HandshakeThreads::contexts(two)); });
+
+  caller->set_members({{2, called->address()}});
+  expect_connection();
+
+  const auto id = [] { return std::this_thread::get_id(); };
+  const auto all = threads.all();
+  EXPECT_EQ(all.size(), 2U) << "a thread of each member";
+  EXPECT_FALSE(all.contains(caller->on_loop(id)));
+  EXPECT_FALSE(all.contains(called->on_loop(id)));
+}
+
+// The public-key operations of a flood would keep members out.
+TEST_F(PeersHandshake, a_connection_beyond_the_limit_of_handshakes_is_closed_at_once) {
+  auto options = with_tls(2, ours);
+  options.handshakes.per_second = {.total_max = 0, .each_max = 0};
+  options.patience.greeting = std::chrono::hours(1);
+  PeerEnd end(options);
+  std::atomic<int> limited = 0;
+  end.on_loop([&] { end.transport().on_handshake_limit([&] { ++limited; }); });
+  Stranger stranger(end.port());
+
+  EXPECT_EQ(stranger.hear(1), "");
+  EXPECT_EQ(limited, 1);
+}
+
+TEST_F(PeersHandshake, the_address_of_a_configured_member_has_its_own_limit_of_handshakes) {
+  auto two = with_tls(2, ours);
+  two.handshakes.per_second = {.total_max = 0, .each_max = 0};
+  two.patience.greeting = std::chrono::hours(1);
+  caller = std::make_unique<PeerEnd>(with_tls(1, ours));
+  called = std::make_unique<PeerEnd>(two);
+  called->set_members({{1, caller->address()}});
+  caller->set_members({{2, called->address()}});
+
+  expect_connection();
+
+  Stranger elsewhere(called->port(), 2);
+  EXPECT_EQ(elsewhere.hear(1), "") << "another address has the limit that is used up";
+}
+
+TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_of_handshakes) {
+  auto two = with_tls(2, ours);
+  two.member_handshakes.per_second = {.total_max = 0, .each_max = 0};
+  two.patience.greeting = std::chrono::hours(1);
+  begin(with_tls(1, ours), two);  // Member 2 has no configured address of member 1.
+  expect_connection();
+
+  Stranger same(called->port());
+  Stranger elsewhere(called->port(), 2);
+  elsewhere.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+  EXPECT_EQ(same.hear(1), "") << "the limit of members is used up";
+  EXPECT_TRUE(
+      eventually([&] { return called->reports_about("refused a connection from 127.0.0.2"); }));
+  EXPECT_FALSE(called->reports_about("refused a connection from 127.0.0.1"));
+}
+
+// The handshake thread keeps a reference to the loop, and the loop one to that thread.
+TEST_F(PeersHandshake, a_member_stops_while_a_caller_has_not_finished_its_handshake) {
+  auto options = with_tls(2, ours);
+  options.patience.greeting = std::chrono::hours(1);
+  auto end = std::make_unique<PeerEnd>(options);
+  Stranger stranger(end->port());
+  // Header of a handshake record whose content does not come.
+  stranger.say(std::string("\x16\x03\x01\x02\x00", 5));
+
+  end.reset();
+
+  EXPECT_EQ(stranger.hear(1), "");
+}
+
+}  // namespace
+}  // namespace tenure::server::peers

@@ -1,0 +1,121 @@
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/state_machine.hpp"
+#include "server/events/watch_hub.hpp"
+
+namespace tenure::server {
+namespace {
+
+/// A state that remembers more events than one replay looks at.
+class WatchReplay : public testing::Test {
+ protected:
+  static constexpr std::size_t events = (2 * WatchHub::replay_max) + 100;
+
+  void SetUp() override {
+    apply(core::GrantLease{.id = core::LeaseId{1}, .ttl = std::chrono::seconds(10)});
+    while (machine_.state().events.all().size() < events) {
+      happens();
+    }
+  }
+
+  void apply(const core::Command& command) {
+    const auto applied = machine_.apply(command, {});
+    hub_.applied(applied, machine_.state());
+    hub_.settled();
+  }
+  /// Takes or releases a lock.
+  void happens() {
+    is_held_ = !is_held_;
+    if (is_held_) {
+      apply(core::Acquire{.lease = core::LeaseId{1},
+                          .request = core::RequestId{++request_},
+                          .items = {{.name = "n", .claim = core::Whole{}}}});
+    } else {
+      apply(core::Release{.lease = core::LeaseId{1}, .what = core::Target{"n"}});
+    }
+  }
+  [[nodiscard]] std::shared_ptr<Watch> watch() {
+    return *hub_.add({.key = "n", .start = core::Revision{1}, .buffer_events_max = 10},
+                     machine_.state(), [this] { ++ready_; });
+  }
+  [[nodiscard]] static std::vector<core::Revision> take(Watch& watch) {
+    std::vector<core::Revision> revisions;
+    for (const auto& event : watch.take(2 * events)) {
+      revisions.push_back(event->revision);
+    }
+    return revisions;
+  }
+  /// The rest of the replay, part by part.
+  void replay(Watch& watch, std::vector<core::Revision>& revisions) {
+    while (watch.is_replaying()) {
+      hub_.replay(watch, machine_.state());
+      const auto part = take(watch);
+      EXPECT_LE(part.size(), WatchHub::replay_max + 1);
+      revisions.insert(revisions.end(), part.begin(), part.end());
+    }
+  }
+  [[nodiscard]] std::vector<core::Revision> remembered() const {
+    std::vector<core::Revision> revisions;
+    for (const auto& event : machine_.state().events.all().in_order()) {
+      revisions.push_back(event.revision);
+    }
+    return revisions;
+  }
+
+  core::StateMachine machine_{core::Limits{.events_max = 2 * events}};
+  WatchHub hub_;
+  std::uint64_t request_ = 0;
+  bool is_held_ = false;
+  int ready_ = 0;
+};
+
+// The replay takes the thread of the store. limits.events_max may be 100 million.
+TEST_F(WatchReplay, a_long_replay_is_copied_in_parts) {
+  const auto watch = this->watch();
+  auto revisions = take(*watch);
+  EXPECT_EQ(revisions.size(), WatchHub::replay_max);
+  EXPECT_TRUE(watch->is_replaying());
+
+  replay(*watch, revisions);
+
+  EXPECT_EQ(revisions, remembered());
+}
+
+TEST_F(WatchReplay, events_during_a_replay_come_once_and_in_order) {
+  const auto watch = this->watch();
+  auto revisions = take(*watch);
+  happens();
+  EXPECT_FALSE(watch->has_events()) << "it comes in its turn";
+
+  replay(*watch, revisions);
+  happens();
+
+  EXPECT_EQ(ready_, 1);
+  const auto last = take(*watch);
+  revisions.insert(revisions.end(), last.begin(), last.end());
+  EXPECT_EQ(revisions, remembered());
+}
+
+TEST_F(WatchReplay, a_replay_that_the_state_has_forgotten_is_cut_where_it_ended) {
+  const auto watch = this->watch();
+  const auto taken = take(*watch);
+  apply(core::Compact{.revision = machine_.state().revision});
+
+  hub_.replay(*watch, machine_.state());
+
+  EXPECT_FALSE(watch->is_replaying());
+  ASSERT_TRUE(watch->cut());
+  EXPECT_EQ(*watch->cut(), core::Revision{taken.back().get() + 1});
+  EXPECT_EQ(hub_.cut_total(), 1U);
+}
+
+}  // namespace
+}  // namespace tenure::server
