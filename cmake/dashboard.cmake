@@ -35,7 +35,7 @@ foreach(file IN LISTS dashboard_files)
   math(EXPR number "${number} + 1")
 endforeach()
 # And what describes the JSON, in the same way.
-set(openapi ${PROJECT_SOURCE_DIR}/docs/openapi.json)
+set(openapi ${PROJECT_SOURCE_DIR}/docs/reference/openapi.json)
 string(APPEND TENURE_ASSET_BYTES "TENURE_ASSET(openapi, \"${openapi}\")\n")
 configure_file(${PROJECT_SOURCE_DIR}/src/server/http/assets.cpp.in
                ${PROJECT_BINARY_DIR}/server/http/assets.cpp @ONLY)

@@ -139,7 +139,7 @@ if(TARGET tenured)
   install(FILES ${packaging}/tenure.toml DESTINATION /etc/tenure
           COMPONENT server EXCLUDE_FROM_ALL)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/operating.md ${PROJECT_SOURCE_DIR}/docs/security.md
-                ${PROJECT_SOURCE_DIR}/docs/openapi.json
+                ${PROJECT_SOURCE_DIR}/docs/reference/openapi.json
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenured COMPONENT server EXCLUDE_FROM_ALL)
   install(FILES ${packaging}/grafana/tenure.json ${packaging}/prometheus/tenure.rules.yml
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenured/monitoring

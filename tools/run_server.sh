@@ -65,8 +65,8 @@ Try in another terminal, from this folder:
   curl -s http://$http/v1/status
   curl -s http://$http/metrics
 
-Ctrl-C stops it; the next start has every lock again. docs/cli.md has the command, docs/wire.md
-the calls, docs/operating.md the settings.
+Ctrl-C stops the server; the next start restores every lock.
+Command: docs/reference/cli.md. Calls: docs/reference/grpc.md. Settings: docs/operating.md.
 
 EOF
 wait $server

@@ -27,7 +27,7 @@ const UNAVAILABLE = grpc.status.UNAVAILABLE;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const freshId = () => (randomBytes(8).readBigUInt64BE() >> 1n).toString();
 
-/** Asks the leader of a cluster, whoever that is at the moment (docs/wire.md, The leader). */
+/** Sends a call to the leader of a cluster (docs/reference/grpc.md, "The leader"). */
 class Leader {
   static HOPS_MAX = 4; // names followed without a pause in between
   // A leader that hangs keeps its connections: pings find out.

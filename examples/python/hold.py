@@ -39,7 +39,7 @@ def make_stubs(folder):
 
 
 class Leader:
-    """Asks the leader of a cluster, whoever that is at the moment (docs/wire.md, The leader)."""
+    """Sends calls to the leader of a cluster (docs/reference/grpc.md, "The leader")."""
 
     HOPS_MAX = 4  # names followed without a pause in between
     # A leader that hangs keeps its connections: pings find out.

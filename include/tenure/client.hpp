@@ -75,7 +75,7 @@ class Client {
   std::shared_ptr<detail::Session> session_;
 };
 
-/// Opens a connection. The scheme picks the backend (docs/backends.md):
+/// Opens a connection. The scheme picks the backend (docs/reference/backends.md):
 ///
 ///   memory://            a lock service in this process, of this client alone
 ///   memory://name        the same, shared by all clients in this process that use the name

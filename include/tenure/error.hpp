@@ -21,7 +21,7 @@ enum class Errc {
   lease_lost,          ///< The lease ended, and all that was held under it. Begin anew.
   unavailable,         ///< Nobody can tell what became of it. Ask again with the same request id.
   permission_denied,   ///< The credentials do not allow this on this name. Ask an operator.
-  unsupported,         ///< This backend cannot do it; docs/backends.md says which one can.
+  unsupported,         ///< The backend lacks the capability; see docs/reference/backends.md.
   conflict = would_block,  ///< Document 004's word for would_block.
 };
 

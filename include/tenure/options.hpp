@@ -69,7 +69,7 @@ enum class Fairness : std::uint8_t {
 
 /// Whether the tokens of a lock are needed by a Fence.
 enum class Fencing : std::uint8_t {
-  offered,   ///< They are what the backend has; docs/backends.md says what that is worth.
+  offered,   ///< They are what the backend has; docs/reference/backends.md says what that is worth.
   demanded,  ///< Errc::unsupported where they may fail to grow from grant to grant.
 };
 

@@ -4,7 +4,7 @@
 
 namespace tenure::cli {
 
-/// How the command ends; those of sysexits.h where there is one. docs/cli.md has the table.
+/// Exit codes of the command: those of sysexits.h where they fit. Table: docs/reference/cli.md.
 /// `tenure run` passes the code of its child on: these are for everything else.
 enum class ExitCode : int {
   done = 0,

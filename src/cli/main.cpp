@@ -1,4 +1,4 @@
-// tenure: locks from the command line. docs/cli.md is its manual.
+// tenure: locks from the command line. docs/reference/cli.md is its manual.
 
 #include <cstdio>
 #include <string>

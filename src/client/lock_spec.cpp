@@ -110,7 +110,7 @@ std::optional<Error> check_promises(const std::vector<Item>& items, const LockOp
   }
   return Error{.code = Errc::unsupported,
                .detail = "this backend does not promise " + std::string(to_string(*missing)) +
-                         "; docs/backends.md says which one does"};
+                         "; docs/reference/backends.md says which one does"};
 }
 
 std::optional<Error> check_permits(const Item& item) {

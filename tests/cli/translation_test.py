@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The tables of docs/cli.md and README.md that say what to write instead of flock(1), `etcdctl
-lock` and `consul lock`: every line of them is run, and does what the other program does where that
-is installed (consul is no package of Debian)."""
+"""The tables of docs/reference/cli.md and README.md that translate flock(1), `etcdctl lock` and
+`consul lock`: the test runs every line and compares it with the other program where that is
+installed (Debian has no consul package)."""
 
 import pathlib
 import re
@@ -75,7 +75,7 @@ class Translations(WithServer):
         return out, code, err if process.returncode not in (0, 3) else ""
 
     def test_each_does_what_the_other_did(self):
-        pages = [HOME / "docs/cli.md", HOME / "README.md"]
+        pages = [HOME / "docs/reference/cli.md", HOME / "README.md"]
         lines = [pair for page in pages for pair in translations(page)]
         programs = {there.split()[0] for there, _ in lines}
         self.assertEqual(programs, {"flock", "etcdctl", "consul"})

@@ -21,9 +21,9 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// The table of docs/backends.md that begins with "promise", by promise and scheme.
+/// The table of docs/reference/backends.md that begins with "promise", by promise and scheme.
 std::map<std::string, std::map<std::string, std::string>> documented() {
-  std::ifstream file(TENURE_SOURCE_DIR "/docs/backends.md");
+  std::ifstream file(TENURE_SOURCE_DIR "/docs/reference/backends.md");
   std::map<std::string, std::map<std::string, std::string>> table;
   std::vector<std::string> head;
   for (std::string line; std::getline(file, line);) {
@@ -57,9 +57,9 @@ TEST_P(PromisesContract, the_table_in_the_documents_says_what_the_code_does) {
   for (int n = 0; n <= static_cast<int>(backends::last_promise); ++n) {
     const auto promise = static_cast<backends::Promise>(n);
     const auto row = table.find("`" + std::string(to_string(promise)) + "`");
-    ASSERT_NE(row, table.end()) << to_string(promise) << " is not in docs/backends.md";
+    ASSERT_NE(row, table.end()) << to_string(promise) << " is not in docs/reference/backends.md";
     const auto cell = row->second.find(scheme);
-    ASSERT_NE(cell, row->second.end()) << scheme << " has no column in docs/backends.md";
+    ASSERT_NE(cell, row->second.end()) << scheme << " has no column in docs/reference/backends.md";
     EXPECT_EQ(cell->second.starts_with("yes"), promises.has(promise))
         << to_string(promise) << " of " << scheme << ": " << cell->second;
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""docs/openapi.json describes what a real tenured does: the file is sound, the answers of every
-route are what it says, and what a server sends that it does not say is a failure."""
+"""docs/reference/openapi.json describes what tenured does: the file is valid, the replies of every
+route match it, and a reply that the file does not describe is a failure."""
 
 import json
 import re
@@ -12,7 +12,7 @@ import jsonschema
 
 from daemon import HOME, PATIENCE, OneDaemon, eventually, item_pb, lock_pb
 
-DOCUMENT = json.loads((HOME / "docs/openapi.json").read_text(encoding="utf-8"))
+DOCUMENT = json.loads((HOME / "docs/reference/openapi.json").read_text(encoding="utf-8"))
 # So that references to #/components resolve wherever they stand.
 STORE = jsonschema.RefResolver.from_schema(DOCUMENT)
 INTENT = {"Tenure-Intent": "yes"}

@@ -128,7 +128,7 @@ class Guarantees(Tree):
 
     def found(self, page=PAGE, promises=PROMISES):
         return self.complaints(guarantees.complaints, docs__guarantees_dot_md=page,
-                               docs__backends_dot_md=promises,
+                               docs__reference__backends_dot_md=promises,
                                tests__a_test_dot_cpp="TEST_P(Loss, is_told) {\n",
                                tests__b_test_dot_py="class Run:\n    def test_it_ends(self):\n")
 

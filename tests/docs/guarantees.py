@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/guarantees.md names tests that exist, and promises what docs/backends.md does (which a test
-compares with the code).
+"""docs/guarantees.md names tests that exist and promises what docs/reference/backends.md promises;
+a test compares that page with the code.
 
     guarantees.py [root]
 """
@@ -9,7 +9,7 @@ import sys
 
 from verdict import tell
 
-PAGE, PROMISES = "docs/guarantees.md", "docs/backends.md"
+PAGE, PROMISES = "docs/guarantees.md", "docs/reference/backends.md"
 NAMED = re.compile(r"`([A-Z]\w+)\.([a-z]\w+)`")
 CPP_TEST = re.compile(r"^TEST(?:_[PF])?\((\w+),\s*(\w+)\)", re.MULTILINE)
 # Names with a dot that are no tests.

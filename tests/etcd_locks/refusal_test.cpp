@@ -71,7 +71,8 @@ TEST_F(EtcdRefusal, a_name_one_has_no_right_to_is_refused_and_others_go_on) {
   const auto ann = open("ann:secret1@").value();
 
   expect(ann.mutex("bob/a").lock().error(), Errc::permission_denied, "permission denied");
-  expect(ann.mutex("bob/a").try_lock().error(), Errc::permission_denied, "docs/etcd_keys.md");
+  expect(ann.mutex("bob/a").try_lock().error(), Errc::permission_denied,
+         "docs/reference/etcd_keys.md");
   expect(ann.holders("bob/a").error(), Errc::permission_denied, "permission denied");
   EXPECT_TRUE(ann.mutex("ann/a").lock());
 }

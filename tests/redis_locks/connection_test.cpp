@@ -87,7 +87,7 @@ TEST(RedisConnection, a_password_is_asked_for_and_shown) {
   EXPECT_TRUE(connect("redis://:open%20sesame" + at).value().mutex("a").lock());
 }
 
-// The rights in docs/redis_keys.md are enough, and less are not.
+// The rights in docs/reference/redis_keys.md are enough, and less are not.
 TEST(RedisConnection, an_acl_user_needs_the_documented_rights) {
   RedisServer server;
   const std::vector<std::string> rights{

@@ -14,12 +14,12 @@
 #include "support/redis_server.hpp"
 #include "support/wait_until.hpp"
 
-// A lock has one record format, that of docs/redis_keys.md, whichever way it was acquired.
+// A lock has one record format, documented in docs/reference/redis_keys.md.
 
 namespace tenure::test {
 namespace {
 
-/// Patterns of the head by its first letter, from the table of docs/redis_keys.md.
+/// Patterns of the head by its first letter, from the table of docs/reference/redis_keys.md.
 std::map<char, std::regex> documented_heads() {
   const std::map<std::string, std::string> fields{
       {"token", "\\d+"},     {"member.request", "(-|[0-9a-f]{16}(\\.\\d+)?\\.\\d+)"},
@@ -31,7 +31,7 @@ std::map<char, std::regex> documented_heads() {
       {"last", "\\S+"},
   };
   std::map<char, std::regex> patterns;
-  std::ifstream page(TENURE_SOURCE_DIR "/docs/redis_keys.md");
+  std::ifstream page(TENURE_SOURCE_DIR "/docs/reference/redis_keys.md");
   const std::regex row("\\| `([THF]) ([a-z. ]+)` \\|.*");
   for (std::string line; std::getline(page, line);) {
     std::smatch found;

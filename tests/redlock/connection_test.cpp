@@ -128,7 +128,7 @@ TEST(RedlockConnection, a_password_and_a_database_are_for_all_servers) {
   EXPECT_EQ(servers[0].ask({"DBSIZE"}), "0") << "it was another database";
 }
 
-// The rights in docs/redis_keys.md are enough.
+// The rights in docs/reference/redis_keys.md are enough.
 TEST(RedlockConnection, an_acl_user_needs_the_documented_rights) {
   RedlockServers servers(1);
   std::vector<std::string> words{

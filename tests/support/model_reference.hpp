@@ -69,7 +69,7 @@ struct Unclaimed {
 /// Who waits for whom.
 using Edges = std::map<TxnId, std::set<TxnId>>;
 
-/// What docs/lock_manager.md says, in the most obvious way: three lists, linear scans, no threads.
+/// Reference model of docs/reference/lock_manager.md: three lists, linear scans, no threads.
 /// A copy is a state one can go back to.
 ///
 /// Deadlocks are not resolved here, since with several cycles at once the documentation leaves the

@@ -194,7 +194,7 @@ TEST_F(CoreDowngrade, the_snapshot_has_the_mode_the_event_and_the_answer) {
   EXPECT_EQ(again.apply(command, {}).outcome, Outcome(to_shared));
 }
 
-// Byte by byte, as docs/snapshot_format.md says: logs of today are read tomorrow.
+// Byte by byte, as docs/reference/snapshot_format.md says: logs of today are read tomorrow.
 TEST_F(CoreDowngrade, the_log_has_it_as_kind_ten) {
   const Batch batch{.commands = {Downgrade{.lease = LeaseId{3},
                                            .request = RequestId{4},

@@ -13,7 +13,7 @@
 #include "core/state_machine.hpp"
 #include "support/core_fixtures.hpp"
 
-// The files in tests/fixtures were written by this program (docs/snapshot_format.md):
+// The files in tests/fixtures were written by this program (docs/reference/snapshot_format.md):
 //
 //     TENURE_WRITE_FIXTURES=1 build/dev/tests/tenure_unit --gtest_filter='CoreFormats.*'
 //

@@ -103,7 +103,7 @@ TEST_F(CoreSetTtl, the_snapshot_has_the_ttl_and_the_answer) {
   EXPECT_EQ(again.apply(command, {}).outcome, set_to(ann, seconds(7)));
 }
 
-// Byte by byte, as docs/snapshot_format.md says: logs of today are read tomorrow.
+// Byte by byte, as docs/reference/snapshot_format.md says: logs of today are read tomorrow.
 TEST_F(CoreSetTtl, the_log_has_it_as_kind_eleven) {
   const Batch batch{
       .commands = {SetTtl{.lease = LeaseId{3}, .request = RequestId{4}, .ttl = ClusterTime{5}}}};

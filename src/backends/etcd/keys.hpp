@@ -12,8 +12,8 @@
 
 /// What locks look like in etcd: the lock `name` is the keys `root name /…`, one for each that
 /// holds or waits, each under the lease of its owner. Who was created first comes first. `etcdctl
-/// lock` and the Go client's mutex do the same, with an empty value; docs/etcd_keys.md has the
-/// whole.
+/// lock` and the Go client's mutex do the same, with an empty value. Format:
+/// docs/reference/etcd_keys.md.
 namespace tenure::backends::etcd {
 
 /// etcd's numbers are signed, and 0 is none.

@@ -18,7 +18,7 @@ constexpr std::array known{
     Known{"WRONGPASS", Errc::permission_denied, "; user or password is wrong"},
     Known{"ERR AUTH", Errc::permission_denied, "; it has no password, so give none"},
     Known{"NOPERM", Errc::permission_denied,
-          "; docs/redis_keys.md has the rights that a user needs"},
+          "; docs/reference/redis_keys.md has the rights that a user needs"},
     Known{"DENIED", Errc::permission_denied, "; it is in protected mode"},
     Known{"OOM", Errc::resource_exhausted, "; nothing was changed"},
     Known{"WRONGTYPE", Errc::invalid_argument,

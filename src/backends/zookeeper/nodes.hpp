@@ -6,7 +6,7 @@
 #include <string_view>
 
 /// The names of the nodes that make a queue. They are those of the well-known recipes, so that
-/// programs with other libraries and we exclude each other; docs/zookeeper_nodes.md has them.
+/// programs with other libraries and we exclude each other: docs/reference/zookeeper_nodes.md.
 namespace tenure::backends::zookeeper {
 
 /// What ZooKeeper puts at the end of a sequential name: a counter of 32 bits with a sign, which

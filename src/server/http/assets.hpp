@@ -15,7 +15,7 @@ struct Asset {
 /// Made by cmake/dashboard.cmake from web/dist.
 [[nodiscard]] std::span<const Asset> assets();
 
-/// docs/openapi.json: what can be asked for over HTTP.
+/// docs/reference/openapi.json: what can be asked for over HTTP.
 [[nodiscard]] std::string_view openapi_document();
 
 /// Null if there is none.

@@ -1,4 +1,4 @@
-// docs/fencing.md shows parts of this.
+// docs/explanation/fencing.md shows parts of this.
 
 #include <iostream>
 #include <string>

@@ -1,5 +1,5 @@
--- A lock as a table, for the scripts that name this file; docs/redis_keys.md has the forms. Not a
--- script by itself: the build puts it where they say so. Before it they have read the head.
+-- A lock as a table, for the scripts that name this file. Record forms:
+-- docs/reference/redis_keys.md. Not a script by itself: the build puts it where they say so. Before it they have read the head.
 --   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 
 -- Time in ms that a head outlives its lock, so that a retry of the last release finds its result.
