@@ -6,7 +6,7 @@ from cluster_parts import CLIENTS, ROWS
 from service_parts import WAITERS
 from service_report import LIBRARY, MET, NO_PEERS, cycle_table, table
 
-# PEERS.md: a leader is killed, until the next acquire.
+# A leader is killed, until the next acquire.
 FAILOVER_MS_MAX = {"default": 700, "quick": 300}
 TRANSFER_MS_MAX = 50
 

@@ -110,7 +110,7 @@ endif()
 # The service --------------------------------------------------------------------------------------
 
 if(TARGET tenured)
-  # libraft exactly as in ENGINE.md: who owns which buffer changes from version to version.
+  # libraft exactly this version: who owns which buffer changes from version to version.
   tenure_package(server NAME tenured SECTION net
     SUMMARY "lock service with leases, fencing tokens and a dashboard"
     DEPENDS "adduser, libraft0 (>= 0.22.1~), libraft0 (<< 0.22.2~)"

@@ -20,7 +20,7 @@
 
 namespace tenure::bench {
 
-/// Stands in for lock-db 1.0 (document 004), which is a Rust crate and does not link here: a plain
+/// Stands in for lock-db 1.0, which is a Rust crate and does not link here: a plain
 /// C++ re-creation of the design its manual describes. A power of two of shards (4 per CPU, 16 to
 /// 1,024), each one mutex over a hash map of resource -> holders and a reverse index of
 /// transaction -> resources; ranges of a space in a list that is searched from front to back; and

@@ -22,7 +22,7 @@ enum class Errc {
   unavailable,         ///< Nobody can tell what became of it. Ask again with the same request id.
   permission_denied,   ///< The credentials do not allow this on this name. Ask an operator.
   unsupported,         ///< The backend lacks the capability; see docs/reference/backends.md.
-  conflict = would_block,  ///< Document 004's word for would_block.
+  conflict = would_block,  ///< Alias of would_block.
 };
 
 /// The name of a code, as it stands in the enumeration.

@@ -10,8 +10,8 @@
 /// arrived. So we stop believing before the service does.
 namespace tenure::detail {
 
-/// For clocks that do not run at the same speed, and for their grain: 1 % and 2 ms. Redlock's rule;
-/// document 003 had forgotten the constant (003-B7).
+/// Clock drift allowance as in Redlock: 1 % of the TTL for different rates, and 2 ms for the
+/// resolution of the clocks.
 [[nodiscard]] constexpr std::chrono::nanoseconds drift_margin(
     std::chrono::milliseconds ttl) noexcept {
   return std::chrono::nanoseconds(ttl) / 100 + std::chrono::milliseconds(2);

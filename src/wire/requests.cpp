@@ -11,7 +11,7 @@
 namespace tenure::wire {
 namespace {
 
-/// What a lease lives for if nobody says (document 002: 30 seconds).
+/// What a lease lives for if nobody says (30 seconds).
 constexpr std::chrono::milliseconds ttl_default = std::chrono::seconds(30);
 /// Beyond every limit, and still far from overflowing microseconds.
 constexpr std::uint64_t milliseconds_max = 1'000'000'000'000;

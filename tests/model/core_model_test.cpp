@@ -130,7 +130,7 @@ TEST(CoreModel, deadlocks_over_names_are_found_as_by_the_reference) {
                                 .pauses = 1});
 }
 
-// 002-B32, FAULTS X: few request ids, so that most are retries.
+// 002-B32, property X: few request ids, so that most are retries.
 TEST(CoreModel, retries_behave_as_the_reference) {
   behave_as_the_reference(
       300, {.things = everything(), .verbs = all_verbs(), .leases = 2, .requests = 6});

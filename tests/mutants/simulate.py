@@ -80,8 +80,8 @@ DEFECTS = (
      ";"),
 )
 
-# These show in one run of hundreds or thousands (ENGINE.md): only with --rare, and with as many
-# seeds as there is time for.
+# These show in one run of hundreds or thousands (docs/explanation/raft_rules.md): only with --rare,
+# and with as many seeds as there is time for.
 RARE = (
     ("R1 off: a change is not the first of its message", "server/raft/replica.cpp",
      "while (end < entries.size() && entries[end].type != EntryType::change) {",

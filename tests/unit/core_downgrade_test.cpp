@@ -103,7 +103,7 @@ TEST_F(CoreDowngrade, to_the_mode_it_has_changes_nothing) {
   EXPECT_EQ(machine.state().locks.find(place("a"))->version(), version);
 }
 
-// 002-B32, FAULTS X: also when it was upgraded again meanwhile.
+// 002-B32, property X: also when it was upgraded again meanwhile.
 TEST_F(CoreDowngrade, a_retry_gets_the_same_answer_and_changes_nothing) {
   const auto token = token_of(acquire(ann, {lock("a")}));
   const Downgrade command{.lease = ann, .request = RequestId{50}, .token = token};

@@ -14,7 +14,7 @@ class CoreExactlyOnce : public CoreTest {
   }
 };
 
-// FAULTS X, 002-B32: one request id never yields two tokens.
+// property X, 002-B32: one request id never yields two tokens.
 TEST_F(CoreExactlyOnce, a_retry_of_a_granted_request_gets_the_same_token) {
   const auto first = apply(request(ann, 1)).outcome;
 
@@ -94,7 +94,7 @@ TEST_F(CoreExactlyOnce, abandoning_lets_in_those_behind) {
   EXPECT_EQ(let_in(), Leases{cid});
 }
 
-// FAULTS L7: an acquire that times out leaves nothing behind, whichever arrives first.
+// lease rule L7: an acquire that times out leaves nothing behind, whichever arrives first.
 TEST_F(CoreExactlyOnce, abandoning_too_late_tells_the_grant_and_too_early_prevents_it) {
   const auto granted = apply(request(ann, 1)).outcome;
   EXPECT_EQ(apply(Abandon{ann, RequestId{1}}).outcome, granted);

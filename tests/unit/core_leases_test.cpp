@@ -229,7 +229,7 @@ TEST_F(CoreLeases, revoking_ends_everything_under_the_lease) {
   EXPECT_EQ(apply(RevokeLease{ann}).outcome, Outcome(LeaseLost{ann}));
 }
 
-// 002-B15, FAULTS L8
+// 002-B15, lease rule L8
 TEST_F(CoreLeases, nothing_is_done_for_a_lease_that_is_lost) {
   EXPECT_EQ(acquire(ann, {lock("a")}), Outcome(LeaseLost{ann}));
   EXPECT_EQ(release(ann, "a"), Outcome(LeaseLost{ann}));

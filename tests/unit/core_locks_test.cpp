@@ -105,7 +105,7 @@ TEST_F(CoreLocks, only_the_lease_that_holds_it_can_release) {
   EXPECT_EQ(holders_of("a"), Leases{ann});
 }
 
-// FAULTS L7: a second release must not take the lock from its next holder.
+// lease rule L7: a second release must not take the lock from its next holder.
 TEST_F(CoreLocks, a_stale_token_does_not_release_the_new_hold) {
   const auto old = token_of(acquire(ann, {lock("a")}));
   release(ann, old);
@@ -143,7 +143,7 @@ TEST_F(CoreLocks, compatible_neighbours_enter_together) {
   EXPECT_EQ(let_in(), (Leases{bob, cid}));
 }
 
-// 002-B31, FAULTS L9: several grants of one command have different, growing tokens.
+// 002-B31, lease rule L9: several grants of one command have different, growing tokens.
 TEST_F(CoreLocks, grants_of_one_command_have_growing_tokens) {
   const auto token = token_of(acquire(ann, {lock("a")}));
   acquire(bob, {lock("a", LockMode::shared)});

@@ -14,7 +14,7 @@
 #include "support/raft_group.hpp"
 #include "support/raft_voters.hpp"
 
-// The rules that keep libraft's defects from doing harm (ENGINE.md, R1 to R8, and R9 to R11), each
+// The rules that keep libraft's defects from doing harm (docs/explanation/raft_rules.md), each
 // by itself: some show in one simulated run of thousands, and some not at all while the others
 // hold.
 

@@ -24,7 +24,7 @@ namespace tenure::backends::etcd {
 /// The first key behind them.
 [[nodiscard]] std::string end_of(std::string folder);
 /// Of one acquisition. Begins as etcdctl's would, with the lease; but two acquisitions of one lease
-/// are two (002-B6).
+/// are two.
 [[nodiscard]] std::string key_of(const std::string& folder, LeaseId lease, RequestId request);
 /// Is it somebody's place in the queue of this lock? `a/b/1` is one of the lock `a/b`, and not of
 /// `a`, though it lies in its folder.

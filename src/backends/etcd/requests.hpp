@@ -29,14 +29,14 @@ struct View {
 [[nodiscard]] pb::RequestOp list_from_front(const std::string& folder, std::int64_t since,
                                             std::int64_t limit);
 
-/// Makes the key if it is not there (002-B2). Answers: put, and list if its limit is not 0; or, if
+/// Makes the key if it is not there. Answers: put, and list if its limit is not 0; or, if
 /// it was there, the key.
 [[nodiscard]] pb::RequestOp join(const Spot& spot, const std::string& value, const View& view);
 /// Makes the key if nobody has come since `seen`, the revision of a list that had nobody in the
-/// way; 0: if nobody is there at all (002-B1). Answers: put; or the key, if it is there, and list.
+/// way; 0: if nobody is there at all. Answers: put; or the key, if it is there, and list.
 [[nodiscard]] pb::RequestOp join_unless_changed(const Spot& spot, const std::string& value,
                                                 std::int64_t seen, const View& view);
-/// Removes the key if it is the one that we made (002-B5). Answers: remove; or nothing.
+/// Removes the key if it is the one that we made. Answers: remove; or nothing.
 [[nodiscard]] pb::RequestOp remove(const Spot& spot);
 /// Writes the value again, likewise. Answers: put; or nothing.
 [[nodiscard]] pb::RequestOp rewrite(const Spot& spot, const std::string& value);

@@ -98,7 +98,7 @@ void Locks::extend(const Held& held, std::chrono::milliseconds ttl, RequestId ch
 }
 
 /// A server that restarted empty, or was away when we were voted for, gets our vote while a quorum
-/// has it for sure (003-B13); else the next one to restart would end the lock.
+/// has it for sure; else the next one to restart would end the lock.
 void Locks::refill(const Extension& extension, std::size_t server) {
   const auto [lease, request] = acquisition_of(extension.member);
   const auto it = leases_.find(lease);

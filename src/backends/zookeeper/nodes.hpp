@@ -10,7 +10,7 @@
 namespace tenure::backends::zookeeper {
 
 /// What ZooKeeper puts at the end of a sequential name: a counter of 32 bits with a sign, which
-/// wraps (002-B8).
+/// wraps.
 struct Sequence {
   std::int32_t number = 0;
 
@@ -56,7 +56,7 @@ struct Ticket {
 [[nodiscard]] std::optional<Ticket> ticket_of(std::string_view node);
 
 /// How a node of ours begins, up to the sequence. Nobody else's does: by this it is found again
-/// when the answer to its creation was lost (002-B7).
+/// when the answer to its creation was lost.
 [[nodiscard]] std::string fresh_prefix(Kind kind);
 
 }  // namespace tenure::backends::zookeeper

@@ -187,7 +187,7 @@ void Session::created(ClaimId id, const Reply& reply) {
 void Session::stands(ClaimId id, Claim& claim, const Reply& reply) {
   const auto ticket = ticket_of(last_of(reply.path));
   if (!ticket || reply.ephemeral_owner != link_.session()) {
-    // 002-B9: what is not this session's does not live and die with it.
+    // What is not this session's does not live and die with it.
     give_up(id, {.code = Errc::unavailable,
                  .detail = claim.wish.folder + ": a node came back that is not ours; is a proxy "
                                                "between us and ZooKeeper?"});

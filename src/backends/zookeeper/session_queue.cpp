@@ -68,7 +68,7 @@ void Session::looked(const std::string& name, std::uint64_t asked, const Reply& 
   }
 }
 
-/// 002-B7: nodes whose creation was not answered, by the names that nobody else can have.
+/// Nodes whose creation was not answered, by the names that nobody else can have.
 void Session::find_again(const std::string& name, const Reply& reply) {
   if (lost_ == 0) {
     return;

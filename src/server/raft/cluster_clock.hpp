@@ -9,7 +9,7 @@ namespace tenure::server::raft {
 
 /// Cluster time as its leader counts it: on from the last stamp in the log, by as much as the
 /// leader's own clock has moved since. So a time without a leader does not count, and no lease ends
-/// early (002-B23). Never goes back. Knows no clock: it is told the time.
+/// early. Never goes back. Knows no clock: it is told the time.
 class ClusterClock {
  public:
   using Local = std::chrono::steady_clock::time_point;

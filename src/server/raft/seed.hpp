@@ -16,7 +16,7 @@
 namespace tenure::server::raft {
 
 // How a member that was alone becomes a cluster, and how a lost one is begun anew out of a backup:
-// not live (a sole voter never grows, ENGINE.md R2) but by a planned restart in which one state
+// not live (a sole voter never grows, rule R2) but by a planned restart in which one state
 // seeds all.
 
 /// What revisions, and the ids of leases that the store chooses, go on by. A backup does not know
