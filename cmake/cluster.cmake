@@ -50,10 +50,10 @@ target_include_directories(tenure_proto SYSTEM PUBLIC ${TENURE_PROTO_OUT})
 target_link_libraries(tenure_proto PUBLIC PkgConfig::tenure_protobuf)
 
 # gRPC over HTTP/2, by nghttp2 on tenure_net: both ends of it.
-file(GLOB h2_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/h2/*.cpp)
-add_library(tenure_h2 STATIC EXCLUDE_FROM_ALL ${h2_sources})
-set_target_properties(tenure_h2 PROPERTIES POSITION_INDEPENDENT_CODE ON)
-target_link_libraries(tenure_h2
+file(GLOB grpc_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/grpc/*.cpp)
+add_library(tenure_grpc STATIC EXCLUDE_FROM_ALL ${grpc_sources})
+set_target_properties(tenure_grpc PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tenure_grpc
   PUBLIC tenure_net PkgConfig::tenure_protobuf PkgConfig::tenure_libnghttp2 absl::btree
          absl::flat_hash_map absl::flat_hash_set
   PRIVATE tenure_warnings)
@@ -62,13 +62,13 @@ target_link_libraries(tenure_h2
 file(GLOB rpc_backend CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/rpc/*.cpp)
 add_library(tenure_backends_rpc STATIC EXCLUDE_FROM_ALL ${rpc_backend})
 set_target_properties(tenure_backends_rpc PROPERTIES POSITION_INDEPENDENT_CODE ON)
-target_link_libraries(tenure_backends_rpc PUBLIC tenure_h2 PRIVATE tenure_warnings)
+target_link_libraries(tenure_backends_rpc PUBLIC tenure_grpc PRIVATE tenure_warnings)
 
 # Contains the objects of these libraries, so that there is one file to install.
-file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cluster/*.cpp)
+file(GLOB cluster_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/tenured/*.cpp)
 add_library(tenure_cluster ${cluster_sources}
             $<TARGET_OBJECTS:tenure_proto> $<TARGET_OBJECTS:tenure_net>
-            $<TARGET_OBJECTS:tenure_backends_net> $<TARGET_OBJECTS:tenure_h2>
+            $<TARGET_OBJECTS:tenure_backends_net> $<TARGET_OBJECTS:tenure_grpc>
             $<TARGET_OBJECTS:tenure_backends_rpc>)
 set_target_properties(tenure_cluster PROPERTIES LINKER_LANGUAGE CXX)
 target_include_directories(tenure_cluster PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -2,7 +2,7 @@
 # built where what it stands on is found; libtenure needs none of that. It speaks gRPC as tenure://
 # does, so what cluster.cmake found is what it needs.
 
-if(NOT TARGET tenure_h2)
+if(NOT TARGET tenure_grpc)
   message(STATUS "tenure::etcd (etcd://) is left out with tenure::cluster, for want of the same")
   return()
 endif()
@@ -27,7 +27,7 @@ target_link_libraries(tenure_etcd_proto PUBLIC PkgConfig::tenure_protobuf)
 file(GLOB etcd_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/etcd/*.cpp)
 add_library(tenure_etcd ${etcd_sources}
             $<TARGET_OBJECTS:tenure_etcd_proto> $<TARGET_OBJECTS:tenure_net>
-            $<TARGET_OBJECTS:tenure_backends_net> $<TARGET_OBJECTS:tenure_h2>
+            $<TARGET_OBJECTS:tenure_backends_net> $<TARGET_OBJECTS:tenure_grpc>
             $<TARGET_OBJECTS:tenure_backends_rpc>)
 set_target_properties(tenure_etcd PROPERTIES LINKER_LANGUAGE CXX)
 target_include_directories(tenure_etcd PRIVATE ${PROJECT_SOURCE_DIR}/src)

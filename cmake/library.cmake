@@ -36,7 +36,7 @@ target_link_libraries(tenure_sys PUBLIC Threads::Threads PRIVATE tenure_warnings
 
 file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/include/tenure/*.hpp
-     ${PROJECT_SOURCE_DIR}/src/local/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/lock_manager/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/memory/*.cpp
      ${PROJECT_SOURCE_DIR}/src/client/*.cpp)

@@ -10,7 +10,7 @@ enable_language(C)
 find_package(PkgConfig REQUIRED)
 find_package(absl REQUIRED)
 find_package(prometheus-cpp REQUIRED)
-# Exactly this one: who owns which buffer changes from version to version (ENGINE.md).
+# Exactly this one: who owns which buffer changes from version to version (docs/explanation/raft_rules.md).
 pkg_check_modules(raft REQUIRED IMPORTED_TARGET raft=0.22.1)
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
 
@@ -36,7 +36,7 @@ function(tenure_server_library name)
 endfunction()
 
 tenure_server_library(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
-                      LINK tenure_core tenure_proto tenure_h2)
+                      LINK tenure_core tenure_proto tenure_grpc)
 
 # What users of gRPC's own library have; for tests and benchmarks.
 function(tenure_stubs)
@@ -69,7 +69,7 @@ target_compile_definitions(tenure_config PRIVATE TENURE_VERSION="${PROJECT_VERSI
 tenure_server_library(tenure_tls SOURCES ${server}/tls/*.cpp LINK tenure_config tenure_net)
 tenure_server_library(tenure_store LINK tenure_core tenure_asio)
 tenure_server_library(tenure_metrics SOURCES ${server}/metrics/*.cpp
-                      LINK tenure_store tenure tenure_h2 prometheus-cpp::core
+                      LINK tenure_store tenure tenure_grpc prometheus-cpp::core
                            absl::flat_hash_map)
 tenure_server_library(tenure_events SOURCES ${server}/events/*.cpp
                       LINK tenure_store tenure_metrics tenure absl::flat_hash_map)
@@ -83,11 +83,11 @@ tenure_server_library(tenure_auth SOURCES ${server}/auth/*.cpp
                       LINK tenure_config tenure_core absl::flat_hash_map)
 tenure_server_library(tenure_rpc SOURCES ${server}/rpc/*.cpp
                       LINK tenure_requests tenure_events tenure_auth tenure_config tenure_metrics
-                           tenure_wire tenure_h2)
+                           tenure_wire tenure_grpc)
 include(cmake/dashboard.cmake)
 tenure_server_library(tenure_http
   SOURCES ${server}/http/*.cpp ${PROJECT_BINARY_DIR}/server/http/assets.cpp
-  LINK tenure_requests tenure_auth tenure_config tenure_metrics tenure_h2 tenure_json)
+  LINK tenure_requests tenure_auth tenure_config tenure_metrics tenure_grpc tenure_json)
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
   add_executable(tenured src/server/main.cpp)

@@ -21,33 +21,33 @@ BACKEND = ("include", "src/sys", "src/backends")
 SERVER = ("process", "config", "tls", "store", "metrics", "events", "requests", "raft", "peers",
           "auth", "rpc", "http")
 # What gRPC and HTTP may both include. Neither includes the other.
-SERVICE = ("include", "src/sys", "src/net", "src/core", "src/h2",
+SERVICE = ("include", "src/sys", "src/net", "src/core", "src/grpc",
            *(f"src/server/{name}" for name in ("config", "store", "metrics", "requests", "auth")))
 MAY_INCLUDE = {
     "include": (),
     "src/sys": ("include",),
     "src/core": ("include",),
-    "src/local": ("include", "src/sys", "src/core"),
+    "src/lock_manager": ("include", "src/sys", "src/core"),
     "src/net": ("include", "src/sys"),
-    "src/h2": ("include", "src/net"),
+    "src/grpc": ("include", "src/net"),
     "src/fence": ("include", "src/sys"),
-    "src/wire": ("include", "src/core", "src/h2"),
+    "src/wire": ("include", "src/core", "src/grpc"),
     "src/backends": ("include", "src/sys"),
     "src/backends/memory": (*BACKEND, "src/core"),
     "src/backends/net": (*BACKEND, "src/net"),
     "src/backends/redis": (*BACKEND, "src/backends/net", "src/net"),
     "src/backends/redlock": (*BACKEND, "src/backends/net", "src/backends/redis", "src/net"),
-    "src/backends/rpc": (*BACKEND, "src/h2", "src/net"),
-    "src/backends/etcd": (*BACKEND, "src/backends/net", "src/backends/rpc", "src/h2", "src/net"),
+    "src/backends/rpc": (*BACKEND, "src/grpc", "src/net"),
+    "src/backends/etcd": (*BACKEND, "src/backends/net", "src/backends/rpc", "src/grpc", "src/net"),
     "src/backends/zookeeper": BACKEND,
-    "src/backends/cluster": (*BACKEND, "src/backends/net", "src/backends/rpc", "src/h2",
+    "src/backends/tenured": (*BACKEND, "src/backends/net", "src/backends/rpc", "src/grpc",
                              "src/net", "src/wire"),
     "src/client": (*BACKEND, "src/backends/memory"),
     "src/server/process": ("include",),
     "src/server/config": ("include", "src/sys", "src/core", "src/server/process"),
     "src/server/tls": ("include", "src/sys", "src/net", "src/server/config"),
     "src/server/store": ("include", "src/core"),
-    "src/server/metrics": ("include", "src/sys", "src/core", "src/h2", "src/server/store"),
+    "src/server/metrics": ("include", "src/sys", "src/core", "src/grpc", "src/server/store"),
     "src/server/events": ("include", "src/sys", "src/core", "src/server/store",
                           "src/server/metrics"),
     "src/server/requests": ("include", "src/core", "src/server/store"),
@@ -59,7 +59,7 @@ MAY_INCLUDE = {
     "src/server/rpc": (*SERVICE, "src/wire", "src/server/events"),
     "src/server/http": SERVICE,
     "src/server": ("include", "src/sys", *(f"src/server/{name}" for name in SERVER)),
-    "src/cli": (*BACKEND, "src/core", "src/backends/cluster", "src/backends/rpc", "src/h2"),
+    "src/cli": (*BACKEND, "src/core", "src/backends/tenured", "src/backends/rpc", "src/grpc"),
 }
 
 # Words that say a role and not a thing.
@@ -67,7 +67,7 @@ BANNED_WORDS = {"manager", "helper", "util", "common", "misc", "impl", "base", "
                 "handler"}
 ALLOWED_NAME = re.compile(r"LockManager|lock_manager")
 
-# A count of owners; docs/decisions/0008 says why.
+# A count of owners; docs/decisions/0004 says why.
 MAY_KNOW_THREADS = ("owners.hpp",)
 NOT_DETERMINISTIC = re.compile(
     r"\b(steady_clock|system_clock|high_resolution_clock)\s*::\s*now\b"

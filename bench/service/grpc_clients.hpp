@@ -15,9 +15,9 @@
 
 namespace tenure::bench {
 
-using Channel = std::shared_ptr<grpc::Channel>;
+using Channel = std::shared_ptr<::grpc::Channel>;
 
-inline void insist(const grpc::Status& status, const char* what) {
+inline void insist(const ::grpc::Status& status, const char* what) {
   if (!status.ok()) {
     std::fprintf(stderr, "%s: %s\n", what, status.error_message().c_str());
     std::exit(1);
@@ -25,17 +25,17 @@ inline void insist(const grpc::Status& status, const char* what) {
 }
 
 inline Channel connect(const std::string& address) {
-  grpc::ChannelArguments arguments;
+  ::grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return ::grpc::CreateCustomChannel(address, ::grpc::InsecureChannelCredentials(), arguments);
 }
 
 /// One call under way.
 struct Turn {
-  grpc::CompletionQueue& queue;
+  ::grpc::CompletionQueue& queue;
   void* tag;
-  std::optional<grpc::ClientContext> context{};
-  grpc::Status status{};
+  std::optional<::grpc::ClientContext> context{};
+  ::grpc::Status status{};
 };
 
 /// Which lock a client wants, and for how long it outlives the client.
@@ -49,7 +49,7 @@ class TenureClient {
  public:
   TenureClient(const Channel& channel, const Wish& wish)
       : stub_(v1::LockService::NewStub(channel)) {
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     v1::LeaseGrantRequest request;
     request.set_ttl_ms(static_cast<std::uint64_t>(std::chrono::milliseconds(wish.ttl).count()));
     v1::LeaseGrantResponse lease;
@@ -61,12 +61,12 @@ class TenureClient {
 
   /// Waits for the answer.
   void lock() {
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     locked_.Clear();
     insist(stub_->Lock(&context, lock_, &locked_), "Lock");
   }
   void unlock() {
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     unlock_.set_fencing_token(locked_.fencing_token());
     insist(stub_->Unlock(&context, unlock_, &unlocked_), "Unlock");
   }
@@ -88,15 +88,15 @@ class TenureClient {
   v1::LockResponse locked_;
   v1::UnlockRequest unlock_;
   v1::UnlockResponse unlocked_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::LockResponse>> locking_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::UnlockResponse>> unlocking_;
+  std::unique_ptr<::grpc::ClientAsyncResponseReader<v1::LockResponse>> locking_;
+  std::unique_ptr<::grpc::ClientAsyncResponseReader<v1::UnlockResponse>> unlocking_;
 };
 
 /// One of etcd's.
 class EtcdClient {
  public:
   EtcdClient(const Channel& channel, const Wish& wish) : stub_(v3lockpb::Lock::NewStub(channel)) {
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     etcdserverpb::LeaseGrantRequest request;
     request.set_ttl(wish.ttl.count());
     etcdserverpb::LeaseGrantResponse lease;
@@ -108,11 +108,11 @@ class EtcdClient {
 
   /// Waits for the answer.
   void lock() {
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     insist(stub_->Lock(&context, lock_, &locked_), "Lock");
   }
   void unlock() {
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     unlock_.set_key(locked_.key());
     insist(stub_->Unlock(&context, unlock_, &unlocked_), "Unlock");
   }
@@ -133,8 +133,8 @@ class EtcdClient {
   v3lockpb::LockResponse locked_;
   v3lockpb::UnlockRequest unlock_;
   v3lockpb::UnlockResponse unlocked_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v3lockpb::LockResponse>> locking_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v3lockpb::UnlockResponse>> unlocking_;
+  std::unique_ptr<::grpc::ClientAsyncResponseReader<v3lockpb::LockResponse>> locking_;
+  std::unique_ptr<::grpc::ClientAsyncResponseReader<v3lockpb::UnlockResponse>> unlocking_;
 };
 
 }  // namespace tenure::bench

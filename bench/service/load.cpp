@@ -45,7 +45,7 @@ struct Load {
   };
   Kind kind;
   Period period;
-  grpc::CompletionQueue queue{};
+  ::grpc::CompletionQueue queue{};
   Clock::time_point released{};
   std::vector<std::uint32_t> samples{};
 
@@ -173,7 +173,7 @@ class Filler {
   Filler(const std::string& address, std::size_t locks)
       : stub_(v1::LockService::NewStub(connect(address))), locks_(locks) {
     for (std::size_t n = 0; n < locks; n += locks_per_lease) {
-      grpc::ClientContext context;
+      ::grpc::ClientContext context;
       v1::LeaseGrantRequest request;
       request.set_ttl_ms(3'600'000);
       v1::LeaseGrantResponse response;
@@ -203,10 +203,10 @@ class Filler {
   static constexpr std::size_t calls_at_once = 256;
 
   struct Call {
-    std::optional<grpc::ClientContext> context{};
+    std::optional<::grpc::ClientContext> context{};
     v1::LockResponse response{};
-    grpc::Status status{};
-    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::LockResponse>> answer{};
+    ::grpc::Status status{};
+    std::unique_ptr<::grpc::ClientAsyncResponseReader<v1::LockResponse>> answer{};
   };
 
   void ask(Call& call) {
@@ -219,7 +219,7 @@ class Filler {
   }
 
   std::unique_ptr<v1::LockService::Stub> stub_;
-  grpc::CompletionQueue queue_;
+  ::grpc::CompletionQueue queue_;
   std::size_t locks_;
   std::size_t next_ = 0;
   std::vector<std::uint64_t> leases_;
@@ -233,7 +233,7 @@ void fill(const std::string& address, std::size_t locks) {
 
 void snapshot(const std::string& address) {
   const auto stub = v1::Admin::NewStub(connect(address));
-  grpc::ClientContext context;
+  ::grpc::ClientContext context;
   v1::SnapshotResponse response;
   const auto began = Clock::now();
   insist(stub->Snapshot(&context, {}, &response), "Snapshot");
@@ -242,7 +242,7 @@ void snapshot(const std::string& address) {
 
 void transfer(const std::string& address) {
   const auto stub = v1::Admin::NewStub(connect(address));
-  grpc::ClientContext context;
+  ::grpc::ClientContext context;
   v1::TransferLeadershipResponse response;
   insist(stub->TransferLeadership(&context, {}, &response), "TransferLeadership");
 }

@@ -94,7 +94,7 @@ class Examination {
     const auto text = url_of(arguments_);
     const bool is_in_url = shown_url() != text || text.find("token_file=") != std::string::npos;
     const std::string where(is_in_url ? "the URL" : login_source(arguments_).where);
-    if (backends::cluster::shows_token(url.servers)) {
+    if (backends::tenured::shows_token(url.servers)) {
       return {"login", Finding::warning,
               "a token, by " + where + ", that anybody on the way can read",
               "add tls_ca=FILE to the URL"};
@@ -103,7 +103,7 @@ class Examination {
   }
 
   static Check plain_text(const ServiceUrl& url) {
-    if (backends::cluster::are_near(url.servers)) {
+    if (backends::tenured::are_near(url.servers)) {
       return {"tls", Finding::good, "off, and not needed: the server is on this machine"};
     }
     return {"tls", Finding::warning, "off: anybody on the way can read and change what is said",

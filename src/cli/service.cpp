@@ -6,29 +6,29 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "backends/cluster/proto_types.hpp"
 #include "backends/rpc/dialer.hpp"
+#include "backends/tenured/proto_types.hpp"
 #include "backends/url.hpp"
 #include "backends/url_options.hpp"
 #include "cli/output.hpp"
-#include "h2/channel.hpp"
+#include "grpc/channel.hpp"
 
 namespace tenure::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-namespace cluster = backends::cluster;
+namespace tenured = backends::tenured;
 
 constexpr std::chrono::milliseconds default_patience{5000};
 
 }  // namespace
 
 /// One request, whose responses stay in bytes.
-class Service::Asked final : public h2::Exchange {
+class Service::Asked final : public grpc::Exchange {
  public:
   explicit Asked(const Service::Take& take) : take_(take) {}
 
-  std::optional<h2::Status> status{};
+  std::optional<grpc::Status> status{};
   std::optional<Error> refusal{};  ///< Of whoever takes the answers.
   std::size_t answers = 0;
 
@@ -39,18 +39,18 @@ class Service::Asked final : public h2::Exchange {
       refusal = std::move(taken).error();
     }
   }
-  void ended(const h2::Status& how) override { status = how; }
+  void ended(const grpc::Status& how) override { status = how; }
 
   const Service::Take& take_;
 };
 
 namespace {
 
-Error error_of(const h2::Status& status, const std::string& server) {
+Error error_of(const grpc::Status& status, const std::string& server) {
   switch (status.code) {
-    case h2::StatusCode::failed_precondition: return {Errc::not_held, status.message};
-    case h2::StatusCode::not_found: return {Errc::lease_lost, status.message};
-    case h2::StatusCode::deadline_exceeded: return {Errc::timed_out, status.message};
+    case grpc::StatusCode::failed_precondition: return {Errc::not_held, status.message};
+    case grpc::StatusCode::not_found: return {Errc::lease_lost, status.message};
+    case grpc::StatusCode::deadline_exceeded: return {Errc::timed_out, status.message};
     default: return backends::error_from(status, server);
   }
 }
@@ -75,9 +75,9 @@ LoginSource login_source(const Arguments& arguments) {
   if (const auto file = arguments.text("--token-file")) {
     return {.login = {.token_file = *file}, .where = "--token-file"};
   }
-  const std::pair<const char*, std::string cluster::Login::*> variables[] = {
-      {"TENURE_AUTH_TOKEN", &cluster::Login::token},
-      {"TENURE_AUTH_FILE", &cluster::Login::token_file}};
+  const std::pair<const char*, std::string tenured::Login::*> variables[] = {
+      {"TENURE_AUTH_TOKEN", &tenured::Login::token},
+      {"TENURE_AUTH_FILE", &tenured::Login::token_file}};
   LoginSource found;
   for (const auto& [name, field] : variables) {
     const auto* value = std::getenv(name);
@@ -98,7 +98,7 @@ Result<Client> open_client(const Arguments& arguments) {
   // Variables are for all commands, also for those that ask something else.
   const auto login = url.starts_with("tenure://") || arguments.has("--token-file")
                          ? login_source(arguments).login
-                         : cluster::Login{};
+                         : tenured::Login{};
   return connect(url, {.owner = arguments.text("--owner").value_or(""),
                        .request_timeout = *patience,
                        .auth_token = login.token,
@@ -126,7 +126,7 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
     return std::unexpected(std::move(consumed).error());
   }
   made.key_prefix = std::move(options.key_prefix);
-  auto servers = cluster::servers_from(*url, *patience, login_source(arguments).login);
+  auto servers = tenured::servers_from(*url, *patience, login_source(arguments).login);
   if (!servers) {
     return std::unexpected(std::move(servers).error());
   }
@@ -215,8 +215,8 @@ class Service::Wire {
   }
 
   /// To the leader, if we were told who that is; else to the next one.
-  void leave(const h2::Status& status) {
-    const auto leader = cluster::leader_in(status);
+  void leave(const grpc::Status& status) {
+    const auto leader = tenured::leader_in(status);
     if (!leader || !dialer_->follow(*leader)) {
       dialer_->blame();
     }
@@ -233,7 +233,7 @@ class Service::Wire {
   std::chrono::milliseconds patience_;
   Follow follow_;
   boost::asio::io_context loop_;
-  std::shared_ptr<h2::Channel> channel_;
+  std::shared_ptr<grpc::Channel> channel_;
   Error last_failure_{Errc::unavailable, none};
   std::shared_ptr<backends::Dialer> dialer_;
 };

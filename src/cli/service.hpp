@@ -12,7 +12,7 @@
 
 #include <tenure/client.hpp>
 
-#include "backends/cluster/servers.hpp"
+#include "backends/tenured/servers.hpp"
 #include "cli/arguments.hpp"
 
 namespace tenure::cli {
@@ -23,7 +23,7 @@ namespace tenure::cli {
 [[nodiscard]] Result<std::chrono::milliseconds> patience_of(const Arguments& arguments);
 /// Who we are: --token-file, TENURE_AUTH_TOKEN or TENURE_AUTH_FILE, and which of them said it.
 struct LoginSource {
-  backends::cluster::Login login{};
+  backends::tenured::Login login{};
   std::string_view where{};  ///< Empty: none.
 };
 [[nodiscard]] LoginSource login_source(const Arguments& arguments);

@@ -5,30 +5,30 @@
 namespace tenure::wire {
 namespace {
 
-h2::StatusCode status_code_of(Errc code) {
+grpc::StatusCode status_code_of(Errc code) {
   switch (code) {
-    case Errc::would_block: return h2::StatusCode::failed_precondition;
-    case Errc::timed_out: return h2::StatusCode::deadline_exceeded;
-    case Errc::cancelled: return h2::StatusCode::cancelled;
-    case Errc::deadlock: return h2::StatusCode::aborted;
-    case Errc::not_held: return h2::StatusCode::failed_precondition;
-    case Errc::invalid_argument: return h2::StatusCode::invalid_argument;
-    case Errc::resource_exhausted: return h2::StatusCode::resource_exhausted;
-    case Errc::lease_lost: return h2::StatusCode::not_found;
-    case Errc::unavailable: return h2::StatusCode::unavailable;
-    case Errc::permission_denied: return h2::StatusCode::permission_denied;
-    case Errc::unsupported: return h2::StatusCode::unimplemented;
+    case Errc::would_block: return grpc::StatusCode::failed_precondition;
+    case Errc::timed_out: return grpc::StatusCode::deadline_exceeded;
+    case Errc::cancelled: return grpc::StatusCode::cancelled;
+    case Errc::deadlock: return grpc::StatusCode::aborted;
+    case Errc::not_held: return grpc::StatusCode::failed_precondition;
+    case Errc::invalid_argument: return grpc::StatusCode::invalid_argument;
+    case Errc::resource_exhausted: return grpc::StatusCode::resource_exhausted;
+    case Errc::lease_lost: return grpc::StatusCode::not_found;
+    case Errc::unavailable: return grpc::StatusCode::unavailable;
+    case Errc::permission_denied: return grpc::StatusCode::permission_denied;
+    case Errc::unsupported: return grpc::StatusCode::unimplemented;
   }
-  return h2::StatusCode::unknown;
+  return grpc::StatusCode::unknown;
 }
 
 }  // namespace
 
-h2::Status status_of(const Error& error) {
+grpc::Status status_of(const Error& error) {
   return {status_code_of(error.code), to_string(error)};
 }
 
-h2::Status lease_lost(core::LeaseId lease) {
+grpc::Status lease_lost(core::LeaseId lease) {
   return status_of({.code = Errc::lease_lost,
                     .detail = "lease " + std::to_string(lease.get()) +
                               " is not known: it was never granted, has expired or was revoked"});

@@ -5,7 +5,7 @@ tenure_example(bank_transfer "gave way, came again.*2000 transfers.*as much mone
 # 002.054, 002.056
 tenure_example(elected_writer "two leads.*refused, its token is stale.*no job was done by both")
 
-tenure_example(migrating "redsync: done.*Redisson.*etcd.*Curator.*count alike.*takes both")
+tenure_example(migrating "redsync: one report.*Redisson.*etcd.*Curator.*same number.*locks both")
 
 # tenure_real_example(name script arguments...): a script in tests/examples that needs real
 # servers.

@@ -14,7 +14,7 @@
 #include <tenure/client.hpp>
 
 #include "grpc/health/v1/health.pb.h"
-#include "h2/server.hpp"
+#include "grpc/server.hpp"
 #include "support/rpc_service.hpp"
 #include "support/wait_until.hpp"
 
@@ -24,15 +24,15 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Says that all is well.
-class HealthAnswer final : public h2::Call {
+class HealthAnswer final : public grpc::Call {
  public:
   using Call::Call;
 
  private:
   void received(std::string_view /*message*/) override {}
   void half_closed() override {
-    grpc::health::v1::HealthCheckResponse response;
-    response.set_status(grpc::health::v1::HealthCheckResponse::SERVING);
+    ::grpc::health::v1::HealthCheckResponse response;
+    response.set_status(::grpc::health::v1::HealthCheckResponse::SERVING);
     send(response);
     finish({});
   }
@@ -40,10 +40,10 @@ class HealthAnswer final : public h2::Call {
 };
 
 /// Ends at once with a status, or listens for ever.
-class Refusal final : public h2::Call {
+class Refusal final : public grpc::Call {
  public:
   using Call::Call;
-  Refusal(const h2::Opening& opening, h2::Status status) : Call(opening) {
+  Refusal(const grpc::Opening& opening, grpc::Status status) : Call(opening) {
     finish(std::move(status));
   }
 
@@ -56,13 +56,13 @@ class Refusal final : public h2::Call {
 /// Speaks gRPC, is well, and refuses the calls it is told to refuse.
 class RefusingServer {
  public:
-  explicit RefusingServer(const std::map<std::string, h2::Status>& refusals) {
+  explicit RefusingServer(const std::map<std::string, grpc::Status>& refusals) {
     add("/grpc.health.v1.Health/Check",
-        [](const h2::Opening& opening) { return std::make_shared<HealthAnswer>(opening); });
+        [](const grpc::Opening& opening) { return std::make_shared<HealthAnswer>(opening); });
     add("/tenure.v1.LockService/Session",
-        [](const h2::Opening& opening) { return std::make_shared<Refusal>(opening); });
+        [](const grpc::Opening& opening) { return std::make_shared<Refusal>(opening); });
     for (const auto& [call, status] : refusals) {
-      add(call, [status](const h2::Opening& opening) {
+      add(call, [status](const grpc::Opening& opening) {
         return std::make_shared<Refusal>(opening, status);
       });
     }
@@ -82,15 +82,16 @@ class RefusingServer {
   [[nodiscard]] std::string url() const { return "tenure://127.0.0.1:" + std::to_string(port_); }
 
  private:
-  void add(const std::string& call, h2::Router::Open open) {
-    house_.router.add(call, {.open = std::move(open), .ended = [](h2::StatusCode) {}});
+  void add(const std::string& call, grpc::Router::Open open) {
+    house_.router.add(call, {.open = std::move(open), .ended = [](grpc::StatusCode) {}});
   }
 
   boost::asio::io_context loop_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       loop_.get_executor()};
-  h2::House house_{.loop = loop_};
-  std::shared_ptr<h2::Server> server_ = std::make_shared<h2::Server>(house_, h2::ServerOptions{});
+  grpc::House house_{.loop = loop_};
+  std::shared_ptr<grpc::Server> server_ =
+      std::make_shared<grpc::Server>(house_, grpc::ServerOptions{});
   std::uint16_t port_ = 0;
   std::thread thread_;
 };
@@ -101,7 +102,7 @@ constexpr auto watch = "/tenure.v1.LockService/Watch";
 constexpr auto list = "/tenure.v1.Admin/List";
 
 TEST(RpcRefusal, who_may_not_even_ask_cannot_connect) {
-  for (const auto code : {h2::StatusCode::unauthenticated, h2::StatusCode::permission_denied}) {
+  for (const auto code : {grpc::StatusCode::unauthenticated, grpc::StatusCode::permission_denied}) {
     const RefusingServer server({{health, {code, "show a token"}}});
 
     const auto refused = connect(server.url(), {.request_timeout = 60s});
@@ -114,12 +115,12 @@ TEST(RpcRefusal, who_may_not_even_ask_cannot_connect) {
 
 // A lost connection is made again and the request repeated. A refused one would be so for ever.
 TEST(RpcRefusal, a_lock_that_is_not_allowed_ends_with_the_words_of_the_server) {
-  const std::pair<h2::StatusCode, Errc> codes[] = {
-      {h2::StatusCode::permission_denied, Errc::permission_denied},
-      {h2::StatusCode::unauthenticated, Errc::permission_denied},
-      {h2::StatusCode::unimplemented, Errc::unsupported},
-      {h2::StatusCode::resource_exhausted, Errc::resource_exhausted},
-      {h2::StatusCode::invalid_argument, Errc::invalid_argument}};
+  const std::pair<grpc::StatusCode, Errc> codes[] = {
+      {grpc::StatusCode::permission_denied, Errc::permission_denied},
+      {grpc::StatusCode::unauthenticated, Errc::permission_denied},
+      {grpc::StatusCode::unimplemented, Errc::unsupported},
+      {grpc::StatusCode::resource_exhausted, Errc::resource_exhausted},
+      {grpc::StatusCode::invalid_argument, Errc::invalid_argument}};
   for (const auto& [code, expected] : codes) {
     const RefusingServer server({{session, {code, "not you"}}});
     const auto client = connect(server.url(), {.request_timeout = 60s}).value();
@@ -135,8 +136,8 @@ TEST(RpcRefusal, a_lock_that_is_not_allowed_ends_with_the_words_of_the_server) {
 }
 
 TEST(RpcRefusal, a_watch_and_a_look_that_are_not_allowed_say_so) {
-  const RefusingServer server({{watch, {h2::StatusCode::permission_denied, "not you"}},
-                               {list, {h2::StatusCode::unauthenticated, "who are you?"}}});
+  const RefusingServer server({{watch, {grpc::StatusCode::permission_denied, "not you"}},
+                               {list, {grpc::StatusCode::unauthenticated, "who are you?"}}});
   const auto client = connect(server.url(), {.request_timeout = 60s}).value();
 
   const auto refused = client.holders("a");

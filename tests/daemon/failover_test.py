@@ -176,7 +176,7 @@ class Failover(unittest.TestCase):
         dead = self.nodes.wait_for_leader()
         self.nodes.kill(dead)
 
-        self.assertIn("is free again", hold.communicate(timeout=PATIENCE)[0])
+        self.assertIn("is released", hold.communicate(timeout=PATIENCE)[0])
         self.assertEqual(hold.returncode, 0)
 
 

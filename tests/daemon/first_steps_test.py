@@ -67,7 +67,7 @@ class FirstSteps(unittest.TestCase):
         waited = self.outcome(wait)
 
         self.assertIn("is held, fencing token", waited)
-        self.assertIn("is free again", holding.communicate(timeout=PATIENCE)[0])
+        self.assertIn("is released", holding.communicate(timeout=PATIENCE)[0])
         seen = ""
         while "released" not in seen:
             seen += watching.stdout.readline()

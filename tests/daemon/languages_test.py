@@ -62,7 +62,7 @@ class Languages(OneDaemon):
             with self.subTest(language):
                 process = self.start(language, "one", "--seconds", "0")
                 self.token(process)
-                self.assertEqual(self.outcome(process), (0, "one is free again\n"))
+                self.assertEqual(self.outcome(process), (0, "one is released\n"))
                 status = self.client.status()
                 self.assertEqual((status.locks, status.leases), (0, 0))
 
@@ -139,7 +139,7 @@ class Replaced(unittest.TestCase):
 
             self.assertEqual(driver.renew(lease), 600_000)
             for holder in holders:
-                self.assertIn("is free again", holder.communicate(timeout=PATIENCE)[0])
+                self.assertIn("is released", holder.communicate(timeout=PATIENCE)[0])
                 self.assertEqual(holder.returncode, 0)
 
     @staticmethod

@@ -56,8 +56,9 @@ TEST(EtcdNonsense, a_server_that_is_too_old_or_no_etcd_is_refused) {
     return status;
   });
   FakeEtcd other;
-  other.answer("/etcdserverpb.Maintenance/Status",
-               [](auto) { return h2::Status{h2::StatusCode::unimplemented, "unknown service"}; });
+  other.answer("/etcdserverpb.Maintenance/Status", [](auto) {
+    return grpc::Status{grpc::StatusCode::unimplemented, "unknown service"};
+  });
 
   expect(connect(old.start()).error(), Errc::unsupported, "etcd 3.4 or later is needed");
   expect(connect(other.start()).error(), Errc::unsupported, "unknown service");
@@ -66,8 +67,8 @@ TEST(EtcdNonsense, a_server_that_is_too_old_or_no_etcd_is_refused) {
 TEST(EtcdNonsense, a_full_database_is_told_as_what_it_is) {
   FakeEtcd fake;
   fake.answer(txn_path, [](auto) {
-    return h2::Status{h2::StatusCode::resource_exhausted,
-                      "etcdserver: mvcc: database space exceeded"};
+    return grpc::Status{grpc::StatusCode::resource_exhausted,
+                        "etcdserver: mvcc: database space exceeded"};
   });
   const auto client = connect(fake.start()).value();
 
@@ -80,7 +81,7 @@ TEST(EtcdNonsense, a_member_that_cannot_at_the_moment_is_asked_again_with_pauses
   FakeEtcd fake;
   fake.answer(txn_path, [&](auto) {
     ++asked;
-    return h2::Status{h2::StatusCode::unavailable, "etcdserver: leader changed"};
+    return grpc::Status{grpc::StatusCode::unavailable, "etcdserver: leader changed"};
   });
   const auto client = connect(fake.start(), {.request_timeout = 300ms}).value();
 

@@ -116,10 +116,10 @@ TEST(EtcdQueue, one_name_is_one_kind_of_lock) {
 }
 
 TEST(EtcdFaults, what_passes_is_asked_elsewhere_and_what_does_not_is_told) {
-  const auto judged = [](h2::StatusCode code, const char* words) {
-    return judge(h2::Status{code, words}, "here:1");
+  const auto judged = [](grpc::StatusCode code, const char* words) {
+    return judge(grpc::Status{code, words}, "here:1");
   };
-  using enum h2::StatusCode;
+  using enum grpc::StatusCode;
 
   EXPECT_EQ(judged(unavailable, "etcdserver: no leader").next, Next::elsewhere);
   EXPECT_EQ(judged(unavailable, "etcdserver: request timed out").next, Next::elsewhere);

@@ -16,7 +16,7 @@
 #include <google/protobuf/wrappers.pb.h>
 
 #include "fuzz/input.hpp"
-#include "h2/connection.hpp"
+#include "grpc/connection.hpp"
 
 namespace tenure::fuzz {
 namespace {
@@ -104,9 +104,9 @@ struct Tally {
   std::size_t closed = 0;
 };
 
-class FuzzedCall final : public h2::Call {
+class FuzzedCall final : public grpc::Call {
  public:
-  FuzzedCall(const h2::Opening& opening, Manner manner, Tally& tally)
+  FuzzedCall(const grpc::Opening& opening, Manner manner, Tally& tally)
       : Call(opening), manner_(manner), tally_(tally) {
     ++tally_.opened;
   }
@@ -124,7 +124,7 @@ class FuzzedCall final : public h2::Call {
         answer(message);
         break;
       case Manner::finishes_early:
-        finish({h2::StatusCode::invalid_argument, std::string(message.substr(0, 300))});
+        finish({grpc::StatusCode::invalid_argument, std::string(message.substr(0, 300))});
         break;
       case Manner::stays_silent: break;
     }
@@ -204,15 +204,15 @@ class Session {
   Session() {
     for (std::size_t i = 0; i + 1 < paths.size(); ++i) {
       house_.router.add(std::string(paths[i]), {.open =
-                                                    [this, i](const h2::Opening& opening) {
+                                                    [this, i](const grpc::Opening& opening) {
                                                       return std::make_shared<FuzzedCall>(
                                                           opening, static_cast<Manner>(i), tally_);
                                                     },
-                                                .ended = [](h2::StatusCode) {}});
+                                                .ended = [](grpc::StatusCode) {}});
     }
-    connection_ = std::make_shared<h2::Connection>(
+    connection_ = std::make_shared<grpc::Connection>(
         house_, std::make_unique<FakeTransport>(loop_, wire_), "127.0.0.1:1");
-    connection_->open([this](const std::shared_ptr<h2::Connection>&) { connection_.reset(); });
+    connection_->open([this](const std::shared_ptr<grpc::Connection>&) { connection_.reset(); });
     run();
   }
 
@@ -284,14 +284,14 @@ class Session {
   asio::io_context loop_{1};
   std::shared_ptr<Wire> wire_ = std::make_shared<Wire>(loop_);
   Tally tally_;
-  h2::House house_{.loop = loop_,
-                   .message_bytes_max = 1024,
-                   .calls_per_connection_max = 8,
-                   .connection_bytes_max = 16'384,
-                   .memory_bytes_max = 32'768,
-                   .open_calls_max = 4};
-  std::shared_ptr<h2::Connection> connection_;
-  h2::Link::Clock::time_point now_ = h2::Link::Clock::now();
+  grpc::House house_{.loop = loop_,
+                     .message_bytes_max = 1024,
+                     .calls_per_connection_max = 8,
+                     .connection_bytes_max = 16'384,
+                     .memory_bytes_max = 32'768,
+                     .open_calls_max = 4};
+  std::shared_ptr<grpc::Connection> connection_;
+  grpc::Link::Clock::time_point now_ = grpc::Link::Clock::now();
 };
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/cluster/servers.hpp"
 #include "backends/etcd/address.hpp"
 #include "backends/redis/deployment.hpp"
 #include "backends/redlock/servers.hpp"
+#include "backends/tenured/servers.hpp"
 #include "backends/zookeeper/address.hpp"
 #include "fuzz/input.hpp"
 
@@ -81,9 +81,9 @@ void use_grpc(const Url& url) {
     require(address->user.empty() == address->password.empty(), "a user has a password");
   }
   auto for_tenured = as("tenure", url);
-  if (const auto servers = cluster::servers_from(for_tenured, patience)) {
+  if (const auto servers = tenured::servers_from(for_tenured, patience)) {
     check_endpoints(servers->endpoints);
-    static_cast<void>(cluster::shows_token(*servers));
+    static_cast<void>(tenured::shows_token(*servers));
   }
 }
 

@@ -127,13 +127,13 @@ TEST_F(AdminRpc, force_release_frees_the_lock_and_the_old_token_is_no_good) {
   request.set_fencing_token(held.fencing_token() + 100);
   v1::ForceReleaseResponse response;
   EXPECT_EQ(admin_->ForceRelease(context().get(), request, &response).error_code(),
-            grpc::StatusCode::FAILED_PRECONDITION);
+            ::grpc::StatusCode::FAILED_PRECONDITION);
   request.set_fencing_token(held.fencing_token());
 
   ASSERT_TRUE(admin_->ForceRelease(context().get(), request, &response).ok());
 
   EXPECT_EQ(unlock(holder, held.fencing_token()).error_code(),
-            grpc::StatusCode::FAILED_PRECONDITION);
+            ::grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_GT(lock("a", lease()).fencing_token(), held.fencing_token());
 }
 

@@ -118,8 +118,8 @@ std::map<std::string, Row> call_rows() {
 bool is_denied(const std::string& path, const Asker::Answer& answer) {
   // A watch is refused by itself, and its stream goes on.
   const bool is_watch = path == "/tenure.v1.LockService/Watch";
-  return answer.code() == h2::StatusCode::permission_denied ||
-         answer.code() == h2::StatusCode::unauthenticated ||
+  return answer.code() == grpc::StatusCode::permission_denied ||
+         answer.code() == grpc::StatusCode::unauthenticated ||
          (is_watch && answer.first<v1::WatchResponse>().code() == v1::CODE_PERMISSION_DENIED);
 }
 

@@ -21,10 +21,10 @@ TEST_F(AuthRpc, who_is_nobody_is_told_what_to_do_and_who_may_not_by_which_rule) 
   Asker locker(address_, "l");
 
   const auto nobody = stranger.ask(std::string(admin) + "Status", v1::StatusRequest());
-  EXPECT_EQ(nobody.code(), h2::StatusCode::unauthenticated);
+  EXPECT_EQ(nobody.code(), grpc::StatusCode::unauthenticated);
   EXPECT_NE(nobody.words().find("authorization: Bearer"), std::string::npos);
   const auto denied = take(locker, "b/x", 1);
-  EXPECT_EQ(denied.code(), h2::StatusCode::permission_denied);
+  EXPECT_EQ(denied.code(), grpc::StatusCode::permission_denied);
   EXPECT_NE(denied.words().find("locker may not lock \"b/x\""), std::string::npos)
       << denied.words();
 }
@@ -39,7 +39,7 @@ TEST_F(AuthRpc, several_names_at_once_need_the_right_to_each) {
 
   const auto answer = locker.ask(std::string(locks) + "Lock", request);
 
-  EXPECT_EQ(answer.code(), h2::StatusCode::permission_denied);
+  EXPECT_EQ(answer.code(), grpc::StatusCode::permission_denied);
   store_.look([](const server::View& view) { EXPECT_TRUE(view.state.locks.locks().empty()); });
 }
 
@@ -158,10 +158,10 @@ TEST_F(AuthRpc, who_asks_for_a_lease_as_its_user_did_does_not_get_it) {
   request.set_request_id(5);
   request.set_ttl_ms(60'000);
   const auto path = std::string(locks) + "LeaseGrant";
-  EXPECT_EQ(locker.ask(path, request).code(), h2::StatusCode::ok);
+  EXPECT_EQ(locker.ask(path, request).code(), grpc::StatusCode::ok);
 
-  EXPECT_EQ(locker.ask(path, request).code(), h2::StatusCode::ok);
-  EXPECT_NE(other.ask(path, request).code(), h2::StatusCode::ok);
+  EXPECT_EQ(locker.ask(path, request).code(), grpc::StatusCode::ok);
+  EXPECT_NE(other.ask(path, request).code(), grpc::StatusCode::ok);
   v1::SessionRequest session;
   session.mutable_hello()->set_revoke_leases(true);
   auto& operation = *session.add_operations();
@@ -184,9 +184,9 @@ TEST_F(AuthRpc, the_user_of_a_lease_and_an_admin_may_end_it) {
   v1::LeaseRevokeRequest request;
 
   request.set_id(first);
-  EXPECT_EQ(locker.ask(std::string(locks) + "LeaseRevoke", request).code(), h2::StatusCode::ok);
+  EXPECT_EQ(locker.ask(std::string(locks) + "LeaseRevoke", request).code(), grpc::StatusCode::ok);
   request.set_id(second);
-  EXPECT_EQ(ops.ask(std::string(locks) + "LeaseRevoke", request).code(), h2::StatusCode::ok);
+  EXPECT_EQ(ops.ask(std::string(locks) + "LeaseRevoke", request).code(), grpc::StatusCode::ok);
 }
 
 TEST_F(AuthRpc, lists_show_what_may_be_read_and_leases_those_of_their_user) {
@@ -195,7 +195,7 @@ TEST_F(AuthRpc, lists_show_what_may_be_read_and_leases_those_of_their_user) {
   Asker locker(address_, "l");
   const auto lease = grant(ops);
   for (const auto* name : {"a/1", "a/2", "b/1", "c"}) {
-    EXPECT_EQ(take(ops, name, lease).code(), h2::StatusCode::ok);
+    EXPECT_EQ(take(ops, name, lease).code(), grpc::StatusCode::ok);
   }
   (void)grant(locker);
   const auto names = [&](Asker& asker, std::uint32_t limit) {
@@ -309,7 +309,7 @@ TEST_F(AuthRpc, new_rules_count_at_once_on_a_stream_that_is_open) {
   gate.replace(*Rulebook::make({{.name = "x", .tokens = {digest_of("x")}}}));
   (void)acquire("c/2");
   ASSERT_TRUE(session->answer.status);
-  EXPECT_EQ(session->answer.code(), h2::StatusCode::unauthenticated);
+  EXPECT_EQ(session->answer.code(), grpc::StatusCode::unauthenticated);
 }
 
 // Owners and names of others are in the cycle that the victim is told.

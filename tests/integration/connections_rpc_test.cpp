@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using boost::asio::ip::tcp;
 
-grpc::Status ask(const std::shared_ptr<grpc::Channel>& channel) {
+::grpc::Status ask(const std::shared_ptr<::grpc::Channel>& channel) {
   v1::StatusResponse response;
   return v1::Admin::NewStub(channel)->Status(RpcTest::context().get(), {}, &response);
 }
@@ -73,7 +73,7 @@ TEST_F(ConnectionsRpc, beyond_the_limit_are_closed_and_a_place_that_comes_free_i
   ASSERT_TRUE(ask(second).ok());
   ASSERT_TRUE(ask(third).ok());
 
-  EXPECT_EQ(ask(connect()).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ask(connect()).error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(ask(third).ok());
   second.reset();
 
@@ -138,7 +138,7 @@ TEST_F(NoiseRpc, a_compressed_message_is_unimplemented) {
   const auto status =
       locks_->Lock(here.get(), lock_request(std::string(1000, 'a'), lease()), &response);
 
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(status.error_code(), ::grpc::StatusCode::UNIMPLEMENTED);
 }
 
 TEST_F(NoiseRpc, a_status_message_arrives_as_it_was_written) {
@@ -147,7 +147,7 @@ TEST_F(NoiseRpc, a_status_message_arrives_as_it_was_written) {
 
   const auto status = locks_->Lock(context().get(), request, &response);
 
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_NE(status.error_message().find("control character"), std::string::npos)
       << status.error_message();
 }
@@ -173,13 +173,13 @@ TEST_F(UnreadRpc, who_asks_for_more_than_it_reads_loses_the_connection_and_nobod
   const auto other = connect();
   const auto hasty = v1::Admin::NewStub(other);
   struct Listing {
-    std::unique_ptr<grpc::ClientContext> here = context();
+    std::unique_ptr<::grpc::ClientContext> here = context();
     v1::ListResponse response{};
-    grpc::Status status{};
-    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ListResponse>> call{};
+    ::grpc::Status status{};
+    std::unique_ptr<::grpc::ClientAsyncResponseReader<v1::ListResponse>> call{};
   };
   std::vector<Listing> listings(50);
-  grpc::CompletionQueue queue;
+  ::grpc::CompletionQueue queue;
   for (auto& one : listings) {
     one.call = hasty->AsyncList(one.here.get(), {}, &queue);
     one.call->Finish(&one.response, &one.status, &one);
@@ -189,7 +189,8 @@ TEST_F(UnreadRpc, who_asks_for_more_than_it_reads_loses_the_connection_and_nobod
     void* tag = nullptr;
     bool is_ok = false;
     ASSERT_TRUE(queue.Next(&tag, &is_ok));
-    cut += static_cast<Listing*>(tag)->status.error_code() == grpc::StatusCode::UNAVAILABLE ? 1 : 0;
+    cut +=
+        static_cast<Listing*>(tag)->status.error_code() == ::grpc::StatusCode::UNAVAILABLE ? 1 : 0;
   }
 
   EXPECT_GT(cut, 0);

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Who leads, as the trailing metadata has it: "id address"; empty if it does not say.
-std::string leader_in(const grpc::ClientContext& context) {
+std::string leader_in(const ::grpc::ClientContext& context) {
   std::map<std::string, std::string> found;
   for (const auto& [key, value] : context.GetServerTrailingMetadata()) {
     found[std::string(key.data(), key.size())] = std::string(value.data(), value.size());
@@ -34,7 +34,7 @@ class LeaderRpc : public ::testing::Test {
   LeaderRpc() {
     for (std::size_t index = 0; index < 3; ++index) {
       channels_.push_back(
-          grpc::CreateChannel(cluster.address(index), grpc::InsecureChannelCredentials()));
+          ::grpc::CreateChannel(cluster.address(index), ::grpc::InsecureChannelCredentials()));
       locks_.push_back(v1::LockService::NewStub(channels_.back()));
       admin_.push_back(v1::Admin::NewStub(channels_.back()));
     }
@@ -67,7 +67,7 @@ class LeaderRpc : public ::testing::Test {
   }
 
   RpcCluster cluster{Time::stands_still};
-  std::vector<std::shared_ptr<grpc::Channel>> channels_;
+  std::vector<std::shared_ptr<::grpc::Channel>> channels_;
   std::vector<std::unique_ptr<v1::LockService::Stub>> locks_;
   std::vector<std::unique_ptr<v1::Admin::Stub>> admin_;
 };
@@ -78,15 +78,15 @@ TEST_F(LeaderRpc, a_call_to_another_member_is_unavailable_and_says_who_leads) {
 
   const auto status = locks_[1]->LeaseGrant(context.get(), {}, &response);
 
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(leader_in(*context), named_leader(0));
 }
 
 TEST_F(LeaderRpc, every_call_that_needs_the_leader_says_so) {
   const auto expect_led_away = [&](auto call) {
     const auto context = RpcTest::context();
-    const grpc::Status status = call(*context);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    const ::grpc::Status status = call(*context);
+    EXPECT_EQ(status.error_code(), ::grpc::StatusCode::UNAVAILABLE) << status.error_message();
     EXPECT_EQ(leader_in(*context), named_leader(0));
   };
   auto& locks = *locks_[2];
@@ -151,7 +151,7 @@ TEST_F(LeaderRpc, a_member_that_knows_no_leader_names_none) {
 
   const auto status = locks_[0]->LeaseGrant(context.get(), {}, &response);
 
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(leader_in(*context), "");
 }
 
@@ -166,7 +166,7 @@ TEST_F(LeaderRpc, a_call_that_waits_ends_at_once_with_the_leader_and_finds_its_p
 
   cluster.move(1);
 
-  EXPECT_EQ(waiting.wait().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(waiting.wait().error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(waits_become(1, 1));
   LockUnderWay again(*locks_[1], request("a", waiter, 2));
   v1::UnlockRequest unlock;
@@ -185,7 +185,7 @@ TEST_F(LeaderRpc, a_wait_whose_client_is_led_away_stays_until_its_lease_ends) {
   v1::LockResponse held;
   ASSERT_TRUE(locks_[0]->Lock(RpcTest::context().get(), request("a", holder, 1), &held).ok());
   {
-    grpc::ClientContext context;
+    ::grpc::ClientContext context;
     const auto session = locks_[0]->Session(&context);
     v1::SessionRequest asked;
     asked.mutable_hello()->set_revoke_leases(true);
@@ -204,7 +204,7 @@ TEST_F(LeaderRpc, a_wait_whose_client_is_led_away_stays_until_its_lease_ends) {
     v1::SessionResponse answer;
     while (session->Read(&answer)) {
     }
-    EXPECT_EQ(session->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(session->Finish().error_code(), ::grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(leader_in(context), named_leader(1));
   }
   EXPECT_TRUE(waits_become(1, 1));
@@ -219,7 +219,7 @@ TEST_F(LeaderRpc, what_is_not_decided_when_the_leader_goes_is_unavailable_and_na
 
   cluster.move(2);
 
-  EXPECT_EQ(asked.wait().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(asked.wait().error_code(), ::grpc::StatusCode::UNAVAILABLE);
   v1::LockResponse granted;
   EXPECT_TRUE(locks_[2]->Lock(RpcTest::context().get(), request("a", owner, 1), &granted).ok());
   EXPECT_TRUE(granted.acquired());
@@ -238,7 +238,7 @@ TEST_F(LeaderRpc, a_watch_ends_at_once_with_the_leader) {
   cluster.move(1);
 
   EXPECT_FALSE(watch->Read(&answer));
-  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(watch->Finish().error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(leader_in(*context), named_leader(1));
   EXPECT_EQ(cluster.rpc(0).desk().watches.watches(), 0U);
 }
@@ -312,17 +312,17 @@ TEST_F(LeaderRpc, members_are_added_and_removed_and_three_stay) {
   EXPECT_TRUE(admin.MemberAdd(RpcTest::context().get(), add, &added).ok());
   EXPECT_EQ(added.header().member_id(), 1U);
   EXPECT_EQ(admin.MemberAdd(RpcTest::context().get(), add, &added).error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+            ::grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_TRUE(admin.MemberRemove(RpcTest::context().get(), remove, &removed).ok());
   EXPECT_EQ(admin.MemberRemove(RpcTest::context().get(), remove, &removed).error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+            ::grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(LeaderRpc, a_member_without_an_id_or_with_a_wrong_address_is_refused_with_the_field) {
   const auto refused = [&](const v1::MemberAddRequest& add) {
     v1::MemberAddResponse added;
     const auto status = admin_[0]->MemberAdd(RpcTest::context().get(), add, &added);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(status.error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
     return status.error_message();
   };
   v1::MemberAddRequest add;
@@ -349,23 +349,24 @@ TEST_F(LeaderRpc, leadership_is_handed_over) {
   const auto context = RpcTest::context();
   v1::LeaseGrantResponse response;
   EXPECT_EQ(locks_[0]->LeaseGrant(context.get(), {}, &response).error_code(),
-            grpc::StatusCode::UNAVAILABLE);
+            ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(leader_in(*context), named_leader(2));
 }
 
 TEST_F(LeaderRpc, health_says_who_serves_locks_and_whether_anybody_leads) {
-  using grpc::health::v1::HealthCheckResponse;
+  using ::grpc::health::v1::HealthCheckResponse;
   const auto check = [&](std::size_t member, const std::string& service) {
-    grpc::health::v1::HealthCheckRequest request;
+    ::grpc::health::v1::HealthCheckRequest request;
     request.set_service(service);
     HealthCheckResponse response;
     const auto context = RpcTest::context();
-    const grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
-                                           grpc::internal::RpcMethod::NORMAL_RPC);
-    const auto status = grpc::internal::BlockingUnaryCallImpl<grpc::health::v1::HealthCheckRequest,
-                                                              HealthCheckResponse>(
-                            channels_[member].get(), method, context.get(), request, &response)
-                            .status();
+    const ::grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
+                                             ::grpc::internal::RpcMethod::NORMAL_RPC);
+    const auto status =
+        ::grpc::internal::BlockingUnaryCallImpl<::grpc::health::v1::HealthCheckRequest,
+                                                HealthCheckResponse>(
+            channels_[member].get(), method, context.get(), request, &response)
+            .status();
     EXPECT_TRUE(status.ok()) << status.error_message();
     return std::pair(response.status(), leader_in(*context));
   };

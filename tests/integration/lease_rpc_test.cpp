@@ -74,7 +74,7 @@ TEST_F(LeaseRpc, a_ttl_out_of_bounds_is_invalid) {
     request.set_ttl_ms(ttl);
 
     EXPECT_EQ(locks_->LeaseGrant(context().get(), request, &response).error_code(),
-              grpc::StatusCode::INVALID_ARGUMENT);
+              ::grpc::StatusCode::INVALID_ARGUMENT);
   }
 }
 
@@ -139,7 +139,7 @@ TEST_F(LeaseRpc, a_ttl_for_several_leases_or_out_of_bounds_ends_the_stream) {
 
     v1::LeaseKeepAliveResponse response;
     EXPECT_FALSE(stream->Read(&response));
-    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(stream->Finish().error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
   }
 }
 
@@ -175,7 +175,7 @@ TEST_F(LeaseRpc, revoking_a_lease_frees_its_locks_and_ends_its_waits) {
 
   ASSERT_TRUE(next.wait().ok());
   EXPECT_TRUE(next.response().acquired());
-  EXPECT_EQ(revoke(holder).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(revoke(holder).error_code(), ::grpc::StatusCode::NOT_FOUND);
 }
 
 // 002.063, 002.070, 002-B14: its own wait does not get what its hold leaves.
@@ -189,7 +189,7 @@ TEST_F(LeaseRpc, expiry_ends_waits_first_and_then_frees_the_locks) {
 
   store_.advance(5s);
 
-  EXPECT_EQ(dies.wait().error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(dies.wait().error_code(), ::grpc::StatusCode::NOT_FOUND);
   EXPECT_TRUE(try_lock("a", other).acquired());
 }
 

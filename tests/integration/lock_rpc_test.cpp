@@ -107,13 +107,13 @@ TEST_F(LockRpc, unlocking_what_one_does_not_hold_is_an_error_and_changes_nothing
   const auto held = lock("a", holder);
 
   EXPECT_EQ(unlock(other, held.fencing_token()).error_code(),
-            grpc::StatusCode::FAILED_PRECONDITION);
+            ::grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(unlock(holder, held.fencing_token() + 1).error_code(),
-            grpc::StatusCode::FAILED_PRECONDITION);
+            ::grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_FALSE(try_lock("a", other).acquired());
   ASSERT_TRUE(unlock(holder, held.fencing_token()).ok());
   EXPECT_EQ(unlock(holder, held.fencing_token()).error_code(),
-            grpc::StatusCode::FAILED_PRECONDITION);
+            ::grpc::StatusCode::FAILED_PRECONDITION);
 }
 
 TEST_F(LockRpc, a_lock_can_be_given_back_by_name) {
@@ -187,7 +187,7 @@ TEST_F(LockRpc, a_retry_joins_the_wait_of_its_first_call_and_outlives_it) {
   ASSERT_TRUE(
       becomes_true([&](const server::View&) { return server_.desk().callers.attached() == 2; }));
   first.cancel();
-  EXPECT_EQ(first.wait().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(first.wait().error_code(), ::grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(waits_become(1));
   ASSERT_TRUE(unlock(holder, held.fencing_token()).ok());
 
@@ -258,7 +258,7 @@ TEST_F(LockRpc, an_upgrade_granted_at_once_to_a_disconnected_caller_becomes_a_sh
   LockUnderWay upgrade(*locks_, upgrade_without_id(upgrading));
   ASSERT_TRUE(eventually([&] { return store_.kept() == 1; }));
   upgrade.cancel();
-  ASSERT_EQ(upgrade.wait().error_code(), grpc::StatusCode::CANCELLED);
+  ASSERT_EQ(upgrade.wait().error_code(), ::grpc::StatusCode::CANCELLED);
   // Over the same connection: the server has read the cancellation before it answers.
   v1::LeaseTimeToLiveRequest question;
   question.set_id(upgrading);
@@ -274,7 +274,7 @@ TEST_F(LockRpc, an_upgrade_granted_at_once_to_a_disconnected_caller_becomes_a_sh
 
 // 002-B15
 TEST_F(LockRpc, an_unknown_lease_is_not_found) {
-  EXPECT_EQ(lock_status(lock_request("a", 999)).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(lock_status(lock_request("a", 999)).error_code(), ::grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(LockRpc, several_items_are_taken_all_or_none) {
@@ -334,10 +334,10 @@ TEST_F(LockRpc, a_downgrade_that_cannot_be_says_why) {
   request.set_fencing_token(1'000'000);
   const auto not_held = locks_->Downgrade(context().get(), request, &response);
 
-  EXPECT_EQ(stronger.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(stronger.error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_NE(stronger.error_message().find("held in S"), std::string::npos);
-  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(not_held.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(unknown.error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(not_held.error_code(), ::grpc::StatusCode::FAILED_PRECONDITION);
 }
 
 TEST_F(LockRpc, a_semaphore_admits_as_many_as_its_capacity) {
@@ -400,7 +400,7 @@ TEST_F(LockRpc, those_who_wait_when_the_server_stops_are_answered_unavailable) {
 
   server_.stop();
 
-  EXPECT_EQ(waiting.wait().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(waiting.wait().error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(waits_become(1));
 }
 
@@ -408,7 +408,7 @@ TEST_F(LockRpc, a_server_that_does_not_lead_answers_unavailable) {
   const auto holder = lease();
   store_.lead(false);
 
-  EXPECT_EQ(lock_status(lock_request("a", holder)).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(lock_status(lock_request("a", holder)).error_code(), ::grpc::StatusCode::UNAVAILABLE);
 }
 
 TEST_F(LockRpc, a_full_disk_is_resource_exhausted) {
@@ -416,7 +416,7 @@ TEST_F(LockRpc, a_full_disk_is_resource_exhausted) {
   store_.set_space(false);
 
   EXPECT_EQ(lock_status(lock_request("a", holder)).error_code(),
-            grpc::StatusCode::RESOURCE_EXHAUSTED);
+            ::grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ class Session {
     return outcome();
   }
 
-  grpc::Status finish() {
+  ::grpc::Status finish() {
     stream_->WritesDone();
     while (read()) {
     }
@@ -101,8 +101,8 @@ class Session {
     return true;
   }
 
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>> stream_;
+  ::grpc::ClientContext context_;
+  std::unique_ptr<::grpc::ClientReaderWriter<v1::SessionRequest, v1::SessionResponse>> stream_;
   std::uint64_t last_id_ = 0;
   std::deque<v1::Outcome> outcomes_;
   std::deque<std::uint64_t> lost_;
@@ -346,13 +346,13 @@ TEST_F(SessionRpc, a_session_begins_with_a_hello_and_has_only_one) {
   ASSERT_TRUE(stream->Write(request));
   v1::SessionResponse response;
   EXPECT_FALSE(stream->Read(&response));
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(stream->Finish().error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
 
   Session session(*locks_, hello());
   v1::SessionRequest again;
   *again.mutable_hello() = hello();
   session.send(again);
-  EXPECT_EQ(session.finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(session.finish().error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(SessionRpc, an_operation_that_says_nothing_or_something_wrong_is_refused_alone) {

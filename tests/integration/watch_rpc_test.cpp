@@ -54,8 +54,8 @@ class Watcher {
   }
 
  private:
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchResponse>> stream_;
+  ::grpc::ClientContext context_;
+  std::unique_ptr<::grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchResponse>> stream_;
 };
 
 v1::WatchCreate watch(const std::string& key) {
@@ -347,12 +347,12 @@ class SlowWatchRpc : public RpcTest {
   SlowWatchRpc() : RpcTest(with_small_buffers(), core::Limits{}) {}
 
   [[nodiscard]] std::unique_ptr<v1::LockService::Stub> reader_of_little() const {
-    grpc::ChannelArguments arguments;
+    ::grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 65'536);
     return v1::LockService::NewStub(
-        grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
+        ::grpc::CreateCustomChannel(address_, ::grpc::InsecureChannelCredentials(), arguments));
   }
 
   bool is_anybody_cut() {

@@ -42,7 +42,7 @@ class AuthRpc : public GateRoom, public RpcTest {
     v1::LeaseGrantRequest request;
     request.set_ttl_ms(60'000);
     const auto answer = asker.ask(std::string(locks) + "LeaseGrant", request);
-    EXPECT_EQ(answer.code(), h2::StatusCode::ok) << answer.words();
+    EXPECT_EQ(answer.code(), grpc::StatusCode::ok) << answer.words();
     return answer.first<v1::LeaseGrantResponse>().id();
   }
   Asker::Answer take(Asker& asker, const std::string& name, std::uint64_t lease) {
@@ -55,7 +55,7 @@ class AuthRpc : public GateRoom, public RpcTest {
     operation.set_id(1);
     *request.add_operations() = std::move(operation);
     const auto answer = asker.ask(std::string(locks) + "Session", request);
-    EXPECT_EQ(answer.code(), h2::StatusCode::ok) << answer.words();
+    EXPECT_EQ(answer.code(), grpc::StatusCode::ok) << answer.words();
     for (const auto& bytes : answer.messages) {
       v1::SessionResponse response;
       EXPECT_TRUE(response.ParseFromString(bytes));

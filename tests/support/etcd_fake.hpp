@@ -18,7 +18,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "backends/etcd/etcd.pb.h"
-#include "h2/server.hpp"
+#include "grpc/server.hpp"
 
 namespace tenure::test {
 
@@ -29,7 +29,7 @@ class FakeEtcd {
   /// Some messages of a stream, which goes on.
   using Messages = std::vector<Message>;
   /// A message, or how it ends without one.
-  using Reply = std::variant<Message, h2::Status, Messages>;
+  using Reply = std::variant<Message, grpc::Status, Messages>;
   using Answer = std::function<Reply(std::string_view request)>;
 
   FakeEtcd() {
@@ -65,13 +65,13 @@ class FakeEtcd {
   void answer(std::string path, Answer answer) {
     house_.router.add(std::move(path),
                       {.open =
-                           [answer = std::move(answer)](const h2::Opening& opening) {
+                           [answer = std::move(answer)](const grpc::Opening& opening) {
                              return std::make_shared<Call>(opening, answer);
                            },
-                       .ended = [](h2::StatusCode) {}});
+                       .ended = [](grpc::StatusCode) {}});
   }
   [[nodiscard]] std::string start() {
-    server_ = std::make_shared<h2::Server>(house_, h2::ServerOptions{});
+    server_ = std::make_shared<grpc::Server>(house_, grpc::ServerOptions{});
     const auto port = server_->listen().value();
     server_->open();
     thread_ = std::jthread([this] { loop_.run(); });
@@ -79,10 +79,10 @@ class FakeEtcd {
   }
 
  private:
-  class Call final : public h2::Call {
+  class Call final : public grpc::Call {
    public:
-    Call(const h2::Opening& opening, Answer answer)
-        : h2::Call(opening), answer_(std::move(answer)) {}
+    Call(const grpc::Opening& opening, Answer answer)
+        : grpc::Call(opening), answer_(std::move(answer)) {}
 
    private:
     void received(std::string_view message) override {
@@ -95,7 +95,7 @@ class FakeEtcd {
           send(*one);
         }
       } else {
-        finish(std::get<h2::Status>(reply));
+        finish(std::get<grpc::Status>(reply));
       }
     }
     void half_closed() override {}
@@ -107,8 +107,8 @@ class FakeEtcd {
   boost::asio::io_context loop_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_{
       loop_.get_executor()};
-  h2::House house_{.loop = loop_};
-  std::shared_ptr<h2::Server> server_;
+  grpc::House house_{.loop = loop_};
+  std::shared_ptr<grpc::Server> server_;
   std::jthread thread_;
 };
 

@@ -21,8 +21,8 @@
 #include <boost/asio/post.hpp>
 
 #include "backends/etcd/etcd.pb.h"
-#include "h2/channel.hpp"
-#include "h2/server.hpp"
+#include "grpc/channel.hpp"
+#include "grpc/server.hpp"
 
 namespace tenure::test {
 
@@ -36,22 +36,22 @@ class EtcdRelay {
     boost::asio::ip::tcp::socket socket(loop_);
     socket.connect({boost::asio::ip::address_v4::loopback(), port});
     socket.set_option(boost::asio::ip::tcp::no_delay(true));
-    channel_ = std::make_shared<h2::Channel>(
+    channel_ = std::make_shared<grpc::Channel>(
         loop_, net::plain_transport(std::move(socket)),
-        h2::Channel::Origin{.authority = "127.0.0.1", .is_tls = false});
+        grpc::Channel::Origin{.authority = "127.0.0.1", .is_tls = false});
     for (const char* const path :
          {"/etcdserverpb.Maintenance/Status", "/etcdserverpb.KV/Range", txn_path,
           "/etcdserverpb.Lease/LeaseGrant", "/etcdserverpb.Lease/LeaseRevoke",
           "/etcdserverpb.Lease/LeaseKeepAlive", "/etcdserverpb.Watch/Watch"}) {
       house_.router.add(path, {.open =
-                                   [this, path](const h2::Opening& opening) {
+                                   [this, path](const grpc::Opening& opening) {
                                      return std::make_shared<Call>(opening, *this, path);
                                    },
-                               .ended = [](h2::StatusCode) {}});
+                               .ended = [](grpc::StatusCode) {}});
     }
     std::latch is_ready(1);
     boost::asio::post(loop_, [&] { channel_->open([&] { is_ready.count_down(); }, [] {}); });
-    server_ = std::make_shared<h2::Server>(house_, h2::ServerOptions{});
+    server_ = std::make_shared<grpc::Server>(house_, grpc::ServerOptions{});
     port_ = server_->listen().value();
     server_->open();
     thread_ = std::jthread([this] { loop_.run(); });
@@ -99,7 +99,7 @@ class EtcdRelay {
     do_there([this] {
       keeps_back_ = false;
       for (auto& one : std::exchange(kept_, {})) {
-        one.call->finish({h2::StatusCode::unavailable, "the connection broke"});
+        one.call->finish({grpc::StatusCode::unavailable, "the connection broke"});
       }
       count_ = 0;
     });
@@ -114,7 +114,7 @@ class EtcdRelay {
     do_there([this] {
       keeps_questions_ = false;
       for (const auto& one : questions_) {
-        one.call->finish({h2::StatusCode::unavailable, "the connection broke"});
+        one.call->finish({grpc::StatusCode::unavailable, "the connection broke"});
       }
     });
   }
@@ -123,9 +123,9 @@ class EtcdRelay {
     std::latch is_done(static_cast<std::ptrdiff_t>(question_count_.exchange(0)));
     do_there([&] {
       for (const auto& one : std::exchange(questions_, {})) {
-        h2::Question<backends::etcd::pb::TxnResponse>::ask(
+        grpc::Question<backends::etcd::pb::TxnResponse>::ask(
             *channel_, txn_path, Call::message_of(one.message),
-            [&](const h2::Status&, const auto&) { is_done.count_down(); });
+            [&](const grpc::Status&, const auto&) { is_done.count_down(); });
       }
     });
     is_done.wait();
@@ -137,10 +137,10 @@ class EtcdRelay {
   static constexpr auto txn_path = "/etcdserverpb.KV/Txn";
 
   /// A call of a client, and the same one to etcd.
-  class Call final : public h2::Call {
+  class Call final : public grpc::Call {
    public:
-    Call(const h2::Opening& opening, EtcdRelay& relay, std::string_view path)
-        : h2::Call(opening), relay_(relay), path_(path) {}
+    Call(const grpc::Opening& opening, EtcdRelay& relay, std::string_view path)
+        : grpc::Call(opening), relay_(relay), path_(path) {}
 
     void answer(std::string_view message) { send(message_of(message)); }
     /// Whatever it says: a message without fields keeps all of them.
@@ -151,18 +151,18 @@ class EtcdRelay {
     }
 
    private:
-    class Upstream final : public h2::Exchange {
+    class Upstream final : public grpc::Exchange {
      public:
       explicit Upstream(std::shared_ptr<Call> call) : call_(std::move(call)) {}
 
      private:
       void received(std::string_view message) override { call_->told(message); }
-      void ended(const h2::Status& status) override { std::exchange(call_, {})->over(status); }
+      void ended(const grpc::Status& status) override { std::exchange(call_, {})->over(status); }
 
       std::shared_ptr<Call> call_;
     };
 
-    h2::Exchange& upstream() {
+    grpc::Exchange& upstream() {
       if (!upstream_) {
         upstream_ = std::make_shared<Upstream>(std::static_pointer_cast<Call>(shared_from_this()));
         relay_.channel_->begin(std::string(path_), upstream_);
@@ -198,7 +198,7 @@ class EtcdRelay {
       relay_.told_by_watches_ += path_.ends_with("/Watch") ? 1U : 0U;
       answer(message);
     }
-    void over(const h2::Status& status) {
+    void over(const grpc::Status& status) {
       if (kept_) {
         relay_.kept_.push_back(
             {std::static_pointer_cast<Call>(shared_from_this()), *std::exchange(kept_, {})});
@@ -240,9 +240,9 @@ class EtcdRelay {
   boost::asio::io_context loop_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_{
       loop_.get_executor()};
-  h2::House house_{.loop = loop_};
-  std::shared_ptr<h2::Channel> channel_;
-  std::shared_ptr<h2::Server> server_;
+  grpc::House house_{.loop = loop_};
+  std::shared_ptr<grpc::Channel> channel_;
+  std::shared_ptr<grpc::Server> server_;
   std::uint16_t port_ = 0;
   bool keeps_back_ = false;
   std::deque<Kept> kept_;

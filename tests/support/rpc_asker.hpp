@@ -13,7 +13,7 @@
 
 #include "backends/rpc/dialer.hpp"
 #include "backends/url.hpp"
-#include "h2/channel.hpp"
+#include "grpc/channel.hpp"
 
 namespace tenure::test {
 
@@ -21,11 +21,11 @@ namespace tenure::test {
 class Asker {
  public:
   struct Answer {
-    std::optional<h2::Status> status{};  ///< None: it did not end.
+    std::optional<grpc::Status> status{};  ///< None: it did not end.
     std::vector<std::string> messages{};
 
-    [[nodiscard]] h2::StatusCode code() const {
-      return status ? status->code : h2::StatusCode::unknown;
+    [[nodiscard]] grpc::StatusCode code() const {
+      return status ? status->code : grpc::StatusCode::unknown;
     }
     [[nodiscard]] std::string words() const { return status ? status->message : "no end"; }
     template <class Message>
@@ -74,13 +74,13 @@ class Asker {
   }
 
   /// A call that goes on.
-  class Talk final : public h2::Exchange {
+  class Talk final : public grpc::Exchange {
    public:
     Answer answer{};
 
    private:
     void received(std::string_view message) override { answer.messages.emplace_back(message); }
-    void ended(const h2::Status& how) override {
+    void ended(const grpc::Status& how) override {
       if (!answer.status) {
         answer.status = how;
       }
@@ -105,7 +105,7 @@ class Asker {
 
  private:
   boost::asio::io_context loop_;
-  std::shared_ptr<h2::Channel> channel_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::shared_ptr<backends::Dialer> dialer_;
 };
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <variant>
 
-#include "backends/cluster/cluster_backend.hpp"
-#include "backends/cluster/servers.hpp"
+#include "backends/tenured/cluster_backend.hpp"
+#include "backends/tenured/servers.hpp"
 #include "support/contract.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/rpc_service.hpp"
@@ -20,8 +20,8 @@ class TenureService : public ContractService {
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
     constexpr std::chrono::seconds patience{5};
     auto url = backends::parse_url(this->url()).value();
-    return backends::cluster::ClusterBackend::open(
-               backends::cluster::servers_from(url, patience).value(), "contract", patience)
+    return backends::tenured::ClusterBackend::open(
+               backends::tenured::servers_from(url, patience).value(), "contract", patience)
         .value();
   }
   bool force_release(const std::string& name) override {

@@ -24,8 +24,8 @@ class RpcTest : public ::testing::Test {
  public:
   static constexpr std::chrono::seconds patience{20};
 
-  static std::unique_ptr<grpc::ClientContext> context() {
-    auto made = std::make_unique<grpc::ClientContext>();
+  static std::unique_ptr<::grpc::ClientContext> context() {
+    auto made = std::make_unique<::grpc::ClientContext>();
     made->set_deadline(std::chrono::system_clock::now() + patience);
     return made;
   }
@@ -48,10 +48,10 @@ class RpcTest : public ::testing::Test {
   }
 
   /// A connection of its own.
-  [[nodiscard]] std::shared_ptr<grpc::Channel> connect() const {
-    grpc::ChannelArguments arguments;
+  [[nodiscard]] std::shared_ptr<::grpc::Channel> connect() const {
+    ::grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
+    return ::grpc::CreateCustomChannel(address_, ::grpc::InsecureChannelCredentials(), arguments);
   }
 
   [[nodiscard]] std::uint64_t lease(std::uint64_t ttl_ms = 60'000) {
@@ -79,7 +79,7 @@ class RpcTest : public ::testing::Test {
   v1::LockResponse lock(const std::string& name, std::uint64_t lease) {
     return lock(lock_request(name, lease));
   }
-  grpc::Status lock_status(const v1::LockRequest& request) {
+  ::grpc::Status lock_status(const v1::LockRequest& request) {
     v1::LockResponse response;
     return locks_->Lock(context().get(), request, &response);
   }
@@ -96,7 +96,7 @@ class RpcTest : public ::testing::Test {
     return response;
   }
 
-  grpc::Status unlock(std::uint64_t lease, std::uint64_t token) {
+  ::grpc::Status unlock(std::uint64_t lease, std::uint64_t token) {
     v1::UnlockRequest request;
     request.set_lease_id(lease);
     request.set_fencing_token(token);
@@ -104,7 +104,7 @@ class RpcTest : public ::testing::Test {
     return locks_->Unlock(context().get(), request, &response);
   }
 
-  grpc::Status revoke(std::uint64_t lease) {
+  ::grpc::Status revoke(std::uint64_t lease) {
     v1::LeaseRevokeRequest request;
     request.set_id(lease);
     v1::LeaseRevokeResponse response;
@@ -128,7 +128,7 @@ class RpcTest : public ::testing::Test {
   MemoryStore store_;
   server::RpcServer server_;
   std::string address_;
-  std::shared_ptr<grpc::Channel> channel_;
+  std::shared_ptr<::grpc::Channel> channel_;
   std::unique_ptr<v1::LockService::Stub> locks_;
   std::unique_ptr<v1::Admin::Stub> admin_;
 
@@ -162,7 +162,7 @@ class LockUnderWay {
   LockUnderWay& operator=(const LockUnderWay&) = delete;
 
   void cancel() { context_.TryCancel(); }
-  [[nodiscard]] grpc::Status wait() {
+  [[nodiscard]] ::grpc::Status wait() {
     void* tag = nullptr;
     bool ok = false;
     queue_.Next(&tag, &ok);
@@ -172,11 +172,11 @@ class LockUnderWay {
   [[nodiscard]] const v1::LockResponse& response() const { return response_; }
 
  private:
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::LockResponse>> call_;
+  ::grpc::ClientContext context_;
+  ::grpc::CompletionQueue queue_;
+  std::unique_ptr<::grpc::ClientAsyncResponseReader<v1::LockResponse>> call_;
   v1::LockResponse response_;
-  grpc::Status status_;
+  ::grpc::Status status_;
   bool is_finished_ = false;
 };
 

@@ -8,7 +8,7 @@
 
 #include "backends/rpc/itinerary.hpp"
 
-namespace tenure::backends::cluster {
+namespace tenure::backends::tenured {
 namespace {
 
 using namespace std::chrono_literals;
@@ -143,4 +143,4 @@ TEST(ClusterItinerary, a_name_is_read_and_what_cannot_be_meant_is_not) {
 }
 
 }  // namespace
-}  // namespace tenure::backends::cluster
+}  // namespace tenure::backends::tenured

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "backends/cluster/known_holds.hpp"
+#include "backends/tenured/known_holds.hpp"
 
-namespace tenure::backends::cluster {
+namespace tenure::backends::tenured {
 namespace {
 
 using Tokens = std::vector<std::uint64_t>;
@@ -75,4 +75,4 @@ TEST(KnownHolds, what_is_taken_or_ends_with_its_lease_is_not_known) {
 }
 
 }  // namespace
-}  // namespace tenure::backends::cluster
+}  // namespace tenure::backends::tenured

@@ -8,13 +8,13 @@
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 
-#include "h2/message.hpp"
-#include "h2/status.hpp"
+#include "grpc/message.hpp"
+#include "grpc/status.hpp"
 
 namespace tenure::test {
 namespace {
 
-using h2::MessageReader;
+using grpc::MessageReader;
 
 std::span<const std::uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -24,7 +24,7 @@ std::string framed(const std::string& text) {
   google::protobuf::StringValue message;
   message.set_value(text);
   std::string out;
-  h2::append_framed(message, out);
+  grpc::append_framed(message, out);
   return out;
 }
 
@@ -89,15 +89,15 @@ TEST(H2Message, keeps_nothing_after_a_fault) {
 }
 
 TEST(H2Status, messages_travel_as_printable_ascii) {
-  EXPECT_EQ(h2::percent_encoded("plain text, 100"), "plain text, 100");
-  EXPECT_EQ(h2::percent_encoded("50 %\r\ngrpc-status: 0"), "50 %25%0D%0Agrpc-status: 0");
-  EXPECT_EQ(h2::percent_encoded("\xC3\xA4\x7F"), "%C3%A4%7F");
+  EXPECT_EQ(grpc::percent_encoded("plain text, 100"), "plain text, 100");
+  EXPECT_EQ(grpc::percent_encoded("50 %\r\ngrpc-status: 0"), "50 %25%0D%0Agrpc-status: 0");
+  EXPECT_EQ(grpc::percent_encoded("\xC3\xA4\x7F"), "%C3%A4%7F");
 }
 
 TEST(H2Status, every_code_has_the_name_of_the_protocol) {
-  EXPECT_STREQ(h2::name_of(h2::StatusCode::ok), "OK");
-  EXPECT_STREQ(h2::name_of(h2::StatusCode::loss), "DATA_LOSS");
-  EXPECT_STREQ(h2::name_of(h2::StatusCode::unauthenticated), "UNAUTHENTICATED");
+  EXPECT_STREQ(grpc::name_of(grpc::StatusCode::ok), "OK");
+  EXPECT_STREQ(grpc::name_of(grpc::StatusCode::loss), "DATA_LOSS");
+  EXPECT_STREQ(grpc::name_of(grpc::StatusCode::unauthenticated), "UNAUTHENTICATED");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "local/names.hpp"
+#include "lock_manager/names.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 #include <tenure/error.hpp>
 
-#include "backends/cluster/proto_types.hpp"
+#include "backends/tenured/proto_types.hpp"
 #include "wire/answers.hpp"
 #include "wire/errors.hpp"
 
@@ -32,7 +32,7 @@ TEST(WireErrors, every_code_arrives_in_a_session_as_it_was_sent) {
     v1::Outcome arrived;
     ASSERT_TRUE(arrived.ParseFromString(sent.SerializeAsString()));
 
-    EXPECT_EQ(backends::cluster::error_from(arrived.refused()),
+    EXPECT_EQ(backends::tenured::error_from(arrived.refused()),
               (Error{.code = code, .detail = "why"}));
   }
 }
@@ -51,7 +51,7 @@ TEST(WireErrors, every_code_has_its_own_name_on_the_wire) {
 
 TEST(WireErrors, every_code_has_a_status_that_says_more_than_unknown) {
   for (const auto code : all_codes()) {
-    EXPECT_NE(wire::status_of({.code = code}).code, h2::StatusCode::unknown) << to_string(code);
+    EXPECT_NE(wire::status_of({.code = code}).code, grpc::StatusCode::unknown) << to_string(code);
     EXPECT_FALSE(wire::status_of({.code = code}).ok()) << to_string(code);
   }
 }
@@ -61,7 +61,7 @@ TEST(WireErrors, a_code_that_is_not_known_here_is_unavailable) {
   v1::Refused newer;
   newer.set_code(static_cast<v1::Code>(v1::Code_MAX + 1));
 
-  EXPECT_EQ(backends::cluster::error_from(newer), Errc::unavailable);
+  EXPECT_EQ(backends::tenured::error_from(newer), Errc::unavailable);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "h2/fault.hpp"
+#include "grpc/fault.hpp"
 
 namespace tenure::backends::etcd {
 namespace {
@@ -84,13 +84,13 @@ void Connection::stop() {
 
 // Who is there?
 
-void Connection::inspect(const std::shared_ptr<h2::Channel>& channel) {
+void Connection::inspect(const std::shared_ptr<grpc::Channel>& channel) {
   channel_ = channel;
   server_ = channel->authority();
   channel->when_gone([weak = weak_from_this(), raw = channel.get()] {
     if (const auto self = weak.lock(); self && self->channel_.get() == raw) {
       self->dialer_->blame();
-      self->leave(error_from(h2::explain(raw->fault()), raw->authority()));
+      self->leave(error_from(grpc::explain(raw->fault()), raw->authority()));
     }
   });
   const auto most = address_.servers.connect_timeout;
@@ -108,7 +108,8 @@ void Connection::inspect(const std::shared_ptr<h2::Channel>& channel) {
   address_.user.empty() ? look_at_status() : log_in();
 }
 
-bool Connection::is_good(const std::shared_ptr<h2::Channel>& channel, const h2::Status& status) {
+bool Connection::is_good(const std::shared_ptr<grpc::Channel>& channel,
+                         const grpc::Status& status) {
   if (channel_ != channel || is_stopped_) {
     return false;
   }
@@ -128,13 +129,13 @@ void Connection::log_in() {
   request.set_name(address_.user);
   request.set_password(address_.password);
   channel_->set_lines({});
-  h2::Question<pb::AuthenticateResponse>::ask(
+  grpc::Question<pb::AuthenticateResponse>::ask(
       *channel_, "/etcdserverpb.Auth/Authenticate", request,
-      [self = shared_from_this(), channel = channel_](const h2::Status& status,
+      [self = shared_from_this(), channel = channel_](const grpc::Status& status,
                                                       const pb::AuthenticateResponse& answer) {
         if (self->is_good(channel, status)) {
           self->token_ = answer.token();
-          self->logged_in_ = h2::Link::Clock::now();
+          self->logged_in_ = grpc::Link::Clock::now();
           self->look_at_status();
         }
       });
@@ -142,14 +143,14 @@ void Connection::log_in() {
 
 void Connection::look_at_status() {
   // A member that has lost its leader says so at once, instead of letting us wait.
-  std::vector<h2::Trailer> lines{{.name = "hasleader", .value = "true"}};
+  std::vector<grpc::Trailer> lines{{.name = "hasleader", .value = "true"}};
   if (!address_.user.empty()) {
     lines.push_back({.name = "token", .value = token_});
   }
   channel_->set_lines(std::move(lines));
-  h2::Question<pb::StatusResponse>::ask(
+  grpc::Question<pb::StatusResponse>::ask(
       *channel_, "/etcdserverpb.Maintenance/Status", pb::StatusRequest{},
-      [self = shared_from_this(), channel = channel_](const h2::Status& status,
+      [self = shared_from_this(), channel = channel_](const grpc::Status& status,
                                                       const pb::StatusResponse& answer) {
         if (!self->is_good(channel, status)) {
           return;
@@ -184,14 +185,14 @@ void Connection::look_at_store() {
   pb::RangeRequest request;
   request.set_key(address_.root.empty() ? "tenure" : address_.root);
   request.set_keys_only(true);
-  h2::Question<pb::RangeResponse>::ask(
+  grpc::Question<pb::RangeResponse>::ask(
       *channel_, "/etcdserverpb.KV/Range", request,
-      [self = shared_from_this(), channel = channel_](const h2::Status& status,
+      [self = shared_from_this(), channel = channel_](const grpc::Status& status,
                                                       const pb::RangeResponse&) {
         // Rights may be for some names only; whether they are enough is seen when a lock is asked
         // for.
-        const bool is_forbidden = status.code == h2::StatusCode::permission_denied;
-        if (self->is_good(channel, is_forbidden ? h2::Status{} : status)) {
+        const bool is_forbidden = status.code == grpc::StatusCode::permission_denied;
+        if (self->is_good(channel, is_forbidden ? grpc::Status{} : status)) {
           self->come_up();
         }
       });
@@ -213,7 +214,7 @@ void Connection::obey(const Verdict& verdict) {
   if (!is_up_ || verdict.next == Next::give_up) {
     return;
   }
-  const auto now = h2::Link::Clock::now();
+  const auto now = grpc::Link::Clock::now();
   const bool is_known_anew = verdict.next == Next::login && now - logged_in_ > login_again_after;
   if (!is_known_anew) {
     leave(verdict.error);
@@ -255,7 +256,7 @@ void Connection::first_failed(const Error& why) {
   }
 }
 
-h2::Link::Patience Connection::patience() const {
+grpc::Link::Patience Connection::patience() const {
   const auto ttl = calls_.shortest_ttl();
   if (dialer_->knows_one_only() || (open_ == 0 && ttl == milliseconds::zero())) {
     // Without another one to go to there is no hurry.
@@ -274,7 +275,7 @@ void Connection::check_soon() {
     if (error || !self || self->is_stopped_) {
       return;
     }
-    const auto now = h2::Link::Clock::now();
+    const auto now = grpc::Link::Clock::now();
     // If it was us who slept, what the server said meanwhile is to be read first.
     const bool is_late = now - std::exchange(self->checked_, now) > 3 * pause + check_seldom;
     if (self->channel_ && !is_late) {

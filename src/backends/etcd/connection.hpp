@@ -18,7 +18,7 @@
 #include "backends/etcd/etcd.pb.h"
 #include "backends/etcd/faults.hpp"
 #include "backends/rpc/dialer.hpp"
-#include "h2/channel.hpp"
+#include "grpc/channel.hpp"
 
 namespace tenure::backends::etcd {
 
@@ -53,24 +53,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// One question, one answer. REQUIRES: is_up().
   template <class Response>
   void ask(const std::string& path, const google::protobuf::MessageLite& request,
-           typename h2::Question<Response>::Done done) {
+           typename grpc::Question<Response>::Done done) {
     ++open_;
     ++asked_;
-    h2::Question<Response>::ask(*channel_, path, request,
-                                [self = shared_from_this(), done = std::move(done)](
-                                    const h2::Status& status, Response response) mutable {
-                                  --self->open_;
-                                  if (status.ok()) {
-                                    self->dialer_->praise();
-                                  }
-                                  done(status, std::move(response));
-                                  if (self->open_ == 0) {
-                                    self->calls_.idle();
-                                  }
-                                });
+    grpc::Question<Response>::ask(*channel_, path, request,
+                                  [self = shared_from_this(), done = std::move(done)](
+                                      const grpc::Status& status, Response response) mutable {
+                                    --self->open_;
+                                    if (status.ok()) {
+                                      self->dialer_->praise();
+                                    }
+                                    done(status, std::move(response));
+                                    if (self->open_ == 0) {
+                                      self->calls_.idle();
+                                    }
+                                  });
   }
   /// A stream. REQUIRES: is_up().
-  void begin(const std::string& path, const std::shared_ptr<h2::Exchange>& stream) {
+  void begin(const std::string& path, const std::shared_ptr<grpc::Exchange>& stream) {
     channel_->begin(path, stream);
   }
   /// What a verdict wants: goes to the next member, or says anew who we are. Nothing on give_up.
@@ -80,32 +80,33 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] std::uint64_t asked() const noexcept { return asked_; }
 
  private:
-  void inspect(const std::shared_ptr<h2::Channel>& channel);
+  void inspect(const std::shared_ptr<grpc::Channel>& channel);
   void log_in();
   void look_at_status();
   void look_at_store();
   /// Tells whether the answer is one of the channel that is inspected, and good.
-  [[nodiscard]] bool is_good(const std::shared_ptr<h2::Channel>& channel, const h2::Status& status);
+  [[nodiscard]] bool is_good(const std::shared_ptr<grpc::Channel>& channel,
+                             const grpc::Status& status);
   void come_up();
   /// This member is no use, or gone.
   void leave(const Error& why);
   void first_failed(const Error& why);
   void check_soon();
-  [[nodiscard]] h2::Link::Patience patience() const;
+  [[nodiscard]] grpc::Link::Patience patience() const;
 
   Address address_;
   Calls calls_;
   std::shared_ptr<Dialer> dialer_;
-  std::shared_ptr<h2::Channel> channel_;  ///< Null: none stands.
+  std::shared_ptr<grpc::Channel> channel_;  ///< Null: none stands.
   std::string server_;
   std::string token_;  ///< What etcd calls us, if it asks for a password.
-  h2::Link::Clock::time_point logged_in_{};
+  grpc::Link::Clock::time_point logged_in_{};
   bool is_up_ = false;
   bool is_stopped_ = false;
   std::optional<std::uint64_t> cluster_;  ///< Which one it is.
   boost::asio::steady_timer inspection_;
   boost::asio::steady_timer check_;
-  h2::Link::Clock::time_point checked_{};
+  grpc::Link::Clock::time_point checked_{};
   std::size_t open_ = 0;  ///< Questions without an answer.
   std::uint64_t asked_ = 0;
 

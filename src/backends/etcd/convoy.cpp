@@ -190,7 +190,7 @@ void Convoy::send(Flight flight, bool is_write) {
   const auto kept = std::make_shared<Flight>(std::move(flight));
   connection_->ask<pb::TxnResponse>(
       txn_path, sent,
-      [this, kept, is_write, is_hoisted, began = Muster::Clock::now()](const h2::Status& status,
+      [this, kept, is_write, is_hoisted, began = Muster::Clock::now()](const grpc::Status& status,
                                                                        pb::TxnResponse response) {
         --flights_;
         writing_ -= is_write ? 1U : 0U;
@@ -214,7 +214,7 @@ void Convoy::send(Flight flight, bool is_write) {
   give_back();
 }
 
-void Convoy::landed(Flight flight, const h2::Status& status, const pb::TxnResponse& response) {
+void Convoy::landed(Flight flight, const grpc::Status& status, const pb::TxnResponse& response) {
   if (!status.ok()) {
     refused(std::move(flight), judge(status, connection_->server()));
     return;

@@ -95,7 +95,7 @@ class Convoy {
   /// May it leave, with those that remove up to this number and are in the same transaction?
   [[nodiscard]] bool is_ready(const Part& part, std::uint64_t removing) const;
   void send(Flight flight, bool is_write);
-  void landed(Flight flight, const h2::Status& status, const pb::TxnResponse& response);
+  void landed(Flight flight, const grpc::Status& status, const pb::TxnResponse& response);
   void refused(Flight flight, const Verdict& verdict);
   void forget_removal(const Part& part);
   /// Those who make keys are on their way, or are not any more.

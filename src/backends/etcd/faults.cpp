@@ -27,7 +27,7 @@ constexpr std::array known{
     Known{"authentication is not enabled", Next::give_up, Errc::permission_denied,
           "; it knows no users, so name none"},
     Known{"permission denied", Next::give_up, Errc::permission_denied,
-          "; docs/etcd_keys.md has the rights that a user needs"},
+          "; docs/reference/etcd_keys.md has the rights that a user needs"},
     Known{"requested lease not found", Next::give_up, Errc::lease_lost, ""},
     Known{"database space exceeded", Next::give_up, Errc::resource_exhausted,
           "; nothing was changed. An operator compacts and defragments it"},
@@ -52,18 +52,18 @@ Verdict verdict_of(const Known& one, const std::string& words, const std::string
 
 }  // namespace
 
-Verdict judge(const h2::Status& status, const std::string& server) {
+Verdict judge(const grpc::Status& status, const std::string& server) {
   if (const auto* one = find(status.message)) {
     return verdict_of(*one, status.message, server);
   }
   auto error = error_from(status, server);
   // What it cannot read it has not done.
-  const bool may_pass = error == Errc::unavailable && status.code != h2::StatusCode::internal;
+  const bool may_pass = error == Errc::unavailable && status.code != grpc::StatusCode::internal;
   return {.next = may_pass ? Next::elsewhere : Next::give_up, .error = std::move(error)};
 }
 
-Verdict judge_stream(const h2::Status& status, const std::string& server) {
-  if (status.ok() || status.code == h2::StatusCode::cancelled) {
+Verdict judge_stream(const grpc::Status& status, const std::string& server) {
+  if (status.ok() || status.code == grpc::StatusCode::cancelled) {
     return {.next = Next::elsewhere, .error = nonsense(server)};
   }
   auto verdict = judge(status, server);

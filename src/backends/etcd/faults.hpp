@@ -5,7 +5,7 @@
 
 #include <tenure/error.hpp>
 
-#include "h2/status.hpp"
+#include "grpc/status.hpp"
 
 namespace tenure::backends::etcd {
 
@@ -22,10 +22,10 @@ struct Verdict {
 };
 
 /// `server` is its address.
-[[nodiscard]] Verdict judge(const h2::Status& status, const std::string& server);
+[[nodiscard]] Verdict judge(const grpc::Status& status, const std::string& server);
 
 /// The same for a stream, which never ends of its own accord: it begins anew, here or elsewhere.
-[[nodiscard]] Verdict judge_stream(const h2::Status& status, const std::string& server);
+[[nodiscard]] Verdict judge_stream(const grpc::Status& status, const std::string& server);
 
 /// The same for words of etcd's without a status, as a watch has them.
 [[nodiscard]] Verdict judge(const std::string& words, const std::string& server);

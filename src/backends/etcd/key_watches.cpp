@@ -14,7 +14,7 @@ constexpr std::size_t spent_max = 64;
 }  // namespace
 
 /// The stream on one connection.
-class KeyWatches::Stream final : public h2::Exchange {
+class KeyWatches::Stream final : public grpc::Exchange {
  public:
   explicit Stream(std::weak_ptr<KeyWatches*> owner) : owner_(std::move(owner)) {}
 
@@ -31,7 +31,7 @@ class KeyWatches::Stream final : public h2::Exchange {
       watches->received(response);
     }
   }
-  void ended(const h2::Status& status) override {
+  void ended(const grpc::Status& status) override {
     if (auto* const watches = owner()) {
       watches->ended(status);
     }
@@ -184,7 +184,7 @@ void KeyWatches::catch_up(Id id) {
   connection_->ask<pb::RangeResponse>(
       "/etcdserverpb.KV/Range", request,
       [owner = std::weak_ptr(self_), id, stream = stream_, number = watch.number](
-          const h2::Status& status, const pb::RangeResponse& response) {
+          const grpc::Status& status, const pb::RangeResponse& response) {
         const auto self = owner.lock();
         const auto it = self ? (*self)->watches_.find(id) : decltype((*self)->watches_.end()){};
         const bool is_there = self && (*self)->stream_ == stream && it != (*self)->watches_.end() &&
@@ -263,7 +263,7 @@ void KeyWatches::tell(Id id, Seen seen, std::int64_t revision) {
   }
 }
 
-void KeyWatches::ended(const h2::Status& status) {
+void KeyWatches::ended(const grpc::Status& status) {
   stream_.reset();
   down();
   connection_->obey(judge_stream(status, connection_->server()));

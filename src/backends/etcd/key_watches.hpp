@@ -82,7 +82,7 @@ class KeyWatches {
   void caught_up(Id id, const pb::RangeResponse& response);
   void tell(Id id, Seen seen, std::int64_t revision);
   void end(Id id, const std::optional<Verdict>& why);
-  void ended(const h2::Status& status);
+  void ended(const grpc::Status& status);
   void cancel(std::int64_t number);
   void begin_anew();
 

@@ -22,7 +22,7 @@ Error ended() {
 }  // namespace
 
 /// The keep-alives of one connection.
-class Leases::Stream final : public h2::Exchange {
+class Leases::Stream final : public grpc::Exchange {
  public:
   explicit Stream(std::weak_ptr<Leases*> owner) : owner_(std::move(owner)) {}
 
@@ -39,7 +39,7 @@ class Leases::Stream final : public h2::Exchange {
       leases->kept(response.id(), response.ttl());
     }
   }
-  void ended(const h2::Status& status) override {
+  void ended(const grpc::Status& status) override {
     if (auto* const leases = owner()) {
       leases->stream_ended(status);
     }
@@ -90,13 +90,13 @@ void Leases::ask_grant(LeaseId id) {
   request.set_ttl(seconds_of(leases_.at(id).ttl));
   connection_->ask<pb::LeaseGrantResponse>(
       "/etcdserverpb.Lease/LeaseGrant", request,
-      [this, id](const h2::Status& status, const pb::LeaseGrantResponse& response) {
+      [this, id](const grpc::Status& status, const pb::LeaseGrantResponse& response) {
         granted(id, status, response.ttl());
         answered();
       });
 }
 
-void Leases::granted(LeaseId id, const h2::Status& status, std::int64_t seconds) {
+void Leases::granted(LeaseId id, const grpc::Status& status, std::int64_t seconds) {
   const auto it = leases_.find(id);
   if (it == leases_.end() || !it->second.done) {
     return;
@@ -227,7 +227,7 @@ void Leases::kept(std::int64_t number, std::int64_t seconds) {
   }
 }
 
-void Leases::stream_ended(const h2::Status& status) {
+void Leases::stream_ended(const grpc::Status& status) {
   stream_.reset();
   down();
   connection_->obey(judge_stream(status, connection_->server()));
@@ -269,13 +269,13 @@ void Leases::ask_revocation(LeaseId id) {
   request.set_id(number_of(id));
   connection_->ask<pb::LeaseRevokeResponse>(
       "/etcdserverpb.Lease/LeaseRevoke", request,
-      [this, id](const h2::Status& status, const pb::LeaseRevokeResponse&) {
+      [this, id](const grpc::Status& status, const pb::LeaseRevokeResponse&) {
         revoked(id, status);
         answered();
       });
 }
 
-void Leases::revoked(LeaseId id, const h2::Status& status) {
+void Leases::revoked(LeaseId id, const grpc::Status& status) {
   const auto it = revocations_.find(id);
   if (it == revocations_.end()) {
     return;

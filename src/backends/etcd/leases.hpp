@@ -92,13 +92,13 @@ class Leases {
   void ask_next();
   void answered();
   void ask_grant(LeaseId id);
-  void granted(LeaseId id, const h2::Status& status, std::int64_t seconds);
+  void granted(LeaseId id, const grpc::Status& status, std::int64_t seconds);
   void settle(LeaseId id, const Result<void>& result);
   void keep_alive(LeaseId id, Turn turn);
   void kept(std::int64_t number, std::int64_t seconds);
-  void stream_ended(const h2::Status& status);
+  void stream_ended(const grpc::Status& status);
   void ask_revocation(LeaseId id);
-  void revoked(LeaseId id, const h2::Status& status);
+  void revoked(LeaseId id, const grpc::Status& status);
   void begin_revocation(LeaseId id, Backend::Done<void> done);
 
   std::shared_ptr<Connection> connection_;

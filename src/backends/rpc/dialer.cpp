@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "h2/fault.hpp"
+#include "grpc/fault.hpp"
 #include "net/outgoing_socket.hpp"
 #include "net/transport.hpp"
 
@@ -17,16 +17,16 @@ Error unavailable(const Endpoint& endpoint, const std::string& why) {
 
 }  // namespace
 
-Error error_from(const h2::Status& status, const std::string& server) {
+Error error_from(const grpc::Status& status, const std::string& server) {
   const auto with = [&](Errc code) {
     return Error{.code = code, .detail = server + ": " + status.message};
   };
   switch (status.code) {
-    case h2::StatusCode::permission_denied:
-    case h2::StatusCode::unauthenticated: return with(Errc::permission_denied);
-    case h2::StatusCode::unimplemented: return with(Errc::unsupported);
-    case h2::StatusCode::resource_exhausted: return with(Errc::resource_exhausted);
-    case h2::StatusCode::invalid_argument: return with(Errc::invalid_argument);
+    case grpc::StatusCode::permission_denied:
+    case grpc::StatusCode::unauthenticated: return with(Errc::permission_denied);
+    case grpc::StatusCode::unimplemented: return with(Errc::unsupported);
+    case grpc::StatusCode::resource_exhausted: return with(Errc::resource_exhausted);
+    case grpc::StatusCode::invalid_argument: return with(Errc::invalid_argument);
     default: return with(Errc::unavailable);
   }
 }
@@ -87,9 +87,9 @@ void Dialer::try_one(const Endpoint& endpoint) {
 }
 
 void Dialer::greet(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport) {
-  greeted_ = std::make_shared<h2::Channel>(
+  greeted_ = std::make_shared<grpc::Channel>(
       loop_, std::move(transport),
-      h2::Channel::Origin{.authority = name_of(endpoint), .is_tls = servers_.tls != nullptr});
+      grpc::Channel::Origin{.authority = name_of(endpoint), .is_tls = servers_.tls != nullptr});
   if (!servers_.token.empty()) {
     greeted_->set_lines({{.name = "authorization", .value = "Bearer " + servers_.token}});
   }
@@ -111,7 +111,7 @@ void Dialer::greet(const Endpoint& endpoint, std::unique_ptr<net::Transport> tra
       },
       [self = shared_from_this(), raw = greeted_.get(), endpoint] {
         if (self->greeted_.get() == raw) {
-          self->failed(endpoint, error_from(h2::explain(raw->fault()), name_of(endpoint)));
+          self->failed(endpoint, error_from(grpc::explain(raw->fault()), name_of(endpoint)));
         }
       });
 }

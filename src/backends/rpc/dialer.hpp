@@ -15,7 +15,7 @@
 
 #include "backends/rpc/itinerary.hpp"
 #include "backends/url.hpp"
-#include "h2/channel.hpp"
+#include "grpc/channel.hpp"
 #include "net/connector.hpp"
 
 namespace tenure::backends {
@@ -30,7 +30,7 @@ struct Servers {
 };
 
 /// How a call at `server` ended, if not well.
-[[nodiscard]] Error error_from(const h2::Status& status, const std::string& server);
+[[nodiscard]] Error error_from(const grpc::Status& status, const std::string& server);
 
 /// Makes connections, one after the other, to whichever server answers, in the order of an
 /// Itinerary. All on the loop's thread.
@@ -38,7 +38,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
  public:
   struct Calls {
     /// A connection stands.
-    std::function<void(const std::shared_ptr<h2::Channel>&)> connected;
+    std::function<void(const std::shared_ptr<grpc::Channel>&)> connected;
     /// None does, and why; it is tried again.
     std::function<void(const Error& why)> failed;
   };
@@ -70,7 +70,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   Servers servers_;
   Calls calls_;
   std::shared_ptr<net::Connector> connector_;  ///< Null: no connection is being made.
-  std::shared_ptr<h2::Channel> greeted_;       ///< Being greeted.
+  std::shared_ptr<grpc::Channel> greeted_;     ///< Being greeted.
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer handshake_timer_;
   net::Connector::Clock::time_point deadline_{};  ///< End of the current attempt.

@@ -10,7 +10,7 @@
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 
-#include "h2/status.hpp"
+#include "grpc/status.hpp"
 #include "server/metrics/metrics_series.hpp"
 #include "server/metrics/metrics_tracker.hpp"
 
@@ -333,8 +333,9 @@ void Metrics::denied(std::string_view verb) {
 Metrics::Method Metrics::method(std::string_view name) {
   Method method;
   for (std::size_t code = 0; code < Method::codes; ++code) {
-    method.counters_[code] = &series_->requests->Add(
-        {{"method", std::string(name)}, {"code", h2::name_of(static_cast<h2::StatusCode>(code))}});
+    method.counters_[code] =
+        &series_->requests->Add({{"method", std::string(name)},
+                                 {"code", grpc::name_of(static_cast<grpc::StatusCode>(code))}});
   }
   return method;
 }

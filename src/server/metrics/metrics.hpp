@@ -95,7 +95,7 @@ class Metrics final : public Listener {
   /// The counters of one gRPC method, to be kept by whoever serves it. Thread safe.
   class Method {
    public:
-    /// `code` is an h2::StatusCode.
+    /// `code` is an grpc::StatusCode.
     void done(int code) const;
 
    private:

@@ -106,7 +106,7 @@ void AdminService::list(const v1::ListRequest& request, const ReplyTo<v1::ListRe
            ++it;
          }
          out.set_more(is_wanted());
-         return h2::Status{};
+         return grpc::Status{};
        });
 }
 
@@ -114,7 +114,7 @@ void AdminService::explain_one(const v1::ExplainRequest& request,
                                const ReplyTo<v1::ExplainResponse>& reply) {
   core::Place place{.name = request.name(), .kind = kind_of(request.is_space())};
   if (place.name.empty()) {
-    reply->answer({h2::StatusCode::invalid_argument, "which name?"});
+    reply->answer({grpc::StatusCode::invalid_argument, "which name?"});
     return;
   }
   if (is_denied(reply, auth::Verb::read, request.name())) {
@@ -123,7 +123,7 @@ void AdminService::explain_one(const v1::ExplainRequest& request,
   look(desk_, reply, freshness_of(request),
        [place, access = access_of(reply->guest)](const View& view, v1::ExplainResponse& out) {
          explain(place, view, access, out);
-         return h2::Status{};
+         return grpc::Status{};
        });
 }
 
@@ -171,14 +171,14 @@ void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
 void AdminService::reload_users(const v1::ReloadUsersRequest& /*request*/,
                                 const ReplyTo<v1::ReloadUsersResponse>& reply) {
   if (!desk_.reload && desk_.gate == nullptr) {
-    reply->answer({h2::StatusCode::failed_precondition,
+    reply->answer({grpc::StatusCode::failed_precondition,
                    "there are neither users nor certificates here: start tenured with "
                    "--auth-file or --tls-cert"});
     return;
   }
   const auto users = desk_.reload ? desk_.reload() : desk_.gate->reload();
   if (!users) {
-    reply->answer({h2::StatusCode::failed_precondition, users.error().detail});
+    reply->answer({grpc::StatusCode::failed_precondition, users.error().detail});
     return;
   }
   reply->response.set_users(*users);
@@ -203,7 +203,7 @@ void AdminService::top(const v1::TopRequest& request, const ReplyTo<v1::TopRespo
            write(desk.metrics->totals(), *out.mutable_counters());
          }
          write_top(request, view, access, out);
-         return h2::Status{};
+         return grpc::Status{};
        });
 }
 
@@ -214,7 +214,7 @@ void AdminService::check(const v1::CheckTokenRequest& request,
   }
   core::Place place{.name = request.name(), .kind = kind_of(request.is_space())};
   if (place.name.empty() || request.fencing_token() == 0) {
-    reply->answer({h2::StatusCode::invalid_argument, "which name, and which token?"});
+    reply->answer({grpc::StatusCode::invalid_argument, "which name, and which token?"});
     return;
   }
   look(desk_, reply, freshness_of(request),
@@ -230,7 +230,7 @@ void AdminService::check(const v1::CheckTokenRequest& request,
            write_holder(*found.holder, item == items.end() ? items.front() : *item, view,
                         *out.mutable_holder());
          }
-         return h2::Status{};
+         return grpc::Status{};
        });
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "h2/connection.hpp"
+#include "grpc/connection.hpp"
 
 namespace tenure::server {
 namespace {
@@ -18,12 +18,12 @@ using ::grpc::health::v1::HealthCheckRequest;
 using ::grpc::health::v1::HealthCheckResponse;
 
 /// A client that wants to hear of changes.
-class HealthService::Watch final : public h2::Call {
+class HealthService::Watch final : public grpc::Call {
  public:
-  Watch(const h2::Opening& opening, HealthService& service)
+  Watch(const grpc::Opening& opening, HealthService& service)
       : Call(opening), connection_(&opening.connection), service_(service) {}
 
-  [[nodiscard]] const h2::Connection* connection() const noexcept { return connection_; }
+  [[nodiscard]] const grpc::Connection* connection() const noexcept { return connection_; }
 
   void notify() {
     const auto now = service_.status_of(wanted_.service());
@@ -35,7 +35,7 @@ class HealthService::Watch final : public h2::Call {
  private:
   void received(std::string_view message) override {
     if (!wanted_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      finish({h2::StatusCode::invalid_argument, "this is no HealthCheckRequest"});
+      finish({grpc::StatusCode::invalid_argument, "this is no HealthCheckRequest"});
     }
   }
   void half_closed() override {
@@ -44,7 +44,7 @@ class HealthService::Watch final : public h2::Call {
   }
   void closed() override { service_.watches_.erase(this); }
 
-  const h2::Connection* connection_;  ///< To be compared with only.
+  const grpc::Connection* connection_;  ///< To be compared with only.
   HealthService& service_;
   HealthCheckRequest wanted_;
   int last_ = -1;
@@ -54,18 +54,18 @@ class HealthService::Watch final : public h2::Call {
 void HealthService::add_to(Routes& routes) {
   routes.add("/grpc.health.v1.Health/Check", auth::Need::nothing, *this, &HealthService::check);
   routes.add("/grpc.health.v1.Health/Watch", auth::Need::nothing,
-             [this](const h2::Opening& opening, const std::unique_ptr<auth::Guest>&) {
+             [this](const grpc::Opening& opening, const std::unique_ptr<auth::Guest>&) {
                return open_watch(opening);
              });
 }
 
-std::shared_ptr<h2::Call> HealthService::open_watch(const h2::Opening& opening) {
+std::shared_ptr<grpc::Call> HealthService::open_watch(const grpc::Opening& opening) {
   auto watch = std::make_shared<Watch>(opening, *this);
   const auto of_connection = std::ranges::count_if(
       watches_, [&](const Watch* other) { return other->connection() == watch->connection(); });
   if (watches_.size() >= watches_max ||
       static_cast<std::size_t>(of_connection) >= watches_per_connection_max) {
-    watch->finish({h2::StatusCode::resource_exhausted, "too many health watches are open"});
+    watch->finish({grpc::StatusCode::resource_exhausted, "too many health watches are open"});
     return watch;
   }
   watches_.insert(watch.get());
@@ -100,11 +100,11 @@ void HealthService::check(const HealthCheckRequest& request, const ReplyTo<Answe
     }
     reply->response = status_of(service);
     if (reply->response.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
-      reply->answer({h2::StatusCode::not_found, "no service has this name"});
+      reply->answer({grpc::StatusCode::not_found, "no service has this name"});
       return;
     }
     const bool serves = reply->response.status() == HealthCheckResponse::SERVING;
-    reply->answer(serves || !view ? h2::Status{} : desk_.leadership.with_leader({}, view->log));
+    reply->answer(serves || !view ? grpc::Status{} : desk_.leadership.with_leader({}, view->log));
   });
 }
 

@@ -40,7 +40,7 @@ class HealthService final : public Listener {
 
   void check(const ::grpc::health::v1::HealthCheckRequest& request, const ReplyTo<Answer>& reply);
   [[nodiscard]] Answer status_of(const std::string& service) const;
-  [[nodiscard]] std::shared_ptr<h2::Call> open_watch(const h2::Opening& opening);
+  [[nodiscard]] std::shared_ptr<grpc::Call> open_watch(const grpc::Opening& opening);
   /// Notifies the watches if that changes anything.
   void see(const LogPosition& log);
   void notify();

@@ -20,7 +20,7 @@ bool is_plain(const std::string& text) {
 
 void Leadership::refuse(const Error& error, Answer answer) {
   auto status = wire::status_of(error);
-  if (status.code != h2::StatusCode::unavailable) {
+  if (status.code != grpc::StatusCode::unavailable) {
     answer(std::move(status));
     return;
   }
@@ -30,7 +30,7 @@ void Leadership::refuse(const Error& error, Answer answer) {
   });
 }
 
-h2::Status Leadership::with_leader(h2::Status status, const LogPosition& log) const {
+grpc::Status Leadership::with_leader(grpc::Status status, const LogPosition& log) const {
   const bool is_us = log.leader == store_.identity().member;
   if (log.leader == 0 || (is_us && is_stopping_)) {
     return status;

@@ -7,7 +7,7 @@
 
 #include <tenure/error.hpp>
 
-#include "h2/status.hpp"
+#include "grpc/status.hpp"
 #include "server/store/store.hpp"
 
 namespace tenure::server {
@@ -31,11 +31,11 @@ class Leadership final : public Listener {
  public:
   explicit Leadership(Store& store) : store_(store) {}
 
-  using Answer = std::move_only_function<void(h2::Status)>;
+  using Answer = std::move_only_function<void(grpc::Status)>;
   /// Calls `answer` with the status of this error, perhaps later. `unavailable` says who leads.
   void refuse(const Error& error, Answer answer);
   /// The same for the status itself, of what this view shows.
-  [[nodiscard]] h2::Status with_leader(h2::Status status, const LogPosition& log) const;
+  [[nodiscard]] grpc::Status with_leader(grpc::Status status, const LogPosition& log) const;
 
   [[nodiscard]] bool is_ours() const noexcept { return is_ours_; }
   /// The server stops: nobody is sent to us any more.

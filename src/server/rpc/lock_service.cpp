@@ -166,7 +166,7 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
   look(desk_, reply, freshness_of(request),
        [id = core::LeaseId(request.id()), wants_keys = request.keys(),
         access = access_of(reply->guest)](const View& view,
-                                          v1::LeaseTimeToLiveResponse& out) -> h2::Status {
+                                          v1::LeaseTimeToLiveResponse& out) -> grpc::Status {
          const auto* lease = view.state.leases.find(id);
          if (lease == nullptr || !auth::may_see(access, *lease)) {
            return wire::lease_lost(id);
@@ -191,7 +191,7 @@ void LockService::leases(const v1::LeasesRequest& request,
   const auto limit = page_size(request.limit());
   look(desk_, reply, freshness_of(request),
        [after = core::LeaseId(request.after()), limit, access = access_of(reply->guest)](
-           const View& view, v1::LeasesResponse& out) -> h2::Status {
+           const View& view, v1::LeasesResponse& out) -> grpc::Status {
          const auto page = auth::leases_behind(view.state.leases, access, {after, limit});
          for (const auto* lease : page.leases) {
            write(*lease, view, *out.add_leases());

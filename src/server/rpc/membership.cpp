@@ -78,14 +78,14 @@ void Membership::list(const v1::MemberListRequest& request,
   look(desk_, reply, freshness_of(request), [](const View& view, v1::MemberListResponse& out) {
     write_members(view, *out.mutable_members());
     out.set_cluster_version(view.state.version.get());
-    return h2::Status{};
+    return grpc::Status{};
   });
 }
 
 void Membership::add(const v1::MemberAddRequest& request,
                      const ReplyTo<v1::MemberAddResponse>& reply) {
   if (const auto why = why_no_member(request); !why.empty()) {
-    reply->answer({h2::StatusCode::invalid_argument, why});
+    reply->answer({grpc::StatusCode::invalid_argument, why});
     return;
   }
   desk_.store.change_members(AddMember{.id = request.id(),

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "h2/connection.hpp"
+#include "grpc/connection.hpp"
 #include "server/auth/certificate.hpp"
 #include "sys/chance.hpp"
 #include "wire/errors.hpp"
@@ -14,7 +14,7 @@ namespace tenure::server {
 namespace {
 
 /// A call that has ended before it began.
-class Refusal final : public h2::Call {
+class Refusal final : public grpc::Call {
  public:
   using Call::Call;
 
@@ -24,7 +24,7 @@ class Refusal final : public h2::Call {
   void closed() override {}
 };
 
-auth::Proof proof_of(const h2::Opening& opening) {
+auth::Proof proof_of(const grpc::Opening& opening) {
   auto proof = auth::Gate::proof_in(opening.authorization);
   if (std::holds_alternative<std::monostate>(proof)) {
     if (auto names = auth::names_shown(opening.connection.tls()); !names.empty()) {
@@ -60,12 +60,13 @@ void each_lease(v1::Operation& operation, Visit visit) {
 
 }  // namespace
 
-h2::Router::Open behind(auth::Gate* gate, auth::Need need, GuestOpen open) {
+grpc::Router::Open behind(auth::Gate* gate, auth::Need need, GuestOpen open) {
   if (gate == nullptr || need == auth::Need::nothing) {
-    return [open = std::move(open)](const h2::Opening& opening) { return open(opening, nullptr); };
+    return
+        [open = std::move(open)](const grpc::Opening& opening) { return open(opening, nullptr); };
   }
   return [gate, need,
-          open = std::move(open)](const h2::Opening& opening) -> std::shared_ptr<h2::Call> {
+          open = std::move(open)](const grpc::Opening& opening) -> std::shared_ptr<grpc::Call> {
     auto guest = gate->admit(proof_of(opening), opening.connection.peer());
     if (const auto denial = guest->why_not(need)) {
       auto refusal = std::make_shared<Refusal>(opening);
@@ -76,10 +77,10 @@ h2::Router::Open behind(auth::Gate* gate, auth::Need need, GuestOpen open) {
   };
 }
 
-h2::Status status_of(const auth::Denial& denial) {
+grpc::Status status_of(const auth::Denial& denial) {
   auto status = wire::status_of(denial.error);
   if (denial.kind == auth::Denial::Kind::unknown) {
-    status.code = h2::StatusCode::unauthenticated;
+    status.code = grpc::StatusCode::unauthenticated;
   }
   return status;
 }

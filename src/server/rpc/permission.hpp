@@ -8,8 +8,8 @@
 #include "core/command.hpp"
 #include "core/outcome.hpp"
 #include "core/state.hpp"
-#include "h2/call.hpp"
-#include "h2/router.hpp"
+#include "grpc/call.hpp"
+#include "grpc/router.hpp"
 #include "server/auth/gate.hpp"
 #include "tenure/v1/session.pb.h"
 
@@ -18,11 +18,11 @@ namespace tenure::server {
 
 /// Begins a call of this guest.
 using GuestOpen =
-    std::function<std::shared_ptr<h2::Call>(const h2::Opening&, std::unique_ptr<auth::Guest>)>;
+    std::function<std::shared_ptr<grpc::Call>(const grpc::Opening&, std::unique_ptr<auth::Guest>)>;
 /// The same behind the gate: whoever is not let in gets a call that has ended.
-[[nodiscard]] h2::Router::Open behind(auth::Gate* gate, auth::Need need, GuestOpen open);
+[[nodiscard]] grpc::Router::Open behind(auth::Gate* gate, auth::Need need, GuestOpen open);
 
-[[nodiscard]] h2::Status status_of(const auth::Denial& denial);
+[[nodiscard]] grpc::Status status_of(const auth::Denial& denial);
 
 /// May it lock all of these? Nothing: yes.
 [[nodiscard]] std::optional<auth::Denial> why_not_lock(auth::Guest* guest,

@@ -39,7 +39,7 @@ void add_with_imports(const FileDescriptor& file, std::set<const FileDescriptor*
 void answer_file(const FileDescriptor* file, ServerReflectionResponse& out) {
   if (file == nullptr) {
     auto& error = *out.mutable_error_response();
-    error.set_error_code(static_cast<int>(h2::StatusCode::not_found));
+    error.set_error_code(static_cast<int>(grpc::StatusCode::not_found));
     error.set_error_message("not known here");
     return;
   }
@@ -75,7 +75,7 @@ ServerReflectionResponse answer_to(const ServerReflectionRequest& request) {
   return out;
 }
 
-class Reflection final : public h2::Call {
+class Reflection final : public grpc::Call {
  public:
   using Call::Call;
 
@@ -83,7 +83,7 @@ class Reflection final : public h2::Call {
   void received(std::string_view message) override {
     ServerReflectionRequest request;
     if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      finish({h2::StatusCode::invalid_argument, "this is no ServerReflectionRequest"});
+      finish({grpc::StatusCode::invalid_argument, "this is no ServerReflectionRequest"});
       return;
     }
     send(answer_to(request));
@@ -96,7 +96,7 @@ class Reflection final : public h2::Call {
 
 void add_reflection(Routes& routes) {
   routes.add("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", auth::Need::nothing,
-             [](const h2::Opening& opening, const std::unique_ptr<auth::Guest>&) {
+             [](const grpc::Opening& opening, const std::unique_ptr<auth::Guest>&) {
                return std::make_shared<Reflection>(opening);
              });
 }

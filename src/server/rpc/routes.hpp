@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "h2/router.hpp"
+#include "grpc/router.hpp"
 #include "server/auth/gate.hpp"
 #include "server/metrics/metrics.hpp"
 #include "server/rpc/permission.hpp"
@@ -23,15 +23,15 @@ class Routes {
   static constexpr std::size_t open_message_bytes_max = 4096;
 
   /// `metrics`: where calls are counted, or nowhere. `gate`: who may call; null: everybody.
-  Routes(h2::Router& router, Metrics* metrics, auth::Gate* gate)
+  Routes(grpc::Router& router, Metrics* metrics, auth::Gate* gate)
       : router_(router), metrics_(metrics), gate_(gate) {}
 
   /// `path`: "/package.Service/Method".
   void add(const std::string& path, auth::Need need, GuestOpen open,
-           h2::Router::Request request = h2::Router::Request::stream) {
-    h2::Router::Ended ended;
+           grpc::Router::Request request = grpc::Router::Request::stream) {
+    grpc::Router::Ended ended;
     if (metrics_ != nullptr) {
-      ended = [method = metrics_->method(path)](h2::StatusCode code) {
+      ended = [method = metrics_->method(path)](grpc::StatusCode code) {
         method.done(static_cast<int>(code));
       };
     }
@@ -40,7 +40,7 @@ class Routes {
                 {.open = behind(gate_, need, std::move(open)),
                  .ended = std::move(ended),
                  .request = request,
-                 .audience = is_open ? h2::Router::Audience::open : h2::Router::Audience::users,
+                 .audience = is_open ? grpc::Router::Audience::open : grpc::Router::Audience::users,
                  .message_bytes_max = is_open ? open_message_bytes_max : 0});
   }
 
@@ -53,11 +53,11 @@ class Routes {
             [&service, answer](const Request& request, const ReplyTo<Response>& reply) {
               (service.*answer)(request, reply);
             }),
-        h2::Router::Request::unary);
+        grpc::Router::Request::unary);
   }
 
  private:
-  h2::Router& router_;
+  grpc::Router& router_;
   Metrics* metrics_;
   auth::Gate* gate_;
 };

@@ -44,7 +44,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
   }
   if (options_.metrics != nullptr) {
     // One name for all of them: clients choose the paths.
-    house_.refused = [method = options_.metrics->method("unknown")](h2::StatusCode code) {
+    house_.refused = [method = options_.metrics->method("unknown")](grpc::StatusCode code) {
       method.done(static_cast<int>(code));
     };
     house_.limited = [metrics = options_.metrics](std::string_view limit) {
@@ -72,18 +72,18 @@ Result<int> RpcServer::start() {
   if (!address) {
     return std::unexpected(address.error());
   }
-  auto server = std::make_shared<h2::Server>(
-      house_, h2::ServerOptions{.host = address->host,
-                                .port = address->port,
-                                .tls = options_.tls,
-                                .connections_max = options_.connections_max,
-                                .turned_away = [metrics = options_.metrics] {
-                                  log::warning("connection_refused",
-                                               {{"limit", "service.connections_max"}});
-                                  if (metrics != nullptr) {
-                                    metrics->limit_rejected("connections_max");
-                                  }
-                                }});
+  auto server = std::make_shared<grpc::Server>(
+      house_, grpc::ServerOptions{.host = address->host,
+                                  .port = address->port,
+                                  .tls = options_.tls,
+                                  .connections_max = options_.connections_max,
+                                  .turned_away = [metrics = options_.metrics] {
+                                    log::warning("connection_refused",
+                                                 {{"limit", "service.connections_max"}});
+                                    if (metrics != nullptr) {
+                                      metrics->limit_rejected("connections_max");
+                                    }
+                                  }});
   const auto port = server->listen();
   if (!port) {
     return std::unexpected(port.error());

@@ -10,7 +10,7 @@
 
 #include <tenure/error.hpp>
 
-#include "h2/server.hpp"
+#include "grpc/server.hpp"
 #include "server/rpc/admin_service.hpp"
 #include "server/rpc/desk.hpp"
 #include "server/rpc/health_service.hpp"
@@ -31,7 +31,7 @@ struct RpcOptions {
   std::size_t calls_per_connection_max = 20'000;
   /// From the headers of a unary call to the end of its message.
   std::chrono::milliseconds request_time{10'000};
-  h2::Link::Patience patience{};
+  grpc::Link::Patience patience{};
   /// Runs the handlers of connections, on the store's thread. Empty: the store's loop, which then
   /// serves clients and its own work in the order of arrival.
   boost::asio::any_io_executor executor{};
@@ -70,8 +70,8 @@ class RpcServer {
   LockService locks_;
   AdminService admin_;
   HealthService health_;
-  h2::House house_;
-  std::shared_ptr<h2::Server> server_;
+  grpc::House house_;
+  std::shared_ptr<grpc::Server> server_;
 };
 
 }  // namespace tenure::server

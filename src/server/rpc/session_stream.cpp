@@ -60,7 +60,7 @@ bool SessionStream::greet(const v1::SessionRequest& request) {
     }
     return true;
   }
-  finish({h2::StatusCode::invalid_argument,
+  finish({grpc::StatusCode::invalid_argument,
           is_greeted_ ? "hello comes once" : "the first message has a hello"});
   return false;
 }

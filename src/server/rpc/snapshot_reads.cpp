@@ -23,16 +23,17 @@ constexpr std::chrono::seconds stall_max{30};
 }  // namespace
 
 /// The call of one reader.
-class SnapshotReads::Reading final : public h2::Call {
+class SnapshotReads::Reading final : public grpc::Call {
  public:
-  Reading(const h2::Opening& opening, SnapshotReads& reads)
+  Reading(const grpc::Opening& opening, SnapshotReads& reads)
       : Call(opening), reads_(reads), patience_(reads.desk_.store.loop()) {}
 
   [[nodiscard]] bool is_over() const noexcept { return is_over_ || is_finished(); }
 
   void refuse(const Error& error) {
-    reads_.desk_.leadership.refuse(
-        error, [self = shared_from_this()](h2::Status status) { self->finish(std::move(status)); });
+    reads_.desk_.leadership.refuse(error, [self = shared_from_this()](grpc::Status status) {
+      self->finish(std::move(status));
+    });
   }
 
   /// What is told before the bytes are there.
@@ -51,7 +52,7 @@ class SnapshotReads::Reading final : public h2::Call {
  private:
   void received(std::string_view message) override {
     if (!request_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      finish({h2::StatusCode::invalid_argument, "this is no SnapshotReadRequest"});
+      finish({grpc::StatusCode::invalid_argument, "this is no SnapshotReadRequest"});
     }
   }
   void half_closed() override {
@@ -94,7 +95,7 @@ class SnapshotReads::Reading final : public h2::Call {
       auto& reading = static_cast<Reading&>(*call);
       reading.is_over_ = true;
       reading.bytes_.reset();
-      reading.finish({h2::StatusCode::deadline_exceeded, "the snapshot is not being read"});
+      reading.finish({grpc::StatusCode::deadline_exceeded, "the snapshot is not being read"});
     });
   }
 
@@ -109,7 +110,7 @@ class SnapshotReads::Reading final : public h2::Call {
 void SnapshotReads::add_to(Routes& routes) {
   // All of it, so only those who may see and do everything.
   routes.add("/tenure.v1.Admin/SnapshotRead", auth::Need::admin_overall,
-             [this](const h2::Opening& opening, std::unique_ptr<auth::Guest>) {
+             [this](const grpc::Opening& opening, std::unique_ptr<auth::Guest>) {
                return std::make_shared<Reading>(opening, *this);
              });
 }
@@ -122,7 +123,7 @@ bool SnapshotReads::is_taken() const {
 void SnapshotReads::begin(const std::shared_ptr<Reading>& reading, bool is_stale) {
   if (is_taken()) {
     reading->finish(
-        {h2::StatusCode::resource_exhausted, "somebody else reads a snapshot; one at a time"});
+        {grpc::StatusCode::resource_exhausted, "somebody else reads a snapshot; one at a time"});
     return;
   }
   turn_->reader = reading;

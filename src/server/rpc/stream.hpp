@@ -8,8 +8,8 @@
 
 #include <google/protobuf/arena.h>
 
-#include "h2/call.hpp"
-#include "h2/router.hpp"
+#include "grpc/call.hpp"
+#include "grpc/router.hpp"
 #include "net/shares.hpp"
 #include "server/rpc/desk.hpp"
 #include "server/rpc/permission.hpp"
@@ -18,9 +18,9 @@ namespace tenure::server {
 
 /// One call with messages in both directions. Of the store's thread.
 template <class Request, class Response>
-class Stream : public h2::Call, public Led {
+class Stream : public grpc::Call, public Led {
  public:
-  Stream(const h2::Opening& opening, Desk& desk, std::unique_ptr<auth::Guest> guest)
+  Stream(const grpc::Opening& opening, Desk& desk, std::unique_ptr<auth::Guest> guest)
       : Call(opening), desk_(desk), guest_(std::move(guest)) {
     ++desk_.streams;
     desk_.leadership.add(*this);
@@ -38,7 +38,7 @@ class Stream : public h2::Call, public Led {
   /// Ends it at once if there are too many, of all clients or of this one.
   void refuse_if_too_many() {
     if (desk_.streams > desk_.limits.sessions_max) {
-      finish({h2::StatusCode::resource_exhausted,
+      finish({grpc::StatusCode::resource_exhausted,
               "too many streams are open (service.sessions_max); close some or raise it"});
       return;
     }
@@ -47,7 +47,7 @@ class Stream : public h2::Call, public Led {
                                    : desk_.streams_by_user.take(user->name);
     auto by_address = desk_.streams_by_address.take(net::network_of(peer()));
     if (!by_user || !by_address) {
-      finish({h2::StatusCode::resource_exhausted,
+      finish({grpc::StatusCode::resource_exhausted,
               "too many streams of one user or address are open (three quarters of "
               "service.sessions_max); close some or raise it"});
       return;
@@ -61,7 +61,7 @@ class Stream : public h2::Call, public Led {
   /// Ends it by this error; with who leads, if it is that.
   void refuse_all(const Error& why) {
     desk_.leadership.refuse(
-        why, [self = shared_from_this()](h2::Status status) { self->finish(std::move(status)); });
+        why, [self = shared_from_this()](grpc::Status status) { self->finish(std::move(status)); });
   }
 
   /// Ends it if the rules have changed and its user is nobody any more. True: it has.
@@ -88,7 +88,7 @@ class Stream : public h2::Call, public Led {
     auto& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
       finish(
-          {h2::StatusCode::invalid_argument, "this is no " + std::string(request.GetTypeName())});
+          {grpc::StatusCode::invalid_argument, "this is no " + std::string(request.GetTypeName())});
       return;
     }
     asked(request);
@@ -101,7 +101,7 @@ class Stream : public h2::Call, public Led {
 /// Makes streams of this kind.
 template <class Kind>
 [[nodiscard]] GuestOpen streamed_by(Desk& desk) {
-  return [&desk](const h2::Opening& opening, std::unique_ptr<auth::Guest> guest) {
+  return [&desk](const grpc::Opening& opening, std::unique_ptr<auth::Guest> guest) {
     auto stream = std::make_shared<Kind>(opening, desk, std::move(guest));
     stream->refuse_if_too_many();
     return stream;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <variant>
 
-#include "h2/call.hpp"
-#include "h2/router.hpp"
+#include "grpc/call.hpp"
+#include "grpc/router.hpp"
 #include "server/rpc/desk.hpp"
 #include "server/rpc/permission.hpp"
 #include "wire/errors.hpp"
@@ -27,9 +27,9 @@ inline constexpr std::uint32_t page_entries_max = 1000;
 
 /// Where the answer to one question goes. Of the store's thread.
 template <class Response>
-class Reply : public h2::Call {
+class Reply : public grpc::Call {
  public:
-  Reply(const h2::Opening& opening, std::unique_ptr<auth::Guest> caller)
+  Reply(const grpc::Opening& opening, std::unique_ptr<auth::Guest> caller)
       : Call(opening), guest(std::move(caller)) {}
 
   const std::unique_ptr<auth::Guest> guest;  ///< Who asks; null: there are no users.
@@ -38,7 +38,7 @@ class Reply : public h2::Call {
   std::function<void()> when_cut_off;
 
   /// With `ok`, the response goes along. The first one counts.
-  void answer(h2::Status status = {}) {
+  void answer(grpc::Status status = {}) {
     if (status.ok()) {
       this->send(response);
     }
@@ -62,21 +62,21 @@ class Unary final : public Reply<Response> {
   using Asked = std::function<void(const Request&, const ReplyTo<Response>&)>;
 
   /// `asked` outlives this.
-  Unary(const h2::Opening& opening, std::unique_ptr<auth::Guest> caller, const Asked& asked)
+  Unary(const grpc::Opening& opening, std::unique_ptr<auth::Guest> caller, const Asked& asked)
       : Reply<Response>(opening, std::move(caller)), asked_(asked) {}
 
  private:
   void received(std::string_view message) override {
     if (std::exchange(is_asked_, true)) {
-      this->finish({h2::StatusCode::invalid_argument, "one message only"});
+      this->finish({grpc::StatusCode::invalid_argument, "one message only"});
     } else if (!request_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      this->finish(
-          {h2::StatusCode::invalid_argument, "this is no " + std::string(request_.GetTypeName())});
+      this->finish({grpc::StatusCode::invalid_argument,
+                    "this is no " + std::string(request_.GetTypeName())});
     }
   }
   void half_closed() override {
     if (!is_asked_) {
-      this->finish({h2::StatusCode::invalid_argument, "where is the message?"});
+      this->finish({grpc::StatusCode::invalid_argument, "where is the message?"});
       return;
     }
     asked_(request_, std::static_pointer_cast<Reply<Response>>(this->shared_from_this()));
@@ -92,7 +92,7 @@ template <class Request, class Response>
 [[nodiscard]] GuestOpen answered_by(typename Unary<Request, Response>::Asked asked) {
   return
       [asked = std::make_shared<const typename Unary<Request, Response>::Asked>(std::move(asked))](
-          const h2::Opening& opening, std::unique_ptr<auth::Guest> guest) {
+          const grpc::Opening& opening, std::unique_ptr<auth::Guest> guest) {
         return std::make_shared<Unary<Request, Response>>(opening, std::move(guest), *asked);
       };
 }
@@ -123,20 +123,20 @@ template <class Response>
 }
 
 /// What the store said when it did not do what was asked.
-[[nodiscard]] inline h2::Status failure_of(const core::Outcome& outcome) {
+[[nodiscard]] inline grpc::Status failure_of(const core::Outcome& outcome) {
   if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
     return wire::status_of(refused->error);
   }
   if (const auto* lost = std::get_if<core::LeaseLost>(&outcome)) {
     return wire::lease_lost(lost->id);
   }
-  return {h2::StatusCode::internal, "the store gave an answer to another question"};
+  return {grpc::StatusCode::internal, "the store gave an answer to another question"};
 }
 
 /// Answers with the error, and who leads if that is what is wrong.
 template <class Response>
 void refuse(Desk& desk, const ReplyTo<Response>& reply, const Error& error) {
-  desk.leadership.refuse(error, [reply](h2::Status status) { reply->answer(std::move(status)); });
+  desk.leadership.refuse(error, [reply](grpc::Status status) { reply->answer(std::move(status)); });
 }
 
 /// Proposes a command and answers with what became of it: `fill(expected outcome, response)`, or

@@ -64,7 +64,7 @@ void WatchStream::looked(const v1::WatchRequest& request, const View& view) {
     case v1::WatchRequest::kCreate: create(request.create(), view); break;
     case v1::WatchRequest::kCancel: cancel(request.cancel().watch_id(), view); break;
     case v1::WatchRequest::REQUEST_NOT_SET:
-      finish({h2::StatusCode::invalid_argument, "either create or cancel"});
+      finish({grpc::StatusCode::invalid_argument, "either create or cancel"});
       return;
   }
   read_on();

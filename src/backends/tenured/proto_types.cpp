@@ -1,0 +1,121 @@
+#include "backends/tenured/proto_types.hpp"
+
+#include <variant>
+
+#include "backends/rpc/itinerary.hpp"
+
+namespace tenure::backends::tenured {
+namespace {
+
+v1::Mode mode_of(LockMode mode) {
+  // One numbering for both; 0 is left for "not said".
+  static_assert(static_cast<int>(LockMode::exclusive) + 1 == v1::MODE_EXCLUSIVE);
+  return static_cast<v1::Mode>(static_cast<int>(mode) + 1);
+}
+
+struct WriteClaim {
+  v1::Item& out;
+
+  void operator()(LockMode mode) const { out.set_mode(mode_of(mode)); }
+  void operator()(const Permits& permits) const {
+    out.mutable_permits()->set_capacity(permits.capacity);
+    out.mutable_permits()->set_wanted(permits.wanted);
+  }
+  void operator()(const Keys& keys) const {
+    out.mutable_keys()->set_mode(mode_of(keys.mode));
+    auto& range = *out.mutable_keys()->mutable_range();
+    range.set_start(keys.range.start());
+    if (keys.range.end().has_value()) {
+      range.set_end(*keys.range.end());
+    }
+  }
+};
+
+std::string detail_of(const v1::Refused& refused) {
+  auto detail = refused.detail();
+  for (const auto& step : refused.cycle()) {
+    detail += detail.empty() ? "" : "; ";
+    detail += step.owner() + " waits for " + step.name();
+  }
+  return detail;
+}
+
+}  // namespace
+
+void write(const AcquireRequest& request, v1::Acquire& out) {
+  out.set_lease_id(request.lease.get());
+  out.set_request_id(request.request.get());
+  for (const auto& item : request.ask->items) {
+    auto& written = *out.add_items();
+    written.set_name(item.name);
+    std::visit(WriteClaim{written}, item.claim);
+  }
+  if (request.queue == Queue::skip) {
+    out.set_timeout_ms(0);
+  }
+  out.set_again(request.ask->again == Again::reenter ? v1::AGAIN_REENTER : v1::AGAIN_REFUSE);
+  out.set_owner(request.ask->owner);
+  out.set_metadata(request.ask->metadata);
+}
+
+void write(const ReleaseRequest& request, v1::Release& out) {
+  out.set_lease_id(request.lease.get());
+  out.set_request_id(request.request.get());
+  out.set_fencing_token(request.token.get());
+}
+
+void write(const DowngradeRequest& request, v1::Downgrade& out) {
+  out.set_lease_id(request.lease.get());
+  out.set_request_id(request.request.get());
+  out.set_fencing_token(request.token.get());
+  out.set_mode(mode_of(request.mode));
+}
+
+void write(const WatchRequest& request, Revision start, v1::WatchCreate& out) {
+  out.set_key(request.name);
+  out.set_prefix(request.scope == WatchScope::prefix);
+  out.set_start_revision(start.get());
+  // Who is gone is told by what the record was before.
+  out.set_prev_kv(true);
+}
+
+Error error_from(const v1::Refused& refused) {
+  // One numbering for both. A newer server may know more codes; what they mean is not known here.
+  static_assert(static_cast<int>(Errc::unsupported) == v1::Code_MAX);
+  const bool is_known = v1::Code_IsValid(refused.code()) && refused.code() != v1::CODE_UNSPECIFIED;
+  return {.code = is_known ? static_cast<Errc>(refused.code()) : Errc::unavailable,
+          .detail = detail_of(refused)};
+}
+
+std::optional<Endpoint> leader_in(const grpc::Status& status) {
+  for (const auto& trailer : status.trailers) {
+    if (trailer.name == "tenure-leader") {
+      return endpoint_from(trailer.value);
+    }
+  }
+  return std::nullopt;
+}
+
+LockEvent event_from(const v1::Event& event) {
+  const auto& record = event.type() == v1::CHANGE_DELETE ? event.prev_kv() : event.kv();
+  return {.revision = Revision{event.revision()},
+          .type = static_cast<LockEventType>(static_cast<int>(event.cause()) - 1),
+          .name = event.kv().key(),
+          .owner = record.holder(),
+          .token = FencingToken{record.fencing_token()},
+          .lease = LeaseId{record.lease_id()},
+          .metadata = record.metadata(),
+          .user = record.user(),
+          .operator_name = event.operator_name(),
+          .reason = event.reason()};
+}
+
+Holder holder_from(const v1::Holder& holder) {
+  return {.owner = holder.owner(),
+          .token = FencingToken{holder.fencing_token()},
+          .lease = LeaseId{holder.lease_id()},
+          .metadata = holder.metadata(),
+          .user = holder.user()};
+}
+
+}  // namespace tenure::backends::tenured

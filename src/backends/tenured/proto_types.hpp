@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backends/backend.hpp"
+#include "backends/rpc/dialer.hpp"
+#include "backends/url.hpp"
+#include "grpc/status.hpp"
+#include "tenure/v1/admin.pb.h"
+#include "tenure/v1/session.pb.h"
+#include "tenure/v1/watch.pb.h"
+
+namespace tenure::backends::tenured {
+
+void write(const AcquireRequest& request, v1::Acquire& out);
+void write(const ReleaseRequest& request, v1::Release& out);
+void write(const DowngradeRequest& request, v1::Downgrade& out);
+void write(const WatchRequest& request, Revision start, v1::WatchCreate& out);
+
+[[nodiscard]] Error error_from(const v1::Refused& refused);
+using backends::error_from;
+/// Who leads, if the server said so.
+[[nodiscard]] std::optional<Endpoint> leader_in(const grpc::Status& status);
+[[nodiscard]] LockEvent event_from(const v1::Event& event);
+[[nodiscard]] Holder holder_from(const v1::Holder& holder);
+
+}  // namespace tenure::backends::tenured

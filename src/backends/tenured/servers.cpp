@@ -1,0 +1,118 @@
+#include "backends/tenured/servers.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "backends/net/tls_files.hpp"
+
+namespace tenure::backends::tenured {
+namespace {
+
+constexpr std::uint16_t default_port = 7420;
+constexpr std::size_t token_bytes_max = 1024;
+
+/// What may stand in a header: printable, and no spaces. Its words never repeat the token.
+Result<std::string> checked(std::string token, const std::string& where) {
+  const bool is_good =
+      !token.empty() && token.size() <= token_bytes_max &&
+      std::ranges::all_of(token, [](char byte) { return byte > 0x20 && byte < 0x7F; });
+  if (!is_good) {
+    return fail(Errc::invalid_argument, where +
+                                            " has no token: it is one word, as `tenured token` "
+                                            "printed it");
+  }
+  return token;
+}
+
+Result<std::string> token_in(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string line;
+  if (!stream.is_open() || (!std::getline(stream, line) && stream.bad())) {
+    return fail(Errc::invalid_argument, "the token file " + file + " cannot be read: " +
+                                            std::generic_category().message(errno));
+  }
+  if (line.ends_with('\r')) {
+    line.pop_back();
+  }
+  return checked(std::move(line), "the token file " + file);
+}
+
+/// Takes the token, and any user before it, off the front of the authority.
+std::string take_token(Url& url) {
+  auto& text = url.authority.text;
+  const auto at = text.rfind('@');
+  if (at == std::string::npos) {
+    return {};
+  }
+  auto token = text.substr(0, at);
+  token.erase(0, token.find(':') + 1);
+  text.erase(0, at + 1);
+  url.authority.position += at + 1;
+  return token;
+}
+
+/// By the URL first, then as the program says.
+Result<std::string> find_token(Url& url, const std::string& token_file, const Login& login) {
+  const bool has_one = url.authority.text.find('@') != std::string::npos;
+  auto token = take_token(url);
+  if (has_one) {
+    return checked(std::move(token), "what stands before the '@' of the URL");
+  }
+  if (!token_file.empty()) {
+    return token_in(token_file);
+  }
+  if (!login.token.empty()) {
+    return checked(login.token, "auth_token");
+  }
+  return login.token_file.empty() ? Result<std::string>() : token_in(login.token_file);
+}
+
+}  // namespace
+
+Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience, const Login& login) {
+  if (!url.path.text.empty()) {
+    return complain_at(url.path.position, "tenure:// has no path; key_prefix=… is an option");
+  }
+  std::string token_file;
+  TlsFiles files;
+  UrlOptions options(UrlOptions::common_with_event_loop);
+  options.text("token_file", token_file);
+  files.add_to(options);
+  if (auto consumed = options.consume(url); !consumed) {
+    return std::unexpected(std::move(consumed).error());
+  }
+  auto token = find_token(url, token_file, login);
+  if (!token) {
+    return std::unexpected(std::move(token).error());
+  }
+  auto endpoints = endpoints_of(url, default_port);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
+  }
+  auto tls = files.context(Tls::if_asked_for);
+  if (!tls) {
+    return std::unexpected(std::move(tls).error());
+  }
+  const auto each = patience / static_cast<int>(endpoints->size());
+  return Servers{.endpoints = *std::move(endpoints),
+                 .tls = *std::move(tls),
+                 .connect_timeout = each,
+                 .token = *std::move(token)};
+}
+
+bool are_near(const Servers& servers) {
+  return std::ranges::all_of(servers.endpoints, [](const Endpoint& endpoint) {
+    return endpoint.host == "localhost" || endpoint.host == "::1" ||
+           endpoint.host.starts_with("127.");
+  });
+}
+
+bool shows_token(const Servers& servers) {
+  return !servers.token.empty() && servers.tls == nullptr && !are_near(servers);
+}
+
+}  // namespace tenure::backends::tenured

@@ -1,0 +1,212 @@
+#include "backends/tenured/watches.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "backends/tenured/proto_types.hpp"
+
+namespace tenure::backends::tenured {
+namespace {
+
+/// Delays before a refused watch is requested again.
+constexpr net::Backoff::Options retry{.min = std::chrono::milliseconds(50),
+                                      .max = std::chrono::milliseconds(1000)};
+
+}  // namespace
+
+class Watches::Stream final : public grpc::Exchange {
+ public:
+  explicit Stream(Watches& watches) : watches_(&watches) {}
+  /// Nobody listens any more.
+  void leave() {
+    watches_ = nullptr;
+    cancel();
+  }
+
+ private:
+  void received(std::string_view message) override {
+    v1::WatchResponse response;
+    if (watches_ != nullptr &&
+        response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+      watches_->received(response);
+    }
+  }
+  void ended(const grpc::Status& status) override {
+    if (watches_ != nullptr) {
+      std::exchange(watches_, nullptr)->ended(status);
+    }
+  }
+
+  Watches* watches_;
+};
+
+Watches::Watches(boost::asio::io_context& loop) : again_(loop), backoff_(retry) {}
+Watches::~Watches() = default;
+
+void Watches::add(WatchId id, WatchRequest request, Backend::Sink sink,
+                  std::function<void()> begun) {
+  const auto next = request.start;
+  const auto [it, is_new] =
+      watches_.emplace(id, Watch{.request = std::move(request),
+                                 .sink = std::make_shared<Backend::Sink>(std::move(sink)),
+                                 .next = next,
+                                 .begun = std::move(begun)});
+  begin(id, it->second);
+}
+
+void Watches::begin(WatchId id, Watch& watch) {
+  if (!channel_ || watch.phase != Phase::idle) {
+    return;
+  }
+  if (!stream_) {
+    stream_ = std::make_shared<Stream>(*this);
+    channel_->begin("/tenure.v1.LockService/Watch", stream_);
+    if (!stream_) {
+      return;  // It could not even begin; the connection is at its end.
+    }
+  }
+  v1::WatchRequest request;
+  write(watch.request, watch.next, *request.mutable_create());
+  request.mutable_create()->set_watch_id(id.get());
+  watch.phase = Phase::asked;
+  stream_->send(request);
+}
+
+void Watches::begin_all() {
+  for (auto& [id, watch] : watches_) {
+    begin(id, watch);
+    if (!stream_) {
+      return;
+    }
+  }
+}
+
+void Watches::begin_all_later() {
+  if (std::exchange(is_again_due_, true)) {
+    return;
+  }
+  again_.expires_after(backoff_.next());
+  again_.async_wait(
+      [this, alive = std::weak_ptr(life_)](const boost::system::error_code& cancelled) {
+        if (!cancelled && !alive.expired() && std::exchange(is_again_due_, false)) {
+          begin_all();
+        }
+      });
+}
+
+void Watches::remove(WatchId id) {
+  if (watches_.erase(id) > 0 && stream_) {
+    v1::WatchRequest request;
+    request.mutable_cancel()->set_watch_id(id.get());
+    stream_->send(request);
+  }
+}
+
+void Watches::connected(const std::shared_ptr<grpc::Channel>& channel) {
+  channel_ = channel;
+  begin_all();
+}
+
+void Watches::disconnected() {
+  channel_.reset();
+  again_.cancel();
+  is_again_due_ = false;
+  backoff_.reset();
+  for (auto& [id, watch] : watches_) {
+    watch.phase = Phase::idle;
+  }
+  if (const auto stream = std::exchange(stream_, nullptr)) {
+    stream->leave();
+  }
+}
+
+void Watches::end() {
+  disconnected();
+  for (const auto& [id, watch] : std::exchange(watches_, {})) {
+    (*watch.sink)(fail(Errc::unavailable, "the client ends"));
+  }
+}
+
+void Watches::received(const v1::WatchResponse& response) {
+  const WatchId id{response.watch_id()};
+  const auto it = watches_.find(id);
+  if (it == watches_.end()) {
+    return;
+  }
+  if (response.cancelled()) {
+    cancelled(id, response);
+    return;
+  }
+  if (response.created()) {
+    it->second.phase = Phase::watched;
+    backoff_.reset();
+    if (it->second.next == Revision{}) {
+      it->second.next = Revision{response.header().revision() + 1};
+    }
+    if (const auto begun = std::exchange(it->second.begun, {})) {
+      begun();
+    }
+  }
+  // The sink may end the watch.
+  const auto sink = it->second.sink;
+  for (const auto& event : response.events()) {
+    it->second.next = Revision{event.revision() + 1};
+  }
+  for (const auto& event : response.events()) {
+    (*sink)(event_from(event));
+  }
+}
+
+void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
+  const auto it = watches_.find(id);
+  if (response.compact_revision() == 0 && response.resume_revision() != 0) {
+    it->second.next = Revision{response.resume_revision()};
+    if (std::exchange(it->second.phase, Phase::idle) == Phase::watched) {
+      // We were too slow; what was dropped is still to be had.
+      begin(id, it->second);
+    } else {
+      // It could not begin to watch; that may be better soon.
+      begin_all_later();
+    }
+    return;
+  }
+  const auto sink = it->second.sink;
+  const auto begun = std::move(it->second.begun);
+  watches_.erase(it);
+  if (begun) {
+    begun();  // Nobody has to wait for it any longer.
+  }
+  const auto code = response.code() == v1::CODE_PERMISSION_DENIED ? Errc::permission_denied
+                    : response.compact_revision() != 0            ? Errc::invalid_argument
+                                                                  : Errc::resource_exhausted;
+  const auto from =
+      response.compact_revision() != 0
+          ? "; the oldest that is known is " + std::to_string(response.compact_revision() + 1)
+          : std::string();
+  (*sink)(fail(code, response.detail() + from));
+}
+
+void Watches::ended(const grpc::Status& status) {
+  stream_.reset();
+  const auto error = error_from(status, channel_->authority());
+  for (auto& [id, watch] : watches_) {
+    watch.phase = Phase::idle;
+  }
+  if (error == Errc::unavailable) {
+    // With the connection, connected() begins again. Alone, nobody else would.
+    if (!channel_->is_gone()) {
+      begin_all_later();
+    }
+    return;
+  }
+  for (const auto& [id, watch] : std::exchange(watches_, {})) {
+    if (watch.begun) {
+      watch.begun();  // Nobody has to wait for it any longer.
+    }
+    (*watch.sink)(std::unexpected(error));
+  }
+}
+
+}  // namespace tenure::backends::tenured

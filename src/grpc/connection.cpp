@@ -1,0 +1,470 @@
+#include "grpc/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ranges>
+#include <utility>
+
+namespace tenure::grpc {
+namespace {
+
+/// What a client may send before it must wait: for one call, and for all of its connection.
+constexpr std::uint32_t call_window = 256 * 1024;
+constexpr std::int32_t connection_window = 4 * 1024 * 1024;
+constexpr std::uint32_t header_bytes_max = 16 * 1024;
+/// How many calls a client may reset at once, and in each second after that; it loses the
+/// connection beyond. A reset costs the client nothing and the server a whole call
+/// (CVE-2023-44487).
+constexpr std::uint64_t resets_burst = 1000;
+constexpr std::uint64_t resets_per_second = 100;
+/// What a call counts besides its messages: its objects here and in nghttp2.
+constexpr std::size_t call_bytes = 1024;
+/// Frames that wait to be written before a connection is not read any more. nghttp2 has no limit of
+/// its own. One read adds up to a thousand.
+constexpr std::size_t outbound_frames_max = 1024;
+/// Capacity that a call without queued bytes keeps: an empty buffer is not counted.
+constexpr std::size_t idle_bytes = 16 * 1024;
+/// How much of an unknown path is repeated in the refusal.
+constexpr std::size_t path_bytes_max = 128;
+
+std::string_view number_of(StatusCode code) {
+  static constexpr std::array<std::string_view, 17> numbers{
+      "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"};
+  return numbers[static_cast<std::size_t>(code)];
+}
+
+}  // namespace
+
+/// Translates nghttp2's calls into ours. `user` is the Connection.
+struct Connection::Events {
+  static Connection& of(void* user) { return *static_cast<Connection*>(user); }
+
+  static int begin_headers(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      of(user).head_ = {};
+    }
+    return 0;
+  }
+
+  static int one_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                        const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
+                        std::size_t value_size, std::uint8_t /*flags*/, void* user) {
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+      return 0;
+    }
+    const std::string_view what(reinterpret_cast<const char*>(name), name_size);
+    auto& head = of(user).head_;
+    auto* wanted = what == ":path"           ? &head.path
+                   : what == ":method"       ? &head.method
+                   : what == "content-type"  ? &head.content_type
+                   : what == "authorization" ? &head.authorization
+                                             : nullptr;
+    if (wanted != nullptr) {
+      wanted->assign(reinterpret_cast<const char*>(value), value_size);
+    }
+    return 0;
+  }
+
+  static int frame_received(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
+    auto& connection = of(user);
+    const auto stream = frame->hd.stream_id;
+    switch (frame->hd.type) {
+      case NGHTTP2_HEADERS:
+        if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+          connection.begin_call(stream);
+        }
+        [[fallthrough]];
+      case NGHTTP2_DATA:
+        if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+          connection.half_close(stream);
+        }
+        break;
+      case NGHTTP2_PING:
+        if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+          connection.ponged();
+        }
+        break;
+      default: break;
+    }
+    return 0;
+  }
+
+  static int piece(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t stream,
+                   const std::uint8_t* bytes, std::size_t size, void* user) {
+    of(user).add_piece(stream, {bytes, size});
+    return 0;
+  }
+
+  static int stream_closed(nghttp2_session* /*session*/, std::int32_t stream,
+                           std::uint32_t /*error*/, void* user) {
+    of(user).end_call(stream);
+    return 0;
+  }
+
+  static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* /*user*/) {
+    // The answer is complete and the client still talks: tell it that nobody listens.
+    const auto is_end =
+        frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (is_end && nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 0) {
+      nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+    }
+    return 0;
+  }
+
+  static ssize_t take_out(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
+                          std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
+                          void* user) {
+    return of(user).take_out(*static_cast<Call*>(source->ptr), {room, size}, *flags);
+  }
+};
+
+Connection::Connection(House& house, std::unique_ptr<net::Transport> transport, std::string peer)
+    : Link(house.work, std::move(transport), house.patience),
+      house_(house),
+      peer_(std::move(peer)) {}
+
+// Its life.
+
+void Connection::open(Gone gone) {
+  gone_ = std::move(gone);
+  house_.connections.insert(this);
+  Link::open();
+}
+
+void Connection::start_session() {
+  places_.handshake.release();
+  nghttp2_session_callbacks* events = nullptr;
+  nghttp2_session_callbacks_new(&events);
+  nghttp2_session_callbacks_set_on_begin_headers_callback(events, Events::begin_headers);
+  nghttp2_session_callbacks_set_on_header_callback(events, Events::one_header);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(events, Events::frame_received);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(events, Events::piece);
+  nghttp2_session_callbacks_set_on_stream_close_callback(events, Events::stream_closed);
+  nghttp2_session_callbacks_set_on_frame_send_callback(events, Events::frame_sent);
+  nghttp2_option* options = nullptr;
+  nghttp2_option_new(&options);
+  nghttp2_option_set_no_auto_window_update(options, 1);
+  nghttp2_option_set_no_closed_streams(options, 1);
+  nghttp2_option_set_stream_reset_rate_limit(options, resets_burst, resets_per_second);
+  make_session(Side::server, events, options, this);
+  const std::array<nghttp2_settings_entry, 3> settings{{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+       static_cast<std::uint32_t>(house_.calls_per_connection_max)},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, call_window},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, header_bytes_max},
+  }};
+  nghttp2_submit_settings(session(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, connection_window);
+}
+
+void Connection::farewell() {
+  if (!is_open()) {
+    close();
+    return;
+  }
+  is_leaving_ = true;
+  const auto calls = calls_;
+  for (const auto& [stream, call] : calls) {
+    call->finish({StatusCode::unavailable, "the server stops"});
+  }
+  nghttp2_submit_goaway(session(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session()), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
+  flush_soon();
+}
+
+void Connection::closed() {
+  places_ = {};
+  house_.connections.erase(this);
+  const auto calls = calls_;
+  for (const auto& [stream, call] : calls) {
+    end_call(stream);
+  }
+  refused_.clear();
+  recount(refused_bytes_, 0);
+  if (gone_) {
+    std::exchange(gone_, {})(std::static_pointer_cast<Connection>(shared_from_this()));
+  }
+}
+
+void Connection::wrote() {
+  for (const auto& call : std::exchange(drained_, {})) {
+    if (call->connection_ != nullptr && !call->has_queued()) {
+      call->drained();
+      call->take_in();
+    }
+  }
+}
+
+// Calls.
+
+Call* Connection::call_of(std::int32_t stream) const {
+  return static_cast<Call*>(nghttp2_session_get_stream_user_data(session(), stream));
+}
+
+void Connection::begin_call(std::int32_t stream) {
+  if (head_.method != "POST") {
+    refuse_http(stream, "405");
+    return;
+  }
+  if (!head_.content_type.starts_with("application/grpc")) {
+    refuse_http(stream, "415");
+    return;
+  }
+  const auto* route = house_.router.find(head_.path);
+  if (route == nullptr) {
+    house_.refused(StatusCode::unimplemented);
+    refuse(stream,
+           {StatusCode::unimplemented, "there is no " + head_.path.substr(0, path_bytes_max)});
+    return;
+  }
+  if (is_leaving_) {
+    refuse(stream, {StatusCode::unavailable, "the server stops"});
+    return;
+  }
+  if (route->audience == Router::Audience::open && open_calls_ >= house_.open_calls_max) {
+    house_.limited("open_calls");
+    refuse(stream, {StatusCode::resource_exhausted,
+                    "too many calls without authentication on one connection"});
+    return;
+  }
+  accept_call(stream, *route);
+}
+
+void Connection::accept_call(std::int32_t stream, const Router::Route& route) {
+  const auto bytes_max =
+      route.message_bytes_max == 0 ? house_.message_bytes_max : route.message_bytes_max;
+  const auto call = route.open({.connection = *this,
+                                .stream = stream,
+                                .authorization = head_.authorization,
+                                .message_bytes_max = bytes_max});
+  call->ended_ = &route.ended;
+  if (route.audience == Router::Audience::open) {
+    call->is_open_ = true;
+    ++open_calls_;
+  }
+  nghttp2_session_set_stream_user_data(session(), stream, call.get());
+  calls_.emplace(stream, call);
+  if (route.request == Router::Request::unary) {
+    arriving_.emplace(stream, Clock::now() + house_.request_time);
+  }
+  count(*call);
+}
+
+void Connection::expire_requests(Clock::time_point now) {
+  while (!arriving_.empty() && arriving_.begin()->second <= now) {
+    auto* call = call_of(arriving_.begin()->first);
+    arriving_.erase(arriving_.begin());
+    if (call != nullptr) {
+      call->finish({StatusCode::deadline_exceeded, "the request did not arrive in time"});
+    }
+  }
+}
+
+void Connection::add_piece(std::int32_t stream, std::span<const std::uint8_t> piece) {
+  nghttp2_session_consume_connection(session(), piece.size());
+  auto* call = call_of(stream);
+  if (call == nullptr || call->status_) {
+    nghttp2_session_consume_stream(session(), stream, piece.size());
+    return;
+  }
+  call->reader_.add(piece);
+  call->unread_ += piece.size();
+  call->take_in();
+}
+
+void Connection::took_in(Call& call) {
+  count(call);
+  const auto waiting = call.reader_.waiting();
+  if (call.unread_ > waiting) {
+    nghttp2_session_consume_stream(session(), call.stream_, call.unread_ - waiting);
+    call.unread_ = waiting;
+    flush_soon();
+  }
+}
+
+void Connection::half_close(std::int32_t stream) {
+  arriving_.erase(stream);
+  if (auto* call = call_of(stream); call != nullptr) {
+    call->is_half_closed_ = true;
+    call->take_in();
+  }
+}
+
+void Connection::end_call(std::int32_t stream) {
+  arriving_.erase(stream);
+  if (refused_.erase(stream) > 0) {
+    recount(refused_bytes_, refused_.size() * call_bytes);
+  }
+  const auto node = calls_.extract(stream);
+  if (node.empty()) {
+    return;
+  }
+  const auto& call = node.mapped();
+  open_calls_ -= call->is_open_ ? 1 : 0;
+  call->reader_.clear();
+  call->out_.clear();
+  call->sent_ = 0;
+  recount(call->counted_, 0);
+  call->connection_ = nullptr;
+  if (call->ended_ != nullptr && *call->ended_) {
+    (*call->ended_)(call->status_ ? call->status_->code : StatusCode::cancelled);
+  }
+  call->closed();
+}
+
+void Connection::count(Call& call) {
+  recount(call.counted_, call_bytes + call.reader_.waiting() + call.out_.size() - call.sent_);
+}
+
+void Connection::recount(std::size_t& counted, std::size_t bytes) {
+  const bool grows = bytes > counted;
+  // A single response may exceed the limit. What comes on top of that is refused.
+  const bool is_full = buffered_ > house_.connection_bytes_max;
+  const bool are_all_full = house_.buffered > house_.memory_bytes_max;
+  buffered_ += bytes - counted;
+  if (!is_overfull_) {
+    house_.buffered += bytes - counted;
+  }
+  counted = bytes;
+  if (!grows || is_overfull_) {
+    return;
+  }
+  if (is_full) {
+    shed();
+  } else if (are_all_full) {
+    house_.shed();
+  }
+}
+
+void Connection::shed() {
+  house_.limited("buffered_bytes");
+  house_.buffered -= buffered_;
+  is_overfull_ = true;
+  flush_soon();
+}
+
+void House::shed() {
+  Connection* largest = nullptr;
+  for (auto* connection : connections) {
+    if (!connection->is_shed() &&
+        (largest == nullptr || connection->buffered() > largest->buffered())) {
+      largest = connection;
+    }
+  }
+  if (largest != nullptr) {
+    largest->shed();
+  }
+}
+
+bool Connection::may_read() const {
+  return nghttp2_session_get_outbound_queue_size(session()) <= outbound_frames_max;
+}
+
+// Answers.
+
+void Connection::wants_to_write(Call& call) {
+  count(call);
+  if (is_closed()) {
+    return;
+  }
+  if (call.is_begun_) {
+    nghttp2_session_resume_data(session(), call.stream_);
+  } else if (call.has_queued()) {
+    begin_response(call);
+  } else {
+    submit_end(call, true);
+  }
+  flush_soon();
+}
+
+void Connection::begin_response(Call& call) {
+  call.is_begun_ = true;
+  const std::array<nghttp2_nv, 2> head{header(":status", "200", constant),
+                                       header("content-type", "application/grpc", constant)};
+  nghttp2_data_provider source{.source = {.ptr = &call}, .read_callback = Events::take_out};
+  nghttp2_submit_response(session(), call.stream_, head.data(), head.size(), &source);
+}
+
+void Connection::submit_end(Call& call, bool with_head) {
+  call.is_begun_ = true;
+  const auto message = percent_encoded(call.status_->message);
+  std::array<nghttp2_nv, 4 + trailers_max> lines;
+  std::size_t count = 0;
+  if (with_head) {
+    lines[count++] = header(":status", "200", constant);
+    lines[count++] = header("content-type", "application/grpc", constant);
+  }
+  lines[count++] = header("grpc-status", number_of(call.status_->code), constant);
+  if (!message.empty()) {
+    lines[count++] = header("grpc-message", message, NGHTTP2_NV_FLAG_NO_COPY_NAME);
+  }
+  for (const auto& trailer : call.status_->trailers | std::views::take(trailers_max)) {
+    lines[count++] = header(trailer.name, trailer.value, NGHTTP2_NV_FLAG_NONE);
+  }
+  if (with_head) {
+    nghttp2_submit_response(session(), call.stream_, lines.data(), count, nullptr);
+  } else {
+    nghttp2_submit_trailer(session(), call.stream_, lines.data(), count);
+  }
+}
+
+bool Connection::note_refusal(std::int32_t stream) {
+  if (refused_.size() >= house_.open_calls_max) {
+    house_.limited("refusals");
+    nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, stream, NGHTTP2_ENHANCE_YOUR_CALM);
+    return false;
+  }
+  refused_.insert(stream);
+  recount(refused_bytes_, refused_.size() * call_bytes);
+  return true;
+}
+
+void Connection::refuse(std::int32_t stream, const Status& status) {
+  if (!note_refusal(stream)) {
+    return;
+  }
+  const auto message = percent_encoded(status.message);
+  const std::array<nghttp2_nv, 4> lines{
+      header(":status", "200", constant), header("content-type", "application/grpc", constant),
+      header("grpc-status", number_of(status.code), constant),
+      header("grpc-message", message, NGHTTP2_NV_FLAG_NO_COPY_NAME)};
+  nghttp2_submit_response(session(), stream, lines.data(), lines.size(), nullptr);
+}
+
+void Connection::refuse_http(std::int32_t stream, const char* http_status) {
+  if (!note_refusal(stream)) {
+    return;
+  }
+  const auto line = header(":status", http_status, constant);
+  nghttp2_submit_response(session(), stream, &line, 1, nullptr);
+}
+
+std::ptrdiff_t Connection::take_out(Call& call, std::span<std::uint8_t> room,
+                                    std::uint32_t& flags) {
+  const auto size = std::min(room.size(), call.out_.size() - call.sent_);
+  if (size == 0 && !call.status_) {
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  std::memcpy(room.data(), call.out_.data() + call.sent_, size);
+  call.sent_ += size;
+  if (!call.has_queued()) {
+    call.out_.clear();
+    call.sent_ = 0;
+    if (call.out_.capacity() > idle_bytes) {
+      std::string().swap(call.out_);
+    }
+    if (call.status_) {
+      flags |= static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_EOF) |
+               static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_NO_END_STREAM);
+      submit_end(call, false);
+    } else {
+      drained_.push_back(call.shared_from_this());
+    }
+  }
+  count(call);
+  return static_cast<std::ptrdiff_t>(size);
+}
+
+}  // namespace tenure::grpc

@@ -1,0 +1,173 @@
+#include "grpc/link.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace tenure::grpc {
+namespace {
+
+/// Gathered into one write.
+constexpr std::size_t write_bytes = 256 * 1024;
+/// What a connection that has nothing to say may keep of that.
+constexpr std::size_t idle_write_bytes = 16 * 1024;
+
+}  // namespace
+
+nghttp2_nv header(std::string_view name, std::string_view value, std::uint8_t flags) {
+  const auto bytes = [](std::string_view text) {
+    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // NOLINT
+  };
+  return {bytes(name), bytes(value), name.size(), value.size(), flags};
+}
+
+Link::Link(boost::asio::any_io_executor executor, std::unique_ptr<net::Transport> transport,
+           Patience patience)
+    : executor_(std::move(executor)),
+      transport_(std::move(transport)),
+      patience_(patience),
+      heard_(Clock::now()) {}
+
+void Link::open() {
+  transport_->handshake([self = shared_from_this()](const boost::system::error_code& error) {
+    if (error || self->is_closed_) {
+      self->fault_ = error;
+      self->close();
+      return;
+    }
+    self->is_greeted_ = true;
+    self->start_session();
+    self->flush_soon();
+    self->read_on();
+  });
+}
+
+void Link::make_session(Side side, nghttp2_session_callbacks* events, nghttp2_option* options,
+                        void* user) {
+  nghttp2_session* session = nullptr;
+  if (side == Side::server) {
+    nghttp2_session_server_new2(&session, events, user, options);
+  } else {
+    nghttp2_session_client_new2(&session, events, user, options);
+  }
+  session_.reset(session);
+  nghttp2_option_del(options);
+  nghttp2_session_callbacks_del(events);
+}
+
+void Link::check(Clock::time_point now, const Patience& patience) {
+  if (!is_greeted_ || is_through()) {
+    // It has as long as a silent one to get through the handshake, or to read our good-bye.
+    if (now - heard_ > patience.ping_every + patience.ping_wait) {
+      close();
+    }
+    return;
+  }
+  if (is_ping_open_) {
+    if (now - std::max(pinged_, heard_) > patience.ping_wait) {
+      close();
+    }
+    return;
+  }
+  if (now - heard_ >= patience.ping_every) {
+    is_ping_open_ = true;
+    pinged_ = now;
+    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
+    flush_soon();
+  }
+}
+
+void Link::close() {
+  if (std::exchange(is_closed_, true)) {
+    return;
+  }
+  const auto self = shared_from_this();
+  transport_->close();
+  closed();
+}
+
+void Link::read_on() {
+  if (!is_greeted_ || is_closed_ || is_broken_ || is_reading_ || !may_read()) {
+    return;
+  }
+  is_reading_ = true;
+  transport_->read([self = shared_from_this()](const boost::system::error_code& error,
+                                               std::span<const std::uint8_t> bytes) {
+    self->is_reading_ = false;
+    if (self->is_closed_) {
+      return;
+    }
+    if (error) {
+      self->fault_ = error;
+      self->close();
+      return;
+    }
+    self->arrived(bytes);
+  });
+}
+
+void Link::arrived(std::span<const std::uint8_t> bytes) {
+  heard_ = Clock::now();
+  const auto used = nghttp2_session_mem_recv(session_.get(), bytes.data(), bytes.size());
+  flush_soon();
+  if (used < 0) {
+    // Not HTTP/2, or a flood. What nghttp2 has to say about it goes out first.
+    is_broken_ = true;
+    fault_ = make_error_code(boost::system::errc::protocol_error);
+    return;
+  }
+  read_on();
+}
+
+void Link::flush_soon() {
+  if (!std::exchange(is_flush_due_, true)) {
+    boost::asio::post(executor_, [self = shared_from_this()] {
+      self->is_flush_due_ = false;
+      self->flush();
+      self->read_on();
+    });
+  }
+}
+
+void Link::flush() {
+  if (is_overfull()) {
+    close();
+  }
+  if (is_closed_ || is_writing_ || !session_) {
+    return;
+  }
+  out_.clear();
+  while (out_.size() < write_bytes) {
+    const std::uint8_t* bytes = nullptr;
+    const auto size = nghttp2_session_mem_send(session_.get(), &bytes);
+    if (size <= 0) {
+      break;
+    }
+    out_.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  }
+  if (out_.empty()) {
+    if (out_.capacity() > idle_write_bytes) {
+      std::string().swap(out_);
+    }
+    const bool is_over = nghttp2_session_want_read(session_.get()) == 0 &&
+                         nghttp2_session_want_write(session_.get()) == 0;
+    if (is_over || is_broken_ || is_through()) {
+      close();
+    }
+    return;
+  }
+  is_writing_ = true;
+  transport_->write(out_, [self = shared_from_this()](const boost::system::error_code& error) {
+    if (error && !self->is_broken_) {
+      // The read fails too, and knows why: what the other end said last still arrives.
+      return;
+    }
+    self->is_writing_ = false;
+    error ? self->close() : self->flush();
+    self->read_on();
+  });
+  wrote();
+}
+
+}  // namespace tenure::grpc

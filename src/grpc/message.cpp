@@ -1,0 +1,85 @@
+#include "grpc/message.hpp"
+
+namespace tenure::grpc {
+namespace {
+
+constexpr std::size_t prefix_bytes = 5;
+/// Capacity that an empty reader keeps: what waits is counted by connections, an empty buffer is
+/// not.
+constexpr std::size_t idle_message_bytes = 4 * 1024;
+
+std::uint8_t byte_at(const std::string& text, std::size_t index) {
+  return static_cast<std::uint8_t>(text[index]);
+}
+
+}  // namespace
+
+void append_framed(const google::protobuf::MessageLite& message, std::string& out) {
+  const auto begin = out.size();
+  const auto size = message.ByteSizeLong();
+  const auto total = begin + prefix_bytes + size;
+  // Some libraries name more bytes than were asked for.
+  out.resize_and_overwrite(total, [&](char* bytes, std::size_t /*count*/) {
+    auto* at = reinterpret_cast<std::uint8_t*>(bytes + begin);
+    *at++ = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      *at++ = static_cast<std::uint8_t>(size >> static_cast<unsigned>(shift));
+    }
+    // Not AppendToString(), which would count all the bytes once more.
+    message.SerializeWithCachedSizesToArray(at);
+    return total;
+  });
+}
+
+void MessageReader::add(std::span<const std::uint8_t> piece) {
+  if (fault_ != Fault::none) {
+    return;
+  }
+  if (begin_ > 0) {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+  }
+  buffer_.append(piece.begin(), piece.end());
+}
+
+std::optional<std::string_view> MessageReader::next() {
+  if (fault_ != Fault::none || waiting() < prefix_bytes) {
+    return std::nullopt;
+  }
+  if (byte_at(buffer_, begin_) != 0) {
+    fault_ = Fault::compressed;
+    return std::nullopt;
+  }
+  std::size_t size = 0;
+  for (std::size_t n = 1; n < prefix_bytes; ++n) {
+    size = (size << 8U) | byte_at(buffer_, begin_ + n);
+  }
+  if (size > bytes_max_) {
+    fault_ = Fault::too_large;
+    return std::nullopt;
+  }
+  if (waiting() < prefix_bytes + size) {
+    return std::nullopt;
+  }
+  const std::string_view message(buffer_.data() + begin_ + prefix_bytes, size);
+  begin_ += prefix_bytes + size;
+  return message;
+}
+
+void MessageReader::clear() {
+  begin_ = buffer_.size();
+  trim();
+}
+
+void MessageReader::trim() {
+  if (waiting() > 0) {
+    return;
+  }
+  begin_ = 0;
+  buffer_.clear();
+  if (buffer_.capacity() > idle_message_bytes) {
+    std::string().swap(buffer_);
+  }
+}
+
+}  // namespace tenure::grpc

@@ -1,0 +1,197 @@
+#include "grpc/server.hpp"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <fcntl.h>
+
+namespace tenure::grpc {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// Before trying again when even accepting failed, for lack of descriptors for example.
+constexpr std::chrono::milliseconds accept_pause{100};
+/// How often silent connections are looked for, at most.
+constexpr std::chrono::milliseconds check_every_max{1000};
+
+}  // namespace
+
+Server::Server(House& house, ServerOptions options)
+    : house_(house),
+      options_(std::move(options)),
+      limiter_(options_.handshakes),
+      places_(net::Shares::three_quarters_of(options_.connections_max)),
+      acceptor_(house.work),
+      timer_(house.work) {}
+
+Result<std::uint16_t> Server::listen() {
+  if (options_.tls) {
+    auto context = net::server_context(*options_.tls);
+    if (!context) {
+      return std::unexpected(context.error());
+    }
+    tls_ = *std::move(context);
+    handshakes_.emplace(1);
+  }
+  const auto refused = [&](const error_code& error) {
+    return fail(Errc::unavailable, "cannot listen on " + options_.host + ":" +
+                                       std::to_string(options_.port) + ": " + error.message());
+  };
+  error_code error;
+  tcp::resolver resolver(house_.loop);
+  const auto found =
+      resolver.resolve(options_.host, std::to_string(options_.port), tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    return refused(error);
+  }
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) {
+    ::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
+    acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  }
+  if (!error) {
+    acceptor_.bind(endpoint, error);
+  }
+  if (!error) {
+    acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  }
+  if (error) {
+    return refused(error);
+  }
+  return acceptor_.local_endpoint().port();
+}
+
+void Server::open() {
+  asio::post(house_.loop, [self = shared_from_this()] {
+    self->accept();
+    self->check_soon();
+  });
+}
+
+void Server::renew_tls(std::unique_ptr<asio::ssl::context> context) {
+  asio::post(house_.loop, [self = shared_from_this(), context = std::move(context)]() mutable {
+    // An open connection has a reference of its own to what OpenSSL keeps.
+    self->tls_ = std::move(context);
+  });
+}
+
+void Server::shut() {
+  std::promise<void> done;
+  asio::post(house_.loop, [&] {
+    is_shut_ = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void Server::stop(std::chrono::milliseconds patience) {
+  std::promise<void> done;
+  asio::post(house_.loop, [&] { say_farewell(patience, [&] { done.set_value(); }); });
+  done.get_future().wait();
+  if (handshakes_) {
+    // Their sockets are closed, so they end soon.
+    handshakes_->join();
+  }
+}
+
+void Server::say_farewell(std::chrono::milliseconds patience, std::function<void()> done) {
+  when_empty_ = std::move(done);
+  timer_.expires_after(patience);
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    const auto rest = self->connections_;
+    for (const auto& connection : rest) {
+      if (!error) {
+        connection->close();
+      }
+    }
+  });
+  const auto all = connections_;
+  for (const auto& connection : all) {
+    connection->farewell();
+  }
+  done_if_empty();
+}
+
+void Server::done_if_empty() {
+  if (when_empty_ && connections_.empty()) {
+    timer_.cancel();
+    std::exchange(when_empty_, {})();
+  }
+}
+
+void Server::accept() {
+  if (is_shut_) {
+    return;
+  }
+  acceptor_.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
+    if (error == asio::error::operation_aborted || self->is_shut_) {
+      return;
+    }
+    if (error) {
+      auto timer = std::make_shared<asio::steady_timer>(self->house_.work, accept_pause);
+      timer->async_wait([self, timer](const error_code&) { self->accept(); });
+      return;
+    }
+    self->admit(std::move(socket));
+    self->accept();
+  });
+}
+
+void Server::admit(tcp::socket socket) {
+  error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  if (error) {
+    return;
+  }
+  const auto network = net::network_of(peer.address());
+  auto place = places_.take(network);
+  if (!place) {
+    options_.turned_away();
+    return;
+  }
+  auto handshake = tls_ ? limiter_.admit(network, Connection::Clock::now())
+                        : std::optional(net::Shares::Share());
+  if (!handshake) {
+    house_.limited("tls_handshakes");
+    return;
+  }
+  socket.set_option(tcp::no_delay(true), error);
+  auto transport =
+      tls_ ? net::tls_server_transport(std::move(socket), *tls_, handshakes_->get_executor())
+           : net::plain_transport(std::move(socket));
+  const auto connection =
+      std::make_shared<Connection>(house_, std::move(transport), net::to_string(peer));
+  connection->hold({.connection = *std::move(place), .handshake = *std::move(handshake)});
+  connections_.insert(connection);
+  connection->open([weak = weak_from_this()](const std::shared_ptr<Connection>& gone) {
+    if (const auto self = weak.lock()) {
+      self->connections_.erase(gone);
+      self->done_if_empty();
+    }
+  });
+}
+
+void Server::check_soon() {
+  timer_.expires_after(std::min({check_every_max, house_.patience.ping_wait, house_.request_time}));
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (error || self->is_shut_) {
+      return;
+    }
+    const auto all = self->connections_;
+    for (const auto now = Connection::Clock::now(); const auto& connection : all) {
+      connection->check(now);
+      connection->expire_requests(now);
+    }
+    self->check_soon();
+  });
+}
+
+}  // namespace tenure::grpc

@@ -1,0 +1,270 @@
+#include "lock_manager/detector.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include <tenure/wait_for_graph.hpp>
+
+namespace tenure::detail {
+
+namespace {
+
+/// A victim by what is known of the members; the youngest decides between equals.
+TxnId choose_by(VictimPolicy policy, const std::vector<DeadlockMember>& members) {
+  const auto rank = [policy](const DeadlockMember& member) -> std::uint64_t {
+    switch (policy) {
+      case VictimPolicy::youngest: return 0;
+      case VictimPolicy::oldest: return member.age;
+      case VictimPolicy::fewest_locks: return member.locks;
+      case VictimPolicy::most_locks: return ~std::uint64_t{member.locks};
+      case VictimPolicy::least_work: return member.work;
+      case VictimPolicy::lowest_priority:
+        // Flipping the sign bit orders signed numbers as unsigned ones.
+        return static_cast<std::uint32_t>(member.priority) ^ 0x8000'0000U;
+    }
+    return 0;
+  };
+  return std::ranges::min_element(members,
+                                  [&](const DeadlockMember& a, const DeadlockMember& b) {
+                                    return rank(a) != rank(b) ? rank(a) < rank(b) : a.age > b.age;
+                                  })
+      ->txn;
+}
+
+bool is_member(const std::vector<TxnId>& cycle, TxnId txn) {
+  return std::ranges::find(cycle, txn) != cycle.end();
+}
+
+std::vector<TxnId> cycle_of(const std::vector<DeadlockMember>& members) {
+  std::vector<TxnId> cycle;
+  std::ranges::transform(members, std::back_inserter(cycle), &DeadlockMember::txn);
+  return cycle;
+}
+
+}  // namespace
+
+Detector::Detector(Transactions& txns, const LockManagerOptions& options)
+    : txns_(txns),
+      policy_(options.victim),
+      choose_(options.choose_victim),
+      kept_max_(options.deadlocks_kept) {}
+
+void Detector::visit(TxnId txn, World world, const auto& look) {
+  if (world == World::frozen) {
+    if (Txn* const found = txns_.find(txn); found != nullptr) {
+      look(*found);
+    }
+  } else if (const auto entered = txns_.look_into(txn); entered) {
+    look(*entered);
+  }
+}
+
+std::optional<TxnId> Detector::find_closer(TxnId start, World world) {
+  // Breadth first, so that the cycle told to people is a shortest one. Who was seen is marked in
+  // the transactions themselves: that is why there is one search at a time.
+  const std::uint64_t search = ++searches_;
+  struct Step {
+    TxnId txn;
+    TxnId from;
+  };
+  std::vector<Step> steps{{.txn = start, .from = start}};
+  std::vector<TxnId> blockers;
+  for (std::size_t next = 0; next < steps.size(); ++next) {
+    const Step here = steps[next];
+    blockers.clear();
+    visit(here.txn, world, [&](Txn& txn) {
+      if (std::exchange(txn.search, search) == search) {
+        return;
+      }
+      txn.reached_from = here.from;
+      for (const Waiter* const waiter : txn.waits) {
+        waiter->place->blockers_of(*waiter, blockers);
+      }
+    });
+    for (const TxnId blocker : blockers) {
+      if (blocker == start) {
+        return here.txn;
+      }
+      steps.push_back({.txn = blocker, .from = here.txn});
+    }
+  }
+  return std::nullopt;
+}
+
+Detector::Cycle Detector::find_cycle_frozen(TxnId start) {
+  const auto closer = find_closer(start, World::frozen);
+  if (!closer) {
+    return {};
+  }
+  Cycle cycle{*closer};
+  while (cycle.back() != start) {
+    cycle.push_back(txns_.find(cycle.back())->reached_from);
+  }
+  std::ranges::reverse(cycle);
+  return cycle;
+}
+
+Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> policy) {
+  std::unique_lock searching(search_mutex_);
+  Resolution resolution;
+  Question question{.start = start, .policy = policy, .suspects = {start}};
+  while (!question.suspects.empty()) {
+    const TxnId suspect = question.suspects.front();
+    std::vector<DeadlockMember> undecided;
+    const bool is_clear =
+        !find_closer(suspect, World::running) || !resolve_frozen(question, resolution, undecided);
+    if (is_clear) {
+      question.suspects.pop_front();
+    } else if (!undecided.empty()) {
+      searching.unlock();
+      question.proposed = choose_(undecided);
+      question.proposed_for = cycle_of(undecided);
+      ++question.asked;
+      searching.lock();
+    }
+  }
+  return resolution;
+}
+
+bool Detector::resolve_frozen(Question& question, Resolution& resolution,
+                              std::vector<DeadlockMember>& undecided) {
+  Wakes wakes;
+  const Transactions::Freeze freeze(txns_);
+  const Cycle cycle = find_cycle_frozen(question.suspects.front());
+  if (cycle.empty()) {
+    return false;
+  }
+  if (const auto admitted = admit_somebody(cycle, wakes); admitted) {
+    // He may wait elsewhere, and those he went past now wait for him.
+    resolution.admitted = true;
+    question.suspects.push_back(*admitted);
+    return true;
+  }
+  std::vector<DeadlockMember> members = members_of(cycle);
+  const auto victim = decide(members, question);
+  if (!victim) {
+    undecided = std::move(members);
+    return true;
+  }
+  const Deadlock deadlock{.victim = *victim, .cycle = cycle};
+  condemn(deadlock, wakes);
+  remember(deadlock, std::move(members));
+  if (question.suspects.front() != question.start) {
+    resolution.elsewhere = deadlock;
+  } else if (!resolution.deadlock || *victim == question.start) {
+    resolution.deadlock = deadlock;
+  }
+  return true;
+}
+
+std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members,
+                                      const Question& question) const {
+  // The user's own policy is asked without any latch; meanwhile the cycle may change. After some
+  // tries the youngest gives way.
+  constexpr int asked_max = 8;
+  if (!choose_) {
+    return choose_by(question.policy.value_or(policy_), members);
+  }
+  const Cycle cycle = cycle_of(members);
+  if (question.proposed_for != cycle && question.asked < asked_max) {
+    return std::nullopt;
+  }
+  const bool is_sound = question.proposed_for == cycle && is_member(cycle, question.proposed);
+  return is_sound ? question.proposed : choose_by(VictimPolicy::youngest, members);
+}
+
+std::optional<Deadlock> Detector::check_all() {
+  for (;;) {
+    WaitForGraph graph;
+    std::vector<TxnId> blockers;
+    txns_.visit([&](const Txn& txn) {
+      blockers.clear();
+      for (const Waiter* const waiter : txn.waits) {
+        waiter->place->blockers_of(*waiter, blockers);
+      }
+      graph.add_waits(txn.id, blockers);
+    });
+    const auto cycle = graph.detect_cycle();
+    if (!cycle) {
+      return std::nullopt;
+    }
+    const Resolution resolution = check(cycle->front(), std::nullopt);
+    if (resolution.deadlock || resolution.elsewhere) {
+      return resolution.deadlock ? resolution.deadlock : resolution.elsewhere;
+    }
+  }
+}
+
+Waiter* Detector::edge_of(Txn& txn, TxnId next) {
+  std::vector<TxnId> blockers;
+  for (Waiter* const waiter : txn.waits) {
+    blockers.clear();
+    waiter->place->blockers_of(*waiter, blockers);
+    if (is_member(blockers, next)) {
+      return waiter;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<TxnId> Detector::admit_somebody(const Cycle& cycle, Wakes& wakes) {
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    Waiter* const waiter = edge_of(*txns_.find(cycle[i]), cycle[(i + 1) % cycle.size()]);
+    if (waiter->place->admit_out_of_turn(*waiter, wakes)) {
+      return cycle[i];
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {
+  std::vector<DeadlockMember> members;
+  members.reserve(cycle.size());
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    Txn& txn = *txns_.find(cycle[i]);
+    const Waiter& waiter = *edge_of(txn, cycle[(i + 1) % cycle.size()]);
+    members.push_back({.txn = txn.id,
+                       .age = txn.age,
+                       .locks = txn.lock_count,
+                       .work = txn.work,
+                       .priority = txn.priority,
+                       .waits_for = std::string(to_string(waiter.mode)) + " on " +
+                                    waiter.place->describe(waiter)});
+  }
+  return members;
+}
+
+void Detector::condemn(const Deadlock& deadlock, Wakes& wakes) {
+  Txn& victim = *txns_.find(deadlock.victim);
+  victim.verdict = std::make_shared<const Deadlock>(deadlock);
+  // A blocked thread is told by its call. Who only asks now and then has yet to hear of it.
+  victim.told = victim.requests.size() < victim.waits.size();
+  const auto waits = victim.waits;
+  for (Waiter* const waiter : waits) {
+    if (!waiter->is_pending()) {
+      continue;
+    }
+    waiter->verdict = victim.verdict;
+    waiter->place->leave(*waiter, WaitState::deadlock, wakes);
+    victim.drop_request(*waiter);
+  }
+}
+
+void Detector::remember(Deadlock deadlock, std::vector<DeadlockMember> members) {
+  const std::lock_guard lock(recent_mutex_);
+  recent_.push_back({.deadlock = std::move(deadlock),
+                     .members = std::move(members),
+                     .resolved_at = std::chrono::system_clock::now()});
+  while (recent_.size() > kept_max_) {
+    recent_.pop_front();
+  }
+}
+
+std::vector<DeadlockReport> Detector::recent() const {
+  const std::lock_guard lock(recent_mutex_);
+  return {recent_.begin(), recent_.end()};
+}
+
+}  // namespace tenure::detail

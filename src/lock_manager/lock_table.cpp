@@ -1,0 +1,464 @@
+#include "lock_manager/lock_table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <tenure/text.hpp>
+
+namespace tenure::detail {
+
+namespace {
+
+/// Numbers given by begin() start here, out of the way of numbers that engines give.
+constexpr std::uint64_t first_own_txn = std::uint64_t{1} << 63U;
+
+/// How many locks a transaction gives back without letting others of its stripe in.
+constexpr std::size_t released_at_once = 1024;
+
+std::size_t shard_count(const LockManagerOptions& options) {
+  if (options.shards) {
+    return std::bit_ceil(std::max<std::size_t>(*options.shards, 1));
+  }
+  constexpr std::size_t per_cpu = 128;
+  constexpr std::size_t least = 256;
+  constexpr std::size_t most = 4096;
+  return std::bit_ceil(std::clamp(per_cpu * std::thread::hardware_concurrency(), least, most));
+}
+
+Limits limits_of(const LockManagerOptions& options) {
+  return {.waiters_per_lock_max = options.waiters_per_lock_max,
+          .locks_per_transaction_max = options.locks_per_transaction_max};
+}
+
+[[nodiscard]] bool has_good_name(const Target& target) {
+  const auto* const name = std::get_if<std::string_view>(&target);
+  return name == nullptr || (!name->empty() && name->size() <= name_bytes_max);
+}
+
+std::unexpected<Error> fail_name(const Target& target) {
+  return fail(Errc::invalid_argument,
+              "a name has 1 to " + std::to_string(name_bytes_max) + " bytes; this one has " +
+                  std::to_string(std::get<std::string_view>(target).size()));
+}
+
+std::unexpected<Error> fail_deadlock(const Deadlock& deadlock) {
+  std::string text = "transaction " + to_string(deadlock.victim) + " gives way in the cycle ";
+  constexpr std::size_t shown_max = 16;
+  for (std::size_t i = 0; i < std::min(deadlock.cycle.size(), shown_max); ++i) {
+    text += to_string(deadlock.cycle[i]) + " -> ";
+  }
+  text += deadlock.cycle.size() > shown_max ? "... -> " : "";
+  text += to_string(deadlock.cycle.front()) + "; release everything and try again";
+  return fail(Errc::deadlock, std::move(text));
+}
+
+Error exhausted_error() {
+  return {.code = Errc::resource_exhausted,
+          .detail =
+              "too many waiters on this lock, too many locks in this transaction, or too "
+              "many acquisitions of this lock: see LockManagerOptions"};
+}
+
+[[nodiscard]] bool is_success(Attempt attempt) {
+  return attempt == Attempt::taken || attempt == Attempt::again;
+}
+
+void aim(Waiter& waiter, std::uint64_t resource) {
+  waiter.resource = resource;
+}
+template <class Keys>
+void aim(Waiter& /*waiter*/, const Keys& /*keys*/) {
+  // A range waiter gets its entry from the table.
+}
+
+}  // namespace
+
+LockTable::LockTable(const LockManagerOptions& options)
+    : options_(options),
+      numbers_({.shards = shard_count(options), .limits = limits_of(options)}),
+      names_(
+          {.shards = shard_count(options), .limits = limits_of(options), .names = &known_names_}),
+      keys_(std::min<std::size_t>(shard_count(options), 64), RangeKind::keys, limits_of(options)),
+      bytes_(std::min<std::size_t>(shard_count(options), 64), RangeKind::bytes, limits_of(options)),
+      detector_(txns_, options_),
+      next_txn_(first_own_txn) {}
+
+template <class Use>
+auto LockTable::with_table(const Target& target, Use&& use) {
+  if (const auto* const resource = std::get_if<ResourceId>(&target)) [[likely]] {
+    return use(numbers_, resource->get());
+  }
+  if (const auto* const keys = std::get_if<KeysOf>(&target)) {
+    return use(keys_, *keys);
+  }
+  if (const auto* const bytes = std::get_if<BytesOf>(&target)) {
+    return use(bytes_, *bytes);
+  }
+  const NameTable::Use name(known_names_, std::get<std::string_view>(target));
+  return use(names_, name.id());
+}
+
+Txn& LockTable::pin(const TransactionOptions& options) {
+  const TxnId id = options.id ? *options.id : TxnId(next_txn_.fetch_add(1));
+  const auto txn = txns_.enter(id);
+  ++txn->pins;
+  txn->age = options.age.value_or(id.get());
+  txn->priority = options.priority;
+  return *txn;
+}
+
+void LockTable::unpin(Txn& txn) {
+  release_all({.id = txn.id, .pinned = &txn});
+  // By its number, so that the record is the warm one of its stripe when it gets idle.
+  const auto entered = txns_.enter(txn.id);
+  --entered->pins;
+  entered->verdict.reset();
+}
+
+template <class Table, class Key>
+[[gnu::always_inline]] inline Attempt LockTable::attempt(Table& table, const Key& key,
+                                                         Caller caller, LockMode mode) {
+  const auto txn = enter(caller);
+  if (txn->verdict != nullptr) [[unlikely]] {
+    return Attempt::condemned;
+  }
+  const Attempt outcome = table.acquire(*txn, key, mode, nullptr);
+  if (!is_success(outcome)) [[unlikely]] {
+    return outcome;
+  }
+  ++txn->work;
+  return txn->waits.empty() ? outcome : Attempt::crossed;
+}
+
+Result<void> LockTable::answer(Attempt attempt, Caller caller) {
+  switch (attempt) {
+    case Attempt::taken:
+    case Attempt::again: return {};
+    case Attempt::crossed:
+      // Another thread of this transaction waits: who waits for us now may close a cycle.
+      if (options_.detection == Detection::at_wait) {
+        detector_.check(caller.id, std::nullopt);
+      }
+      return {};
+    case Attempt::blocked:
+    case Attempt::queued: return fail(Errc::would_block);
+    case Attempt::exhausted: return std::unexpected(exhausted_error());
+    case Attempt::condemned: break;
+  }
+  const auto txn = enter(caller);
+  if (txn->verdict == nullptr) {
+    return fail(Errc::deadlock, "this transaction was chosen to give way, and has ended since");
+  }
+  txn->told = true;
+  return fail_deadlock(*txn->verdict);
+}
+
+template <class Table, class Key>
+Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
+  const auto& [caller, mode, options] = asked;
+  Waiter waiter(caller.id, mode, table);
+  waiter.since = std::chrono::steady_clock::now();
+  aim(waiter, key);
+  bool may_close = false;
+  Attempt outcome{};
+  {
+    const auto txn = enter(caller);
+    if (txn->verdict != nullptr) {
+      txn->told = true;
+      return fail_deadlock(*txn->verdict);
+    }
+    outcome = table.acquire(*txn, key, mode, &waiter);
+    if (outcome == Attempt::queued) {
+      txn->waits.push_back(&waiter);
+      may_close = options_.detection == Detection::at_wait && may_close_a_cycle(*txn);
+    } else if (is_success(outcome)) {
+      // It became free since we looked.
+      ++txn->work;
+      outcome = txn->waits.empty() ? outcome : Attempt::crossed;
+    }
+  }
+  if (outcome != Attempt::queued) {
+    return answer(outcome, caller);
+  }
+  const bool is_late = options.deadline && waiter.since >= *options.deadline;
+  if (may_close && !is_late) {
+    detector_.check(caller.id, options.victim);
+  }
+  if (!is_late) {
+    waiter.sleep(options);
+  }
+  return wake_up(waiter, caller, options);
+}
+
+Result<void> LockTable::try_acquire(Caller caller, ResourceId resource, LockMode mode) {
+  const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
+  if (is_success(outcome)) [[likely]] {
+    return {};
+  }
+  return answer(outcome, caller);
+}
+
+Result<void> LockTable::try_acquire(Caller caller, const Target& target, LockMode mode) {
+  if (!has_good_name(target)) {
+    return fail_name(target);
+  }
+  const Attempt outcome = with_table(
+      target, [&](auto& table, const auto& key) { return attempt(table, key, caller, mode); });
+  return answer(outcome, caller);
+}
+
+Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode) {
+  const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
+  if (is_success(outcome)) [[likely]] {
+    return {};
+  }
+  return outcome == Attempt::blocked ? wait(numbers_, resource.get(), Wait{caller, mode, {}})
+                                     : answer(outcome, caller);
+}
+
+Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode,
+                                const WaitOptions& options) {
+  return acquire(caller, Target(resource), mode, options);
+}
+
+Result<void> LockTable::acquire(Caller caller, const Target& target, LockMode mode,
+                                const WaitOptions& options) {
+  if (options.cancel.stop_requested()) {
+    return fail(Errc::cancelled);
+  }
+  if (!has_good_name(target)) {
+    return fail_name(target);
+  }
+  return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
+    const Attempt outcome = attempt(table, key, caller, mode);
+    return outcome == Attempt::blocked ? wait(table, key, Wait{caller, mode, options})
+                                       : answer(outcome, caller);
+  });
+}
+
+bool LockTable::may_close_a_cycle(Txn& txn) {
+  // A cycle through us needs somebody who waits for us: for what we hold, or behind another wait
+  // of ours.
+  return txn.waits.size() > 1 || numbers_.is_waited_for(txn) || names_.is_waited_for(txn) ||
+         keys_.is_waited_for(txn) || bytes_.is_waited_for(txn);
+}
+
+Result<void> LockTable::wake_up(Waiter& waiter, Caller caller, const WaitOptions& options) {
+  Wakes wakes;
+  const auto txn = enter_existing(caller);
+  if (txn) {
+    txn->drop_wait(waiter);
+  }
+  if (waiter.is_pending() && waiter.place->leave(waiter, WaitState::ended, wakes)) {
+    return options.cancel.stop_requested() ? fail(Errc::cancelled) : fail(Errc::timed_out);
+  }
+  switch (waiter.state.load()) {
+    case WaitState::granted: waiter.place->claim(*txn, waiter); return {};
+    case WaitState::deadlock: return fail_deadlock(*waiter.verdict);
+    default:
+      return fail(Errc::cancelled,
+                  "another thread called off the waits of transaction " + to_string(caller.id));
+  }
+}
+
+template <class Table, class Key>
+LockTable::Requested LockTable::request_from(Table& table, const Key& key, Caller caller,
+                                             LockMode mode) {
+  Wakes wakes;
+  const auto txn = enter(caller);
+  if (txn->verdict != nullptr) {
+    txn->told = true;
+    return {.answer = Acquisition(*txn->verdict)};
+  }
+  if (Waiter* const earlier = txn->find_request(table.find_wait(*txn, key)); earlier != nullptr) {
+    const bool is_pending = earlier->is_pending();
+    if (is_pending && earlier->wanted == mode) {
+      return {.answer = Acquisition::waiting()};
+    }
+    bool is_held = false;
+    if (is_pending) {
+      table.leave(*earlier, WaitState::ended, wakes);
+    } else if (earlier->wanted == mode) {
+      is_held = table.claim(*txn, *earlier);
+    } else {
+      table.undo(*txn, *earlier, wakes);
+    }
+    txn->drop_request(*earlier);
+    if (is_held) {
+      return {.answer = Acquisition::granted()};
+    }
+  }
+
+  Attempt outcome = table.acquire(*txn, key, mode, nullptr);
+  if (outcome == Attempt::blocked) {
+    auto waiter = std::make_unique<Waiter>(caller.id, mode, table);
+    waiter->since = std::chrono::steady_clock::now();
+    aim(*waiter, key);
+    outcome = table.acquire(*txn, key, mode, waiter.get());
+    if (outcome == Attempt::queued) {
+      txn->waits.push_back(waiter.get());
+      txn->requests.push_back(std::move(waiter));
+      return {.answer = Acquisition::waiting(), .may_close_a_cycle = may_close_a_cycle(*txn)};
+    }
+  }
+  if (outcome == Attempt::exhausted) {
+    return {.answer = Acquisition(exhausted_error())};
+  }
+  ++txn->work;
+  return {.answer = Acquisition::granted(), .may_close_a_cycle = !txn->waits.empty()};
+}
+
+// Out of line, so that a request that is granted at once does not pay for its frame.
+template <class Table, class Key>
+[[gnu::noinline]] Acquisition LockTable::request_in(Table& table, const Key& key, Caller caller,
+                                                    LockMode mode) {
+  Requested requested = request_from(table, key, caller, mode);
+  if (!requested.may_close_a_cycle || options_.detection == Detection::on_demand) {
+    return std::move(requested.answer);
+  }
+  const Detector::Resolution resolution = detector_.check(caller.id, std::nullopt);
+  if (requested.answer.is_granted()) {
+    return std::move(requested.answer);
+  }
+  if (resolution.deadlock) {
+    if (resolution.deadlock->victim == caller.id) {
+      mark_told(caller);
+    }
+    return Acquisition(*resolution.deadlock);
+  }
+  return resolution.admitted ? request_from(table, key, caller, mode).answer
+                             : std::move(requested.answer);
+}
+
+Acquisition LockTable::request(Caller caller, ResourceId resource, LockMode mode) {
+  {
+    // The usual case: nothing is pending, nobody is in the way.
+    const auto txn = enter(caller);
+    if (txn->verdict == nullptr && txn->waits.empty() &&
+        is_success(numbers_.acquire(*txn, resource.get(), mode, nullptr))) [[likely]] {
+      ++txn->work;
+      return Acquisition::granted();
+    }
+  }
+  return request_in(numbers_, resource.get(), caller, mode);
+}
+
+Acquisition LockTable::request(Caller caller, const Target& target, LockMode mode) {
+  if (!has_good_name(target)) {
+    return Acquisition(fail_name(target).error());
+  }
+  return with_table(
+      target, [&](auto& table, const auto& key) { return request_in(table, key, caller, mode); });
+}
+
+void LockTable::mark_told(Caller caller) {
+  enter(caller)->told = true;
+}
+
+std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
+  std::size_t locks = 0;
+  while (!txn.waits.empty()) {
+    Waiter& waiter = *txn.waits.back();
+    txn.waits.pop_back();
+    const bool was_pending = waiter.place->leave(waiter, WaitState::ended, wakes);
+    if (!was_pending && waiter.state.load() == WaitState::granted) {
+      // Its thread has not come back yet: it will find that it came too late.
+      locks += waiter.place->undo(txn, waiter, wakes) ? 1 : 0;
+      waiter.state.store(WaitState::ended);
+    }
+  }
+  txn.requests.clear();
+  return locks;
+}
+
+void LockTable::cancel_wait(Caller caller) {
+  Wakes wakes;
+  if (const auto txn = enter_existing(caller); txn) {
+    static_cast<void>(end_waits(*txn, wakes));
+  }
+}
+
+Result<void> LockTable::release(Caller caller, ResourceId resource) {
+  Wakes wakes;
+  const auto txn = enter_existing(caller);
+  if (txn && numbers_.release(*txn, resource.get(), wakes)) [[likely]] {
+    return {};
+  }
+  return fail(Errc::not_held);
+}
+
+Result<void> LockTable::release(Caller caller, const Target& target) {
+  const bool was_held = with_table(target, [&](auto& table, const auto& key) {
+    Wakes wakes;
+    const auto txn = enter_existing(caller);
+    return txn && table.release(*txn, key, wakes);
+  });
+  return was_held ? Result<void>() : fail(Errc::not_held);
+}
+
+Result<void> LockTable::downgrade(Caller caller, const Target& target, LockMode mode) {
+  return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
+    Wakes wakes;
+    const auto txn = enter_existing(caller);
+    return txn ? table.downgrade(*txn, key, mode, wakes) : fail(Errc::not_held);
+  });
+}
+
+std::optional<LockMode> LockTable::mode_held(TxnId txn, const Target& target) {
+  return with_table(target,
+                    [&](auto& table, const auto& key) { return table.mode_held(txn, key); });
+}
+
+std::size_t LockTable::holder_count(const Target& target) {
+  return with_table(target, [](auto& table, const auto& key) { return table.holder_count(key); });
+}
+
+std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes) {
+  // Fine to coarse, should they belong together.
+  std::size_t count = 0;
+  if (txn.list(PointKind::number).size() < txn.lock_count) {
+    count += keys_.release_last(txn, at_most, wakes);
+    count += bytes_.release_last(txn, at_most - count, wakes);
+  }
+  count += numbers_.release_last(txn, at_most - count, wakes);
+  count += names_.release_last(txn, at_most - count, wakes);
+  return count;
+}
+
+std::size_t LockTable::release_all(Caller caller) {
+  Wakes wakes;
+  const auto txn = enter_existing(caller);
+  if (!txn) {
+    return 0;
+  }
+  std::size_t count = txn->waits.empty() ? 0 : end_waits(*txn, wakes);
+  count += release_some(*txn, released_at_once, wakes);
+  if (txn->lock_count == 0) [[likely]] {
+    if (txn->verdict != nullptr && (txn->told || count == 0)) {
+      txn->verdict.reset();
+    }
+    return count;
+  }
+  txn->ending = true;
+  return finish_release(*txn, count);
+}
+
+std::size_t LockTable::finish_release(Txn& txn, std::size_t count) {
+  // A large transaction lets others of its stripe in now and then; `ending` keeps its own out.
+  while (txn.ending) {
+    txns_.pause(txn);
+    Wakes wakes;
+    count += release_some(txn, released_at_once, wakes);
+    txn.ending = txn.lock_count > 0;
+  }
+  if (txn.told) {
+    txn.verdict.reset();
+  }
+  return count;
+}
+
+}  // namespace tenure::detail

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <tenure/deadlock.hpp>
+#include <tenure/error.hpp>
+#include <tenure/ids.hpp>
+#include <tenure/lock_manager.hpp>
+#include <tenure/lock_mode.hpp>
+#include <tenure/lock_options.hpp>
+#include <tenure/snapshot.hpp>
+#include <tenure/target.hpp>
+
+#include "lock_manager/detector.hpp"
+#include "lock_manager/names.hpp"
+#include "lock_manager/point_table.hpp"
+#include "lock_manager/range_table.hpp"
+#include "lock_manager/transactions.hpp"
+#include "lock_manager/waiter.hpp"
+
+namespace tenure::detail {
+
+/// Who calls: a transaction by its number, or by its record if a handle has pinned that.
+struct Caller {
+  TxnId id;
+  Txn* pinned = nullptr;
+};
+
+/// What stands behind LockManager and Transaction: the tables of the four kinds of targets, the
+/// transactions, the waits. See LockManager for what each call promises.
+///
+/// Latches are taken in this order: a transaction's stripe, a shard of a table, a shard of the
+/// names; never two of one kind, but for Transactions::Freeze. No user code runs under any.
+class LockTable {
+ public:
+  explicit LockTable(const LockManagerOptions& options);
+
+  /// A record for a handle; it stays until unpin(), which also ends the transaction.
+  [[nodiscard]] Txn& pin(const TransactionOptions& options);
+  void unpin(Txn& txn);
+
+  /// For resources with numbers there are overloads: they are what engines call all day.
+  [[nodiscard]] Result<void> try_acquire(Caller caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode,
+                                     const WaitOptions& wait);
+  [[nodiscard]] Acquisition request(Caller caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> release(Caller caller, ResourceId resource);
+
+  [[nodiscard]] Result<void> try_acquire(Caller caller, const Target& target, LockMode mode);
+  [[nodiscard]] Result<void> acquire(Caller caller, const Target& target, LockMode mode,
+                                     const WaitOptions& wait);
+  [[nodiscard]] Acquisition request(Caller caller, const Target& target, LockMode mode);
+  void cancel_wait(Caller caller);
+
+  [[nodiscard]] Result<void> release(Caller caller, const Target& target);
+  std::size_t release_all(Caller caller);
+  [[nodiscard]] Result<void> downgrade(Caller caller, const Target& target, LockMode mode);
+
+  [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Target& target);
+  [[nodiscard]] std::size_t lock_count(Caller caller);
+  [[nodiscard]] std::uint64_t age(Caller caller);
+  [[nodiscard]] std::optional<Deadlock> verdict(Caller caller);
+
+  [[nodiscard]] std::optional<Deadlock> find_deadlock() { return detector_.check_all(); }
+  [[nodiscard]] std::vector<DeadlockReport> recent_deadlocks() const { return detector_.recent(); }
+  [[nodiscard]] std::size_t holder_count(const Target& target);
+  [[nodiscard]] std::size_t range_count(ResourceId space);
+  [[nodiscard]] std::size_t waiting_count();
+  [[nodiscard]] std::size_t shards() const noexcept { return numbers_.shards(); }
+  [[nodiscard]] LockSnapshot snapshot();
+
+ private:
+  /// Calls use(table, key) with the table of the target's kind.
+  template <class Use>
+  auto with_table(const Target& target, Use&& use);
+
+  template <class Table, class Key>
+  Attempt attempt(Table& table, const Key& key, Caller caller, LockMode mode);
+  struct Wait {
+    Caller caller;
+    LockMode mode{};
+    const WaitOptions& options;
+  };
+  template <class Table, class Key>
+  Result<void> wait(Table& table, const Key& key, const Wait& asked);
+  struct Requested {
+    Acquisition answer;
+    bool may_close_a_cycle = false;
+  };
+  template <class Table, class Key>
+  Requested request_from(Table& table, const Key& key, Caller caller, LockMode mode);
+  template <class Table, class Key>
+  Acquisition request_in(Table& table, const Key& key, Caller caller, LockMode mode);
+
+  [[nodiscard]] Transactions::Entered enter(Caller caller) {
+    return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter(caller.id);
+  }
+  [[nodiscard]] Transactions::Entered enter_existing(Caller caller) {
+    return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter_existing(caller.id);
+  }
+  [[nodiscard]] Result<void> wake_up(Waiter& waiter, Caller caller, const WaitOptions& options);
+  [[nodiscard]] std::size_t end_waits(Txn& txn, Wakes& wakes);
+  [[nodiscard]] std::size_t release_some(Txn& txn, std::size_t at_most, Wakes& wakes);
+  [[nodiscard]] std::size_t finish_release(Txn& txn, std::size_t count);
+  [[nodiscard]] bool may_close_a_cycle(Txn& txn);
+  /// What the caller hears of an attempt; a victim hears that it is one.
+  [[nodiscard]] Result<void> answer(Attempt attempt, Caller caller);
+  void mark_told(Caller caller);
+
+  LockManagerOptions options_;
+  NameTable known_names_;
+  Transactions txns_;
+  PointTable<PointKind::number> numbers_;
+  PointTable<PointKind::name> names_;
+  RangeTable<KeysOf> keys_;
+  RangeTable<BytesOf> bytes_;
+  Detector detector_;
+  std::atomic<std::uint64_t> next_txn_;
+};
+
+}  // namespace tenure::detail

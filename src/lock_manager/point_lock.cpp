@@ -1,0 +1,190 @@
+#include "lock_manager/point_lock.hpp"
+
+#include <iterator>
+#include <string>
+
+namespace tenure::detail {
+
+std::unexpected<Error> fail_downgrade(LockMode held, LockMode wanted) {
+  return fail(Errc::invalid_argument, "cannot downgrade " + std::string(to_string(held)) + " to " +
+                                          std::string(to_string(wanted)) +
+                                          ": ask for a mode that it covers");
+}
+
+PointLock::Claimed PointLock::claim_of(LockMode mode, const Holder* self) const noexcept {
+  if (self == nullptr) {
+    return {.mode = mode, .against = held_.mask()};
+  }
+  return {.mode = join(self->mode, mode), .against = held_.mask_without(self->mode)};
+}
+
+Attempt PointLock::try_take(TxnId txn, LockMode mode, std::uint32_t slot) {
+  Holder* const self = holders_.find(txn);
+  if (self != nullptr && self->count == count_max) {
+    return Attempt::exhausted;
+  }
+  if (self == nullptr || !covers(self->mode, mode)) {
+    const Claimed claimed = claim_of(mode, self);
+    const ModeMask earlier = self != nullptr ? upgrading_.mask() : awaited_.mask();
+    if ((conflicts_of(claimed.mode) & (claimed.against | earlier)) != 0) {
+      return Attempt::blocked;
+    }
+    held_.add(claimed.mode);
+    if (self == nullptr) {
+      holders_.add({.txn = txn, .slot = slot, .count = 1, .mode = claimed.mode});
+      return Attempt::taken;
+    }
+    held_.remove(self->mode);
+    self->mode = claimed.mode;
+  }
+  ++self->count;
+  if (self->slot != no_slot) {
+    return Attempt::again;
+  }
+  // Granted to a waiter that has not claimed it; from now on we hold it on our own account too.
+  self->slot = slot;
+  return Attempt::taken;
+}
+
+void PointLock::enqueue(Waiter& waiter, Waiter* sibling) {
+  const Holder* const self = holders_.find(waiter.txn);
+  waiter.mode = claim_of(waiter.wanted, self).mode;
+  waiter.upgrade = self != nullptr;
+  awaited_.add(waiter.mode);
+  if (waiter.upgrade) {
+    upgrading_.add(waiter.mode);
+  }
+  if (sibling != nullptr && sibling->upgrade == waiter.upgrade) {
+    queue_.insert(std::next(queue_.iterator_to(*sibling)), waiter);
+    return;
+  }
+  if (!waiter.upgrade) {
+    queue_.push_back(waiter);
+    return;
+  }
+  auto behind = queue_.begin();
+  while (behind != queue_.end() && behind->upgrade) {
+    ++behind;
+  }
+  queue_.insert(behind, waiter);
+}
+
+std::optional<std::uint32_t> PointLock::release_one(Holder& holder, Wakes& wakes) {
+  if (--holder.count > 0) {
+    return std::nullopt;
+  }
+  const std::uint32_t slot = holder.slot;
+  remove_holder(holder, wakes);
+  return slot;
+}
+
+void PointLock::remove_holder(Holder& holder, Wakes& wakes) {
+  held_.remove(holder.mode);
+  holders_.remove(holder);
+  serve(wakes);
+}
+
+void PointLock::weaken(Holder& holder, LockMode mode, Wakes& wakes) {
+  held_.remove(holder.mode);
+  held_.add(mode);
+  holder.mode = mode;
+  serve(wakes);
+}
+
+void PointLock::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
+  unlink(waiter);
+  waiter.settle(outcome, wakes);
+  serve(wakes);
+}
+
+void PointLock::serve(Wakes& wakes) {
+  ModeMask staying = 0;
+  for (auto next = queue_.begin(); next != queue_.end();) {
+    Waiter& waiter = *next;
+    ++next;
+    if (is_closed_to(waiter, staying)) {
+      return;
+    }
+    const Claimed claimed = claim_of(waiter.mode, holders_.find(waiter.txn));
+    if ((conflicts_of(claimed.mode) & (claimed.against | staying)) == 0) {
+      grant(waiter, claimed.mode, wakes);
+    } else {
+      staying |= mask_of(waiter.mode);
+    }
+  }
+}
+
+bool PointLock::is_closed_to(const Waiter& waiter, ModeMask staying) const noexcept {
+  const ModeMask exclusive = mask_of(LockMode::exclusive);
+  if ((staying & exclusive) != 0) {
+    return true;
+  }
+  return (held_.mask() & exclusive) != 0 && holders_.begin()->txn != waiter.txn;
+}
+
+void PointLock::grant(Waiter& waiter, LockMode mode, Wakes& wakes) {
+  unlink(waiter);
+  Holder* const self = holders_.find(waiter.txn);
+  held_.add(mode);
+  if (self == nullptr) {
+    waiter.upgrade = false;
+    holders_.add({.txn = waiter.txn, .slot = no_slot, .count = 1, .mode = mode});
+  } else {
+    waiter.upgrade = true;
+    waiter.before = self->mode;
+    held_.remove(self->mode);
+    self->mode = mode;
+    // A waiter at the limit would have been refused; several at once may pass it by a few, which
+    // the width of the count forbids.
+    self->count =
+        self->count == count_max ? count_max : static_cast<std::uint16_t>(self->count + 1);
+    waiter.count_then = self->count;
+  }
+  waiter.settle(WaitState::granted, wakes);
+}
+
+bool PointLock::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
+  const Claimed claimed = claim_of(waiter.mode, holders_.find(waiter.txn));
+  if ((conflicts_of(claimed.mode) & claimed.against) != 0) {
+    return false;
+  }
+  grant(waiter, claimed.mode, wakes);
+  return true;
+}
+
+void PointLock::unlink(Waiter& waiter) {
+  queue_.erase(queue_.iterator_to(waiter));
+  awaited_.remove(waiter.mode);
+  if (waiter.upgrade) {
+    upgrading_.remove(waiter.mode);
+  }
+}
+
+void PointLock::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) const {
+  const ModeMask in_the_way = conflicts_of(waiter.mode);
+  for (auto before = WaitQueue::s_iterator_to(waiter); before != queue_.begin();) {
+    --before;
+    if ((mask_of(before->mode) & in_the_way) == 0) {
+      continue;
+    }
+    if (before->txn != waiter.txn) {
+      blockers.push_back(before->txn);
+    }
+    if (is_exclusive(before->mode)) {
+      // It waits itself for everybody further to the front and for every holder.
+      return;
+    }
+  }
+  for (const Holder& holder : holders_) {
+    if (holder.txn != waiter.txn && (mask_of(holder.mode) & in_the_way) != 0) {
+      blockers.push_back(holder.txn);
+    }
+  }
+}
+
+void PointLock::adopt(const Holder& holder) {
+  held_.add(holder.mode);
+  holders_.add(holder);
+}
+
+}  // namespace tenure::detail

@@ -1,0 +1,176 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/error.hpp>
+#include <tenure/ids.hpp>
+#include <tenure/lock_mode.hpp>
+#include <tenure/snapshot.hpp>
+
+#include "lock_manager/names.hpp"
+#include "lock_manager/point_lock.hpp"
+#include "lock_manager/point_shard.hpp"
+#include "lock_manager/transactions.hpp"
+#include "lock_manager/waiter.hpp"
+#include "sys/fibonacci.hpp"
+
+namespace tenure::detail {
+
+/// The limits a table watches.
+struct Limits {
+  std::size_t waiters_per_lock_max;
+  std::size_t locks_per_transaction_max;
+};
+
+/// Locks on single resources, in shards. There is one for resources with numbers and one for
+/// resources with names, whose names are numbered by a NameTable.
+///
+/// Each entry in a transaction's list and each waiter owns one reference to its name.
+///
+/// REQUIRES everywhere: the stripe of the transaction is latched.
+template <PointKind kind>
+class PointTable final : public WaitPlace {
+ public:
+  struct Setup {
+    std::size_t shards = 1;  ///< A power of two.
+    Limits limits = {};
+    NameTable* names = nullptr;  ///< For resources with names.
+  };
+  explicit PointTable(const Setup& setup);
+
+  /// Tries to take the lock for `txn`; with a waiter, what is blocked is queued.
+  [[nodiscard, gnu::always_inline]] Attempt acquire(Txn& txn, std::uint64_t id, LockMode mode,
+                                                    Waiter* waiter) {
+    PointShard& shard = shard_of(id);
+    const sys::LatchGuard guard(shard.latch);
+    const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
+    if (txn.lock_count < limits_.locks_per_transaction_max &&
+        shard.try_add_near(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode}))
+        [[likely]] {
+      enter_into_list(txn, id);
+      return Attempt::taken;
+    }
+    return acquire_slowly(shard, txn, {.id = id, .mode = mode, .waiter = waiter});
+  }
+
+  /// Gives back one acquisition; false if there is none.
+  [[nodiscard]] bool release(Txn& txn, std::uint64_t id, Wakes& wakes) {
+    std::uint32_t slot = no_slot;
+    {
+      PointShard& shard = shard_of(id);
+      const sys::LatchGuard guard(shard.latch);
+      slot = shard.try_remove_near(id, txn.id);
+    }
+    if (slot == no_slot) {
+      return release_slowly(txn, id, wakes);
+    }
+    remove_slot(txn, slot);
+    return true;
+  }
+
+  [[nodiscard]] Result<void> downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes);
+
+  /// Lets go of the locks entered last in the list of `txn`, as many as `at_most`, however often
+  /// each was acquired. Returns how many there were.
+  std::size_t release_last(Txn& txn, std::size_t at_most, Wakes& wakes) {
+    std::vector<std::uint64_t>& list = txn.list(kind);
+    const std::size_t count = std::min(list.size(), at_most);
+    const auto kept = list.end() - static_cast<std::ptrdiff_t>(count);
+    for (auto next = list.end(); next != kept;) {
+      const std::uint64_t id = *--next;
+      {
+        PointShard& shard = shard_of(id);
+        const sys::LatchGuard guard(shard.latch);
+        if (!shard.try_clear_near(id, txn.id)) {
+          release_wholly(shard, txn, id, wakes);
+        }
+      }
+      forget_name(id);
+    }
+    list.erase(kept, list.end());
+    txn.lock_count -= count;
+    return count;
+  }
+
+  /// The pending or granted wait of `txn` for this lock.
+  [[nodiscard]] Waiter* find_wait(const Txn& txn, std::uint64_t id) const;
+
+  /// Whether somebody waits for a lock of `txn`. May say yes when it would be long to find out.
+  [[nodiscard]] bool is_waited_for(Txn& txn);
+
+  [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, std::uint64_t id);
+  [[nodiscard]] std::size_t holder_count(std::uint64_t id);
+  [[nodiscard]] std::size_t shards() const noexcept { return shards_.size(); }
+  void snapshot(std::vector<LockView>& views);
+
+  bool leave(Waiter& waiter, WaitState outcome, Wakes& wakes) override;
+  bool claim(Txn& txn, Waiter& waiter) override;
+  bool undo(Txn& txn, Waiter& waiter, Wakes& wakes) override;
+  void blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) override;
+  bool admit_out_of_turn(Waiter& waiter, Wakes& wakes) override;
+  [[nodiscard]] std::string describe(const Waiter& waiter) const override;
+
+ private:
+  [[nodiscard]] PointShard& shard_of(std::uint64_t id) noexcept {
+    // Two steps, since a single shard would shift by 64, which has no meaning.
+    return shards_[(sys::fibonacci_hash(id) >> 1U) >> shift_];
+  }
+  [[gnu::always_inline]] void enter_into_list(Txn& txn, std::uint64_t id) {
+    txn.list(kind).push_back(id);
+    ++txn.lock_count;
+    keep_name(id);
+  }
+  void remove_slot(Txn& txn, std::uint32_t slot) {
+    std::vector<std::uint64_t>& list = txn.list(kind);
+    const std::uint64_t gone = list[slot];
+    const std::uint64_t moved = list.back();
+    list.pop_back();
+    --txn.lock_count;
+    if (moved != gone) {
+      list[slot] = moved;
+      move_slot(txn, moved, slot);
+    }
+    forget_name(gone);
+  }
+  void keep_name(std::uint64_t id) {
+    if constexpr (kind == PointKind::name) {
+      names_->keep(id);
+    }
+  }
+  void forget_name(std::uint64_t id) {
+    if constexpr (kind == PointKind::name) {
+      names_->drop(id);
+    }
+  }
+
+  struct Request {
+    std::uint64_t id;
+    LockMode mode;
+    Waiter* waiter;
+  };
+  [[nodiscard]] Attempt acquire_slowly(PointShard& shard, Txn& txn, const Request& request)
+      TENURE_REQUIRES(shard.latch);
+  void release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id, Wakes& wakes)
+      TENURE_REQUIRES(shard.latch);
+  [[nodiscard]] bool release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes);
+  [[nodiscard]] Attempt acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode);
+  [[nodiscard]] Attempt enqueue(PointLock& lock, Txn& txn, Waiter& waiter);
+  /// Tells a lock that its place in the list has changed.
+  void move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot);
+  [[nodiscard]] std::string text_of(std::uint64_t id) const;
+
+  std::vector<PointShard> shards_;
+  unsigned shift_;  ///< So that as many bits remain as number the shards.
+  Limits limits_;
+  NameTable* names_;
+};
+
+extern template class PointTable<PointKind::number>;
+extern template class PointTable<PointKind::name>;
+
+}  // namespace tenure::detail

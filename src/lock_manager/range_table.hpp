@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include <tenure/error.hpp>
+#include <tenure/ids.hpp>
+#include <tenure/lock_mode.hpp>
+#include <tenure/snapshot.hpp>
+#include <tenure/target.hpp>
+
+#include "core/interval_tree.hpp"
+#include "lock_manager/point_lock.hpp"
+#include "lock_manager/point_table.hpp"
+#include "lock_manager/range_entry.hpp"
+#include "lock_manager/transactions.hpp"
+#include "lock_manager/waiter.hpp"
+#include "sys/latch.hpp"
+
+namespace tenure::detail {
+
+/// Locks on ranges of keys, in spaces; `Keys` is KeysOf or BytesOf. Held and awaited ranges of a
+/// space are in one tree, so one search finds everybody who is in the way. Every acquisition is
+/// an entry of its own; those of one transaction never conflict.
+///
+/// Somebody is in the way of an entry if he is another transaction, overlaps, is not compatible,
+/// and holds his range or waits before us (upgrades first, then by arrival).
+///
+/// REQUIRES everywhere: the stripe of the transaction is latched.
+template <class Keys>
+class RangeTable final : public WaitPlace {
+ public:
+  RangeTable(std::size_t shards, RangeKind kind, const Limits& limits);
+
+  [[nodiscard]] Attempt acquire(Txn& txn, const Keys& keys, LockMode mode, Waiter* waiter);
+  [[nodiscard]] bool release(Txn& txn, const Keys& keys, Wakes& wakes);
+  [[nodiscard]] Result<void> downgrade(Txn& txn, const Keys& keys, LockMode mode, Wakes& wakes);
+  std::size_t release_last(Txn& txn, std::size_t at_most, Wakes& wakes);
+  [[nodiscard]] Waiter* find_wait(const Txn& txn, const Keys& keys) const;
+  [[nodiscard]] bool is_waited_for(Txn& txn);
+  [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Keys& keys);
+  [[nodiscard]] std::size_t holder_count(const Keys& keys);
+  [[nodiscard]] std::size_t range_count(ResourceId space);
+  void snapshot(std::vector<LockView>& views);
+
+  bool leave(Waiter& waiter, WaitState outcome, Wakes& wakes) override;
+  bool claim(Txn& txn, Waiter& waiter) override;
+  bool undo(Txn& txn, Waiter& waiter, Wakes& wakes) override;
+  void blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) override;
+  bool admit_out_of_turn(Waiter& waiter, Wakes& wakes) override;
+  [[nodiscard]] std::string describe(const Waiter& waiter) const override;
+
+ private:
+  using Range = decltype(Keys::range);
+
+  struct Entry final : RangeEntry {
+    Entry(TxnId owner, const Keys& keys, LockMode requested)
+        : RangeEntry(owner, keys.space, requested), range(keys.range) {}
+    Range range;
+  };
+
+  struct Space {
+    IntervalTree<Range, Entry*> tree;
+    std::uint64_t next_order = 1;
+    std::size_t waiting = 0;  ///< How many entries of the tree wait.
+  };
+
+  struct alignas(64) Shard {
+    sys::Latch latch;
+    absl::flat_hash_map<std::uint64_t, std::unique_ptr<Space>> spaces TENURE_GUARDED_BY(latch);
+
+    Space* find(ResourceId space) TENURE_REQUIRES(latch);
+    Space& find_or_make(ResourceId space) TENURE_REQUIRES(latch);
+    void remove_if_unused(ResourceId space) TENURE_REQUIRES(latch);
+  };
+
+  /// What a newcomer meets in a space.
+  struct Meeting {
+    bool blocked = false;
+    bool upgrade = false;     ///< Lies inside a range of its own.
+    std::uint64_t order = 0;  ///< Of an earlier wait of its own that it lies inside, if any.
+  };
+
+  [[nodiscard]] Shard& shard_of(ResourceId space) noexcept;
+  [[nodiscard]] static Entry& entry_of(const Waiter& waiter) noexcept {
+    return static_cast<Entry&>(*waiter.entry);
+  }
+  [[nodiscard]] static Keys keys_of(const Entry& entry) {
+    return Keys{.space = entry.space, .range = entry.range};
+  }
+
+  static Meeting meet(const Space& space, TxnId txn, const Range& range, LockMode mode);
+  [[nodiscard]] static bool goes_before(const Entry& one, const Entry& other) noexcept;
+  [[nodiscard]] static bool is_in_the_way(const Entry& other, const Entry& self) noexcept;
+  [[nodiscard]] static Entry* find_held(const Space& space, TxnId txn, const Range& range);
+  static void serve(Space& space, const Range& freed, Wakes& wakes);
+  /// Removes a held entry from its space and serves those who waited for it.
+  static void take_out(Shard& shard, Entry& held, Wakes& wakes) TENURE_REQUIRES(shard.latch);
+  static void grant(Space& space, Entry& entry, Wakes& wakes);
+  static void snapshot_space(const Space& space, std::map<std::string, LockView>& views);
+  void drop_from_list(Txn& txn, const Entry& entry);
+
+  std::vector<Shard> shards_;
+  RangeKind kind_;
+  Limits limits_;
+};
+
+extern template class RangeTable<KeysOf>;
+extern template class RangeTable<BytesOf>;
+
+}  // namespace tenure::detail
