@@ -1,4 +1,4 @@
-# The one front door: `make` lists what there is. No target needs another one to be run before.
+# `make` lists the targets. No target needs another one to run first.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -20,7 +20,7 @@ SEEDS ?= 1000
 FIRST_SEED ?= 1
 FOLDERS ?= src tests examples
 
-# What was edited, whether committed or not, lives under these folders.
+# Folders with C++ sources of ours.
 SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
 
 # Colour on a terminal only.
@@ -34,15 +34,17 @@ help: ## this list
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install the Debian packages everything needs; quiet when they are there
+setup: ## install all Debian packages that the targets need, and offer the git hook for commit messages
 	@tools/setup.sh
+	@git config --get core.hooksPath >/dev/null || \
+	  echo "To check commit messages: git config core.hooksPath tools/hooks"
 
 build: ## build the library, the tests and the examples into build/dev
 	@tools/setup.sh build server test
 	$(call say,"build")
 	@$(call build_preset,dev)
 
-run: ## build and start a lock server in this folder (./var), and say what to try next with tenure
+run: ## build and start a lock server with its dashboard in ./var, and print commands to try
 	@tools/setup.sh build server run
 	$(call say,"build")
 	@$(call build_preset,run,--target tenured tenure_cli)
@@ -54,7 +56,7 @@ cluster: ## build and start three lock servers that are one cluster (./var/clust
 	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/run_cluster.sh build/run/tenured
 
-demo: ## three lock servers, eight workers, one of them stopped past its lease: the story, told live (STAY=1: until Ctrl-C)
+demo: ## show how a fence rejects a worker that was stopped past its lease, on three lock servers (STAY=1: until Ctrl-C)
 	@tools/setup.sh build server run demo
 	$(call say,"build")
 	@$(call build_preset,run,--target tenured demo_worker)
@@ -65,12 +67,12 @@ docs: ## make the API reference by Doxygen (build/docs/html/index.html)
 	$(call say,"docs")
 	@tools/api_docs.sh build/docs
 
-web: ## make the dashboard anew (web/src -> web/dist, which is committed)
+web: ## build the dashboard (web/src -> web/dist, which is committed)
 	@tools/setup.sh web
 	$(call say,"web")
 	@tools/web.sh build
 
-screenshots: ## take the pictures of the dashboard for the documents (docs/screenshots)
+screenshots: ## take the screenshots of the dashboard for the documents (docs/screenshots)
 	@tools/setup.sh build server run screenshots
 	$(call say,"build")
 	@$(call build_preset,run,--target tenured)
@@ -83,22 +85,22 @@ man: ## write the manual pages into build/man
 	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/man_pages.sh build/run build/man
 
-examples: build ## run the examples of the library, with their output explained
+examples: build ## run the examples of the library
 	@tools/run_examples.sh build/dev/examples
 
-test: build ## build and run every test; the last line counts them
+test: build ## build and run all tests; the last line has the counts
 	@$(call build_preset,fuzz)
 	$(call say,"test")
 	@rm -f build/dev/tests.xml
 	@ctest --preset dev -j $(JOBS) --output-junit tests.xml || true
 	@python3 tools/count_tests.py build/dev/tests.xml
 
-chaos: build ## break a cluster in every way under load, ROUNDS=20 times SECONDS=60; KILLS=200 of one server; SEED=n repeats
+chaos: build ## inject faults into a cluster under load: ROUNDS=20 of SECONDS=60, and KILLS=200 of one server; SEED=n repeats a round
 	@TENURED=build/dev/tenured /usr/bin/python3 tests/daemon/crash_test.py --rounds $(KILLS)
 	@TENURED=build/dev/tenured TENURE_BUILD=build/dev /usr/bin/python3 tests/fault/run.py \
 	  --rounds $(ROUNDS) --seconds $(SECONDS) --size $(SIZE) --net $(NET) $(if $(SEED),--seed $(SEED))
 
-sim: ## simulate 1000 faulty clusters of a minute each (SEEDS=n FIRST_SEED=k) and judge all they did
+sim: ## simulate SEEDS=1000 faulty clusters of a minute each from FIRST_SEED=1, and check their histories
 	@tools/setup.sh build server test
 	$(call say,"build")
 	@$(call build_preset,dev,--target tenure_simulation tenure_history)
@@ -116,7 +118,7 @@ fuzz: ## fuzz every target of tests/fuzz for SECONDS=60; findings are in build/f
 
 ##@ Before a commit
 check: check-format check-tidy check-models check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers
-	$(call say,"check: all good")
+	$(call say,"check: passed")
 
 fmt: ## format all C++ files
 	@tools/setup.sh check

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what compilers do not: layers, sizes, names, and that core/ is deterministic.
+"""Checks what compilers do not: layers, sizes, vocabulary, and that core/ is deterministic.
 
     tidy.py [root]
 
@@ -10,10 +10,16 @@ import pathlib
 import re
 import sys
 
+import vocabulary
+
 FILE_LINES_MAX = 600
 LINE_COLUMNS_MAX = 100
 FOLDERS = ("include", "src", "tests", "bench", "examples", "tools", "web/src", "web/test")
 SUFFIXES = (".hpp", ".cpp", ".py", ".sh", ".ts", ".tsx", ".css", ".mjs")
+# Texts: checked for their vocabulary only. `make bench` writes parts of docs/benchmarks.md.
+TEXT_FOLDERS = (".", "docs", "src", "include", "tests", "bench", "examples", "packaging", "proto",
+                "cmake")
+TEXT_SUFFIXES = (".md", ".proto", ".lua", ".cmake", ".pml")
 
 # folder -> the folders it may include from, besides itself. Has no cycles; the order is the
 # reading order. A folder that is not named here has no sources.
@@ -62,10 +68,8 @@ MAY_INCLUDE = {
     "src/cli": (*BACKEND, "src/core", "src/backends/tenured", "src/backends/rpc", "src/grpc"),
 }
 
-# Words that say a role and not a thing.
-BANNED_WORDS = {"manager", "helper", "util", "common", "misc", "impl", "base", "info", "data",
-                "handler"}
-ALLOWED_NAME = re.compile(r"LockManager|lock_manager")
+# Words in the names of files and types that say nothing about their purpose.
+BANNED_WORDS = {"util", "common", "misc"}
 
 # A count of owners; docs/decisions/0004 says why.
 MAY_KNOW_THREADS = ("owners.hpp",)
@@ -90,7 +94,7 @@ def layer_of(path):
 
 
 def check_relation(relation):
-    """All complaints about a table like MAY_INCLUDE, as sentences."""
+    """Errors in a table like MAY_INCLUDE, as sentences."""
     for here, folders in relation.items():
         for there in folders:
             if there not in relation:
@@ -103,9 +107,7 @@ def check_relation(relation):
 
 def banned_word(name):
     """The first word of `name` (PascalCase or snake_case) that is banned."""
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", ALLOWED_NAME.sub("", name))
-    banned = (word for word in words if {word.lower(), word.lower().rstrip("s")} & BANNED_WORDS)
-    return next(banned, None)
+    return next((word for word in vocabulary.words_of(name) if word in BANNED_WORDS), None)
 
 
 def check_size(lines):
@@ -118,11 +120,11 @@ def check_size(lines):
 
 def check_names(path, lines):
     if word := banned_word(path.stem):
-        yield 1, f"'{word}' in the file's name says nothing; name the thing"
+        yield 1, f"'{word}' in the file's name has no meaning; name the purpose"
     for number, text in enumerate(lines, 1):
         found = DECLARED.match(text)
         if found and (word := banned_word(found[1])):
-            yield number, f"'{word}' in '{found[1]}' says nothing; name the thing"
+            yield number, f"'{word}' in '{found[1]}' has no meaning; name the purpose"
 
 
 def check_open_ends(lines):
@@ -167,11 +169,12 @@ def check_layers(path, lines, root):
 
 
 def check_file(path, root):
-    """All complaints about one file, as (line, why)."""
+    """All findings in one file, as (line, why)."""
     lines = (root / path).read_text(encoding="utf-8").splitlines()
     yield from check_size(lines)
     if path.parts[0] != "tools":  # this file must be able to name what it bans
         yield from check_open_ends(lines)
+    yield from vocabulary.check_words(path, lines)
     if path.suffix in (".hpp", ".cpp"):
         yield from check_names(path, lines)
         yield from check_layers(path, lines, root)
@@ -179,24 +182,33 @@ def check_file(path, root):
         yield 1, "a header begins with #pragma once"
 
 
+def files_below(root, folder, suffixes):
+    """Files of ours below a folder; of the root itself only those directly in it."""
+    found = (root / folder).glob("*") if folder == "." else (root / folder).rglob("*")
+    for path in sorted(found):
+        if path.suffix in suffixes and path.is_file() and "node_modules" not in path.parts:
+            yield path.relative_to(root)
+
+
 def check_tree(root):
     for why in check_relation(MAY_INCLUDE):
         yield f"tools/tidy.py:1: {why}"
     for folder in FOLDERS:
-        for path in sorted((root / folder).rglob("*")):
-            if "node_modules" in path.parts:
-                continue  # somebody else's
-            if path.suffix in SUFFIXES and path.is_file():
-                where = path.relative_to(root)
-                for line, why in check_file(where, root):
-                    yield f"{where}:{line}: {why}"
+        for path in files_below(root, folder, SUFFIXES):
+            for line, why in check_file(path, root):
+                yield f"{path}:{line}: {why}"
+    for folder in TEXT_FOLDERS:
+        for path in files_below(root, folder, TEXT_SUFFIXES):
+            lines = (root / path).read_text(encoding="utf-8").splitlines()
+            for line, why in vocabulary.check_words(path, lines):
+                yield f"{path}:{line}: {why}"
 
 
 def main(arguments):
     root = pathlib.Path(arguments[0] if arguments else ".").resolve()
-    complaints = list(check_tree(root))
-    print("\n".join(complaints), end="\n" if complaints else "")
-    return 1 if complaints else 0
+    findings = list(check_tree(root))
+    print("\n".join(findings), end="\n" if findings else "")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

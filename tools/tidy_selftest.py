@@ -11,12 +11,12 @@ RIGHT = {
     "include/tenure/lock_manager.hpp": HEADER + "#include <map>\n#include <tenure/ids.hpp>\n"
                                        "class LockManager;\nstruct LockManagerOptions {};\n",
     "src/sys/clock.hpp": HEADER + "#include <thread>\n",
-    "src/core/queue.hpp": HEADER + "// No double grants, says \"steady_clock::now\".\n",
+    "src/core/queue.hpp": HEADER + "// No double grants, prints \"steady_clock::now\".\n",
     "src/server/http/a.hpp": HEADER,
     "src/server/main.cpp": '#include "server/http/a.hpp"\n#include "server/rpc/a.hpp"\n',
     "src/server/rpc/a.hpp": HEADER,
-    "src/lock_manager/table.cpp": '#include "core/queue.hpp"\n#include "sys/clock.hpp"\n'
-                           "#include <absl/hash/hash.h>\n// TODO(#12): later\n",
+    "src/net/table.cpp": '#include <tenure/ids.hpp>\n#include "sys/clock.hpp"\n'
+                         "#include <absl/hash/hash.h>\n// TODO(#12): later\n",
     "tests/unit/table_test.cpp": '#include "support/clock.hpp"\n',
 }
 
@@ -33,8 +33,8 @@ def complaints(changes):
 
 PLANTED = {
     "core includes sys": ("src/core/a.cpp", '#include "sys/clock.hpp"\n', ":1: src/core may not"),
-    "sys includes local": ("src/sys/a.cpp", '#include "lock_manager/table.cpp"\n', ":1: src/sys may not"),
-    "an include that is not from src": ("src/lock_manager/a.cpp", '#include "table.cpp"\n', "from src/"),
+    "sys includes net": ("src/sys/a.cpp", '#include "net/table.cpp"\n', ":1: src/sys may not"),
+    "an include that is not from src": ("src/net/a.cpp", '#include "table.cpp"\n', "from src/"),
     "a third party in a public header": ("include/tenure/a.hpp", HEADER + "#include <absl/x.h>\n",
                                          ":2: public headers"),
     "a layer nobody knows": ("src/extra/a.cpp", "\n", "no known layer"),
@@ -51,11 +51,11 @@ PLANTED = {
     "floating point in core": ("src/core/a.cpp", "double ratio = 1;\n", ":1: core"),
     "a long file": ("bench/a.cpp", "\n" * 601, "601 lines"),
     "a long line": ("examples/a.cpp", "\n//" + "x" * 99 + "\n", ":2: the line has 101"),
-    "a file name that says nothing": ("src/lock_manager/lock_utils.cpp", "\n", "'utils'"),
-    "a type name that says nothing": ("src/lock_manager/a.cpp", "class [[nodiscard]] LeaseManager {\n",
-                                      "'Manager'"),
+    "a file name that says nothing": ("src/net/lock_utils.cpp", "\n", "'util'"),
+    "a type name that says nothing": ("src/net/a.cpp", "class [[nodiscard]] LeaseUtils {\n",
+                                      "'util'"),
     "an open end": ("tests/unit/a.cpp", "// TODO: later\n", ":1: TODO without"),
-    "no pragma once": ("src/lock_manager/a.hpp", "// nothing\n", "#pragma once"),
+    "no pragma once": ("src/net/a.hpp", "// nothing\n", "#pragma once"),
 }
 
 

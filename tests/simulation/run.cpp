@@ -93,9 +93,11 @@ class Run {
       return {offset, 60'000};
     }
     // At the edge more often than in between.
-    const auto drift = chance.one_in(2)
-                           ? chance.one_of<std::int64_t>({-ppm, ppm})
-                           : static_cast<std::int64_t>(chance.below(2 * ppm + 1)) - ppm;
+    const auto drift =
+        chance.one_in(2)
+            ? chance.one_of<std::int64_t>({-ppm, ppm})
+            : static_cast<std::int64_t>(chance.below(2 * static_cast<std::uint64_t>(ppm) + 1)) -
+                  ppm;
     return {offset, drift};
   }
 
