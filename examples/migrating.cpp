@@ -1,5 +1,5 @@
-// What programs with other locks look like with these: docs/migrating.md shows the parts, beside
-// what they were before.
+// Programs that used other locks, rewritten for Tenure. docs/how_to/migrate.md shows each part
+// beside the original.
 
 #include <chrono>
 #include <mutex>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How many were made; what programs with locks do all day.
+/// Number of finished reports: the work that the locks protect.
 int& reports() {
   static int made = 0;
   return made;
@@ -34,20 +34,20 @@ void from_redsync(const tenure::Client& client) {
   // redsync: NewMutex(name, WithExpiry(8s), WithTries(32), WithRetryDelay(100ms)), Lock(), Unlock()
   auto guard = client.mutex("reports/nightly", {.ttl = 8s}).try_lock_for(3s);
   if (!guard) {
-    return;  // timed_out: somebody else is at it; unavailable: nobody knows
+    return;  // timed_out: another client holds it; unavailable: no reply from the service
   }
   make_report(guard->lost());
   if (const auto unlocked = guard->unlock(); !unlocked) {
-    // lease_lost: it was cut short; what was written since may have raced
+    // lease_lost: another client may have run at the same time
   }
 }
 
 void from_redisson(const tenure::Client& client) {
   // Redisson: getFairLock(name).tryLock(100, TimeUnit.SECONDS), with its watchdog
-  const auto lock = client.mutex("anyLock", {.ttl = 30s});  // renewed every 10 s while it lives
+  const auto lock = client.mutex("anyLock", {.ttl = 30s});  // renewed every 10 s while held
   if (auto guard = lock.try_lock_for(100s)) {
     make_report();
-  }  // the end of the guard is unlock()
+  }  // the destructor of the guard unlocks
 
   // Redisson: getReadWriteLock(name).readLock().lock()
   const auto share = client.rw_lock("anyRWLock").lock_shared();
@@ -76,7 +76,7 @@ void from_curator(const tenure::Client& client) {
   const auto orders =
       client.mutex("locks/orders", {.lease = lease, .reentry = tenure::Reentry::counted});
   const auto once = orders.try_lock_for(10s).value();
-  const auto again = orders.lock().value();  // at once, with the same token
+  const auto again = orders.lock().value();  // granted at once, with the same token
 
   // Curator: new LeaderSelector(...), takeLeadership()
   const auto leadership = client.election("locks/leader").campaign("10.0.0.1:80").value();
@@ -109,10 +109,10 @@ class After {
   tenure::Result<void> add() {
     auto guard = mutex_.lock();
     if (!guard) {
-      return std::unexpected(guard.error());  // the network has its say now
+      return std::unexpected(guard.error());  // the network can fail
     }
     ++count_;
-    return guard->unlock();  // or lease_lost: somebody else may have been at it
+    return guard->unlock();  // lease_lost: another client may have changed the count
   }
   tenure::Result<int> count() {
     const auto share = mutex_.lock_shared();
@@ -132,12 +132,12 @@ void from_std(const tenure::Client& client) {
   before.add();
   After after(client);
   promise(after.add().has_value() && after.count().value() == before.count(),
-          "std::shared_mutex and RwLock count alike");
+          "std::shared_mutex and RwLock count to the same number");
 
   std::mutex local;
   tenure::StdLockable remote(client.mutex("files/export"));
   const std::scoped_lock both(local, remote);  // as before; failure throws
-  promise(remote.guard().owns_lock(), "std::scoped_lock takes both");
+  promise(remote.guard().owns_lock(), "std::scoped_lock locks both");
 }
 
 }  // namespace
@@ -145,12 +145,12 @@ void from_std(const tenure::Client& client) {
 int main(int count, char** words) {
   const auto client = tenure::connect(count > 1 ? words[1] : "memory://").value();
   from_redsync(client);
-  promise(reports() == 1, "redsync: done once");
+  promise(reports() == 1, "redsync: one report is done");
   from_redisson(client);
-  promise(reports() == 3, "Redisson: done, and fenced");
+  promise(reports() == 3, "Redisson: one report is done, one is fenced");
   from_etcd(client);
-  promise(reports() == 4, "etcd: done under a session");
+  promise(reports() == 4, "etcd: one report is done under a session");
   from_curator(client);
-  promise(reports() == 5, "Curator: entered twice, led, printed");
+  promise(reports() == 5, "Curator: a reentrant mutex, a leadership and a semaphore are granted");
   from_std(client);
 }

@@ -91,7 +91,7 @@ Try in another terminal, from this folder:
   ${bold}# kill the leader and look again: another member leads, and nothing is lost${plain}
   kill -9 ${servers[$((leader - 1))]}
 
-Ctrl-C stops all; the next start has every lock again. docs/operating.md has the settings.
+Ctrl-C stops all; the next start has every lock again. docs/reference/settings.md has the settings.
 
 END
 # A member that is killed does not end the others.

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// Takes a lock of a running tenured, holds it for some seconds, gives it back.
+// Acquires a lock of a running tenured, holds it for some seconds and releases it.
 //
 //     node hold.mjs NAME [--seconds 10] [--server 127.0.0.1:7420,...] [--wait SECONDS]
 //
-// The same as examples/python/hold.py: code made from proto/ as it is loaded, a cluster whose
-// leader is followed and whose members are learned, a lease that is kept alive, a Lock call that
-// waits its turn, and the fencing token to show to storage. `npm ci` in this folder first.
+// The same as examples/python/hold.py: stubs generated from proto/ at load time, following the
+// leader of a cluster and learning its members, keeping a lease alive, a Lock call that waits in
+// the queue, and the fencing token for storage. Run `npm ci` in this folder first.
 //
-// longs: String, because ids and tokens have 64 bits and numbers of JavaScript have 53.
+// longs: String, because ids and tokens have 64 bits and JavaScript numbers have 53.
 
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
@@ -29,8 +29,8 @@ const freshId = () => (randomBytes(8).readBigUInt64BE() >> 1n).toString();
 
 /** Sends a call to the leader of a cluster (docs/reference/grpc.md, "The leader"). */
 class Leader {
-  static HOPS_MAX = 4; // names followed without a pause in between
-  // A leader that hangs keeps its connections: pings find out.
+  static HOPS_MAX = 4; // redirects followed without a pause
+  // A hanging leader keeps its connections open; pings detect it.
   static OPTIONS = { "grpc.keepalive_time_ms": 2000, "grpc.keepalive_timeout_ms": 1000 };
 
   constructor(servers) {
@@ -46,8 +46,8 @@ class Leader {
     this.admin = new Admin(server, grpc.credentials.createInsecure(), Leader.OPTIONS);
   }
 
-  /** Replaces the list of servers by the present members: those that it began with may all be
-   * replaced one day. Without an answer the list stays as it is. */
+  /** Replaces the list of servers by the current members: all initial servers may be replaced over
+   * time. Without a reply the list does not change. */
   async learnMembers() {
     const members = await new Promise((resolve) => {
       this.admin.MemberList({}, { deadline: Date.now() + 1000 }, (error, reply) => {
@@ -58,8 +58,8 @@ class Leader {
     this.servers = servers.length > 0 ? servers : this.servers;
   }
 
-  /** The leader's answer. Asked again when another one leads: so the request has ids of its own,
-   * and the same ones every time. */
+  /** Returns the leader's reply. Retries when the leader changes, so the request must contain ids
+   * that stay the same across retries. */
   async ask(method, request) {
     for (;;) {
       const service = this.service;
@@ -75,7 +75,7 @@ class Leader {
     }
   }
 
-  /** One renewal; the ttl from now on, 0 if the lease is lost. */
+  /** Renews the lease once. Returns its TTL, or 0 if the lease is lost. */
   async renew(id) {
     for (;;) {
       const service = this.service;
@@ -98,7 +98,7 @@ class Leader {
       throw error;
     }
     if (service !== this.service) {
-      return; // another call has found the leader already
+      return; // another call has switched already
     }
     const [leader] = error.metadata.get("tenure-leader");
     if (leader && leader !== this.server && this.hops < Leader.HOPS_MAX) {
@@ -115,16 +115,16 @@ class Leader {
 
 async function hold({ name, server, seconds, wait }) {
   const leader = new Leader(server.split(","));
-  // Whoever chooses the ids may ask twice.
+  // The client chooses the ids, so it can retry the request safely.
   const lease = { id: freshId(), request_id: "1", ttl_ms: "9000", client: "hold.mjs" };
   await leader.ask("LeaseGrant", lease);
   await leader.learnMembers();
 
-  // Every third of the time to live: two may get lost.
+  // Every third of the TTL, so two lost renewals are tolerated.
   let over = false;
   const keeper = setInterval(async () => {
-    if ((await leader.renew(lease.id)) === 0 && !over) { // else we gave it back ourselves
-      console.error("the lease is lost, and the lock with it");
+    if ((await leader.renew(lease.id)) === 0 && !over) { // else this program has revoked it
+      console.error("the lease and its lock are lost");
       process.exit(79);
     }
     await leader.learnMembers();
@@ -148,7 +148,7 @@ async function hold({ name, server, seconds, wait }) {
   clearInterval(keeper);
   await leader.ask("LeaseRevoke", { id: lease.id });
   if (held.acquired) {
-    console.log(`${name} is free again`);
+    console.log(`${name} is released`);
   }
   return held.acquired ? 0 : 75;
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Takes a lock of a running tenured, holds it for some seconds, gives it back.
+"""Acquires a lock of a running tenured, holds it for some seconds and releases it.
 
     hold.py NAME [--seconds 10] [--server 127.0.0.1:7420,...] [--wait SECONDS]
 
-It shows all that a client in whatever language needs: code made from proto/, a cluster whose leader
-is followed and whose members are learned, a lease that is kept alive, a Lock call that waits its
-turn, and the fencing token to show to storage. Needs Debian's
-python3-grpcio, python3-protobuf and protobuf-compiler-grpc.
+It shows what a client in any language needs: code generated from proto/, following the leader of a
+cluster and learning its members, keeping a lease alive, a Lock call that waits in the queue, and
+the fencing token for storage. Requires Debian's python3-grpcio, python3-protobuf and
+protobuf-compiler-grpc.
 """
 
 import argparse
@@ -27,7 +27,7 @@ HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def make_stubs(folder):
-    """What a build would do once: Python modules from the protocol's files."""
+    """Generates Python modules from proto/; a build would do this once."""
     protos = sorted((HOME / "proto/tenure/v1").glob("*.proto"))
     subprocess.run(["protoc", "-I", str(HOME / "proto"), f"--python_out={folder}",
                     f"--grpc_out={folder}",
@@ -41,8 +41,8 @@ def make_stubs(folder):
 class Leader:
     """Sends calls to the leader of a cluster (docs/reference/grpc.md, "The leader")."""
 
-    HOPS_MAX = 4  # names followed without a pause in between
-    # A leader that hangs keeps its connections: pings find out.
+    HOPS_MAX = 4  # redirects followed without a pause
+    # A hanging leader keeps its connections open; pings detect it.
     OPTIONS = [("grpc.keepalive_time_ms", 2000), ("grpc.keepalive_timeout_ms", 1000),
                ("grpc.http2.max_pings_without_data", 0)]
 
@@ -57,8 +57,8 @@ class Leader:
         self.service = self.stub(self.channel)
 
     def learn_members(self, admin_stub, request):
-        """Replaces the list of servers by the present members: those that it began with may all be
-        replaced one day. Without an answer the list stays as it is."""
+        """Replaces the list of servers by the current members: all initial servers may be replaced
+        over time. Without a reply the list does not change."""
         try:
             members = admin_stub(self.channel).MemberList(request, timeout=1).members
         except grpc.RpcError:
@@ -66,8 +66,8 @@ class Leader:
         self.servers = [one.client_address for one in members if one.client_address] or self.servers
 
     def ask(self, call):
-        """The answer of the leader to call(service). Asked again when another one leads: so the
-        call has ids of its own, and the same ones every time."""
+        """Returns the leader's reply to call(service). Retries when the leader changes, so the
+        request must contain ids that stay the same across retries."""
         while True:
             service = self.service
             try:
@@ -78,7 +78,7 @@ class Leader:
                 if error.code() != grpc.StatusCode.UNAVAILABLE:
                     raise
                 with self.lock:
-                    if service is self.service:  # else another thread has found it already
+                    if service is self.service:  # else another thread has switched already
                         self.leave(dict(error.trailing_metadata() or ()).get("tenure-leader"))
 
     def leave(self, leader):
@@ -95,15 +95,15 @@ class Leader:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name")
-    parser.add_argument("--seconds", type=float, default=10, help="how long to hold it")
-    parser.add_argument("--server", default="127.0.0.1:7420", help="or several, parted by commas")
-    parser.add_argument("--wait", type=float, help="give up after so many seconds; default: never")
+    parser.add_argument("--seconds", type=float, default=10, help="how long to hold the lock")
+    parser.add_argument("--server", default="127.0.0.1:7420", help="comma-separated addresses")
+    parser.add_argument("--wait", type=float, help="timeout in seconds; default: none")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lock_pb2, lease_pb2, lock_pb2_grpc, admin_pb2, admin_pb2_grpc = make_stubs(folder)
     leader = Leader(options.server.split(","), lock_pb2_grpc.LockServiceStub)
 
-    # Whoever chooses the ids may ask twice.
+    # The client chooses the ids, so it can retry the request safely.
     lease = lease_pb2.LeaseGrantRequest(id=secrets.randbits(63), request_id=1, ttl_ms=9000,
                                         client="hold.py")
     leader.ask(lambda service: service.LeaseGrant(lease))
@@ -111,12 +111,12 @@ def main():
     over = threading.Event()
 
     def keep_alive():
-        # Every third of the time to live: two may get lost.
+        # Every third of the TTL, so two lost renewals are tolerated.
         while not over.wait(lease.ttl_ms / 3000):
             renewal = lease_pb2.LeaseKeepAliveRequest(id=lease.id)
             answer = leader.ask(lambda service: next(service.LeaseKeepAlive(iter([renewal]))))
-            if answer.ttl_ms == 0 and not over.is_set():  # else we gave it back ourselves
-                print("the lease is lost, and the lock with it", file=sys.stderr)
+            if answer.ttl_ms == 0 and not over.is_set():  # else this program has revoked it
+                print("the lease and its lock are lost", file=sys.stderr)
                 os._exit(79)
             leader.learn_members(admin_pb2_grpc.AdminStub, admin_pb2.MemberListRequest())
 
@@ -136,7 +136,7 @@ def main():
     leader.ask(lambda service: service.Unlock(unlock))
     over.set()
     leader.ask(lambda service: service.LeaseRevoke(lease_pb2.LeaseRevokeRequest(id=lease.id)))
-    print(f"{options.name} is free again")
+    print(f"{options.name} is released")
     return 0
 
 

@@ -187,8 +187,8 @@ std::vector<Command> members() {
       {.name = "cluster add",
        .synopsis = "MEMBER PEER_ADDRESS CLIENT_ADDRESS",
        .summary = "Take in a member, which runs already with --join",
-       .description = "Returns when it has caught up and votes. docs/operating.md has the whole "
-                      "procedure.",
+       .description = "Returns when the member is a voter. docs/how_to/run_a_cluster.md has "
+                      "the whole procedure.",
        .words_min = 3,
        .words_max = 3,
        .options = {change_wait},

@@ -1,4 +1,4 @@
-# Examples that are more than one program, the demo, and the documents. Included by tests/.
+# Examples of more than one program, the demo and the documents. Included by tests/.
 
 # 004.084
 tenure_example(bank_transfer "gave way, came again.*2000 transfers.*as much money as before: 6000")
@@ -26,7 +26,7 @@ if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitiz
   endif()
 endif()
 
-# What is promised, and what is not ----------------------------------------------------------------
+# Checks of the documents without a build ----------------------------------------------------------------
 
 tenure_script("docs: the page on guarantees names tests that exist" tests/docs/guarantees.py)
 tenure_script("docs: every block of code is run, compiled or explained" tests/docs/blocks.py)
@@ -41,7 +41,7 @@ if(TARGET tenure_cli AND TARGET tenure_redis AND TARGET tenure_fault_preload)
     "TENURE=$<TARGET_FILE:tenure_cli>;TENURE_PRELOAD=$<TARGET_FILE:tenure_fault_preload>;PYTHONDONTWRITEBYTECODE=1")
 endif()
 
-# Pages whose commands are run, from top to bottom --------------------------------------------------
+# Pages whose commands are executed, from top to bottom --------------------------------------------------
 
 function(tenure_page name)
   add_test(NAME "docs: ${name}" COMMAND /usr/bin/python3 ${ARGN}
@@ -54,10 +54,39 @@ endfunction()
 if(TARGET tenured AND TARGET tenure_cli AND TARGET demo_worker
    AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   tenure_page("the README does what it says" tests/docs/operating.py README.md)
-  tenure_page("the tour leads from nothing to a cluster" tests/docs/operating.py docs/tour.md)
+  tenure_page("the tour leads from a clone to a cluster"
+              tests/docs/operating.py docs/tutorial/tour.md)
   if(TARGET tenure_redis AND TARGET tenure_etcd)
-    tenure_page("what replaces other locks does" tests/docs/operating.py docs/migrating.md)
+    tenure_page("the guide on migration does what it says"
+                tests/docs/operating.py docs/how_to/migrate.md)
   endif()
+endif()
+
+# Pages that need the programs only, not an installed library.
+function(tenure_shell_page name)
+  add_test(NAME "docs: ${name}" COMMAND /usr/bin/python3 ${ARGN} --tenured $<TARGET_FILE:tenured>
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties("docs: ${name}" PROPERTIES LABELS script TIMEOUT 300
+    ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+endfunction()
+
+if(TARGET tenured)
+  tenure_shell_page("the guide on clusters does what it says"
+                    tests/docs/operating.py docs/how_to/run_a_cluster.md)
+endif()
+if(TARGET tenured AND TARGET tenure_cli)
+  tenure_shell_page("the guide on backups does what it says"
+                    tests/docs/operating.py docs/how_to/back_up_and_restore.md)
+  tenure_shell_page("the guide on cron jobs does what it says"
+                    tests/docs/operating.py docs/how_to/cron_job.md)
+  tenure_shell_page("the guide on leader election does what it says"
+                    tests/docs/operating.py docs/how_to/leader_election.md)
+  tenure_shell_page("the guide on migration locks does what it says"
+                    tests/docs/operating.py docs/how_to/migration_lock.md)
+  tenure_shell_page("the guide on fenced writes does what it says"
+                    tests/docs/operating.py docs/how_to/fenced_writes.md)
+  tenure_shell_page("the guide on CI jobs does what it says"
+                    tests/docs/operating.py docs/how_to/ci_mutex.md)
 endif()
 
 # The API reference --------------------------------------------------------------------------------

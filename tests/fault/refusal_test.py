@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Mistakes of people who set up a cluster, seen from outside: the exit code and the words of
-docs/operating.md, and a data directory in which nothing was written."""
+"""Configuration errors of a cluster, seen from outside: the exit code that docs/troubleshooting.md
+documents, and a data directory in which nothing was written."""
 
 import pathlib
 import shutil
@@ -10,7 +10,7 @@ import unittest
 
 import fleet  # first: it knows where the next ones are
 import cluster
-from daemon import PATIENCE, Daemon, eventually, tenured_path
+from daemon import TIMEOUT, Daemon, eventually, tenured_path
 from tls_test import Authority
 
 USAGE, PORT, DISK, CONFIGURATION = 64, 69, 74, 78
@@ -41,7 +41,7 @@ class Refusal(unittest.TestCase):
         """It ends by itself, with this code and these words, and wrote nothing."""
         before = self.files()
         ended = subprocess.run([*prefix, tenured_path(), *self.flags(**more)], capture_output=True,
-                               text=True, timeout=PATIENCE, check=False)
+                               text=True, timeout=TIMEOUT, check=False)
         self.assertEqual(ended.returncode, code, ended.stderr)
         for word in words:
             self.assertIn(word, ended.stderr)
@@ -150,7 +150,7 @@ class Refusal(unittest.TestCase):
         def seed(source, **more):
             return subprocess.run([tenured_path(), "seed", "--from", str(source),
                                    *self.flags(**more)], capture_output=True, text=True,
-                                  timeout=PATIENCE, check=False)
+                                  timeout=TIMEOUT, check=False)
 
         nothing = seed(self.folder / "nowhere")
         self.assertEqual(nothing.returncode, DISK, nothing.stderr)
@@ -228,7 +228,7 @@ class Strangers(unittest.TestCase):
                 node = nodes.nodes[member]
                 subprocess.run([tenured_path(), "seed", "--current", "--from", str(single.folder),
                                 "--data-dir", str(node.folder), *node.flags], check=True,
-                               capture_output=True, timeout=PATIENCE)
+                               capture_output=True, timeout=TIMEOUT)
 
         nodes = self.start(change)
 

@@ -344,7 +344,7 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
   EXPECT_GE(client.ask([](const View& view) { return view.state.now; }), time);
   EXPECT_TRUE(test::eventually([&] { return agree(); }));
 
-  // Found by docs/operating.md: a snapshot of index 1 was never sent.
+  // Found by docs/how_to/run_a_cluster.md: a snapshot of index 1 was never sent.
   auto joining = options(4);
   joining.founders = {};
   joining.beginning = Beginning::join;

@@ -1,4 +1,4 @@
-// What tenured answers, as docs/operating.md has it. Ids, tokens, revisions and log positions are
+// What tenured answers, as docs/reference/http.md has it. Ids, tokens, revisions and log positions are
 // strings: they do not fit into a number.
 
 export interface Range {

@@ -44,7 +44,7 @@ export function ClusterView() {
       </section>
       {cluster.members.length < 2 && (
         <p class="quiet">One member is durable, and stands still when its machine does. How a node
-          becomes a cluster of three is in docs/operating.md; <code>make cluster</code> shows
+          becomes a cluster of three is in docs/how_to/run_a_cluster.md; <code>make cluster</code> shows
           one.</p>
       )}
       {cluster.members.length > 1 && cluster.role === "follower" && (
