@@ -45,4 +45,4 @@ fails() {
 holds redis_queue -DCLIENTS=3 -DCRASHES=2 -DDROPS=1
 holds redis_queue -DCLIENTS=3 -DCRASHES=1 -DDROPS=1 -DROUNDS=2
 holds redis_queue -DCLIENTS=4 -DCRASHES=1 -DDROPS=1
-fails redis_queue -DCLIENTS=3 -DCRASHES=0 -DDROPS=0 -DDOCUMENT_001
+fails redis_queue -DCLIENTS=3 -DCRASHES=0 -DDROPS=0 -DPUBLISHED_PROTOCOL

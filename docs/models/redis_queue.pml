@@ -1,16 +1,18 @@
-/* The queue and the hand-over of a fair mutex on Redis (src/backends/redis/scripts), for spin.
+/* Model of the wait queue and the hand-over of a fair mutex on Redis (src/backends/redis/scripts),
+ * for spin.
  *
- * A script is one atomic step. A client may crash anywhere; the server may or may not notice that its
- * connection is gone, and its time is over some time later. The connection on which a client is woken
- * may break, and takes a message on its way along. What must hold:
+ * A script is one atomic step. A client may crash at any point. The server may or may not notice that
+ * the client's connection is gone, and the client's entry expires some time later. The connection for
+ * notifications may break and lose a message in flight. Checked properties:
  *
- *   exclusion        at most one client that lives is inside (assert)
- *   fifo             nobody is let in before one who came earlier, lives and listens (assert)
- *   no lost wake-up  who waits gets in: there is no state in which all wait (invalid end state). The
- *                    timer helps only where somebody's time is over; it is no way to poll.
+ *   exclusion        at most one live client holds the lock (assert)
+ *   fifo             no client is granted before an earlier one that is alive and connected (assert)
+ *   no lost wake-up  every waiter is granted: no reachable state has only waiters (invalid end
+ *                    state). The timer acts only after an entry has expired; it does not poll.
  *
- * With -DDOCUMENT_001 the clients do what document 001 says instead, to the letter, and spin finds
- * the client that is never woken (001-B1). Run by tools/check_models.sh.
+ * With -DPUBLISHED_PROTOCOL the clients follow the published protocol that these scripts correct
+ * (docs/explanation/traceability.md), and spin finds the client that is never notified. Run by
+ * tools/check_models.sh.
  */
 
 #ifndef CLIENTS
@@ -67,7 +69,7 @@ inline judge_grant(who) {
   k = 0
 }
 
-#ifndef DOCUMENT_001
+#ifndef PUBLISHED_PROTOCOL
 
 /* lock.lua: open() */
 inline purge() {
@@ -139,7 +141,7 @@ inline look() {
   serve(NOBODY)
 }
 
-#else  /* document 001, to the letter: crashed holders' keys expire, the rest is as it says */
+#else  /* The published protocol to the letter; keys of crashed holders expire. */
 
 inline expire() {
   if
@@ -221,7 +223,7 @@ proctype client(byte me) {
      :: mine -> break
      :: atomic { !mine && told[me] && !deaf[me] ->
           told[me] = false;
-#ifdef DOCUMENT_001
+#ifdef PUBLISHED_PROTOCOL
           acquire(me, mine)
 #else
           mine = true
@@ -229,7 +231,7 @@ proctype client(byte me) {
         }
      :: atomic { !mine && deaf[me] -> deaf[me] = false; acquire(me, mine) }
      :: atomic { !mine && (holder != NOBODY && expired[holder]) ->
-#ifdef DOCUMENT_001
+#ifdef PUBLISHED_PROTOCOL
           acquire(me, mine)  /* blpop ends with the lock-time */
 #else
           look()
