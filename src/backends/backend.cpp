@@ -2,26 +2,26 @@
 
 namespace tenure::backends {
 
-std::string_view to_string(Promise promise) noexcept {
-  switch (promise) {
-    case Promise::fencing: return "fencing";
-    case Promise::fifo: return "fifo";
-    case Promise::shared: return "shared";
-    case Promise::modes: return "modes";
-    case Promise::ranges: return "ranges";
-    case Promise::semaphore: return "semaphore";
-    case Promise::several_names: return "several_names";
-    case Promise::upgrade: return "upgrade";
-    case Promise::downgrade: return "downgrade";
-    case Promise::new_ttl: return "new_ttl";
-    case Promise::reentry: return "reentry";
-    case Promise::barging: return "barging";
-    case Promise::replicas: return "replicas";
-    case Promise::one_lease: return "one_lease";
-    case Promise::deadlocks: return "deadlocks";
-    case Promise::watches: return "watches";
-    case Promise::outlives_process: return "outlives_process";
-    case Promise::failover: return "failover";
+std::string_view to_string(Capability capability) noexcept {
+  switch (capability) {
+    case Capability::fencing: return "fencing";
+    case Capability::fifo: return "fifo";
+    case Capability::shared: return "shared";
+    case Capability::modes: return "modes";
+    case Capability::ranges: return "ranges";
+    case Capability::semaphore: return "semaphore";
+    case Capability::several_names: return "several_names";
+    case Capability::upgrade: return "upgrade";
+    case Capability::downgrade: return "downgrade";
+    case Capability::new_ttl: return "new_ttl";
+    case Capability::reentry: return "reentry";
+    case Capability::barging: return "barging";
+    case Capability::replicas: return "replicas";
+    case Capability::one_lease: return "one_lease";
+    case Capability::deadlocks: return "deadlocks";
+    case Capability::watches: return "watches";
+    case Capability::outlives_process: return "outlives_process";
+    case Capability::failover: return "failover";
   }
   return "unknown";
 }

@@ -17,8 +17,8 @@
 #include <tenure/ids.hpp>
 #include <tenure/key_range.hpp>
 #include <tenure/lock_mode.hpp>
-#include <tenure/options.hpp>
-#include <tenure/watch.hpp>
+#include <tenure/client/options.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "sys/parker.hpp"
 
@@ -50,7 +50,7 @@ struct Item {
 };
 
 /// What to do when the lease's own hold or wait stands in the way.
-enum class Again : std::uint8_t {
+enum class SelfConflict : std::uint8_t {
   refuse,   ///< Answer `deadlock`.
   reenter,  ///< Share the hold: its token and a count; a stronger mode upgrades it.
 };
@@ -59,24 +59,24 @@ enum class Again : std::uint8_t {
 enum class Queue : std::uint8_t { wait, skip };
 
 /// As what it was asked for. Only matters where programs with other libraries use the same lock.
-enum class Form : std::uint8_t { mutex, rw_lock };
+enum class LockKind : std::uint8_t { mutex, rw_lock };
 
 /// What a lock object asks for each time it is locked. Immutable, so that a backend may keep it for
 /// as long as it needs.
-struct Ask {
-  std::vector<Item> items{};  ///< All or none. REQUIRES: 1 to Bounds::items_max.
-  Again again = Again::refuse;
+struct AcquireSpec {
+  std::vector<Item> items{};  ///< All or none. REQUIRES: 1 to Limits::items_max.
+  SelfConflict self_conflict = SelfConflict::refuse;
   Fairness fairness = Fairness::queued;
-  Form form = Form::mutex;
+  LockKind kind = LockKind::mutex;
   std::string owner{};             ///< Who, for people.
   std::string metadata{};          ///< Anything the user wants to find in the record.
-  std::uint32_t min_replicas = 0;  ///< As LockOptions says. REQUIRES: 0, or Promise::replicas.
+  std::uint32_t min_replicas = 0;  ///< As LockOptions says. REQUIRES: 0, or Capability::replicas.
 };
 
 struct AcquireRequest {
   LeaseId lease{};
   RequestId request{};  ///< Not 0; fresh for every acquisition.
-  std::shared_ptr<const Ask> ask{};
+  std::shared_ptr<const AcquireSpec> spec{};
   Queue queue = Queue::wait;
 };
 
@@ -86,7 +86,7 @@ struct ReleaseRequest {
   RequestId request{};   ///< A fresh one, so that a retry never counts down twice.
   RequestId acquired{};  ///< The one that began the hold.
   FencingToken token{};
-  std::shared_ptr<const Ask> ask{};
+  std::shared_ptr<const AcquireSpec> spec{};
 };
 
 struct TtlRequest {
@@ -101,8 +101,8 @@ struct DowngradeRequest {
   RequestId request{};   ///< A fresh one.
   RequestId acquired{};  ///< The one that began the hold.
   FencingToken token{};
-  LockMode mode = LockMode::shared;  ///< One that the held mode covers.
-  std::shared_ptr<const Ask> ask{};  ///< What is held.
+  LockMode mode = LockMode::shared;           ///< One that the held mode covers.
+  std::shared_ptr<const AcquireSpec> spec{};  ///< What is held.
 };
 
 struct LeaseRequest {
@@ -133,7 +133,7 @@ using Renewed = std::vector<bool>;
 // ----------------------------------------------------------------------------------
 
 /// What a backend may or may not be able to do. What it does not promise is Errc::unsupported.
-enum class Promise : std::uint8_t {
+enum class Capability : std::uint8_t {
   fencing,           ///< Tokens grow from grant to grant of a name, whatever fails.
   fifo,              ///< Nobody is overtaken by one who came later and is in his way.
   shared,            ///< Readers beside each other.
@@ -144,7 +144,7 @@ enum class Promise : std::uint8_t {
   upgrade,           ///< From shared to exclusive, without letting go.
   downgrade,         ///< From exclusive to shared, likewise.
   new_ttl,           ///< The ttl of a lease can change while it lives.
-  reentry,           ///< Again::reenter.
+  reentry,           ///< SelfConflict::reenter.
   barging,           ///< Fairness::barging.
   replicas,          ///< LockOptions::min_replicas.
   one_lease,         ///< Several locks live and die with one lease.
@@ -153,31 +153,31 @@ enum class Promise : std::uint8_t {
   outlives_process,  ///< Other processes meet here, and a dead one's locks come free.
   failover,          ///< Goes on, and forgets nothing, when a server dies.
 };
-inline constexpr Promise last_promise = Promise::failover;
+inline constexpr Capability last_capability = Capability::failover;
 
-[[nodiscard]] std::string_view to_string(Promise promise) noexcept;
+[[nodiscard]] std::string_view to_string(Capability capability) noexcept;
 
-class Promises {
+class Capabilities {
  public:
-  constexpr Promises(std::initializer_list<Promise> kept) {
-    for (const auto promise : kept) {
-      bits_ |= bit(promise);
+  constexpr Capabilities(std::initializer_list<Capability> list) {
+    for (const auto capability : list) {
+      bits_ |= bit(capability);
     }
   }
-  [[nodiscard]] constexpr bool has(Promise promise) const noexcept {
-    return (bits_ & bit(promise)) != 0;
+  [[nodiscard]] constexpr bool has(Capability capability) const noexcept {
+    return (bits_ & bit(capability)) != 0;
   }
 
  private:
-  [[nodiscard]] static constexpr std::uint32_t bit(Promise promise) noexcept {
-    return 1U << static_cast<unsigned>(promise);
+  [[nodiscard]] static constexpr std::uint32_t bit(Capability capability) noexcept {
+    return 1U << static_cast<unsigned>(capability);
   }
   std::uint32_t bits_ = 0;
 };
 
 /// How much a backend takes. Checked by the client, so that what can never succeed is told before
 /// anything is sent.
-struct Bounds {
+struct Limits {
   std::size_t name_bytes_max = 1024;
   std::size_t owner_bytes_max = 256;
   std::size_t metadata_bytes_max = 4096;
@@ -199,7 +199,7 @@ class Listener {
   /// `lease_lost` besides.
   virtual void lease_lost(LeaseId lease) = 0;
   /// A hold was taken away by an operator; its lease lives on.
-  virtual void hold_taken(LeaseId lease, RequestId acquired) = 0;
+  virtual void hold_force_released(LeaseId lease, RequestId acquired) = 0;
   /// The way to the servers is cut, or there again. Leases live on until their time is over.
   virtual void connection_changed(bool is_connected, std::string_view detail) = 0;
 };
@@ -225,20 +225,20 @@ class Backend {
   /// callback of this backend; callbacks that it makes ask for nothing new.
   virtual ~Backend() = default;
 
-  [[nodiscard]] virtual Promises promises() const noexcept = 0;
-  [[nodiscard]] virtual Bounds bounds() const noexcept = 0;
+  [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
+  [[nodiscard]] virtual Limits limits() const noexcept = 0;
 
   /// REQUIRES: once, before everything below. The listener outlives the backend.
   virtual void start(Listener& listener) = 0;
 
   virtual void grant_lease(LeaseRequest request, Done<void> done) = 0;
-  /// REQUIRES: not more than Bounds::renewals_max.
+  /// REQUIRES: not more than Limits::renewals_max.
   virtual void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) = 0;
   /// Renews a lease, and counts this ttl for it from then on. `lease_lost` if it has ended,
   /// `invalid_argument` if this ttl is not taken, and then it is as it was; after any other error
-  /// it may be either. What arrives twice, or late, is done once. REQUIRES: Promise::new_ttl.
+  /// it may be either. What arrives twice, or late, is done once. REQUIRES: Capability::new_ttl.
   virtual void set_ttl(TtlRequest /*request*/, Done<void> done) {
-    done(fail(Errc::unsupported, "this backend does not promise new_ttl"));
+    done(fail(Errc::unsupported, "this backend does not support new_ttl"));
   }
   /// Ends the lease and all that hangs on it.
   virtual void revoke_lease(LeaseId lease, Done<void> done) = 0;
@@ -253,10 +253,10 @@ class Backend {
   virtual void release(ReleaseRequest request, Done<void> done) = 0;
 
   /// Weakens a hold; nobody else holds it in between, and the token stays. Whoever may go then is
-  /// let in, in order. `not_held` if it was not held any more. REQUIRES: Promise::downgrade.
+  /// let in, in order. `not_held` if it was not held any more. REQUIRES: Capability::downgrade.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): those who promise it keep the request.
   virtual void downgrade(DowngradeRequest /*request*/, Done<void> done) {
-    done(fail(Errc::unsupported, "this backend does not promise downgrade"));
+    done(fail(Errc::unsupported, "this backend does not support downgrade"));
   }
 
   /// Tells events in order, without gap or duplicate, until unwatch(). An error is the last call.

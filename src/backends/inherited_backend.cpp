@@ -7,8 +7,8 @@ namespace {
 
 class InheritedBackend final : public Backend {
  public:
-  [[nodiscard]] Promises promises() const noexcept override { return {}; }
-  [[nodiscard]] Bounds bounds() const noexcept override { return {}; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return {}; }
+  [[nodiscard]] Limits limits() const noexcept override { return {}; }
   void start(Listener& /*listener*/) override {}
   void grant_lease(LeaseRequest /*request*/, Done<void> done) override { refuse(done); }
   void renew_leases(std::vector<LeaseId> /*leases*/, Done<Renewed> done) override { refuse(done); }

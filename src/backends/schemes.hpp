@@ -5,7 +5,7 @@
 #include <string>
 
 #include <tenure/error.hpp>
-#include <tenure/options.hpp>
+#include <tenure/client/options.hpp>
 
 #include "backends/backend.hpp"
 #include "backends/url.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <tenure/error.hpp>
-#include <tenure/options.hpp>
+#include <tenure/client/options.hpp>
 
 #include "backends/url.hpp"
 #include "sys/parse_number.hpp"

@@ -32,7 +32,8 @@ std::shared_ptr<Acquisition> ask(const LockSpec& spec, backends::Queue queue,
                                  Session::Freshness freshness) {
   auto acquisition = std::make_shared<Acquisition>(
       *spec.session,
-      Acquisition::Question{.ask = spec.ask, .lease = lease_for(spec, freshness), .queue = queue});
+      Acquisition::Question{
+          .spec = spec.acquire_spec, .lease = lease_for(spec, freshness), .queue = queue});
   acquisition->start();
   return acquisition;
 }
@@ -86,12 +87,12 @@ Acquired finish(const LockSpec& spec, Acquisition& acquisition, sys::BootTime be
 }
 
 /// Sleeps until the answer is there; leaves the queue if it takes too long.
-void wait_for(Session& session, Acquisition& acquisition, const Patience& patience) {
-  acquisition.sleep(patience.deadline, patience.cancel);
+void wait_for(Session& session, Acquisition& acquisition, const WaitLimits& timeout) {
+  acquisition.sleep(timeout.deadline, timeout.cancel);
   if (acquisition.is_settled()) {
     return;
   }
-  acquisition.call_off(patience.cancel.stop_requested() ? Errc::cancelled : Errc::timed_out);
+  acquisition.call_off(timeout.cancel.stop_requested() ? Errc::cancelled : Errc::timed_out);
   acquisition.sleep(Clock::now() + session.request_timeout(), {});
   if (!acquisition.is_settled()) {
     acquisition.give_up();
@@ -151,20 +152,20 @@ void end_in_time(const Pending& pending) {
 
 }  // namespace
 
-Acquired acquire(const LockSpec& spec, const Patience& patience) {
+Acquired acquire(const LockSpec& spec, const WaitLimits& timeout) {
   if (auto error = refusal_of(spec)) {
     return std::unexpected(*std::move(error));
   }
-  if (patience.cancel.stop_requested()) {
+  if (timeout.cancel.stop_requested()) {
     return fail(Errc::cancelled, '"' + spec.name + "\": called off before it was asked for");
   }
   auto& session = *spec.session;
   auto freshness = Session::Freshness::any;
   const auto began = session.clock().now();
   for (;;) {
-    const auto acquisition = ask(spec, patience.queue, freshness);
+    const auto acquisition = ask(spec, timeout.queue, freshness);
     if (!acquisition->is_settled()) {
-      wait_for(session, *acquisition, patience);
+      wait_for(session, *acquisition, timeout);
     }
     auto acquired = finish(spec, *acquisition, began);
     // An idle lease may have run out unseen, such as while the machine slept. Once is enough: a new
@@ -236,44 +237,45 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
 }
 
 Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
-                     const Patience& patience) {
+                     const WaitLimits& timeout) {
   if (auto error = refusal_of(exclusive)) {
     return std::unexpected(*std::move(error));
   }
   auto& session = *exclusive.session;
-  const auto acquisition = std::make_shared<Acquisition>(
-      session,
-      Acquisition::Question{
-          .ask = exclusive.ask, .lease = hold->lease(), .queue = patience.queue, .upgrades = hold});
+  const auto acquisition =
+      std::make_shared<Acquisition>(session, Acquisition::Question{.spec = exclusive.acquire_spec,
+                                                                   .lease = hold->lease(),
+                                                                   .queue = timeout.queue,
+                                                                   .upgrades = hold});
   acquisition->start();
-  wait_for(session, *acquisition, patience);
+  wait_for(session, *acquisition, timeout);
   auto answer = acquisition->take_answer();
   if (!answer) {
     return std::unexpected(explain(std::move(answer).error(), exclusive, *hold->lease()));
   }
-  hold->strengthen(*answer, exclusive.ask);
+  hold->strengthen(*answer, exclusive.acquire_spec);
   if (hold->state() == GuardState::lost) {
     return fail(Errc::lease_lost, "the lease ended while the lock was upgraded");
   }
   return {};
 }
 
-Patience within_max_wait(const LockSpec& spec, std::stop_token cancel) {
-  Patience patience{.cancel = std::move(cancel)};
+WaitLimits within_max_wait(const LockSpec& spec, std::stop_token cancel) {
+  WaitLimits timeout{.cancel = std::move(cancel)};
   if (spec.max_wait) {
-    patience.deadline = Clock::now() + *spec.max_wait;
+    timeout.deadline = Clock::now() + *spec.max_wait;
   }
-  return patience;
+  return timeout;
 }
 
-Patience within(std::chrono::nanoseconds patience, std::stop_token cancel) {
-  if (patience <= std::chrono::nanoseconds::zero()) {
+WaitLimits within(std::chrono::nanoseconds timeout, std::stop_token cancel) {
+  if (timeout <= std::chrono::nanoseconds::zero()) {
     return {.queue = backends::Queue::skip, .cancel = std::move(cancel)};
   }
   // No further than the clock goes.
   const auto now = Clock::now();
   const auto longest = Clock::time_point::max() - now;
-  return {.deadline = now + std::min<std::chrono::nanoseconds>(patience, longest),
+  return {.deadline = now + std::min<std::chrono::nanoseconds>(timeout, longest),
           .cancel = std::move(cancel)};
 }
 

@@ -7,7 +7,7 @@
 #include <stop_token>
 
 #include <tenure/error.hpp>
-#include <tenure/options.hpp>
+#include <tenure/client/options.hpp>
 
 #include "backends/backend.hpp"
 #include "client/hold.hpp"
@@ -20,13 +20,13 @@ using Acquired = Result<std::shared_ptr<Hold>>;
 using Deadline = std::chrono::steady_clock::time_point;
 
 /// How long to wait, and what may call it off.
-struct Patience {
+struct WaitLimits {
   backends::Queue queue = backends::Queue::wait;
   std::optional<Deadline> deadline{};
   std::stop_token cancel{};
 };
 
-[[nodiscard]] Acquired acquire(const LockSpec& spec, const Patience& patience);
+[[nodiscard]] Acquired acquire(const LockSpec& spec, const WaitLimits& timeout);
 [[nodiscard]] Acquired acquire(const LockSpec& spec, Attempts attempts,
                                const std::stop_token& cancel);
 
@@ -36,13 +36,13 @@ struct Patience {
                                                     std::move_only_function<void(Acquired)> done);
 
 /// Makes a share exclusive: the hold gets another token. REQUIRES: `exclusive` asks for the same
-/// name with Again::reenter.
+/// name with SelfConflict::reenter.
 [[nodiscard]] Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
-                                   const Patience& patience);
+                                   const WaitLimits& timeout);
 
 /// Until LockOptions::max_wait is over.
-[[nodiscard]] Patience within_max_wait(const LockSpec& spec, std::stop_token cancel);
+[[nodiscard]] WaitLimits within_max_wait(const LockSpec& spec, std::stop_token cancel);
 /// Zero or less asks once.
-[[nodiscard]] Patience within(std::chrono::nanoseconds patience, std::stop_token cancel);
+[[nodiscard]] WaitLimits within(std::chrono::nanoseconds timeout, std::stop_token cancel);
 
 }  // namespace tenure::detail

@@ -13,7 +13,7 @@ Acquisition::Acquisition(Session& session, Question question)
 void Acquisition::start() {
   session_.backend().acquire({.lease = question_.lease->id(),
                               .request = request_,
-                              .ask = question_.ask,
+                              .spec = question_.spec,
                               .queue = question_.queue},
                              [self = std::static_pointer_cast<Acquisition>(shared_from_this())](
                                  Granted answer) { self->settle(std::move(answer)); });
@@ -54,14 +54,14 @@ void Acquisition::give_back(const backends::Granted& granted) {
     return;  // its lease ends with the backend
   }
   if (question_.upgrades != nullptr) {
-    question_.upgrades->undo_upgrade(granted, question_.ask);
+    question_.upgrades->undo_upgrade(granted, question_.spec);
     return;
   }
   session_.backend().release({.lease = question_.lease->id(),
                               .request = session_.fresh_request(),
                               .acquired = request_,
                               .token = granted.token,
-                              .ask = question_.ask},
+                              .spec = question_.spec},
                              [](const Result<void>&) {});
 }
 

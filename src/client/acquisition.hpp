@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <tenure/error.hpp>
-#include <tenure/guard.hpp>
+#include <tenure/client/guard.hpp>
 
 #include "backends/backend.hpp"
 #include "client/hold.hpp"
@@ -29,7 +29,7 @@ class Session;
 class Acquisition : public Dependent {
  public:
   struct Question {
-    std::shared_ptr<const backends::Ask> ask{};
+    std::shared_ptr<const backends::AcquireSpec> spec{};
     std::shared_ptr<LeaseRecord> lease{};
     backends::Queue queue = backends::Queue::wait;
     std::shared_ptr<Hold> upgrades{};  ///< The share that it makes exclusive, or none.

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "backends/backend.hpp"
 #include "client/completion.hpp"
@@ -35,10 +35,10 @@ Mutex Client::mutex(std::string name, LockOptions options) const {
 }
 
 RwLock Client::rw_lock(std::string name, LockOptions options) const {
-  constexpr auto form = backends::Form::rw_lock;
-  auto exclusive = detail::make_spec(session_, one(name, LockMode::exclusive), options, form);
+  constexpr auto kind = backends::LockKind::rw_lock;
+  auto exclusive = detail::make_spec(session_, one(name, LockMode::exclusive), options, kind);
   auto shared =
-      detail::make_spec(session_, one(std::move(name), LockMode::shared), std::move(options), form);
+      detail::make_spec(session_, one(std::move(name), LockMode::shared), std::move(options), kind);
   return {std::move(exclusive), std::move(shared)};
 }
 
@@ -68,10 +68,10 @@ Result<Lease> Client::lease(LeaseOptions options) const {
   if (session_->is_inherited()) {
     return std::unexpected(backends::inherited_error());
   }
-  if (auto error = detail::check_ttl(options.ttl, options.renewals_per_ttl, session_->bounds())) {
+  if (auto error = detail::check_ttl(options.ttl, options.renewals_per_ttl, session_->limits())) {
     return std::unexpected(*std::move(error));
   }
-  if (!session_->backend().promises().has(backends::Promise::one_lease)) {
+  if (!session_->backend().capabilities().has(backends::Capability::one_lease)) {
     return fail(Errc::unsupported, "this backend has no lease for several locks");
   }
   detail::Completion<void> granted(session_->backend());

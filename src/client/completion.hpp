@@ -22,9 +22,9 @@ class Awaited {
 
   /// Nothing if none comes in time.
   [[nodiscard]] std::optional<Result<T>> wait_for(backends::Backend& backend,
-                                                  std::chrono::nanoseconds patience) {
+                                                  std::chrono::nanoseconds timeout) {
     if (!slot_.is_signalled()) {
-      backend.parker().wait(slot_, std::chrono::steady_clock::now() + patience);
+      backend.parker().wait(slot_, std::chrono::steady_clock::now() + timeout);
     }
     return slot_.is_signalled() ? std::move(answer_) : std::nullopt;
   }
@@ -47,8 +47,8 @@ class Completion {
   }
 
   /// Nothing if none comes in time.
-  [[nodiscard]] std::optional<Result<T>> wait_for(std::chrono::nanoseconds patience) {
-    return box_->wait_for(backend_, patience);
+  [[nodiscard]] std::optional<Result<T>> wait_for(std::chrono::nanoseconds timeout) {
+    return box_->wait_for(backend_, timeout);
   }
 
  private:

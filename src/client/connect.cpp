@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "backends/memory/scheme.hpp"
 #include "backends/schemes.hpp"
@@ -33,14 +33,14 @@ Result<void> set_busy_poll(const ConnectOptions& options, backends::Backend& bac
   return {};
 }
 
-Result<void> check(const ConnectOptions& options, const backends::Bounds& bounds) {
+Result<void> check(const ConnectOptions& options, const backends::Limits& limits) {
   if (options.request_timeout <= std::chrono::milliseconds::zero()) {
     return fail(Errc::invalid_argument, "request_timeout must be positive");
   }
-  if (options.owner.size() > bounds.owner_bytes_max) {
+  if (options.owner.size() > limits.owner_bytes_max) {
     return fail(Errc::invalid_argument,
                 "the owner has " + std::to_string(options.owner.size()) + " bytes; at most " +
-                    std::to_string(bounds.owner_bytes_max) + " are allowed");
+                    std::to_string(limits.owner_bytes_max) + " are allowed");
   }
   if (std::ranges::any_of(options.owner, [](char byte) {
         return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
@@ -85,7 +85,7 @@ Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOpti
   if (auto rest = backends::UrlOptions(backends::UrlOptions::common).consume(*url); !rest) {
     return std::unexpected(std::move(rest).error());
   }
-  if (auto checked = check(options, (*backend)->bounds()); !checked) {
+  if (auto checked = check(options, (*backend)->limits()); !checked) {
     return std::unexpected(std::move(checked).error());
   }
   if (auto set = set_busy_poll(options, **backend, url->scheme); !set) {

@@ -1,8 +1,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/client.hpp>
-#include <tenure/election.hpp>
+#include <tenure/client/client.hpp>
+#include <tenure/client/election.hpp>
 
 #include "client/acquire.hpp"
 #include "client/completion.hpp"
@@ -44,14 +44,14 @@ Result<Watch> Election::observe() const {
 
 std::shared_ptr<const detail::LockSpec> Election::with_value(std::string value) const {
   auto spec = *spec_;
-  const auto most = spec.session->bounds().metadata_bytes_max;
+  const auto most = spec.session->limits().metadata_bytes_max;
   if (!spec.error && value.size() > most) {
     spec.error = Error{.code = Errc::invalid_argument,
                        .detail = "a leader's value has at most " + std::to_string(most) + " bytes"};
   }
-  auto ask = *spec.ask;
-  ask.metadata = std::move(value);
-  spec.ask = std::make_shared<const backends::Ask>(std::move(ask));
+  auto acquire_spec = *spec.acquire_spec;
+  acquire_spec.metadata = std::move(value);
+  spec.acquire_spec = std::make_shared<const backends::AcquireSpec>(std::move(acquire_spec));
   return std::make_shared<const detail::LockSpec>(std::move(spec));
 }
 

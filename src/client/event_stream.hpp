@@ -8,7 +8,7 @@
 #include <stop_token>
 
 #include <tenure/error.hpp>
-#include <tenure/watch.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "backends/backend.hpp"
 #include "sys/mutex.hpp"

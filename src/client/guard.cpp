@@ -1,7 +1,7 @@
 #include <optional>
 #include <utility>
 
-#include <tenure/guard.hpp>
+#include <tenure/client/guard.hpp>
 
 #include "client/hold.hpp"
 #include "client/session.hpp"
@@ -18,11 +18,11 @@ std::string_view to_string(GuardState state) noexcept {
   return "unknown";
 }
 
-Possession::Possession(std::shared_ptr<const detail::LockSpec> spec,
+LockHandle::LockHandle(std::shared_ptr<const detail::LockSpec> spec,
                        std::shared_ptr<detail::Hold> hold) noexcept
     : spec_(std::move(spec)), hold_(std::move(hold)) {}
 
-Possession& Possession::operator=(Possession&& other) noexcept {
+LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
   if (this != &other) {
     if (hold_ != nullptr) {
       hold_->drop();
@@ -33,37 +33,37 @@ Possession& Possession::operator=(Possession&& other) noexcept {
   return *this;
 }
 
-Possession::~Possession() {
+LockHandle::~LockHandle() {
   if (hold_ != nullptr) {
     hold_->drop();
   }
 }
 
-bool Possession::owns_lock() const noexcept {
+bool LockHandle::owns_lock() const noexcept {
   const auto now = state();
   return now == GuardState::held || now == GuardState::at_risk;
 }
 
-GuardState Possession::state() const noexcept {
+GuardState LockHandle::state() const noexcept {
   return hold_ == nullptr ? GuardState::released : hold_->state();
 }
 
-FencingToken Possession::token() const noexcept {
+FencingToken LockHandle::token() const noexcept {
   return hold_ == nullptr ? FencingToken{} : hold_->token();
 }
 
-std::stop_token Possession::lost() const {
+std::stop_token LockHandle::lost() const {
   return hold_ == nullptr ? std::stop_token() : hold_->lost();
 }
 
-std::chrono::steady_clock::time_point Possession::valid_until() const noexcept {
+std::chrono::steady_clock::time_point LockHandle::valid_until() const noexcept {
   if (hold_ == nullptr || hold_->state() == GuardState::released) {
     return {};
   }
   return spec_->session->steady(hold_->lease()->valid_until());
 }
 
-Result<void> Possession::extend(std::optional<std::chrono::milliseconds> ttl) {
+Result<void> LockHandle::extend(std::optional<std::chrono::milliseconds> ttl) {
   if (state() == GuardState::released) {
     return fail(Errc::not_held, "unlocked or moved away before; lock anew");
   }
@@ -73,16 +73,16 @@ Result<void> Possession::extend(std::optional<std::chrono::milliseconds> ttl) {
   return spec_->session->renew(hold_->lease(), ttl);
 }
 
-Result<void> Possession::unlock() {
+Result<void> LockHandle::unlock() {
   if (hold_ == nullptr) {
     return fail(Errc::not_held, "never locked, or moved away");
   }
   return hold_->unlock();
 }
 
-Acquiring<void> Possession::unlock_async() {
-  return Acquiring<void>(
-      [spec = spec_, hold = hold_](Acquiring<void>::Done done) -> std::optional<Result<void>> {
+Awaitable<void> LockHandle::unlock_async() {
+  return Awaitable<void>(
+      [spec = spec_, hold = hold_](Awaitable<void>::Done done) -> std::optional<Result<void>> {
         if (hold == nullptr) {
           return fail(Errc::not_held, "never locked, or moved away");
         }
@@ -92,11 +92,11 @@ Acquiring<void> Possession::unlock_async() {
       });
 }
 
-AcquisitionReport Possession::report() const noexcept {
+AcquisitionReport LockHandle::report() const noexcept {
   return hold_ == nullptr ? AcquisitionReport{} : hold_->report();
 }
 
-std::string_view Possession::name() const noexcept {
+std::string_view LockHandle::name() const noexcept {
   return spec_ == nullptr ? std::string_view() : std::string_view(spec_->name);
 }
 

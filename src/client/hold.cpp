@@ -41,7 +41,7 @@ Hold::Hold(const LockSpec& spec, Start start)
       is_lease_shared_(spec.lease != nullptr),
       on_at_risk_(spec.on_at_risk),
       token_(start.granted.token.get()),
-      ask_(spec.ask) {}
+      acquire_spec_(spec.acquire_spec) {}
 
 GuardState Hold::state() const noexcept {
   if (is_released_) {
@@ -166,7 +166,7 @@ void Hold::send_release(Hears who) {
                               .request = session_.fresh_request(),
                               .acquired = request_,
                               .token = token(),
-                              .ask = ask()},
+                              .spec = acquire_spec()},
                              [self = std::static_pointer_cast<Hold>(shared_from_this()), who](
                                  Result<void> answer) { self->released(who, std::move(answer)); });
 }
@@ -190,23 +190,23 @@ void Hold::send_one_release() {
                               .request = session_.fresh_request(),
                               .acquired = request_,
                               .token = token(),
-                              .ask = ask()},
+                              .spec = acquire_spec()},
                              [](const Result<void>&) {});
 }
 
-std::shared_ptr<const backends::Ask> Hold::ask() {
+std::shared_ptr<const backends::AcquireSpec> Hold::acquire_spec() {
   const sys::LatchGuard lock(latch_);
-  return ask_;
+  return acquire_spec_;
 }
 
-Result<void> Hold::downgrade(std::shared_ptr<const backends::Ask> shared) {
+Result<void> Hold::downgrade(std::shared_ptr<const backends::AcquireSpec> shared) {
   Completion<void> answered(session_.backend());
   session_.backend().downgrade({.lease = lease_->id(),
                                 .request = session_.fresh_request(),
                                 .acquired = request_,
                                 .token = token(),
                                 .mode = LockMode::shared,
-                                .ask = ask()},
+                                .spec = acquire_spec()},
                                answered.callback());
   const auto answer = answered.wait_for(session_.request_timeout());
   const auto why = answer && !*answer ? std::optional(answer->error()) : std::nullopt;
@@ -220,7 +220,7 @@ Result<void> Hold::downgrade(std::shared_ptr<const backends::Ask> shared) {
   }
   {
     const sys::LatchGuard lock(latch_);
-    ask_ = std::move(shared);
+    acquire_spec_ = std::move(shared);
   }
   // What upgrades counted is given back: who goes up and down for ever must not count for ever.
   for (; releases_ > 1; --releases_) {
@@ -232,22 +232,23 @@ Result<void> Hold::downgrade(std::shared_ptr<const backends::Ask> shared) {
   return {};
 }
 
-void Hold::strengthen(const backends::Granted& granted, std::shared_ptr<const backends::Ask> ask) {
+void Hold::strengthen(const backends::Granted& granted,
+                      std::shared_ptr<const backends::AcquireSpec> acquire_spec) {
   token_ = granted.token.get();
   ++releases_;
   const sys::LatchGuard lock(latch_);
-  ask_ = std::move(ask);
+  acquire_spec_ = std::move(acquire_spec);
 }
 
 void Hold::undo_upgrade(const backends::Granted& granted,
-                        std::shared_ptr<const backends::Ask> exclusive) {
+                        std::shared_ptr<const backends::AcquireSpec> exclusive) {
   token_ = granted.token.get();
   session_.backend().downgrade({.lease = lease_->id(),
                                 .request = session_.fresh_request(),
                                 .acquired = request_,
                                 .token = granted.token,
                                 .mode = LockMode::shared,
-                                .ask = std::move(exclusive)},
+                                .spec = std::move(exclusive)},
                                [](const Result<void>&) {});
   // What the upgrade counted. The share itself is released by its guard.
   send_one_release();
@@ -279,7 +280,7 @@ void Hold::lease_at_risk() {
     return;
   }
   const auto left = lease_->valid_until() - session_.clock().now();
-  (*on_at_risk_)({.name = ask()->items.front().name,
+  (*on_at_risk_)({.name = acquire_spec()->items.front().name,
                   .token = token(),
                   .left = std::chrono::duration_cast<std::chrono::milliseconds>(left)});
 }

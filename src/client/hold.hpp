@@ -10,9 +10,9 @@
 #include <string>
 
 #include <tenure/error.hpp>
-#include <tenure/guard.hpp>
+#include <tenure/client/guard.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/options.hpp>
+#include <tenure/client/options.hpp>
 
 #include "backends/backend.hpp"
 #include "client/completion.hpp"
@@ -60,15 +60,16 @@ class Hold : public Dependent {
   void drop() noexcept;
 
   /// It was upgraded: another token, and one more release to be made.
-  void strengthen(const backends::Granted& granted, std::shared_ptr<const backends::Ask> ask);
+  void strengthen(const backends::Granted& granted,
+                  std::shared_ptr<const backends::AcquireSpec> acquire_spec);
   /// An upgrade was granted after its caller had given up: makes it a share again. The token is
   /// that of the upgrade from then on. `exclusive`: what was granted.
   void undo_upgrade(const backends::Granted& granted,
-                    std::shared_ptr<const backends::Ask> exclusive);
+                    std::shared_ptr<const backends::AcquireSpec> exclusive);
   /// Makes it a share, with the same token. Waits for the answer, but does without: a share is all
   /// that is left either way. On failure it is as it was, or lost. REQUIRES: exclusive, and nobody
   /// else relies on that.
-  [[nodiscard]] Result<void> downgrade(std::shared_ptr<const backends::Ask> shared);
+  [[nodiscard]] Result<void> downgrade(std::shared_ptr<const backends::AcquireSpec> shared);
   /// Taken away by an operator. Fires lost().
   void take_away() { lease_lost(); }
 
@@ -86,7 +87,7 @@ class Hold : public Dependent {
   void settle_release(Result<void> answer);
   /// Gives back once, of several times that it takes.
   void send_one_release();
-  [[nodiscard]] std::shared_ptr<const backends::Ask> ask();
+  [[nodiscard]] std::shared_ptr<const backends::AcquireSpec> acquire_spec();
   void fire_lost();
 
   Session& session_;
@@ -103,7 +104,7 @@ class Hold : public Dependent {
   Awaited<void> released_;  ///< By unlock().
 
   sys::Latch latch_;
-  std::shared_ptr<const backends::Ask> ask_ TENURE_GUARDED_BY(latch_);
+  std::shared_ptr<const backends::AcquireSpec> acquire_spec_ TENURE_GUARDED_BY(latch_);
   std::optional<std::stop_source> lost_ TENURE_GUARDED_BY(latch_);     ///< Made when asked for.
   backends::Backend::Done<void> releasing_ TENURE_GUARDED_BY(latch_);  ///< Who awaits the answer,
   std::optional<Result<void>> release_answer_ TENURE_GUARDED_BY(latch_);  ///< unless it was first.

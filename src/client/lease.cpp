@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <tenure/lease.hpp>
+#include <tenure/client/lease.hpp>
 
 #include "client/completion.hpp"
 #include "client/session.hpp"

@@ -219,7 +219,7 @@ bool LeaseKeeper::look_at(const Record& lease, sys::BootTime now) {
 }
 
 void LeaseKeeper::renew_all(std::vector<Record> leases, sys::BootTime now) {
-  const auto batch_max = backend_.bounds().renewals_max;
+  const auto batch_max = backend_.limits().renewals_max;
   for (std::size_t from = 0; from < leases.size(); from += batch_max) {
     const auto batch = std::span(leases).subspan(from, std::min(batch_max, leases.size() - from));
     std::vector<LeaseId> ids;

@@ -11,8 +11,8 @@
 namespace tenure::detail {
 namespace {
 
+using backends::Capability;
 using backends::Item;
-using backends::Promise;
 
 Error invalid(std::string detail) {
   return {.code = Errc::invalid_argument, .detail = std::move(detail)};
@@ -24,15 +24,15 @@ bool is_printable(std::string_view text) {
 }
 
 std::optional<Error> check_name(const std::string& name, std::string_view prefix,
-                                const backends::Bounds& bounds) {
+                                const backends::Limits& limits) {
   if (name.size() <= prefix.size()) {
     return invalid("the name is empty; a lock needs a name of 1 to " +
-                   std::to_string(bounds.name_bytes_max) + " bytes");
+                   std::to_string(limits.name_bytes_max) + " bytes");
   }
-  if (name.size() > bounds.name_bytes_max) {
+  if (name.size() > limits.name_bytes_max) {
     return invalid("the name has " + std::to_string(name.size()) + " bytes" +
                    (prefix.empty() ? "" : ", with its prefix") + "; at most " +
-                   std::to_string(bounds.name_bytes_max) + " are allowed");
+                   std::to_string(limits.name_bytes_max) + " are allowed");
   }
   if (!is_printable(name) || !sys::is_utf8(name)) {
     std::string shown;
@@ -62,54 +62,54 @@ std::optional<Error> check_plain(const std::vector<Item>& items, const LockOptio
                .detail = "Fairness::barging is for a mutex: a plain key has one holder"};
 }
 
-std::optional<Promise> needed_for(const Item& item) {
+std::optional<Capability> needed_for(const Item& item) {
   if (std::holds_alternative<backends::Permits>(item.claim)) {
-    return Promise::semaphore;
+    return Capability::semaphore;
   }
   if (std::holds_alternative<backends::Keys>(item.claim)) {
-    return Promise::ranges;
+    return Capability::ranges;
   }
   switch (std::get<LockMode>(item.claim)) {
     case LockMode::exclusive: return std::nullopt;
-    case LockMode::shared: return Promise::shared;
-    default: return Promise::modes;
+    case LockMode::shared: return Capability::shared;
+    default: return Capability::modes;
   }
 }
 
 /// What the backend cannot do of what is asked for, if anything.
-std::optional<Error> check_promises(const std::vector<Item>& items, const LockOptions& options,
-                                    backends::Promises promises) {
-  std::vector<Promise> needed;
+std::optional<Error> check_capabilities(const std::vector<Item>& items, const LockOptions& options,
+                                        backends::Capabilities capabilities) {
+  std::vector<Capability> needed;
   for (const auto& item : items) {
-    if (const auto promise = needed_for(item)) {
-      needed.push_back(*promise);
+    if (const auto capability = needed_for(item)) {
+      needed.push_back(*capability);
     }
   }
   if (items.size() > 1) {
-    needed.push_back(Promise::several_names);
+    needed.push_back(Capability::several_names);
   }
   if (options.lease) {
-    needed.push_back(Promise::one_lease);
+    needed.push_back(Capability::one_lease);
   }
   if (options.reentry == Reentry::counted) {
-    needed.push_back(Promise::reentry);
+    needed.push_back(Capability::reentry);
   }
   if (options.fairness == Fairness::barging) {
-    needed.push_back(Promise::barging);
+    needed.push_back(Capability::barging);
   }
   if (options.fencing == Fencing::demanded) {
-    needed.push_back(Promise::fencing);
+    needed.push_back(Capability::fencing);
   }
   if (options.min_replicas > 0) {
-    needed.push_back(Promise::replicas);
+    needed.push_back(Capability::replicas);
   }
-  const auto missing =
-      std::ranges::find_if(needed, [&](Promise promise) { return !promises.has(promise); });
+  const auto missing = std::ranges::find_if(
+      needed, [&](Capability capability) { return !capabilities.has(capability); });
   if (missing == needed.end()) {
     return std::nullopt;
   }
   return Error{.code = Errc::unsupported,
-               .detail = "this backend does not promise " + std::string(to_string(*missing)) +
+               .detail = "this backend does not support " + std::string(to_string(*missing)) +
                          "; docs/reference/backends.md says which one does"};
 }
 
@@ -125,13 +125,13 @@ std::optional<Error> check_permits(const Item& item) {
 }
 
 std::optional<Error> check_items(const std::vector<Item>& items, const Session& session) {
-  const auto& bounds = session.bounds();
-  if (items.empty() || items.size() > bounds.items_max) {
-    return invalid("from 1 to " + std::to_string(bounds.items_max) + " names at once, not " +
+  const auto& limits = session.limits();
+  if (items.empty() || items.size() > limits.items_max) {
+    return invalid("from 1 to " + std::to_string(limits.items_max) + " names at once, not " +
                    std::to_string(items.size()));
   }
   for (const auto& item : items) {
-    auto error = check_name(item.name, session.key_prefix(), bounds);
+    auto error = check_name(item.name, session.key_prefix(), limits);
     if (!error) {
       error = check_permits(item);
     }
@@ -148,10 +148,10 @@ std::optional<Error> check_items(const std::vector<Item>& items, const Session& 
   return std::nullopt;
 }
 
-std::optional<Error> check_options(const LockOptions& options, const backends::Bounds& bounds) {
-  if (options.note.size() > bounds.metadata_bytes_max) {
+std::optional<Error> check_options(const LockOptions& options, const backends::Limits& limits) {
+  if (options.note.size() > limits.metadata_bytes_max) {
     return invalid("the note has " + std::to_string(options.note.size()) + " bytes; at most " +
-                   std::to_string(bounds.metadata_bytes_max) + " are allowed");
+                   std::to_string(limits.metadata_bytes_max) + " are allowed");
   }
   if (options.max_wait && *options.max_wait < std::chrono::milliseconds::zero()) {
     return invalid("max_wait is negative");
@@ -168,7 +168,7 @@ std::optional<Error> check_options(const LockOptions& options, const backends::B
   if (options.fairness == Fairness::barging && options.reentry == Reentry::counted) {
     return invalid("Fairness::barging has no counts: a plain key is held or not");
   }
-  return options.lease ? std::nullopt : check_ttl(options.ttl, options.renewals_per_ttl, bounds);
+  return options.lease ? std::nullopt : check_ttl(options.ttl, options.renewals_per_ttl, limits);
 }
 
 std::string describe(const std::vector<Item>& items) {
@@ -182,14 +182,14 @@ std::string describe(const std::vector<Item>& items) {
 }  // namespace
 
 std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_ttl,
-                               const backends::Bounds& bounds) {
+                               const backends::Limits& limits) {
   if (ttl <= std::chrono::milliseconds::zero()) {
     return invalid("ttl must be positive, got " + std::to_string(ttl.count()) + " ms");
   }
-  if (ttl < bounds.ttl_min || ttl > bounds.ttl_max) {
+  if (ttl < limits.ttl_min || ttl > limits.ttl_max) {
     return invalid("ttl is " + std::to_string(ttl.count()) + " ms; this service takes from " +
-                   std::to_string(bounds.ttl_min.count()) + " ms to " +
-                   std::to_string(bounds.ttl_max.count()) + " ms");
+                   std::to_string(limits.ttl_min.count()) + " ms to " +
+                   std::to_string(limits.ttl_max.count()) + " ms");
   }
   constexpr int renewals_max = 100;
   if (renewals_per_ttl < 0 || renewals_per_ttl > renewals_max) {
@@ -200,17 +200,17 @@ std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_t
 }
 
 std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std::vector<Item> items,
-                                          LockOptions options, backends::Form form) {
+                                          LockOptions options, backends::LockKind kind) {
   for (auto& item : items) {
     item.name.insert(0, session->key_prefix());
   }
-  LockSpec spec{.session = std::move(session), .ask = {}};
+  LockSpec spec{.session = std::move(session), .acquire_spec = {}};
   spec.error = check_items(items, *spec.session);
   if (!spec.error) {
-    spec.error = check_options(options, spec.session->bounds());
+    spec.error = check_options(options, spec.session->limits());
   }
   if (!spec.error) {
-    spec.error = check_promises(items, options, spec.session->backend().promises());
+    spec.error = check_capabilities(items, options, spec.session->backend().capabilities());
   }
   if (!spec.error) {
     spec.error = check_plain(items, options);
@@ -226,15 +226,15 @@ std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std:
     spec.on_at_risk =
         std::make_shared<const std::function<void(const AtRisk&)>>(std::move(options.on_at_risk));
   }
-  spec.ask = std::make_shared<const backends::Ask>(
-      backends::Ask{.items = std::move(items),
-                    .again = options.reentry == Reentry::counted ? backends::Again::reenter
-                                                                 : backends::Again::refuse,
-                    .fairness = options.fairness,
-                    .form = form,
-                    .owner = spec.session->owner(),
-                    .metadata = std::move(options.note),
-                    .min_replicas = options.min_replicas});
+  spec.acquire_spec = std::make_shared<const backends::AcquireSpec>(backends::AcquireSpec{
+      .items = std::move(items),
+      .self_conflict = options.reentry == Reentry::counted ? backends::SelfConflict::reenter
+                                                           : backends::SelfConflict::refuse,
+      .fairness = options.fairness,
+      .kind = kind,
+      .owner = spec.session->owner(),
+      .metadata = std::move(options.note),
+      .min_replicas = options.min_replicas});
   return std::make_shared<const LockSpec>(std::move(spec));
 }
 

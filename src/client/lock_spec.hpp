@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tenure/error.hpp>
-#include <tenure/options.hpp>
+#include <tenure/client/options.hpp>
 
 #include "backends/backend.hpp"
 
@@ -22,7 +22,7 @@ class SharedLease;
 /// all of which keep the session alive. Immutable.
 struct LockSpec {
   std::shared_ptr<Session> session;
-  std::shared_ptr<const backends::Ask> ask;
+  std::shared_ptr<const backends::AcquireSpec> acquire_spec;
   std::chrono::milliseconds ttl{};
   int renewals_per_ttl = 0;
   std::optional<std::chrono::milliseconds> max_wait{};
@@ -35,10 +35,10 @@ struct LockSpec {
 /// Never fails: what is wrong stands in LockSpec::error.
 [[nodiscard]] std::shared_ptr<const LockSpec> make_spec(
     std::shared_ptr<Session> session, std::vector<backends::Item> items, LockOptions options,
-    backends::Form form = backends::Form::mutex);
+    backends::LockKind kind = backends::LockKind::mutex);
 
 /// What is wrong with a ttl, if anything.
 [[nodiscard]] std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_ttl,
-                                             const backends::Bounds& bounds);
+                                             const backends::Limits& limits);
 
 }  // namespace tenure::detail

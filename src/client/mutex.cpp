@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <tenure/mutex.hpp>
+#include <tenure/client/mutex.hpp>
 
 #include "client/acquire.hpp"
 #include "client/possess.hpp"
@@ -21,8 +21,8 @@ Result<Guard> Mutex::try_lock(Attempts attempts, std::stop_token cancel) const {
   return detail::possess<Guard>(spec_, detail::acquire(*spec_, attempts, cancel));
 }
 
-Result<Guard> Mutex::try_lock_for(std::chrono::nanoseconds patience, std::stop_token cancel) const {
-  return detail::possess<Guard>(spec_, detail::within(patience, std::move(cancel)));
+Result<Guard> Mutex::try_lock_for(std::chrono::nanoseconds timeout, std::stop_token cancel) const {
+  return detail::possess<Guard>(spec_, detail::within(timeout, std::move(cancel)));
 }
 
 Result<Guard> Mutex::try_lock_until(std::chrono::steady_clock::time_point deadline,
@@ -30,7 +30,7 @@ Result<Guard> Mutex::try_lock_until(std::chrono::steady_clock::time_point deadli
   return try_lock_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
 }
 
-Acquiring<Guard> Mutex::lock_async(std::stop_token cancel) const {
+Awaitable<Guard> Mutex::lock_async(std::stop_token cancel) const {
   return detail::possess_async<Guard>(spec_, std::move(cancel));
 }
 

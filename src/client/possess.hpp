@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <utility>
 
-#include <tenure/acquiring.hpp>
+#include <tenure/client/awaitable.hpp>
 #include <tenure/error.hpp>
 
 #include "client/acquire.hpp"
@@ -24,15 +24,15 @@ template <class Kind>
 
 template <class Kind>
 [[nodiscard]] Result<Kind> possess(const std::shared_ptr<const LockSpec>& spec,
-                                   const Patience& patience) {
-  return possess<Kind>(spec, acquire(*spec, patience));
+                                   const WaitLimits& timeout) {
+  return possess<Kind>(spec, acquire(*spec, timeout));
 }
 
 template <class Kind>
-[[nodiscard]] Acquiring<Kind> possess_async(std::shared_ptr<const LockSpec> spec,
+[[nodiscard]] Awaitable<Kind> possess_async(std::shared_ptr<const LockSpec> spec,
                                             std::stop_token cancel) {
-  return Acquiring<Kind>([spec = std::move(spec), cancel = std::move(cancel)](
-                             Acquiring<Kind>::Done done) -> std::optional<Result<Kind>> {
+  return Awaitable<Kind>([spec = std::move(spec), cancel = std::move(cancel)](
+                             Awaitable<Kind>::Done done) -> std::optional<Result<Kind>> {
     auto at_once =
         acquire_async(spec, cancel, [spec, done = std::move(done)](Acquired acquired) mutable {
           done(possess<Kind>(spec, std::move(acquired)));

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <tenure/rw_lock.hpp>
+#include <tenure/client/rw_lock.hpp>
 
 #include "client/acquire.hpp"
 #include "client/possess.hpp"
@@ -10,7 +10,7 @@ namespace tenure {
 namespace {
 
 /// Is the possession one of this lock's, and there to be changed?
-Result<void> check_change(const Possession& held, std::string_view name, std::string_view what) {
+Result<void> check_change(const LockHandle& held, std::string_view name, std::string_view what) {
   if (held.state() == GuardState::released) {
     return fail(Errc::not_held, "the " + std::string(what) + " was unlocked or moved away before");
   }
@@ -48,9 +48,9 @@ Result<Guard> RwLock::try_lock(Attempts attempts, std::stop_token cancel) const 
   return detail::possess<Guard>(exclusive_, detail::acquire(*exclusive_, attempts, cancel));
 }
 
-Result<Guard> RwLock::try_lock_for(std::chrono::nanoseconds patience,
+Result<Guard> RwLock::try_lock_for(std::chrono::nanoseconds timeout,
                                    std::stop_token cancel) const {
-  return detail::possess<Guard>(exclusive_, detail::within(patience, std::move(cancel)));
+  return detail::possess<Guard>(exclusive_, detail::within(timeout, std::move(cancel)));
 }
 
 Result<Guard> RwLock::try_lock_until(std::chrono::steady_clock::time_point deadline,
@@ -58,7 +58,7 @@ Result<Guard> RwLock::try_lock_until(std::chrono::steady_clock::time_point deadl
   return try_lock_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
 }
 
-Acquiring<Guard> RwLock::lock_async(std::stop_token cancel) const {
+Awaitable<Guard> RwLock::lock_async(std::stop_token cancel) const {
   return detail::possess_async<Guard>(exclusive_, std::move(cancel));
 }
 
@@ -75,9 +75,9 @@ Result<SharedGuard> RwLock::try_lock_shared(Attempts attempts, std::stop_token c
   return detail::possess<SharedGuard>(shared_, detail::acquire(*shared_, attempts, cancel));
 }
 
-Result<SharedGuard> RwLock::try_lock_shared_for(std::chrono::nanoseconds patience,
+Result<SharedGuard> RwLock::try_lock_shared_for(std::chrono::nanoseconds timeout,
                                                 std::stop_token cancel) const {
-  return detail::possess<SharedGuard>(shared_, detail::within(patience, std::move(cancel)));
+  return detail::possess<SharedGuard>(shared_, detail::within(timeout, std::move(cancel)));
 }
 
 Result<SharedGuard> RwLock::try_lock_shared_until(std::chrono::steady_clock::time_point deadline,
@@ -85,7 +85,7 @@ Result<SharedGuard> RwLock::try_lock_shared_until(std::chrono::steady_clock::tim
   return try_lock_shared_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
 }
 
-Acquiring<SharedGuard> RwLock::lock_shared_async(std::stop_token cancel) const {
+Awaitable<SharedGuard> RwLock::lock_shared_async(std::stop_token cancel) const {
   return detail::possess_async<SharedGuard>(shared_, std::move(cancel));
 }
 
@@ -96,16 +96,16 @@ Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const 
   if (share.spec_->session != exclusive_->session) {
     return std::unexpected(of_another_client());
   }
-  if (exclusive_->ask->items.size() > 1) {
+  if (exclusive_->acquire_spec->items.size() > 1) {
     return fail(Errc::unsupported, "several at once are not upgraded; unlock, then lock()");
   }
-  if (!exclusive_->session->backend().promises().has(backends::Promise::upgrade)) {
-    return fail(Errc::unsupported, "this backend does not promise upgrade; unlock, then lock()");
+  if (!exclusive_->session->backend().capabilities().has(backends::Capability::upgrade)) {
+    return fail(Errc::unsupported, "this backend does not support upgrade; unlock, then lock()");
   }
   auto reentering = *exclusive_;
-  auto ask = *reentering.ask;
-  ask.again = backends::Again::reenter;
-  reentering.ask = std::make_shared<const backends::Ask>(std::move(ask));
+  auto acquire_spec = *reentering.acquire_spec;
+  acquire_spec.self_conflict = backends::SelfConflict::reenter;
+  reentering.acquire_spec = std::make_shared<const backends::AcquireSpec>(std::move(acquire_spec));
   const auto upgraded = detail::upgrade(reentering, share.hold_,
                                         detail::within_max_wait(reentering, std::move(cancel)));
   if (!upgraded) {
@@ -121,20 +121,20 @@ Result<SharedGuard> RwLock::downgrade(Guard& guard) const {
   if (guard.spec_->session != exclusive_->session) {
     return std::unexpected(of_another_client());
   }
-  if (exclusive_->ask->items.size() > 1) {
+  if (exclusive_->acquire_spec->items.size() > 1) {
     return fail(Errc::unsupported,
                 "several at once are not downgraded; unlock, then lock_shared()");
   }
-  if (!exclusive_->session->backend().promises().has(backends::Promise::downgrade)) {
+  if (!exclusive_->session->backend().capabilities().has(backends::Capability::downgrade)) {
     return fail(Errc::unsupported,
-                "this backend does not promise downgrade; unlock, then lock_shared()");
+                "this backend does not support downgrade; unlock, then lock_shared()");
   }
-  if (guard.spec_->ask->again == backends::Again::reenter) {
+  if (guard.spec_->acquire_spec->self_conflict == backends::SelfConflict::reenter) {
     return fail(Errc::invalid_argument,
                 "a lock with Reentry::counted may have other guards, which rely on being alone; "
                 "unlock, then lock_shared()");
   }
-  if (auto downgraded = guard.hold_->downgrade(shared_->ask); !downgraded) {
+  if (auto downgraded = guard.hold_->downgrade(shared_->acquire_spec); !downgraded) {
     return std::unexpected(std::move(downgraded).error());
   }
   return SharedGuard(std::move(guard.spec_), std::move(guard.hold_));

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <tenure/semaphore.hpp>
+#include <tenure/client/semaphore.hpp>
 
 #include "client/acquire.hpp"
 #include "client/possess.hpp"
@@ -22,9 +22,9 @@ Result<Permit> Semaphore::try_acquire(Attempts attempts, std::stop_token cancel)
   return detail::possess<Permit>(spec_, detail::acquire(*spec_, attempts, cancel));
 }
 
-Result<Permit> Semaphore::try_acquire_for(std::chrono::nanoseconds patience,
+Result<Permit> Semaphore::try_acquire_for(std::chrono::nanoseconds timeout,
                                           std::stop_token cancel) const {
-  return detail::possess<Permit>(spec_, detail::within(patience, std::move(cancel)));
+  return detail::possess<Permit>(spec_, detail::within(timeout, std::move(cancel)));
 }
 
 Result<Permit> Semaphore::try_acquire_until(std::chrono::steady_clock::time_point deadline,
@@ -32,7 +32,7 @@ Result<Permit> Semaphore::try_acquire_until(std::chrono::steady_clock::time_poin
   return try_acquire_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
 }
 
-Acquiring<Permit> Semaphore::acquire_async(std::stop_token cancel) const {
+Awaitable<Permit> Semaphore::acquire_async(std::stop_token cancel) const {
   return detail::possess_async<Permit>(spec_, std::move(cancel));
 }
 

@@ -26,7 +26,7 @@ Session::Session(std::unique_ptr<backends::Backend> backend, ConnectOptions opti
     : options_(with_defaults(std::move(options))),
       clock_(clock),
       backend_(std::move(backend)),
-      bounds_(backend_->bounds()) {
+      limits_(backend_->limits()) {
   sys::watch_forks();
   keeper_ = std::make_unique<LeaseKeeper>(*backend_, clock_, *this);
   backend_->start(*this);
@@ -87,11 +87,11 @@ Result<void> Session::renew(const Record& lease, std::optional<std::chrono::mill
   Completion<void> renewed(*backend_);
   if (!ttl) {
     keeper_->renew(lease, renewed.callback());
-  } else if (auto error = check_ttl(*ttl, lease->renewals_per_ttl(), bounds_)) {
+  } else if (auto error = check_ttl(*ttl, lease->renewals_per_ttl(), limits_)) {
     return std::unexpected(*std::move(error));
-  } else if (!backend_->promises().has(backends::Promise::new_ttl)) {
+  } else if (!backend_->capabilities().has(backends::Capability::new_ttl)) {
     return fail(Errc::unsupported,
-                "this backend does not promise new_ttl; extend() without one renews");
+                "this backend does not support new_ttl; extend() without one renews");
   } else {
     keeper_->set_ttl(lease, fresh_request(), *ttl, renewed.callback());
   }
@@ -159,7 +159,7 @@ void Session::lease_lost(LeaseId lease) {
   }
 }
 
-void Session::hold_taken(LeaseId lease, backends::RequestId acquired) {
+void Session::hold_force_released(LeaseId lease, backends::RequestId acquired) {
   const auto record = find(lease);
   if (record == nullptr) {
     return;

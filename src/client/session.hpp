@@ -12,7 +12,7 @@
 
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/options.hpp>
+#include <tenure/client/options.hpp>
 
 #include "backends/backend.hpp"
 #include "backends/inherited_backend.hpp"
@@ -48,7 +48,7 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   }
   /// Whether this process is a child of the one that connected.
   [[nodiscard]] bool is_inherited() const noexcept { return epoch_ != sys::ForkEpoch::now(); }
-  [[nodiscard]] const backends::Bounds& bounds() const noexcept { return bounds_; }
+  [[nodiscard]] const backends::Limits& limits() const noexcept { return limits_; }
   [[nodiscard]] sys::Clock& clock() noexcept { return clock_; }
   [[nodiscard]] Notifier& notifier() noexcept { return notifier_; }
   [[nodiscard]] LeaseKeeper& keeper() noexcept { return *keeper_; }
@@ -90,7 +90,7 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
 
   // backends::Listener
   void lease_lost(LeaseId lease) override;
-  void hold_taken(LeaseId lease, backends::RequestId acquired) override;
+  void hold_force_released(LeaseId lease, backends::RequestId acquired) override;
   void connection_changed(bool is_connected, std::string_view detail) override;
 
   // LeaseKeeper::Owner
@@ -118,7 +118,7 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   Notifier notifier_;
   std::unique_ptr<LeaseKeeper> keeper_;
   std::unique_ptr<backends::Backend> backend_;
-  const backends::Bounds bounds_;
+  const backends::Limits limits_;
 };
 
 }  // namespace tenure::detail

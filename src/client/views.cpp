@@ -20,8 +20,8 @@ Result<Watch> watch(std::shared_ptr<Session> session, backends::WatchRequest req
   if (session->is_inherited()) {
     return std::unexpected(backends::inherited_error());
   }
-  if (!session->backend().promises().has(backends::Promise::watches)) {
-    return fail(Errc::unsupported, "this backend does not promise watches");
+  if (!session->backend().capabilities().has(backends::Capability::watches)) {
+    return fail(Errc::unsupported, "this backend does not support watches");
   }
   if (events_max == 0) {
     return fail(Errc::invalid_argument, "a watch keeps at least one event");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenure/error.hpp>
-#include <tenure/watch.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "backends/backend.hpp"
 

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <tenure/watch.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "client/event_stream.hpp"
 
@@ -40,8 +40,8 @@ Result<LockEvent> Watch::next(std::stop_token cancel) {
   return stream_->next(std::nullopt, cancel);
 }
 
-Result<LockEvent> Watch::next_for(std::chrono::nanoseconds patience) {
-  return stream_->next(std::chrono::steady_clock::now() + patience, {});
+Result<LockEvent> Watch::next_for(std::chrono::nanoseconds timeout) {
+  return stream_->next(std::chrono::steady_clock::now() + timeout, {});
 }
 
 void Watch::stop() noexcept {

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
-#include <tenure/election.hpp>
-#include <tenure/watch.hpp>
+#include <tenure/client/client.hpp>
+#include <tenure/client/election.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "support/contract.hpp"
 #include "support/process_counts.hpp"

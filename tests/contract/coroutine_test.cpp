@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/process_counts.hpp"
@@ -58,7 +58,7 @@ TEST_P(CoroutineContract, a_free_lock_is_taken) {
   lock_and_tell(ann.mutex("a"), story);
 
   // In this process without suspending.
-  EXPECT_TRUE(story->is_done || promises(backends::Promise::outlives_process));
+  EXPECT_TRUE(story->is_done || supports(backends::Capability::outlives_process));
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
   EXPECT_TRUE(story->told->has_value());
 }
@@ -73,7 +73,7 @@ TEST_P(CoroutineContract, a_coroutine_waits_without_a_thread) {
 
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
   EXPECT_TRUE(story->told->has_value());
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 }
 
 TEST_P(CoroutineContract, a_coroutine_that_is_called_off_leaves_the_queue) {
@@ -158,22 +158,22 @@ TEST_P(CoroutineContract, the_last_handle_may_go_on_the_notifier_thread) {
 
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
   EXPECT_TRUE(story->told->has_value());
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 
 // Waits cost no threads, however many.
 TEST_P(CoroutineContract, ten_thousand_waits_cost_no_threads) {
   // Readers, which enter together: the test is about waiting and not about taking turns. Where
   // there are none it is both.
-  const bool has_readers = promises(backends::Promise::shared);
+  const bool has_readers = supports(backends::Capability::shared);
   const int waits = has_readers ? 10'000 : 1'000;
   const auto entered = std::make_shared<std::atomic<int>>(0);
   const auto wait = [&] {
     has_readers ? count_in(bob.rw_lock("a"), entered) : count_in(bob.mutex("a"), entered);
   };
   // Sanitizers make the server slow, which is no loss.
-  auto guard = connect({.owner = "cid", .request_timeout = patience})
-                   .mutex("a", {.ttl = patience})
+  auto guard = connect({.owner = "cid", .request_timeout = test_timeout})
+                   .mutex("a", {.ttl = test_timeout})
                    .lock()
                    .value();
   wait();

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 using Clock = std::chrono::steady_clock;
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/contract_queue.hpp"
@@ -25,7 +25,7 @@ TEST_P(DowngradeContract, lets_readers_in_and_no_writer) {
   const auto token = guard.token();
   auto share = ann.rw_lock("a").downgrade(guard);
 
-  if (!promises(backends::Promise::downgrade)) {
+  if (!supports(backends::Capability::downgrade)) {
     EXPECT_EQ(share.error(), Errc::unsupported);
     EXPECT_TRUE(guard.owns_lock());
     return;
@@ -42,7 +42,7 @@ TEST_P(DowngradeContract, lets_readers_in_and_no_writer) {
 
 // 000-B14: readers who wait enter at once; the writer behind them when all of them are gone.
 TEST_P(DowngradeContract, waiting_readers_enter_at_once_and_the_writer_after_all_of_them) {
-  if (!promises(backends::Promise::downgrade)) {
+  if (!supports(backends::Capability::downgrade)) {
     return;
   }
   QueueEvents queue(*service, ann, "a");
@@ -64,7 +64,7 @@ TEST_P(DowngradeContract, waiting_readers_enter_at_once_and_the_writer_after_all
 }
 
 TEST_P(DowngradeContract, a_writer_who_waits_in_front_bars_the_readers_behind_him) {
-  if (!promises(backends::Promise::downgrade) || !promises(backends::Promise::fifo)) {
+  if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::fifo)) {
     return;
   }
   QueueEvents queue(*service, ann, "a");
@@ -81,7 +81,7 @@ TEST_P(DowngradeContract, a_writer_who_waits_in_front_bars_the_readers_behind_hi
 
 // Up and down as often as one likes: nothing is left to be given back.
 TEST_P(DowngradeContract, the_share_can_be_upgraded_again) {
-  if (!promises(backends::Promise::downgrade) || !promises(backends::Promise::upgrade)) {
+  if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::upgrade)) {
     return;
   }
   const auto lock = ann.rw_lock("a");
@@ -101,7 +101,7 @@ TEST_P(DowngradeContract, the_share_can_be_upgraded_again) {
 }
 
 TEST_P(DowngradeContract, what_is_not_held_or_of_another_lock_or_client_is_refused) {
-  if (!promises(backends::Promise::downgrade)) {
+  if (!supports(backends::Capability::downgrade)) {
     return;
   }
   const auto lock = ann.rw_lock("a");
@@ -125,7 +125,7 @@ TEST_P(DowngradeContract, what_is_not_held_or_of_another_lock_or_client_is_refus
 
 // Somebody else may hold it by now: a share of it would be a lie.
 TEST_P(DowngradeContract, of_a_lost_guard_is_lease_lost) {
-  if (!promises(backends::Promise::downgrade)) {
+  if (!supports(backends::Capability::downgrade)) {
     return;
   }
   auto lease = ann.lease().value();
@@ -141,7 +141,7 @@ TEST_P(DowngradeContract, of_a_lost_guard_is_lease_lost) {
 }
 
 TEST_P(DowngradeContract, the_share_hears_of_its_loss_as_the_guard_would_have) {
-  if (!promises(backends::Promise::downgrade)) {
+  if (!supports(backends::Capability::downgrade)) {
     return;
   }
   auto guard = ann.rw_lock("a").lock().value();
@@ -157,12 +157,12 @@ TEST_P(DowngradeContract, the_share_hears_of_its_loss_as_the_guard_would_have) {
 
 // Nobody knows whether it arrived: to go on as a writer would be wrong, as a reader is right.
 TEST_P(DowngradeContract, without_an_answer_the_share_is_there_all_the_same) {
-  if (!promises(backends::Promise::downgrade)) {
+  if (!supports(backends::Capability::downgrade)) {
     return;
   }
   const auto network = std::make_shared<Network>();
   const auto cut = connect({.request_timeout = 5ms}, network);
-  auto guard = cut.rw_lock("a").try_lock_for(patience).value();
+  auto guard = cut.rw_lock("a").try_lock_for(test_timeout).value();
   network->is_silent = true;
 
   auto share = cut.rw_lock("a").downgrade(guard);
@@ -174,7 +174,7 @@ TEST_P(DowngradeContract, without_an_answer_the_share_is_there_all_the_same) {
 }
 
 TEST_P(DowngradeContract, watchers_are_told) {
-  if (!promises(backends::Promise::downgrade) || !promises(backends::Promise::watches)) {
+  if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::watches)) {
     return;
   }
   auto guard = ann.rw_lock("a").lock().value();
@@ -182,7 +182,7 @@ TEST_P(DowngradeContract, watchers_are_told) {
 
   const auto share = ann.rw_lock("a").downgrade(guard).value();
 
-  const auto event = watch.next_for(patience).value();
+  const auto event = watch.next_for(test_timeout).value();
   EXPECT_EQ(event.type, LockEventType::downgraded);
   EXPECT_EQ(event.owner, "ann");
   EXPECT_EQ(event.token, share.token());
@@ -190,7 +190,7 @@ TEST_P(DowngradeContract, watchers_are_told) {
 
 // Two guards of one hold: to weaken it under the other one would be a quiet lie.
 TEST_P(DowngradeContract, of_a_counted_lock_is_refused) {
-  if (!promises(backends::Promise::downgrade) || !promises(backends::Promise::reentry)) {
+  if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::reentry)) {
     return;
   }
   const auto lock = ann.rw_lock("a", {.lease = ann.lease().value(), .reentry = Reentry::counted});

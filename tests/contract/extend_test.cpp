@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/wait_until.hpp"
@@ -16,12 +16,12 @@ using std::chrono::steady_clock;
 
 TENURE_CONTRACT(ExtendContract);
 
-constexpr auto patience = 20s;
+constexpr auto test_timeout = 20s;
 
 // 003.006
 TEST_P(ExtendContract, a_longer_ttl_is_valid_longer_and_stays) {
   auto guard = ann.mutex("a", {.ttl = 1s}).lock().value();
-  if (!promises(backends::Promise::new_ttl)) {
+  if (!supports(backends::Capability::new_ttl)) {
     EXPECT_EQ(guard.extend(60s).error(), Errc::unsupported);
     return;
   }
@@ -39,14 +39,14 @@ TEST_P(ExtendContract, a_longer_ttl_is_valid_longer_and_stays) {
 
 // 003.006: both ends count it; nobody renews, so the next one gets in when it is over.
 TEST_P(ExtendContract, a_shorter_ttl_ends_sooner_for_the_holder_and_then_for_the_service) {
-  if (!promises(backends::Promise::new_ttl)) {
+  if (!supports(backends::Capability::new_ttl)) {
     return;
   }
   auto guard = ann.mutex("a", {.ttl = 60s, .renewals_per_ttl = 0}).lock().value();
 
   ASSERT_TRUE(guard.extend(200ms));
   EXPECT_LT(guard.valid_until(), steady_clock::now() + 200ms);
-  const auto next = bob.mutex("a").try_lock_for(patience);
+  const auto next = bob.mutex("a").try_lock_for(test_timeout);
 
   ASSERT_TRUE(next) << to_string(next.error());
   EXPECT_EQ(guard.state(), GuardState::lost);
@@ -55,7 +55,7 @@ TEST_P(ExtendContract, a_shorter_ttl_ends_sooner_for_the_holder_and_then_for_the
 
 // 003.006: renewed every third of the new one, and so kept for several times as long.
 TEST_P(ExtendContract, a_shorter_ttl_is_kept_by_renewals_of_its_own) {
-  if (!promises(backends::Promise::new_ttl)) {
+  if (!supports(backends::Capability::new_ttl)) {
     return;
   }
   auto guard = ann.mutex("a", {.ttl = 60s}).lock().value();
@@ -72,14 +72,14 @@ TEST_P(ExtendContract, a_shorter_ttl_is_kept_by_renewals_of_its_own) {
 
 // 003.006, 003-B17
 TEST_P(ExtendContract, a_ttl_that_no_service_takes_is_refused_and_changes_nothing) {
-  const auto bounds = service->open()->bounds();
+  const auto limits = service->open()->limits();
   auto guard = ann.mutex("a", {.ttl = 60s}).lock().value();
   const auto before = guard.valid_until();
 
   EXPECT_EQ(guard.extend(0ms).error(), Errc::invalid_argument);
   EXPECT_EQ(guard.extend(-1s).error(), Errc::invalid_argument);
-  EXPECT_EQ(guard.extend(bounds.ttl_min - 1ms).error(), Errc::invalid_argument);
-  EXPECT_EQ(guard.extend(bounds.ttl_max + 1ms).error(), Errc::invalid_argument);
+  EXPECT_EQ(guard.extend(limits.ttl_min - 1ms).error(), Errc::invalid_argument);
+  EXPECT_EQ(guard.extend(limits.ttl_max + 1ms).error(), Errc::invalid_argument);
 
   EXPECT_GE(guard.valid_until() + 1ms, before);
   EXPECT_TRUE(guard.unlock());
@@ -88,7 +88,7 @@ TEST_P(ExtendContract, a_ttl_that_no_service_takes_is_refused_and_changes_nothin
 
 // 003.006: one lease, one ttl.
 TEST_P(ExtendContract, of_a_lease_or_of_one_guard_under_it_is_for_all_of_them) {
-  if (!promises(backends::Promise::new_ttl) || !promises(backends::Promise::one_lease)) {
+  if (!supports(backends::Capability::new_ttl) || !supports(backends::Capability::one_lease)) {
     return;
   }
   const auto lease = ann.lease({.ttl = 1s}).value();
@@ -106,7 +106,7 @@ TEST_P(ExtendContract, of_a_lease_or_of_one_guard_under_it_is_for_all_of_them) {
 
 // The lease of a hold is used again by later ones, but not for another ttl than they ask for.
 TEST_P(ExtendContract, the_next_hold_has_the_ttl_it_asks_for) {
-  if (!promises(backends::Promise::new_ttl)) {
+  if (!supports(backends::Capability::new_ttl)) {
     return;
   }
   auto guard = ann.mutex("a", {.ttl = 60s}).lock().value();
@@ -122,7 +122,7 @@ TEST_P(ExtendContract, the_next_hold_has_the_ttl_it_asks_for) {
 
 // 003.006, 003-B12: no answer, and yet nobody believes for longer than the service may.
 TEST_P(ExtendContract, without_an_answer_the_shorter_of_both_counts) {
-  if (!promises(backends::Promise::new_ttl)) {
+  if (!supports(backends::Capability::new_ttl)) {
     return;
   }
   const auto network = std::make_shared<Network>();

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <thread>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 int main(int count, char** arguments) {
   if (count != 3) {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/contract_queue.hpp"
@@ -87,7 +87,7 @@ TEST_P(LossContract, a_silent_network_is_a_risk_first_and_then_a_loss) {
   EXPECT_TRUE(is_warned);
   EXPECT_EQ(guard.state(), GuardState::lost);
   // Never later than the service: it gives the lock to others only afterwards.
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
   EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
 }
 
@@ -120,7 +120,7 @@ TEST_P(LossContract, a_lock_without_renewal_ends_with_its_ttl) {
   ASSERT_TRUE(next);
   EXPECT_EQ(guard.state(), GuardState::lost);
   EXPECT_TRUE(guard.lost().stop_requested());
-  if (promises(backends::Promise::fencing)) {
+  if (supports(backends::Capability::fencing)) {
     EXPECT_GT(next->token(), guard.token());
   }
 }
@@ -159,7 +159,7 @@ TEST_P(LossContract, a_wait_that_was_given_up_holds_nothing_up) {
   EXPECT_TRUE(end == Errc::unavailable || end == Errc::lease_lost);
   EXPECT_TRUE(guard.unlock());
 
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 
 // 000.063, 000-B18: a wait keeps its place for longer than its ttl, without polling.
@@ -189,7 +189,7 @@ TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
     const auto guard = short_lived.mutex("a").lock().value();
   }
 
-  auto next = bob.mutex("a").try_lock_for(patience);
+  auto next = bob.mutex("a").try_lock_for(test_timeout);
   ASSERT_TRUE(next) << to_string(next.error());
   EXPECT_TRUE(next->unlock());
   EXPECT_TRUE(bob.holders("a").value().empty());
@@ -197,7 +197,7 @@ TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
 
 // What a process that dies held comes free.
 TEST_P(LossContract, locks_of_a_process_that_was_killed_come_free) {
-  if (!promises(backends::Promise::outlives_process)) {
+  if (!supports(backends::Capability::outlives_process)) {
     // Declared: the service dies with the process, so no other can meet it.
     EXPECT_EQ(service->url(), "");
     return;
@@ -221,7 +221,7 @@ TEST_P(LossContract, locks_of_a_process_that_was_killed_come_free) {
   ::kill(holder, SIGKILL);
   ::waitpid(holder, nullptr, 0);
 
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 #else
   FAIL() << "which program is to be killed?";
 #endif

@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
-#include <tenure/std_lockable.hpp>
+#include <tenure/client/client.hpp>
+#include <tenure/client/std_lockable.hpp>
 
 #include "support/contract.hpp"
 #include "support/contract_queue.hpp"
@@ -72,7 +72,7 @@ TEST_P(MutexContract, a_guard_gives_back_when_it_goes) {
     const auto guard = ann.mutex("a").lock();
   }
 
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 
 // 000.041: waits as long as it takes.
@@ -181,14 +181,14 @@ TEST_P(MutexContract, a_guard_reports_how_long_it_waited_and_where) {
 
   EXPECT_EQ(report.attempts, 1);
   EXPECT_GT(report.waited, 0ns);
-  if (promises(backends::Promise::fifo)) {
+  if (supports(backends::Capability::fifo)) {
     EXPECT_EQ(report.queue_position, 1U);
   }
 }
 
 // 002.096: strict arrival order.
 TEST_P(MutexContract, waiters_are_served_in_the_order_they_came) {
-  if (!promises(backends::Promise::fifo)) {
+  if (!supports(backends::Capability::fifo)) {
     GTEST_SUCCEED() << "declared: no order";
     return;
   }
@@ -212,7 +212,7 @@ TEST_P(MutexContract, waiters_are_served_in_the_order_they_came) {
 
 // A grant that goes to one who came by chance starves those who wait.
 TEST_P(MutexContract, a_token_is_larger_than_those_of_all_earlier_holders) {
-  if (!promises(backends::Promise::fencing)) {
+  if (!supports(backends::Capability::fencing)) {
     GTEST_SUCCEED() << "declared: no fencing";
     return;
   }
@@ -262,7 +262,7 @@ TEST_P(MutexContract, a_guard_that_gets_another_gives_back_its_own) {
   auto guard = ann.mutex("a").lock().value();
   guard = ann.mutex("b").lock().value();
 
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
   EXPECT_EQ(guard.name(), "b");
 }
 
@@ -288,7 +288,7 @@ TEST_P(MutexContract, a_prefix_keeps_environments_apart) {
 }
 
 TEST_P(MutexContract, several_names_are_taken_together_or_not_at_all) {
-  if (!promises(backends::Promise::several_names)) {
+  if (!supports(backends::Capability::several_names)) {
     EXPECT_EQ(ann.lock_all({"a", "b"}).error(), Errc::unsupported);
     return;
   }
@@ -342,7 +342,7 @@ TEST_P(MutexContract, a_grant_that_meets_its_cancellation_is_kept_or_given_back)
     } else {
       EXPECT_EQ(guard.error(), i == 0 ? guard.error().code : Errc::timed_out);
     }
-    EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+    EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
   }
 }
 

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "backends/url.hpp"
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/rpc_service.hpp"
 #include "support/wait_until.hpp"
@@ -18,15 +18,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using server::auth::digest_of;
-using server::auth::Gate;
+using server::auth::Authorizer;
 using server::auth::Level;
-using server::auth::Rulebook;
+using server::auth::Policy;
 
 /// A tenured with users, and clients of the library.
 class RpcAuth : public ::testing::Test {
  protected:
-  static Rulebook rules(Level of_alice = Level::lock) {
-    return *Rulebook::make({{.name = "alice",
+  static Policy rules(Level of_alice = Level::lock) {
+    return *Policy::make({{.name = "alice",
                              .tokens = {digest_of("secret-of-alice")},
                              .certificates = {"alice.example"},
                              .rules = {{"a/", of_alice}}},
@@ -39,8 +39,8 @@ class RpcAuth : public ::testing::Test {
     return connect(service.url(), {.auth_token = "secret-of-alice"});
   }
 
-  Gate gate{rules()};
-  RpcService service{{.gate = &gate}};
+  Authorizer authorizer{rules()};
+  RpcService service{{.authorizer = &authorizer}};
 };
 
 TEST_F(RpcAuth, a_client_with_a_token_locks_what_it_may) {
@@ -129,11 +129,11 @@ TEST_F(RpcAuth, new_rules_are_felt_by_clients_that_are_connected) {
   auto held = client->mutex("a/held").lock();
   ASSERT_TRUE(held);
 
-  gate.replace(rules(Level::read));
+  authorizer.replace(rules(Level::read));
   EXPECT_EQ(client->mutex("a/x").lock().error(), Errc::permission_denied);
   EXPECT_TRUE(held->unlock());
 
-  gate.replace(rules());
+  authorizer.replace(rules());
   EXPECT_TRUE(client->mutex("a/x").lock());
 }
 
@@ -143,7 +143,7 @@ TEST_F(RpcAuth, a_user_that_is_gone_loses_its_locks_when_their_leases_end) {
   auto held = client->mutex("a/held", {.ttl = 1s}).lock();
   ASSERT_TRUE(held);
 
-  gate.replace(*Rulebook::make({{.name = "x", .tokens = {digest_of("x")}}}));
+  authorizer.replace(*Policy::make({{.name = "x", .tokens = {digest_of("x")}}}));
 
   EXPECT_TRUE(eventually([&] { return held->lost().stop_requested(); }));
 }
@@ -151,7 +151,7 @@ TEST_F(RpcAuth, a_user_that_is_gone_loses_its_locks_when_their_leases_end) {
 TEST_F(RpcAuth, a_client_certificate_is_the_user_that_has_its_name) {
   Authority authority;
   const RpcService mutual(
-      {.tls = authority.mutual_files(authority.sign({.name = "server"})), .gate = &gate});
+      {.tls = authority.mutual_files(authority.sign({.name = "server"})), .authorizer = &authorizer});
   const auto as = [&](const Authority::Subject& subject) {
     const auto certificate = authority.sign(subject);
     return connect(mutual.url("?tls_ca=" + authority.file().string() + "&tls_cert=" +

@@ -12,7 +12,7 @@
 #include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/rpc_cluster.hpp"
 #include "support/wait_until.hpp"
@@ -191,7 +191,7 @@ TEST_F(RpcLeader, changes_under_a_watch_that_misses_nothing_and_tells_nothing_tw
     }
   }
   while (told.size() < expected) {
-    const auto event = watch.next_for(patience);
+    const auto event = watch.next_for(test_timeout);
     ASSERT_TRUE(event) << to_string(event.error());
     EXPECT_EQ(event->type, told.size() % 2 == 0 ? LockEventType::granted : LockEventType::released);
     told.push_back(event->revision);
@@ -207,7 +207,7 @@ TEST_F(RpcLeader, that_has_forgotten_what_a_watch_wants_says_so) {
   auto ann = connect();
   auto watch = ann.watch("a").value();
   auto guard = ann.mutex("a").lock().value();
-  ASSERT_TRUE(watch.next_for(patience));
+  ASSERT_TRUE(watch.next_for(test_timeout));
   // While it stands: it has been told everything, and does not notice.
   core::Revision revision{};
   (void)cluster.leader().ask(core::GrantLease{.id = core::LeaseId{7}, .ttl = 60s});
@@ -216,7 +216,7 @@ TEST_F(RpcLeader, that_has_forgotten_what_a_watch_wants_says_so) {
 
   cluster.move(1);
 
-  const auto told = watch.next_for(patience);
+  const auto told = watch.next_for(test_timeout);
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error(), Errc::invalid_argument);
   EXPECT_NE(told.error().detail.find("oldest that is known"), std::string::npos);
@@ -228,8 +228,8 @@ TEST_F(RpcLeader, that_ends_the_stream_of_watches_alone_is_asked_to_watch_again)
   auto bob = connect();
   auto watch = ann.watch("a").value();
   ASSERT_TRUE(bob.mutex("a").lock());  // Granted and released.
-  ASSERT_TRUE(watch.next_for(patience));
-  ASSERT_TRUE(watch.next_for(patience));
+  ASSERT_TRUE(watch.next_for(test_timeout));
+  ASSERT_TRUE(watch.next_for(test_timeout));
   // Three times in a row, so that the pauses grow; one peek to put it off, one to say who leads.
   cluster.leader().doubt(3, 6);
 
@@ -240,7 +240,7 @@ TEST_F(RpcLeader, that_ends_the_stream_of_watches_alone_is_asked_to_watch_again)
 
   for (auto* one : {&watch, &*other}) {
     for (const auto type : {LockEventType::granted, LockEventType::released}) {
-      const auto event = one->next_for(patience);
+      const auto event = one->next_for(test_timeout);
       ASSERT_TRUE(event) << to_string(event.error());
       EXPECT_EQ(event->type, type);
     }
@@ -260,7 +260,7 @@ TEST_F(RpcLeader, that_is_not_sure_puts_off_a_watch_and_the_others_go_on) {
   ASSERT_TRUE(bob.mutex("b").lock());
 
   for (auto* one : {&watch, &*other}) {
-    const auto event = one->next_for(patience);
+    const auto event = one->next_for(test_timeout);
     ASSERT_TRUE(event) << to_string(event.error());
     EXPECT_EQ(event->type, LockEventType::granted);
   }
@@ -321,7 +321,7 @@ TEST_F(RpcLeader, that_hangs_is_left_well_before_its_leases_end) {
   auto held = ann.mutex("a", {.ttl = 6s}).lock().value();
   std::promise<void> go_on;
   boost::asio::post(cluster.store(0).loop(),
-                    [until = go_on.get_future().share()] { until.wait_for(patience); });
+                    [until = go_on.get_future().share()] { until.wait_for(test_timeout); });
   cluster.store(1).lead(true);
   cluster.store(2).follow(RpcCluster::id(1), cluster.address(1));
   const auto began = std::chrono::steady_clock::now();

@@ -11,7 +11,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/server.hpp"
@@ -143,7 +143,7 @@ TEST(RpcRefusal, a_watch_and_a_look_that_are_not_allowed_say_so) {
   const auto refused = client.holders("a");
   EXPECT_EQ(refused.error(), Errc::permission_denied) << to_string(refused.error());
   auto watching = client.watch("a").value();
-  EXPECT_EQ(watching.next_for(patience).error(), Errc::permission_denied);
+  EXPECT_EQ(watching.next_for(test_timeout).error(), Errc::permission_denied);
 }
 
 // A server that accepts and says nothing must not keep us from the others.

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/rpc_certificates.hpp"
 #include "support/rpc_service.hpp"
@@ -43,8 +43,8 @@ TEST_P(RpcRestart, a_hold_a_wait_and_a_watch_survive_the_server) {
   auto watch = ann.watch("a").value();
   auto held = ann.mutex("a").lock().value();
   auto waiting = std::async(std::launch::async, [&] { return bob.mutex("a").lock(); });
-  ASSERT_EQ(watch.next_for(patience).value().type, LockEventType::granted);
-  ASSERT_EQ(watch.next_for(patience).value().type, LockEventType::queued);
+  ASSERT_EQ(watch.next_for(test_timeout).value().type, LockEventType::granted);
+  ASSERT_EQ(watch.next_for(test_timeout).value().type, LockEventType::queued);
 
   stop();
   start();
@@ -56,10 +56,10 @@ TEST_P(RpcRestart, a_hold_a_wait_and_a_watch_survive_the_server) {
   ASSERT_TRUE(next);
   EXPECT_GT(next->token(), first);
   // Without gap or duplicate.
-  EXPECT_EQ(watch.next_for(patience).value().type, LockEventType::released);
-  EXPECT_EQ(watch.next_for(patience).value().type, LockEventType::granted);
+  EXPECT_EQ(watch.next_for(test_timeout).value().type, LockEventType::released);
+  EXPECT_EQ(watch.next_for(test_timeout).value().type, LockEventType::granted);
   EXPECT_TRUE(next->unlock());
-  EXPECT_EQ(watch.next_for(patience).value().type, LockEventType::released);
+  EXPECT_EQ(watch.next_for(test_timeout).value().type, LockEventType::released);
 }
 
 TEST_P(RpcRestart, what_is_asked_while_nobody_is_there_is_answered_later) {
@@ -88,7 +88,7 @@ TEST_P(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
   EXPECT_EQ(waiting.get().error(), Errc::cancelled);
   start();
   EXPECT_TRUE(held.unlock());
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 }
 
 // Sent again by its request id: readers enter when the server is back.
@@ -105,7 +105,7 @@ TEST_P(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
 
   const auto share = asked.get();
   ASSERT_TRUE(share) << to_string(share.error());
-  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared_for(patience));
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared_for(test_timeout));
   EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
   EXPECT_TRUE(share->owns_lock());
   EXPECT_EQ(share->token(), token);

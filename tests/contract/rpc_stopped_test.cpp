@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/process.hpp"
 #include "support/wait_until.hpp"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/process_counts.hpp"
 #include "support/rpc_certificates.hpp"
@@ -27,7 +27,7 @@ class RpcTls : public ::testing::Test {
     return "&tls_cert=" + certificate.file.string() + "&tls_key=" + certificate.key.string();
   }
 
-  /// The error, which must come long before the client would lose patience.
+  /// The error, which must come long before the client would lose test_timeout.
   [[nodiscard]] static Error refusal(const std::string& url) {
     const auto threads = thread_count();
     const auto sockets = socket_count();

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/contract_queue.hpp"
@@ -23,7 +23,7 @@ TENURE_CONTRACT(RwLockContract);
 
 // 000.053-056: many readers at once, one writer alone.
 TEST_P(RwLockContract, readers_share_and_a_writer_is_alone) {
-  if (!promises(backends::Promise::shared)) {
+  if (!supports(backends::Capability::shared)) {
     EXPECT_EQ(ann.rw_lock("a").lock_shared().error(), Errc::unsupported);
     return;
   }
@@ -46,7 +46,7 @@ TEST_P(RwLockContract, readers_share_and_a_writer_is_alone) {
 
 // All or none, also for readers: one who got half of them would wait while it bars writers.
 TEST_P(RwLockContract, several_names_are_read_together_or_not_at_all) {
-  if (!promises(backends::Promise::shared) || !promises(backends::Promise::several_names)) {
+  if (!supports(backends::Capability::shared) || !supports(backends::Capability::several_names)) {
     EXPECT_EQ(ann.rw_all_of({"a", "b"}).lock_shared().error(), Errc::unsupported);
     return;
   }
@@ -68,7 +68,7 @@ TEST_P(RwLockContract, several_names_are_read_together_or_not_at_all) {
 
 // 000.068: the forms with attempts.
 TEST_P(RwLockContract, attempts_are_bounded_on_both_sides) {
-  if (!promises(backends::Promise::shared)) {
+  if (!supports(backends::Capability::shared)) {
     return;
   }
   const auto writer = ann.rw_lock("a").lock().value();
@@ -80,7 +80,7 @@ TEST_P(RwLockContract, attempts_are_bounded_on_both_sides) {
 
 // 000.067, 000-B2: the first of two shares of one object must not free both.
 TEST_P(RwLockContract, two_shares_of_one_object_are_given_back_one_by_one) {
-  if (!promises(backends::Promise::shared)) {
+  if (!supports(backends::Capability::shared)) {
     return;
   }
   const auto lock = ann.rw_lock("a");
@@ -96,7 +96,7 @@ TEST_P(RwLockContract, two_shares_of_one_object_are_given_back_one_by_one) {
 
 // 000.057, 000.066: and when the writer gives up, the readers go on.
 TEST_P(RwLockContract, a_waiting_writer_bars_later_readers) {
-  if (!promises(backends::Promise::shared) || !promises(backends::Promise::fifo)) {
+  if (!supports(backends::Capability::shared) || !supports(backends::Capability::fifo)) {
     return;
   }
   QueueEvents queue(*service, ann, "a");
@@ -115,7 +115,7 @@ TEST_P(RwLockContract, a_waiting_writer_bars_later_readers) {
 
 // 000.059-061, 000.065: asking once leaves nothing behind.
 TEST_P(RwLockContract, a_writer_that_asks_once_does_not_bar_readers) {
-  if (!promises(backends::Promise::shared)) {
+  if (!supports(backends::Capability::shared)) {
     return;
   }
   const auto reader = ann.rw_lock("a").lock_shared().value();
@@ -127,7 +127,7 @@ TEST_P(RwLockContract, a_writer_that_asks_once_does_not_bar_readers) {
 
 // 000.058, 000.062, 000-B14: readers behind a writer enter together, before the next writer.
 TEST_P(RwLockContract, neither_side_starves) {
-  if (!promises(backends::Promise::shared) || !promises(backends::Promise::fifo)) {
+  if (!supports(backends::Capability::shared) || !supports(backends::Capability::fifo)) {
     return;
   }
   QueueEvents queue(*service, ann, "a");
@@ -162,10 +162,10 @@ TEST_P(RwLockContract, neither_side_starves) {
 
 // 000-B15: read then write by one owner.
 TEST_P(RwLockContract, an_upgrade_lets_nobody_write_in_between) {
-  if (!promises(backends::Promise::shared)) {
+  if (!supports(backends::Capability::shared)) {
     return;
   }
-  if (!promises(backends::Promise::upgrade)) {
+  if (!supports(backends::Capability::upgrade)) {
     auto share = ann.rw_lock("a").lock_shared();
     ASSERT_TRUE(share);
     EXPECT_EQ(ann.rw_lock("a").upgrade(*share).error(), Errc::unsupported);
@@ -187,11 +187,11 @@ TEST_P(RwLockContract, an_upgrade_lets_nobody_write_in_between) {
   EXPECT_FALSE(bob.rw_lock("a").try_lock_shared());
   EXPECT_TRUE(guard->unlock());
   writer.join();
-  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(test_timeout));
 }
 
 TEST_P(RwLockContract, a_failed_upgrade_keeps_the_share) {
-  if (!promises(backends::Promise::upgrade)) {
+  if (!supports(backends::Capability::upgrade)) {
     return;
   }
   const auto lock = ann.rw_lock("a", {.max_wait = 10ms});
@@ -207,7 +207,7 @@ TEST_P(RwLockContract, a_failed_upgrade_keeps_the_share) {
 
 // Else the caller holds exclusively what it believes to share, and bars all other readers.
 TEST_P(RwLockContract, an_upgrade_that_is_granted_too_late_is_undone) {
-  if (!promises(backends::Promise::upgrade)) {
+  if (!supports(backends::Capability::upgrade)) {
     return;
   }
   const auto network = std::make_shared<Network>();
@@ -223,16 +223,16 @@ TEST_P(RwLockContract, an_upgrade_that_is_granted_too_late_is_undone) {
 
   network->deliver();
 
-  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared_for(patience));
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_shared_for(test_timeout));
   EXPECT_TRUE(share.owns_lock());
   EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block) << "it is still shared";
   EXPECT_TRUE(share.unlock());
-  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(patience)) << "nothing is left";
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(test_timeout)) << "nothing is left";
 }
 
 // 000-B15: two readers that both want to write would wait for each other for ever.
 TEST_P(RwLockContract, the_second_of_two_upgrades_is_told_of_the_deadlock) {
-  if (!promises(backends::Promise::upgrade) || !promises(backends::Promise::deadlocks)) {
+  if (!supports(backends::Capability::upgrade) || !supports(backends::Capability::deadlocks)) {
     return;
   }
   QueueEvents queue(*service, ann, "a");
@@ -247,7 +247,7 @@ TEST_P(RwLockContract, the_second_of_two_upgrades_is_told_of_the_deadlock) {
 }
 
 TEST_P(RwLockContract, an_upgrade_of_nothing_or_of_another_lock_is_refused) {
-  if (!promises(backends::Promise::upgrade)) {
+  if (!supports(backends::Capability::upgrade)) {
     return;
   }
   SharedGuard nothing;

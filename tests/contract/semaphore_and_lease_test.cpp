@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/contract_queue.hpp"
@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, LeaseContract, ::testing::ValuesIn(contract_b
 
 TEST_P(SemaphoreContract, no_more_permits_are_out_than_there_are) {
   const auto semaphore = ann.semaphore("pool", {.capacity = 2});
-  if (!promises(backends::Promise::semaphore)) {
+  if (!supports(backends::Capability::semaphore)) {
     EXPECT_EQ(semaphore.acquire().error(), Errc::unsupported);
     return;
   }
@@ -41,7 +41,7 @@ TEST_P(SemaphoreContract, no_more_permits_are_out_than_there_are) {
 }
 
 TEST_P(SemaphoreContract, several_permits_are_taken_at_once) {
-  if (!promises(backends::Promise::semaphore)) {
+  if (!supports(backends::Capability::semaphore)) {
     return;
   }
   const auto one = ann.semaphore("pool", {.capacity = 3}).acquire().value();
@@ -52,7 +52,7 @@ TEST_P(SemaphoreContract, several_permits_are_taken_at_once) {
 
 // Two programs that disagree on the capacity would both be wrong.
 TEST_P(SemaphoreContract, all_must_name_the_same_capacity) {
-  if (!promises(backends::Promise::semaphore)) {
+  if (!supports(backends::Capability::semaphore)) {
     return;
   }
   const auto one = ann.semaphore("pool", {.capacity = 3}).acquire().value();
@@ -64,7 +64,7 @@ TEST_P(SemaphoreContract, all_must_name_the_same_capacity) {
 }
 
 TEST_P(LeaseContract, locks_of_one_lease_end_with_it) {
-  if (!promises(backends::Promise::one_lease)) {
+  if (!supports(backends::Capability::one_lease)) {
     EXPECT_EQ(ann.lease().error(), Errc::unsupported);
     return;
   }
@@ -83,12 +83,12 @@ TEST_P(LeaseContract, locks_of_one_lease_end_with_it) {
   EXPECT_TRUE(eventually([&] { return lease.lost().stop_requested(); }));
   EXPECT_EQ(lease.revoke().error(), Errc::lease_lost);
   EXPECT_EQ(ann.mutex("a", {.lease = lease}).lock().error(), Errc::lease_lost);
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
-  EXPECT_TRUE(bob.mutex("b").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
+  EXPECT_TRUE(bob.mutex("b").try_lock_for(test_timeout));
 }
 
 TEST_P(LeaseContract, a_lease_lives_as_long_as_something_made_with_it) {
-  if (!promises(backends::Promise::one_lease)) {
+  if (!supports(backends::Capability::one_lease)) {
     return;
   }
   std::optional<Guard> guard;
@@ -101,12 +101,12 @@ TEST_P(LeaseContract, a_lease_lives_as_long_as_something_made_with_it) {
 
   guard.reset();
 
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 
 // 002-B16, 000-B16: one explicit policy.
 TEST_P(LeaseContract, a_lease_that_would_wait_for_itself_is_told_at_once) {
-  if (!promises(backends::Promise::one_lease) || !promises(backends::Promise::deadlocks)) {
+  if (!supports(backends::Capability::one_lease) || !supports(backends::Capability::deadlocks)) {
     return;
   }
   const auto lease = ann.lease().value();
@@ -119,7 +119,7 @@ TEST_P(LeaseContract, a_lease_that_would_wait_for_itself_is_told_at_once) {
 // 000.064, 000-B16: reentry is counted, or it is no reentry.
 TEST_P(LeaseContract, reentry_is_counted) {
   EXPECT_EQ(ann.mutex("a", {.reentry = Reentry::counted}).lock().error(), Errc::invalid_argument);
-  if (!promises(backends::Promise::reentry)) {
+  if (!supports(backends::Capability::reentry)) {
     return;
   }
   const auto lease = ann.lease().value();
@@ -135,7 +135,7 @@ TEST_P(LeaseContract, reentry_is_counted) {
 }
 
 TEST_P(LeaseContract, a_cycle_of_waits_is_found_and_told_to_one) {
-  if (!promises(backends::Promise::deadlocks)) {
+  if (!supports(backends::Capability::deadlocks)) {
     return;
   }
   const auto anns = ann.lease().value();

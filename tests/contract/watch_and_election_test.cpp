@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/wait_until.hpp"
@@ -19,7 +19,7 @@ TENURE_CONTRACT(WatchContract);
 
 TEST_P(WatchContract, a_watch_tells_what_happens_in_order) {
   auto watch = ann.watch("jobs/", {.scope = WatchScope::prefix});
-  if (!promises(backends::Promise::watches)) {
+  if (!supports(backends::Capability::watches)) {
     EXPECT_EQ(watch.error(), Errc::unsupported);
     return;
   }
@@ -28,8 +28,8 @@ TEST_P(WatchContract, a_watch_tells_what_happens_in_order) {
   EXPECT_TRUE(bob.mutex("other").lock());
   EXPECT_TRUE(guard.unlock());
 
-  const auto granted = watch->next_for(patience).value();
-  const auto released = watch->next_for(patience).value();
+  const auto granted = watch->next_for(test_timeout).value();
+  const auto released = watch->next_for(test_timeout).value();
 
   EXPECT_EQ(granted.type, LockEventType::granted);
   EXPECT_EQ(granted.name, "jobs/1");
@@ -44,7 +44,7 @@ TEST_P(WatchContract, a_watch_tells_what_happens_in_order) {
 
 // The hold is older than the watch; its end must still be told, under the token its holder has.
 TEST_P(WatchContract, the_end_of_an_older_hold_is_told_with_its_token) {
-  if (!promises(backends::Promise::watches)) {
+  if (!supports(backends::Capability::watches)) {
     return;
   }
   auto guard = bob.mutex("a").lock().value();
@@ -53,13 +53,13 @@ TEST_P(WatchContract, the_end_of_an_older_hold_is_told_with_its_token) {
 
   EXPECT_TRUE(guard.unlock());
 
-  const auto released = watch.next_for(patience).value();
+  const auto released = watch.next_for(test_timeout).value();
   EXPECT_EQ(released.type, LockEventType::released);
   EXPECT_EQ(released.token, guard.token());
 }
 
 TEST_P(WatchContract, a_watch_is_a_range_that_ends_when_it_is_stopped) {
-  if (!promises(backends::Promise::watches)) {
+  if (!supports(backends::Capability::watches)) {
     return;
   }
   auto watch = ann.watch("a").value();
@@ -82,7 +82,7 @@ TEST_P(WatchContract, a_watch_is_a_range_that_ends_when_it_is_stopped) {
 }
 
 TEST_P(WatchContract, a_reader_that_waits_can_be_called_off) {
-  if (!promises(backends::Promise::watches)) {
+  if (!supports(backends::Capability::watches)) {
     return;
   }
   auto watch = ann.watch("a").value();
@@ -93,15 +93,15 @@ TEST_P(WatchContract, a_reader_that_waits_can_be_called_off) {
 }
 
 TEST_P(WatchContract, who_reads_too_slowly_is_cut_off_and_told_where_to_go_on) {
-  if (!promises(backends::Promise::watches)) {
+  if (!supports(backends::Capability::watches)) {
     return;
   }
   auto watch = ann.watch("a", {.events_max = 1}).value();
   EXPECT_TRUE(bob.mutex("a").lock());
 
   EXPECT_TRUE(eventually([&] { return ann.holders("a").value().empty(); }));
-  EXPECT_TRUE(watch.next_for(patience));
-  const auto cut = watch.next_for(patience);
+  EXPECT_TRUE(watch.next_for(test_timeout));
+  const auto cut = watch.next_for(test_timeout);
 
   EXPECT_EQ(cut.error(), Errc::resource_exhausted);
   EXPECT_NE(cut.error().detail.find("from revision"), std::string::npos);
@@ -109,7 +109,7 @@ TEST_P(WatchContract, who_reads_too_slowly_is_cut_off_and_told_where_to_go_on) {
 }
 
 TEST_P(WatchContract, the_leader_is_seen_with_its_value_and_hands_over) {
-  if (!promises(backends::Promise::watches)) {
+  if (!supports(backends::Capability::watches)) {
     return;
   }
   const auto anns = ann.election("cluster/leader");
@@ -120,7 +120,7 @@ TEST_P(WatchContract, the_leader_is_seen_with_its_value_and_hands_over) {
 
   EXPECT_EQ(bobs.leader().value()->metadata, "10.0.0.1:80");
   EXPECT_EQ(bobs.try_campaign("10.0.0.2:80").error(), Errc::would_block);
-  EXPECT_EQ(changes.next_for(patience).value().metadata, "10.0.0.1:80");
+  EXPECT_EQ(changes.next_for(test_timeout).value().metadata, "10.0.0.1:80");
   EXPECT_TRUE(Election::resign(leadership));
   const auto successor = bobs.campaign("10.0.0.2:80").value();
 

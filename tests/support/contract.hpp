@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "backends/backend.hpp"
 #include "client/session.hpp"
@@ -89,8 +89,8 @@ class Contract : public ::testing::TestWithParam<ContractBackend> {
     return Client(std::make_shared<detail::Session>(
         std::make_unique<SilentBackend>(service->open(), std::move(network)), std::move(options)));
   }
-  [[nodiscard]] bool promises(backends::Promise promise) {
-    return service->open()->promises().has(promise);
+  [[nodiscard]] bool supports(backends::Capability promise) {
+    return service->open()->capabilities().has(promise);
   }
 
   std::unique_ptr<ContractService> service = GetParam().start();

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/redlock/commands.hpp"
-#include "backends/redlock/redlock_backend.hpp"
+#include "backends/redlock/command_encoder.hpp"
+#include "backends/redlock/backend.hpp"
 #include "backends/redlock/scripts.hpp"
 #include "backends/schemes.hpp"
 #include "support/contract.hpp"
@@ -39,8 +39,10 @@ class Counted : public backends::Backend {
   Counted(std::unique_ptr<backends::Backend> inner, std::shared_ptr<Waiters> waiters)
       : waiters_(std::move(waiters)), inner_(std::move(inner)) {}
 
-  [[nodiscard]] backends::Promises promises() const noexcept override { return inner_->promises(); }
-  [[nodiscard]] backends::Bounds bounds() const noexcept override { return inner_->bounds(); }
+  [[nodiscard]] backends::Capabilities capabilities() const noexcept override {
+    return inner_->capabilities();
+  }
+  [[nodiscard]] backends::Limits limits() const noexcept override { return inner_->limits(); }
   void start(backends::Listener& listener) override { inner_->start(listener); }
   void grant_lease(backends::LeaseRequest request, Done<void> done) override {
     inner_->grant_lease(std::move(request), std::move(done));
@@ -55,7 +57,7 @@ class Counted : public backends::Backend {
     inner_->revoke_lease(lease, std::move(done));
   }
   void acquire(backends::AcquireRequest request, Done<backends::Granted> done) override {
-    const auto name = request.ask->items.front().name;
+    const auto name = request.spec->items.front().name;
     waiters_->add(name, 1);
     inner_->acquire(std::move(request),
                     [waiters = waiters_, name, done = std::move(done)](auto answer) mutable {
@@ -104,10 +106,10 @@ class RedlockService : public ContractService {
  public:
   RedlockService() { count(waiters_); }
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
-    constexpr std::chrono::seconds patience{5};
+    constexpr std::chrono::seconds test_timeout{5};
     auto url = backends::parse_url(this->url()).value();
     return std::make_unique<Counted>(
-        redlock::RedlockBackend::open(redlock::servers_from(url, patience).value(), patience)
+        redlock::RedlockBackend::open(redlock::deployment_from(url, test_timeout).value(), test_timeout)
             .value(),
         waiters_);
   }

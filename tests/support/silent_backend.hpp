@@ -58,8 +58,10 @@ class SilentBackend : public backends::Backend, private backends::Listener {
     }
   }
 
-  [[nodiscard]] backends::Promises promises() const noexcept override { return inner_->promises(); }
-  [[nodiscard]] backends::Bounds bounds() const noexcept override { return inner_->bounds(); }
+  [[nodiscard]] backends::Capabilities capabilities() const noexcept override {
+    return inner_->capabilities();
+  }
+  [[nodiscard]] backends::Limits limits() const noexcept override { return inner_->limits(); }
   void start(backends::Listener& listener) override {
     listener_ = &listener;
     inner_->start(*this);
@@ -154,9 +156,9 @@ class SilentBackend : public backends::Backend, private backends::Listener {
       listener_->lease_lost(lease);
     }
   }
-  void hold_taken(LeaseId lease, backends::RequestId acquired) override {
+  void hold_force_released(LeaseId lease, backends::RequestId acquired) override {
     if (!network_->is_silent) {
-      listener_->hold_taken(lease, acquired);
+      listener_->hold_force_released(lease, acquired);
     }
   }
   void connection_changed(bool is_connected, std::string_view detail) override {

@@ -25,8 +25,8 @@ class Bare final : public LoopBackend {
 
   std::atomic<int> sent = 0;
 
-  [[nodiscard]] Promises promises() const noexcept override { return {}; }
-  [[nodiscard]] Bounds bounds() const noexcept override { return {}; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override { return {}; }
+  [[nodiscard]] Limits limits() const noexcept override { return {}; }
   void start(Listener& /*listener*/) override {}
   void grant_lease(LeaseRequest /*request*/, Done<void> done) override { done({}); }
   void renew_leases(std::vector<LeaseId> /*leases*/, Done<Renewed> done) override { done({}); }

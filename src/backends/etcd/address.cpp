@@ -26,7 +26,7 @@ Result<std::string> root_of(const Url& url) {
 
 }  // namespace
 
-Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
+Result<Address> address_from(Url& url, std::chrono::milliseconds timeout) {
   Address address{.servers = {.kind = "etcd"}};
   if (auto login = take_login(url)) {
     if (login->user.empty() || login->password.value_or("").empty()) {
@@ -53,7 +53,7 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }
-  address.servers.connect_timeout = patience / static_cast<int>(endpoints->size());
+  address.servers.connect_timeout = timeout / static_cast<int>(endpoints->size());
   address.servers.endpoints = *std::move(endpoints);
   address.servers.tls = *std::move(tls);
   address.root = *std::move(root);

@@ -21,6 +21,6 @@ struct Address {
 /// etcd://[user:password@]host[:port],…[/root][?tls_ca=…&tls_cert=…&tls_key=…]; etcds:// speaks TLS
 /// in any case. Takes what it knows out of the URL. `invalid_argument` says what is wrong and
 /// where, and never repeats the password.
-[[nodiscard]] Result<Address> address_from(Url& url, std::chrono::milliseconds patience);
+[[nodiscard]] Result<Address> address_from(Url& url, std::chrono::milliseconds timeout);
 
 }  // namespace tenure::backends::etcd

@@ -50,17 +50,17 @@ Connection::Connection(boost::asio::io_context& loop, Address address, Calls cal
       inspection_(loop),
       check_(loop),
       first_tries_left_(address_.servers.endpoints.size()),
-      first_patience_(loop) {
+      connect_timer_(loop) {
   dialer_ = std::make_shared<Dialer>(
       loop, address_.servers,
       Dialer::Calls{.connected = [this](const auto& channel) { inspect(channel); },
                     .failed = [this](const Error& why) { first_failed(why); }});
 }
 
-void Connection::start(milliseconds patience, First first) {
+void Connection::start(milliseconds timeout, First first) {
   first_ = std::move(first);
-  first_patience_.expires_after(patience);
-  first_patience_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+  connect_timer_.expires_after(timeout);
+  connect_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (!error && self && self->first_) {
       std::exchange(self->first_, nullptr)(std::unexpected(self->last_failure_));
@@ -76,7 +76,7 @@ void Connection::stop() {
   dialer_->stop();
   inspection_.cancel();
   check_.cancel();
-  first_patience_.cancel();
+  connect_timer_.cancel();
   if (const auto channel = std::exchange(channel_, nullptr)) {
     channel->close();
   }
@@ -202,7 +202,7 @@ void Connection::come_up() {
   inspection_.cancel();
   is_up_ = true;
   if (first_) {
-    first_patience_.cancel();
+    connect_timer_.cancel();
     std::exchange(first_, nullptr)({});
   }
   calls_.up();
@@ -251,12 +251,12 @@ void Connection::leave(const Error& why) {
 void Connection::first_failed(const Error& why) {
   last_failure_ = why;
   if (first_ && --first_tries_left_ == 0) {
-    first_patience_.cancel();
+    connect_timer_.cancel();
     std::exchange(first_, nullptr)(std::unexpected(why));
   }
 }
 
-grpc::Link::Patience Connection::patience() const {
+grpc::Link::KeepAlive Connection::keep_alive() const {
   const auto ttl = calls_.shortest_ttl();
   if (dialer_->knows_one_only() || (open_ == 0 && ttl == milliseconds::zero())) {
     // Without another one to go to there is no hurry.
@@ -279,7 +279,7 @@ void Connection::check_soon() {
     // If it was us who slept, what the server said meanwhile is to be read first.
     const bool is_late = now - std::exchange(self->checked_, now) > 3 * pause + check_seldom;
     if (self->channel_ && !is_late) {
-      self->channel_->check(now, self->patience());
+      self->channel_->check(now, self->keep_alive());
     }
     self->check_soon();
   });

@@ -42,8 +42,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(boost::asio::io_context& loop, Address address, Calls calls);
 
   /// `first` is told once: when it is up for the first time, or why it is not, when all members
-  /// were tried in vain or `patience` is over.
-  void start(std::chrono::milliseconds patience, First first);
+  /// were tried in vain or `timeout` is over.
+  void start(std::chrono::milliseconds timeout, First first);
   void stop();
 
   [[nodiscard]] bool is_up() const { return is_up_ && !channel_->is_gone(); }
@@ -92,7 +92,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void leave(const Error& why);
   void first_failed(const Error& why);
   void check_soon();
-  [[nodiscard]] grpc::Link::Patience patience() const;
+  [[nodiscard]] grpc::Link::KeepAlive keep_alive() const;
 
   Address address_;
   Calls calls_;
@@ -112,7 +112,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   First first_;
   std::size_t first_tries_left_;
-  boost::asio::steady_timer first_patience_;
+  boost::asio::steady_timer connect_timer_;
   Error last_failure_{.code = Errc::unavailable, .detail = "no server answers"};
 };
 

@@ -11,7 +11,7 @@ constexpr std::chrono::milliseconds grace{500};
 
 EtcdBackend::EtcdBackend(const Address& address)
     : farewell_(address.servers.connect_timeout),
-      patience_(loop()),
+      timeout_timer_(loop()),
       connection_(std::make_shared<Connection>(
           loop(), address,
           Connection::Calls{.up = [this] { came_up(); },
@@ -28,16 +28,16 @@ EtcdBackend::EtcdBackend(const Address& address)
 }
 
 Result<std::unique_ptr<EtcdBackend>> EtcdBackend::open(const Address& address,
-                                                       std::chrono::milliseconds patience) {
+                                                       std::chrono::milliseconds timeout) {
   auto backend = std::make_unique<EtcdBackend>(address);
-  backend->post([raw = backend.get(), patience] {
-    raw->connection_->start(patience, [raw](Result<void> first) {
+  backend->post([raw = backend.get(), timeout] {
+    raw->connection_->start(timeout, [raw](Result<void> first) {
       raw->first_ = std::move(first);
       raw->parker().signal(raw->opened_);
     });
   });
   // The connection keeps the time, and knows what went wrong.
-  backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + patience + grace);
+  backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + timeout + grace);
   if (!backend->opened_.is_signalled()) {
     return fail(Errc::unavailable, "no server answers");
   }
@@ -52,7 +52,7 @@ EtcdBackend::~EtcdBackend() {
   parker().wait(ended_, std::nullopt);
   // What is on its way ends with the connection.
   do_now([this] {
-    patience_.cancel();
+    timeout_timer_.cancel();
     connection_->stop();
     convoy_.fail_all(client_closed());
     leases_.fail_all(client_closed());
@@ -64,8 +64,8 @@ void EtcdBackend::begin_end() {
   is_ending_ = true;
   listener_ = nullptr;
   locks_.end();
-  patience_.expires_after(connection_->is_up() ? farewell_ : std::chrono::milliseconds(0));
-  patience_.async_wait([this](const boost::system::error_code& error) {
+  timeout_timer_.expires_after(connection_->is_up() ? farewell_ : std::chrono::milliseconds(0));
+  timeout_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) {
       parker().signal(ended_);
     }
@@ -111,13 +111,15 @@ void EtcdBackend::refused(const Error& why) {
 
 // The seam.
 
-Promises EtcdBackend::promises() const noexcept {
-  return {Promise::fencing,   Promise::fifo,    Promise::shared,    Promise::semaphore,
-          Promise::downgrade, Promise::reentry, Promise::one_lease, Promise::outlives_process,
-          Promise::failover};
+Capabilities EtcdBackend::capabilities() const noexcept {
+  return {Capability::fencing,   Capability::fifo,
+          Capability::shared,    Capability::semaphore,
+          Capability::downgrade, Capability::reentry,
+          Capability::one_lease, Capability::outlives_process,
+          Capability::failover};
 }
 
-Bounds EtcdBackend::bounds() const noexcept {
+Limits EtcdBackend::limits() const noexcept {
   return {};
 }
 

@@ -26,14 +26,14 @@ namespace tenure::backends::etcd {
 /// waits.
 class EtcdBackend final : public LoopBackend {
  public:
-  /// Returns when a member answers; else says why none did within `patience`.
+  /// Returns when a member answers; else says why none did within `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<EtcdBackend>> open(
-      const Address& address, std::chrono::milliseconds patience);
+      const Address& address, std::chrono::milliseconds timeout);
   explicit EtcdBackend(const Address& address);
   ~EtcdBackend() override;
 
-  [[nodiscard]] Promises promises() const noexcept override;
-  [[nodiscard]] Bounds bounds() const noexcept override;
+  [[nodiscard]] Capabilities capabilities() const noexcept override;
+  [[nodiscard]] Limits limits() const noexcept override;
   void start(Listener& listener) override;
 
   void grant_lease(LeaseRequest request, Done<void> done) override;
@@ -61,7 +61,7 @@ class EtcdBackend final : public LoopBackend {
   bool is_ending_ = false;
 
   // On its loop:
-  boost::asio::steady_timer patience_;
+  boost::asio::steady_timer timeout_timer_;
   std::shared_ptr<Connection> connection_;
   Convoy convoy_;
   KeyWatches watches_;

@@ -27,8 +27,8 @@ bool is_shared(const Claim& claim) {
   return mode != nullptr && *mode == LockMode::shared;
 }
 
-std::string value_of(const Ask& ask, const Claim& claim) {
-  return text_of(Record{.claim = claim, .owner = ask.owner, .metadata = ask.metadata});
+std::string value_of(const AcquireSpec& spec, const Claim& claim) {
+  return text_of(Record{.claim = claim, .owner = spec.owner, .metadata = spec.metadata});
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Locks::Place* Locks::find(const RequestKey& id) {
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   const RequestKey id{.lease = request.lease, .request = request.request};
-  const auto& item = request.ask->items.front();
+  const auto& item = request.spec->items.front();
   const auto claim = claim_of(item);
   auto folder = folder_of(root_, item.name);
   if (reenter(request, folder, claim, done)) {
@@ -80,7 +80,8 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
 
 bool Locks::reenter(const AcquireRequest& request, const std::string& folder, const Claim& claim,
                     Backend::Done<Granted>& done) {
-  if (request.ask->again != Again::reenter || !std::holds_alternative<LockMode>(claim)) {
+  if (request.spec->self_conflict != SelfConflict::reenter ||
+      !std::holds_alternative<LockMode>(claim)) {
     return false;
   }
   for (const auto& other : places_of(request.lease)) {
@@ -120,7 +121,7 @@ bool Locks::waits_for_itself(const Place& place) {
 void Locks::ask(const RequestKey& id) {
   auto& place = places_.at(id);
   place.stage = Stage::asked;
-  const auto value = value_of(*place.request.ask, place.claim);
+  const auto value = value_of(*place.request.spec, place.claim);
   Part part{.folder = place.spot.folder, .makes = true, .follows_removals = true};
   if (place.request.queue == Queue::wait) {
     // With one of ours in front there is no need to know who else is; readers behind one who reads
@@ -327,7 +328,7 @@ void Locks::decide(const RequestKey& id, const Turn& turn, bool is_anybody_behin
     wait_behind(id, *behind);
   } else if (const auto* misused = std::get_if<Misused>(&turn)) {
     leave(id, {.code = Errc::invalid_argument,
-               .detail = '"' + place.request.ask->items.front().name + "\": " + misused->why});
+               .detail = '"' + place.request.spec->items.front().name + "\": " + misused->why});
   } else if (const auto ours = one_of_ours_before(place)) {
     // The list was too short. Of many who came at once each would ask for a longer one.
     wait_behind(id, *ours);
@@ -355,7 +356,7 @@ void Locks::grant(const RequestKey& id, bool is_anybody_behind) {
   if (is_permits && has_waited && is_anybody_behind) {
     // Who is behind us waits for us to leave or to be let in, and only etcd can tell him.
     Part part;
-    part.operations.push_back(rewrite(place.spot, value_of(*place.request.ask, place.claim)));
+    part.operations.push_back(rewrite(place.spot, value_of(*place.request.spec, place.claim)));
     part.answered = [](const Answer&) {};
     rooms_.convoy.add(std::move(part));
   }
@@ -378,7 +379,7 @@ void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done)
   }
   Part part;
   part.operations.push_back(
-      rewrite(place->spot, value_of(*place->request.ask, Claim(request.mode))));
+      rewrite(place->spot, value_of(*place->request.spec, Claim(request.mode))));
   part.answered = [this, id, mode = request.mode,
                    done = std::move(done)](const Answer& answer) mutable {
     if (!answer) {

@@ -308,7 +308,7 @@ void Locks::own_gone(const RequestKey& id) {
                      "it; ask again"));
   for (const auto hold : holds) {
     if (listener_ != nullptr) {
-      listener_->hold_taken(lease, hold);
+      listener_->hold_force_released(lease, hold);
     }
   }
   // If it was the lease that ended, all under it are to know.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenure/error.hpp>
-#include <tenure/watch.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "backends/etcd/etcd.pb.h"
 #include "backends/etcd/keys.hpp"

@@ -37,17 +37,18 @@ LockEventType from_core(core::EventType type) {
 
 core::Acquire to_core(const AcquireRequest& request) {
   std::vector<core::Item> items;
-  items.reserve(request.ask->items.size());
-  for (const auto& item : request.ask->items) {
+  items.reserve(request.spec->items.size());
+  for (const auto& item : request.spec->items) {
     items.push_back(to_core(item));
   }
   return {.lease = request.lease,
           .request = request.request,
           .items = std::move(items),
           .queue = request.queue == Queue::wait ? core::Queue::wait : core::Queue::skip,
-          .again = request.ask->again == Again::refuse ? core::Again::refuse : core::Again::reenter,
-          .owner = request.ask->owner,
-          .metadata = request.ask->metadata};
+          .again = request.spec->self_conflict == SelfConflict::refuse ? core::Again::refuse
+                                                                       : core::Again::reenter,
+          .owner = request.spec->owner,
+          .metadata = request.spec->metadata};
 }
 
 LockEvent from_core(const core::Event& event) {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include <tenure/error.hpp>
-#include <tenure/watch.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "backends/backend.hpp"
 #include "core/command.hpp"

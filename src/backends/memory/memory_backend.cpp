@@ -8,12 +8,13 @@ MemoryBackend::~MemoryBackend() {
   }
 }
 
-Promises MemoryBackend::promises() const noexcept {
+Capabilities MemoryBackend::capabilities() const noexcept {
   // A process that dies takes the store with it: nothing outlives it, and there is no failover.
-  return {Promise::fencing,   Promise::fifo,      Promise::shared,        Promise::modes,
-          Promise::ranges,    Promise::semaphore, Promise::several_names, Promise::upgrade,
-          Promise::downgrade, Promise::new_ttl,   Promise::reentry,       Promise::one_lease,
-          Promise::deadlocks, Promise::watches};
+  return {Capability::fencing,       Capability::fifo,    Capability::shared,
+          Capability::modes,         Capability::ranges,  Capability::semaphore,
+          Capability::several_names, Capability::upgrade, Capability::downgrade,
+          Capability::new_ttl,       Capability::reentry, Capability::one_lease,
+          Capability::deadlocks,     Capability::watches};
 }
 
 void MemoryBackend::start(Listener& listener) {

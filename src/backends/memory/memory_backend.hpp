@@ -19,8 +19,8 @@ class MemoryBackend : public Backend {
   MemoryBackend& operator=(const MemoryBackend&) = delete;
   ~MemoryBackend() override;
 
-  [[nodiscard]] Promises promises() const noexcept override;
-  [[nodiscard]] Bounds bounds() const noexcept override { return {}; }
+  [[nodiscard]] Capabilities capabilities() const noexcept override;
+  [[nodiscard]] Limits limits() const noexcept override { return {}; }
   void start(Listener& listener) override;
 
   void grant_lease(LeaseRequest request, Done<void> done) override;

@@ -402,8 +402,9 @@ void MemoryStore::notify_waiter(const core::Notice& notice) {
 void MemoryStore::notify_holder(const core::Loss& loss) {
   const auto lease = loss.lease;
   if (auto* listener = listener_of(lease)) {
-    notify(leases_.at(lease),
-           [listener, lease, request = loss.request] { listener->hold_taken(lease, request); });
+    notify(leases_.at(lease), [listener, lease, request = loss.request] {
+      listener->hold_force_released(lease, request);
+    });
   }
 }
 

@@ -5,7 +5,7 @@
 namespace tenure::backends {
 
 WatchId LoopBackend::watch(WatchRequest /*request*/, Sink sink) {
-  sink(fail(Errc::unsupported, "this backend does not promise watches"));
+  sink(fail(Errc::unsupported, "this backend does not support watches"));
   return {};
 }
 

@@ -32,19 +32,19 @@ ClusterBackend::ClusterBackend(Servers servers, std::string client)
       courier_(std::make_shared<Courier>(loop(), std::move(servers), std::move(client))) {}
 
 Result<std::unique_ptr<ClusterBackend>> ClusterBackend::open(Servers servers, std::string client,
-                                                             std::chrono::milliseconds patience) {
+                                                             std::chrono::milliseconds timeout) {
   auto backend = std::make_unique<ClusterBackend>(std::move(servers), std::move(client));
   const auto connected = std::make_shared<sys::WaitSlot>();
   const auto answer = std::make_shared<Result<void>>();
   backend->post(
-      [courier = backend->courier_, answer, patience, tell = backend->signal_of(connected)] {
-        courier->start(patience, [answer, tell](Result<void> first) {
+      [courier = backend->courier_, answer, timeout, tell = backend->signal_of(connected)] {
+        courier->start(timeout, [answer, tell](Result<void> first) {
           *answer = std::move(first);
           tell();
         });
       });
   // The courier keeps the time, and knows what went wrong.
-  backend->parker().wait(*connected, std::chrono::steady_clock::now() + patience + grace);
+  backend->parker().wait(*connected, std::chrono::steady_clock::now() + timeout + grace);
   if (!connected->is_signalled()) {
     return fail(Errc::unavailable, "no server answers");
   }
@@ -70,14 +70,16 @@ std::function<void()> ClusterBackend::signal_of(const std::shared_ptr<sys::WaitS
   return [this, slot] { parker().signal(*slot); };
 }
 
-Promises ClusterBackend::promises() const noexcept {
-  return {Promise::fencing,   Promise::fifo,      Promise::shared,           Promise::modes,
-          Promise::ranges,    Promise::semaphore, Promise::several_names,    Promise::upgrade,
-          Promise::downgrade, Promise::new_ttl,   Promise::reentry,          Promise::one_lease,
-          Promise::deadlocks, Promise::watches,   Promise::outlives_process, Promise::failover};
+Capabilities ClusterBackend::capabilities() const noexcept {
+  return {Capability::fencing,       Capability::fifo,    Capability::shared,
+          Capability::modes,         Capability::ranges,  Capability::semaphore,
+          Capability::several_names, Capability::upgrade, Capability::downgrade,
+          Capability::new_ttl,       Capability::reentry, Capability::one_lease,
+          Capability::deadlocks,     Capability::watches, Capability::outlives_process,
+          Capability::failover};
 }
 
-Bounds ClusterBackend::bounds() const noexcept {
+Limits ClusterBackend::limits() const noexcept {
   // As many ids as fit into one message.
   return {.renewals_max = 4000};
 }

@@ -18,13 +18,13 @@ namespace tenure::backends::tenured {
 /// The lock service `tenured`, over one connection, whatever the number of waits.
 class ClusterBackend final : public LoopBackend {
  public:
-  /// Returns when a server answers; `unavailable` says why none did within `patience`.
+  /// Returns when a server answers; `unavailable` says why none did within `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<ClusterBackend>> open(
-      Servers servers, std::string client, std::chrono::milliseconds patience);
+      Servers servers, std::string client, std::chrono::milliseconds timeout);
   ~ClusterBackend() override;
 
-  [[nodiscard]] Promises promises() const noexcept override;
-  [[nodiscard]] Bounds bounds() const noexcept override;
+  [[nodiscard]] Capabilities capabilities() const noexcept override;
+  [[nodiscard]] Limits limits() const noexcept override;
   void start(Listener& listener) override;
 
   void grant_lease(LeaseRequest request, Done<void> done) override;

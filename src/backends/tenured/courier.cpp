@@ -71,7 +71,7 @@ Courier::Courier(boost::asio::io_context& loop, Servers servers, std::string cli
       looks_(loop),
       servers_(servers.endpoints.size()),
       first_tries_left_(servers_),
-      first_patience_(loop) {
+      connect_timer_(loop) {
   dialer_ = std::make_shared<Dialer>(
       loop, std::move(servers),
       Dialer::Calls{.connected = [this](const auto& channel) { inspect(channel); },
@@ -117,7 +117,7 @@ void Courier::begin_session(const std::shared_ptr<grpc::Channel>& channel) {
   watches_.connected(channel);
   looks_.connected(channel);
   if (first_) {
-    first_patience_.cancel();
+    connect_timer_.cancel();
     std::exchange(first_, nullptr)({});
   }
   if (listener_ != nullptr) {
@@ -271,7 +271,7 @@ void Courier::received(const v1::SessionResponse& response) {
   for (const auto& taken : response.taken()) {
     holds_.taken(taken.lease_id(), taken.fencing_token());
     if (listener_ != nullptr) {
-      listener_->hold_taken(LeaseId{taken.lease_id()}, RequestId{taken.request_id()});
+      listener_->hold_force_released(LeaseId{taken.lease_id()}, RequestId{taken.request_id()});
     }
   }
   if (std::exchange(is_unsure_, false)) {

@@ -52,8 +52,8 @@ class Courier : public std::enable_shared_from_this<Courier> {
   Courier(boost::asio::io_context& loop, Servers servers, std::string client);
 
   /// Dials. `first` is told once: when the first connection stands, or why none does, when all
-  /// servers were tried in vain or `patience` is over.
-  void start(std::chrono::milliseconds patience, std::move_only_function<void(Result<void>)> first);
+  /// servers were tried in vain or `timeout` is over.
+  void start(std::chrono::milliseconds timeout, std::move_only_function<void(Result<void>)> first);
   /// Who is told of losses from now on.
   void listen(Listener& listener);
   /// Takes them on, in their order.
@@ -64,9 +64,9 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void holders(std::string name, Backend::Done<std::vector<Holder>> done) {
     looks_.add(std::move(name), std::move(done));
   }
-  /// Waits end with `unavailable` now, the rest when it is answered or `patience` is over. Then
+  /// Waits end with `unavailable` now, the rest when it is answered or `timeout` is over. Then
   /// `done`.
-  void stop(std::chrono::milliseconds patience, std::function<void()> done);
+  void stop(std::chrono::milliseconds timeout, std::function<void()> done);
   /// Everything ends with `unavailable` now.
   void give_up();
 
@@ -89,7 +89,7 @@ class Courier : public std::enable_shared_from_this<Courier> {
   void first_failed(const Error& why);
   void check_soon();
   /// How long the server may be silent, for what we wait for at the moment.
-  [[nodiscard]] grpc::Link::Patience patience() const;
+  [[nodiscard]] grpc::Link::KeepAlive keep_alive() const;
   void heed_ttl(std::chrono::milliseconds ttl);
 
   void send_all(const std::vector<Id>& ids);
@@ -129,7 +129,7 @@ class Courier : public std::enable_shared_from_this<Courier> {
   std::size_t servers_;  ///< How many we were told of.
   std::move_only_function<void(Result<void>)> first_;
   std::size_t first_tries_left_;
-  boost::asio::steady_timer first_patience_;
+  boost::asio::steady_timer connect_timer_;
   Error last_failure_{.code = Errc::unavailable, .detail = "no server answers"};
   std::function<void()> stopped_;
 

@@ -53,10 +53,10 @@ grpc::Status with_hint(grpc::Status status, const grpc::Channel& channel) {
 
 }  // namespace
 
-void Courier::start(milliseconds patience, std::move_only_function<void(Result<void>)> first) {
+void Courier::start(milliseconds timeout, std::move_only_function<void(Result<void>)> first) {
   first_ = std::move(first);
-  first_patience_.expires_after(patience);
-  first_patience_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+  connect_timer_.expires_after(timeout);
+  connect_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (!error && self && self->first_) {
       std::exchange(self->first_, nullptr)(std::unexpected(self->last_failure_));
@@ -186,7 +186,7 @@ void Courier::refused(const Error& why) {
 void Courier::first_failed(const Error& why) {
   last_failure_ = why;
   if (first_ && --first_tries_left_ == 0) {
-    first_patience_.cancel();
+    connect_timer_.cancel();
     std::exchange(first_, nullptr)(std::unexpected(why));
   }
 }
@@ -198,20 +198,20 @@ void Courier::heed_ttl(milliseconds ttl) {
   shortest_ttl_ = std::min(shortest_ttl_, ttl);
 }
 
-grpc::Link::Patience Courier::patience() const {
+grpc::Link::KeepAlive Courier::keep_alive() const {
   if (dialer_->knows_one_only() || (open_.empty() && leases_.empty())) {
     // Without another one to go to there is no hurry.
     return {};
   }
   const auto part = shortest_ttl_ == milliseconds::zero() ? pong_max : shortest_ttl_ / parts_of_ttl;
-  grpc::Link::Patience patience{.ping_every = std::max(part, silence_due),
+  grpc::Link::KeepAlive keep_alive{.ping_every = std::max(part, silence_due),
                                 .ping_wait = std::clamp(part, pong_min, pong_max)};
   if (open_.size() > queued_) {
-    patience.ping_every = silence_due;
+    keep_alive.ping_every = silence_due;
   } else if (queued_ > 0) {
-    patience.ping_every = std::min(patience.ping_every, silence_queued);
+    keep_alive.ping_every = std::min(keep_alive.ping_every, silence_queued);
   }
-  return patience;
+  return keep_alive;
 }
 
 void Courier::check_soon() {
@@ -228,7 +228,7 @@ void Courier::check_soon() {
     // If it was us who slept, what the server said meanwhile is to be read first.
     const bool is_late = now - std::exchange(self->checked_, now) > 3 * pause + check_seldom;
     if (self->channel_ && !is_late) {
-      self->channel_->check(now, self->patience());
+      self->channel_->check(now, self->keep_alive());
     }
     self->check_soon();
   });

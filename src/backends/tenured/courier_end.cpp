@@ -9,12 +9,12 @@
 
 namespace tenure::backends::tenured {
 
-void Courier::stop(std::chrono::milliseconds patience, std::function<void()> done) {
+void Courier::stop(std::chrono::milliseconds timeout, std::function<void()> done) {
   stopped_ = std::move(done);
   end_waits();
   // Another one of several may lead soon.
   const bool has_hope = stream_ || !dialer_->knows_one_only();
-  farewell_.expires_after(has_hope ? patience : std::chrono::milliseconds(0));
+  farewell_.expires_after(has_hope ? timeout : std::chrono::milliseconds(0));
   farewell_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error) {
       self->end();
@@ -52,7 +52,7 @@ void Courier::end() {
   dialer_->stop();
   inspection_.cancel();
   check_.cancel();
-  first_patience_.cancel();
+  connect_timer_.cancel();
   farewell_.cancel();
   stream_.reset();
   if (const auto channel = std::exchange(channel_, nullptr)) {

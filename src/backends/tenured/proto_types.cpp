@@ -45,7 +45,7 @@ std::string detail_of(const v1::Refused& refused) {
 void write(const AcquireRequest& request, v1::Acquire& out) {
   out.set_lease_id(request.lease.get());
   out.set_request_id(request.request.get());
-  for (const auto& item : request.ask->items) {
+  for (const auto& item : request.spec->items) {
     auto& written = *out.add_items();
     written.set_name(item.name);
     std::visit(WriteClaim{written}, item.claim);
@@ -53,9 +53,10 @@ void write(const AcquireRequest& request, v1::Acquire& out) {
   if (request.queue == Queue::skip) {
     out.set_timeout_ms(0);
   }
-  out.set_again(request.ask->again == Again::reenter ? v1::AGAIN_REENTER : v1::AGAIN_REFUSE);
-  out.set_owner(request.ask->owner);
-  out.set_metadata(request.ask->metadata);
+  out.set_again(request.spec->self_conflict == SelfConflict::reenter ? v1::AGAIN_REENTER
+                                                                     : v1::AGAIN_REFUSE);
+  out.set_owner(request.spec->owner);
+  out.set_metadata(request.spec->metadata);
 }
 
 void write(const ReleaseRequest& request, v1::Release& out) {

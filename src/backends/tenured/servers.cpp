@@ -73,7 +73,7 @@ Result<std::string> find_token(Url& url, const std::string& token_file, const Lo
 
 }  // namespace
 
-Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience, const Login& login) {
+Result<Servers> servers_from(Url& url, std::chrono::milliseconds timeout, const Login& login) {
   if (!url.path.text.empty()) {
     return complain_at(url.path.position, "tenure:// has no path; key_prefix=… is an option");
   }
@@ -97,7 +97,7 @@ Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience, const
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }
-  const auto each = patience / static_cast<int>(endpoints->size());
+  const auto each = timeout / static_cast<int>(endpoints->size());
   return Servers{.endpoints = *std::move(endpoints),
                  .tls = *std::move(tls),
                  .connect_timeout = each,

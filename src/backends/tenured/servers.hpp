@@ -19,7 +19,7 @@ struct Login {
 /// Parses a tenure:// URL: servers, token before the '@', and the options token_file, tls_ca,
 /// tls_cert and tls_key, which it takes out of the URL. `invalid_argument` says what is wrong and
 /// where, and never the token.
-[[nodiscard]] Result<Servers> servers_from(Url& url, std::chrono::milliseconds patience,
+[[nodiscard]] Result<Servers> servers_from(Url& url, std::chrono::milliseconds timeout,
                                            const Login& login = {});
 
 /// Would anybody on the way see the token?

@@ -60,8 +60,8 @@ std::string hosts_of(const Address& address) {
   return hosts;
 }
 
-Result<Address> address_from(Url& url, std::chrono::milliseconds patience) {
-  Address address{.timeout = patience};
+Result<Address> address_from(Url& url, std::chrono::milliseconds timeout) {
+  Address address{.timeout = timeout};
   if (const auto login = take_login(url)) {
     if (login->user.empty() || !login->password) {
       return complain_at(login->position, "who we are is written user:password@");

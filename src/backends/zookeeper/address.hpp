@@ -27,7 +27,7 @@ struct Address {
 };
 
 /// Takes what it knows out of the URL.
-[[nodiscard]] Result<Address> address_from(Url& url, std::chrono::milliseconds patience);
+[[nodiscard]] Result<Address> address_from(Url& url, std::chrono::milliseconds timeout);
 
 /// "host:port,host:port", as the C client takes it.
 [[nodiscard]] std::string hosts_of(const Address& address);

@@ -8,12 +8,12 @@
 namespace tenure::backends::zookeeper {
 namespace {
 
-Kind kind_of(const Ask& ask) {
-  const auto* const mode = std::get_if<LockMode>(&ask.items.front().claim);
+Kind kind_of(const AcquireSpec& spec) {
+  const auto* const mode = std::get_if<LockMode>(&spec.items.front().claim);
   if (mode != nullptr && *mode == LockMode::shared) {
     return Kind::read;
   }
-  return ask.form == Form::rw_lock ? Kind::write : Kind::lock;
+  return spec.kind == LockKind::rw_lock ? Kind::write : Kind::lock;
 }
 
 Error lease_ended() {
@@ -37,16 +37,16 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   }
   const Number number = ++last_number_;
   auto hold = std::make_unique<Hold>();
-  const auto& item = request.ask->items.front();
+  const auto& item = request.spec->items.front();
   hold->lease = request.lease;
   hold->seat = it->second.seat;
   hold->folder = folder_of(around_.address.chroot, item.name);
-  hold->kind = kind_of(*request.ask);
+  hold->kind = kind_of(*request.spec);
   hold->queue = request.queue;
   if (const auto* const permits = std::get_if<Permits>(&item.claim)) {
     hold->permits = *permits;
   }
-  hold->ask = std::move(request.ask);
+  hold->spec = std::move(request.spec);
   hold->sharers.push_back({.request = request.request, .done = std::move(done)});
   it->second.holds.push_back(number);
   by_request_[{.lease = request.lease, .request = request.request}] = number;
@@ -56,19 +56,21 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
 
 /// What the lease has of this name already. True: that decides it.
 bool Locks::share(Lease& lease, AcquireRequest& request, Backend::Done<Granted>& done) {
-  const auto& item = request.ask->items.front();
+  const auto& item = request.spec->items.front();
   for (const auto number : lease.holds) {
     auto* const hold = find(number);
     if (hold == nullptr || hold->is_leaving || hold->permits.has_value() ||
-        std::holds_alternative<Permits>(item.claim) || hold->ask->items.front().name != item.name) {
+        std::holds_alternative<Permits>(item.claim) ||
+        hold->spec->items.front().name != item.name) {
       continue;
     }
-    const bool wants_all = is_exclusive(kind_of(*request.ask));
+    const bool wants_all = is_exclusive(kind_of(*request.spec));
     const bool is_covered = is_exclusive(hold->kind) || !wants_all;
-    if (!is_exclusive(hold->kind) && !wants_all && request.ask->again == Again::refuse) {
+    if (!is_exclusive(hold->kind) && !wants_all &&
+        request.spec->self_conflict == SelfConflict::refuse) {
       continue;  // Two shares are no conflict.
     }
-    if (request.ask->again == Again::refuse) {
+    if (request.spec->self_conflict == SelfConflict::refuse) {
       around_.outbox.tell<Granted>(
           std::move(done),
           fail(Errc::deadlock, '"' + item.name + "\": the lease would wait for itself"));
@@ -263,7 +265,7 @@ void Locks::taken(Number seat, ClaimId claim) {
   if (hold->granted && listener_ != nullptr) {
     for (const auto& sharer : hold->sharers) {
       around_.outbox.add([listener = listener_, lease = hold->lease, request = sharer.request] {
-        listener->hold_taken(lease, request);
+        listener->hold_force_released(lease, request);
       });
     }
   }
@@ -272,11 +274,11 @@ void Locks::taken(Number seat, ClaimId claim) {
 }
 
 std::string Locks::value_of(const Hold& hold) const {
-  return write_value({.owner = hold.ask->owner,
+  return write_value({.owner = hold.spec->owner,
                       .lease = hold.lease,
                       .request = hold.sharers.front().request,
                       .capacity = hold.permits ? hold.permits->capacity : 0,
-                      .metadata = hold.ask->metadata});
+                      .metadata = hold.spec->metadata});
 }
 
 Locks::Hold* Locks::find(Number number) {

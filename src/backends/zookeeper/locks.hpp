@@ -86,7 +86,7 @@ class Locks {
   struct Hold {
     LeaseId lease{};
     Number seat = 0;
-    std::shared_ptr<const Ask> ask{};
+    std::shared_ptr<const AcquireSpec> spec{};
     std::string folder{};
     Kind kind = Kind::lock;
     Queue queue = Queue::wait;

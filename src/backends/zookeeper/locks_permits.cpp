@@ -73,7 +73,7 @@ void Locks::check_capacity(Number number, const Reply& reply) {
   if (capacity != 0 && capacity != hold->permits->capacity) {
     drop(number,
          {.code = Errc::invalid_argument,
-          .detail = '"' + hold->ask->items.front().name + "\": its capacity is " +
+          .detail = '"' + hold->spec->items.front().name + "\": its capacity is " +
                     std::to_string(capacity) + ", not " + std::to_string(hold->permits->capacity)});
     return;
   }

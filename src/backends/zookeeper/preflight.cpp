@@ -114,8 +114,8 @@ class Calls {
 
 }  // namespace
 
-Result<void> preflight(const Address& address, std::chrono::milliseconds patience) {
-  const auto deadline = Clock::now() + patience;
+Result<void> preflight(const Address& address, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
   Calls calls;
   for (const auto& endpoint : address.endpoints) {
     calls.begin(endpoint);

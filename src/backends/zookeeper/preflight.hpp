@@ -10,6 +10,6 @@ namespace tenure::backends::zookeeper {
 
 /// Is anybody there? The C client tries for ever and does not say why it fails; people want to know
 /// at once. Success as soon as one server accepts a connection.
-[[nodiscard]] Result<void> preflight(const Address& address, std::chrono::milliseconds patience);
+[[nodiscard]] Result<void> preflight(const Address& address, std::chrono::milliseconds timeout);
 
 }  // namespace tenure::backends::zookeeper

@@ -26,16 +26,16 @@ ZookeeperBackend::ZookeeperBackend(Address address) : address_(std::move(address
 }
 
 Result<std::unique_ptr<ZookeeperBackend>> ZookeeperBackend::open(
-    Address address, std::chrono::milliseconds patience) {
+    Address address, std::chrono::milliseconds timeout) {
   const auto began = std::chrono::steady_clock::now();
-  if (auto reached = preflight(address, patience); !reached) {
+  if (auto reached = preflight(address, timeout); !reached) {
     return std::unexpected(std::move(reached).error());
   }
   auto backend = std::make_unique<ZookeeperBackend>(std::move(address));
   backend->serve([&] { backend->locks_->open(); });
   const auto spent = std::chrono::steady_clock::now() - began;
   if (auto opened = backend->wait_until_open(
-          patience - std::chrono::duration_cast<std::chrono::milliseconds>(spent));
+          timeout - std::chrono::duration_cast<std::chrono::milliseconds>(spent));
       !opened) {
     return std::unexpected(std::move(opened).error());
   }
@@ -60,8 +60,8 @@ void ZookeeperBackend::serve(Job job) {
   }
 }
 
-Result<void> ZookeeperBackend::wait_until_open(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+Result<void> ZookeeperBackend::wait_until_open(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   const sys::MutexGuard lock(mutex_);
   while (!opened_) {
     const auto left = deadline - std::chrono::steady_clock::now();
@@ -93,12 +93,13 @@ void ZookeeperBackend::look_at_chroot() {
       });
 }
 
-Promises ZookeeperBackend::promises() const noexcept {
-  return {Promise::fencing,   Promise::fifo,    Promise::shared,           Promise::semaphore,
-          Promise::one_lease, Promise::reentry, Promise::outlives_process, Promise::failover};
+Capabilities ZookeeperBackend::capabilities() const noexcept {
+  return {Capability::fencing,          Capability::fifo,      Capability::shared,
+          Capability::semaphore,        Capability::one_lease, Capability::reentry,
+          Capability::outlives_process, Capability::failover};
 }
 
-Bounds ZookeeperBackend::bounds() const noexcept {
+Limits ZookeeperBackend::limits() const noexcept {
   // What the servers allow is known when a session is asked for.
   return {};
 }
@@ -132,7 +133,7 @@ void ZookeeperBackend::release(ReleaseRequest request, Done<void> done) {
 }
 
 WatchId ZookeeperBackend::watch(WatchRequest /*request*/, Sink sink) {
-  sink(fail(Errc::unsupported, "this backend does not promise watches"));
+  sink(fail(Errc::unsupported, "this backend does not support watches"));
   return {};
 }
 

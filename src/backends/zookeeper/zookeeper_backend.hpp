@@ -20,14 +20,14 @@ namespace tenure::backends::zookeeper {
 /// without another thread in between.
 class ZookeeperBackend final : public Backend, private Desk {
  public:
-  /// Returns when a server answers and takes us; else says why not within `patience`.
+  /// Returns when a server answers and takes us; else says why not within `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<ZookeeperBackend>> open(
-      Address address, std::chrono::milliseconds patience);
+      Address address, std::chrono::milliseconds timeout);
   explicit ZookeeperBackend(Address address);
   ~ZookeeperBackend() override;
 
-  [[nodiscard]] Promises promises() const noexcept override;
-  [[nodiscard]] Bounds bounds() const noexcept override;
+  [[nodiscard]] Capabilities capabilities() const noexcept override;
+  [[nodiscard]] Limits limits() const noexcept override;
   void start(Listener& listener) override;
 
   void grant_lease(LeaseRequest request, Done<void> done) override;
@@ -52,7 +52,7 @@ class ZookeeperBackend final : public Backend, private Desk {
 
  private:
   void serve(Job job) override;
-  [[nodiscard]] Result<void> wait_until_open(std::chrono::milliseconds patience);
+  [[nodiscard]] Result<void> wait_until_open(std::chrono::milliseconds timeout);
   void look_at_chroot();
 
   const Address address_;

@@ -13,7 +13,7 @@
 namespace tenure::test {
 namespace {
 
-TENURE_CONTRACT(PromisesContract);
+TENURE_CONTRACT(CapabilitiesContract);
 
 std::string trimmed(std::string text) {
   text.erase(0, text.find_first_not_of(' '));
@@ -21,7 +21,7 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// The table of docs/reference/backends.md that begins with "promise", by promise and scheme.
+/// The table of docs/reference/backends.md that begins with "capability", by capability and scheme.
 std::map<std::string, std::map<std::string, std::string>> documented() {
   std::ifstream file(TENURE_SOURCE_DIR "/docs/reference/backends.md");
   std::map<std::string, std::map<std::string, std::string>> table;
@@ -32,7 +32,7 @@ std::map<std::string, std::map<std::string, std::string>> documented() {
     for (std::string cell; std::getline(cells, cell, '|');) {
       row.push_back(trimmed(cell));
     }
-    if (row.size() > 2 && row[1] == "promise") {
+    if (row.size() > 2 && row[1] == "capability") {
       head = row;
     } else if (row.size() < head.size() || head.empty()) {
       if (!table.empty()) {
@@ -47,21 +47,21 @@ std::map<std::string, std::map<std::string, std::string>> documented() {
   return table;
 }
 
-// A promise that is in the table and not in the code is the worst kind of documentation.
-TEST_P(PromisesContract, the_table_in_the_documents_says_what_the_code_does) {
+// A capability that is documented and not implemented misleads users.
+TEST_P(CapabilitiesContract, the_documented_capabilities_match_the_code) {
   const auto table = documented();
   const auto& name = GetParam().name;
   const auto scheme = "`" + name.substr(0, name.find('_')) + "://`";
-  const auto promises = service->open()->promises();
+  const auto capabilities = service->open()->capabilities();
 
-  for (int n = 0; n <= static_cast<int>(backends::last_promise); ++n) {
-    const auto promise = static_cast<backends::Promise>(n);
-    const auto row = table.find("`" + std::string(to_string(promise)) + "`");
-    ASSERT_NE(row, table.end()) << to_string(promise) << " is not in docs/reference/backends.md";
+  for (int n = 0; n <= static_cast<int>(backends::last_capability); ++n) {
+    const auto capability = static_cast<backends::Capability>(n);
+    const auto row = table.find("`" + std::string(to_string(capability)) + "`");
+    ASSERT_NE(row, table.end()) << to_string(capability) << " is not in docs/reference/backends.md";
     const auto cell = row->second.find(scheme);
     ASSERT_NE(cell, row->second.end()) << scheme << " has no column in docs/reference/backends.md";
-    EXPECT_EQ(cell->second.starts_with("yes"), promises.has(promise))
-        << to_string(promise) << " of " << scheme << ": " << cell->second;
+    EXPECT_EQ(cell->second.starts_with("yes"), capabilities.has(capability))
+        << to_string(capability) << " of " << scheme << ": " << cell->second;
   }
 }
 
