@@ -8,7 +8,7 @@ if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   if(TARGET tenure_cli)
     tenure_cli_tests(auth)
     add_test(NAME "docs: the guide on security does what it says"
-      COMMAND /usr/bin/python3 tests/docs/operating.py docs/how_to/secure.md
+      COMMAND /usr/bin/python3 tests/docs/run_page.py docs/how_to/secure.md
               --tenured $<TARGET_FILE:tenured>
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties("docs: the guide on security does what it says" PROPERTIES

@@ -29,8 +29,8 @@ endif()
 # Checks of the documents without a build ----------------------------------------------------------------
 
 tenure_script("docs: the page on guarantees names tests that exist" tests/docs/guarantees.py)
-tenure_script("docs: every block of code is run, compiled or explained" tests/docs/blocks.py)
-tenure_script("docs: every link leads somewhere" tests/docs/links.py)
+tenure_script("docs: every block of code is executed or explained" tests/docs/blocks.py)
+tenure_script("docs: every link has a target" tests/docs/links.py)
 tenure_script("docs: the checks of blocks, links and guarantees find planted errors"
               tests/docs/documents_selftest.py)
 if(TARGET tenure_cli AND TARGET tenure_redis AND TARGET tenure_fault_preload)
@@ -53,12 +53,12 @@ endfunction()
 
 if(TARGET tenured AND TARGET tenure_cli AND TARGET demo_worker
    AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
-  tenure_page("the README does what it says" tests/docs/operating.py README.md)
+  tenure_page("the README does what it says" tests/docs/run_page.py README.md)
   tenure_page("the tour leads from a clone to a cluster"
-              tests/docs/operating.py docs/tutorial/tour.md)
+              tests/docs/run_page.py docs/tutorial/tour.md)
   if(TARGET tenure_redis AND TARGET tenure_etcd)
     tenure_page("the guide on migration does what it says"
-                tests/docs/operating.py docs/how_to/migrate.md)
+                tests/docs/run_page.py docs/how_to/migrate.md)
   endif()
 endif()
 
@@ -72,21 +72,21 @@ endfunction()
 
 if(TARGET tenured)
   tenure_shell_page("the guide on clusters does what it says"
-                    tests/docs/operating.py docs/how_to/run_a_cluster.md)
+                    tests/docs/run_page.py docs/how_to/run_a_cluster.md)
 endif()
 if(TARGET tenured AND TARGET tenure_cli)
   tenure_shell_page("the guide on backups does what it says"
-                    tests/docs/operating.py docs/how_to/back_up_and_restore.md)
+                    tests/docs/run_page.py docs/how_to/back_up_and_restore.md)
   tenure_shell_page("the guide on cron jobs does what it says"
-                    tests/docs/operating.py docs/how_to/cron_job.md)
+                    tests/docs/run_page.py docs/how_to/cron_job.md)
   tenure_shell_page("the guide on leader election does what it says"
-                    tests/docs/operating.py docs/how_to/leader_election.md)
+                    tests/docs/run_page.py docs/how_to/leader_election.md)
   tenure_shell_page("the guide on migration locks does what it says"
-                    tests/docs/operating.py docs/how_to/migration_lock.md)
+                    tests/docs/run_page.py docs/how_to/migration_lock.md)
   tenure_shell_page("the guide on fenced writes does what it says"
-                    tests/docs/operating.py docs/how_to/fenced_writes.md)
+                    tests/docs/run_page.py docs/how_to/fenced_writes.md)
   tenure_shell_page("the guide on CI jobs does what it says"
-                    tests/docs/operating.py docs/how_to/ci_mutex.md)
+                    tests/docs/run_page.py docs/how_to/ci_mutex.md)
 endif()
 
 # The API reference --------------------------------------------------------------------------------

@@ -1,32 +1,32 @@
 #!/usr/bin/env python3
-"""Every block of shell or C++ in a document is run or compiled by a test, or says why not.
+"""Checks that every block of shell or C++ in a document is executed by a test, or states why not.
 
     blocks.py [root]
 
-A block counts as tested if a test runs its document (a script of tests/docs that is registered with
-the document's path in tests/**/*.cmake or tests/CMakeLists.txt), and above it stands
+A block is tested if a test runs its document (a script of tests/docs, registered with the path of
+the document in tests/cmake/*.cmake or tests/CMakeLists.txt) and the line above the block is
 
   <!-- run -->             shell: run, from top to bottom
-  <!-- run in a terminal -->     the same, for what stays
+  <!-- run in a terminal -->     the same, for a long-running command
   <!-- file: NAME -->      written to that file, for later blocks
-  <!-- from: FILE -->      the lines stand in that file, which is compiled
-  nothing                  C++ in a document of readme.py: a whole program
+  <!-- from: FILE -->      the lines occur in that file, which is compiled
+  no mark                  C++ in a document of compile_page.py: a complete program
 
-Anything else needs <!-- fragment: why it is not tested --> above it. What a command prints is
-```text; a fence without a language is refused, since nobody knows what it is.
+Any other block needs <!-- fragment: reason why it is not tested --> above it. The output of a
+command is ```text. A fence without a language is an error.
 """
 import pathlib
 import re
 import sys
 from dataclasses import dataclass
 
-from verdict import tell
+from verdict import report
 
 CODE = {"sh": "shell", "bash": "shell", "shell": "shell", "console": "shell", "zsh": "shell",
         "cpp": "C++", "c++": "C++", "cc": "C++", "cxx": "C++", "hpp": "C++", "c": "C++"}
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)\s*(\S*)")
 NOTE = re.compile(r"<!-- *(.*?) *-->\s*$")
-REASON_MIN = 8  # letters: a reason, and not a shrug
+REASON_MIN = 8  # letters
 REGISTERED = re.compile(r"tests/docs/(\w+)\.py\s+(\S+\.md)")
 
 
@@ -38,7 +38,7 @@ class Block:
 
 
 def blocks_of(text):
-    """All fenced blocks, also those that other tools would overlook."""
+    """Yields all fenced blocks, in every form of fence that Markdown knows."""
     fence, note = None, ""
     for number, line in enumerate(text.split("\n"), 1):
         found = FENCE.match(line)
@@ -53,7 +53,7 @@ def blocks_of(text):
 
 
 def runners(root):
-    """document -> the names of the scripts that tests run it with"""
+    """Returns document -> names of the scripts that tests run it with."""
     found = {}
     for file in (root / "tests/CMakeLists.txt", *sorted((root / "tests/cmake").glob("*.cmake"))):
         if file.exists():
@@ -62,23 +62,23 @@ def runners(root):
     return found
 
 
-def complaint(block, scripts):
-    """Why this block is not in order, or None. `scripts` run its document."""
+def error_of(block, scripts):
+    """Returns the error of this block, or None. `scripts` run its document."""
     if not block.language:
-        return "a fence without a language: ```text, if it is neither code nor a command"
+        return "a fence without a language; use ```text for output"
     if block.language not in CODE:
         return None
     kind, _, reason = block.note.partition(":")
     if kind == "fragment":
         if len(re.sub(r"\W", "", reason)) < REASON_MIN:
-            return "a fragment that does not say why it is not tested"
+            return "a fragment without a reason why it is not tested"
         return None
     what = CODE[block.language]
     by_mark = kind in ("file", "from") or \
         (what == "shell" and block.note in ("run", "run in a terminal"))
-    by_itself = what == "C++" and "readme" in scripts and not block.note
+    by_itself = what == "C++" and "compile_page" in scripts and not block.note
     if not by_mark and not by_itself:
-        return f"{what} that no test runs or compiles; see {pathlib.Path(__file__).name}"
+        return f"{what} that no test executes; see {pathlib.Path(__file__).name}"
     if not scripts:
         return f"marked as \"{block.note}\", but no test runs this document"
     return None
@@ -90,12 +90,12 @@ def check(root):
     for document in sorted(documents):
         name = document.relative_to(root).as_posix()
         for block in blocks_of(document.read_text(encoding="utf-8")):
-            if why := complaint(block, registered.get(name, set())):
+            if why := error_of(block, registered.get(name, set())):
                 yield f"{name}:{block.line}: {why}"
     for name in sorted(registered):
         if "$" not in name and not (root / name).exists():
-            yield f"{name}: a test runs it, and it does not exist"
+            yield f"{name}: a test runs it, but it does not exist"
 
 
 if __name__ == "__main__":
-    sys.exit(tell(check, "every block is tested, or says why not"))
+    sys.exit(report(check, "every block is tested or states why not"))

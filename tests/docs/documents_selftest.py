@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""blocks.py, links.py and guarantees.py find what is wrong in documents, and nothing else."""
+"""blocks.py, links.py and guarantees.py find planted errors in documents, and no others."""
 import pathlib
 import sys
 import tempfile
@@ -14,15 +14,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import doxygen_filter  # noqa: E402
 
 CMAKE = '''
-tenure_script("docs: a" tests/docs/readme.py docs/programs.md --build x)
+tenure_script("docs: a" tests/docs/compile_page.py docs/programs.md --build x)
 add_test(NAME "docs: b"
-  COMMAND /usr/bin/python3 tests/docs/operating.py
+  COMMAND /usr/bin/python3 tests/docs/run_page.py
           docs/commands.md --tenured y)
 '''
 
 
 class Blocks(unittest.TestCase):
-    def complaints(self, name, markdown):
+    def errors_in(self, name, markdown):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for place in ("tests", "docs"):
@@ -33,8 +33,8 @@ class Blocks(unittest.TestCase):
             (root / name).write_text(markdown, encoding="utf-8")
             return list(blocks.check(root))
 
-    def test_what_is_tested_or_explained_passes(self):
-        self.assertEqual(self.complaints("docs/commands.md", """
+    def test_tested_and_explained_blocks_pass(self):
+        self.assertEqual(self.errors_in("docs/commands.md", """
 <!-- run -->
 ```sh
 echo a
@@ -47,7 +47,7 @@ a
 ```cpp
 int main() {}
 ```
-Words, and at the end of them a mark. <!-- fragment: needs two machines -->
+Text with a mark at its end. <!-- fragment: needs two machines -->
 ```sh
 ssh other
 ```
@@ -55,37 +55,37 @@ ssh other
 a = 1
 ```
 """), [])
-        self.assertEqual(self.complaints("docs/programs.md", "```cpp\nint main() {}\n```\n"), [])
+        self.assertEqual(self.errors_in("docs/programs.md", "```cpp\nint main() {}\n```\n"), [])
 
-    def test_unmarked_shell_is_found_in_whatever_dress(self):
+    def test_unmarked_shell_is_found_with_every_fence(self):
         for fence in ("```sh", "```bash", "```console", "~~~sh", "````shell", "  ```sh"):
             with self.subTest(fence):
                 end = fence.strip().rstrip("bashconle")
-                found = self.complaints("docs/commands.md", f"{fence}\nrm x\n{end}\n")
+                found = self.errors_in("docs/commands.md", f"{fence}\nrm x\n{end}\n")
                 self.assertEqual(len(found), 1, found)
                 self.assertIn("docs/commands.md:1: shell", found[0])
 
     def test_unmarked_code_is_found_where_no_test_compiles_it(self):
-        self.assertEqual(len(self.complaints("docs/commands.md", "```cpp\nint a;\n```\n")), 1)
-        self.assertEqual(len(self.complaints("docs/other.md", "```cpp\nint a;\n```\n")), 1)
+        self.assertEqual(len(self.errors_in("docs/commands.md", "```cpp\nint a;\n```\n")), 1)
+        self.assertEqual(len(self.errors_in("docs/other.md", "```cpp\nint a;\n```\n")), 1)
 
     def test_a_mark_in_a_document_that_no_test_runs_is_found(self):
-        found = self.complaints("docs/other.md", "<!-- run -->\n```sh\necho\n```\n")
+        found = self.errors_in("docs/other.md", "<!-- run -->\n```sh\necho\n```\n")
         self.assertEqual(len(found), 1)
         self.assertIn("no test runs this document", found[0])
 
     def test_a_mark_counts_for_its_own_block_only(self):
         text = "<!-- run -->\n```sh\necho\n```\n```sh\necho again\n```\n"
-        self.assertEqual(len(self.complaints("docs/commands.md", text)), 1)
+        self.assertEqual(len(self.errors_in("docs/commands.md", text)), 1)
         text = "<!-- run -->\nWords.\n```sh\necho\n```\n"
-        self.assertEqual(len(self.complaints("docs/commands.md", text)), 1)
+        self.assertEqual(len(self.errors_in("docs/commands.md", text)), 1)
 
     def test_a_fragment_needs_a_reason_and_a_fence_a_language(self):
         self.assertEqual(
-            len(self.complaints("docs/other.md", "<!-- fragment: -->\n```sh\necho\n```\n")), 1)
-        self.assertEqual(len(self.complaints("docs/other.md", "```\nwhat is it\n```\n")), 1)
+            len(self.errors_in("docs/other.md", "<!-- fragment: -->\n```sh\necho\n```\n")), 1)
+        self.assertEqual(len(self.errors_in("docs/other.md", "```\nwhat is it\n```\n")), 1)
 
-    def test_a_document_that_went_away_is_found(self):
+    def test_a_registered_document_that_does_not_exist_is_found(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / "tests").mkdir()
@@ -96,7 +96,7 @@ a = 1
 class Tree(unittest.TestCase):
     """A repository of a few files."""
 
-    def complaints(self, check, **files):
+    def errors_in(self, check, **files):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for name, text in files.items():
@@ -108,10 +108,10 @@ class Tree(unittest.TestCase):
 
 class Links(Tree):
     def found(self, text):
-        return self.complaints(links.complaints, README_dot_md=text,
+        return self.errors_in(links.errors, README_dot_md=text,
                                docs__a_dot_md="# `tenure://`, one node\n\n```sh\n# none\n```\n")
 
-    def test_links_that_lead_somewhere_pass(self):
+    def test_links_with_a_target_pass(self):
         self.assertEqual(self.found("[a](docs/a.md#tenure-one-node) [b](https://c.d/e) "
                                     "`[x](nowhere)` [me](#me)\n# Me\n"), [])
 
@@ -127,19 +127,19 @@ class Guarantees(Tree):
     PROMISES = "| promise | meaning | `redis://` |\n|---|---|---|\n| `fifo` | order | yes, fair |\n"
 
     def found(self, page=PAGE, promises=PROMISES):
-        return self.complaints(guarantees.complaints, docs__guarantees_dot_md=page,
+        return self.errors_in(guarantees.errors, docs__guarantees_dot_md=page,
                                docs__reference__backends_dot_md=promises,
                                tests__a_test_dot_cpp="TEST_P(Loss, is_told) {\n",
                                tests__b_test_dot_py="class Run:\n    def test_it_ends(self):\n")
 
-    def test_named_tests_that_exist_and_equal_promises_pass(self):
+    def test_existing_tests_and_equal_tables_pass(self):
         self.assertEqual(self.found(), [])
         self.assertEqual(self.found(self.PAGE.replace("Loss.is_told", "Run.it_ends")), [])
 
     def test_a_test_that_does_not_exist_is_found(self):
         self.assertEqual(len(self.found(self.PAGE.replace("is_told", "is_hidden"))), 1)
 
-    def test_another_promise_is_found(self):
+    def test_a_different_table_is_found(self):
         self.assertEqual(len(self.found(self.PAGE.replace("| yes", "| no"))), 1)
         self.assertEqual(len(self.found(promises=self.PROMISES.replace("yes, fair", "no"))), 1)
 
@@ -148,24 +148,24 @@ class Guarantees(Tree):
 
 
 class Reach(unittest.TestCase):
-    """What tools/doxygen_filter.py makes of a header: a comment reaches to the next empty line."""
+    """tools/doxygen_filter.py: a comment applies to all declarations up to the next empty line."""
 
     def documented(self, text):
         reach = doxygen_filter.Reach()
         return [line for line in map(reach.line, text.split("\n")) if "/**" in line]
 
-    def test_a_comment_is_for_all_declarations_right_below(self):
+    def test_a_comment_applies_to_all_declarations_right_below(self):
         self.assertEqual(self.documented("/// A.\nvoid a();\nvoid b(int,\n       int);\nvoid c();"),
                          ["/** A. */ void b(int,", "/** A. */ void c();"])
         self.assertEqual(self.documented("  /// A.\n  int a() {\n    return 1;\n  }\n  int b;"),
                          ["  /** A. */ int b;"])
 
-    def test_it_ends_at_empty_lines_other_comments_and_scopes(self):
+    def test_a_comment_ends_at_empty_lines_other_comments_and_scopes(self):
         for end in ("", "// other", " private:", "};", "class C {"):
             with self.subTest(end):
                 self.assertEqual(self.documented(f"/// A.\nvoid a();\n{end}\nvoid b();"), [])
 
-    def test_what_has_a_comment_of_its_own_keeps_it(self):
+    def test_a_declaration_with_a_comment_of_its_own_keeps_it(self):
         self.assertEqual(self.documented("/// A.\nint a;\nint b;  ///< B."), [])
         self.assertEqual(self.documented("/// A.\nint a;\n/// B.\nint b;"), [])
 

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""docs/guarantees.md names tests that exist and promises what docs/reference/backends.md promises;
-a test compares that page with the code.
+"""Checks that the tests named in docs/guarantees.md exist and that its table of capabilities agrees
+with docs/reference/backends.md; another test compares that page with the code.
 
     guarantees.py [root]
 """
 import re
 import sys
 
-from verdict import tell
+from verdict import report
 
 PAGE, PROMISES = "docs/guarantees.md", "docs/reference/backends.md"
 NAMED = re.compile(r"`([A-Z]\w+)\.([a-z]\w+)`")
 CPP_TEST = re.compile(r"^TEST(?:_[PF])?\((\w+),\s*(\w+)\)", re.MULTILINE)
-# Names with a dot that are no tests.
+# Names with a dot that are not tests.
 NOT_TESTS = {"Client", "Errc", "LockOptions"}
 
 
 def tests_of(root):
-    """All (class, name) of C++ and Python tests."""
+    """Returns (class, name) of all C++ and Python tests."""
     found = set()
     for file in (root / "tests").rglob("*_test.cpp"):
         found |= set(CPP_TEST.findall(file.read_text(encoding="utf-8")))
@@ -48,13 +48,13 @@ def table_of(text):
 
 
 def sections_without_tests(text):
-    """Headings of fault tables none of whose rows names a test."""
+    """Yields the headings of fault tables without any named test."""
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         if "| shown by |" in section and not NAMED.search(section):
             yield section.splitlines()[0]
 
 
-def complaints(root):
+def errors(root):
     text = (root / PAGE).read_text(encoding="utf-8")
     known = tests_of(root)
     for owner, name in NAMED.findall(text):
@@ -75,4 +75,4 @@ def complaints(root):
 
 
 if __name__ == "__main__":
-    sys.exit(tell(complaints, "the tests it names exist, and it promises what backends.md does"))
+    sys.exit(report(errors, "all named tests exist, and the table agrees with backends.md"))

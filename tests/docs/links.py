@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every link from one document to another file of this repository, and to a heading in it, leads
-somewhere.
+"""Checks that every link of a document to a file of this repository, or to a heading in it, has an
+existing target.
 
     links.py [root]
 """
@@ -8,24 +8,29 @@ import pathlib
 import re
 import sys
 
-from verdict import tell
+from verdict import report
 
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL)
+FOLDERS = ("docs", "src", "include", "tests", "examples", "bench", "packaging")
 CODE = re.compile(r"`[^`\n]*`")
 
 
 def anchors_of(text):
-    """As GitHub makes them of headings."""
+    """Yields the anchors of all headings, as GitHub forms them."""
     for title in re.findall(r"^#+ +(.*?)\s*(?:\{#\w+\})?$", FENCED.sub("", text), re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "")
         yield re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
 
 
-def complaints(root):
-    documents = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), root / "src/README.md",
-                 root / "tests/README.md", root / "examples/README.md"]
-    for document in sorted(filter(pathlib.Path.exists, documents)):
+def documents_of(root):
+    yield from root.glob("*.md")
+    for folder in FOLDERS:
+        yield from (root / folder).rglob("*.md")
+
+
+def errors(root):
+    for document in sorted(documents_of(root)):
         text = CODE.sub("", FENCED.sub("", document.read_text(encoding="utf-8")))
         for found in LINK.finditer(text):
             target, _, anchor = (found[1] or found[2]).partition("#")
@@ -41,4 +46,4 @@ def complaints(root):
 
 
 if __name__ == "__main__":
-    sys.exit(tell(complaints, "every link leads somewhere"))
+    sys.exit(report(errors, "every link has a target"))

@@ -1,12 +1,12 @@
-"""What the checks of documents share: they look at a tree, complain, and end with 1 then."""
+"""Entry point shared by the document checks: print the errors in a tree, exit 1 if there are any."""
 import pathlib
 import sys
 
 
-def tell(check, all_is_well):
-    """Prints what `check(root)` complains of, and returns the exit code. The root is the first
-    argument of the program, or where it was started."""
+def report(check, success):
+    """Prints the errors of `check(root)` and returns the exit code. The root is the first argument
+    of the program, or the current folder."""
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     found = list(check(root))
-    print("\n".join(found) if found else all_is_well)
+    print("\n".join(found) if found else success)
     return 1 if found else 0

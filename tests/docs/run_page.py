@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""Does what an operator would do with docs/operating.md: runs its ```sh blocks that have
-`<!-- run -->` above, from top to bottom in one shell, with tenured in the path. A ```text block
-right after one is what it prints; `...` in it is anything. A block under `<!-- file: NAME -->` is
-written to that file when its turn comes; lines under `<!-- from: FILE -->` must stand in that file.
+"""Runs the commands of a page and compares their output with the page.
+
+    run_page.py docs/how_to/secure.md --tenured build/dev/tenured [--build build/dev]
+
+All blocks run from top to bottom in one shell, with the programs of the build in PATH.
+
+  <!-- run -->          above a ```sh block: run it. A ```text block right after it is the expected
+                        output; `...` matches any text.
+  <!-- run in a terminal -->
+                        above a ```sh block with one long-running command, such as `make run`: start
+                        it, wait until `tenure doctor` succeeds, and stop it at the next such block.
+                        `make` is a stub that skips the build and starts the same programs on other
+                        ports.
+  <!-- file: NAME -->   above any block: write it to the file NAME.
+  <!-- from: FILE -->   above any block: its lines must occur in FILE, relative to the page.
+
 With --build the library is installed first, so that blocks can compile against it.
-
-`<!-- run in a terminal -->` is for one command that stays, as `make run`: started, waited for until
-`tenure doctor` is content, and ended when the next such block begins. `make` is one that has built
-everything already: it starts what the Makefile starts, on ports of its own.
-
-    operating.py docs/operating.md --tenured build/dev/tenured [--build build/dev]
 """
 import argparse
 import fcntl
@@ -24,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 
-from readme import blocks_of, install, stands_in
+from compile_page import blocks_of, install, occurs_in
 
 MARK = "=== end of block"
 STAYS = "run in a terminal"
@@ -45,7 +51,7 @@ in_a_terminal() {
   done
 }
 """
-# What the Makefile does after it has built: a test of the page is none of the build.
+# Does what the Makefile does after the build.
 MAKE = """#!/bin/bash
 set -euo pipefail
 cd {home}
@@ -59,12 +65,12 @@ case $1 in
 esac
 """
 SECONDS_MAX = int(os.environ.get("SECONDS_MAX", "120"))
-PORTS = "127.0.0.1:74"  # the page's; others are put in their place, so that nobody is disturbed
+PORTS = "127.0.0.1:74"  # of the page; replaced by free ports
 
 
 def free_prefix():
-    """Two digits that are not the beginning of any port in use, and the claim to them: a locked
-    file, since tests of other pages look for ports at the same time."""
+    """Returns two digits that no port in use begins with, and a locked file that reserves them
+    against tests of other pages that run at the same time."""
     for prefix in random.sample(range(20, 32), 12):
         claim = open(pathlib.Path(tempfile.gettempdir()) / f"tenure_ports.{prefix}", "w")
         try:
@@ -78,7 +84,7 @@ def free_prefix():
 
 
 def file_of(block):
-    """The name under which the block is kept, or None."""
+    """Returns the file name that the block is written to, or None."""
     kind, _, name = block.note.partition(": ")
     return name if kind == "file" else None
 
@@ -100,12 +106,12 @@ def script_of(blocks):
 
 
 def missing_lines(markdown, found):
-    """Blocks that claim to stand in a file, and do not."""
+    """Yields an error for each `from` block whose lines do not occur in its file."""
     for block in found:
         kind, _, name = block.note.partition(": ")
         file = markdown.resolve().parent / name
-        if kind == "from" and (not file.exists() or not stands_in(block.text, file.read_text())):
-            yield f"{markdown}:{block.line}: these lines do not stand in {name}"
+        if kind == "from" and (not file.exists() or not occurs_in(block.text, file.read_text())):
+            yield f"{markdown}:{block.line}: these lines do not occur in {name}"
 
 
 def matches(expected, printed):
@@ -128,7 +134,7 @@ def main():
         sys.exit("\n".join(wrong))
     digits, claim = free_prefix()
     prefix = f"127.0.0.1:{digits}"
-    with tempfile.TemporaryDirectory(prefix="tenure_operating.") as folder:
+    with tempfile.TemporaryDirectory(prefix="tenure_page.") as folder:
         tools = pathlib.Path(folder) / "tools"
         tools.mkdir()
         tenured = options.tenured.resolve()
@@ -140,7 +146,7 @@ def main():
         if options.build:
             environment = install(options.build, pathlib.Path(folder) / "installed")
         environment |= {"PATH": ":".join([*paths, os.environ["PATH"]])}
-        # To a file: what the shell leaves behind in the background would keep a pipe open.
+        # To a file: background processes of the shell would keep a pipe open.
         printed = pathlib.Path(folder) / "printed"
         with open(printed, "w", encoding="utf-8") as file:
             shell = subprocess.Popen(
@@ -157,17 +163,17 @@ def main():
             except ProcessLookupError:
                 pass
     claim.close()
-    return complain(options.markdown, found, run, output.replace(prefix, PORTS))
+    return compare(options.markdown, found, run, output.replace(prefix, PORTS))
 
 
-def complain(markdown, found, run, output):
-    # What bash says of jobs that a block kills on purpose.
+def compare(markdown, found, run, output):
+    # Messages of bash about jobs that a block kills on purpose.
     output = re.sub(r"^\S+: line \d+: +\d+ Killed .*\n", "", output, flags=re.MULTILINE)
     parts = re.split(re.escape(MARK) + r" \d+\n", output)
     errors = 0
     for number, block in enumerate(run):
         if number >= len(parts) - 1:
-            print(f"{markdown}:{block.line}: this block fails or hangs:\n{parts[-1]}")
+            print(f"{markdown}:{block.line}: this block fails or exceeds the time limit:\n{parts[-1]}")
             return 1
         after = found.index(block) + 1
         expected = found[after] if after < len(found) else None
@@ -175,7 +181,7 @@ def complain(markdown, found, run, output):
                 not matches(expected.text, parts[number]):
             print(f"{markdown}:{block.line}: prints\n{parts[number]}instead of\n{expected.text}")
             errors += 1
-    print(f"{len(run)} blocks were run, {errors} print something else")
+    print(f"{len(run)} blocks were run, {errors} have other output")
     return 1 if errors or not run else 0
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Does what a reader of a Markdown file would do with its code, and complains where it is not true.
+"""Compiles and runs the programs of a page and compares their output with the page.
 
-    readme.py README.md --build build/dev --compiler g++
+    compile_page.py docs/explanation/fencing.md --build build/dev --compiler g++
 
-  ```cpp            a complete program: it is compiled against the installed library and must run.
-  ```text           right after a program: what the program prints, compared as it stands.
-  <!-- file: x.cpp -->  above a program: it is kept under this name for later shell blocks.
+  ```cpp            a complete program: compiled against the installed library, and run.
+  ```text           right after a program: its exact output.
+  <!-- file: x.cpp -->  above a program: file name for later shell blocks.
   <!-- from: examples/x.cpp -->
-                    above a cpp block: no program, but lines that stand in that file.
-  <!-- run -->      above a ```sh block: it is run by bash, where the programs are; a ```text block
-                    right after it is what it prints. Other shell blocks are not run.
+                    above a cpp block: not a program; its lines must occur in that file.
+  <!-- run -->      above a ```sh block: run by bash in the folder of the programs; a ```text block
+                    right after it is the expected output. Other shell blocks are not run.
 """
 import argparse
 import os
@@ -32,7 +32,7 @@ class Block:
     language: str
     note: str
     text: str
-    follows: bool  # nothing but blank lines between the block before and this one
+    follows: bool  # only blank lines separate it from the previous block
 
 
 def blocks_of(markdown):
@@ -46,7 +46,7 @@ def blocks_of(markdown):
     return found
 
 
-def stands_in(fragment, text):
+def occurs_in(fragment, text):
     wanted = textwrap.dedent(fragment).rstrip("\n").split("\n")
     lines = text.split("\n")
     windows = ("\n".join(lines[at:at + len(wanted)]) for at in range(len(lines)))
@@ -54,7 +54,7 @@ def stands_in(fragment, text):
 
 
 class Reader:
-    """Carries out the blocks of one file in a directory of their own."""
+    """Executes the blocks of one page in a directory of its own."""
 
     def __init__(self, root, compiler, directory, environment):
         self.root, self.compiler = root, compiler
@@ -64,20 +64,20 @@ class Reader:
         return subprocess.run(command, cwd=self.directory, env=self.environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, **more)
 
-    def complaints(self, blocks):
+    def errors(self, blocks):
         for number, block in enumerate(blocks):
             after = blocks[number + 1] if number + 1 < len(blocks) else None
             expected = after.text if after and after.language == "text" and after.follows else None
-            why = self.carry_out(block, expected)
+            why = self.execute(block, expected)
             if why:
                 yield f"line {block.line}: {why}"
 
-    def carry_out(self, block, expected):
+    def execute(self, block, expected):
         kind, _, name = block.note.partition(": ")
         if block.language == "cpp" and kind == "from":
             source = self.root / name
-            if not source.exists() or not stands_in(block.text, source.read_text()):
-                return f"these lines do not stand in {name}"
+            if not source.exists() or not occurs_in(block.text, source.read_text()):
+                return f"these lines do not occur in {name}"
         elif block.language == "cpp":
             return self.compile_and_run(block, name if kind == "file" else "program.cpp", expected)
         elif block.language == "sh" and kind == "run":
@@ -123,12 +123,12 @@ def main():
         work = pathlib.Path(temporary)
         environment = install(options.build, work / "prefix")
         reader = Reader(options.markdown.resolve().parent, options.compiler, work, environment)
-        errors = list(reader.complaints(blocks))
+        errors = list(reader.errors(blocks))
     for error in errors:
         print(f"{options.markdown}: {error}")
     if not any(block.language == "cpp" for block in blocks):
         errors.append("no program")
-        print(f"{options.markdown}: has no C++ block at all")
+        print(f"{options.markdown}: has no C++ block")
     return 1 if errors else 0
 
 
