@@ -10,7 +10,7 @@
 
 #include "fuzz/input.hpp"
 #include "server/peers/frame.hpp"
-#include "server/peers/greeting.hpp"
+#include "server/peers/handshake.hpp"
 #include "server/peers/message_codec.hpp"
 #include "server/peers/snapshot_transfer.hpp"
 
@@ -34,7 +34,7 @@ std::string bytes_of(const Frame& frame) {
 /// One end of a connection: whatever arrives, it must neither crash nor take much memory.
 class Receiver {
  public:
-  bool take(const ArrivedFrame& frame) {
+  bool take(const ReceivedFrame& frame) {
     greet(frame);
     if (const auto message = decode(frame, {.entries_max = 64, .entry_bytes_max = 4096})) {
       const auto again = bytes_of(encode(*message));
@@ -57,12 +57,12 @@ class Receiver {
  private:
   static constexpr SnapshotLimits limits{.chunk_bytes = 4096, .bytes_max = 65'536};
 
-  static void greet(const ArrivedFrame& frame) {
+  static void greet(const ReceivedFrame& frame) {
     if (const auto hello = decode_hello(frame)) {
-      static_cast<void>(judge(*hello, self));
+      static_cast<void>(check_hello(*hello, self));
       const Welcome welcome{.nonce = "nonce"};
-      const auto proof = prove(End::caller, self.secret, *hello, welcome);
-      require(!is_same_proof(proof, prove(End::called, self.secret, *hello, welcome)),
+      const auto proof = prove(End::initiator, self.secret, *hello, welcome);
+      require(!is_same_proof(proof, prove(End::acceptor, self.secret, *hello, welcome)),
               "the ends prove different things");
     }
     if (const auto welcome = decode_welcome(frame)) {

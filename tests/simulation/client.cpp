@@ -13,8 +13,8 @@ using std::chrono::nanoseconds;
 namespace {
 
 // How long to wait for an answer, and for the end of a wait, before asking again.
-constexpr nanoseconds patience_answer = 250ms;
-constexpr nanoseconds patience_wait = 1200ms;
+constexpr nanoseconds reply_timeout = 250ms;
+constexpr nanoseconds wait_timeout = 1200ms;
 constexpr int renewals_per_ttl = 3;
 
 }  // namespace
@@ -111,7 +111,7 @@ std::uint64_t Client::ask(core::Command command, Hear hear) {
   const auto number = ++last_number_;
   questions_[number] = {.command = std::move(command), .hear = std::move(hear)};
   send(number);
-  ask_again_later(number, patience_answer);
+  ask_again_later(number, reply_timeout);
   return number;
 }
 
@@ -140,7 +140,7 @@ void Client::ask_again_later(std::uint64_t number, nanoseconds delay) {
       }
     }
     send(number);
-    ask_again_later(number, question.is_waiting ? patience_wait : patience_answer);
+    ask_again_later(number, question.is_waiting ? wait_timeout : reply_timeout);
   });
 }
 

@@ -125,7 +125,7 @@ class Client final : public Asker {
   void asked(const core::Outcome& outcome);
   void granted(const core::Granted& granted);
   void failed(const std::string& why);
-  void lose_patience();
+  void time_out();
   void hold();
   void write_to_storage(const Held& held);
   void weaken();

@@ -132,7 +132,7 @@ void Client::take_one_more() {
   after(chance.between<nanoseconds>(200ms, 6s), [this, work = work_.number,
                                                  place = work_.held.size()] {
     if (work == work_.number && place == work_.held.size() && work_.step == Work::Step::asking) {
-      lose_patience();
+      time_out();
     }
   });
 }
@@ -195,7 +195,7 @@ void Client::failed(const std::string& why) {
   hold();
 }
 
-void Client::lose_patience() {
+void Client::time_out() {
   auto& held = work_.held.back();
   work_.step = Work::Step::leaving;
   record(history::Kind::leave, held);

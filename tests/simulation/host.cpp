@@ -84,7 +84,7 @@ void Host::boot() {
       *this, std::move(state));
   auto& store = *serving_->store;
   store.listen(*this);
-  store.listen(serving_->callers);
+  store.listen(serving_->waiters);
   store.listen(serving_->hub);
   disk_.when_done([this](std::size_t count) {
     enter([count](RaftStore& here, Time now) { here.disk_done(count, now); });
@@ -267,7 +267,7 @@ void Host::set_members(const std::vector<Member>& members) {
     std::string list;
     for (const auto& member : members) {
       list +=
-          " " + std::to_string(member.id.get()) + (member.part == Part::voter ? "" : " (stand-by)");
+          " " + std::to_string(member.id.get()) + (member.role == MemberRole::voter ? "" : " (stand-by)");
     }
     world_.trace("member " + std::to_string(id().get()) + " talks to" + list);
   }
@@ -282,7 +282,7 @@ void Host::drain_soon() {
       enter([this](RaftStore& here, Time now) {
         is_drain_due_ = false;
         here.drain(now);
-        here.rest();
+        here.go_idle();
       });
     }
   });

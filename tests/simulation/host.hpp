@@ -13,7 +13,7 @@
 #include "server/events/watch_hub.hpp"
 #include "server/raft/environment.hpp"
 #include "server/raft/raft_store.hpp"
-#include "server/requests/callers.hpp"
+#include "server/requests/waiter_registry.hpp"
 #include "server/store/store.hpp"
 #include "simulation/disk.hpp"
 #include "simulation/host_clock.hpp"
@@ -75,7 +75,7 @@ class Host final : public server::raft::Environment, public server::Listener {
   };
   /// All that a crash takes away.
   struct Serving {
-    server::Callers callers;
+    server::WaiterRegistry waiters;
     server::WatchHub hub;
     std::map<Endpoint, std::shared_ptr<Stream>> streams;
     std::unique_ptr<server::raft::RaftStore> store;

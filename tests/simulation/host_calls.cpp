@@ -30,18 +30,18 @@ void Host::propose(const Ask& ask, core::Command command) {
     return;
   }
   enter(ask.client, [this, ask, command = std::move(command)](RaftStore& here, Time /*now*/) {
-    const auto bytes = weight(command);
+    const auto bytes = encoded_size(command);
     Proposal proposal{.command = command,
                       .decided =
                           [this, ask, command](Result<server::Decided> result) {
                             decided(ask, command, std::move(result));
                           },
                       .bytes = bytes};
-    switch (here.intake().push(proposal)) {
-      case Intake::Answer::queued: return;
-      case Intake::Answer::queued_first: drain_soon(); return;
-      case Intake::Answer::full:
-      case Intake::Answer::closed:
+    switch (here.proposal_queue().push(proposal)) {
+      case ProposalQueue::PushResult::queued: return;
+      case ProposalQueue::PushResult::queued_first: drain_soon(); return;
+      case ProposalQueue::PushResult::full:
+      case ProposalQueue::PushResult::closed:
         answer(ask, Error{.code = Errc::resource_exhausted, .detail = "too much is in flight"});
     }
   });
@@ -65,7 +65,7 @@ void Host::decided(const Ask& ask, const core::Command& command, Result<server::
 }
 
 void Host::wait(const Ask& ask, const core::Acquire& acquire) {
-  static_cast<void>(serving_->callers.attach(
+  static_cast<void>(serving_->waiters.attach(
       {.lease = acquire.lease, .request = acquire.request},
       [this, ask](const Result<core::Notice>& notice, core::Revision /*revision*/) {
         if (!notice) {
@@ -148,7 +148,7 @@ void Host::tell_watcher(const std::shared_ptr<Stream>& stream) {
     }
     answer(stream->ask, WatchEvents{.place = stream->sent++, .events = std::move(events)});
   }
-  if (stream->watch->cut().has_value()) {
+  if (stream->watch->cancelled_at().has_value()) {
     answer(stream->ask, WatchLost{});
   }
 }

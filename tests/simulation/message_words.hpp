@@ -41,7 +41,7 @@ struct MessageWords {
   std::string operator()(const server::raft::ProbeResult& message) const {
     return "probe result " + std::to_string(message.round) + " in term " + number(message.term);
   }
-  std::string operator()(const server::raft::Dismissal& message) const {
+  std::string operator()(const server::raft::RemovalNotice& message) const {
     return "dismissal by " + number(message.index);
   }
 };

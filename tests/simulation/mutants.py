@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the simulation with each planted defect, and fails if one is not found.
+"""Runs the simulation with each seeded defect, and fails if one is not found.
 
     mutants.py PROGRAM [--seeds 60] [--jobs 2] [--only words]
 
 These are defects of what surrounds the code: disks that lie, clients that believe too long. Those
-of the code itself are planted by tests/mutants/run.py.
+of the code itself are seeded by tests/mutants/run.py.
 """
 import argparse
 import concurrent.futures

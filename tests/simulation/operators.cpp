@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Moment poll_interval = 20ms;
-constexpr Moment patience = 60s;
+constexpr Moment test_timeout = 60s;
 
 }  // namespace
 
@@ -88,7 +88,7 @@ bool Operators::achieve(const std::string& what, const std::function<void(Done)>
     std::string answer = "nothing";
   };
   const auto attempt = std::make_shared<Attempt>();
-  for (const auto until = world_.now() + patience; world_.now() < until && !world_.has_failed();) {
+  for (const auto until = world_.now() + test_timeout; world_.now() < until && !world_.has_failed();) {
     if (is_done()) {
       return true;
     }

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "server/peers/peer_transport.hpp"
-#include "support/peers_end.hpp"
+#include "support/peers_test_peer.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/wait_until.hpp"
 
@@ -31,7 +31,7 @@ class TwoPeers : public ::testing::Test {
   [[nodiscard]] static server::peers::PeerOptions with_tls(std::uint64_t member,
                                                            Authority& authority,
                                                            const std::string& alternatives) {
-    auto options = PeerEnd::options(member);
+    auto options = TestPeer::options(member);
     options.tls = files(authority, authority.sign({.name = "member" + std::to_string(member),
                                                    .alternatives = alternatives}));
     return options;
@@ -42,38 +42,38 @@ class TwoPeers : public ::testing::Test {
   }
 
   void begin(server::peers::PeerOptions one, server::peers::PeerOptions two) {
-    caller = std::make_unique<PeerEnd>(std::move(one));
-    called = std::make_unique<PeerEnd>(std::move(two));
-    caller->set_members({{2, called->address()}});
+    initiator = std::make_unique<TestPeer>(std::move(one));
+    acceptor = std::make_unique<TestPeer>(std::move(two));
+    initiator->set_members({{2, acceptor->address()}});
   }
   /// Both ends say something like it, and nothing passes.
-  void expect_refusal(const std::string& caller_says, const std::string& called_says) {
-    EXPECT_TRUE(eventually([&] { return caller->reports_about(caller_says); }))
-        << caller->reports.all();
-    EXPECT_TRUE(eventually([&] { return called->reports_about(called_says); }))
-        << called->reports.all();
-    EXPECT_FALSE(caller->is_connected_to(2) && called->received_count() > 0);
-    EXPECT_FALSE(called->is_connected_to(1));
+  void expect_refusal(const std::string& initiator_reports, const std::string& acceptor_reports) {
+    EXPECT_TRUE(eventually([&] { return initiator->reports_about(initiator_reports); }))
+        << initiator->reports.all();
+    EXPECT_TRUE(eventually([&] { return acceptor->reports_about(acceptor_reports); }))
+        << acceptor->reports.all();
+    EXPECT_FALSE(initiator->is_connected_to(2) && acceptor->received_count() > 0);
+    EXPECT_FALSE(acceptor->is_connected_to(1));
   }
   void expect_connection() {
     EXPECT_TRUE(eventually([&] {
-      caller->send(2, server::raft::AppendResult{});
-      return called->received_count() > 0;
-    })) << caller->reports.all()
-        << called->reports.all();
+      initiator->send(2, server::raft::AppendResult{});
+      return acceptor->received_count() > 0;
+    })) << initiator->reports.all()
+        << acceptor->reports.all();
   }
 
   Authority ours;
   Authority theirs;
-  std::unique_ptr<PeerEnd> caller;
-  std::unique_ptr<PeerEnd> called;
+  std::unique_ptr<TestPeer> initiator;
+  std::unique_ptr<TestPeer> acceptor;
 };
 
 /// Connection that sends any bytes to a port.
-class Stranger {
+class RawPeer {
  public:
   /// `from`: 127.0.0.N, so that one machine is several places.
-  explicit Stranger(std::uint16_t port, unsigned from = 1) {
+  explicit RawPeer(std::uint16_t port, unsigned from = 1) {
     socket_.open(boost::asio::ip::tcp::v4());
     socket_.bind({boost::asio::ip::address_v4(0x7F000000U + from), 0});
     socket_.connect({boost::asio::ip::address_v4::loopback(), port});

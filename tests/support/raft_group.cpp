@@ -27,16 +27,16 @@ Answer await(RaftGroup& group, Ask ask) {
 
 }  // namespace
 
-RaftGroup::RaftGroup(std::size_t founders, std::size_t others, RaftStoreOptions options) {
+RaftGroup::RaftGroup(std::size_t initial_members, std::size_t others, RaftStoreOptions options) {
   std::vector<Member> members;
-  for (std::uint64_t id = 1; id <= founders; ++id) {
+  for (std::uint64_t id = 1; id <= initial_members; ++id) {
     members.push_back(founder(id));
   }
-  for (std::uint64_t id = 1; id <= founders + others; ++id) {
+  for (std::uint64_t id = 1; id <= initial_members + others; ++id) {
     options.id = MemberId{id};
     options.seed = static_cast<std::uint32_t>(id * 7919);
     machines_.push_back(std::make_unique<Machine>(*this, options));
-    if (id <= founders) {
+    if (id <= initial_members) {
       auto& platter = machines_.back()->platter();
       platter.term = Term{1};
       platter.entries = {{.term = Term{1},
@@ -57,7 +57,7 @@ RaftGroup::~RaftGroup() {
 
 Member RaftGroup::founder(std::uint64_t id) {
   return {.id = MemberId{id},
-          .part = Part::voter,
+          .role = MemberRole::voter,
           .peer = address("peer", id),
           .client = address("client", id)};
 }
@@ -189,7 +189,7 @@ void RaftGroup::Machine::work() {
   }
   if (std::exchange(is_drain_wanted_, false)) {
     store_->drain(group_.now_);
-    store_->rest();
+    store_->go_idle();
   }
   if (const auto deadline = store_->deadline(); deadline && *deadline <= group_.now_) {
     store_->timeout(group_.now_);
@@ -197,13 +197,13 @@ void RaftGroup::Machine::work() {
 }
 
 void RaftGroup::Machine::propose(core::Command command, server::Store::Decision decided) {
-  const auto bytes = weight(command);
+  const auto bytes = encoded_size(command);
   Proposal proposal{.command = std::move(command), .decided = std::move(decided), .bytes = bytes};
-  switch (store_->intake().push(proposal)) {
-    case Intake::Answer::queued: return;
-    case Intake::Answer::queued_first: drain_soon(); return;
-    case Intake::Answer::full:
-    case Intake::Answer::closed: proposal.decided(fail(Errc::unavailable, "closed")); return;
+  switch (store_->proposal_queue().push(proposal)) {
+    case ProposalQueue::PushResult::queued: return;
+    case ProposalQueue::PushResult::queued_first: drain_soon(); return;
+    case ProposalQueue::PushResult::full:
+    case ProposalQueue::PushResult::closed: proposal.decided(fail(Errc::unavailable, "closed")); return;
   }
 }
 

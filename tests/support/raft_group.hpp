@@ -42,8 +42,8 @@ class RaftGroup {
 
   class Machine;
 
-  /// Members 1 to `founders`, and as many more that wait to be added.
-  explicit RaftGroup(std::size_t founders, std::size_t others = 0,
+  /// Members 1 to `initial_members`, and as many more that wait to be added.
+  explicit RaftGroup(std::size_t initial_members, std::size_t others = 0,
                      server::raft::RaftStoreOptions options = {});
   ~RaftGroup();
   RaftGroup(const RaftGroup&) = delete;

@@ -10,7 +10,7 @@
 #include "server/config/command_line.hpp"
 #include "server/config/config.hpp"
 #include "server/config/members.hpp"
-#include "server/peers/joining.hpp"
+#include "server/peers/peer_setup.hpp"
 #include "support/raft_folder.hpp"
 #include "support/rpc_certificates.hpp"
 
@@ -47,7 +47,7 @@ TEST(ConfigCluster, a_list_is_read_by_id_whatever_its_order) {
 
   ASSERT_TRUE(members) << members.error().detail;
   EXPECT_EQ(*members,
-            (std::vector<FirstMember>{
+            (std::vector<InitialMember>{
                 {1, "a:7422", "a:7420"}, {2, "[::1]:7422", "b:7420"}, {3, "c:7422", "c:7420"}}));
   EXPECT_EQ(parse_members("")->size(), 0U);
   EXPECT_EQ(parse_members("1=a:1/a:2")->size(), 1U);
@@ -239,7 +239,7 @@ TEST(ConfigCluster, transport_is_refused_with_the_name_of_the_wrong_file) {
   test::write_content(folder / "secret", "a secret that is long enough\n");
   EXPECT_EQ(refused(config), "");
 
-  const auto taken = peers::Listening::bind("127.0.0.1", 0);
+  const auto taken = peers::ListeningSocket::bind("127.0.0.1", 0);
   config.listen.peers = "127.0.0.1:" + std::to_string(taken->port());
   expect_words(refused(config), "listen.peers: cannot listen on");
 }
@@ -283,26 +283,26 @@ TEST(ConfigCluster, seed_is_an_order_of_its_own) {
     return read_command_line(arguments);
   };
 
-  const auto order = said(
+  const auto command = said(
       {"seed", "--from", "/old", "--member-id", "2", "--members", three, "--data-dir", "/new"});
 
-  ASSERT_TRUE(std::holds_alternative<SeedOrder>(order))
-      << (std::holds_alternative<Farewell>(order) ? std::get<Farewell>(order).text : "");
-  EXPECT_EQ(std::get<SeedOrder>(order).from, "/old");
-  EXPECT_EQ(std::get<SeedOrder>(order).config.node.member_id, 2U);
-  EXPECT_EQ(std::get<SeedOrder>(order).config.node.data_dir, "/new");
+  ASSERT_TRUE(std::holds_alternative<SeedCommand>(command))
+      << (std::holds_alternative<ExitMessage>(command) ? std::get<ExitMessage>(command).text : "");
+  EXPECT_EQ(std::get<SeedCommand>(command).from, "/old");
+  EXPECT_EQ(std::get<SeedCommand>(command).config.node.member_id, 2U);
+  EXPECT_EQ(std::get<SeedCommand>(command).config.node.data_dir, "/new");
   for (const auto& wrong :
        {said({"seed"}),
         said({"seed", "--from", "/old", "--join", "--member-id", "4", "--cluster-id", "7"}),
         said({"--members", "1=a"}), said({"--members", "1=a:1/a:2,2=b:1/b:2"})}) {
-    ASSERT_TRUE(std::holds_alternative<Farewell>(wrong));
-    EXPECT_EQ(std::get<Farewell>(wrong).code, ExitCode::usage);
+    ASSERT_TRUE(std::holds_alternative<ExitMessage>(wrong));
+    EXPECT_EQ(std::get<ExitMessage>(wrong).code, ExitCode::usage);
   }
-  EXPECT_TRUE(std::holds_alternative<SeedOrder>(said({"seed", "--from", "/old"})))
+  EXPECT_TRUE(std::holds_alternative<SeedCommand>(said({"seed", "--from", "/old"})))
       << "to restore a single node";
   const auto refused = said({"--members", three, "--member-id", "9"});
-  ASSERT_TRUE(std::holds_alternative<Farewell>(refused));
-  EXPECT_EQ(std::get<Farewell>(refused).code, ExitCode::configuration);
+  ASSERT_TRUE(std::holds_alternative<ExitMessage>(refused));
+  EXPECT_EQ(std::get<ExitMessage>(refused).code, ExitCode::configuration);
 }
 
 }  // namespace

@@ -18,15 +18,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Order run(std::vector<const char*> arguments) {
+ParsedCommandLine run(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "tenured");
   return read_command_line(arguments);
 }
 
-Farewell farewell(std::vector<const char*> arguments) {
+ExitMessage exit_message(std::vector<const char*> arguments) {
   auto said = run(std::move(arguments));
-  EXPECT_TRUE(std::holds_alternative<Farewell>(said));
-  return std::holds_alternative<Farewell>(said) ? std::get<Farewell>(said) : Farewell{};
+  EXPECT_TRUE(std::holds_alternative<ExitMessage>(said));
+  return std::holds_alternative<ExitMessage>(said) ? std::get<ExitMessage>(said) : ExitMessage{};
 }
 
 std::string error_of(std::string_view toml) {
@@ -213,18 +213,18 @@ TEST(Config, users_open_the_grpc_address_with_tls_alone) {
 }
 
 TEST(CommandLine, ends_with_the_documented_codes) {
-  EXPECT_EQ(farewell({"--no-such-flag"}).code, ExitCode::usage);
-  EXPECT_EQ(farewell({"--limits-ttl-max", "5"}).code, ExitCode::usage);
-  EXPECT_EQ(farewell({"surplus"}).code, ExitCode::usage);
-  EXPECT_EQ(farewell({"--listen-grpc", "0.0.0.0:1"}).code, ExitCode::configuration);
-  EXPECT_EQ(farewell({"--config", "/nowhere/t.toml"}).code, ExitCode::configuration);
-  EXPECT_EQ(farewell({"--help"}).code, ExitCode::stopped);
-  EXPECT_EQ(farewell({"--version"}).code, ExitCode::stopped);
-  EXPECT_EQ(farewell({"--print-config"}).code, ExitCode::stopped);
+  EXPECT_EQ(exit_message({"--no-such-flag"}).code, ExitCode::usage);
+  EXPECT_EQ(exit_message({"--limits-ttl-max", "5"}).code, ExitCode::usage);
+  EXPECT_EQ(exit_message({"surplus"}).code, ExitCode::usage);
+  EXPECT_EQ(exit_message({"--listen-grpc", "0.0.0.0:1"}).code, ExitCode::configuration);
+  EXPECT_EQ(exit_message({"--config", "/nowhere/t.toml"}).code, ExitCode::configuration);
+  EXPECT_EQ(exit_message({"--help"}).code, ExitCode::stopped);
+  EXPECT_EQ(exit_message({"--version"}).code, ExitCode::stopped);
+  EXPECT_EQ(exit_message({"--print-config"}).code, ExitCode::stopped);
 }
 
 TEST(CommandLine, help_names_every_flag_in_its_group) {
-  const auto help = farewell({"--help"}).text;
+  const auto help = exit_message({"--help"}).text;
 
   for (const auto& setting : settings()) {
     EXPECT_NE(help.find(setting.flag() + " "), std::string::npos) << setting.flag();
@@ -232,7 +232,7 @@ TEST(CommandLine, help_names_every_flag_in_its_group) {
   for (const auto& section : sections()) {
     EXPECT_NE(help.find(section.title), std::string::npos) << section.title;
   }
-  EXPECT_EQ(farewell({"--version"}).text, "tenured " + std::string(version()) + "\n");
+  EXPECT_EQ(exit_message({"--version"}).text, "tenured " + std::string(version()) + "\n");
 }
 
 TEST(Units, durations_sizes_and_addresses_are_read_exactly) {

@@ -9,7 +9,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "core/bytes.hpp"
-#include "server/peers/greeting.hpp"
+#include "server/peers/handshake.hpp"
 #include "server/peers/message_codec.hpp"
 #include "server/peers/outbox.hpp"
 #include "server/peers/snapshot_transfer.hpp"
@@ -42,7 +42,7 @@ std::vector<Result<Message>> read_in_pieces(const std::string& wire, std::size_t
   std::vector<Result<Message>> found;
   for (std::size_t at = 0; at < wire.size(); at += piece) {
     const auto fed =
-        reader.feed(std::string_view(wire).substr(at, piece), [&](const ArrivedFrame& frame) {
+        reader.feed(std::string_view(wire).substr(at, piece), [&](const ReceivedFrame& frame) {
           found.push_back(decode(frame, {}));
           return true;
         });
@@ -89,7 +89,7 @@ Message any_message() {
           .term = Term{number()}, .last = Index{number()}, .last_term = Term{number()}};
     case 5: return raft::Probe{.term = Term{number()}, .round = number()};
     case 6: return raft::ProbeResult{.term = Term{number()}, .round = number()};
-    default: return raft::Dismissal{.index = Index{number()}};
+    default: return raft::RemovalNotice{.index = Index{number()}};
   }
 }
 
@@ -114,7 +114,7 @@ RC_GTEST_PROP(PeersCodec, random_bytes_are_refused_and_never_crash, (const std::
   for (const auto& one : read_in_pieces(bytes, 7)) {
     RC_ASSERT(!one.has_value());
   }
-  const ArrivedFrame frame{.meta = bytes, .body = bytes};
+  const ReceivedFrame frame{.meta = bytes, .body = bytes};
   static_cast<void>(decode(frame, {}));
   static_cast<void>(decode_hello(frame));
   static_cast<void>(decode_welcome(frame));
@@ -141,7 +141,7 @@ RC_GTEST_PROP(PeersCodec, a_sealed_frame_of_random_words_never_crashes, (const s
   for (int kind = 0; kind < 70; ++kind) {
     const auto sealed = static_cast<char>(kind) + meta;
     static_cast<void>(read_in_pieces(on_the_wire(make_frame(sealed)), 1000));
-    const ArrivedFrame frame{.meta = sealed, .body = meta};
+    const ReceivedFrame frame{.meta = sealed, .body = meta};
     static_cast<void>(decode(frame, {}));
     static_cast<void>(decode_hello(frame));
     SnapshotReceiver receiver({});
@@ -157,12 +157,12 @@ TEST(PeersCodec, lengths_beyond_the_limits_are_refused_before_they_cost_memory) 
   prefix.fixed32(0xFFFFFFFFU);
   FrameReader reader({.meta_bytes_max = 64, .body_bytes_max = 64});
 
-  EXPECT_FALSE(reader.feed(prefix.bytes(), [](const ArrivedFrame&) { return true; }));
+  EXPECT_FALSE(reader.feed(prefix.bytes(), [](const ReceivedFrame&) { return true; }));
 
   const auto one = encode(AppendEntries{
       .entries = {{.type = EntryType::command, .payload = bytes_of(std::string(100, 'x'))}}});
   const auto wire = on_the_wire(one);
-  const ArrivedFrame frame{.meta = std::string_view(one.head).substr(frame_prefix_bytes),
+  const ReceivedFrame frame{.meta = std::string_view(one.head).substr(frame_prefix_bytes),
                            .body = one.bodies.front().bytes};
   EXPECT_TRUE(decode(frame, {}));
   EXPECT_FALSE(decode(frame, {.entry_bytes_max = 99}));

@@ -11,7 +11,7 @@
 #include <openssl/ssl.h>
 
 #include "server/peers/peer_transport.hpp"
-#include "support/peers_end.hpp"
+#include "support/peers_test_peer.hpp"
 #include "support/peers_pair.hpp"
 #include "support/wait_until.hpp"
 
@@ -19,8 +19,8 @@ namespace tenure::server::peers {
 namespace {
 
 using test::eventually;
-using test::PeerEnd;
-using test::Stranger;
+using test::TestPeer;
+using test::RawPeer;
 
 using PeersHandshake = test::TwoPeers;
 
@@ -32,8 +32,8 @@ class HandshakeThreads {
   /// Contexts that record their threads.
   [[nodiscard]] static TlsContexts contexts(const PeerOptions& options) {
     auto made = *make_contexts(*options.tls, options.self.member);
-    SSL_CTX_set_info_callback(made.called->native_handle(), record);
-    SSL_CTX_set_info_callback(made.caller->native_handle(), record);
+    SSL_CTX_set_info_callback(made.acceptor->native_handle(), record);
+    SSL_CTX_set_info_callback(made.initiator->native_handle(), record);
     return made;
   }
   [[nodiscard]] static std::set<std::thread::id> all() {
@@ -63,30 +63,30 @@ TEST_F(PeersHandshake, the_thread_of_the_loop_computes_no_handshake) {
   const HandshakeThreads threads;
   const auto one = with_tls(1, ours);
   const auto two = with_tls(2, ours);
-  caller = std::make_unique<PeerEnd>(one);
-  called = std::make_unique<PeerEnd>(two);
-  caller->on_loop([&] { caller->transport().renew_tls(HandshakeThreads::contexts(one)); });
-  called->on_loop([&] { called->transport().renew_tls(HandshakeThreads::contexts(two)); });
+  initiator = std::make_unique<TestPeer>(one);
+  acceptor = std::make_unique<TestPeer>(two);
+  initiator->on_loop([&] { initiator->transport().renew_tls(HandshakeThreads::contexts(one)); });
+  acceptor->on_loop([&] { acceptor->transport().renew_tls(HandshakeThreads::contexts(two)); });
 
-  caller->set_members({{2, called->address()}});
+  initiator->set_members({{2, acceptor->address()}});
   expect_connection();
 
   const auto id = [] { return std::this_thread::get_id(); };
   const auto all = threads.all();
   EXPECT_EQ(all.size(), 2U) << "a thread of each member";
-  EXPECT_FALSE(all.contains(caller->on_loop(id)));
-  EXPECT_FALSE(all.contains(called->on_loop(id)));
+  EXPECT_FALSE(all.contains(initiator->on_loop(id)));
+  EXPECT_FALSE(all.contains(acceptor->on_loop(id)));
 }
 
 // The public-key operations of a flood would keep members out.
 TEST_F(PeersHandshake, a_connection_beyond_the_limit_of_handshakes_is_closed_at_once) {
   auto options = with_tls(2, ours);
   options.handshakes.per_second = {.total_max = 0, .each_max = 0};
-  options.patience.greeting = std::chrono::hours(1);
-  PeerEnd end(options);
+  options.timeouts.handshake = std::chrono::hours(1);
+  TestPeer end(options);
   std::atomic<int> limited = 0;
   end.on_loop([&] { end.transport().on_handshake_limit([&] { ++limited; }); });
-  Stranger stranger(end.port());
+  RawPeer stranger(end.port());
 
   EXPECT_EQ(stranger.hear(1), "");
   EXPECT_EQ(limited, 1);
@@ -95,41 +95,41 @@ TEST_F(PeersHandshake, a_connection_beyond_the_limit_of_handshakes_is_closed_at_
 TEST_F(PeersHandshake, the_address_of_a_configured_member_has_its_own_limit_of_handshakes) {
   auto two = with_tls(2, ours);
   two.handshakes.per_second = {.total_max = 0, .each_max = 0};
-  two.patience.greeting = std::chrono::hours(1);
-  caller = std::make_unique<PeerEnd>(with_tls(1, ours));
-  called = std::make_unique<PeerEnd>(two);
-  called->set_members({{1, caller->address()}});
-  caller->set_members({{2, called->address()}});
+  two.timeouts.handshake = std::chrono::hours(1);
+  initiator = std::make_unique<TestPeer>(with_tls(1, ours));
+  acceptor = std::make_unique<TestPeer>(two);
+  acceptor->set_members({{1, initiator->address()}});
+  initiator->set_members({{2, acceptor->address()}});
 
   expect_connection();
 
-  Stranger elsewhere(called->port(), 2);
+  RawPeer elsewhere(acceptor->port(), 2);
   EXPECT_EQ(elsewhere.hear(1), "") << "another address has the limit that is used up";
 }
 
 TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_of_handshakes) {
   auto two = with_tls(2, ours);
   two.member_handshakes.per_second = {.total_max = 0, .each_max = 0};
-  two.patience.greeting = std::chrono::hours(1);
+  two.timeouts.handshake = std::chrono::hours(1);
   begin(with_tls(1, ours), two);  // Member 2 has no configured address of member 1.
   expect_connection();
 
-  Stranger same(called->port());
-  Stranger elsewhere(called->port(), 2);
+  RawPeer same(acceptor->port());
+  RawPeer elsewhere(acceptor->port(), 2);
   elsewhere.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
   EXPECT_EQ(same.hear(1), "") << "the limit of members is used up";
   EXPECT_TRUE(
-      eventually([&] { return called->reports_about("refused a connection from 127.0.0.2"); }));
-  EXPECT_FALSE(called->reports_about("refused a connection from 127.0.0.1"));
+      eventually([&] { return acceptor->reports_about("refused a connection from 127.0.0.2"); }));
+  EXPECT_FALSE(acceptor->reports_about("refused a connection from 127.0.0.1"));
 }
 
 // The handshake thread keeps a reference to the loop, and the loop one to that thread.
 TEST_F(PeersHandshake, a_member_stops_while_a_caller_has_not_finished_its_handshake) {
   auto options = with_tls(2, ours);
-  options.patience.greeting = std::chrono::hours(1);
-  auto end = std::make_unique<PeerEnd>(options);
-  Stranger stranger(end->port());
+  options.timeouts.handshake = std::chrono::hours(1);
+  auto end = std::make_unique<TestPeer>(options);
+  RawPeer stranger(end->port());
   // Header of a handshake record whose content does not come.
   stranger.say(std::string("\x16\x03\x01\x02\x00", 5));
 

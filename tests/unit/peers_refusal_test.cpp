@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "server/peers/peer_transport.hpp"
-#include "support/peers_cable.hpp"
-#include "support/peers_end.hpp"
-#include "support/peers_impostor.hpp"
+#include "support/peers_tcp_proxy.hpp"
+#include "support/peers_test_peer.hpp"
+#include "support/peers_fake_peer.hpp"
 #include "support/peers_pair.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/wait_until.hpp"
@@ -18,43 +18,43 @@ namespace tenure::server::peers {
 namespace {
 
 using test::eventually;
-using test::PeerEnd;
-using test::Stranger;
+using test::TestPeer;
+using test::RawPeer;
 
 using PeersRefusal = test::TwoPeers;
 
 TEST_F(PeersRefusal, another_cluster_is_refused_by_name) {
-  auto one = PeerEnd::options(1);
+  auto one = TestPeer::options(1);
   one.self.cluster = raft::ClusterId{0xabc};
 
-  begin(one, PeerEnd::options(2));
+  begin(one, TestPeer::options(2));
 
   expect_refusal("belongs to cluster 0000000000000abc", "belongs to cluster 0000000000000abc");
 }
 
 TEST_F(PeersRefusal, another_member_than_the_one_meant_is_refused) {
-  begin(PeerEnd::options(1), PeerEnd::options(3));
+  begin(TestPeer::options(1), TestPeer::options(3));
 
   expect_refusal("wanted to reach member 2, and this is member 3",
                  "wanted to reach member 2, and this is member 3");
 }
 
 TEST_F(PeersRefusal, two_who_say_that_they_are_the_same_are_refused) {
-  begin(PeerEnd::options(2), PeerEnd::options(2));
-  caller->set_members({{5, called->address()}});
+  begin(TestPeer::options(2), TestPeer::options(2));
+  initiator->set_members({{5, acceptor->address()}});
 
   expect_refusal("both say that they are member 2", "both say that they are member 2");
 }
 
 TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
-  auto one = PeerEnd::options(1);
-  auto two = PeerEnd::options(2);
+  auto one = TestPeer::options(1);
+  auto two = TestPeer::options(2);
   one.self.secret = "right";
   two.self.secret = "wrong";
   begin(one, two);
   // Who is called shows its proof first, so the caller goes away.
-  EXPECT_TRUE(eventually([&] { return caller->reports_about("does not have the secret"); }));
-  EXPECT_FALSE(caller->is_connected_to(2));
+  EXPECT_TRUE(eventually([&] { return initiator->reports_about("does not have the secret"); }));
+  EXPECT_FALSE(initiator->is_connected_to(2));
 
   two.self.secret = "right";
   begin(one, two);
@@ -63,14 +63,14 @@ TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
 
 // Without the secret nobody can forge a vote, not even with the right ids.
 TEST_F(PeersRefusal, a_caller_without_the_secret_is_refused_after_its_proof) {
-  auto two = PeerEnd::options(2);
+  auto two = TestPeer::options(2);
   two.self.secret = "secret";
-  PeerEnd end(two);
-  Stranger stranger(end.port());
+  TestPeer end(two);
+  RawPeer stranger(end.port());
 
   stranger.say(encode(Hello{.cluster = raft::ClusterId{77},
-                            .caller = raft::MemberId{1},
-                            .called = raft::MemberId{2},
+                            .initiator = raft::MemberId{1},
+                            .acceptor = raft::MemberId{2},
                             .nonce = make_nonce()})
                    .head);
   EXPECT_FALSE(stranger.hear(1).empty());
@@ -82,8 +82,8 @@ TEST_F(PeersRefusal, a_caller_without_the_secret_is_refused_after_its_proof) {
 }
 
 TEST_F(PeersRefusal, a_version_before_the_oldest_is_refused_with_both_numbers) {
-  PeerEnd end(PeerEnd::options(2));
-  Stranger stranger(end.port());
+  TestPeer end(TestPeer::options(2));
+  RawPeer stranger(end.port());
 
   stranger.say(encode(Hello{.version = 1, .cluster = raft::ClusterId{77}}).head);
 
@@ -93,57 +93,57 @@ TEST_F(PeersRefusal, a_version_before_the_oldest_is_refused_with_both_numbers) {
 
 // A founder that lost its directory has forgotten whom it voted for.
 TEST_F(PeersRefusal, a_voter_that_began_anew_is_refused_at_both_ends) {
-  auto one = PeerEnd::options(1);
-  auto two = PeerEnd::options(2);
+  auto one = TestPeer::options(1);
+  auto two = TestPeer::options(2);
   one.self.incarnation = raft::Incarnation{11};
   two.self.incarnation = raft::Incarnation{12};
   begin(one, two);
-  called->set_members({{1, caller->address()}, {2, called->address()}});
+  acceptor->set_members({{1, initiator->address()}, {2, acceptor->address()}});
   expect_connection();
-  const auto port = caller->port();
-  caller.reset();
+  const auto port = initiator->port();
+  initiator.reset();
 
   one.self.incarnation = raft::Incarnation{13};
-  caller = std::make_unique<PeerEnd>(one, port);
-  caller->set_members({{2, called->address()}});
+  initiator = std::make_unique<TestPeer>(one, port);
+  initiator->set_members({{2, acceptor->address()}});
 
   EXPECT_TRUE(
-      eventually([&] { return caller->reports_about("refuses us: member 1 has begun anew"); }));
-  EXPECT_TRUE(eventually([&] { return called->reports_about("member 1 has begun anew"); }));
-  EXPECT_FALSE(called->is_connected_to(1));
-  EXPECT_TRUE(eventually([&] { return called->reports_about("cannot reach member 1"); }))
+      eventually([&] { return initiator->reports_about("refuses us: member 1 has begun anew"); }));
+  EXPECT_TRUE(eventually([&] { return acceptor->reports_about("member 1 has begun anew"); }));
+  EXPECT_FALSE(acceptor->is_connected_to(1));
+  EXPECT_TRUE(eventually([&] { return acceptor->reports_about("cannot reach member 1"); }))
       << "nor is it called";
 }
 
 // Two of three that lost their directories would else be a majority that knows nothing.
 TEST_F(PeersRefusal, a_founder_that_began_anew_speaks_with_nobody) {
-  auto one = PeerEnd::options(1);
+  auto one = TestPeer::options(1);
   one.self.incarnation = raft::Incarnation{11};
   one.self.origin = raft::origin_of_nothing;
-  begin(one, PeerEnd::options(2));
-  called->set_members({{1, caller->address()}, {2, called->address()}});
+  begin(one, TestPeer::options(2));
+  acceptor->set_members({{1, initiator->address()}, {2, acceptor->address()}});
   expect_connection();
-  caller.reset();
-  PeerEnd third(PeerEnd::options(3));
+  initiator.reset();
+  TestPeer third(TestPeer::options(3));
 
   one.self.incarnation = raft::Incarnation{13};
-  caller = std::make_unique<PeerEnd>(one);
-  caller->set_members({{3, third.address()}});
+  initiator = std::make_unique<TestPeer>(one);
+  initiator->set_members({{3, third.address()}});
   EXPECT_TRUE(eventually([&] {
-    caller->send(3, raft::AppendResult{});
+    initiator->send(3, raft::AppendResult{});
     return third.received_count() > 0;
   }));
-  caller->set_members({{2, called->address()}, {3, third.address()}});
+  initiator->set_members({{2, acceptor->address()}, {3, third.address()}});
 
-  EXPECT_TRUE(eventually([&] { return caller->reports_about("this member takes no part"); }));
-  const auto sent = caller->counts(3).messages_sent;
-  caller->send(3, raft::AppendResult{});
-  EXPECT_EQ(caller->counts(3).messages_sent, sent);
+  EXPECT_TRUE(eventually([&] { return initiator->reports_about("this member takes no part"); }));
+  const auto sent = initiator->counts(3).messages_sent;
+  initiator->send(3, raft::AppendResult{});
+  EXPECT_EQ(initiator->counts(3).messages_sent, sent);
 }
 
 TEST_F(PeersRefusal, members_that_began_with_different_states_are_refused) {
-  auto one = PeerEnd::options(1);
-  auto two = PeerEnd::options(2);
+  auto one = TestPeer::options(1);
+  auto two = TestPeer::options(2);
   one.self.origin = raft::Origin{5};
   two.self.origin = raft::Origin{6};
 
@@ -153,25 +153,25 @@ TEST_F(PeersRefusal, members_that_began_with_different_states_are_refused) {
 }
 
 TEST_F(PeersRefusal, who_joined_has_no_state_that_it_began_with) {
-  auto one = PeerEnd::options(1);
+  auto one = TestPeer::options(1);
   one.self.origin = raft::Origin{5};
 
-  begin(one, PeerEnd::options(2));
+  begin(one, TestPeer::options(2));
 
   expect_connection();
 }
 
 TEST_F(PeersRefusal, bytes_that_are_no_greeting_are_refused) {
-  PeerEnd end(PeerEnd::options(2));
+  TestPeer end(TestPeer::options(2));
 
-  Stranger(end.port()).say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  RawPeer(end.port()).say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
   EXPECT_TRUE(eventually([&] { return end.reports_about("refused a connection from 127.0.0.1"); }));
 }
 
 TEST_F(PeersRefusal, messages_before_the_greeting_are_refused) {
-  PeerEnd end(PeerEnd::options(2));
-  Stranger stranger(end.port());
+  TestPeer end(TestPeer::options(2));
+  RawPeer stranger(end.port());
 
   stranger.say(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
 
@@ -182,73 +182,73 @@ TEST_F(PeersRefusal, messages_before_the_greeting_are_refused) {
 
 // 16 connections that say nothing take no room from the one that does.
 TEST_F(PeersRefusal, strangers_that_say_nothing_are_few_and_give_way) {
-  auto options = PeerEnd::options(2);
-  options.strangers_max = 4;
-  called = std::make_unique<PeerEnd>(options);
-  std::vector<std::unique_ptr<Stranger>> crowd;
+  auto options = TestPeer::options(2);
+  options.unauthenticated_max = 4;
+  acceptor = std::make_unique<TestPeer>(options);
+  std::vector<std::unique_ptr<RawPeer>> crowd;
   for (int i = 0; i < 10; ++i) {
-    crowd.push_back(std::make_unique<Stranger>(called->port()));
+    crowd.push_back(std::make_unique<RawPeer>(acceptor->port()));
   }
   EXPECT_EQ(crowd.front()->hear(1), "") << "it was closed";
 
-  caller = std::make_unique<PeerEnd>(PeerEnd::options(1));
-  caller->set_members({{2, called->address()}});
+  initiator = std::make_unique<TestPeer>(TestPeer::options(1));
+  initiator->set_members({{2, acceptor->address()}});
   expect_connection();
 }
 
-Hello hello_of(std::uint64_t caller) {
+Hello hello_of(std::uint64_t initiator) {
   return {.cluster = raft::ClusterId{77},
-          .caller = raft::MemberId{caller},
-          .called = raft::MemberId{2},
+          .initiator = raft::MemberId{initiator},
+          .acceptor = raft::MemberId{2},
           .nonce = make_nonce()};
 }
 
 TEST_F(PeersRefusal, who_is_greeting_is_not_pushed_out_by_those_that_say_nothing) {
-  auto options = PeerEnd::options(2);
-  options.strangers_max = 4;
-  PeerEnd end(options);
-  Stranger greeting(end.port());
-  greeting.say(encode(hello_of(1)).head);
-  ASSERT_FALSE(greeting.hear(1).empty());
+  auto options = TestPeer::options(2);
+  options.unauthenticated_max = 4;
+  TestPeer end(options);
+  RawPeer handshake(end.port());
+  handshake.say(encode(hello_of(1)).head);
+  ASSERT_FALSE(handshake.hear(1).empty());
 
-  std::vector<std::unique_ptr<Stranger>> crowd;
+  std::vector<std::unique_ptr<RawPeer>> crowd;
   for (int i = 0; i < 10; ++i) {
-    crowd.push_back(std::make_unique<Stranger>(end.port()));
+    crowd.push_back(std::make_unique<RawPeer>(end.port()));
   }
   EXPECT_EQ(crowd.front()->hear(1), "") << "it was closed";
-  greeting.say(encode(Proof{.proof = std::string(32, 'x')}).head);
+  handshake.say(encode(Proof{.proof = std::string(32, 'x')}).head);
 
   // It is still heard.
   EXPECT_TRUE(eventually([&] { return end.reports_about("member 1 does not have the secret"); }));
 }
 
 TEST_F(PeersRefusal, many_connections_from_one_place_push_out_each_other_only) {
-  auto options = PeerEnd::options(2);
-  options.strangers_max = 4;
-  PeerEnd end(options);
+  auto options = TestPeer::options(2);
+  options.unauthenticated_max = 4;
+  TestPeer end(options);
   const std::string words = encode(hello_of(1)).head;
-  Stranger greeting(end.port(), 2);  // It has said nothing yet.
+  RawPeer handshake(end.port(), 2);  // It has said nothing yet.
 
-  std::vector<std::unique_ptr<Stranger>> crowd;
+  std::vector<std::unique_ptr<RawPeer>> crowd;
   for (int i = 0; i < 10; ++i) {
-    crowd.push_back(std::make_unique<Stranger>(end.port()));
+    crowd.push_back(std::make_unique<RawPeer>(end.port()));
     crowd.back()->say(words.substr(0, 1));
   }
   crowd.back()->say(words.substr(1));
   ASSERT_FALSE(crowd.back()->hear(1).empty()) << "so all before it have been accepted";
-  greeting.say(words);
+  handshake.say(words);
 
-  EXPECT_FALSE(greeting.hear(1).empty());
+  EXPECT_FALSE(handshake.hear(1).empty());
 }
 
 // Else whoever is called would call itself.
 TEST_F(PeersRefusal, a_guest_that_listens_everywhere_is_called_back_where_it_calls_from) {
-  auto one = PeerEnd::options(1);
+  auto one = TestPeer::options(1);
   one.self.address = "0.0.0.0:1";  // Nobody listens there, so that it is said where it was sought.
-  begin(one, PeerEnd::options(2));
+  begin(one, TestPeer::options(2));
 
-  EXPECT_TRUE(eventually([&] { return called->reports_about("reach member 1 at 127.0.0.1:1"); }))
-      << called->reports.all();
+  EXPECT_TRUE(eventually([&] { return acceptor->reports_about("reach member 1 at 127.0.0.1:1"); }))
+      << acceptor->reports.all();
 }
 
 TEST_F(PeersRefusal, members_with_certificates_of_their_authority_are_connected) {
@@ -269,14 +269,14 @@ TEST_F(PeersRefusal, a_certificate_of_another_authority_is_refused) {
 
 TEST_F(PeersRefusal, a_certificate_of_another_member_is_refused_at_both_ends) {
   // The files of member 5, in the hands of one who says that it is member 1.
-  auto thief = PeerEnd::options(1);
+  auto thief = TestPeer::options(1);
   thief.tls = with_tls(5, ours, "URI:tenure:member/1").tls;
   begin(std::move(thief), with_tls(2, ours, "URI:tenure:member/2"));
   expect_connection();
 
   // The called one: its certificate is for 2, and 3 was meant.
-  caller->set_members({{3, called->address()}});
-  EXPECT_TRUE(eventually([&] { return caller->reports_about("and not for member 3"); }));
+  initiator->set_members({{3, acceptor->address()}});
+  EXPECT_TRUE(eventually([&] { return initiator->reports_about("and not for member 3"); }));
 }
 
 // The files of a client of the same authority, for example. A program before this one may use them.
@@ -302,34 +302,34 @@ TEST_F(PeersRefusal, authorities_of_members_and_clients_are_compared_by_their_ce
 // It listens at the address of a member and has no secret.
 TEST_F(PeersRefusal, a_refusal_without_a_proof_does_not_stop_a_member) {
   std::atomic<int> refusals = 0;
-  const test::Impostor impostor([&](const ArrivedFrame& /*hello*/) {
+  const test::FakePeer impostor([&](const ReceivedFrame& /*hello*/) {
     ++refusals;
     std::vector<Frame> frames;
     frames.push_back(encode(Refusal{.reason = Reason::incarnation, .text = "begun anew"}));
     return frames;
   });
-  auto one = PeerEnd::options(1);
+  auto one = TestPeer::options(1);
   one.self.secret = "0123456789abcdef";
   one.self.origin = raft::origin_of_nothing;
-  auto two = PeerEnd::options(2);
+  auto two = TestPeer::options(2);
   two.self.secret = one.self.secret;
   begin(one, two);
 
-  caller->set_members({{2, called->address()}, {3, impostor.address()}});
+  initiator->set_members({{2, acceptor->address()}, {3, impostor.address()}});
 
   EXPECT_TRUE(eventually([&] { return refusals > 1; }));
-  EXPECT_TRUE(eventually([&] { return caller->reports_about("it refuses us: begun anew"); }));
-  EXPECT_FALSE(caller->reports_about("takes no part"));
+  EXPECT_TRUE(eventually([&] { return initiator->reports_about("it refuses us: begun anew"); }));
+  EXPECT_FALSE(initiator->reports_about("takes no part"));
   expect_connection();
 }
 
 TEST_F(PeersRefusal, plain_against_tls_is_refused) {
-  begin(PeerEnd::options(1), with_tls(2, ours));
+  begin(TestPeer::options(1), with_tls(2, ours));
   expect_refusal("cannot reach member 2", "does not speak TLS");
 }
 
 TEST_F(PeersRefusal, tls_against_plain_is_refused) {
-  begin(with_tls(1, ours), PeerEnd::options(2));
+  begin(with_tls(1, ours), TestPeer::options(2));
   expect_refusal("cannot reach member 2", "does it speak TLS");
 }
 
@@ -359,10 +359,10 @@ TEST_F(PeersRefusal, wrong_files_are_refused_by_the_name_of_their_setting) {
 }
 
 TEST(PeersListening, a_port_in_use_is_found_out_at_once) {
-  const auto first = Listening::bind("127.0.0.1", 0);
+  const auto first = ListeningSocket::bind("127.0.0.1", 0);
   ASSERT_TRUE(first);
 
-  const auto second = Listening::bind("127.0.0.1", first->port());
+  const auto second = ListeningSocket::bind("127.0.0.1", first->port());
 
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().detail.find("cannot listen on 127.0.0.1:"), std::string::npos);

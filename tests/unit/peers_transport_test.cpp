@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "server/peers/peer_transport.hpp"
-#include "support/peers_cable.hpp"
-#include "support/peers_end.hpp"
+#include "support/peers_tcp_proxy.hpp"
+#include "support/peers_test_peer.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::peers {
@@ -20,9 +20,9 @@ using raft::Index;
 using raft::InstallSnapshot;
 using raft::MemberId;
 using raft::Term;
-using test::Cable;
+using test::TcpProxy;
 using test::eventually;
-using test::PeerEnd;
+using test::TestPeer;
 
 raft::Bytes bytes_of(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
@@ -33,7 +33,7 @@ raft::Message numbered(std::uint64_t number) {
 }
 
 /// The numbers in the order of their arrival.
-std::vector<std::uint64_t> numbers(const PeerEnd& end) {
+std::vector<std::uint64_t> numbers(const TestPeer& end) {
   std::vector<std::uint64_t> all;
   for (const auto& one : end.received()) {
     if (const auto* result = std::get_if<AppendResult>(&one.message)) {
@@ -62,7 +62,7 @@ InstallSnapshot snapshot_of(raft::Bytes body, std::uint64_t index = 9) {
                        .body = std::move(body)}};
 }
 
-std::vector<InstallSnapshot> snapshots(const PeerEnd& end) {
+std::vector<InstallSnapshot> snapshots(const TestPeer& end) {
   std::vector<InstallSnapshot> all;
   for (const auto& one : end.received()) {
     if (const auto* snapshot = std::get_if<InstallSnapshot>(&one.message)) {
@@ -73,8 +73,8 @@ std::vector<InstallSnapshot> snapshots(const PeerEnd& end) {
 }
 
 TEST(PeersTransport, what_one_says_arrives_in_order_with_its_name_on_it) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
   one.set_members({{1, one.address()}, {2, two.address()}});
   two.set_members({{1, one.address()}, {2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2) && two.is_connected_to(1); }));
@@ -98,8 +98,8 @@ TEST(PeersTransport, what_one_says_arrives_in_order_with_its_name_on_it) {
 }
 
 TEST(PeersTransport, entries_of_all_sizes_arrive_whole) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   AppendEntries sent{.term = Term{2}, .previous = Index{7}, .previous_term = Term{1}};
@@ -126,9 +126,9 @@ TEST(PeersTransport, entries_of_all_sizes_arrive_whole) {
 
 // What is lost stays lost: an order with holes is Raft's business, an old message is not.
 TEST(PeersTransport, after_a_broken_connection_it_connects_again_and_nothing_comes_twice) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
-  Cable cable(two.port());
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
+  TcpProxy cable(two.port());
   one.set_members({{2, cable.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
 
@@ -159,19 +159,19 @@ TEST(PeersTransport, after_a_broken_connection_it_connects_again_and_nothing_com
 }
 
 TEST(PeersTransport, a_peer_that_comes_late_is_reached_and_its_absence_is_told_once) {
-  PeerEnd one(PeerEnd::options(1));
-  auto early = std::make_unique<PeerEnd>(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  auto early = std::make_unique<TestPeer>(TestPeer::options(2));
   const auto port = early->port();
   early.reset();
-  auto options = PeerEnd::options(1);
+  auto options = TestPeer::options(1);
   options.self.member = MemberId{3};
-  options.patience.first_pause = std::chrono::milliseconds(1);
-  options.patience.longest_pause = std::chrono::milliseconds(4);
-  PeerEnd three(options);
+  options.timeouts.backoff_min = std::chrono::milliseconds(1);
+  options.timeouts.backoff_max = std::chrono::milliseconds(4);
+  TestPeer three(options);
   three.set_members({{2, "127.0.0.1:" + std::to_string(port)}});
   ASSERT_TRUE(eventually([&] { return three.reports_about("cannot reach member 2"); }));
 
-  PeerEnd late(PeerEnd::options(2), port);
+  TestPeer late(TestPeer::options(2), port);
 
   ASSERT_TRUE(eventually([&] { return three.is_connected_to(2); }));
   const auto told = three.reports.all();
@@ -179,7 +179,7 @@ TEST(PeersTransport, a_peer_that_comes_late_is_reached_and_its_absence_is_told_o
 }
 
 TEST(PeersTransport, what_is_for_a_peer_that_is_away_is_dropped_and_counted) {
-  PeerEnd one(PeerEnd::options(1));
+  TestPeer one(TestPeer::options(1));
   one.set_members({{2, "127.0.0.1:1"}});
 
   one.send(2, numbered(1));
@@ -191,12 +191,12 @@ TEST(PeersTransport, what_is_for_a_peer_that_is_away_is_dropped_and_counted) {
 
 // A peer that does not read must cost neither memory nor time.
 TEST(PeersTransport, a_full_queue_drops_entries_and_what_arrives_is_still_in_order) {
-  auto options = PeerEnd::options(1);
+  auto options = TestPeer::options(1);
   options.outbox = {.messages_max = 50, .bytes_max = std::size_t{1} << 20};
-  options.patience.silence = std::chrono::minutes(1);
-  PeerEnd one(options);
-  PeerEnd two(PeerEnd::options(2));
-  Cable cable(two.port());
+  options.timeouts.silence = std::chrono::minutes(1);
+  TestPeer one(options);
+  TestPeer two(TestPeer::options(2));
+  TcpProxy cable(two.port());
   one.set_members({{2, cable.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   cable.clog(true);
@@ -221,11 +221,11 @@ TEST(PeersTransport, a_full_queue_drops_entries_and_what_arrives_is_still_in_ord
 }
 
 TEST(PeersTransport, a_peer_that_vanished_without_a_word_is_noticed) {
-  auto options = PeerEnd::options(1);
-  options.patience.greeting = std::chrono::milliseconds(50);
-  PeerEnd one(options);
-  PeerEnd two(PeerEnd::options(2));
-  Cable cable(two.port());
+  auto options = TestPeer::options(1);
+  options.timeouts.handshake = std::chrono::milliseconds(50);
+  TestPeer one(options);
+  TestPeer two(TestPeer::options(2));
+  TcpProxy cable(two.port());
   cable.clog(true);
 
   one.set_members({{2, cable.address()}});
@@ -236,12 +236,12 @@ TEST(PeersTransport, a_peer_that_vanished_without_a_word_is_noticed) {
 }
 
 TEST(PeersTransport, the_newest_connection_of_a_member_counts) {
-  PeerEnd two(PeerEnd::options(2));
-  PeerEnd first(PeerEnd::options(1));
+  TestPeer two(TestPeer::options(2));
+  TestPeer first(TestPeer::options(1));
   first.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return first.is_connected_to(2); }));
 
-  PeerEnd second(PeerEnd::options(1));
+  TestPeer second(TestPeer::options(1));
   second.set_members({{2, two.address()}});
 
   EXPECT_TRUE(eventually([&] { return first.reports_about("lost member 2"); }));
@@ -249,8 +249,8 @@ TEST(PeersTransport, the_newest_connection_of_a_member_counts) {
 
 // A member that joins has an empty log: it knows nobody, and must answer the leader who calls it.
 TEST(PeersTransport, who_is_not_in_the_configuration_can_call_and_is_called_back) {
-  PeerEnd leader(PeerEnd::options(1));
-  PeerEnd joiner(PeerEnd::options(4));
+  TestPeer leader(TestPeer::options(1));
+  TestPeer joiner(TestPeer::options(4));
   leader.set_members({{1, leader.address()}, {4, joiner.address()}});
   joiner.set_members({});
   ASSERT_TRUE(eventually([&] { return leader.is_connected_to(4) && joiner.is_connected_to(1); }));
@@ -263,8 +263,8 @@ TEST(PeersTransport, who_is_not_in_the_configuration_can_call_and_is_called_back
 }
 
 TEST(PeersTransport, connections_to_those_who_left_end) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
   two.set_members({});
   ASSERT_TRUE(eventually([&] { return two.is_connected_to(1); }));
@@ -278,8 +278,8 @@ TEST(PeersTransport, connections_to_those_who_left_end) {
 // The rest of the cluster goes on while a snapshot is on its way, and a heartbeat does not wait for
 // the end of it.
 TEST(PeersTransport, a_large_snapshot_goes_between_other_messages) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   const auto body = bytes_of(any_bytes(std::size_t{24} << 20));
@@ -305,9 +305,9 @@ TEST(PeersTransport, a_large_snapshot_goes_between_other_messages) {
 }
 
 TEST(PeersTransport, a_snapshot_goes_on_where_the_connection_was_cut) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
-  Cable cable(two.port());
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
+  TcpProxy cable(two.port());
   one.set_members({{2, cable.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   constexpr std::size_t size = std::size_t{20} << 20;
@@ -324,8 +324,8 @@ TEST(PeersTransport, a_snapshot_goes_on_where_the_connection_was_cut) {
 
 // R6: the leader asks again and again while one is on its way.
 TEST(PeersTransport, only_one_snapshot_at_a_time_goes_to_a_peer) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   const auto body = bytes_of(any_bytes(std::size_t{4} << 20));
@@ -346,8 +346,8 @@ TEST(PeersTransport, only_one_snapshot_at_a_time_goes_to_a_peer) {
 
 // The receiver throws away what is said in an old term.
 TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   auto newer = snapshot_of(bytes_of("small"), 10);
@@ -374,10 +374,10 @@ TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
 }
 
 TEST(PeersTransport, a_snapshot_beyond_the_limit_is_not_taken) {
-  auto options = PeerEnd::options(2);
+  auto options = TestPeer::options(2);
   options.snapshot.bytes_max = 1000;
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(options);
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(options);
   one.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
 
@@ -388,8 +388,8 @@ TEST(PeersTransport, a_snapshot_beyond_the_limit_is_not_taken) {
 }
 
 TEST(PeersTransport, stopping_inside_of_a_message_is_allowed) {
-  PeerEnd one(PeerEnd::options(1));
-  PeerEnd two(PeerEnd::options(2));
+  TestPeer one(TestPeer::options(1));
+  TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   two.when_received = [&](const raft::Message&) { two.stop_here(); };

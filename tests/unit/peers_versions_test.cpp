@@ -7,33 +7,33 @@
 
 #include <gtest/gtest.h>
 
-#include "server/peers/greeting.hpp"
+#include "server/peers/handshake.hpp"
 #include "server/peers/message_codec.hpp"
-#include "support/peers_end.hpp"
-#include "support/peers_impostor.hpp"
+#include "support/peers_test_peer.hpp"
+#include "support/peers_fake_peer.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::peers {
 namespace {
 
 using test::eventually;
-using test::Impostor;
-using test::PeerEnd;
+using test::FakePeer;
+using test::TestPeer;
 
 constexpr std::string_view secret = "0123456789abcdef";
 
 PeerOptions member(std::uint64_t id) {
-  auto options = PeerEnd::options(id);
+  auto options = TestPeer::options(id);
   options.self.secret = secret;
   return options;
 }
 
-std::optional<raft::Versions> versions_of(PeerEnd& end, std::uint64_t peer) {
+std::optional<raft::Versions> versions_of(TestPeer& end, std::uint64_t peer) {
   return end.on_loop([&] { return end.transport().versions_of(raft::MemberId{peer}); });
 }
 
 /// Member 2 as a program that knows version 2 of the protocol only.
-std::vector<Frame> answer_as_version_2(const ArrivedFrame& frame) {
+std::vector<Frame> answer_as_version_2(const ReceivedFrame& frame) {
   std::vector<Frame> frames;
   auto hello = decode_hello(frame);
   if (!hello) {
@@ -44,13 +44,13 @@ std::vector<Frame> answer_as_version_2(const ArrivedFrame& frame) {
     return frames;
   }
   Welcome welcome{.version = 2, .nonce = make_nonce()};
-  welcome.proof = prove(End::called, std::string(secret), *hello, welcome);
+  welcome.proof = prove(End::acceptor, std::string(secret), *hello, welcome);
   frames.push_back(encode(welcome));
   return frames;
 }
 
 /// The parts of a frame as they arrive.
-ArrivedFrame arrived(const Frame& frame) {
+ReceivedFrame arrived(const Frame& frame) {
   return {.meta = std::string_view(frame.head).substr(frame_prefix_bytes), .body = {}};
 }
 
@@ -58,52 +58,52 @@ TEST(PeersVersions, members_announce_their_cluster_versions_to_each_other) {
   auto one = member(1);
   auto two = member(2);
   one.self.versions = {.newest = core::ClusterVersion{7}, .wanted = core::ClusterVersion{5}};
-  PeerEnd caller(one);
-  PeerEnd called(two);
+  TestPeer initiator(one);
+  TestPeer acceptor(two);
 
-  caller.set_members({{2, called.address()}});
+  initiator.set_members({{2, acceptor.address()}});
 
   EXPECT_TRUE(
-      eventually([&] { return versions_of(caller, 2) == std::optional(two.self.versions); }));
+      eventually([&] { return versions_of(initiator, 2) == std::optional(two.self.versions); }));
   EXPECT_TRUE(
-      eventually([&] { return versions_of(called, 1) == std::optional(one.self.versions); }));
+      eventually([&] { return versions_of(acceptor, 1) == std::optional(one.self.versions); }));
 }
 
 TEST(PeersVersions, versions_of_a_peer_are_known_while_it_is_connected) {
-  PeerEnd caller(member(1));
-  auto called = std::make_unique<PeerEnd>(member(2));
-  caller.set_members({{2, called->address()}});
-  ASSERT_TRUE(eventually([&] { return versions_of(caller, 2).has_value(); }));
+  TestPeer initiator(member(1));
+  auto acceptor = std::make_unique<TestPeer>(member(2));
+  initiator.set_members({{2, acceptor->address()}});
+  ASSERT_TRUE(eventually([&] { return versions_of(initiator, 2).has_value(); }));
 
-  called.reset();
+  acceptor.reset();
 
-  EXPECT_TRUE(eventually([&] { return !versions_of(caller, 2).has_value(); }));
+  EXPECT_TRUE(eventually([&] { return !versions_of(initiator, 2).has_value(); }));
 }
 
 // A cluster is upgraded one member at a time.
 TEST(PeersVersions, a_member_that_speaks_only_version_2_is_greeted_with_version_2) {
-  const Impostor old(answer_as_version_2);
-  PeerEnd caller(member(1));
+  const FakePeer old(answer_as_version_2);
+  TestPeer initiator(member(1));
 
-  caller.set_members({{2, old.address()}});
+  initiator.set_members({{2, old.address()}});
 
-  EXPECT_TRUE(eventually([&] { return versions_of(caller, 2) == versions_before_3; }))
-      << caller.reports.all();
+  EXPECT_TRUE(eventually([&] { return versions_of(initiator, 2) == versions_before_3; }))
+      << initiator.reports.all();
 }
 
 TEST(PeersVersions, a_caller_that_speaks_only_version_2_is_welcomed_with_version_2) {
   const auto options = member(2);
   Hello hello{.version = 2,
               .cluster = options.self.cluster,
-              .caller = raft::MemberId{1},
-              .called = raft::MemberId{2},
+              .initiator = raft::MemberId{1},
+              .acceptor = raft::MemberId{2},
               .nonce = make_nonce()};
   const auto frame = encode(hello);
 
   const auto read = decode_hello(arrived(frame));
 
   ASSERT_TRUE(read.has_value());
-  EXPECT_EQ(judge(*read, options.self).reason, Reason{});
+  EXPECT_EQ(check_hello(*read, options.self).reason, Reason{});
   EXPECT_EQ(read->versions, versions_before_3);
   // Version 2 refuses bytes behind the fields that it knows.
   Welcome welcome{.version = 2, .nonce = make_nonce()};
@@ -115,8 +115,8 @@ TEST(PeersVersions, a_caller_that_speaks_only_version_2_is_welcomed_with_version
 TEST(PeersVersions, a_caller_with_a_newer_protocol_is_understood) {
   const auto frame = encode(Hello{.version = newest_protocol + 1,
                                   .cluster = raft::ClusterId{77},
-                                  .caller = raft::MemberId{1},
-                                  .called = raft::MemberId{2},
+                                  .initiator = raft::MemberId{1},
+                                  .acceptor = raft::MemberId{2},
                                   .nonce = make_nonce(),
                                   .versions = raft::newest_versions()});
   const auto longer = make_frame(std::string(arrived(frame).meta) + "fields of the next version");
@@ -124,7 +124,7 @@ TEST(PeersVersions, a_caller_with_a_newer_protocol_is_understood) {
   const auto hello = decode_hello(arrived(longer));
 
   ASSERT_TRUE(hello.has_value());
-  EXPECT_EQ(judge(*hello, member(2).self).reason, Reason{});
+  EXPECT_EQ(check_hello(*hello, member(2).self).reason, Reason{});
   EXPECT_EQ(hello->versions, raft::newest_versions());
 }
 
@@ -143,8 +143,8 @@ TEST(PeersVersions, the_proof_covers_the_cluster_versions) {
   older.versions = versions_before_3;
   const Welcome welcome{.nonce = "m"};
 
-  EXPECT_NE(prove(End::caller, "secret", hello, welcome),
-            prove(End::caller, "secret", older, welcome));
+  EXPECT_NE(prove(End::initiator, "secret", hello, welcome),
+            prove(End::initiator, "secret", older, welcome));
 }
 
 }  // namespace

@@ -37,13 +37,13 @@ class RaftCluster : public ::testing::Test {
   [[nodiscard]] NodeOptions options(std::uint64_t id) {
     auto options = test::small_node(folder / std::to_string(id), reports);
     options.identity = {.cluster = cluster, .member = MemberId{id}};
-    options.founders = founders();
+    options.initial_members = initial_members();
     // Patient: the machine may be busy with other tests.
     options.election_timeout = std::chrono::milliseconds(1000);
     options.heartbeat = std::chrono::milliseconds(100);
     return options;
   }
-  [[nodiscard]] static std::vector<Member> founders() {
+  [[nodiscard]] static std::vector<Member> initial_members() {
     return {test::RaftGroup::founder(1), test::RaftGroup::founder(2), test::RaftGroup::founder(3)};
   }
   void start(const NodeOptions& options) {
@@ -250,8 +250,8 @@ TEST_F(RaftCluster, a_member_joins_votes_and_leaves) {
   start_all();
   ASSERT_TRUE(RaftClient(elect()).grant_lease(ann).has_value());
   auto joining = options(4);
-  joining.founders = {};
-  joining.beginning = Beginning::join;
+  joining.initial_members = {};
+  joining.bootstrap_mode = BootstrapMode::join;
   start(joining);
 
   const auto added = change(elect(), test::RaftGroup::addition(4));
@@ -291,13 +291,13 @@ TEST_F(RaftCluster, concurrent_clients_see_one_order) {
 TEST_F(RaftCluster, a_beginning_that_cannot_be_is_refused_and_nothing_is_written) {
   auto stranger = options(4);
   auto pair = options(1);
-  pair.founders.pop_back();
+  pair.initial_members.pop_back();
   auto nameless = options(1);
   nameless.identity.cluster = {};
   auto both = options(1);
-  both.beginning = Beginning::join;
+  both.bootstrap_mode = BootstrapMode::join;
   auto twice = options(1);
-  twice.founders.back() = twice.founders.front();
+  twice.initial_members.back() = twice.initial_members.front();
 
   for (const auto& bad : {stranger, pair, nameless, both, twice}) {
     const auto opened = Node::open(bad);
@@ -326,12 +326,12 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
   time = core::decode(*body)->now;
 
   for (std::uint64_t id = 1; id <= size; ++id) {
-    const auto planted = plant({.folder = folder / std::to_string(id),
+    const auto seeded = write_seed({.folder = folder / std::to_string(id),
                                 .identity = {.cluster = cluster, .member = MemberId{id}},
-                                .members = founders(),
+                                .members = initial_members(),
                                 .body = *body,
                                 .source = SeedSource::current});
-    ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+    ASSERT_TRUE(seeded.has_value()) << seeded.error().detail;
   }
   start_all();
   RaftClient client(elect());
@@ -346,8 +346,8 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
 
   // Found by docs/how_to/run_a_cluster.md: a snapshot of index 1 was never sent.
   auto joining = options(4);
-  joining.founders = {};
-  joining.beginning = Beginning::join;
+  joining.initial_members = {};
+  joining.bootstrap_mode = BootstrapMode::join;
   start(joining);
   const auto added = change(elect(), test::RaftGroup::addition(4));
   EXPECT_TRUE(added.has_value()) << added.error().detail;
@@ -381,14 +381,14 @@ TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watc
   const auto body = read_state(backup);
   ASSERT_TRUE(body.has_value()) << body.error().detail;
   auto restored = test::small_node(folder / "restored", reports);
-  const auto planted =
-      plant({.folder = restored.folder, .body = *body, .source = SeedSource::current});
-  ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+  const auto seeded =
+      write_seed({.folder = restored.folder, .body = *body, .source = SeedSource::current});
+  ASSERT_TRUE(seeded.has_value()) << seeded.error().detail;
   const auto node = test::started(restored);
   RaftClient client(*node);
   client.use_requests_after(200);
 
-  EXPECT_EQ(node->identity().cluster, planted->cluster.get());
+  EXPECT_EQ(node->identity().cluster, seeded->cluster.get());
   EXPECT_GT(client.ask([](const View& view) { return view.state.events.compact_revision(); }),
             last_revision)
       << "who watched is told that something is missing";
@@ -410,12 +410,12 @@ TEST_F(RaftCluster, a_restored_backup_grants_nothing_before_the_longest_ttl) {
   const auto body = read_state(folder / "alone");
   ASSERT_TRUE(body.has_value()) << body.error().detail;
   const auto restored = test::small_node(folder / "restored", reports);
-  const auto planted = plant({.folder = restored.folder, .body = *body});
-  ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+  const auto seeded = write_seed({.folder = restored.folder, .body = *body});
+  ASSERT_TRUE(seeded.has_value()) << seeded.error().detail;
   const auto node = test::started(restored);
   RaftClient client(*node);
 
-  EXPECT_EQ(planted->grants_after, core::Limits{}.ttl_max);
+  EXPECT_EQ(seeded->grants_after, core::Limits{}.ttl_max);
   EXPECT_TRUE(client.ask([](const View& view) {
     return view.state.restoration.until > view.state.now &&
            view.state.restoration.unconfirmed == std::set{ann};
@@ -434,16 +434,16 @@ TEST_F(RaftCluster, a_state_that_is_too_large_is_seeded_without_its_leases) {
   const auto body = read_state(folder / "alone");
   ASSERT_TRUE(body.has_value()) << body.error().detail;
   const auto restored = test::small_node(folder / "restored", reports);
-  const auto planted = plant({.folder = restored.folder,
+  const auto seeded = write_seed({.folder = restored.folder,
                               .body = *body,
                               .source = SeedSource::current,
                               .leases = SeedLeases::drop});
-  ASSERT_TRUE(planted.has_value()) << planted.error().detail;
+  ASSERT_TRUE(seeded.has_value()) << seeded.error().detail;
   const auto node = test::started(restored);
   RaftClient client(*node);
 
   // The client of the lease that was dropped may rely on it for its ttl.
-  EXPECT_EQ(planted->grants_after, core::longest_ttl(*core::decode(*body)));
+  EXPECT_EQ(seeded->grants_after, core::longest_ttl(*core::decode(*body)));
   EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 0U);
   EXPECT_GT(client.ask([](const View& view) { return view.state.revision.get(); }), seed_step);
 }
@@ -452,7 +452,7 @@ TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {
   const auto body = core::encode(core::State{});
   Seed seed{.folder = folder / "new",
             .identity = {.cluster = cluster, .member = MemberId{1}},
-            .members = founders(),
+            .members = initial_members(),
             .body = body};
   auto pair = seed;
   pair.members.pop_back();
@@ -473,7 +473,7 @@ TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {
   used_up.body = worn_body;
 
   for (const auto& bad : {pair, nameless, stranger, damaged, used, used_up}) {
-    EXPECT_EQ(plant(bad).error().code, Errc::invalid_argument);
+    EXPECT_EQ(write_seed(bad).error().code, Errc::invalid_argument);
   }
   EXPECT_FALSE(std::filesystem::exists(seed.folder));
   EXPECT_EQ(read_state(folder / "nowhere").error().code, Errc::invalid_argument);

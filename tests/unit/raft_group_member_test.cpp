@@ -179,8 +179,8 @@ TEST_F(RaftGroupMember, a_removed_peer_that_asks_for_votes_is_told) {
   member.answer_removed_peer(MemberId{4}, request);
   member.answer_removed_peer(MemberId{3}, request);
 
-  EXPECT_EQ(environment.sent_to<Dismissal>(4).size(), 1U);
-  EXPECT_TRUE(environment.sent_to<Dismissal>(3).empty());
+  EXPECT_EQ(environment.sent_to<RemovalNotice>(4).size(), 1U);
+  EXPECT_TRUE(environment.sent_to<RemovalNotice>(3).empty());
 }
 
 // It does not know yet which members there are.
@@ -190,7 +190,7 @@ TEST_F(RaftGroupMember, a_joining_member_tells_no_peer_that_it_was_removed) {
 
   joining.answer_removed_peer(MemberId{4}, RequestVote{.candidate = MemberId{4}});
 
-  EXPECT_TRUE(environment.sent_to<Dismissal>(4).empty());
+  EXPECT_TRUE(environment.sent_to<RemovalNotice>(4).empty());
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(RaftMembers, addresses_travel_in_the_configuration) {
 
 // As written by the first version: bytes of libraft's own encoding, the id for an address.
 TEST(RaftMembers, a_list_without_addresses_is_still_read) {
-  const std::vector<Member> old{{.id = MemberId{1}}, {.id = MemberId{12}, .part = Part::standby}};
+  const std::vector<Member> old{{.id = MemberId{1}}, {.id = MemberId{12}, .role = MemberRole::standby}};
 
   const auto bytes = encode_members(old);
 

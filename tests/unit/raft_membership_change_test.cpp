@@ -14,9 +14,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Member member(std::uint64_t id, Part part = Part::voter) {
+Member member(std::uint64_t id, MemberRole role = MemberRole::voter) {
   return {.id = MemberId{id},
-          .part = part,
+          .role = role,
           .peer = "peer" + std::to_string(id) + ":1",
           .client = "client" + std::to_string(id) + ":1"};
 }
@@ -67,7 +67,7 @@ class RaftMembershipChange : public ::testing::Test {
 
   Time now{std::chrono::seconds(1000)};
   Membership members{{.self = MemberId{1}}};
-  MembershipChange change{{.self = MemberId{1}, .patience = milliseconds(100)}};
+  MembershipChange change{{.self = MemberId{1}, .timeout = milliseconds(100)}};
   std::optional<Result<void>> result;
 };
 
@@ -75,7 +75,7 @@ TEST_F(RaftMembershipChange, a_new_member_is_a_standby_catches_up_and_becomes_a_
   begin(addition(5));
   const auto standby = submission(group());
   ASSERT_EQ(standby.size(), 5U);
-  EXPECT_EQ(standby.back().part, Part::standby);
+  EXPECT_EQ(standby.back().role, MemberRole::standby);
   accept(51, standby);
   EXPECT_EQ(change.next_step(group(), now), std::nullopt) << "51 is not applied";
 
@@ -88,7 +88,7 @@ TEST_F(RaftMembershipChange, a_new_member_is_a_standby_catches_up_and_becomes_a_
   view.catch_up = CatchUp::finished;
   const auto voters = submission(view);
   ASSERT_EQ(voters.size(), 5U);
-  EXPECT_EQ(voters.back().part, Part::voter);
+  EXPECT_EQ(voters.back().role, MemberRole::voter);
   accept(52, voters);
 
   view.applied = Index{52};
@@ -101,7 +101,7 @@ TEST_F(RaftMembershipChange, a_new_member_is_a_standby_catches_up_and_becomes_a_
 }
 
 TEST_F(RaftMembershipChange, a_standby_that_has_the_whole_log_is_promoted_at_once) {
-  set_members({member(1), member(2), member(3), member(5, Part::standby)}, 9);
+  set_members({member(1), member(2), member(3), member(5, MemberRole::standby)}, 9);
   begin(addition(5));
   auto view = group();
   view.subject_match = view.last;
@@ -109,11 +109,11 @@ TEST_F(RaftMembershipChange, a_standby_that_has_the_whole_log_is_promoted_at_onc
   const auto voters = submission(view);
 
   ASSERT_EQ(voters.size(), 4U);
-  EXPECT_EQ(voters.back().part, Part::voter);
+  EXPECT_EQ(voters.back().role, MemberRole::voter);
 }
 
 TEST_F(RaftMembershipChange, a_standby_that_does_not_catch_up_ends_the_change) {
-  set_members({member(1), member(2), member(3), member(5, Part::standby)}, 9);
+  set_members({member(1), member(2), member(3), member(5, MemberRole::standby)}, 9);
   begin(addition(5));
   ASSERT_TRUE(step<MembershipChange::WatchStandby>(group()).has_value());
   change.catching_up({});
@@ -126,7 +126,7 @@ TEST_F(RaftMembershipChange, a_standby_that_does_not_catch_up_ends_the_change) {
 }
 
 TEST_F(RaftMembershipChange, a_standby_that_cannot_read_the_log_is_refused) {
-  set_members({member(1), member(2), member(3), member(5, Part::standby)}, 9);
+  set_members({member(1), member(2), member(3), member(5, MemberRole::standby)}, 9);
   begin(addition(5));
   auto view = group();
   view.subject_versions.reset();

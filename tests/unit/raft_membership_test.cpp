@@ -78,11 +78,11 @@ TEST_F(RaftMembership, the_newest_voter_is_the_one_that_the_last_change_made) {
   set_newest(members({1, 2, 3}), 1);
   EXPECT_FALSE(membership.fresh_voter().has_value()) << "founders are no news";
   auto four = members({1, 2, 3, 4});
-  four.back().part = Part::standby;
+  four.back().role = MemberRole::standby;
   set_newest(four, 5);
   EXPECT_FALSE(membership.fresh_voter().has_value());
 
-  four.back().part = Part::voter;
+  four.back().role = MemberRole::voter;
   set_newest(four, 6);
 
   ASSERT_TRUE(membership.fresh_voter().has_value());

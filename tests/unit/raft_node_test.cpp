@@ -25,7 +25,7 @@ using test::bob;
 using test::RaftClient;
 
 /// Every test for a disk on the loop and for one on a thread of its own.
-class RaftNode : public ::testing::TestWithParam<DiskPlace> {
+class RaftNode : public ::testing::TestWithParam<DiskMode> {
  protected:
   [[nodiscard]] NodeOptions options() {
     auto options = test::small_node(folder.path(), reports);
@@ -54,9 +54,9 @@ class RaftNode : public ::testing::TestWithParam<DiskPlace> {
   test::Reports reports;
 };
 
-INSTANTIATE_TEST_SUITE_P(disk, RaftNode, ::testing::Values(DiskPlace::loop, DiskPlace::thread),
+INSTANTIATE_TEST_SUITE_P(disk, RaftNode, ::testing::Values(DiskMode::loop, DiskMode::thread),
                          [](const auto& place) {
-                           return place.param == DiskPlace::loop ? "on_the_loop" : "on_a_thread";
+                           return place.param == DiskMode::loop ? "on_the_loop" : "on_a_thread";
                          });
 
 TEST_P(RaftNode, decides_commands_and_shows_the_state) {
@@ -144,7 +144,7 @@ TEST_P(RaftNode, a_lease_expires_by_itself_and_the_next_in_the_queue_is_told) {
 
   auto granted = watcher.granted.get_future();
 
-  ASSERT_EQ(granted.wait_for(test::patience), std::future_status::ready);
+  ASSERT_EQ(granted.wait_for(test::test_timeout), std::future_status::ready);
   EXPECT_EQ(granted.get(), bob);
 }
 

@@ -150,12 +150,12 @@ TEST_F(RaftProposalBatcher, what_is_given_up_is_told_and_makes_room_in_the_queue
   }
   batcher.add_in_flight(make(roomy));
   Proposal one_more{.command = keeping(), .decided = {}, .bytes = 1};
-  ASSERT_EQ(batcher.queue().push(one_more), Intake::Answer::full);
+  ASSERT_EQ(batcher.queue().push(one_more), ProposalQueue::PushResult::full);
 
   batcher.give_up_all({.code = Errc::unavailable});
 
   EXPECT_EQ(errors.size(), 3U);
-  EXPECT_NE(batcher.queue().push(one_more), Intake::Answer::full);
+  EXPECT_NE(batcher.queue().push(one_more), ProposalQueue::PushResult::full);
 }
 
 TEST_F(RaftProposalBatcher, the_second_half_of_a_segment_waits_for_the_next_segment) {

@@ -59,7 +59,7 @@ TEST_F(RaftReadIndex, a_standby_does_not_count_for_the_quorum) {
   const std::vector<Member> members{{.id = MemberId{1}},
                                     {.id = MemberId{2}},
                                     {.id = MemberId{3}},
-                                    {.id = MemberId{4}, .part = Part::standby}};
+                                    {.id = MemberId{4}, .role = MemberRole::standby}};
   add();
   const auto round = reads.next_round(now);
 

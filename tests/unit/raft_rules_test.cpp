@@ -39,7 +39,7 @@ Entry change(std::uint64_t term, const std::vector<Member>& members) {
 const std::vector<Member> three_and_a_standby{{.id = MemberId{1}},
                                               {.id = MemberId{2}},
                                               {.id = MemberId{3}},
-                                              {.id = MemberId{4}, .part = Part::standby}};
+                                              {.id = MemberId{4}, .role = MemberRole::standby}};
 
 /// One replica, and a record of its actions. Its disk is done when the test says so.
 class Bench {

@@ -115,7 +115,7 @@ TEST(RaftStore, a_grant_that_arrives_during_a_drain_lasts_from_its_arrival) {
     group.jump(seconds(5));
     Proposal late{.command = grant(bob, seconds(10)),
                   .decided = [&](Result<Decided> result) { decided = std::move(result); }};
-    static_cast<void>(leader.store().intake().push(late));
+    static_cast<void>(leader.store().proposal_queue().push(late));
   };
 
   leader.store().drain(group.now());

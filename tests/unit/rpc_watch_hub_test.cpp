@@ -112,9 +112,9 @@ TEST_F(WatchReplay, a_replay_that_the_state_has_forgotten_is_cut_where_it_ended)
   hub_.replay(*watch, machine_.state());
 
   EXPECT_FALSE(watch->is_replaying());
-  ASSERT_TRUE(watch->cut());
-  EXPECT_EQ(*watch->cut(), core::Revision{taken.back().get() + 1});
-  EXPECT_EQ(hub_.cut_total(), 1U);
+  ASSERT_TRUE(watch->cancelled_at());
+  EXPECT_EQ(*watch->cancelled_at(), core::Revision{taken.back().get() + 1});
+  EXPECT_EQ(hub_.cancelled_total(), 1U);
 }
 
 }  // namespace

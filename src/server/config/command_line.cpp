@@ -51,7 +51,7 @@ struct Flags {
 void add_setting(CLI::App& app, const Setting& setting, Flags& flags) {
   const auto keep = [&flags, &setting](const std::string& text) { flags.values[&setting] = text; };
   auto help = std::string(setting.help) + " [" + setting.print(Config{}) + "]";
-  if (setting.shape == Shape::toggle) {
+  if (setting.type == ValueType::toggle) {
     app.add_flag_callback(setting.flag(), [keep] { keep("true"); }, help)->group(group_of(setting));
     return;
   }
@@ -103,23 +103,23 @@ void describe(CLI::App& app, Flags& flags) {
   app.get_formatter()->column_width(40);
 }
 
-Farewell wrong(ExitCode code, std::string_view complaints) {
+ExitMessage wrong(ExitCode code, std::string_view errors) {
   std::string text;
-  while (!complaints.empty()) {
-    const auto line = complaints.substr(0, complaints.find('\n'));
+  while (!errors.empty()) {
+    const auto line = errors.substr(0, errors.find('\n'));
     text += "tenured: " + std::string(line) + '\n';
-    complaints.remove_prefix(std::min(line.size() + 1, complaints.size()));
+    errors.remove_prefix(std::min(line.size() + 1, errors.size()));
   }
   return {.code = code, .text = std::move(text)};
 }
 
-Order seed_order(const Flags& flags, Config config) {
-  SeedOrder order{.config = std::move(config),
-                  .from = flags.seed_from,
-                  .is_current = flags.seeds_current,
-                  .drops_leases = flags.seeds_without_holds};
+ParsedCommandLine seed_order(const Flags& flags, Config config) {
+  SeedCommand command{.config = std::move(config),
+                      .from = flags.seed_from,
+                      .is_current = flags.seeds_current,
+                      .drops_leases = flags.seeds_without_holds};
   if (flags.seed_longest_ttl.empty()) {
-    return order;
+    return command;
   }
   const auto longest = parse_duration(flags.seed_longest_ttl);
   if (!longest) {
@@ -128,20 +128,20 @@ Order seed_order(const Flags& flags, Config config) {
   if (flags.seeds_current && !flags.seeds_without_holds) {
     return wrong(ExitCode::usage, "--longest-ttl: a --current state grants locks at once");
   }
-  order.longest_ttl = *longest;
-  return order;
+  command.longest_ttl = *longest;
+  return command;
 }
 
-Order settle(const Flags& flags) {
+ParsedCommandLine settle(const Flags& flags) {
   if (flags.asks_version) {
-    return Farewell{.text = "tenured " + std::string(version()) + '\n'};
+    return ExitMessage{.text = "tenured " + std::string(version()) + '\n'};
   }
   if (flags.makes_token) {
-    return TokenOrder{};
+    return TokenCommand{};
   }
   if (!flags.man_page.empty()) {
     auto page = man_page(flags.man_page);
-    return page ? Farewell{.text = *std::move(page)}
+    return page ? ExitMessage{.text = *std::move(page)}
                 : wrong(ExitCode::usage, "--print-man: either tenured or tenure.toml");
   }
   Config config;
@@ -157,7 +157,7 @@ Order settle(const Flags& flags) {
   }
   if (flags.prints_config) {
     // Also one that would be refused: it is printed so that somebody can look for the mistake.
-    return Farewell{.text = print_config(config)};
+    return ExitMessage{.text = print_config(config)};
   }
   if (const auto checked = check(config); !checked) {
     return wrong(ExitCode::configuration, checked.error().detail);
@@ -180,12 +180,12 @@ std::string_view version() {
 }
 
 std::string value_name(const Setting& setting) {
-  switch (setting.shape) {
-    case Shape::count: return "NUMBER";
-    case Shape::size: return "SIZE";
-    case Shape::duration: return "DURATION";
-    case Shape::toggle:
-    case Shape::text: break;
+  switch (setting.type) {
+    case ValueType::count: return "NUMBER";
+    case ValueType::size: return "SIZE";
+    case ValueType::duration: return "DURATION";
+    case ValueType::toggle:
+    case ValueType::text: break;
   }
   if (!setting.expected.empty()) {
     return "WORD";
@@ -193,14 +193,14 @@ std::string value_name(const Setting& setting) {
   return setting.section() == "listen" ? "ADDRESS" : "TEXT";
 }
 
-Order read_command_line(std::span<const char* const> arguments) {
+ParsedCommandLine read_command_line(std::span<const char* const> arguments) {
   CLI::App app("tenured: the lock service of Tenure", "tenured");
   Flags flags;
   describe(app, flags);
   try {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForHelp&) {
-    return Farewell{.text = app.help()};
+    return ExitMessage{.text = app.help()};
   } catch (const CLI::ParseError& error) {
     return wrong(ExitCode::usage, std::string(error.what()) + "\nsee tenured --help");
   }

@@ -21,14 +21,14 @@ struct Setting;
 [[nodiscard]] std::string value_name(const Setting& setting);
 
 /// What to say before leaving: to stdout if all is well, else to stderr.
-struct Farewell {
+struct ExitMessage {
   ExitCode code = ExitCode::stopped;
   std::string text{};  ///< Whole lines.
 };
 
 /// `tenured seed`: to make the folder of a member of a new cluster, or of a single node, out of
 /// that of a member or of a copy of it.
-struct SeedOrder {
+struct SeedCommand {
   Config config{};               ///< Of the member; checked.
   std::filesystem::path from{};  ///< The folder of the other, or a saved snapshot.
   bool is_current = false;       ///< It is the last state, not a backup.
@@ -38,13 +38,13 @@ struct SeedOrder {
 };
 
 /// `tenured token`: to make a token for a user.
-struct TokenOrder {};
+struct TokenCommand {};
 
 /// A Config that was checked, if the daemon shall run. A Farewell after --help, --version,
 /// --print-config, --print-man, and after mistakes.
-using Order = std::variant<Config, SeedOrder, TokenOrder, Farewell>;
+using ParsedCommandLine = std::variant<Config, SeedCommand, TokenCommand, ExitMessage>;
 
 /// Reads the command line and the file it names; flags win over the file, the file over defaults.
-[[nodiscard]] Order read_command_line(std::span<const char* const> arguments);
+[[nodiscard]] ParsedCommandLine read_command_line(std::span<const char* const> arguments);
 
 }  // namespace tenure::server

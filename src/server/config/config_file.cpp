@@ -77,9 +77,9 @@ class Reader {
   }
 
   void assign(const Setting& setting, const toml::node& value) {
-    const auto text = text_of(setting.shape, value);
+    const auto text = text_of(setting.type, value);
     if (!text) {
-      complain(value.source(), std::string(setting.key) + " must be " + wanted(setting.shape));
+      complain(value.source(), std::string(setting.key) + " must be " + wanted(setting.type));
       return;
     }
     if (const auto assigned = setting.assign(config_, *text); !assigned) {
@@ -88,25 +88,25 @@ class Reader {
   }
 
   /// The value as a flag would have it; nothing if it has the wrong type.
-  static std::optional<std::string> text_of(Shape shape, const toml::node& value) {
-    if (shape == Shape::toggle) {
+  static std::optional<std::string> text_of(ValueType type, const toml::node& value) {
+    if (type == ValueType::toggle) {
       const auto flag = value.value_exact<bool>();
       return flag ? std::optional<std::string>(*flag ? "true" : "false") : std::nullopt;
     }
     const auto number = value.value_exact<std::int64_t>();
-    if (number && (shape == Shape::count || shape == Shape::size)) {
+    if (number && (type == ValueType::count || type == ValueType::size)) {
       return std::to_string(*number);
     }
-    return shape == Shape::count ? std::nullopt : value.value_exact<std::string>();
+    return type == ValueType::count ? std::nullopt : value.value_exact<std::string>();
   }
 
-  static std::string wanted(Shape shape) {
-    switch (shape) {
-      case Shape::toggle: return "true or false";
-      case Shape::count: return "an integer";
-      case Shape::size: return "a size such as \"64MiB\", or an integer of bytes";
-      case Shape::duration: return "a duration in quotes, such as \"250ms\" or \"30s\"";
-      case Shape::text: return "a string in quotes";
+  static std::string wanted(ValueType type) {
+    switch (type) {
+      case ValueType::toggle: return "true or false";
+      case ValueType::count: return "an integer";
+      case ValueType::size: return "a size such as \"64MiB\", or an integer of bytes";
+      case ValueType::duration: return "a duration in quotes, such as \"250ms\" or \"30s\"";
+      case ValueType::text: return "a string in quotes";
     }
     return "something else";
   }
@@ -118,7 +118,7 @@ class Reader {
 
 std::string in_toml(const Setting& setting, const Config& config) {
   auto text = setting.print(config);
-  if (setting.shape == Shape::toggle || setting.shape == Shape::count) {
+  if (setting.type == ValueType::toggle || setting.type == ValueType::count) {
     return text;
   }
   // A JSON string is a basic string of TOML.

@@ -63,7 +63,7 @@ std::string daemon_page() {
       .term("-h, --help", "Print the options and exit")
       .term("-V, --version", "Print the version and exit");
   each_section(page, [](const Setting& setting) {
-    return setting.flag() + (setting.shape == Shape::toggle ? "" : " " + value_name(setting));
+    return setting.flag() + (setting.type == ValueType::toggle ? "" : " " + value_name(setting));
   });
   return page.section("signals")
       .paragraphs(

@@ -16,7 +16,7 @@ std::unexpected<Error> invalid_members(std::string_view text, std::string_view w
   return fail(Errc::invalid_argument, "'" + std::string(text) + "' " + std::string(why));
 }
 
-Result<FirstMember> parse_member(std::string_view text) {
+Result<InitialMember> parse_member(std::string_view text) {
   constexpr std::string_view expected =
       "is no member: write its id, where members reach it and where clients do, such as "
       "1=db1:7422/db1:7420";
@@ -31,18 +31,18 @@ Result<FirstMember> parse_member(std::string_view text) {
     return invalid_members(text.substr(0, equals),
                            "is no id of a member: they are whole numbers from 1 on");
   }
-  FirstMember member{.id = *id,
-                     .peer = std::string(text.substr(equals + 1, slash - equals - 1)),
-                     .client = std::string(text.substr(slash + 1))};
+  InitialMember member{.id = *id,
+                       .peer = std::string(text.substr(equals + 1, slash - equals - 1)),
+                       .client = std::string(text.substr(slash + 1))};
   for (const auto& address : {member.peer, member.client}) {
-    if (auto checked = check_called_address(address); !checked) {
+    if (auto checked = check_advertised_address(address); !checked) {
       return std::unexpected(std::move(checked).error());
     }
   }
   return member;
 }
 
-Result<void> check_unique(const std::vector<FirstMember>& members) {
+Result<void> check_unique(const std::vector<InitialMember>& members) {
   std::vector<std::string> addresses;
   for (const auto& member : members) {
     addresses.push_back(member.peer);
@@ -52,7 +52,7 @@ Result<void> check_unique(const std::vector<FirstMember>& members) {
   if (const auto it = std::ranges::adjacent_find(addresses); it != addresses.end()) {
     return invalid_members(*it, "stands there twice: every member has addresses of its own");
   }
-  const auto same = std::ranges::adjacent_find(members, {}, &FirstMember::id);
+  const auto same = std::ranges::adjacent_find(members, {}, &InitialMember::id);
   if (same != members.end()) {
     return invalid_members(std::to_string(same->id), "is the id of two members");
   }
@@ -61,8 +61,8 @@ Result<void> check_unique(const std::vector<FirstMember>& members) {
 
 }  // namespace
 
-Result<std::vector<FirstMember>> parse_members(std::string_view text) {
-  std::vector<FirstMember> members;
+Result<std::vector<InitialMember>> parse_members(std::string_view text) {
+  std::vector<InitialMember> members;
   while (!text.empty()) {
     auto one = text.substr(0, text.find(','));
     text.remove_prefix(std::min(one.size() + 1, text.size()));
@@ -74,13 +74,13 @@ Result<std::vector<FirstMember>> parse_members(std::string_view text) {
     }
     members.push_back(*std::move(member));
   }
-  std::ranges::sort(members, {}, &FirstMember::id);
+  std::ranges::sort(members, {}, &InitialMember::id);
   if (members.size() == 2) {
     return fail(Errc::invalid_argument,
                 "two members are less safe than one: neither can go on without the other. A "
                 "cluster has three or five");
   }
-  if (members.size() > first_members_max) {
+  if (members.size() > initial_members_max) {
     return fail(Errc::invalid_argument,
                 std::to_string(members.size()) + " members are too many: three or five are enough");
   }
@@ -90,7 +90,7 @@ Result<std::vector<FirstMember>> parse_members(std::string_view text) {
   return members;
 }
 
-std::uint64_t cluster_id_of(const std::vector<FirstMember>& members, std::string_view name) {
+std::uint64_t cluster_id_of(const std::vector<InitialMember>& members, std::string_view name) {
   // Without the addresses of clients: they may change without making another cluster.
   std::string text = "tenure cluster 1\n" + std::string(name) + '\n';
   for (const auto& member : members) {

@@ -105,19 +105,19 @@ Setting number(Setting setting, Field field, Range range, Notation notation) {
 
 template <class Field>
 Setting count(Named named, Field field, Range range = {}) {
-  return number({.key = named.key, .help = named.help, .shape = Shape::count}, field, range,
+  return number({.key = named.key, .help = named.help, .type = ValueType::count}, field, range,
                 as_count);
 }
 
 template <class Field>
 Setting size(Named named, Field field, Range range) {
-  return number({.key = named.key, .help = named.help, .shape = Shape::size}, field, range,
+  return number({.key = named.key, .help = named.help, .type = ValueType::size}, field, range,
                 as_size);
 }
 
 template <class Field>
 Setting duration(Named named, Field field, Range range) {
-  return number({.key = named.key, .help = named.help, .shape = Shape::duration}, field, range,
+  return number({.key = named.key, .help = named.help, .type = ValueType::duration}, field, range,
                 as_duration);
 }
 
@@ -137,7 +137,7 @@ Setting text(Named named, Field field, Result<void> (*check)(std::string_view) =
 
 template <class Field>
 Setting toggle(Named named, Field field) {
-  Setting setting{.key = named.key, .help = named.help, .shape = Shape::toggle};
+  Setting setting{.key = named.key, .help = named.help, .type = ValueType::toggle};
   setting.assign = [field](Config& config, std::string_view value) -> Result<void> {
     if (value != "true" && value != "false") {
       return fail(Errc::invalid_argument, "'" + std::string(value) + "' is not true or false");

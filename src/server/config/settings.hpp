@@ -14,13 +14,13 @@ namespace tenure::server {
 
 /// How a value is written. In TOML, counts are integers, toggles booleans, and all others strings;
 /// sizes may be either.
-enum class Shape : std::uint8_t { toggle, count, size, duration, text };
+enum class ValueType : std::uint8_t { toggle, count, size, duration, text };
 
 /// One thing that can be set: in the file by its key, on the command line by its flag.
 struct Setting {
   std::string_view key;   ///< `section.name`
   std::string_view help;  ///< One sentence for people.
-  Shape shape = Shape::text;
+  ValueType type = ValueType::text;
   std::string expected{};  ///< "1 to 100", "one of a, b": for the reference.
   std::function<Result<void>(Config&, std::string_view)> assign{};
   std::function<std::string(const Config&)> print{};  ///< What assign() would take.

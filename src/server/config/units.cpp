@@ -154,7 +154,7 @@ bool Address::is_wildcard() const {
   return !error && number.is_unspecified();
 }
 
-Result<void> check_called_address(std::string_view text) {
+Result<void> check_advertised_address(std::string_view text) {
   const auto address = parse_address(text);
   if (!address) {
     return std::unexpected(address.error());

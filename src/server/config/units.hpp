@@ -39,7 +39,7 @@ struct Address {
 [[nodiscard]] bool is_open_to_network(std::string_view address);
 
 /// `invalid_argument` unless others can call it: with a port, and of one machine.
-[[nodiscard]] Result<void> check_called_address(std::string_view text);
+[[nodiscard]] Result<void> check_advertised_address(std::string_view text);
 
 /// How many letters must be changed, added or taken away to make one word of the other.
 [[nodiscard]] std::size_t edit_distance(std::string_view left, std::string_view right);

@@ -23,16 +23,17 @@ Watch::Events Watch::take(std::size_t events_max) {
 }
 
 void Watch::offer(std::shared_ptr<const core::Event> event) {
-  if (cut_ || replay_from_ || event->revision < wish_.start || !wish_.types.contains(event->type)) {
+  if (cancelled_at_ || replay_from_ || event->revision < spec_.start ||
+      !spec_.types.contains(event->type)) {
     return;
   }
-  if (pending_.size() < wish_.buffer_events_max) {
+  if (pending_.size() < spec_.buffer_events_max) {
     pending_.push_back(std::move(event));
     return;
   }
   // What it did not take goes back as a whole: it resumes from the first of it, so that nothing is
   // told twice and nothing is missed. Its memory is free at once.
-  cut_ = resume_revision(event->revision);
+  cancelled_at_ = resume_revision(event->revision);
   pending_.clear();
 }
 
@@ -41,24 +42,24 @@ core::Revision Watch::resume_revision(core::Revision otherwise) const {
 }
 
 std::expected<std::shared_ptr<Watch>, WatchHub::Compacted> WatchHub::add(
-    WatchWish wish, const core::State& state, std::function<void()> ready) {
+    WatchSpec spec, const core::State& state, std::function<void()> ready) {
   const auto compacted = state.events.compact_revision();
-  const bool replays = wish.start != core::Revision{};
-  if (replays && wish.start <= compacted) {
+  const bool replays = spec.start != core::Revision{};
+  if (replays && spec.start <= compacted) {
     return std::unexpected(Compacted{compacted});
   }
   auto watch = std::make_shared<Watch>();
-  watch->wish_ = std::move(wish);
+  watch->spec_ = std::move(spec);
   watch->ready_ = std::move(ready);
-  const auto& wanted = watch->wish_;
+  const auto& requested = watch->spec_;
   if (replays) {
-    watch->replay_from_ = wanted.start;
+    watch->replay_from_ = requested.start;
     replay(*watch, state);
   }
-  if (wanted.match == Match::prefix) {
-    ++lengths_[wanted.key.size()];
+  if (requested.match == Match::prefix) {
+    ++lengths_[requested.key.size()];
   }
-  table_of(wanted.match)[wanted.key].push_back(watch);
+  table_of(requested.match)[requested.key].push_back(watch);
   last_ = std::max(last_, state.revision);
   ++count_;
   if (metrics_ != nullptr) {
@@ -72,10 +73,10 @@ void WatchHub::replay(Watch& watch, const core::State& state) {
     return;
   }
   if (*watch.replay_from_ <= state.events.compact_revision()) {
-    cut(watch, *watch.replay_from_);
+    cancel(watch, *watch.replay_from_);
     return;
   }
-  const auto& wish = watch.wish_;
+  const auto& spec = watch.spec_;
   const auto events = state.events.all().in_order();
   auto it = std::ranges::lower_bound(events, *watch.replay_from_, {}, &core::Event::revision);
   core::Revision last{};
@@ -86,38 +87,38 @@ void WatchHub::replay(Watch& watch, const core::State& state) {
       return;
     }
     last = event.revision;
-    const bool has_key = wish.match == Match::exact ? event.item.name == wish.key
-                                                    : event.item.name.starts_with(wish.key);
-    if (has_key && wish.types.contains(event.type)) {
+    const bool has_key = spec.match == Match::exact ? event.item.name == spec.key
+                                                    : event.item.name.starts_with(spec.key);
+    if (has_key && spec.types.contains(event.type)) {
       watch.pending_.push_back(std::make_shared<const core::Event>(event));
     }
   }
   watch.replay_from_.reset();
   // The replay does not count as the backlog of a slow reader.
-  watch.wish_.buffer_events_max += watch.pending_.size();
+  watch.spec_.buffer_events_max += watch.pending_.size();
 }
 
-void WatchHub::cut(Watch& watch, core::Revision resume) {
-  watch.cut_ = resume;
+void WatchHub::cancel(Watch& watch, core::Revision resume) {
+  watch.cancelled_at_ = resume;
   watch.replay_from_.reset();
   watch.pending_.clear();
-  ++cut_total_;
+  ++cancelled_total_;
   if (metrics_ != nullptr) {
     metrics_->watch_cut();
   }
 }
 
 void WatchHub::remove(const std::shared_ptr<Watch>& watch) {
-  auto& table = table_of(watch->wish_.match);
-  const auto it = table.find(watch->wish_.key);
+  auto& table = table_of(watch->spec_.match);
+  const auto it = table.find(watch->spec_.key);
   if (it == table.end() || std::erase(it->second, watch) == 0) {
     return;
   }
   if (it->second.empty()) {
     table.erase(it);
   }
-  if (watch->wish_.match == Match::prefix) {
-    const auto length = lengths_.find(watch->wish_.key.size());
+  if (watch->spec_.match == Match::prefix) {
+    const auto length = lengths_.find(watch->spec_.key.size());
     if (--length->second == 0) {
       lengths_.erase(length);
     }
@@ -134,7 +135,7 @@ void WatchHub::applied(const core::Applied& what, const core::State& /*state*/) 
     return;
   }
   for (const auto& event : what.events) {
-    tell(event);
+    publish(event);
   }
 }
 
@@ -147,32 +148,32 @@ void WatchHub::restored(const core::State& state) {
     return;
   }
   if (start <= state.events.compact_revision()) {
-    cut_all(start);
+    cancel_all(start);
   } else {
     for (const auto& event : state.events.since(start)) {
-      tell(event);
+      publish(event);
     }
   }
   settled();
 }
 
-void WatchHub::cut_all(core::Revision start) {
+void WatchHub::cancel_all(core::Revision start) {
   for (auto* table : {&exact_, &prefixes_}) {
     for (auto& [key, watches] : *table) {
       for (const auto& watch : watches) {
-        if (watch->cut_) {
+        if (watch->cancelled_at_) {
           continue;
         }
-        cut(*watch, watch->resume_revision(start));
-        if (!std::exchange(watch->is_announced_, true)) {
-          to_announce_.push_back(watch);
+        cancel(*watch, watch->resume_revision(start));
+        if (!std::exchange(watch->is_notified_, true)) {
+          to_notify_.push_back(watch);
         }
       }
     }
   }
 }
 
-void WatchHub::tell(const core::Event& event) {
+void WatchHub::publish(const core::Event& event) {
   // Copied once for all, and only if somebody listens.
   std::shared_ptr<const core::Event> shared;
   const auto pass_on = [&](const absl::flat_hash_map<std::string, Watches>& table,
@@ -199,26 +200,26 @@ void WatchHub::tell(const core::Event& event) {
 
 void WatchHub::offer(const Watches& watches, const std::shared_ptr<const core::Event>& event) {
   for (const auto& watch : watches) {
-    const bool was_cut = watch->cut_.has_value();
+    const bool was_cancelled = watch->cancelled_at_.has_value();
     watch->offer(event);
-    if (!was_cut && watch->cut_) {
-      ++cut_total_;
+    if (!was_cancelled && watch->cancelled_at_) {
+      ++cancelled_total_;
       if (metrics_ != nullptr) {
         metrics_->watch_cut();
       }
     }
-    const bool has_news = watch->has_events() || (watch->cut_ && !was_cut);
-    if (has_news && !watch->is_announced_) {
-      watch->is_announced_ = true;
-      to_announce_.push_back(watch);
+    const bool has_update = watch->has_events() || (watch->cancelled_at_ && !was_cancelled);
+    if (has_update && !watch->is_notified_) {
+      watch->is_notified_ = true;
+      to_notify_.push_back(watch);
     }
   }
 }
 
 void WatchHub::settled() {
-  for (const auto& weak : std::exchange(to_announce_, {})) {
+  for (const auto& weak : std::exchange(to_notify_, {})) {
     if (const auto watch = weak.lock()) {
-      watch->is_announced_ = false;
+      watch->is_notified_ = false;
       watch->ready_();
     }
   }

@@ -39,7 +39,7 @@ class EventTypes {
 };
 
 /// What somebody wants to hear of.
-struct WatchWish {
+struct WatchSpec {
   std::string key{};
   Match match = Match::exact;
   core::Revision start{};  ///< The first revision to tell; 0: from now on.
@@ -58,7 +58,9 @@ class Watch {
   /// More of the replay follows after what can be taken: call WatchHub::replay().
   [[nodiscard]] bool is_replaying() const noexcept { return replay_from_.has_value(); }
   /// The reader was too slow: nothing more comes. Start again from here to miss nothing.
-  [[nodiscard]] std::optional<core::Revision> cut() const noexcept { return cut_; }
+  [[nodiscard]] std::optional<core::Revision> cancelled_at() const noexcept {
+    return cancelled_at_;
+  }
 
  private:
   friend class WatchHub;
@@ -67,14 +69,14 @@ class Watch {
   /// First revision that was not taken; `otherwise` if everything known was taken.
   [[nodiscard]] core::Revision resume_revision(core::Revision otherwise) const;
 
-  WatchWish wish_;
+  WatchSpec spec_;
   std::function<void()> ready_;
   std::deque<std::shared_ptr<const core::Event>> pending_;
   /// First revision that is not copied from the state yet. Until all are copied, new events are
   /// not offered: the replay gets to them.
   std::optional<core::Revision> replay_from_;
-  std::optional<core::Revision> cut_;
-  bool is_announced_ = false;
+  std::optional<core::Revision> cancelled_at_;
+  bool is_notified_ = false;
 };
 
 /// Passes events on to watches. A watcher that does not take its events is cut; nobody waits for
@@ -96,7 +98,7 @@ class WatchHub final : public Listener {
   /// Replays what the state still remembers from `wish.start` on, the first `replay_max` events at
   /// once, then goes on with what comes. `ready` is called when there is something to take, or it
   /// was cut, after it had nothing.
-  [[nodiscard]] std::expected<std::shared_ptr<Watch>, Compacted> add(WatchWish wish,
+  [[nodiscard]] std::expected<std::shared_ptr<Watch>, Compacted> add(WatchSpec spec,
                                                                      const core::State& state,
                                                                      std::function<void()> ready);
   /// Copies the next part of the replay. The watch is cut if the state has forgotten it. No effect
@@ -105,7 +107,7 @@ class WatchHub final : public Listener {
   void remove(const std::shared_ptr<Watch>& watch);
 
   [[nodiscard]] std::size_t watches() const noexcept { return count_; }
-  [[nodiscard]] std::uint64_t cut_total() const noexcept { return cut_total_; }
+  [[nodiscard]] std::uint64_t cancelled_total() const noexcept { return cancelled_total_; }
 
   void applied(const core::Applied& what, const core::State& state) override;
   void settled() override;
@@ -120,19 +122,19 @@ class WatchHub final : public Listener {
     return match == Match::exact ? exact_ : prefixes_;
   }
   void offer(const Watches& watches, const std::shared_ptr<const core::Event>& event);
-  void tell(const core::Event& event);
-  void cut(Watch& watch, core::Revision resume);
-  void cut_all(core::Revision start);
+  void publish(const core::Event& event);
+  void cancel(Watch& watch, core::Revision resume);
+  void cancel_all(core::Revision start);
 
   Metrics* metrics_;
   absl::flat_hash_map<std::string, Watches> exact_;
   absl::flat_hash_map<std::string, Watches> prefixes_;
   /// How many of prefixes_ have each length: a name is looked up once per length that there is.
   std::map<std::size_t, std::size_t> lengths_;
-  std::vector<std::weak_ptr<Watch>> to_announce_;
+  std::vector<std::weak_ptr<Watch>> to_notify_;
   core::Revision last_{};  ///< Everything up to here was told to those who watch.
   std::size_t count_ = 0;
-  std::uint64_t cut_total_ = 0;
+  std::uint64_t cancelled_total_ = 0;
 };
 
 }  // namespace tenure::server

@@ -114,28 +114,28 @@ std::string verdict_of_others(SSL_CTX& context) {
 }  // namespace
 
 Result<TlsContexts> make_contexts(const PeerTls& files, raft::MemberId self) {
-  auto called = make_context(asio::ssl::context::tls_server, files);
-  if (!called) {
-    return std::unexpected(std::move(called).error());
+  auto acceptor = make_context(asio::ssl::context::tls_server, files);
+  if (!acceptor) {
+    return std::unexpected(std::move(acceptor).error());
   }
-  auto caller = make_context(asio::ssl::context::tls_client, files);
-  if (!caller) {
-    return std::unexpected(std::move(caller).error());
+  auto initiator = make_context(asio::ssl::context::tls_client, files);
+  if (!initiator) {
+    return std::unexpected(std::move(initiator).error());
   }
-  auto& native = *(*called)->native_handle();
+  auto& native = *(*acceptor)->native_handle();
   if (const auto verdict = verdict_of_others(native); !verdict.empty()) {
     return unusable("peer_tls.cert", "by peer_tls.ca it is not valid (" + verdict +
                                          "), so the other members would refuse it. Is it a "
                                          "certificate of another cluster?");
   }
-  if (const auto complaint = complaint_about(*SSL_CTX_get0_certificate(&native), self);
-      !complaint.empty()) {
-    return unusable("peer_tls.cert", complaint);
+  if (const auto error = certificate_error(*SSL_CTX_get0_certificate(&native), self);
+      !error.empty()) {
+    return unusable("peer_tls.cert", error);
   }
-  return TlsContexts{.called = *std::move(called), .caller = *std::move(caller)};
+  return TlsContexts{.acceptor = *std::move(acceptor), .initiator = *std::move(initiator)};
 }
 
-std::string complaint_about(X509& certificate, raft::MemberId member) {
+std::string certificate_error(X509& certificate, raft::MemberId member) {
   const auto named = members_named_in(certificate);
   const auto wanted = std::string(member_prefix) + std::to_string(member.get());
   if (named.empty()) {
@@ -152,10 +152,10 @@ std::string complaint_about(X509& certificate, raft::MemberId member) {
   return "the certificate is for " + all + ", and not for member " + std::to_string(member.get());
 }
 
-std::string complaint_about_peer(SSL& tls, raft::MemberId member) {
+std::string peer_certificate_error(SSL& tls, raft::MemberId member) {
   auto* certificate = SSL_get0_peer_certificate(&tls);
   return certificate == nullptr ? "no certificate was shown"
-                                : complaint_about(*certificate, member);
+                                : certificate_error(*certificate, member);
 }
 
 bool have_common_certificate(const std::string& one, const std::string& other) {

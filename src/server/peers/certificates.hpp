@@ -21,8 +21,8 @@ struct PeerTls {
 
 /// Both ends of mutual TLS 1.3 between members.
 struct TlsContexts {
-  std::unique_ptr<boost::asio::ssl::context> called;
-  std::unique_ptr<boost::asio::ssl::context> caller;
+  std::unique_ptr<boost::asio::ssl::context> acceptor;
+  std::unique_ptr<boost::asio::ssl::context> initiator;
 };
 
 /// `invalid_argument` says which file is wrong and why: not PEM, a key of another certificate, a
@@ -33,11 +33,11 @@ struct TlsContexts {
 /// The certificate of a member names it by a URI among its subject alternative names,
 /// `tenure:member/2`, one for each member that may use it. A certificate without one may belong to
 /// anything that the authority signed. Empty if it names the member; else why it cannot be used.
-[[nodiscard]] std::string complaint_about(X509& certificate, raft::MemberId member);
+[[nodiscard]] std::string certificate_error(X509& certificate, raft::MemberId member);
 
 /// The same for the certificate that the other end of a connection has shown.
 /// REQUIRES: the handshake is complete.
-[[nodiscard]] std::string complaint_about_peer(SSL& tls, raft::MemberId member);
+[[nodiscard]] std::string peer_certificate_error(SSL& tls, raft::MemberId member);
 
 /// Whether both files, in PEM, have a certificate in common.
 [[nodiscard]] bool have_common_certificate(const std::string& one, const std::string& other);

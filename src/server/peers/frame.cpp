@@ -91,7 +91,7 @@ Result<std::size_t> FrameReader::take_all(std::string_view bytes, const Take& ta
       return fail(Errc::invalid_argument, "the checksum of a frame is wrong");
     }
     used += *size;
-    const ArrivedFrame frame{
+    const ReceivedFrame frame{
         .meta = left.substr(frame_prefix_bytes, prefix.meta_bytes),
         .body = left.substr(frame_prefix_bytes + prefix.meta_bytes, prefix.body_bytes)};
     if (!take(frame)) {

@@ -36,7 +36,7 @@ inline constexpr std::size_t frame_prefix_bytes = 12;
 [[nodiscard]] Frame make_frame(std::string_view meta, std::vector<Slice> bodies = {});
 
 /// A frame that arrived; lasts as long as the call it is given to.
-struct ArrivedFrame {
+struct ReceivedFrame {
   std::string_view meta;
   std::string_view body;
 };
@@ -51,7 +51,7 @@ struct FrameLimits {
 class FrameReader {
  public:
   /// Whether to go on.
-  using Take = std::function<bool(const ArrivedFrame&)>;
+  using Take = std::function<bool(const ReceivedFrame&)>;
 
   explicit FrameReader(FrameLimits limits) : limits_(limits) {}
 

@@ -23,7 +23,6 @@ using core::ByteReader;
 using core::ByteWriter;
 using raft::AppendEntries;
 using raft::AppendResult;
-using raft::Dismissal;
 using raft::Entry;
 using raft::EntryType;
 using raft::Index;
@@ -32,6 +31,7 @@ using raft::MemberId;
 using raft::Message;
 using raft::Probe;
 using raft::ProbeResult;
+using raft::RemovalNotice;
 using raft::RequestVote;
 using raft::Term;
 using raft::TimeoutNow;
@@ -194,14 +194,14 @@ Message read_round(ByteReader& reader) {
   return message;
 }
 
-Frame write(const Dismissal& message) {
-  auto writer = begin_meta(Kind::dismissal);
+Frame write(const RemovalNotice& message) {
+  auto writer = begin_meta(Kind::removal_notice);
   writer.number(message.index.get());
   return make_frame(writer.bytes());
 }
 
 Message read_dismissal(ByteReader& reader) {
-  return Dismissal{.index = Index{reader.number()}};
+  return RemovalNotice{.index = Index{reader.number()}};
 }
 
 Frame write(const InstallSnapshot& /*message*/) {
@@ -218,7 +218,7 @@ Message read(Kind kind, ByteReader& reader, std::string_view& body, const Messag
     case Kind::timeout_now: return read_timeout_now(reader);
     case Kind::probe: return read_round<Probe>(reader);
     case Kind::probe_result: return read_round<ProbeResult>(reader);
-    case Kind::dismissal: return read_dismissal(reader);
+    case Kind::removal_notice: return read_dismissal(reader);
     default: break;
   }
   reader.complain("a message of a kind that is not known");
@@ -227,7 +227,7 @@ Message read(Kind kind, ByteReader& reader, std::string_view& body, const Messag
 
 }  // namespace
 
-std::uint8_t kind_of(const ArrivedFrame& frame) noexcept {
+std::uint8_t kind_of(const ReceivedFrame& frame) noexcept {
   return frame.meta.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(frame.meta.front());
 }
 
@@ -235,7 +235,7 @@ Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return write(one); }, message);
 }
 
-Result<Message> decode(const ArrivedFrame& frame, const MessageLimits& limits) {
+Result<Message> decode(const ReceivedFrame& frame, const MessageLimits& limits) {
   ByteReader reader(frame.meta);
   const auto kind = static_cast<Kind>(reader.number_up_to(255, "the kind of a message"));
   auto body = frame.body;

@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
   timeout_now = 5,
   probe = 6,
   probe_result = 7,
-  dismissal = 8,
+  removal_notice = 8,
   // Snapshots in chunks: snapshot_transfer.hpp.
   snapshot_begin = 32,
   snapshot_chunk = 33,
@@ -48,12 +48,12 @@ struct MessageLimits {
 };
 
 /// The kind of a frame; 0 if it is empty.
-[[nodiscard]] std::uint8_t kind_of(const ArrivedFrame& frame) noexcept;
+[[nodiscard]] std::uint8_t kind_of(const ReceivedFrame& frame) noexcept;
 
 /// REQUIRES: no InstallSnapshot; snapshots travel in chunks.
 [[nodiscard]] Frame encode(const raft::Message& message);
 /// `invalid_argument` if it is anything but what encode() writes, within the limits.
-[[nodiscard]] Result<raft::Message> decode(const ArrivedFrame& frame, const MessageLimits& limits);
+[[nodiscard]] Result<raft::Message> decode(const ReceivedFrame& frame, const MessageLimits& limits);
 
 /// The same as several messages within the limits, to be sent in this order: to a follower it looks
 /// as if the leader had sent less at a time.

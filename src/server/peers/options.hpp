@@ -9,24 +9,24 @@
 #include <boost/asio/io_context.hpp>
 
 #include "net/handshake_limiter.hpp"
-#include "server/peers/acquaintances.hpp"
 #include "server/peers/certificates.hpp"
-#include "server/peers/greeting.hpp"
+#include "server/peers/handshake.hpp"
 #include "server/peers/message_codec.hpp"
 #include "server/peers/outbox.hpp"
+#include "server/peers/peer_registry.hpp"
 #include "server/peers/snapshot_transfer.hpp"
 #include "server/raft/report.hpp"
 
 namespace tenure::server::peers {
 
 /// How long to wait for whom.
-struct Patience {
+struct PeerTimeouts {
   std::chrono::milliseconds connect{2000};
   /// From the connection to the end of the greeting, TLS included.
-  std::chrono::milliseconds greeting{5000};
+  std::chrono::milliseconds handshake{5000};
   /// Backoff between two attempts to connect: upper bounds of the first delay and of every delay.
-  std::chrono::milliseconds first_pause{20};
-  std::chrono::milliseconds longest_pause{1000};
+  std::chrono::milliseconds backoff_min{20};
+  std::chrono::milliseconds backoff_max{1000};
   /// Whoever does not acknowledge bytes for so long is gone, though no FIN came.
   std::chrono::milliseconds silence{3000};
 };
@@ -34,14 +34,14 @@ struct Patience {
 struct PeerOptions {
   Self self{};
   std::optional<PeerTls> tls{};  ///< None: plain TCP.
-  Patience patience{};
+  PeerTimeouts timeouts{};
   OutboxLimits outbox{};
   MessageLimits message{};
   SnapshotLimits snapshot{};
   /// Connections that have not said yet who they are. The oldest gives way.
-  std::size_t strangers_max = 16;
+  std::size_t unauthenticated_max = 16;
   /// Limits of incoming TLS handshakes. A connection beyond them is closed at once. 100 handshakes
-  /// per second take 3 % of a core with ECDSA and 20 % with RSA. `strangers_max` bounds the
+  /// per second take 3 % of a core with ECDSA and 20 % with RSA. `unauthenticated_max` bounds the
   /// handshakes in progress further.
   net::HandshakeLimiter::Limits handshakes{.in_progress = {.total_max = 64, .each_max = 64},
                                            .per_second = {.total_max = 100, .each_max = 50}};
@@ -50,19 +50,19 @@ struct PeerOptions {
   net::HandshakeLimiter::Limits member_handshakes = handshakes;
   /// Members that call although they are not in the configuration, and are called back: the leader
   /// of a member that joins, one that is ahead of us, one that was removed.
-  std::size_t guests_max = 8;
+  std::size_t non_members_max = 8;
   /// Hears what people should know.
   raft::Report report = [](raft::Severity, const std::string&) {};
 };
 
 /// What all connections share; outlives them.
-struct Hall {
+struct PeerContext {
   boost::asio::io_context& loop;
   PeerOptions options;
   std::shared_ptr<TlsContexts> tls;  ///< Replaced when certificates are renewed. Null: plain.
   /// Computes the TLS handshakes, on another thread than the loop's. Empty: plain.
   boost::asio::any_io_executor handshakes{};
-  std::shared_ptr<Acquaintances> known;  ///< Not null.
+  std::shared_ptr<PeerRegistry> registry;  ///< Not null.
 };
 
 }  // namespace tenure::server::peers

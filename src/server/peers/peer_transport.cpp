@@ -22,18 +22,18 @@ constexpr std::chrono::milliseconds accept_pause{100};
 constexpr std::chrono::milliseconds sweep_every{5000};
 /// How long nobody is told again that the same place was refused for the same reason, and how many
 /// such things are remembered.
-constexpr std::chrono::seconds hush{60};
-constexpr std::size_t told_max = 64;
+constexpr std::chrono::seconds report_interval{60};
+constexpr std::size_t reported_max = 64;
 
 /// Where it wants to be called back. At 0.0.0.0 we would call ourselves: what it means is where it
 /// calls from.
-std::string address_of(const Caller& caller) {
-  const auto& wanted = caller.hello().address;
+std::string address_of(const InboundConnection& connection) {
+  const auto& wanted = connection.hello().address;
   const auto parsed = parse_address(wanted);
   if (!parsed || !parsed->is_wildcard()) {
     return wanted;
   }
-  const auto& from = caller.from();
+  const auto& from = connection.from();
   const bool is_v6 = from.find(':') != std::string::npos;
   return (is_v6 ? "[" + from + "]" : from) + ":" + std::to_string(parsed->port);
 }
@@ -41,7 +41,7 @@ std::string address_of(const Caller& caller) {
 }  // namespace
 
 Result<std::unique_ptr<PeerTransport>> PeerTransport::make(PeerOptions options,
-                                                           Listening listening) {
+                                                           ListeningSocket listening) {
   std::shared_ptr<TlsContexts> tls;
   if (options.tls) {
     auto contexts = make_contexts(*options.tls, options.self.member);
@@ -55,7 +55,7 @@ Result<std::unique_ptr<PeerTransport>> PeerTransport::make(PeerOptions options,
 }
 
 PeerTransport::PeerTransport(PeerOptions options, std::shared_ptr<TlsContexts> tls,
-                             Listening listening)
+                             ListeningSocket listening)
     : options_(std::move(options)),
       tls_(std::move(tls)),
       listening_(std::move(listening)),
@@ -67,12 +67,12 @@ PeerTransport::~PeerTransport() {
   stop();
 }
 
-Result<void> PeerTransport::introduce(const raft::Folder& folder) {
-  auto known = Acquaintances::open(folder.path() / "peers", options_.report);
+Result<void> PeerTransport::load_identity(const raft::Folder& folder) {
+  auto known = PeerRegistry::open(folder.path() / "peers", options_.report);
   if (!known) {
     return std::unexpected(std::move(known).error());
   }
-  *known_ = *std::move(known);
+  *registry_ = *std::move(known);
   options_.self.incarnation = folder.incarnation();
   options_.self.origin = folder.origin();
   return {};
@@ -85,13 +85,13 @@ void PeerTransport::start(asio::io_context& loop, Receive receive) {
   acceptor_.emplace(loop, protocol, std::move(*listening_).take());
   listening_.reset();
   timer_.emplace(loop);
-  hall_ = std::make_shared<const Hall>(
-      Hall{.loop = loop,
-           .options = options_,
-           .tls = tls_,
-           .handshakes =
-               tls_ ? asio::use_service<HandshakeThread>(loop).executor() : asio::any_io_executor(),
-           .known = known_});
+  context_ = std::make_shared<const PeerContext>(
+      PeerContext{.loop = loop,
+                  .options = options_,
+                  .tls = tls_,
+                  .handshakes = tls_ ? asio::use_service<HandshakeThread>(loop).executor()
+                                     : asio::any_io_executor(),
+                  .registry = registry_});
   accept();
   sweep_later();
   set_members(std::exchange(members_, {}));
@@ -104,7 +104,7 @@ void PeerTransport::renew_tls(TlsContexts contexts) {
 }
 
 void PeerTransport::stop() {
-  if (!hall_) {
+  if (!context_) {
     return;
   }
   alive_.reset();
@@ -112,29 +112,29 @@ void PeerTransport::stop() {
     forget(peer);
   }
   peers_.clear();
-  for (const auto& stranger : std::exchange(strangers_, {})) {
-    stranger->close();
+  for (const auto& connection : std::exchange(unauthenticated_, {})) {
+    connection->close();
   }
   acceptor_.reset();
   timer_.reset();
-  hall_.reset();
+  context_.reset();
 }
 
 void PeerTransport::forget(Peer& peer) {
-  if (peer.dialer) {
-    std::exchange(peer.dialer, nullptr)->close();
+  if (peer.outbound) {
+    std::exchange(peer.outbound, nullptr)->close();
   }
-  if (peer.caller) {
-    std::exchange(peer.caller, nullptr)->close();
+  if (peer.inbound) {
+    std::exchange(peer.inbound, nullptr)->close();
   }
 }
 
 void PeerTransport::set_members(const std::vector<raft::Member>& members) {
   members_ = members;
-  if (!hall_) {
+  if (!context_) {
     return;
   }
-  known_->set_members(members);
+  registry_->set_members(members);
   for (auto it = peers_.begin(); it != peers_.end();) {
     const bool stays = std::ranges::find(members, it->first, &raft::Member::id) != members.end();
     if (it->second.is_member && !stays) {
@@ -145,7 +145,7 @@ void PeerTransport::set_members(const std::vector<raft::Member>& members) {
     }
   }
   for (const auto& member : members) {
-    if (member.id == hall_->options.self.member || member.peer.empty()) {
+    if (member.id == context_->options.self.member || member.peer.empty()) {
       continue;
     }
     auto& peer = peers_[member.id];
@@ -153,36 +153,36 @@ void PeerTransport::set_members(const std::vector<raft::Member>& members) {
     if (peer.network.empty()) {
       peer.network = net::network_of(member.peer);
     }
-    set_dialer(peer, member.id, member.peer);
+    set_outbound(peer, member.id, member.peer);
   }
 }
 
-void PeerTransport::set_dialer(Peer& peer, raft::MemberId id, const std::string& address) {
-  if (peer.dialer && peer.dialer->address() == address) {
+void PeerTransport::set_outbound(Peer& peer, raft::MemberId id, const std::string& address) {
+  if (peer.outbound && peer.outbound->address() == address) {
     return;
   }
-  if (peer.dialer) {
-    peer.dialer->close();
+  if (peer.outbound) {
+    peer.outbound->close();
   }
-  peer.dialer = std::make_shared<Dialer>(hall_, id, address);
-  peer.dialer->start();
+  peer.outbound = std::make_shared<OutboundConnection>(context_, id, address);
+  peer.outbound->start();
 }
 
 void PeerTransport::send(raft::MemberId peer, raft::Message message) {
   const auto it = peers_.find(peer);
-  if (it != peers_.end() && it->second.dialer && !known_->is_disowned()) {
-    it->second.dialer->send(std::move(message));
+  if (it != peers_.end() && it->second.outbound && !registry_->is_quarantined()) {
+    it->second.outbound->send(std::move(message));
   }
 }
 
 bool PeerTransport::takes_snapshot(raft::MemberId peer, raft::Term term) {
   const auto it = peers_.find(peer);
-  return it != peers_.end() && it->second.dialer && it->second.dialer->takes_snapshot(term);
+  return it != peers_.end() && it->second.outbound && it->second.outbound->takes_snapshot(term);
 }
 
 std::optional<raft::Versions> PeerTransport::versions_of(raft::MemberId peer) const {
   const auto it = peers_.find(peer);
-  return it != peers_.end() && it->second.dialer ? it->second.dialer->versions() : std::nullopt;
+  return it != peers_.end() && it->second.outbound ? it->second.outbound->versions() : std::nullopt;
 }
 
 void PeerTransport::accept() {
@@ -193,11 +193,11 @@ void PeerTransport::accept() {
           return;
         }
         if (!error) {
-          (*self)->welcome(std::move(socket));
+          (*self)->add_connection(std::move(socket));
           (*self)->accept();
           return;
         }
-        auto timer = std::make_shared<asio::steady_timer>((*self)->hall_->loop, accept_pause);
+        auto timer = std::make_shared<asio::steady_timer>((*self)->context_->loop, accept_pause);
         timer->async_wait([alive, timer](const error_code&) {
           if (const auto later = alive.lock()) {
             (*later)->accept();
@@ -206,7 +206,7 @@ void PeerTransport::accept() {
       });
 }
 
-void PeerTransport::welcome(tcp::socket socket) {
+void PeerTransport::add_connection(tcp::socket socket) {
   error_code error;
   const auto from = socket.remote_endpoint(error);
   if (error) {
@@ -217,25 +217,26 @@ void PeerTransport::welcome(tcp::socket socket) {
     on_handshake_limit_();
     return;
   }
-  make_room_for_a_stranger();
-  const auto caller =
-      std::make_shared<Caller>(hall_, std::move(socket), from.address().to_string());
-  caller->hold_handshake_slot(*std::move(handshake));
-  strangers_.push_back(caller);
-  const auto here = [alive = std::weak_ptr(alive_)](auto call) {
+  make_room_for_unauthenticated();
+  const auto connection =
+      std::make_shared<InboundConnection>(context_, std::move(socket), from.address().to_string());
+  connection->hold_handshake_slot(*std::move(handshake));
+  unauthenticated_.push_back(connection);
+  const auto bind = [alive = std::weak_ptr(alive_)](auto call) {
     return [alive, call](auto&&... arguments) {
       if (const auto self = alive.lock()) {
         call(**self, arguments...);
       }
     };
   };
-  caller->start(
-      {.admitted = here([](PeerTransport& me, Caller& one) { me.admit(one); }),
-       .arrived = here([](PeerTransport& me, Caller& one, const ArrivedFrame& frame) {
-         me.arrived(one, frame);
-       }),
-       .refused = here([](PeerTransport& me, const Caller& one) { me.tell_of_stranger(one); }),
-       .gone = here([](PeerTransport& me, Caller& one) { me.gone(one); })});
+  connection->start(
+      {.authenticated =
+           bind([](PeerTransport& self, InboundConnection& one) { self.add_peer_connection(one); }),
+       .received = bind([](PeerTransport& self, InboundConnection& one,
+                           const ReceivedFrame& frame) { self.receive(one, frame); }),
+       .rejected = bind(
+           [](PeerTransport& self, const InboundConnection& one) { self.report_rejected(one); }),
+       .closed = bind([](PeerTransport& self, InboundConnection& one) { self.closed(one); })});
 }
 
 std::optional<net::Shares::Share> PeerTransport::admit_handshake(const asio::ip::address& from) {
@@ -249,108 +250,111 @@ std::optional<net::Shares::Share> PeerTransport::admit_handshake(const asio::ip:
   return limiter.admit(network, std::chrono::steady_clock::now());
 }
 
-void PeerTransport::make_room_for_a_stranger() {
-  while (strangers_.size() >= hall_->options.strangers_max) {
+void PeerTransport::make_room_for_unauthenticated() {
+  while (unauthenticated_.size() >= context_->options.unauthenticated_max) {
     // One place with many connections first: it must not push out a member that greets from
     // another. Then those that have said nothing, then the oldest.
-    std::map<std::string_view, std::ptrdiff_t> crowds;
-    for (const auto& stranger : strangers_) {
-      ++crowds[stranger->from()];
+    std::map<std::string_view, std::ptrdiff_t> counts_by_address;
+    for (const auto& connection : unauthenticated_) {
+      ++counts_by_address[connection->from()];
     }
-    const auto least = std::ranges::min_element(strangers_, {}, [&](const auto& stranger) {
-      return std::pair(-crowds[stranger->from()], stranger->bytes_read() > 0);
+    const auto least = std::ranges::min_element(unauthenticated_, {}, [&](const auto& connection) {
+      return std::pair(-counts_by_address[connection->from()], connection->bytes_read() > 0);
     });
     (*least)->close();
-    strangers_.erase(least);
+    unauthenticated_.erase(least);
   }
 }
 
-void PeerTransport::admit(Caller& caller) {
-  const auto shared = caller.shared_from_this();
-  std::erase(strangers_, shared);
-  const auto id = caller.hello().caller;
-  const auto guests =
+void PeerTransport::add_peer_connection(InboundConnection& connection) {
+  const auto shared = connection.shared_from_this();
+  std::erase(unauthenticated_, shared);
+  const auto id = connection.hello().initiator;
+  const auto non_members =
       std::ranges::count_if(peers_, [](const auto& known) { return !known.second.is_member; });
-  if (!peers_.contains(id) && static_cast<std::size_t>(guests) >= hall_->options.guests_max) {
-    caller.close();
+  if (!peers_.contains(id) &&
+      static_cast<std::size_t>(non_members) >= context_->options.non_members_max) {
+    connection.close();
     return;
   }
   auto& peer = peers_[id];
-  if (peer.caller) {
+  if (peer.inbound) {
     // The newest counts: the older one is half dead, or its owner has begun anew.
-    peer.counts.bytes_received += peer.caller->bytes_read();
-    peer.caller->close();
+    peer.counts.bytes_received += peer.inbound->bytes_read();
+    peer.inbound->close();
   }
-  peer.caller = shared;
-  peer.network = net::network_of(asio::ip::make_address(caller.from()));
-  call_back(peer, caller);
+  peer.inbound = shared;
+  peer.network = net::network_of(asio::ip::make_address(connection.from()));
+  call_back(peer, connection);
 }
 
-void PeerTransport::call_back(Peer& peer, const Caller& caller) {
+void PeerTransport::call_back(Peer& peer, const InboundConnection& connection) {
   if (peer.is_member) {
-    peer.dialer->hurry();
+    peer.outbound->connect_now();
   } else {
     // Not in the configuration as we know it. It may be us who do not know the newest one.
-    set_dialer(peer, caller.hello().caller, address_of(caller));
+    set_outbound(peer, connection.hello().initiator, address_of(connection));
   }
 }
 
-void PeerTransport::arrived(Caller& caller, const ArrivedFrame& frame) {
-  const auto it = peers_.find(caller.hello().caller);
-  if (it == peers_.end() || known_->is_disowned()) {
+void PeerTransport::receive(InboundConnection& connection, const ReceivedFrame& frame) {
+  const auto it = peers_.find(connection.hello().initiator);
+  if (it == peers_.end() || registry_->is_quarantined()) {
     return;
   }
   const auto kind = static_cast<Kind>(kind_of(frame));
   if (kind == Kind::snapshot_begin || kind == Kind::snapshot_chunk) {
-    take_snapshot_part(caller, it->second, frame);
+    take_snapshot_part(connection, it->second, frame);
   } else {
-    take_message(caller, it->second, frame);
+    take_message(connection, it->second, frame);
   }
 }
 
-void PeerTransport::take_snapshot_part(Caller& caller, Peer& peer, const ArrivedFrame& frame) {
+void PeerTransport::take_snapshot_part(InboundConnection& connection, Peer& peer,
+                                       const ReceivedFrame& frame) {
   if (!peer.snapshots) {
-    peer.snapshots.emplace(hall_->options.snapshot);
+    peer.snapshots.emplace(context_->options.snapshot);
   }
   const bool begins = kind_of(frame) == static_cast<std::uint8_t>(Kind::snapshot_begin);
   const auto now = std::chrono::steady_clock::now();
   auto step = begins ? peer.snapshots->begin(frame, now) : peer.snapshots->chunk(frame, now);
   if (!step) {
-    caller.break_off(step.error().detail);
+    connection.fail(step.error().detail);
     return;
   }
   peer.counts.snapshot_chunks_received += begins ? 0 : 1;
-  caller.answer(step->have);
+  connection.acknowledge(step->have);
   if (step->complete) {
     ++peer.counts.messages_received;
     // The last thing: it may do anything, also end this.
-    receive_(caller.hello().caller, *std::move(step->complete));
+    receive_(connection.hello().initiator, *std::move(step->complete));
   }
 }
 
-void PeerTransport::take_message(Caller& caller, Peer& peer, const ArrivedFrame& frame) {
-  auto message = decode(frame, hall_->options.message);
+void PeerTransport::take_message(InboundConnection& connection, Peer& peer,
+                                 const ReceivedFrame& frame) {
+  auto message = decode(frame, context_->options.message);
   if (!message) {
-    caller.break_off("what it says makes no sense: " + message.error().detail);
+    connection.fail("what it says makes no sense: " + message.error().detail);
     return;
   }
   ++peer.counts.messages_received;
   // The last thing: it may do anything, also end this.
-  receive_(caller.hello().caller, *std::move(message));
+  receive_(connection.hello().initiator, *std::move(message));
 }
 
-void PeerTransport::gone(Caller& caller) {
-  const auto shared = caller.shared_from_this();
-  if (std::erase(strangers_, shared) > 0) {
-    tell_of_stranger(caller);
+void PeerTransport::closed(InboundConnection& connection) {
+  const auto shared = connection.shared_from_this();
+  if (std::erase(unauthenticated_, shared) > 0) {
+    report_rejected(connection);
     return;
   }
-  const auto it = peers_.find(caller.hello().caller);
-  if (it == peers_.end() || it->second.caller != shared) {
+  const auto it = peers_.find(connection.hello().initiator);
+  if (it == peers_.end() || it->second.inbound != shared) {
     return;
   }
-  it->second.counts.bytes_received += caller.bytes_read();
-  it->second.caller.reset();
+  it->second.counts.bytes_received += connection.bytes_read();
+  it->second.inbound.reset();
   if (!it->second.is_member) {
     forget(it->second);
     erase_if_done(it);
@@ -362,21 +366,22 @@ void PeerTransport::gone(Caller& caller) {
 PeerTransport::Peers::iterator PeerTransport::erase_if_done(Peers::iterator it) {
   const auto& peer = it->second;
   const bool is_done =
-      !peer.is_member && !peer.caller && (!peer.snapshots || peer.snapshots->is_idle());
+      !peer.is_member && !peer.inbound && (!peer.snapshots || peer.snapshots->is_idle());
   return is_done ? peers_.erase(it) : std::next(it);
 }
 
-void PeerTransport::tell_of_stranger(const Caller& caller) {
+void PeerTransport::report_rejected(const InboundConnection& connection) {
   const auto now = std::chrono::steady_clock::now();
-  const auto what = "refused a connection from " + caller.from() + ": " + caller.complaint();
-  const auto [it, is_new] = told_.try_emplace(what, now);
-  if (!is_new && now - it->second < hush) {
+  const auto what = "refused a connection from " + connection.from() + ": " + connection.error();
+  const auto [it, is_new] = reported_.try_emplace(what, now);
+  if (!is_new && now - it->second < report_interval) {
     return;
   }
   it->second = now;
-  hall_->options.report(Severity::warning, what);
-  if (told_.size() > told_max) {
-    told_.erase(std::ranges::min_element(told_, {}, [](const auto& one) { return one.second; }));
+  context_->options.report(Severity::warning, what);
+  if (reported_.size() > reported_max) {
+    reported_.erase(
+        std::ranges::min_element(reported_, {}, [](const auto& one) { return one.second; }));
   }
 }
 
@@ -394,14 +399,14 @@ void PeerTransport::sweep_later() {
 
 void PeerTransport::sweep() {
   const auto now = std::chrono::steady_clock::now();
-  known_->sweep();
+  registry_->sweep();
   for (auto it = peers_.begin(); it != peers_.end();) {
     auto& peer = it->second;
     if (peer.snapshots) {
       peer.snapshots->give_up_if_stalled(now);
     }
-    if (peer.dialer) {
-      peer.dialer->sweep();
+    if (peer.outbound) {
+      peer.outbound->sweep();
     }
     it = erase_if_done(it);
   }
@@ -410,10 +415,10 @@ void PeerTransport::sweep() {
 std::vector<PeerTraffic> PeerTransport::counts() const {
   std::vector<PeerTraffic> all;
   for (const auto& [id, peer] : peers_) {
-    auto counts = peer.dialer ? peer.dialer->counts() : PeerTraffic{};
+    auto counts = peer.outbound ? peer.outbound->counts() : PeerTraffic{};
     counts.peer = id.get();
     counts.bytes_received += peer.counts.bytes_received;
-    counts.bytes_received += peer.caller ? peer.caller->bytes_read() : 0;
+    counts.bytes_received += peer.inbound ? peer.inbound->bytes_read() : 0;
     counts.messages_received = peer.counts.messages_received;
     counts.snapshot_chunks_received = peer.counts.snapshot_chunks_received;
     all.push_back(counts);

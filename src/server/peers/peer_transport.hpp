@@ -18,10 +18,10 @@
 #include "net/handshake_limiter.hpp"
 #include "net/shares.hpp"
 #include "server/metrics/metrics.hpp"
-#include "server/peers/caller.hpp"
-#include "server/peers/dialer.hpp"
-#include "server/peers/listening.hpp"
+#include "server/peers/inbound_connection.hpp"
+#include "server/peers/listening_socket.hpp"
 #include "server/peers/options.hpp"
+#include "server/peers/outbound_connection.hpp"
 #include "server/raft/folder.hpp"
 #include "server/raft/transport.hpp"
 
@@ -37,14 +37,14 @@ class PeerTransport final : public raft::Transport {
  public:
   /// `invalid_argument`: what is wrong with the certificates.
   [[nodiscard]] static Result<std::unique_ptr<PeerTransport>> make(PeerOptions options,
-                                                                   Listening listening);
+                                                                   ListeningSocket listening);
   ~PeerTransport() override;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
   /// Which directory this member has, where it also remembers those of the others. REQUIRES: before
   /// start(). `invalid_argument`: what is remembered there is damaged.
-  [[nodiscard]] Result<void> introduce(const raft::Folder& folder);
+  [[nodiscard]] Result<void> load_identity(const raft::Folder& folder);
 
   /// `limited` is called on the loop's thread for each connection that is closed because of
   /// PeerOptions::handshakes or member_handshakes. REQUIRES: before start(), or on the loop's
@@ -69,8 +69,8 @@ class PeerTransport final : public raft::Transport {
   /// All about one peer that outlives a connection.
   struct Peer {
     bool is_member = false;  ///< Else a guest.
-    std::shared_ptr<Dialer> dialer{};
-    std::shared_ptr<Caller> caller{};
+    std::shared_ptr<OutboundConnection> outbound{};
+    std::shared_ptr<InboundConnection> inbound{};
     std::optional<SnapshotReceiver> snapshots{};
     /// Network of the last connection that the peer made, before that of the configured address;
     /// see net::network_of().
@@ -80,47 +80,47 @@ class PeerTransport final : public raft::Transport {
 
   using Peers = std::map<raft::MemberId, Peer>;
 
-  PeerTransport(PeerOptions options, std::shared_ptr<TlsContexts> tls, Listening listening);
+  PeerTransport(PeerOptions options, std::shared_ptr<TlsContexts> tls, ListeningSocket listening);
 
   void accept();
-  void welcome(boost::asio::ip::tcp::socket socket);
+  void add_connection(boost::asio::ip::tcp::socket socket);
   /// Takes a slot for an incoming TLS handshake; nothing if a limit is reached. Without TLS the
   /// slot is empty.
   [[nodiscard]] std::optional<net::Shares::Share> admit_handshake(
       const boost::asio::ip::address& from);
-  void make_room_for_a_stranger();
-  void admit(Caller& caller);
-  void call_back(Peer& peer, const Caller& caller);
-  void arrived(Caller& caller, const ArrivedFrame& frame);
-  void take_snapshot_part(Caller& caller, Peer& peer, const ArrivedFrame& frame);
-  void take_message(Caller& caller, Peer& peer, const ArrivedFrame& frame);
-  void gone(Caller& caller);
-  void set_dialer(Peer& peer, raft::MemberId id, const std::string& address);
+  void make_room_for_unauthenticated();
+  void add_peer_connection(InboundConnection& connection);
+  void call_back(Peer& peer, const InboundConnection& connection);
+  void receive(InboundConnection& connection, const ReceivedFrame& frame);
+  void take_snapshot_part(InboundConnection& connection, Peer& peer, const ReceivedFrame& frame);
+  void take_message(InboundConnection& connection, Peer& peer, const ReceivedFrame& frame);
+  void closed(InboundConnection& connection);
+  void set_outbound(Peer& peer, raft::MemberId id, const std::string& address);
   static void forget(Peer& peer);
   Peers::iterator erase_if_done(Peers::iterator it);
   void sweep_later();
   void sweep();
   /// Says the same about the same place once in a while only.
-  void tell_of_stranger(const Caller& caller);
+  void report_rejected(const InboundConnection& connection);
 
   PeerOptions options_;
   std::shared_ptr<TlsContexts> tls_;  ///< Null: plain TCP.
-  std::optional<Listening> listening_;
+  std::optional<ListeningSocket> listening_;
   const std::uint16_t port_;
-  std::shared_ptr<Acquaintances> known_ = std::make_shared<Acquaintances>();
+  std::shared_ptr<PeerRegistry> registry_ = std::make_shared<PeerRegistry>();
 
   std::function<void()> on_handshake_limit_ = [] {};
   net::HandshakeLimiter handshakes_;         ///< Of addresses that are not known as a member's.
   net::HandshakeLimiter member_handshakes_;  ///< Of addresses of members.
 
   // From start() to stop().
-  std::shared_ptr<const Hall> hall_;
+  std::shared_ptr<const PeerContext> context_;
   Receive receive_;
   std::optional<boost::asio::ip::tcp::acceptor> acceptor_;
   std::optional<boost::asio::steady_timer> timer_;
   Peers peers_;
-  std::vector<std::shared_ptr<Caller>> strangers_;  ///< Oldest first.
-  std::map<std::string, std::chrono::steady_clock::time_point> told_;
+  std::vector<std::shared_ptr<InboundConnection>> unauthenticated_;  ///< Oldest first.
+  std::map<std::string, std::chrono::steady_clock::time_point> reported_;
 
   std::vector<raft::Member> members_;
   /// Callbacks hold it weakly: after stop() they find nobody.

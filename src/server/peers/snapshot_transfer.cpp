@@ -34,7 +34,7 @@ Frame encode(const SnapshotHave& have) {
   return make_frame(writer.bytes());
 }
 
-Result<SnapshotHave> decode_have(const ArrivedFrame& frame) {
+Result<SnapshotHave> decode_have(const ReceivedFrame& frame) {
   core::ByteReader reader(frame.meta);
   expect(reader, Kind::snapshot_have);
   SnapshotHave have;
@@ -141,12 +141,12 @@ void SnapshotSender::heard(const SnapshotHave& have, Time now) {
 }
 
 void SnapshotSender::give_up_if_stalled(Time now) {
-  if (message_.has_value() && now - moved_ >= limits_.patience) {
+  if (message_.has_value() && now - moved_ >= limits_.timeouts) {
     message_.reset();
   }
 }
 
-Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ArrivedFrame& frame, Time now) {
+Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ReceivedFrame& frame, Time now) {
   core::ByteReader reader(frame.meta);
   expect(reader, Kind::snapshot_begin);
   const auto transfer = reader.number();
@@ -176,7 +176,7 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ArrivedFrame& frame
   return step(term);
 }
 
-Result<SnapshotReceiver::Step> SnapshotReceiver::chunk(const ArrivedFrame& frame, Time now) {
+Result<SnapshotReceiver::Step> SnapshotReceiver::chunk(const ReceivedFrame& frame, Time now) {
   core::ByteReader reader(frame.meta);
   expect(reader, Kind::snapshot_chunk);
   const auto transfer = reader.number();
@@ -219,7 +219,7 @@ SnapshotReceiver::Step SnapshotReceiver::step(raft::Term term) {
 }
 
 void SnapshotReceiver::give_up_if_stalled(Time now) {
-  if (mark_.has_value() && now - moved_ >= limits_.patience) {
+  if (mark_.has_value() && now - moved_ >= limits_.timeouts) {
     mark_.reset();
     body_ = {};
     size_ = 0;

@@ -31,7 +31,7 @@ struct SnapshotLimits {
   /// Of a whole one. What is received is kept in memory.
   std::size_t bytes_max = std::size_t{16} << 30;
   /// A transfer that stands still for so long is given up; Raft asks again.
-  std::chrono::milliseconds patience{30'000};
+  std::chrono::milliseconds timeouts{30'000};
 };
 
 /// What the receiver says.
@@ -40,7 +40,7 @@ struct SnapshotHave {
   std::size_t bytes{};
 };
 [[nodiscard]] Frame encode(const SnapshotHave& have);
-[[nodiscard]] Result<SnapshotHave> decode_have(const ArrivedFrame& frame);
+[[nodiscard]] Result<SnapshotHave> decode_have(const ReceivedFrame& frame);
 
 /// The sender's end, for one peer: at most one snapshot at a time.
 class SnapshotSender {
@@ -89,9 +89,9 @@ class SnapshotReceiver {
   explicit SnapshotReceiver(SnapshotLimits limits) : limits_(limits) {}
 
   /// `invalid_argument`: this is no begin, or larger than what is allowed.
-  [[nodiscard]] Result<Step> begin(const ArrivedFrame& frame, Time now);
+  [[nodiscard]] Result<Step> begin(const ReceivedFrame& frame, Time now);
   /// `invalid_argument`: this is no chunk. One that does not fit is answered with what is there.
-  [[nodiscard]] Result<Step> chunk(const ArrivedFrame& frame, Time now);
+  [[nodiscard]] Result<Step> chunk(const ReceivedFrame& frame, Time now);
   void give_up_if_stalled(Time now);
 
   [[nodiscard]] bool is_idle() const noexcept { return !mark_.has_value(); }

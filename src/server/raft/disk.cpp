@@ -7,8 +7,8 @@
 
 namespace tenure::server::raft {
 
-Disk::Disk(DiskPlace place, Parts parts) : place_(place), parts_(std::move(parts)) {
-  if (place_ == DiskPlace::thread) {
+Disk::Disk(DiskMode place, Parts parts) : mode_(place), parts_(std::move(parts)) {
+  if (mode_ == DiskMode::thread) {
     thread_ = std::jthread([this] { run(); });
   }
 }
@@ -37,7 +37,7 @@ void Disk::push(Operation operation) {
     waiting_.push_back(std::move(operation));
   }
   // Without the mutex: whoever wakes up wants it at once, and would sleep again.
-  if (place_ == DiskPlace::thread) {
+  if (mode_ == DiskMode::thread) {
     changed_.notify_one();
   }
 }
@@ -46,7 +46,7 @@ Disk::Done Disk::take_done() {
   std::vector<Operation> operations;
   {
     const sys::MutexGuard guard(mutex_);
-    if (place_ == DiskPlace::thread) {
+    if (mode_ == DiskMode::thread) {
       return std::exchange(done_, {});
     }
     operations = std::exchange(waiting_, {});

@@ -18,7 +18,7 @@
 namespace tenure::server::raft {
 
 /// Who writes to the disk.
-enum class DiskPlace : std::uint8_t {
+enum class DiskMode : std::uint8_t {
   /// The thread of the store itself: no change of threads on the way of a command. For a member
   /// that is alone; nobody misses it while it waits for the disk.
   loop,
@@ -40,7 +40,7 @@ class Disk {
     std::function<void()> wake;  ///< Called when something is done by the other thread.
   };
 
-  Disk(DiskPlace place, Parts parts);
+  Disk(DiskMode place, Parts parts);
   ~Disk();
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
@@ -70,7 +70,7 @@ class Disk {
   void perform_install(const Snapshot& snapshot);
   void run();
 
-  const DiskPlace place_;
+  const DiskMode mode_;
   Parts parts_;
   sys::Mutex mutex_;  ///< Guards: the rest.
   sys::Signal changed_;

@@ -21,7 +21,7 @@ Member member_of(const shim_member& flat) {
   const auto space = address.find(' ');
   const bool has_both = space != std::string_view::npos;
   return {.id = MemberId{flat.id},
-          .part = flat.role == shim_voter ? Part::voter : Part::standby,
+          .role = flat.role == shim_voter ? MemberRole::voter : MemberRole::standby,
           .peer = std::string(has_both ? address.substr(0, space) : std::string_view()),
           .client = std::string(has_both ? address.substr(space + 1) : std::string_view())};
 }
@@ -30,7 +30,7 @@ std::string encode_members(const std::vector<Member>& members) {
   std::vector<shim_member> flat;
   flat.reserve(members.size());
   for (const auto& member : members) {
-    shim_member one{.id = member.id.get(), .role = static_cast<int>(member.part), .address = {}};
+    shim_member one{.id = member.id.get(), .role = static_cast<int>(member.role), .address = {}};
     const auto address = joined_addresses(member);
     if (address.size() >= sizeof one.address) {
       return {};

@@ -54,7 +54,7 @@ struct Snapshot {
 };
 
 /// Who takes part, as a `change` entry carries it.
-enum class Part : std::uint8_t {
+enum class MemberRole : std::uint8_t {
   standby = 0,  ///< Gets the log, does not count.
   voter = 1,
 };
@@ -64,7 +64,7 @@ inline constexpr std::size_t member_addresses_bytes_max = 600;
 
 struct Member {
   MemberId id{};
-  Part part = Part::voter;
+  MemberRole role = MemberRole::voter;
   std::string peer{};    ///< host:port where the other members reach it.
   std::string client{};  ///< host:port where clients reach it.
 

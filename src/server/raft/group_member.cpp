@@ -30,7 +30,7 @@ GroupMember::GroupMember(const GroupMemberOptions& options, Environment& environ
       members_({.self = options.id,
                 .notice_for = 4 * options.election_timeout,
                 .notice_every = options.heartbeat}),
-      change_({.self = options.id, .patience = 10 * options.election_timeout}),
+      change_({.self = options.id, .timeout = 10 * options.election_timeout}),
       // libraft gives up after an election timeout, when it sends the next heartbeats.
       transfer_(options.election_timeout + 2 * options.heartbeat),
       lost_entries_({.confirm_after = 2 * options.election_timeout,
@@ -121,9 +121,9 @@ void GroupMember::receive(MemberId sender, const Message& message) {
     if (probe->term >= replica_.term()) {
       environment_.send(sender, ProbeResult{.term = probe->term, .round = probe->round});
     }
-  } else if (const auto* dismissal = std::get_if<Dismissal>(&message)) {
-    if (members_.receive_notice(dismissal->index)) {
-      report_removal(dismissal->index);
+  } else if (const auto* removal_notice = std::get_if<RemovalNotice>(&message)) {
+    if (members_.receive_notice(removal_notice->index)) {
+      report_removal(removal_notice->index);
     }
   } else if (!std::holds_alternative<ProbeResult>(message)) {
     replica_.receive(sender, message);
@@ -133,7 +133,7 @@ void GroupMember::receive(MemberId sender, const Message& message) {
 // A member that was down when it was removed asks for votes after its next start.
 void GroupMember::answer_removed_peer(MemberId sender, const Message& message) {
   if (std::holds_alternative<RequestVote>(message) && members_.is_removed_peer(sender)) {
-    environment_.send(sender, Dismissal{.index = replica_.configuration_index()});
+    environment_.send(sender, RemovalNotice{.index = replica_.configuration_index()});
   }
 }
 
@@ -147,7 +147,7 @@ void GroupMember::timeout() {
 void GroupMember::send_removal_notices() {
   for (const auto& notice : members_.take_due_notices(now_)) {
     if (leads()) {
-      environment_.send(notice.to, Dismissal{.index = notice.removed_at});
+      environment_.send(notice.to, RemovalNotice{.index = notice.removed_at});
     }
   }
   publish_peers();
@@ -231,7 +231,7 @@ MemberId GroupMember::leader() const {
 
 void GroupMember::send_round(std::uint64_t round) {
   for (const auto& member : members_.newest()) {
-    if (member.part == Part::voter && member.id != options_.id) {
+    if (member.role == MemberRole::voter && member.id != options_.id) {
       environment_.send(member.id, Probe{.term = replica_.term(), .round = round});
     }
   }
@@ -308,7 +308,7 @@ MemberId GroupMember::successor() const {
   std::vector<TransferCandidate> candidates;
   for (const auto& member : members_.newest()) {
     const auto match = replica_.match(member.id);
-    if (member.part == Part::voter && member.id != options_.id && match.has_value() &&
+    if (member.role == MemberRole::voter && member.id != options_.id && match.has_value() &&
         !lost_entries_.is_suspect(member.id)) {
       candidates.push_back(
           {.id = member.id, .was_heard_lately = was_heard_lately(member.id), .match = *match});
@@ -359,7 +359,7 @@ std::vector<MemberVersions> GroupMember::all_versions() const {
   std::vector<MemberVersions> all;
   all.reserve(members_.newest().size());
   for (const auto& member : members_.newest()) {
-    all.push_back({.part = member.part, .announced = versions_of(member.id)});
+    all.push_back({.role = member.role, .announced = versions_of(member.id)});
   }
   return all;
 }
@@ -413,7 +413,7 @@ std::vector<MemberStatus> GroupMember::statuses() const {
   all.reserve(members_.newest().size());
   for (const auto& member : members_.newest()) {
     MemberStatus status{.id = member.id.get(),
-                        .is_voter = member.part == Part::voter,
+                        .is_voter = member.role == MemberRole::voter,
                         .peer_address = member.peer,
                         .client_address = member.client};
     if (const auto versions = versions_of(member.id)) {

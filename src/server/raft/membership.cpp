@@ -15,7 +15,7 @@ const Member* find_in(const std::vector<Member>& members, MemberId id) {
 
 void Membership::set_newest(const std::vector<Member>& members, Index index, Time now) {
   for (const auto& member : members) {
-    if (!newest_.empty() && member.part == Part::voter && !is_voter(member.id)) {
+    if (!newest_.empty() && member.role == MemberRole::voter && !is_voter(member.id)) {
       fresh_voter_ = {.id = member.id, .index = index};
     }
     if (find(member.id) == nullptr) {
@@ -54,11 +54,11 @@ const Member* Membership::find(MemberId id) const {
 
 bool Membership::is_voter(MemberId id) const {
   const auto* member = find(id);
-  return member != nullptr && member->part == Part::voter;
+  return member != nullptr && member->role == MemberRole::voter;
 }
 
 std::size_t Membership::voters() const {
-  return static_cast<std::size_t>(std::ranges::count(newest_, Part::voter, &Member::part));
+  return static_cast<std::size_t>(std::ranges::count(newest_, MemberRole::voter, &Member::role));
 }
 
 bool Membership::is_alone() const {

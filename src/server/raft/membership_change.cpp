@@ -29,7 +29,7 @@ Result<void> check_change(const AddMember& change, const Membership& members) {
     if (member.id.get() == change.id) {
       const bool is_same =
           member.peer == change.peer_address && member.client == change.client_address;
-      if (member.part == Part::voter || !is_same) {
+      if (member.role == MemberRole::voter || !is_same) {
         return fail(Errc::invalid_argument, named(change.id) + " is there already, at " +
                                                 member.peer + " and " + member.client);
       }
@@ -46,7 +46,7 @@ Result<void> check_change(const RemoveMember& change, const Membership& members)
   if (member == nullptr) {
     return fail(Errc::invalid_argument, "there is no " + named(change.id));
   }
-  if (member->part == Part::voter && members.voters() <= voters_min) {
+  if (member->role == MemberRole::voter && members.voters() <= voters_min) {
     return fail(Errc::invalid_argument,
                 "three voters must stay; add the new member before the old one is removed");
   }
@@ -73,7 +73,7 @@ Result<void> MembershipChange::check(const MemberChange& change, const Membershi
 
 void MembershipChange::begin(MemberChange change, Done done, Time now) {
   change_ =
-      Change{.what = std::move(change), .done = std::move(done), .until = now + options_.patience};
+      Change{.what = std::move(change), .done = std::move(done), .until = now + options_.timeout};
 }
 
 MemberId MembershipChange::subject() const {
@@ -140,7 +140,7 @@ std::optional<MembershipChange::Step> MembershipChange::begin_step(const Group& 
       return catch_up_step(group, now);
     }
     members.push_back({.id = id,
-                       .part = Part::standby,
+                       .role = MemberRole::standby,
                        .peer = adding->peer_address,
                        .client = adding->client_address});
     return submit(std::move(members), Phase::adding);
@@ -192,7 +192,7 @@ std::optional<MembershipChange::Step> MembershipChange::promote_step(const Group
     end(fail(Errc::unavailable, "the stand-by is gone"));
     return std::nullopt;
   }
-  found->part = Part::voter;
+  found->role = MemberRole::voter;
   return submit(std::move(members), Phase::promoting);
 }
 
@@ -211,7 +211,7 @@ void MembershipChange::submitted(const Result<Index>& index, Time now) {
   }
   change_->phase = change_->submitting;
   change_->index = *index;
-  change_->until = now + options_.patience;
+  change_->until = now + options_.timeout;
 }
 
 void MembershipChange::catching_up(const Result<void>& begun) {

@@ -35,7 +35,7 @@ class MembershipChange {
   struct Options {
     MemberId self{};
     /// Time for which a phase waits for members that may be down.
-    std::chrono::milliseconds patience{3000};
+    std::chrono::milliseconds timeout{3000};
   };
 
   /// State of the group on which the next step depends.

@@ -67,12 +67,12 @@ struct ProbeResult {
 
 /// To a member that was removed, from one that knows it: the last entry of the group that concerns
 /// it. Thesis, 4.2.2: nobody else would tell it, since it gets no entries any more.
-struct Dismissal {
+struct RemovalNotice {
   Index index{};  ///< Of the committed change that left it out.
 };
 
 /// The order is that of the numbers on the wire: new ones go to the end.
 using Message = std::variant<AppendEntries, AppendResult, RequestVote, VoteResult, InstallSnapshot,
-                             TimeoutNow, Probe, ProbeResult, Dismissal>;
+                             TimeoutNow, Probe, ProbeResult, RemovalNotice>;
 
 }  // namespace tenure::server::raft

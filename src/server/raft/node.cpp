@@ -13,7 +13,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-RaftStoreOptions store_options(const NodeOptions& options, MemberId id, Company company) {
+RaftStoreOptions store_options(const NodeOptions& options, MemberId id, GroupKind group_kind) {
   return {.id = id,
           .seed = static_cast<std::uint32_t>(steady_clock::now().time_since_epoch().count()),
           .election_timeout = options.election_timeout,
@@ -26,7 +26,7 @@ RaftStoreOptions store_options(const NodeOptions& options, MemberId id, Company 
           .batch_bytes_max = options.batch_bytes_max,
           .entries_in_flight_max = options.entries_in_flight_max,
           .peer_entries_max = options.peer_entries_max,
-          .trailing_entries = company == Company::alone ? 0 : options.trailing_entries,
+          .trailing_entries = group_kind == GroupKind::single ? 0 : options.trailing_entries,
           .snapshot_log_bytes = options.snapshot_log_bytes,
           .snapshot_factor = options.snapshot_factor,
           .disk_name = options.folder.string(),
@@ -48,13 +48,13 @@ Node::Node(NodeOptions options, LoadedNode loaded)
       snapshot_file_(std::move(loaded.snapshot_file)),
       journal_(std::move(loaded.journal)),
       work_(loop_.get_executor()),
-      store_(store_options(options_, folder_.member(), loaded.company), *this,
+      store_(store_options(options_, folder_.member(), loaded.group_kind), *this,
              {.machine = std::move(loaded.machine),
               .snapshot_bytes = snapshot_file_->bytes(),
               .recovered = std::move(loaded.recovered)}),
       timer_(loop_),
       compactor_(*snapshot_file_),
-      disk_(loaded.company == Company::alone ? options_.disk : DiskPlace::thread,
+      disk_(loaded.group_kind == GroupKind::single ? options_.disk : DiskMode::thread,
             {.journal = *journal_,
              .snapshot = *snapshot_file_,
              .report = options_.report,
@@ -146,18 +146,18 @@ void Node::on_loop(Ask ask) {
 }
 
 void Node::propose(core::Command command, Decision decided) {
-  const auto bytes = weight(command);
+  const auto bytes = encoded_size(command);
   Proposal proposal{.command = std::move(command), .decided = std::move(decided), .bytes = bytes};
-  switch (store_.intake().push(proposal)) {
-    case Intake::Answer::queued: return;
-    case Intake::Answer::queued_first: drain_soon(); return;
-    case Intake::Answer::full:
+  switch (store_.proposal_queue().push(proposal)) {
+    case ProposalQueue::PushResult::queued: return;
+    case ProposalQueue::PushResult::queued_first: drain_soon(); return;
+    case ProposalQueue::PushResult::full:
       boost::asio::post(loop_, [decided = std::move(proposal.decided)]() mutable {
         decided(fail(Errc::resource_exhausted,
                      "too many requests are waiting for the log; try again later"));
       });
       return;
-    case Intake::Answer::closed:
+    case ProposalQueue::PushResult::closed:
       boost::asio::post(loop_, [decided = std::move(proposal.decided)]() mutable {
         decided(fail(Errc::unavailable, "the server stops"));
       });
@@ -165,21 +165,21 @@ void Node::propose(core::Command command, Decision decided) {
   }
 }
 
-void Node::read(Look look) {
-  on_loop([this, look = std::move(look)](Time now) mutable {
+void Node::read(OnRead on_read) {
+  on_loop([this, on_read = std::move(on_read)](Time now) mutable {
     // Once the read is confirmed the state has all that it must have, now and later. Looking at it
     // may take long, so that is the work of a client.
     store_.read(
-        [this, look = std::move(look)](Result<View> view) mutable {
-          view ? peek(std::move(look)) : look(std::move(view));
+        [this, on_read = std::move(on_read)](Result<View> view) mutable {
+          view ? peek(std::move(on_read)) : on_read(std::move(view));
         },
         now);
   });
 }
 
-void Node::peek(Look look) {
-  boost::asio::post(client_executor(), [this, look = std::move(look)]() mutable {
-    store_.peek(std::move(look), clock_.now());
+void Node::peek(OnRead on_read) {
+  boost::asio::post(client_executor(), [this, on_read = std::move(on_read)]() mutable {
+    store_.peek(std::move(on_read), clock_.now());
     after_event();
   });
 }
@@ -206,7 +206,7 @@ void Node::transfer_leadership(std::uint64_t to, std::move_only_function<void(Re
 void Node::drain() {
   store_.drain(clock_.now());
   after_event();
-  store_.rest();
+  store_.go_idle();
 }
 
 void Node::after_event() {
@@ -227,7 +227,7 @@ void Node::work_disk() {
 
 void Node::arm_timer() {
   const auto deadline = store_.deadline();
-  // A timer that goes off too early looks again; most leases are renewed long before it does.
+  // A timer that goes off too early reads again; most leases are renewed long before it does.
   if (!deadline.has_value() || (timer_at_.has_value() && *timer_at_ <= *deadline)) {
     return;
   }
@@ -263,7 +263,7 @@ void Node::install(const Snapshot& snapshot) {
 
 core::StateMachine Node::restore(const Snapshot& /*snapshot*/, core::StateMachine before) {
   // A large state takes long to destroy.
-  errands_.add([before = std::move(before)]() mutable { before = core::StateMachine(); });
+  background_worker_.add([before = std::move(before)]() mutable { before = core::StateMachine(); });
   return disk_.take_installed();
 }
 
@@ -303,7 +303,7 @@ void Node::send_snapshot(MemberId peer, Term term) {
   if (!is_new) {
     return;
   }
-  errands_.add([this, peer] {
+  background_worker_.add([this, peer] {
     auto snapshot = snapshot_file_->read();
     boost::asio::post(loop_, [this, peer, snapshot = std::move(snapshot)]() mutable {
       const Term newest = snapshots_being_read_.extract(peer).mapped();

@@ -16,9 +16,9 @@
 
 #include <tenure/error.hpp>
 
+#include "server/raft/background_worker.hpp"
 #include "server/raft/compaction.hpp"
 #include "server/raft/disk.hpp"
-#include "server/raft/errands.hpp"
 #include "server/raft/folder.hpp"
 #include "server/raft/journal.hpp"
 #include "server/raft/node_loader.hpp"
@@ -55,8 +55,8 @@ class Node final : public Store, private Environment {
   void stop();
 
   void propose(core::Command command, Decision decided) override;
-  void read(Look look) override;
-  void peek(Look look) override;
+  void read(OnRead on_read) override;
+  void peek(OnRead on_read) override;
   void take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) override;
   void change_members(MemberChange change,
                       std::move_only_function<void(Result<void>)> done) override;
@@ -123,7 +123,7 @@ class Node final : public Store, private Environment {
   // Threads last: they end before what they use.
   Compactor compactor_;
   Disk disk_;
-  Errands errands_;
+  BackgroundWorker background_worker_;
   std::thread thread_;
 };
 

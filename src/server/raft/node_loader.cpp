@@ -52,28 +52,29 @@ Result<core::StateMachine> restored_machine(const std::optional<Snapshot>& snaps
 
 // What a new folder is to become, before anything of it is there.
 Result<void> check_beginning(const NodeOptions& options) {
-  const auto& founders = options.founders;
-  if (options.beginning == Beginning::join) {
-    return founders.empty()
+  const auto& initial_members = options.initial_members;
+  if (options.bootstrap_mode == BootstrapMode::join) {
+    return initial_members.empty()
                ? Result<void>()
                : fail(Errc::invalid_argument, "a member that joins a cluster does not found one");
   }
-  if (founders.empty()) {
+  if (initial_members.empty()) {
     return {};
   }
-  if (founders.size() == 2) {
+  if (initial_members.size() == 2) {
     return fail(Errc::invalid_argument, "a cluster has three members or more, or one alone");
   }
-  if (options.identity.cluster == ClusterId{} && founders.size() > 1) {
+  if (options.identity.cluster == ClusterId{} && initial_members.size() > 1) {
     return fail(Errc::invalid_argument,
                 "the members of a new cluster must agree on its id before they begin");
   }
-  if (std::ranges::find(founders, options.identity.member, &Member::id) == founders.end()) {
+  if (std::ranges::find(initial_members, options.identity.member, &Member::id) ==
+      initial_members.end()) {
     return fail(Errc::invalid_argument, "this is member " +
                                             std::to_string(options.identity.member.get()) +
                                             ", and it is not among those who found the cluster");
   }
-  if (encode_members(founders).empty()) {
+  if (encode_members(initial_members).empty()) {
     return fail(Errc::invalid_argument,
                 "the list of the members cannot be used: every one needs an id and addresses that "
                 "no other has");
@@ -85,7 +86,7 @@ Result<void> check_beginning(const NodeOptions& options) {
 // already.
 Result<void> check_new(const LoadedNode& loaded, const NodeOptions& options) {
   const auto term = loaded.recovered.term;
-  const bool is_joining = options.beginning == Beginning::join;
+  const bool is_joining = options.bootstrap_mode == BootstrapMode::join;
   if (is_joining ? term > Term{} && !loaded.had_log : term > Term{1}) {
     return fail(Errc::invalid_argument,
                 "the folder " + loaded.folder.path().string() +
@@ -100,10 +101,10 @@ Result<void> bootstrap(LoadedNode& loaded, const NodeOptions& options) {
   if (auto checked = check_new(loaded, options); !checked) {
     return checked;
   }
-  if (options.beginning == Beginning::join) {
+  if (options.bootstrap_mode == BootstrapMode::join) {
     return {};
   }
-  auto members = options.founders;
+  auto members = options.initial_members;
   if (members.empty()) {
     members = {{.id = loaded.folder.member()}};
   }
@@ -138,7 +139,7 @@ Result<void> check_term(const Recovered& recovered, const std::filesystem::path&
 }
 
 // A group of one stays one (R2), and a member that joins has no list yet.
-Company company_of(const Recovered& recovered) {
+GroupKind group_kind_of(const Recovered& recovered) {
   std::string newest =
       recovered.snapshot.has_value() ? recovered.snapshot->configuration : std::string();
   for (const auto& entry : recovered.entries) {
@@ -146,7 +147,7 @@ Company company_of(const Recovered& recovered) {
       newest = *entry.payload;
     }
   }
-  return decode_members(newest).size() == 1 ? Company::alone : Company::others;
+  return decode_members(newest).size() == 1 ? GroupKind::single : GroupKind::cluster;
 }
 
 bool has_log(const std::filesystem::path& folder) {
@@ -164,7 +165,7 @@ JournalOptions journal_options(const NodeOptions& options, const Folder& folder)
 }
 
 Result<LoadedNode> load(const NodeOptions& options) {
-  const auto origin = options.beginning == Beginning::found ? origin_of_nothing : Origin{};
+  const auto origin = options.bootstrap_mode == BootstrapMode::found ? origin_of_nothing : Origin{};
   auto folder = Folder::open(options.folder, options.identity, origin);
   if (!folder) {
     return std::unexpected(std::move(folder).error());
@@ -227,7 +228,7 @@ Result<LoadedNode> load_node(const NodeOptions& options) {
   if (!checked) {
     return std::unexpected(std::move(checked).error());
   }
-  loaded->company = company_of(recovered);
+  loaded->group_kind = group_kind_of(recovered);
   return loaded;
 }
 

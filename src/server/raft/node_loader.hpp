@@ -16,7 +16,7 @@
 namespace tenure::server::raft {
 
 /// Whether a folder belongs to a group of one, which stays one.
-enum class Company : std::uint8_t { alone, others };
+enum class GroupKind : std::uint8_t { single, cluster };
 
 /// Contents of the folder of a node, ready to start from.
 struct LoadedNode {
@@ -27,7 +27,7 @@ struct LoadedNode {
   core::StateMachine machine;
   Recovered recovered;
   bool had_log = false;  ///< A log was there, perhaps without entries.
-  Company company = Company::alone;
+  GroupKind group_kind = GroupKind::single;
 };
 
 /// Reads and checks the folder of a node, and initialises an empty one. Errors: as Node::open().

@@ -11,13 +11,13 @@
 #include "server/raft/disk.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/folder.hpp"
-#include "server/raft/intake.hpp"
+#include "server/raft/proposal_queue.hpp"
 #include "server/raft/report.hpp"
 
 namespace tenure::server::raft {
 
 /// What an empty folder becomes.
-enum class Beginning : std::uint8_t {
+enum class BootstrapMode : std::uint8_t {
   found,  ///< A member of a new cluster.
   join,   ///< A member that waits to be added to one that is there.
 };
@@ -29,10 +29,10 @@ struct NodeOptions {
   /// cluster and member 1 for what is 0.
   ExpectedIdentity identity{};
   /// Counts for an empty folder only.
-  Beginning beginning = Beginning::found;
+  BootstrapMode bootstrap_mode = BootstrapMode::found;
   /// Of a new cluster: the same list on each of them, this one included. Empty: it is alone, and
   /// stays so. REQUIRES: with others `identity` is given in full, and the same cluster everywhere.
-  std::vector<Member> founders{};
+  std::vector<Member> initial_members{};
   /// Become part of the state when this member leads and they differ from it.
   core::Limits limits{};
   /// Highest cluster version that this member agrees to. Lower than the newest of the program to
@@ -47,7 +47,7 @@ struct NodeOptions {
   std::chrono::milliseconds heartbeat{50};
 
   /// How much may wait for an answer. More is refused with `resource_exhausted`. Costs memory.
-  Intake::Limits in_flight{};
+  ProposalQueue::Limits in_flight{};
   /// How much goes into one entry, which is one write. More makes a burst quicker and everybody's
   /// answer later.
   std::size_t batch_commands_max = 4096;
@@ -55,7 +55,7 @@ struct NodeOptions {
   /// Entries that may be on their way while the next fills. With DiskPlace::loop always one.
   std::size_t entries_in_flight_max = 2;
   /// Of a member that is alone; with others it is always a thread.
-  DiskPlace disk = DiskPlace::loop;
+  DiskMode disk = DiskMode::loop;
 
   /// Of one file of the log, reserved in full. Larger ones are rarer to change and cost space.
   std::size_t segment_bytes = std::size_t{16} << 20;

@@ -11,7 +11,7 @@
 
 #include "core/batch.hpp"
 #include "server/raft/entry.hpp"
-#include "server/raft/intake.hpp"
+#include "server/raft/proposal_queue.hpp"
 #include "server/raft/space.hpp"
 #include "server/raft/time.hpp"
 #include "server/store/store.hpp"
@@ -19,7 +19,7 @@
 namespace tenure::server::raft {
 
 struct ProposalBatcherOptions {
-  Intake::Limits in_flight{};
+  ProposalQueue::Limits in_flight{};
   /// Limits of one entry.
   std::size_t commands_max = 4096;
   std::size_t bytes_max = std::size_t{1} << 20;
@@ -61,7 +61,7 @@ class ProposalBatcher {
       : options_(options), queue_(options.in_flight) {}
 
   /// Queue of commands from all threads.
-  [[nodiscard]] Intake& queue() noexcept { return queue_; }
+  [[nodiscard]] ProposalQueue& queue() noexcept { return queue_; }
   /// Adds a command of the store itself to the next entry.
   void add_own(core::Command command) { own_.push_back(std::move(command)); }
   [[nodiscard]] bool has_own() const noexcept { return !own_.empty(); }
@@ -97,7 +97,7 @@ class ProposalBatcher {
   [[nodiscard]] bool is_paused() const noexcept { return is_paused_; }
   /// Whether commands have arrived since gather(), and gathering is not paused. If not, the next
   /// push to the queue says `queued_first`.
-  [[nodiscard]] bool has_more() { return !is_paused_ && !queue_.rest(); }
+  [[nodiscard]] bool has_more() { return !is_paused_ && !queue_.go_idle(); }
 
   /// Own commands are gathered again after a pause.
   void retry_own(Time now) { own_again_at_ = now + options_.space_retry; }
@@ -107,7 +107,7 @@ class ProposalBatcher {
 
  private:
   const ProposalBatcherOptions options_;
-  Intake queue_;
+  ProposalQueue queue_;
   std::vector<core::Command> own_;
   std::optional<Time> own_again_at_;  ///< Set when own commands found no space.
   std::deque<ProposedEntry> in_flight_;

@@ -333,7 +333,7 @@ bool RaftStore::submit_gathered() {
   return has_commands;
 }
 
-void RaftStore::rest() {
+void RaftStore::go_idle() {
   if (batcher_.has_more()) {
     environment_.drain_soon();
   }
@@ -367,42 +367,42 @@ void RaftStore::expire_leases() {
 
 // Reads ------------------------------------------------------------------------------------------
 
-void RaftStore::read(Look look, Time now) {
+void RaftStore::read(OnRead on_read, Time now) {
   arrive(now);
   if (!group_.leads() || is_stopping_) {
-    look(std::unexpected(not_leading()));
+    on_read(std::unexpected(not_leading()));
     return;
   }
   // No other member could have continued without one that is alone, and everything that was
   // acknowledged has been applied on this thread.
   if (group_.members().is_alone() && is_ready_) {
-    show(std::move(look));
+    show(std::move(on_read));
     return;
   }
   if (reads_.is_full()) {
-    look(fail(Errc::resource_exhausted, "too many reads are waiting; try again later"));
+    on_read(fail(Errc::resource_exhausted, "too many reads are waiting; try again later"));
     return;
   }
-  reads_.add(std::move(look), now_);
+  reads_.add(std::move(on_read), now_);
   settle();
 }
 
-void RaftStore::peek(Look look, Time now) {
+void RaftStore::peek(OnRead on_read, Time now) {
   arrive(now);
-  show(std::move(look));
+  show(std::move(on_read));
 }
 
-void RaftStore::show(Look look) {
+void RaftStore::show(OnRead on_read) {
   const auto log = position();
   const auto members = this->members();
   const auto now = is_ready_ ? state_.time_at(now_) : state().now;
-  look(View{.state = state(), .log = log, .now = now, .members = members});
+  on_read(View{.state = state(), .log = log, .now = now, .members = members});
 }
 
 void RaftStore::confirm_reads() {
   if (is_ready_) {
-    for (auto& look : reads_.take_confirmed(group_.members().newest())) {
-      show(std::move(look));
+    for (auto& on_read : reads_.take_confirmed(group_.members().newest())) {
+      show(std::move(on_read));
     }
   }
   if (const auto round = reads_.next_round(now_)) {
@@ -410,9 +410,9 @@ void RaftStore::confirm_reads() {
   }
 }
 
-void RaftStore::refuse(std::vector<Look> looks, const Error& error) {
-  for (auto& look : looks) {
-    look(std::unexpected(error));
+void RaftStore::refuse(std::vector<OnRead> reads, const Error& error) {
+  for (auto& on_read : reads) {
+    on_read(std::unexpected(error));
   }
 }
 
@@ -541,7 +541,7 @@ void RaftStore::stop(std::move_only_function<void()> done, Time now) {
   is_stopping_ = true;
   group_.stop_elections();
   const Error why = not_leading();
-  for (auto& proposal : intake().close()) {
+  for (auto& proposal : proposal_queue().close()) {
     batcher_.refuse(std::move(proposal), why);
   }
   refuse(reads_.take_all(), why);

@@ -14,9 +14,9 @@
 #include "core/state_machine.hpp"
 #include "server/raft/environment.hpp"
 #include "server/raft/group_member.hpp"
-#include "server/raft/intake.hpp"
 #include "server/raft/listeners.hpp"
 #include "server/raft/proposal_batcher.hpp"
+#include "server/raft/proposal_queue.hpp"
 #include "server/raft/read_index.hpp"
 #include "server/raft/replicated_state.hpp"
 #include "server/raft/snapshot_scheduler.hpp"
@@ -41,7 +41,7 @@ struct RaftStoreOptions {
   Versions versions = newest_versions();
 
   /// Maximum of undecided commands. More are refused with `resource_exhausted`. Costs memory.
-  Intake::Limits in_flight{};
+  ProposalQueue::Limits in_flight{};
   /// Maximum number of reads that wait to be confirmed.
   std::size_t reads_max = 100'000;
   /// Limits of one entry, which is one write. Larger ones make a burst faster and each answer
@@ -82,13 +82,14 @@ struct RaftStoreState {
 ///
 /// Events are calls with the present time as last argument; effects go to the Environment and to
 /// the callbacks of the calls. Deterministic: the same calls at the same times have the same
-/// effects; no clock, thread, file or socket. Not thread safe, except what intake() returns.
+/// effects; no clock, thread, file or socket. Not thread safe, except what proposal_queue()
+/// returns.
 ///
 /// Callbacks and listeners are called from inside any of these functions. They may push to the
 /// intake, which is propose() of the store in front of this, and call nothing else.
 class RaftStore {
  public:
-  using Look = Store::Look;
+  using OnRead = Store::OnRead;
   using Done = GroupMember::Done;
   using SnapshotDone = SnapshotScheduler::Done;
 
@@ -120,14 +121,14 @@ class RaftStore {
   // Requests. Each callback is called once.
 
   /// Queue of proposals. A push that returns `queued_first` has to be followed by drain().
-  [[nodiscard]] Intake& intake() noexcept { return batcher_.queue(); }
+  [[nodiscard]] ProposalQueue& proposal_queue() noexcept { return batcher_.queue(); }
   /// Makes one entry of all waiting commands, or waits until the entry in flight allows it.
   void drain(Time now);
   /// To be called after drain(), when its effects are on their way. If more commands have arrived,
   /// schedules another drain(); otherwise the next push returns `queued_first`.
-  void rest();
-  void read(Look look, Time now);
-  void peek(Look look, Time now);
+  void go_idle();
+  void read(OnRead on_read, Time now);
+  void peek(OnRead on_read, Time now);
   void take_snapshot(SnapshotDone done, Time now);
   void change_members(MemberChange change, Done done, Time now);
   void transfer_leadership(MemberId to, Done done, Time now);
@@ -183,8 +184,8 @@ class RaftStore {
   void expire_leases();
 
   void confirm_reads();
-  void show(Look look);
-  static void refuse(std::vector<Look> looks, const Error& error);
+  void show(OnRead on_read);
+  static void refuse(std::vector<OnRead> reads, const Error& error);
 
   void choose_version();
   void submit_version();

@@ -6,9 +6,9 @@
 
 namespace tenure::server::raft {
 
-void ReadIndex::add(Store::Look look, Time now) {
+void ReadIndex::add(Store::OnRead on_read, Time now) {
   waiting_.push_back(
-      {.look = std::move(look), .round = round_ + 1, .until = now + options_.timeout});
+      {.on_read = std::move(on_read), .round = round_ + 1, .until = now + options_.timeout});
 }
 
 std::optional<std::uint64_t> ReadIndex::next_round(Time now) {
@@ -28,13 +28,13 @@ void ReadIndex::acknowledge(MemberId voter, std::uint64_t round) {
   newest = std::max(newest, round);
 }
 
-std::vector<Store::Look> ReadIndex::take_confirmed(const std::vector<Member>& members) {
+std::vector<Store::OnRead> ReadIndex::take_confirmed(const std::vector<Member>& members) {
   if (waiting_.empty()) {
     return {};
   }
   std::vector<std::uint64_t> newest;
   for (const auto& member : members) {
-    if (member.part == Part::voter) {
+    if (member.role == MemberRole::voter) {
       const auto found = acknowledged_.find(member.id);
       const auto acknowledged = found == acknowledged_.end() ? 0 : found->second;
       newest.push_back(member.id == options_.self ? round_ : acknowledged);
@@ -51,26 +51,26 @@ std::vector<Store::Look> ReadIndex::take_confirmed(const std::vector<Member>& me
   return take_front(static_cast<std::size_t>(end - waiting_.begin()));
 }
 
-std::vector<Store::Look> ReadIndex::take_expired(Time now) {
+std::vector<Store::OnRead> ReadIndex::take_expired(Time now) {
   const auto end =
       std::ranges::find_if(waiting_, [now](const Waiting& waiting) { return waiting.until > now; });
   return take_front(static_cast<std::size_t>(end - waiting_.begin()));
 }
 
-std::vector<Store::Look> ReadIndex::take_all() {
+std::vector<Store::OnRead> ReadIndex::take_all() {
   // A round of a former leadership proves nothing in this one.
   confirmed_ = round_;
   return take_front(waiting_.size());
 }
 
-std::vector<Store::Look> ReadIndex::take_front(std::size_t count) {
-  std::vector<Store::Look> looks;
-  looks.reserve(count);
+std::vector<Store::OnRead> ReadIndex::take_front(std::size_t count) {
+  std::vector<Store::OnRead> reads;
+  reads.reserve(count);
   for (; count > 0; --count) {
-    looks.push_back(std::move(waiting_.front().look));
+    reads.push_back(std::move(waiting_.front().on_read));
     waiting_.pop_front();
   }
-  return looks;
+  return reads;
 }
 
 std::optional<Time> ReadIndex::deadline() const {

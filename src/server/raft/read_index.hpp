@@ -34,7 +34,7 @@ class ReadIndex {
 
   [[nodiscard]] bool is_full() const noexcept { return waiting_.size() >= options_.reads_max; }
   /// The read waits for a round that has not begun. REQUIRES: !is_full().
-  void add(Store::Look look, Time now);
+  void add(Store::OnRead on_read, Time now);
 
   /// Begins a round if one is due, and returns its number, which the voters have to acknowledge.
   /// Due: a read waits for a round, and either none is on its way or the present one is to be
@@ -43,22 +43,22 @@ class ReadIndex {
   void acknowledge(MemberId voter, std::uint64_t round);
 
   /// Reads that a quorum of the voters among `members` has confirmed, oldest first.
-  [[nodiscard]] std::vector<Store::Look> take_confirmed(const std::vector<Member>& members);
-  [[nodiscard]] std::vector<Store::Look> take_expired(Time now);
+  [[nodiscard]] std::vector<Store::OnRead> take_confirmed(const std::vector<Member>& members);
+  [[nodiscard]] std::vector<Store::OnRead> take_expired(Time now);
   /// All waiting reads. Acknowledgements of earlier rounds no longer count.
-  [[nodiscard]] std::vector<Store::Look> take_all();
+  [[nodiscard]] std::vector<Store::OnRead> take_all();
 
   /// Earliest time at which a round is repeated or a read expires.
   [[nodiscard]] std::optional<Time> deadline() const;
 
  private:
   struct Waiting {
-    Store::Look look;
+    Store::OnRead on_read;
     std::uint64_t round{};  ///< First round that confirms the read.
     Time until;
   };
 
-  [[nodiscard]] std::vector<Store::Look> take_front(std::size_t count);
+  [[nodiscard]] std::vector<Store::OnRead> take_front(std::size_t count);
 
   const ReadIndexOptions options_;
   std::deque<Waiting> waiting_;                     ///< INVARIANT: rounds and times never decrease.

@@ -17,8 +17,8 @@ bool is_only_voter(const std::string& configuration, MemberId id) {
   bool is_voter = false;
   std::size_t voters = 0;
   for (const auto& member : decode_members(configuration)) {
-    voters += member.part == Part::voter ? 1 : 0;
-    is_voter |= member.part == Part::voter && member.id == id;
+    voters += member.role == MemberRole::voter ? 1 : 0;
+    is_voter |= member.role == MemberRole::voter && member.id == id;
   }
   return is_voter && voters == 1;
 }

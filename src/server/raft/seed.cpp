@@ -164,7 +164,7 @@ Result<std::string> read_state(const std::filesystem::path& path) {
 }
 
 // The snapshot comes last: without it the folder is one whose log is gone, and refused.
-Result<Planted> plant(const Seed& seed) {
+Result<SeedResult> write_seed(const Seed& seed) {
   auto checked = check_members(seed);
   if (checked) {
     checked = check_folder(seed);
@@ -196,7 +196,7 @@ Result<Planted> plant(const Seed& seed) {
   if (auto written = SnapshotFile(seed.folder / "snapshot").write(mark, state->body); !written) {
     return std::unexpected(std::move(written).error());
   }
-  return Planted{.cluster = folder->cluster(), .grants_after = state->grants_after};
+  return SeedResult{.cluster = folder->cluster(), .grants_after = state->grants_after};
 }
 
 }  // namespace tenure::server::raft

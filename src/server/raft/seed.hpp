@@ -55,8 +55,8 @@ struct Seed {
   std::optional<core::ClusterTime> longest_ttl{};
 };
 
-/// What plant() has written.
-struct Planted {
+/// What write_seed() has written.
+struct SeedResult {
   ClusterId cluster{};
   /// Nothing is granted for this long after the first start. 0: at once.
   core::ClusterTime grants_after{};
@@ -67,6 +67,6 @@ struct Planted {
 /// an error. Leases and holds of a current state go on, those of a backup have to be confirmed
 /// (core/restore.hpp). To be done for each of the members, with the same options, before the first
 /// starts. `invalid_argument`: the list, the body or the folder is not usable; nothing was written.
-[[nodiscard]] Result<Planted> plant(const Seed& seed);
+[[nodiscard]] Result<SeedResult> write_seed(const Seed& seed);
 
 }  // namespace tenure::server::raft

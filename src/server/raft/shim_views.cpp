@@ -63,7 +63,7 @@ struct Flat {
   [[nodiscard]] shim_message operator()(const ProbeResult& message) const {
     return begin({}, message.term);
   }
-  [[nodiscard]] shim_message operator()(const Dismissal& /*message*/) const {
+  [[nodiscard]] shim_message operator()(const RemovalNotice& /*message*/) const {
     return begin({}, {});
   }
 };

@@ -15,7 +15,7 @@ std::optional<core::ClusterVersion> next_version(core::ClusterVersion present,
     }
     const auto [newest, wanted] = *member.announced;
     may_raise = may_raise && wanted > present;
-    const bool may_lower = member.part == Part::voter && newest >= present;
+    const bool may_lower = member.role == MemberRole::voter && newest >= present;
     if (wanted > present || may_lower) {
       lowest = std::min(lowest.value_or(wanted), wanted);
     }

@@ -24,7 +24,7 @@ struct Versions {
 }
 
 struct MemberVersions {
-  Part part = Part::voter;
+  MemberRole role = MemberRole::voter;
   std::optional<Versions> announced{};  ///< Empty: the member is not connected.
 };
 

@@ -112,7 +112,7 @@ class Listener {
 class Store {
  public:
   using Decision = std::move_only_function<void(Result<Decided>)>;
-  using Look = std::move_only_function<void(Result<View>)>;
+  using OnRead = std::move_only_function<void(Result<View>)>;
 
   virtual ~Store() = default;
 
@@ -124,9 +124,9 @@ class Store {
 
   /// Shows the state on the store's thread: everything that was acknowledged before this call is
   /// in it. `unavailable` if this member does not lead.
-  virtual void read(Look look) = 0;
+  virtual void read(OnRead on_read) = 0;
   /// The same without a promise, on every member.
-  virtual void peek(Look look) = 0;
+  virtual void peek(OnRead on_read) = 0;
 
   /// Takes a snapshot of the present state, durable when `done` is called on the store's thread
   /// with the index that it stands for.

@@ -17,19 +17,19 @@
 namespace tenure::test {
 
 /// Passes bytes on to a port and back, until it is cut or clogged: a network that can fail.
-class Cable {
+class TcpProxy {
  public:
-  explicit Cable(std::uint16_t to)
+  explicit TcpProxy(std::uint16_t to)
       : to_(to), acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}) {
     accept();
     thread_ = std::thread([this] { loop_.run(); });
   }
-  ~Cable() {
+  ~TcpProxy() {
     loop_.stop();
     thread_.join();
   }
-  Cable(const Cable&) = delete;
-  Cable& operator=(const Cable&) = delete;
+  TcpProxy(const TcpProxy&) = delete;
+  TcpProxy& operator=(const TcpProxy&) = delete;
 
   [[nodiscard]] std::string address() const {
     return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());

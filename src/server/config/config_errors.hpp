@@ -10,7 +10,7 @@
 namespace tenure::server {
 
 /// All that is wrong with a configuration, a line for each.
-class Complaints {
+class ConfigErrors {
  public:
   void add(std::string_view line) {
     text_ += text_.empty() ? "" : "\n";
@@ -26,9 +26,9 @@ class Complaints {
 
 /// An empty path names nothing, and that is fine.
 inline void check_readable(std::string_view key, const std::filesystem::path& path,
-                           Complaints& complaints) {
+                           ConfigErrors& errors) {
   if (!path.empty() && !std::ifstream(path)) {
-    complaints.add(std::string(key) + ": cannot read '" + path.string() + "'");
+    errors.add(std::string(key) + ": cannot read '" + path.string() + "'");
   }
 }
 

@@ -27,37 +27,37 @@ namespace tenure::server::peers {
 ///
 /// A voter is entered when it is first met, before anything that it says is heard. One that is no
 /// voter may begin anew as often as it likes. For the loop's thread.
-class Acquaintances {
+class PeerRegistry {
  public:
   /// Remembers nothing beyond its life.
-  Acquaintances() = default;
+  PeerRegistry() = default;
   /// `invalid_argument`: the file is damaged.
-  [[nodiscard]] static Result<Acquaintances> open(std::filesystem::path file, raft::Report report);
+  [[nodiscard]] static Result<PeerRegistry> open(std::filesystem::path file, raft::Report report);
 
   /// Who takes part from now on. A voter that was none before is entered as it was last met.
   void set_members(const std::vector<raft::Member>& members);
   /// What is wrong with one who says that it is this, for people; empty: nothing.
-  [[nodiscard]] std::string complaint_about(raft::MemberId member,
-                                            raft::Incarnation incarnation) const;
+  [[nodiscard]] std::string incarnation_error(raft::MemberId member,
+                                              raft::Incarnation incarnation) const;
   /// The same of one who has proved it, and who is entered if it is a voter and all is well.
-  [[nodiscard]] std::string meet(raft::MemberId member, raft::Incarnation incarnation);
+  [[nodiscard]] std::string verify(raft::MemberId member, raft::Incarnation incarnation);
   /// The connection to it is lost: when it becomes a voter, it may be another.
-  void part(raft::MemberId member) { met_.erase(member); }
+  void forget(raft::MemberId member) { seen_.erase(member); }
   /// Somebody knows that this member itself has begun anew: it must neither speak nor hear any
   /// more, lest several of its kind take themselves for the cluster. True: this is new.
-  bool disown() noexcept { return !std::exchange(is_disowned_, true); }
-  [[nodiscard]] bool is_disowned() const noexcept { return is_disowned_; }
+  bool quarantine() noexcept { return !std::exchange(is_disowned_, true); }
+  [[nodiscard]] bool is_quarantined() const noexcept { return is_disowned_; }
   /// Tries again to write what could not be written.
   void sweep();
 
  private:
-  void enter(raft::MemberId member, raft::Incarnation incarnation);
+  void record(raft::MemberId member, raft::Incarnation incarnation);
   void save();
 
   std::filesystem::path file_;  ///< Empty: none.
   raft::Report report_ = [](raft::Severity, const std::string&) {};
-  std::map<raft::MemberId, raft::Incarnation> entered_;
-  std::map<raft::MemberId, raft::Incarnation> met_;  ///< Of members and of guests.
+  std::map<raft::MemberId, raft::Incarnation> recorded_;
+  std::map<raft::MemberId, raft::Incarnation> seen_;  ///< Of members and of guests.
   std::set<raft::MemberId> members_;
   std::set<raft::MemberId> voters_;
   bool is_saved_ = true;

@@ -19,23 +19,23 @@ namespace tenure::test {
 
 /// A process that listens like a member and answers each frame as a test wants: a member with an
 /// older program, or an attacker.
-class Impostor {
+class FakePeer {
  public:
   /// On the impostor's own thread.
   using Answer =
-      std::function<std::vector<server::peers::Frame>(const server::peers::ArrivedFrame&)>;
+      std::function<std::vector<server::peers::Frame>(const server::peers::ReceivedFrame&)>;
 
-  explicit Impostor(Answer answer)
+  explicit FakePeer(Answer answer)
       : answer_(std::move(answer)), acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}) {
     accept();
     thread_ = std::thread([this] { loop_.run(); });
   }
-  ~Impostor() {
+  ~FakePeer() {
     loop_.stop();
     thread_.join();
   }
-  Impostor(const Impostor&) = delete;
-  Impostor& operator=(const Impostor&) = delete;
+  FakePeer(const FakePeer&) = delete;
+  FakePeer& operator=(const FakePeer&) = delete;
 
   [[nodiscard]] std::string address() const {
     return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
@@ -65,7 +65,7 @@ class Impostor {
             return;
           }
           const auto fed = connection->reader.feed(
-              {connection->buffer.data(), size}, [&](const server::peers::ArrivedFrame& frame) {
+              {connection->buffer.data(), size}, [&](const server::peers::ReceivedFrame& frame) {
                 boost::system::error_code ignored;
                 for (const auto& reply : answer_(frame)) {
                   boost::asio::write(connection->socket, boost::asio::buffer(reply.head), ignored);

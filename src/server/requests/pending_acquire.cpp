@@ -1,4 +1,4 @@
-#include "server/requests/acquisition.hpp"
+#include "server/requests/pending_acquire.hpp"
 
 #include <utility>
 #include <variant>
@@ -25,28 +25,30 @@ std::optional<LockMode> held_mode(const core::LockTable& locks, const core::Acqu
 
 }  // namespace
 
-std::shared_ptr<Acquisition> Acquisition::begin(const Around& around, Order order, Ended ended) {
-  auto acquisition = std::make_shared<Acquisition>(around, std::move(order), std::move(ended));
+std::shared_ptr<PendingAcquire> PendingAcquire::begin(const Context& context, Request request,
+                                                      OnComplete on_complete) {
+  auto acquisition =
+      std::make_shared<PendingAcquire>(context, std::move(request), std::move(on_complete));
   acquisition->propose();
   return acquisition;
 }
 
-Acquisition::Acquisition(const Around& around, Order order, Ended ended)
-    : around_(around),
-      order_(std::move(order)),
-      key_{.lease = order_.acquire.lease, .request = order_.acquire.request},
-      ended_(std::move(ended)) {}
+PendingAcquire::PendingAcquire(const Context& context, Request request, OnComplete on_complete)
+    : context_(context),
+      request_(std::move(request)),
+      key_{.lease = request_.acquire.lease, .request = request_.acquire.request},
+      on_complete_(std::move(on_complete)) {}
 
-void Acquisition::propose() {
-  if (!order_.has_own_id) {
-    former_mode_ = held_mode(around_.store.state().locks, order_.acquire);
+void PendingAcquire::propose() {
+  if (!request_.has_client_request_id) {
+    former_mode_ = held_mode(context_.store.state().locks, request_.acquire);
   }
-  around_.store.propose(
-      std::move(order_.acquire),
+  context_.store.propose(
+      std::move(request_.acquire),
       [self = shared_from_this()](Result<Decided> result) { self->decided(std::move(result)); });
 }
 
-void Acquisition::decided(Result<Decided> result) {
+void PendingAcquire::decided(Result<Decided> result) {
   if (!result) {
     finish(std::unexpected(std::move(result).error()));
     return;
@@ -56,29 +58,32 @@ void Acquisition::decided(Result<Decided> result) {
     wait(*queued);
     return;
   }
-  if (is_cut_off_ && std::holds_alternative<core::Granted>(result->outcome) && !order_.has_own_id) {
+  if (is_disconnected_ && std::holds_alternative<core::Granted>(result->outcome) &&
+      !request_.has_client_request_id) {
     leave_queue();
   }
   finish(std::move(result->outcome), result->revision);
 }
 
-void Acquisition::wait(const core::Queued& queued) {
+void PendingAcquire::wait(const core::Queued& queued) {
   position_ = queued.position;
-  const auto& locks = around_.store.state().locks;
+  const auto& locks = context_.store.state().locks;
   const auto* wait = locks.find(queued.ticket);
   if (wait != nullptr && wait->upgrades) {
     // Exact from now on: a hold keeps its mode while an upgrade of it waits.
     former_mode_ = mode_of(locks.find(*wait->upgrades)->items.front());
   }
-  ticket_ = around_.callers.attach(
-      key_, [self = shared_from_this()](const Result<core::Notice>& notice,
-                                        core::Revision revision) { self->told(notice, revision); });
-  if (is_cut_off_ || around_.is_stopping) {
-    cut_off();
+  ticket_ = context_.waiters.attach(
+      key_,
+      [self = shared_from_this()](const Result<core::Notice>& notice, core::Revision revision) {
+        self->notified(notice, revision);
+      });
+  if (is_disconnected_ || context_.is_stopping) {
+    on_disconnect();
     return;
   }
-  if (order_.timeout) {
-    timer_.emplace(around_.store.loop(), *order_.timeout);
+  if (request_.timeout) {
+    timer_.emplace(context_.store.loop(), *request_.timeout);
     timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       if (const auto self = weak.lock(); self && !error) {
         self->time_out();
@@ -87,7 +92,7 @@ void Acquisition::wait(const core::Queued& queued) {
   }
 }
 
-void Acquisition::told(const Result<core::Notice>& notice, core::Revision revision) {
+void PendingAcquire::notified(const Result<core::Notice>& notice, core::Revision revision) {
   ticket_.reset();
   if (!notice) {
     finish(std::unexpected(notice.error()));
@@ -96,7 +101,7 @@ void Acquisition::told(const Result<core::Notice>& notice, core::Revision revisi
   std::visit([&](const auto& end) { finish(core::Outcome(end), revision); }, notice->end);
 }
 
-void Acquisition::time_out() {
+void PendingAcquire::time_out() {
   if (!ticket_) {
     return;
   }
@@ -104,66 +109,66 @@ void Acquisition::time_out() {
   leave_queue();
 }
 
-void Acquisition::cut_off() {
-  is_cut_off_ = true;
+void PendingAcquire::on_disconnect() {
+  is_disconnected_ = true;
   if (!ticket_) {
     // Not decided yet: decided() sees the flag. Or over.
     return;
   }
   timer_.reset();
-  if (around_.is_stopping) {
-    around_.callers.detach(key_, *std::exchange(ticket_, {}));
+  if (context_.is_stopping) {
+    context_.waiters.detach(key_, *std::exchange(ticket_, {}));
     finish(fail(Errc::unavailable, "the server stops"));
     return;
   }
   leave_queue();
 }
 
-void Acquisition::leave_queue() {
-  if (ticket_ &&
-      around_.callers.detach(key_, *std::exchange(ticket_, {})) == Callers::Left::others) {
+void PendingAcquire::leave_queue() {
+  if (ticket_ && context_.waiters.detach(key_, *std::exchange(ticket_, {})) ==
+                     WaiterRegistry::Remaining::some) {
     // Another call waits for the same.
     finish(core::Refused{.error = {.code = Errc::cancelled}});
     return;
   }
-  around_.store.propose(
+  context_.store.propose(
       core::Abandon{.lease = key_.lease, .request = key_.request},
       [self = shared_from_this()](const Result<Decided>& result) { self->abandoned(result); });
 }
 
-void Acquisition::abandoned(const Result<Decided>& result) {
+void PendingAcquire::abandoned(const Result<Decided>& result) {
   if (!result) {
     finish(std::unexpected(result.error()));
     return;
   }
   const auto* granted = std::get_if<core::Granted>(&result->outcome);
-  if (granted != nullptr && is_cut_off_ && !order_.has_own_id) {
-    undo(*granted);
+  if (granted != nullptr && is_disconnected_ && !request_.has_client_request_id) {
+    roll_back(*granted);
   }
   finish(result->outcome, result->revision);
 }
 
-void Acquisition::undo(const core::Granted& granted) {
+void PendingAcquire::roll_back(const core::Granted& granted) {
   if (former_mode_ && granted.count > 1) {
-    around_.store.propose(
+    context_.store.propose(
         core::Downgrade{.lease = key_.lease, .token = granted.token, .mode = *former_mode_},
         [](const Result<Decided>&) {});
   }
-  around_.store.propose(core::Release{.lease = key_.lease, .what = granted.token},
-                        [](const Result<Decided>&) {});
+  context_.store.propose(core::Release{.lease = key_.lease, .what = granted.token},
+                         [](const Result<Decided>&) {});
 }
 
-void Acquisition::finish(Result<core::Outcome> outcome, core::Revision revision) {
+void PendingAcquire::finish(Result<core::Outcome> outcome, core::Revision revision) {
   timer_.reset();
   auto* refused = outcome ? std::get_if<core::Refused>(&*outcome) : nullptr;
   if (refused != nullptr && is_timed_out_ && refused->error.code == Errc::cancelled) {
     refused->error.code = Errc::timed_out;
   }
-  if (auto ended = std::exchange(ended_, {})) {
-    ended({.outcome = std::move(outcome),
-           .revision = revision,
-           .term = term_,
-           .position = position_});
+  if (auto on_complete = std::exchange(on_complete_, {})) {
+    on_complete({.outcome = std::move(outcome),
+                 .revision = revision,
+                 .term = term_,
+                 .position = position_});
   }
 }
 

@@ -1,4 +1,4 @@
-#include "server/raft/intake.hpp"
+#include "server/raft/proposal_queue.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -54,7 +54,7 @@ struct Weight {
 
 }  // namespace
 
-std::size_t weight(const core::Command& command) {
+std::size_t encoded_size(const core::Command& command) {
   return fixed_bytes + std::visit(Weight{}, command);
 }
 
@@ -63,21 +63,21 @@ bool may_grow(const core::Command& command) {
          std::holds_alternative<core::GrantLease>(command);
 }
 
-Intake::Answer Intake::push(Proposal& proposal) {
+ProposalQueue::PushResult ProposalQueue::push(Proposal& proposal) {
   const sys::MutexGuard guard(mutex_);
   if (is_closed_) {
-    return Answer::closed;
+    return PushResult::closed;
   }
   if (commands_ >= limits_.commands || bytes_ + proposal.bytes > limits_.bytes) {
-    return Answer::full;
+    return PushResult::full;
   }
   ++commands_;
   bytes_ += proposal.bytes;
   waiting_.push_back(std::move(proposal));
-  return std::exchange(is_awake_, true) ? Answer::queued : Answer::queued_first;
+  return std::exchange(is_awake_, true) ? PushResult::queued : PushResult::queued_first;
 }
 
-std::vector<Proposal> Intake::take(std::size_t commands_max, std::size_t bytes_max) {
+std::vector<Proposal> ProposalQueue::take(std::size_t commands_max, std::size_t bytes_max) {
   const sys::MutexGuard guard(mutex_);
   std::size_t bytes = 0;
   auto end = gone_;
@@ -102,11 +102,11 @@ std::vector<Proposal> Intake::take(std::size_t commands_max, std::size_t bytes_m
   return taken;
 }
 
-std::vector<Proposal>::iterator Intake::at(std::size_t index) {
+std::vector<Proposal>::iterator ProposalQueue::at(std::size_t index) {
   return waiting_.begin() + static_cast<std::ptrdiff_t>(index);
 }
 
-bool Intake::rest() {
+bool ProposalQueue::go_idle() {
   const sys::MutexGuard guard(mutex_);
   const bool is_empty = gone_ == waiting_.size();
   if (is_empty) {
@@ -115,13 +115,13 @@ bool Intake::rest() {
   return is_empty;
 }
 
-void Intake::finished(std::size_t commands, std::size_t bytes) {
+void ProposalQueue::finished(std::size_t commands, std::size_t bytes) {
   const sys::MutexGuard guard(mutex_);
   commands_ -= commands;
   bytes_ -= bytes;
 }
 
-std::vector<Proposal> Intake::close() {
+std::vector<Proposal> ProposalQueue::close() {
   const sys::MutexGuard guard(mutex_);
   is_closed_ = true;
   std::vector<Proposal> rest(std::make_move_iterator(at(gone_)),

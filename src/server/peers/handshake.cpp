@@ -1,4 +1,4 @@
-#include "server/peers/greeting.hpp"
+#include "server/peers/handshake.hpp"
 
 #include <array>
 #include <cinttypes>
@@ -23,7 +23,7 @@ constexpr std::size_t text_bytes_max = 1024;
 /// Reads one frame of one kind.
 class Reader {
  public:
-  Reader(const ArrivedFrame& frame, Kind kind) : reader_(frame.meta) {
+  Reader(const ReceivedFrame& frame, Kind kind) : reader_(frame.meta) {
     if (reader_.number() != static_cast<std::uint64_t>(kind) || !frame.body.empty()) {
       reader_.complain("this is not how a connection between members begins");
     }
@@ -104,8 +104,8 @@ Frame encode(const Hello& hello) {
   writer.text(magic);
   writer.number(hello.version);
   writer.number(hello.cluster.get());
-  writer.number(hello.caller.get());
-  writer.number(hello.called.get());
+  writer.number(hello.initiator.get());
+  writer.number(hello.acceptor.get());
   writer.text(hello.nonce);
   writer.text(hello.address);
   writer.fixed64(hello.incarnation.get());
@@ -116,7 +116,7 @@ Frame encode(const Hello& hello) {
   return make_frame(writer.bytes());
 }
 
-Result<Hello> decode_hello(const ArrivedFrame& frame) {
+Result<Hello> decode_hello(const ReceivedFrame& frame) {
   Reader reader(frame, Kind::hello);
   reader.expect(magic);
   Hello hello;
@@ -126,8 +126,8 @@ Result<Hello> decode_hello(const ArrivedFrame& frame) {
     return reader.result(std::move(hello));
   }
   hello.cluster = raft::ClusterId{reader.number()};
-  hello.caller = raft::MemberId{reader.number()};
-  hello.called = raft::MemberId{reader.number()};
+  hello.initiator = raft::MemberId{reader.number()};
+  hello.acceptor = raft::MemberId{reader.number()};
   hello.nonce = reader.text();
   hello.address = reader.text();
   hello.incarnation = raft::Incarnation{reader.fixed64()};
@@ -149,7 +149,7 @@ Frame encode(const Welcome& welcome) {
   return make_frame(writer.bytes());
 }
 
-Result<Welcome> decode_welcome(const ArrivedFrame& frame) {
+Result<Welcome> decode_welcome(const ReceivedFrame& frame) {
   Reader reader(frame, Kind::welcome);
   Welcome welcome;
   welcome.version = reader.number();
@@ -167,7 +167,7 @@ Frame encode(const Proof& proof) {
   return make_frame(writer.bytes());
 }
 
-Result<Proof> decode_proof(const ArrivedFrame& frame) {
+Result<Proof> decode_proof(const ReceivedFrame& frame) {
   Reader reader(frame, Kind::proof);
   Proof proof{.proof = reader.text()};
   return reader.result(std::move(proof));
@@ -180,7 +180,7 @@ Frame encode(const Refusal& refusal) {
   return make_frame(writer.bytes());
 }
 
-Result<Refusal> decode_refusal(const ArrivedFrame& frame) {
+Result<Refusal> decode_refusal(const ReceivedFrame& frame) {
   Reader reader(frame, Kind::refusal);
   Refusal refusal;
   refusal.reason = static_cast<Reason>(reader.number());
@@ -189,7 +189,7 @@ Result<Refusal> decode_refusal(const ArrivedFrame& frame) {
   return reader.result(std::move(refusal));
 }
 
-Refusal judge(const Hello& hello, const Self& self) {
+Refusal check_hello(const Hello& hello, const Self& self) {
   if (hello.version < oldest_protocol) {
     return {.reason = Reason::version,
             .text = "the caller speaks version " + std::to_string(hello.version) +
@@ -199,27 +199,26 @@ Refusal judge(const Hello& hello, const Self& self) {
   }
   if (hello.cluster != self.cluster) {
     return {.reason = Reason::cluster,
-            .text = "member " + number_of(hello.caller) + " belongs to cluster " +
+            .text = "member " + number_of(hello.initiator) + " belongs to cluster " +
                     in_hexadecimal(hello.cluster) + ", and member " + number_of(self.member) +
                     " to cluster " + in_hexadecimal(self.cluster)};
   }
-  if (hello.caller == self.member) {
+  if (hello.initiator == self.member) {
     return {.reason = Reason::same_member,
             .text = "caller and called both say that they are member " + number_of(self.member)};
   }
-  if (hello.called != self.member) {
+  if (hello.acceptor != self.member) {
     return {.reason = Reason::member,
-            .text = "member " + number_of(hello.caller) + " wanted to reach member " +
-                    number_of(hello.called) + ", and this is member " + number_of(self.member)};
+            .text = "member " + number_of(hello.initiator) + " wanted to reach member " +
+                    number_of(hello.acceptor) + ", and this is member " + number_of(self.member)};
   }
-  if (auto complaint = complaint_about_origin(hello.caller, hello.origin, self);
-      !complaint.empty()) {
+  if (auto complaint = origin_error(hello.initiator, hello.origin, self); !complaint.empty()) {
     return {.reason = Reason::origin, .text = std::move(complaint)};
   }
   return {};
 }
 
-std::string complaint_about_origin(raft::MemberId member, raft::Origin origin, const Self& self) {
+std::string origin_error(raft::MemberId member, raft::Origin origin, const Self& self) {
   const bool are_known = origin != raft::Origin{} && self.origin != raft::Origin{};
   if (!are_known || origin == self.origin) {
     return {};
@@ -232,11 +231,11 @@ std::string complaint_about_origin(raft::MemberId member, raft::Origin origin, c
 
 std::string prove(End end, const std::string& secret, const Hello& hello, const Welcome& welcome) {
   core::ByteWriter said;
-  said.text(end == End::caller ? "caller" : "called");
+  said.text(end == End::initiator ? "caller" : "called");
   said.number(hello.version);
   said.number(hello.cluster.get());
-  said.number(hello.caller.get());
-  said.number(hello.called.get());
+  said.number(hello.initiator.get());
+  said.number(hello.acceptor.get());
   said.text(hello.nonce);
   said.text(hello.address);
   said.fixed64(hello.incarnation.get());

@@ -10,15 +10,15 @@ namespace tenure::server::raft {
 
 /// A thread for what takes long and nobody waits for, one after the other; it begins with the
 /// first. Nothing is begun once this is being destroyed.
-class Errands {
+class BackgroundWorker {
  public:
-  Errands() = default;
-  ~Errands();
-  Errands(const Errands&) = delete;
-  Errands& operator=(const Errands&) = delete;
+  BackgroundWorker() = default;
+  ~BackgroundWorker();
+  BackgroundWorker(const BackgroundWorker&) = delete;
+  BackgroundWorker& operator=(const BackgroundWorker&) = delete;
 
   /// REQUIRES: always on the same thread.
-  void add(std::move_only_function<void()> errand);
+  void add(std::move_only_function<void()> task);
 
  private:
   void run();

@@ -18,18 +18,18 @@
 namespace tenure::server::peers {
 
 /// One connection that carries frames both ways. All on the loop's thread.
-class Line : public std::enable_shared_from_this<Line> {
+class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
  public:
   /// None of them is called after close().
   struct Events {
-    std::function<void()> greeted;                     ///< TLS has greeted; frames may go.
-    std::function<void(const ArrivedFrame&)> arrived;  ///< One frame.
-    std::function<void()> wrote;                       ///< The last write is done.
+    std::function<void()> ready;                         ///< TLS has greeted; frames may go.
+    std::function<void(const ReceivedFrame&)> received;  ///< One frame.
+    std::function<void()> written;                       ///< The last write is done.
     /// The connection is gone, and why. The last call.
-    std::function<void(const std::string& why)> broke;
+    std::function<void(const std::string& why)> failed;
   };
 
-  Line(std::unique_ptr<net::Transport> transport, FrameLimits limits);
+  FramedConnection(std::unique_ptr<net::Transport> transport, FrameLimits limits);
 
   void open(Events events);
   void set_limits(FrameLimits limits) noexcept { reader_.set_limits(limits); }
@@ -45,7 +45,7 @@ class Line : public std::enable_shared_from_this<Line> {
 
  private:
   void read();
-  void arrived(std::span<const std::uint8_t> bytes);
+  void received(std::span<const std::uint8_t> bytes);
   void fail_with(const std::string& why);
 
   std::unique_ptr<net::Transport> transport_;

@@ -11,7 +11,7 @@
 namespace tenure::server::raft {
 
 /// About how many bytes the command takes in the log; not less than it does.
-[[nodiscard]] std::size_t weight(const core::Command& command);
+[[nodiscard]] std::size_t encoded_size(const core::Command& command);
 /// Whether it can make the state larger. The others are let through for longer when space is short,
 /// so that what is held can still be renewed and given back.
 [[nodiscard]] bool may_grow(const core::Command& command);
@@ -24,23 +24,23 @@ struct Proposal {
 
 /// Where commands from all threads wait for the store's thread. Bounded: what was pushed and is not
 /// finished counts. Tells which push has to wake the store; the others find it awake. Thread safe.
-class Intake {
+class ProposalQueue {
  public:
   struct Limits {
     std::size_t commands = 100'000;
     std::size_t bytes = std::size_t{64} << 20;
   };
-  enum class Answer : std::uint8_t { queued, queued_first, full, closed };
+  enum class PushResult : std::uint8_t { queued, queued_first, full, closed };
 
-  explicit Intake(Limits limits) : limits_(limits) {}
+  explicit ProposalQueue(Limits limits) : limits_(limits) {}
 
   /// `queued_first`: the store's thread must be woken to take it. The proposal is moved from only
   /// if it is queued.
-  [[nodiscard]] Answer push(Proposal& proposal);
+  [[nodiscard]] PushResult push(Proposal& proposal);
   /// The oldest ones, at most so many, and at least one if there are any.
   [[nodiscard]] std::vector<Proposal> take(std::size_t commands_max, std::size_t bytes_max);
   /// Whether nothing waits. If so, the next push has to wake.
-  [[nodiscard]] bool rest();
+  [[nodiscard]] bool go_idle();
   void finished(std::size_t commands, std::size_t bytes);
   /// From now on everything is refused. What waited.
   [[nodiscard]] std::vector<Proposal> close();

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/peers/acquaintances.hpp"
+#include "server/peers/peer_registry.hpp"
 #include "support/raft_folder.hpp"
 
 namespace tenure::server::peers {
@@ -12,7 +12,7 @@ namespace {
 using raft::Incarnation;
 using raft::Member;
 using raft::MemberId;
-using raft::Part;
+using raft::MemberRole;
 
 constexpr MemberId two{2};
 constexpr MemberId three{3};
@@ -22,15 +22,15 @@ Member voter(MemberId id) {
 }
 
 Member standby(MemberId id) {
-  return {.id = id, .part = Part::standby};
+  return {.id = id, .role = MemberRole::standby};
 }
 
-class PeersAcquaintances : public ::testing::Test {
+class PeersRegistry : public ::testing::Test {
  protected:
-  [[nodiscard]] Acquaintances open() {
-    auto opened = Acquaintances::open(folder / "peers", reports.report());
+  [[nodiscard]] PeerRegistry open() {
+    auto opened = PeerRegistry::open(folder / "peers", reports.report());
     EXPECT_TRUE(opened.has_value()) << opened.error().detail;
-    return opened ? *std::move(opened) : Acquaintances();
+    return opened ? *std::move(opened) : PeerRegistry();
   }
 
   test::TemporaryFolder folder;
@@ -38,86 +38,86 @@ class PeersAcquaintances : public ::testing::Test {
 };
 
 // It could have voted and acknowledged before.
-TEST_F(PeersAcquaintances, a_voter_that_began_anew_is_refused_also_after_a_restart) {
+TEST_F(PeersRegistry, a_voter_that_began_anew_is_refused_also_after_a_restart) {
   {
     auto known = open();
     known.set_members({voter(two), voter(three)});
-    EXPECT_EQ(known.meet(two, Incarnation{5}), "");
-    EXPECT_EQ(known.meet(two, Incarnation{5}), "") << "the same again";
-    EXPECT_NE(known.meet(two, Incarnation{6}), "");
+    EXPECT_EQ(known.verify(two, Incarnation{5}), "");
+    EXPECT_EQ(known.verify(two, Incarnation{5}), "") << "the same again";
+    EXPECT_NE(known.verify(two, Incarnation{6}), "");
   }
   auto known = open();
   known.set_members({voter(two), voter(three)});
 
-  const auto complaint = known.meet(two, Incarnation{6});
+  const auto complaint = known.verify(two, Incarnation{6});
 
   EXPECT_TRUE(complaint.contains("member 2 has begun anew")) << complaint;
   EXPECT_TRUE(complaint.contains("--join")) << "it says what to do";
   EXPECT_TRUE(complaint.contains("remove member 2")) << "it says what to do";
-  EXPECT_EQ(known.meet(two, Incarnation{5}), "");
-  EXPECT_EQ(known.meet(three, Incarnation{6}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{5}), "");
+  EXPECT_EQ(known.verify(three, Incarnation{6}), "");
 }
 
 // Nobody counts on it: an attempt to join may fail and be made again.
-TEST_F(PeersAcquaintances, who_does_not_vote_may_begin_anew) {
+TEST_F(PeersRegistry, who_does_not_vote_may_begin_anew) {
   auto known = open();
   known.set_members({voter(three), standby(two)});
 
-  EXPECT_EQ(known.meet(two, Incarnation{5}), "");
-  EXPECT_EQ(known.meet(two, Incarnation{6}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{5}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{6}), "");
   known.set_members({voter(three), voter(two)});
 
-  EXPECT_EQ(known.meet(two, Incarnation{6}), "") << "as it was when it became a voter";
-  EXPECT_NE(known.meet(two, Incarnation{5}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{6}), "") << "as it was when it became a voter";
+  EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
 // It began anew once more between its last greeting and its vote.
-TEST_F(PeersAcquaintances, who_became_a_voter_while_it_was_away_is_entered_when_it_comes) {
+TEST_F(PeersRegistry, who_became_a_voter_while_it_was_away_is_entered_when_it_comes) {
   auto known = open();
   known.set_members({voter(three), standby(two)});
-  EXPECT_EQ(known.meet(two, Incarnation{5}), "");
-  known.part(two);
+  EXPECT_EQ(known.verify(two, Incarnation{5}), "");
+  known.forget(two);
   known.set_members({voter(three), voter(two)});
 
-  EXPECT_EQ(known.meet(two, Incarnation{6}), "");
-  EXPECT_NE(known.meet(two, Incarnation{5}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{6}), "");
+  EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
-TEST_F(PeersAcquaintances, who_was_removed_and_added_again_is_another) {
+TEST_F(PeersRegistry, who_was_removed_and_added_again_is_another) {
   auto known = open();
   known.set_members({voter(two), voter(three)});
-  EXPECT_EQ(known.meet(two, Incarnation{5}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{5}), "");
   known.set_members({voter(three)});
-  EXPECT_EQ(known.meet(two, Incarnation{6}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{6}), "");
   known.set_members({voter(three), standby(two)});
   known.set_members({voter(three), voter(two)});
 
-  EXPECT_EQ(known.meet(two, Incarnation{6}), "");
-  EXPECT_NE(known.meet(two, Incarnation{5}), "");
+  EXPECT_EQ(known.verify(two, Incarnation{6}), "");
+  EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
 // The list of a snapshot comes first, and may be older than those of the log behind it.
-TEST_F(PeersAcquaintances, lists_that_come_while_the_log_is_read_forget_nobody) {
+TEST_F(PeersRegistry, lists_that_come_while_the_log_is_read_forget_nobody) {
   {
     auto known = open();
     known.set_members({voter(two), voter(three)});
-    EXPECT_EQ(known.meet(two, Incarnation{5}), "");
-    EXPECT_EQ(known.meet(three, Incarnation{7}), "");
+    EXPECT_EQ(known.verify(two, Incarnation{5}), "");
+    EXPECT_EQ(known.verify(three, Incarnation{7}), "");
   }
   auto known = open();
   known.set_members({});
   known.set_members({voter(three)});
   known.set_members({voter(two), voter(three)});
 
-  EXPECT_NE(known.meet(two, Incarnation{6}), "");
-  EXPECT_NE(known.meet(three, Incarnation{6}), "");
+  EXPECT_NE(known.verify(two, Incarnation{6}), "");
+  EXPECT_NE(known.verify(three, Incarnation{6}), "");
 }
 
-TEST_F(PeersAcquaintances, a_damaged_file_is_refused_by_name) {
+TEST_F(PeersRegistry, a_damaged_file_is_refused_by_name) {
   for (const auto* content : {"", "nonsense\n", "tenure peers 2\n", "tenure peers 1\nmember x\n"}) {
     test::write_content(folder / "peers", content);
 
-    const auto opened = Acquaintances::open(folder / "peers", reports.report());
+    const auto opened = PeerRegistry::open(folder / "peers", reports.report());
 
     ASSERT_FALSE(opened.has_value()) << content;
     EXPECT_TRUE(opened.error().detail.contains((folder / "peers").string()));
@@ -125,16 +125,16 @@ TEST_F(PeersAcquaintances, a_damaged_file_is_refused_by_name) {
 }
 
 // A full disk must not part the members.
-TEST_F(PeersAcquaintances, what_cannot_be_written_is_told_once_and_written_later) {
+TEST_F(PeersRegistry, what_cannot_be_written_is_told_once_and_written_later) {
   std::filesystem::create_directories(folder / "away");
-  auto opened = Acquaintances::open(folder / "away" / "peers", reports.report());
+  auto opened = PeerRegistry::open(folder / "away" / "peers", reports.report());
   ASSERT_TRUE(opened.has_value());
   std::filesystem::remove(folder / "away");
   opened->set_members({voter(two), voter(three)});
 
-  EXPECT_EQ(opened->meet(two, Incarnation{5}), "");
-  EXPECT_EQ(opened->meet(three, Incarnation{5}), "");
-  EXPECT_NE(opened->meet(two, Incarnation{6}), "") << "it is known all the same";
+  EXPECT_EQ(opened->verify(two, Incarnation{5}), "");
+  EXPECT_EQ(opened->verify(three, Incarnation{5}), "");
+  EXPECT_NE(opened->verify(two, Incarnation{6}), "") << "it is known all the same";
   EXPECT_EQ(reports.warnings(), 1U);
   std::filesystem::create_directories(folder / "away");
   opened->sweep();

@@ -7,6 +7,6 @@ namespace tenure::server::peers {
 
 /// `tenured seed`: makes the data directory of a member or of a single node from a saved state.
 /// Prints what it did, or to stderr why it could not.
-[[nodiscard]] ExitCode run_seed(const SeedOrder& order);
+[[nodiscard]] ExitCode run_seed(const SeedCommand& command);
 
 }  // namespace tenure::server::peers

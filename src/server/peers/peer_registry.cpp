@@ -1,4 +1,4 @@
-#include "server/peers/acquaintances.hpp"
+#include "server/peers/peer_registry.hpp"
 
 #include <cinttypes>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view first_line = "tenure peers 1";
 /// Guests come and go.
-constexpr std::size_t met_max = 64;
+constexpr std::size_t seen_max = 64;
 
 std::string line_of(raft::MemberId member, raft::Incarnation incarnation) {
   std::string text(64, '\0');
@@ -26,8 +26,8 @@ std::string line_of(raft::MemberId member, raft::Incarnation incarnation) {
 
 }  // namespace
 
-Result<Acquaintances> Acquaintances::open(std::filesystem::path path, raft::Report report) {
-  Acquaintances known;
+Result<PeerRegistry> PeerRegistry::open(std::filesystem::path path, raft::Report report) {
+  PeerRegistry known;
   known.file_ = std::move(path);
   known.report_ = std::move(report);
   std::error_code error;
@@ -47,7 +47,7 @@ Result<Acquaintances> Acquaintances::open(std::filesystem::path path, raft::Repo
     std::uint64_t incarnation = 0;
     is_good = std::sscanf(line.c_str(), "member %" SCNu64 " incarnation %" SCNx64, &member,
                           &incarnation) == 2;
-    known.entered_[raft::MemberId{member}] = raft::Incarnation{incarnation};
+    known.recorded_[raft::MemberId{member}] = raft::Incarnation{incarnation};
   }
   if (!is_good) {
     return fail(Errc::invalid_argument,
@@ -58,7 +58,7 @@ Result<Acquaintances> Acquaintances::open(std::filesystem::path path, raft::Repo
   return known;
 }
 
-void Acquaintances::set_members(const std::vector<raft::Member>& members) {
+void PeerRegistry::set_members(const std::vector<raft::Member>& members) {
   if (members.empty()) {
     return;  // One that joins, or that has not read its log yet.
   }
@@ -67,23 +67,23 @@ void Acquaintances::set_members(const std::vector<raft::Member>& members) {
   members_.clear();
   for (const auto& member : members) {
     members_.insert(member.id);
-    if (member.part == raft::Part::voter) {
+    if (member.role == raft::MemberRole::voter) {
       voters_.insert(member.id);
     }
   }
   for (const auto voter : voters_) {
-    const auto met = met_.find(voter);
+    const auto seen = seen_.find(voter);
     const bool is_new = !is_first && !before.contains(voter);
-    if (met != met_.end() && (is_new || !entered_.contains(voter))) {
-      enter(voter, met->second);
+    if (seen != seen_.end() && (is_new || !recorded_.contains(voter))) {
+      record(voter, seen->second);
     }
   }
 }
 
-std::string Acquaintances::complaint_about(raft::MemberId member,
-                                           raft::Incarnation incarnation) const {
-  const auto known = entered_.find(member);
-  if (!voters_.contains(member) || known == entered_.end() || known->second == incarnation) {
+std::string PeerRegistry::incarnation_error(raft::MemberId member,
+                                            raft::Incarnation incarnation) const {
+  const auto known = recorded_.find(member);
+  if (!voters_.contains(member) || known == recorded_.end() || known->second == incarnation) {
     return {};
   }
   const auto id = std::to_string(member.get());
@@ -96,32 +96,32 @@ std::string Acquaintances::complaint_about(raft::MemberId member,
          id;
 }
 
-std::string Acquaintances::meet(raft::MemberId member, raft::Incarnation incarnation) {
-  if (auto complaint = complaint_about(member, incarnation); !complaint.empty()) {
+std::string PeerRegistry::verify(raft::MemberId member, raft::Incarnation incarnation) {
+  if (auto complaint = incarnation_error(member, incarnation); !complaint.empty()) {
     return complaint;
   }
-  if (met_.size() >= met_max) {
-    std::erase_if(met_, [this](const auto& one) { return !members_.contains(one.first); });
+  if (seen_.size() >= seen_max) {
+    std::erase_if(seen_, [this](const auto& one) { return !members_.contains(one.first); });
   }
-  met_[member] = incarnation;
+  seen_[member] = incarnation;
   if (voters_.contains(member)) {
-    enter(member, incarnation);
+    record(member, incarnation);
   }
   return {};
 }
 
-void Acquaintances::enter(raft::MemberId member, raft::Incarnation incarnation) {
+void PeerRegistry::record(raft::MemberId member, raft::Incarnation incarnation) {
   if (incarnation == raft::Incarnation{}) {
     return;  // Not known.
   }
-  const auto [it, is_new] = entered_.try_emplace(member, incarnation);
+  const auto [it, is_new] = recorded_.try_emplace(member, incarnation);
   if (is_new || it->second != incarnation) {
     it->second = incarnation;
     save();
   }
 }
 
-void Acquaintances::sweep() {
+void PeerRegistry::sweep() {
   if (!is_saved_) {
     save();
   }
@@ -129,14 +129,14 @@ void Acquaintances::sweep() {
 
 // On a disk that is full this member goes on with what it has in memory: only if it dies as well is
 // the other one not recognised.
-void Acquaintances::save() {
+void PeerRegistry::save() {
   if (file_.empty()) {
     return;
   }
-  std::erase_if(entered_, [this](const auto& one) { return !members_.contains(one.first); });
+  std::erase_if(recorded_, [this](const auto& one) { return !members_.contains(one.first); });
   std::string text(first_line);
   text += '\n';
-  for (const auto& [member, incarnation] : entered_) {
+  for (const auto& [member, incarnation] : recorded_) {
     text += line_of(member, incarnation);
   }
   const auto saved = raft::replace_file(file_, text);

@@ -17,25 +17,26 @@ namespace tenure::server {
 /// Who is to be told when a wait ends or a hold is lost. Several callers may be attached to one
 /// wait: a client that asks again with the same request id while its first call still stands. For
 /// the store's thread only.
-class Callers final : public Listener {
+class WaiterRegistry final : public Listener {
  public:
   /// Called once, at the end of the wait; or with `unavailable` when somebody else will know of it.
-  using Told = std::move_only_function<void(Result<core::Notice>, core::Revision)>;
+  using OnNotice = std::move_only_function<void(Result<core::Notice>, core::Revision)>;
   enum class Ticket : std::uint64_t {};
   /// Was that the last caller of the wait?
-  enum class Left : std::uint8_t { others, nobody };
+  enum class Remaining : std::uint8_t { some, none };
 
-  [[nodiscard]] Ticket attach(RequestKey key, Told told);
-  /// Takes it back: `told` is destroyed and not called any more. Nothing happens if it was called.
-  Left detach(RequestKey key, Ticket ticket);
+  [[nodiscard]] Ticket attach(RequestKey key, OnNotice notify);
+  /// Takes it back: `notify` is destroyed and not called any more. Nothing happens if it was
+  /// called.
+  Remaining detach(RequestKey key, Ticket ticket);
   /// Everybody is told that the outcome is unknown, and why. The waits themselves stay in the
   /// store, so that a retry at the next leader, or after the restart, finds its place.
-  void dismiss(const Error& why);
+  void fail_all(const Error& why);
 
   /// Calls `lost` for every hold of the lease that ends without its holder's doing.
   using Lost = std::function<void(const core::Loss&)>;
-  [[nodiscard]] Ticket follow(core::LeaseId lease, Lost lost);
-  void unfollow(core::LeaseId lease, Ticket ticket);
+  [[nodiscard]] Ticket subscribe(core::LeaseId lease, Lost lost);
+  void unsubscribe(core::LeaseId lease, Ticket ticket);
 
   /// How many are to be told of waits.
   [[nodiscard]] std::size_t attached() const;
@@ -44,20 +45,20 @@ class Callers final : public Listener {
   void role_changed(const LogPosition& log) override;
 
  private:
-  struct Caller {
+  struct Waiter {
     Ticket ticket{};
-    Told told;
+    OnNotice notify;
   };
 
-  struct Follower {
+  struct Subscriber {
     Ticket ticket{};
     Lost lost;
   };
 
-  void tell_followers(const core::Loss& loss);
+  void notify_subscribers(const core::Loss& loss);
 
-  absl::flat_hash_map<RequestKey, std::vector<Caller>> waits_;
-  absl::flat_hash_map<std::uint64_t, std::vector<Follower>> leases_;
+  absl::flat_hash_map<RequestKey, std::vector<Waiter>> waits_;
+  absl::flat_hash_map<std::uint64_t, std::vector<Subscriber>> leases_;
   std::uint64_t last_ticket_ = 0;
 };
 

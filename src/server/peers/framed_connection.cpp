@@ -1,4 +1,4 @@
-#include "server/peers/line.hpp"
+#include "server/peers/framed_connection.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -27,10 +27,10 @@ bool is_no_tls(int reason) {
 
 }  // namespace
 
-Line::Line(std::unique_ptr<net::Transport> transport, FrameLimits limits)
+FramedConnection::FramedConnection(std::unique_ptr<net::Transport> transport, FrameLimits limits)
     : transport_(std::move(transport)), reader_(limits) {}
 
-void Line::open(Events events) {
+void FramedConnection::open(Events events) {
   events_ = std::move(events);
   transport_->handshake([self = shared_from_this()](const error_code& error) {
     if (self->is_closed_) {
@@ -41,11 +41,11 @@ void Line::open(Events events) {
       return;
     }
     self->read();
-    self->events_.greeted();
+    self->events_.ready();
   });
 }
 
-void Line::read() {
+void FramedConnection::read() {
   transport_->read(
       [self = shared_from_this()](const error_code& error, std::span<const std::uint8_t> bytes) {
         if (self->is_closed_) {
@@ -55,15 +55,15 @@ void Line::read() {
           self->fail_with(explain(error));
           return;
         }
-        self->arrived(bytes);
+        self->received(bytes);
       });
 }
 
-void Line::arrived(std::span<const std::uint8_t> bytes) {
+void FramedConnection::received(std::span<const std::uint8_t> bytes) {
   bytes_read_ += bytes.size();
   const auto fed = reader_.feed({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                                [this](const ArrivedFrame& frame) {
-                                  events_.arrived(frame);
+                                [this](const ReceivedFrame& frame) {
+                                  events_.received(frame);
                                   return !is_closed_;
                                 });
   if (is_closed_) {
@@ -76,7 +76,7 @@ void Line::arrived(std::span<const std::uint8_t> bytes) {
   read();
 }
 
-void Line::write(std::vector<Frame> frames) {
+void FramedConnection::write(std::vector<Frame> frames) {
   if (is_closed_ || frames.empty()) {
     return;
   }
@@ -100,19 +100,19 @@ void Line::write(std::vector<Frame> frames) {
       self->fail_with(explain(error));
       return;
     }
-    self->events_.wrote();
+    self->events_.written();
   });
 }
 
-void Line::close() {
+void FramedConnection::close() {
   if (!std::exchange(is_closed_, true)) {
     transport_->close();
   }
 }
 
-void Line::fail_with(const std::string& why) {
+void FramedConnection::fail_with(const std::string& why) {
   close();
-  events_.broke(why);
+  events_.failed(why);
 }
 
 void set_up(asio::ip::tcp::socket& socket, std::chrono::milliseconds silence) {

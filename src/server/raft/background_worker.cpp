@@ -1,19 +1,19 @@
-#include "server/raft/errands.hpp"
+#include "server/raft/background_worker.hpp"
 
 #include <utility>
 
 namespace tenure::server::raft {
 
-Errands::~Errands() {
+BackgroundWorker::~BackgroundWorker() {
   const sys::MutexGuard guard(mutex_);
   is_stopping_ = true;
   changed_.notify_one();
 }
 
-void Errands::add(std::move_only_function<void()> errand) {
+void BackgroundWorker::add(std::move_only_function<void()> task) {
   {
     const sys::MutexGuard guard(mutex_);
-    waiting_.push_back(std::move(errand));
+    waiting_.push_back(std::move(task));
     changed_.notify_one();
   }
   if (!thread_.joinable()) {
@@ -21,18 +21,18 @@ void Errands::add(std::move_only_function<void()> errand) {
   }
 }
 
-void Errands::run() {
+void BackgroundWorker::run() {
   mutex_.lock();
   while (!is_stopping_) {
     if (waiting_.empty()) {
       changed_.wait(mutex_);
       continue;
     }
-    auto errand = std::move(waiting_.front());
+    auto task = std::move(waiting_.front());
     waiting_.pop_front();
     mutex_.unlock();
-    errand();
-    errand = nullptr;
+    task();
+    task = nullptr;
     mutex_.lock();
   }
   mutex_.unlock();

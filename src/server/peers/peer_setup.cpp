@@ -1,4 +1,4 @@
-#include "server/peers/joining.hpp"
+#include "server/peers/peer_setup.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/config/units.hpp"
-#include "server/peers/listening.hpp"
+#include "server/peers/listening_socket.hpp"
 
 namespace tenure::server::peers {
 namespace {
@@ -106,7 +106,7 @@ Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
   if (!address) {
     return std::unexpected(address.error());
   }
-  auto listening = Listening::bind(address->host, address->port);
+  auto listening = ListeningSocket::bind(address->host, address->port);
   if (!listening) {
     return fail(Errc::unavailable, "listen.peers: " + listening.error().detail);
   }
@@ -121,7 +121,7 @@ Result<TlsContexts> read_contexts(const Config& config) {
   return make_contexts(**files, raft::MemberId{config.node.member_id});
 }
 
-std::vector<raft::Member> founders_of(const ClusterPlan& plan) {
+std::vector<raft::Member> initial_members_of(const ClusterPlan& plan) {
   std::vector<raft::Member> members;
   for (const auto& member : plan.members) {
     members.push_back(
@@ -152,9 +152,10 @@ raft::NodeOptions node_options(const Config& config, const raft::Report& report)
                        .bytes = config.raft.bytes_in_flight_max};
   options.entries_in_flight_max = config.raft.entries_in_flight_max;
   if (config.has_peers()) {
-    options.founders = founders_of(plan_cluster(config));
+    options.initial_members = initial_members_of(plan_cluster(config));
   }
-  options.beginning = config.cluster.join ? raft::Beginning::join : raft::Beginning::found;
+  options.bootstrap_mode =
+      config.cluster.join ? raft::BootstrapMode::join : raft::BootstrapMode::found;
   options.election_timeout = config.raft.election_timeout;
   options.heartbeat = config.raft.heartbeat;
   options.segment_bytes = config.raft.segment_bytes;
@@ -171,7 +172,7 @@ Result<void> try_client_ports(const Config& config) {
     if (!address) {
       continue;  // off
     }
-    if (const auto tried = Listening::bind(address->host, address->port); !tried) {
+    if (const auto tried = ListeningSocket::bind(address->host, address->port); !tried) {
       return fail(Errc::unavailable, std::string(setting) + ": " + tried.error().detail);
     }
   }

@@ -43,8 +43,8 @@ inline constexpr raft::Versions versions_before_3{.newest = core::version_1,
 struct Hello {
   std::uint64_t version = newest_protocol;  ///< The newest that the caller offers.
   raft::ClusterId cluster{};
-  raft::MemberId caller{};
-  raft::MemberId called{};  ///< Whom the caller believes to have reached.
+  raft::MemberId initiator{};
+  raft::MemberId acceptor{};  ///< Whom the caller believes to have reached.
   std::string nonce{};
   std::string address{};  ///< host:port where the caller can be called back.
   raft::Incarnation incarnation{};
@@ -102,19 +102,19 @@ struct Self {
 [[nodiscard]] Frame encode(const Refusal& refusal);
 
 // Each is `invalid_argument` if the frame is something else.
-[[nodiscard]] Result<Hello> decode_hello(const ArrivedFrame& frame);
-[[nodiscard]] Result<Welcome> decode_welcome(const ArrivedFrame& frame);
-[[nodiscard]] Result<Proof> decode_proof(const ArrivedFrame& frame);
-[[nodiscard]] Result<Refusal> decode_refusal(const ArrivedFrame& frame);
+[[nodiscard]] Result<Hello> decode_hello(const ReceivedFrame& frame);
+[[nodiscard]] Result<Welcome> decode_welcome(const ReceivedFrame& frame);
+[[nodiscard]] Result<Proof> decode_proof(const ReceivedFrame& frame);
+[[nodiscard]] Result<Refusal> decode_refusal(const ReceivedFrame& frame);
 
 /// What is wrong with this caller; reason 0: nothing.
-[[nodiscard]] Refusal judge(const Hello& hello, const Self& self);
+[[nodiscard]] Refusal check_hello(const Hello& hello, const Self& self);
 
 /// What is wrong with a member that began with this, for people; empty: nothing.
-[[nodiscard]] std::string complaint_about_origin(raft::MemberId member, raft::Origin origin,
-                                                 const Self& self);
+[[nodiscard]] std::string origin_error(raft::MemberId member, raft::Origin origin,
+                                       const Self& self);
 
-enum class End : std::uint8_t { caller, called };
+enum class End : std::uint8_t { initiator, acceptor };
 /// What this end must show. Of the welcome all but its proof.
 [[nodiscard]] std::string prove(End end, const std::string& secret, const Hello& hello,
                                 const Welcome& welcome);
@@ -122,7 +122,7 @@ enum class End : std::uint8_t { caller, called };
 [[nodiscard]] bool is_same_proof(std::string_view left, std::string_view right);
 
 /// In the meta of frames before both ends know each other.
-inline constexpr FrameLimits greeting_limits{.meta_bytes_max = 4096, .body_bytes_max = 0};
+inline constexpr FrameLimits handshake_limits{.meta_bytes_max = 4096, .body_bytes_max = 0};
 
 [[nodiscard]] std::string in_hexadecimal(raft::ClusterId cluster);
 

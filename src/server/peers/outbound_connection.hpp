@@ -11,7 +11,7 @@
 #include "net/backoff.hpp"
 #include "net/connector.hpp"
 #include "server/metrics/metrics.hpp"
-#include "server/peers/line.hpp"
+#include "server/peers/framed_connection.hpp"
 #include "server/peers/options.hpp"
 #include "server/peers/outbox.hpp"
 #include "server/peers/snapshot_transfer.hpp"
@@ -26,9 +26,10 @@ namespace tenure::server::peers {
 ///        ↑__________|___________|________|
 ///
 /// All on the loop's thread.
-class Dialer : public std::enable_shared_from_this<Dialer> {
+class OutboundConnection : public std::enable_shared_from_this<OutboundConnection> {
  public:
-  Dialer(std::shared_ptr<const Hall> hall, raft::MemberId peer, std::string address);
+  OutboundConnection(std::shared_ptr<const PeerContext> context, raft::MemberId peer,
+                     std::string address);
 
   void start();
   /// Drops it if it cannot go.
@@ -37,7 +38,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   /// should that be newer.
   [[nodiscard]] bool takes_snapshot(raft::Term term);
   /// The peer has been heard of: a good moment to call, if we only wait for one.
-  void hurry();
+  void connect_now();
   /// Nothing happens after it.
   void close();
   /// Once in a while: lets go of what does not get on.
@@ -49,28 +50,28 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   [[nodiscard]] PeerTraffic counts() const;
 
  private:
-  enum class Phase : std::uint8_t { waiting, connecting, greeting, open, closed };
+  enum class Phase : std::uint8_t { waiting, connecting, handshake, open, closed };
 
-  void dial();
-  void connected(net::OutgoingSocket& socket);
-  void greet();
-  void arrived(const ArrivedFrame& frame);
-  void welcomed(const ArrivedFrame& frame);
-  void refused(const ArrivedFrame& frame);
-  void pump();
+  void connect();
+  void start_handshake(net::OutgoingSocket& socket);
+  void send_hello();
+  void received(const ReceivedFrame& frame);
+  void handle_welcome(const ReceivedFrame& frame);
+  void handle_refusal(const ReceivedFrame& frame);
+  void write_next();
   void push(Frame frame);
-  void broke(const std::string& why);
-  void drop_connection();
-  void wait_and_dial();
-  void expect_within(std::chrono::milliseconds patience, const char* what);
+  void disconnected(const std::string& why);
+  void close_connection();
+  void schedule_reconnect();
+  void start_timeout(std::chrono::milliseconds timeouts, const char* what);
   /// Says it once, until something else is to be said.
-  void tell(raft::Severity severity, const std::string& what);
+  void report(raft::Severity severity, const std::string& what);
   [[nodiscard]] std::string name() const;
   [[nodiscard]] bool is_stale(std::uint64_t attempt) const noexcept {
     return phase_ == Phase::closed || attempt != attempt_;
   }
 
-  const std::shared_ptr<const Hall> hall_;
+  const std::shared_ptr<const PeerContext> context_;
   const raft::MemberId peer_;
   const std::string address_;
 
@@ -80,7 +81,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   boost::asio::steady_timer timer_;
   net::Backoff backoff_;
   std::chrono::steady_clock::time_point opened_{};
-  std::shared_ptr<Line> line_;
+  std::shared_ptr<FramedConnection> connection_;
   /// Version to greet with: the newest, and the oldest once after a peer has refused that.
   std::uint64_t protocol_ = newest_protocol;
   Hello hello_;
@@ -89,7 +90,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   Outbox outbox_;
   SnapshotSender snapshots_;
   PeerTraffic counts_;
-  std::string told_;
+  std::string reported_;
   /// The last connection ended with a refusal. The next one may end so, too, after the Welcome; it
   /// is reported when it has lasted.
   bool is_refused_ = false;

@@ -23,7 +23,7 @@
 namespace tenure::test {
 
 /// One member's end of the network, on a loop of its own, that remembers what it received.
-class PeerEnd {
+class TestPeer {
  public:
   using Message = server::raft::Message;
   struct Received {
@@ -38,9 +38,9 @@ class PeerEnd {
     return options;
   }
 
-  explicit PeerEnd(server::peers::PeerOptions options, std::uint16_t port = 0) {
+  explicit TestPeer(server::peers::PeerOptions options, std::uint16_t port = 0) {
     options.report = reports.report();
-    auto listening = server::peers::Listening::bind("127.0.0.1", port);
+    auto listening = server::peers::ListeningSocket::bind("127.0.0.1", port);
     if (options.self.address.empty()) {
       options.self.address = "127.0.0.1:" + std::to_string(listening->port());
     }
@@ -57,13 +57,13 @@ class PeerEnd {
       });
     });
   }
-  ~PeerEnd() {
+  ~TestPeer() {
     on_loop([this] { transport_->stop(); });
     work_.reset();
     thread_.join();
   }
-  PeerEnd(const PeerEnd&) = delete;
-  PeerEnd& operator=(const PeerEnd&) = delete;
+  TestPeer(const TestPeer&) = delete;
+  TestPeer& operator=(const TestPeer&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return transport_->port(); }
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port()); }

@@ -11,7 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "core/command.hpp"
-#include "server/requests/callers.hpp"
+#include "server/requests/waiter_registry.hpp"
 #include "server/store/store.hpp"
 
 namespace tenure::server {
@@ -21,43 +21,44 @@ namespace tenure::server {
 /// way it was asked: by gRPC or HTTP.
 ///
 /// Of the store's thread.
-class Acquisition : public std::enable_shared_from_this<Acquisition> {
+class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
  public:
   /// Outlives all of them.
-  struct Around {
+  struct Context {
     Store& store;
-    Callers& callers;
+    WaiterRegistry& waiters;
     /// The server stops: who is cut off now did not go away, so its wait stays in the queue.
     const std::atomic<bool>& is_stopping;
   };
 
-  struct Order {
+  struct Request {
     core::Acquire acquire{};
     std::optional<std::chrono::milliseconds> timeout{};  ///< None: waits for ever.
-    bool has_own_id = true;  ///< False: nobody but us knows the request id.
+    bool has_client_request_id = true;  ///< False: nobody but us knows the request id.
   };
 
-  struct End {
+  struct Completion {
     Result<core::Outcome> outcome;  ///< An error: nobody knows what became of it.
     core::Revision revision{};
     std::uint64_t term = 0;
     std::size_t position = 0;  ///< Where it joined the queue; 0: it did not wait.
   };
-  using Ended = std::move_only_function<void(End)>;
+  using OnComplete = std::move_only_function<void(Completion)>;
 
-  /// Whoever has it can say cut_off(); it lives by itself until its end.
-  static std::shared_ptr<Acquisition> begin(const Around& around, Order order, Ended ended);
+  /// Whoever has it can say on_disconnect(); it lives by itself until its end.
+  static std::shared_ptr<PendingAcquire> begin(const Context& context, Request request,
+                                               OnComplete on_complete);
 
-  Acquisition(const Around& around, Order order, Ended ended);
+  PendingAcquire(const Context& context, Request request, OnComplete on_complete);
 
   /// The caller has gone.
-  void cut_off();
+  void on_disconnect();
 
  private:
   void propose();
   void decided(Result<Decided> result);
   void wait(const core::Queued& queued);
-  void told(const Result<core::Notice>& notice, core::Revision revision);
+  void notified(const Result<core::Notice>& notice, core::Revision revision);
   void time_out();
   /// Leaves the queue, unless somebody else asks for the same. If it was granted just before and
   /// nobody can ask for the grant any more, gives it back.
@@ -65,21 +66,21 @@ class Acquisition : public std::enable_shared_from_this<Acquisition> {
   void abandoned(const Result<Decided>& result);
   /// Gives back what was granted. An upgraded hold gets the mode that it had before, and keeps the
   /// token of the upgrade.
-  void undo(const core::Granted& granted);
+  void roll_back(const core::Granted& granted);
   void finish(Result<core::Outcome> outcome, core::Revision revision = {});
 
-  const Around around_;
-  Order order_;
+  const Context context_;
+  Request request_;
   RequestKey key_;
-  Ended ended_;                            ///< Empty: told.
-  std::optional<Callers::Ticket> ticket_;  ///< While it waits.
+  OnComplete on_complete_;                        ///< Empty: told.
+  std::optional<WaiterRegistry::Ticket> ticket_;  ///< While it waits.
   std::optional<boost::asio::steady_timer> timer_;
   /// Mode of the hold that this request upgrades: as it was when the request was proposed or, if
   /// the request waits, as it is until the grant.
   std::optional<LockMode> former_mode_;
   std::uint64_t term_ = 0;
   std::size_t position_ = 0;
-  bool is_cut_off_ = false;
+  bool is_disconnected_ = false;
   bool is_timed_out_ = false;
 };
 

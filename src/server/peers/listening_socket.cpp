@@ -1,4 +1,4 @@
-#include "server/peers/listening.hpp"
+#include "server/peers/listening_socket.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-Result<Listening> Listening::bind(const std::string& host, std::uint16_t port) {
+Result<ListeningSocket> ListeningSocket::bind(const std::string& host, std::uint16_t port) {
   const auto refused = [&](const error_code& error) {
     return fail(Errc::unavailable,
                 "cannot listen on " + host + ":" + std::to_string(port) + ": " + error.message());
@@ -44,10 +44,10 @@ Result<Listening> Listening::bind(const std::string& host, std::uint16_t port) {
   if (error) {
     return refused(error);
   }
-  return Listening(descriptor, bound, endpoint.address().is_v6());
+  return ListeningSocket(descriptor, bound, endpoint.address().is_v6());
 }
 
-Listening::~Listening() {
+ListeningSocket::~ListeningSocket() {
   if (descriptor_ >= 0) {
     ::close(descriptor_);
   }

@@ -31,7 +31,7 @@ namespace tenure::server::peers {
 [[nodiscard]] Result<TlsContexts> read_contexts(const Config& config);
 
 /// The members of a plan, as the log knows them.
-[[nodiscard]] std::vector<raft::Member> founders_of(const ClusterPlan& plan);
+[[nodiscard]] std::vector<raft::Member> initial_members_of(const ClusterPlan& plan);
 
 /// Who the configuration says that this is.
 [[nodiscard]] raft::ExpectedIdentity expected_identity(const Config& config);

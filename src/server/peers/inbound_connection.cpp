@@ -1,0 +1,175 @@
+#include "server/peers/inbound_connection.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tenure::server::peers {
+namespace {
+
+using boost::system::error_code;
+
+std::vector<Frame> only(Frame frame) {
+  std::vector<Frame> frames;
+  frames.push_back(std::move(frame));
+  return frames;
+}
+
+FrameLimits message_limits(const PeerOptions& options) {
+  // A message of entries within limits, or one entry alone, or a part of a snapshot.
+  return {.body_bytes_max =
+              std::max({options.message.entries_bytes_max, options.message.entry_bytes_max,
+                        options.snapshot.chunk_bytes})};
+}
+
+}  // namespace
+
+InboundConnection::InboundConnection(std::shared_ptr<const PeerContext> context,
+                                     boost::asio::ip::tcp::socket socket, std::string from)
+    : context_(std::move(context)), from_(std::move(from)), timer_(context_->loop) {
+  set_up(socket, context_->options.timeouts.silence);
+  auto transport = context_->tls
+                       ? net::tls_server_transport(std::move(socket), *context_->tls->acceptor,
+                                                   context_->handshakes)
+                       : net::plain_transport(std::move(socket));
+  connection_ = std::make_shared<FramedConnection>(std::move(transport), handshake_limits);
+}
+
+void InboundConnection::start(Events events) {
+  events_ = std::move(events);
+  timer_.expires_after(context_->options.timeouts.handshake);
+  timer_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (self && !error && !self->is_closed_ && !self->is_authenticated()) {
+      self->fail("it did not say in time who it is");
+    }
+  });
+  const auto bind_self = [weak = weak_from_this()](auto call) {
+    return [weak, call](auto&&... arguments) {
+      const auto self = weak.lock();
+      if (self && !self->is_closed_) {
+        call(*self, arguments...);
+      }
+    };
+  };
+  connection_->open(
+      {.ready = bind_self([](InboundConnection& self) { self.handshake_slot_.release(); }),
+       .received = bind_self(
+           [](InboundConnection& self, const ReceivedFrame& frame) { self.received(frame); }),
+       .written = bind_self([](InboundConnection& self) { self.written(); }),
+       .failed =
+           bind_self([](InboundConnection& self, const std::string& why) { self.fail(why); })});
+}
+
+void InboundConnection::received(const ReceivedFrame& frame) {
+  switch (phase_) {
+    case Phase::hello: take_hello(frame); return;
+    case Phase::proof: take_proof(frame); return;
+    case Phase::authenticated: events_.received(*this, frame); return;
+    case Phase::rejected: return;
+  }
+}
+
+void InboundConnection::take_hello(const ReceivedFrame& frame) {
+  auto hello = decode_hello(frame);
+  if (!hello) {
+    reject({.reason = Reason::garbage, .text = hello.error().detail});
+    return;
+  }
+  hello_ = *std::move(hello);
+  const auto& self = context_->options.self;
+  if (auto refusal = check_hello(hello_, self); refusal.reason != Reason{}) {
+    reject(std::move(refusal));
+    return;
+  }
+  if (auto* tls = connection_->tls(); tls != nullptr) {
+    if (auto error = peer_certificate_error(*tls, hello_.initiator); !error.empty()) {
+      reject({.reason = Reason::certificate, .text = std::move(error)});
+      return;
+    }
+  }
+  Welcome welcome{.version = std::min(hello_.version, newest_protocol),
+                  .nonce = make_nonce(),
+                  .incarnation = self.incarnation,
+                  .origin = self.origin,
+                  .versions = self.versions};
+  welcome.proof = prove(End::acceptor, self.secret, hello_, welcome);
+  expected_proof_ = prove(End::initiator, self.secret, hello_, welcome);
+  phase_ = Phase::proof;
+  connection_->write(only(encode(welcome)));
+}
+
+void InboundConnection::take_proof(const ReceivedFrame& frame) {
+  const auto proof = decode_proof(frame);
+  if (!proof || !is_same_proof(proof->proof, expected_proof_)) {
+    reject({.reason = Reason::secret,
+            .text = "member " + std::to_string(hello_.initiator.get()) +
+                    " does not have the secret of this cluster (cluster.secret_file)"});
+    return;
+  }
+  // Not before the Welcome, whose proof authenticates this member: the caller stops for this
+  // reason.
+  if (auto error = context_->registry->verify(hello_.initiator, hello_.incarnation);
+      !error.empty()) {
+    reject({.reason = Reason::incarnation, .text = std::move(error)});
+    return;
+  }
+  phase_ = Phase::authenticated;
+  timer_.cancel();
+  connection_->set_limits(message_limits(context_->options));
+  events_.authenticated(*this);
+}
+
+void InboundConnection::acknowledge(const SnapshotHave& have) {
+  have_ = have;
+  if (!connection_->is_writing()) {
+    written();
+  }
+}
+
+void InboundConnection::written() {
+  if (refusal_.has_value()) {
+    // Then the other end closes; closing first could take the words from it before they are read.
+    connection_->write(only(encode(*std::exchange(refusal_, std::nullopt))));
+    return;
+  }
+  if (have_.has_value()) {
+    connection_->write(only(encode(*std::exchange(have_, std::nullopt))));
+  }
+}
+
+void InboundConnection::reject(Refusal refusal) {
+  phase_ = Phase::rejected;
+  error_ = refusal.text;
+  refusal_ = std::move(refusal);
+  if (!connection_->is_writing()) {
+    written();
+  }
+  events_.rejected(*this);
+}
+
+void InboundConnection::fail(const std::string& why) {
+  if (error_.empty()) {
+    error_ = why;
+  }
+  if (phase_ == Phase::hello && !context_->tls && connection_->bytes_read() > 0) {
+    error_ += "; does it speak TLS, while this member does not?";
+  }
+  finish();
+}
+
+void InboundConnection::finish() {
+  const auto self = shared_from_this();
+  close();
+  events_.closed(*this);
+}
+
+void InboundConnection::close() {
+  if (!std::exchange(is_closed_, true)) {
+    timer_.cancel();
+    handshake_slot_.release();
+    connection_->close();
+  }
+}
+
+}  // namespace tenure::server::peers
