@@ -1,6 +1,6 @@
-// A bank: threads transfer money between accounts, each locking first the account it takes from.
-// Nobody has to obey an order of locks: who closes a circle of waits is told at once, gives way and
-// begins again with its old age, so that it does not lose for ever. No money appears or vanishes.
+// A bank: threads transfer money between accounts, and each locks the source account first. No lock
+// order is needed: a transfer that closes a wait cycle fails at once and is retried with its
+// original age, so it cannot starve. The total amount of money never changes.
 
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using tenure::Errc;
 using tenure::LockManager;
@@ -39,8 +39,8 @@ class Bank {
  public:
   Bank() { balances_.fill(money_each); }
 
-  /// Moves the money, or nothing of it if the account has too little. Errc::deadlock never leaves
-  /// this function unless `tries_max` times in a row somebody older was in the way.
+  /// Moves the money, or returns an error if the source account has too little. Returns
+  /// Errc::deadlock only after `tries_max` attempts in a row were deadlock victims.
   /// `has_first` is called when the first account is locked for the first time.
   [[nodiscard]] Result<bool> transfer(const Transfer& order,
                                       const std::function<void()>& has_first = {}) {
@@ -62,10 +62,10 @@ class Bank {
       ++gave_way_;
       txn.restart();  // lets go of the first account, keeps the age
     }
-    return tenure::fail(Errc::deadlock, "gave way too often");
+    return tenure::fail(Errc::deadlock, "too many deadlocks in a row");
   }
 
-  /// All accounts at one moment: shared locks on all of them.
+  /// Returns the sum of all accounts at one moment, under shared locks on all of them.
   [[nodiscard]] int total() {
     const auto txn = locks_.begin();
     int sum = 0;
@@ -97,8 +97,8 @@ class Bank {
   std::atomic<int> gave_way_ = 0;
 };
 
-/// Two transfers in opposite directions, each of which has its first account before the other asks
-/// for it: a deadlock, every time.
+/// Two transfers in opposite directions. Each holds its first account before the other requests it,
+/// so they always deadlock.
 void two_that_meet(Bank& bank) {
   std::barrier both_have_one(2);
   const auto meet = [&] { both_have_one.arrive_and_wait(); };
@@ -110,8 +110,8 @@ void two_that_meet(Bank& bank) {
     const std::jthread other(
         [&] { back = bank.transfer({.from = 1, .to = 0, .amount = 30}, meet).value(); });
   }
-  promise(there && back, "two transfers in opposite directions are both done");
-  promise(bank.gave_way() == 1, "one of the two was told of the deadlock, gave way, came again");
+  check(there && back, "two transfers in opposite directions are both done");
+  check(bank.gave_way() == 1, "one of the two was the deadlock victim and was retried");
 }
 
 void many(Bank& bank) {
@@ -130,7 +130,7 @@ void many(Bank& bank) {
       });
     }
   }
-  promise(done == threads_count * transfers_each, "2000 transfers of four threads are answered");
+  check(done == threads_count * transfers_each, "2000 transfers of four threads are done");
 }
 
 }  // namespace
@@ -139,6 +139,6 @@ int main() {
   Bank bank;
   two_that_meet(bank);
   many(bank);
-  promise(bank.total() == accounts_count * money_each, "there is as much money as before: 6000");
-  promise(bank.locks().waiting_count() == 0, "nobody waits, nothing is held");
+  check(bank.total() == accounts_count * money_each, "the total is unchanged: 6000");
+  check(bank.locks().waiting_count() == 0, "no lock is held or awaited");
 }

@@ -1,5 +1,5 @@
-// Eight threads share one lock manager without any lock of their own around it. They count in
-// plain integers; the locks alone keep the counts right.
+// Eight threads share one lock manager without further synchronisation. They increment plain
+// integers; the locks alone keep the counts correct.
 
 #include <array>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using tenure::LockManager;
 using tenure::LockMode;
@@ -21,7 +21,7 @@ constexpr std::size_t thread_count = 8;
 constexpr std::size_t rounds = 1'000;
 constexpr std::size_t row_count = 4;
 
-/// Counts up one row per round, each time in a transaction of its own.
+/// Increments one row per round, each time in a new transaction.
 void count_up(const LockManager& locks, std::array<std::size_t, row_count>& rows) {
   for (std::size_t round = 0; round < rounds; ++round) {
     const std::size_t row = round % row_count;
@@ -47,10 +47,9 @@ int main() {
   count_up_in_threads(locks, rows);
 
   for (std::size_t row = 0; row < row_count; ++row) {
-    promise(rows.at(row) == thread_count * rounds / row_count,
-            "row " + std::to_string(row) + " was counted up " + std::to_string(rows.at(row)) +
-                " times, none was lost");
+    check(rows.at(row) == thread_count * rounds / row_count,
+          "row " + std::to_string(row) + " was incremented " + std::to_string(rows.at(row)) +
+              " times, no increment was lost");
   }
-  promise(locks.waiting_count() == 0 && locks.snapshot().locks.empty(),
-          "nobody waits, nothing is held");
+  check(locks.waiting_count() == 0 && locks.snapshot().locks.empty(), "no lock is held or awaited");
 }

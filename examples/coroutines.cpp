@@ -1,4 +1,5 @@
-// Readers share, a writer waits its turn, and no thread is blocked: co_await instead of lock().
+// Readers share a lock and a writer waits in the queue without blocking a thread: co_await instead
+// of lock().
 
 #include <coroutine>
 #include <exception>
@@ -6,11 +7,11 @@
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 namespace {
 
-/// A coroutine that runs by itself. Programs that use coroutines have a better one.
+/// Minimal detached coroutine. Use the task type of your coroutine library instead.
 struct Task {
   struct promise_type {
     static Task get_return_object() { return {}; }
@@ -24,7 +25,7 @@ struct Task {
 Task refresh_catalogue(tenure::RwLock catalogue, std::latch& finished) {
   {
     const auto guard = co_await catalogue.lock_async();
-    promise(guard.has_value(), "the writer is in, alone");
+    check(guard.has_value(), "the writer holds the lock exclusively");
   }
   finished.count_down();
 }
@@ -38,10 +39,10 @@ int main() {
 
   auto one = catalogue.lock_shared().value();
   auto two = catalogue.lock_shared().value();
-  promise(one && two, "two readers at once");
+  check(one && two, "two readers hold the lock at the same time");
   refresh_catalogue(catalogue, finished);
-  promise(!catalogue.try_lock_shared(), "the writer waits, and bars later readers");
-  promise(one.unlock() && two.unlock(), "the readers leave");
+  check(!catalogue.try_lock_shared(), "the writer waits and bars later readers");
+  check(one.unlock() && two.unlock(), "the readers release the lock");
   finished.wait();
-  promise(catalogue.try_lock_shared().has_value(), "a reader again");
+  check(catalogue.try_lock_shared().has_value(), "a reader acquires the lock again");
 }

@@ -1,5 +1,5 @@
-// Two transactions take two locks in opposite order. The wait that closes the circle is found at
-// once, one of the two gives way and tries again, and both get done. No time limit is involved.
+// Two transactions acquire two locks in opposite order. The wait that closes the cycle is detected
+// at once, one transaction fails and is retried, and both complete. No timeout is involved.
 
 #include <barrier>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using tenure::Errc;
 using tenure::LockManager;
@@ -23,7 +23,7 @@ struct Order {
   std::string_view second;
 };
 
-/// Takes both locks, starting again as often as it has to give way. Returns how often that was.
+/// Acquires both locks and retries after each deadlock. Returns the number of retries.
 /// `both_hold_one` is passed when the first lock is held.
 int take_both(const tenure::Transaction& txn, const Order& order, std::barrier<>& both_hold_one) {
   txn.lock(order.first, LockMode::exclusive).value();
@@ -32,7 +32,7 @@ int take_both(const tenure::Transaction& txn, const Order& order, std::barrier<>
   int gave_way = 0;
   auto done = txn.lock(order.second, LockMode::exclusive);
   while (!done) {
-    promise(done.error() == Errc::deadlock, "a transaction gives way: deadlock");
+    check(done.error() == Errc::deadlock, "a transaction fails: deadlock");
     ++gave_way;
     txn.restart();  // lets go of everything and keeps its age, so that it does not lose for ever
     done = txn.lock(order.first, LockMode::exclusive);
@@ -59,14 +59,14 @@ void with_threads() {
     });
   }
 
-  promise(older_gave_way == 0 && younger_gave_way == 1,
-          "both are done; the younger one gave way once, the older one never");
+  check(older_gave_way == 0 && younger_gave_way == 1,
+        "both are done; the younger one failed once, the older one never");
   const auto reports = locks.recent_deadlocks();
-  promise(reports.size() == 1 && reports[0].deadlock.victim == TxnId{2},
-          "the lock manager remembers it: " + to_string(reports.at(0)));
+  check(reports.size() == 1 && reports[0].deadlock.victim == TxnId{2},
+        "the lock manager has a report: " + to_string(reports.at(0)));
 }
 
-/// For an engine that schedules its transactions itself: request() never blocks the thread.
+/// For an engine with its own scheduler: request() never blocks the thread.
 void without_threads() {
   const LockManager locks;
   constexpr ResourceId a{1};
@@ -74,18 +74,18 @@ void without_threads() {
   constexpr TxnId older{1};
   constexpr TxnId younger{2};
 
-  promise(locks.request(older, a, LockMode::exclusive).is_granted(), "request: 1 holds a");
-  promise(locks.request(younger, b, LockMode::exclusive).is_granted(), "request: 2 holds b");
-  promise(locks.request(older, b, LockMode::exclusive).is_waiting(), "request: 1 waits for b");
+  check(locks.request(older, a, LockMode::exclusive).is_granted(), "request: 1 holds a");
+  check(locks.request(younger, b, LockMode::exclusive).is_granted(), "request: 2 holds b");
+  check(locks.request(older, b, LockMode::exclusive).is_waiting(), "request: 1 waits for b");
 
   const auto answer = locks.request(younger, a, LockMode::exclusive);
   const auto* deadlock = answer.deadlock();
-  promise(deadlock != nullptr && deadlock->victim == younger && deadlock->cycle.size() == 2,
-          "request: 2 wants a, which closes a circle of two; 2 is the victim");
+  check(deadlock != nullptr && deadlock->victim == younger && deadlock->cycle.size() == 2,
+        "request: 2 requests a, which closes a cycle of two; 2 is the victim");
 
   locks.release_all(younger);
-  promise(locks.request(older, b, LockMode::exclusive).is_granted(),
-          "request: 2 releases everything, 1 holds b");
+  check(locks.request(older, b, LockMode::exclusive).is_granted(),
+        "request: 2 releases everything, 1 holds b");
 }
 
 }  // namespace

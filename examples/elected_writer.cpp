@@ -1,8 +1,7 @@
-// A worker that runs on every machine and works on one: it campaigns, and while it leads it takes
-// jobs from an SQLite database. Every write shows the token of the leadership to a fence inside its
-// transaction, so a leader that was cut off in the middle of a job cannot finish it beside its
-// successor.
-//   example_elected_writer [URL]        memory://cluster unless said; tenure://host:7420 in earnest
+// A worker that runs on every machine and works on one: it campaigns, and while it is the leader it
+// takes jobs from an SQLite database. Every write passes the token of the leadership to a fence in
+// the same transaction, so a former leader cannot finish a job after its successor has started.
+//   example_elected_writer [URL]        default memory://cluster; in production tenure://host:7420
 
 #include <chrono>
 #include <filesystem>
@@ -21,18 +20,18 @@
 #include <tenure/fence_sqlite.hpp>
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using namespace std::chrono_literals;
-using tenure::Admission;
 using tenure::Errc;
+using tenure::FenceResult;
 
 namespace {
 
 constexpr const char* role = "jobs/leader";
 constexpr const char* resource = "jobs";
 
-/// The database, with what a worker does there. Link tenure::fence_sqlite.
+/// The job database. Link tenure::fence_sqlite.
 class Jobs {
  public:
   explicit Jobs(const std::filesystem::path& file) : connection_(open(file)) {
@@ -47,8 +46,8 @@ class Jobs {
     }
   }
 
-  /// Marks the next job as done, in one transaction with the question to the fence.
-  [[nodiscard]] Admission finish_next(const std::string& who, tenure::FencingToken token) {
+  /// Marks the next job as done, in one transaction with the fence check.
+  [[nodiscard]] FenceResult finish_next(const std::string& who, tenure::FencingToken token) {
     execute("BEGIN IMMEDIATE");
     if (auto admitted = fence_->admit(resource, token); !admitted) {
       execute("ROLLBACK");
@@ -60,7 +59,7 @@ class Jobs {
     return {};
   }
 
-  /// How many jobs `who` has done; all that are still open if nobody is named.
+  /// Returns the number of jobs done by `who`; if empty, the number of open jobs.
   [[nodiscard]] int count(const std::string& who = {}) {
     const std::string where = who.empty() ? "IS NULL" : "= '" + who + "'";
     return number("SELECT count(*) FROM jobs WHERE done_by " + where);
@@ -73,17 +72,17 @@ class Jobs {
 
   static sqlite3* open(const std::filesystem::path& file) {
     sqlite3* connection = nullptr;
-    promise_quietly(sqlite3_open(file.c_str(), &connection) == SQLITE_OK, "the database opens");
+    check_quietly(sqlite3_open(file.c_str(), &connection) == SQLITE_OK, "the database opens");
     sqlite3_busy_timeout(connection, 20'000);
     return connection;
   }
-  static void promise_quietly(bool kept, std::string_view line) {
-    if (!kept) {
-      promise(false, line);
+  static void check_quietly(bool holds, std::string_view line) {
+    if (!holds) {
+      check(false, line);
     }
   }
   void execute(const std::string& text) {
-    promise_quietly(
+    check_quietly(
         sqlite3_exec(connection_.get(), text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK,
         text + ": " + sqlite3_errmsg(connection_.get()));
   }
@@ -99,7 +98,7 @@ class Jobs {
   std::optional<tenure::SqliteFence> fence_;  // ends before the connection
 };
 
-/// What every machine runs.
+/// Runs on every machine.
 class Worker {
  public:
   Worker(const std::string& url, std::string name, const std::filesystem::path& file)
@@ -107,17 +106,17 @@ class Worker {
         name_(std::move(name)),
         jobs_(file) {}
 
-  /// Leads when it is its turn, and works until there is nothing left, `end` fires or it is not the
-  /// leader any more. `in_the_middle` is called in each job, before it is written.
-  [[nodiscard]] Admission lead(const std::stop_token& end, tenure::LockOptions options,
-                               const std::function<void()>& in_the_middle) {
+  /// Waits for leadership and works until no job is left, `end` fires or the leadership is lost.
+  /// `in_the_middle` is called in each job, before the write.
+  [[nodiscard]] FenceResult lead(const std::stop_token& end, tenure::LockOptions options,
+                                 const std::function<void()>& in_the_middle) {
     auto leadership = client_.election(role, std::move(options)).campaign(name_, end);
     if (!leadership) {
-      return std::unexpected(tenure::Refusal{.error = std::move(leadership).error()});
+      return std::unexpected(tenure::FenceError{.error = std::move(leadership).error()});
     }
     while (jobs_.count() > 0 && !end.stop_requested()) {
       in_the_middle();
-      // No look at leadership->lost() here: a pause may come after any look. The fence decides.
+      // No check of leadership->lost() here: a pause may follow any check. The fence decides.
       if (auto written = jobs_.finish_next(name_, leadership->token()); !written) {
         return written;
       }
@@ -143,7 +142,7 @@ void play(const std::string& url, const std::filesystem::path& file) {
   std::latch is_stuck(1);
   std::latch two_is_done(1);
   int steps = 0;
-  Admission end_of_one;
+  FenceResult end_of_one;
 
   std::jthread first([&](const std::stop_token& end) {
     end_of_one = one.lead(end, {.lease = lease}, [&] {
@@ -154,18 +153,18 @@ void play(const std::string& url, const std::filesystem::path& file) {
     });
   });
   is_stuck.wait();
-  promise(jobs.count("one") == 3, "one leads, and has done three jobs of ten when it stands still");
-  promise(lease.revoke().has_value(), "its lease ends");
+  check(jobs.count("one") == 3, "one leads and is suspended after three jobs of ten");
+  check(lease.revoke().has_value(), "its lease ends");
 
   const auto end_of_two = two.lead({}, {}, [] {});
-  promise(end_of_two.has_value() && jobs.count("two") == 7, "two leads, and does the other seven");
+  check(end_of_two.has_value() && jobs.count("two") == 7, "two leads and does the other seven");
 
   jobs.add(1);
   two_is_done.count_down();
   first.join();
-  promise(!end_of_one && end_of_one.error().reason == tenure::Refusal::Reason::stale,
-          "one runs on and wants to write: refused, its token is stale");
-  promise(jobs.count("one") == 3 && jobs.count() == 1, "no job was done by both");
+  check(!end_of_one && end_of_one.error().reason == tenure::FenceError::Reason::stale,
+        "one resumes and writes: rejected, its token is stale");
+  check(jobs.count("one") == 3 && jobs.count() == 1, "no job was done by both");
 }
 
 }  // namespace

@@ -1,25 +1,24 @@
-// A holder that was paused loses its lock without knowing. Storage that remembers the newest
-// fencing token refuses its late write, so what the next holder wrote stays.
+// A suspended holder loses its lock without noticing. Storage that remembers the newest fencing
+// token rejects its late write, so the write of the next holder stays.
 
 #include <mutex>
 #include <string>
 
 #include <tenure/fence.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
-using tenure::Admission;
 using tenure::Fence;
+using tenure::FenceError;
+using tenure::FenceResult;
 using tenure::FencingToken;
-using tenure::Refusal;
 
 namespace {
 
-/// The fence lives beside what it protects, under the same mutex: nobody gets between the question
-/// and the write.
+/// The fence and the data it protects have one mutex, so check and write are atomic.
 class Storage {
  public:
-  Admission write(FencingToken token, const std::string& text) {
+  FenceResult write(FencingToken token, const std::string& text) {
     const std::lock_guard guard(mutex_);
     auto admitted = fence_.admit("report", token);
     if (admitted) {
@@ -27,7 +26,7 @@ class Storage {
     }
     return admitted;
   }
-  Admission send_invoice(FencingToken token) {
+  FenceResult send_invoice(FencingToken token) {
     const std::lock_guard guard(mutex_);
     auto admitted = fence_.admit_once("invoice", token);
     if (admitted) {
@@ -55,25 +54,25 @@ void a_late_write(Storage& storage) {
   constexpr FencingToken ann{100};  // came with ann's lock; then ann's machine was suspended
   constexpr FencingToken bob{101};  // came with bob's, after ann's lease had ended
 
-  promise(storage.write(bob, "by bob").has_value(), "bob writes with token 101");
-  promise(storage.write(bob, "by bob, corrected").has_value(),
-          "bob writes again: the same holder may");
+  check(storage.write(bob, "by bob").has_value(), "bob writes with token 101");
+  check(storage.write(bob, "by bob, corrected").has_value(),
+        "bob writes again: the same token is accepted");
 
   const auto late = storage.write(ann, "by ann");
-  promise(!late && late.error().reason == Refusal::Reason::stale,
-          "ann wakes up and writes with token 100: refused");
-  promise(late.error().highest == bob, to_string(late.error()));
-  promise(storage.report() == "by bob, corrected", "the report is still bob's");
+  check(!late && late.error().reason == FenceError::Reason::stale,
+        "ann resumes and writes with token 100: rejected");
+  check(late.error().highest == bob, to_string(late.error()));
+  check(storage.report() == "by bob, corrected", "the report is still bob's");
 }
 
 void once_only(Storage& storage) {
   constexpr FencingToken token{102};
-  promise(storage.send_invoice(token).has_value(), "the invoice is sent with token 102");
+  check(storage.send_invoice(token).has_value(), "the invoice is sent with token 102");
 
   const auto again = storage.send_invoice(token);
-  promise(!again && again.error().reason == Refusal::Reason::reused,
-          "the answer got lost, so it is sent again: refused as reused");
-  promise(storage.invoices() == 1, "one invoice was sent");
+  check(!again && again.error().reason == FenceError::Reason::reused,
+        "the reply was lost, so the request is sent again: rejected as reused");
+  check(storage.invoices() == 1, "one invoice was sent");
 }
 
 }  // namespace

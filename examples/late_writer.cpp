@@ -1,20 +1,20 @@
-// A holder that slept through its lease wakes up and writes. Storage that remembers the largest
-// token it has seen refuses it: the lock alone could not.
+// A holder is suspended past its lease, resumes and writes. Storage that remembers the largest
+// token rejects the write; the lock alone cannot.
 
 #include <chrono>
 #include <string>
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using namespace std::chrono_literals;
 using tenure::FencingToken;
 
 namespace {
 
-/// A table that takes a write only from the latest holder of its lock. A real one compares inside
-/// the transaction that writes.
+/// A table that accepts writes only from the latest holder of its lock. A database compares tokens
+/// in the transaction that writes.
 class Account {
  public:
   [[nodiscard]] bool write(int balance, FencingToken token) {
@@ -38,15 +38,15 @@ int main() {
   const auto client = tenure::connect("memory://").value();
   Account account;
 
-  // Never renewed, as if the process were stopped.
+  // Never renewed, as if the process were suspended.
   const auto sleeper =
       client.mutex("accounts/42", {.ttl = 100ms, .renewals_per_ttl = 0}).lock().value();
   const auto token = sleeper.token();
 
   const auto successor = client.mutex("accounts/42").lock().value();
-  promise(successor.token() > token, "the lease ran out; the successor has a larger token");
-  promise(account.write(100, successor.token()), "the successor writes 100");
-  promise(!account.write(7, token), "the sleeper wakes up and writes 7: refused");
-  promise(account.balance() == 100, "the balance is 100");
-  promise(sleeper.lost().stop_requested(), "and the sleeper knows that it lost the lock");
+  check(successor.token() > token, "the lease expired; the successor has a larger token");
+  check(account.write(100, successor.token()), "the successor writes 100");
+  check(!account.write(7, token), "the suspended holder resumes and writes 7: rejected");
+  check(account.balance() == 100, "the balance is 100");
+  check(sleeper.lost().stop_requested(), "the first holder is notified that it lost the lock");
 }

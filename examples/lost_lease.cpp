@@ -1,5 +1,5 @@
-// Stop the moment the lock is lost: lost() is a std::stop_token, so it goes wherever one is taken.
-// Here an operator takes the lease away; a network that stays silent for too long does the same.
+// Stop work as soon as the lock is lost: lost() is a std::stop_token and works with every interface
+// that accepts one. Here an operator revokes the lease; a network failure has the same effect.
 
 #include <atomic>
 #include <chrono>
@@ -10,13 +10,13 @@
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using namespace std::chrono_literals;
 
 namespace {
 
-/// Works until it is told to stop. Sleeps as std::condition_variable_any does, with the token.
+/// Works until `stop` is requested; waits on a std::condition_variable_any with the token.
 int drain_queue(std::stop_token lost, std::atomic<bool>& is_working) {
   std::mutex mutex;
   std::condition_variable_any more_work;
@@ -36,7 +36,7 @@ int main() {
   const auto client = tenure::connect("memory://").value();
   const auto lease = client.lease({.ttl = 10s}).value();
   auto guard = client.mutex("queue/drain", {.lease = lease}).lock().value();
-  promise(guard.owns_lock(), "the worker holds queue/drain");
+  check(guard.owns_lock(), "the worker holds queue/drain");
 
   std::atomic<bool> is_working = false;
   std::jthread operator_thread([&] {
@@ -47,8 +47,8 @@ int main() {
   });
   const int batches = drain_queue(guard.lost(), is_working);
 
-  promise(batches > 0 && !guard.owns_lock(), "the lease is gone: the worker stopped by itself");
-  promise(guard.unlock().error() == tenure::Errc::lease_lost,
-          "unlock() says so too: lease_lost, what was done since may have raced");
-  promise(client.mutex("queue/drain").try_lock().has_value(), "the next worker holds queue/drain");
+  check(batches > 0 && !guard.owns_lock(), "the lease is lost: the worker stopped by itself");
+  check(guard.unlock().error() == tenure::Errc::lease_lost,
+        "unlock() returns lease_lost: later work may have raced");
+  check(client.mutex("queue/drain").try_lock().has_value(), "the next worker holds queue/drain");
 }

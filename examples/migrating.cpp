@@ -9,7 +9,7 @@
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using namespace std::chrono_literals;
 
@@ -131,13 +131,13 @@ void from_std(const tenure::Client& client) {
   Before before;
   before.add();
   After after(client);
-  promise(after.add().has_value() && after.count().value() == before.count(),
-          "std::shared_mutex and RwLock count to the same number");
+  check(after.add().has_value() && after.count().value() == before.count(),
+        "std::shared_mutex and RwLock count to the same number");
 
   std::mutex local;
   tenure::StdLockable remote(client.mutex("files/export"));
   const std::scoped_lock both(local, remote);  // as before; failure throws
-  promise(remote.guard().owns_lock(), "std::scoped_lock locks both");
+  check(remote.guard().owns_lock(), "std::scoped_lock locks both");
 }
 
 }  // namespace
@@ -145,12 +145,12 @@ void from_std(const tenure::Client& client) {
 int main(int count, char** words) {
   const auto client = tenure::connect(count > 1 ? words[1] : "memory://").value();
   from_redsync(client);
-  promise(reports() == 1, "redsync: one report is done");
+  check(reports() == 1, "redsync: one report is done");
   from_redisson(client);
-  promise(reports() == 3, "Redisson: one report is done, one is fenced");
+  check(reports() == 3, "Redisson: one report is done, one is fenced");
   from_etcd(client);
-  promise(reports() == 4, "etcd: one report is done under a session");
+  check(reports() == 4, "etcd: one report is done under a session");
   from_curator(client);
-  promise(reports() == 5, "Curator: a reentrant mutex, a leadership and a semaphore are granted");
+  check(reports() == 5, "Curator: a reentrant mutex, a leadership and a semaphore are granted");
   from_std(client);
 }

@@ -1,11 +1,11 @@
-// One row, one writer, one reader: the reader is refused while the writer holds the row, and gets
-// in when the writer is done. Two ways to say it: by transaction objects, and by numbers alone.
+// One row, one writer, one reader: the reader times out while the writer holds the row, and
+// acquires it when the writer is done. Two interfaces: transaction objects, and ids.
 
 #include <chrono>
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using namespace std::chrono_literals;
 using tenure::Errc;
@@ -20,16 +20,15 @@ void with_transaction_objects(const LockManager& locks) {
   const auto reader = locks.begin();
   {
     const auto writer = locks.begin();
-    promise(writer.lock("accounts/42", LockMode::exclusive).has_value(),
-            "the writer holds accounts/42 exclusively");
+    check(writer.lock("accounts/42", LockMode::exclusive).has_value(),
+          "the writer holds accounts/42 exclusively");
 
     const auto refused = reader.try_lock_for("accounts/42", LockMode::shared, 10ms);
-    promise(!refused && refused.error() == Errc::timed_out,
-            "the reader waits 10 ms and gives up: timed_out");
+    check(!refused && refused.error() == Errc::timed_out, "the reader waits 10 ms: timed_out");
   }  // the writer's end releases everything it held
 
-  promise(reader.lock("accounts/42", LockMode::shared).has_value(),
-          "the writer is gone, the reader holds accounts/42");
+  check(reader.lock("accounts/42", LockMode::shared).has_value(),
+        "the writer is done, the reader holds accounts/42");
 }
 
 void with_numbers_alone(const LockManager& locks) {
@@ -37,16 +36,14 @@ void with_numbers_alone(const LockManager& locks) {
   constexpr TxnId writer{1};
   constexpr TxnId reader{2};
 
-  promise(locks.try_acquire(writer, row, LockMode::exclusive).has_value(),
-          "transaction 1 holds row 1 exclusively");
+  check(locks.try_acquire(writer, row, LockMode::exclusive).has_value(),
+        "transaction 1 holds row 1 exclusively");
   const auto refused = locks.try_acquire(reader, row, LockMode::shared);
-  promise(!refused && refused.error() == Errc::conflict,
-          "transaction 2 is refused at once: would_block");
+  check(!refused && refused.error() == Errc::conflict, "transaction 2 fails at once: would_block");
 
-  promise(locks.release(writer, row).has_value(), "transaction 1 releases row 1");
-  promise(locks.try_acquire(reader, row, LockMode::shared).has_value(),
-          "transaction 2 holds row 1");
-  promise(locks.release_all(reader) == 1, "transaction 2 releases the one lock it held");
+  check(locks.release(writer, row).has_value(), "transaction 1 releases row 1");
+  check(locks.try_acquire(reader, row, LockMode::shared).has_value(), "transaction 2 holds row 1");
+  check(locks.release_all(reader) == 1, "transaction 2 releases its one lock");
 }
 
 }  // namespace

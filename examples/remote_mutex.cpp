@@ -1,13 +1,13 @@
-// One writer at a time, anywhere: a named lock, how to tell busy from broken, and a number that
-// grows from holder to holder. Here the lock service is in this process; a URL makes it another
-// one.
+// One writer at a time on all machines: a named lock, the difference between a busy lock and an
+// error, and a token that grows with each grant. The service of this example runs in the process;
+// another URL selects another service.
 
 #include <chrono>
 #include <string>
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using namespace std::chrono_literals;
 using tenure::Client;
@@ -15,7 +15,7 @@ using tenure::Errc;
 
 namespace {
 
-/// Waits its turn, works, and wants to know how it ended.
+/// Waits for the lock, works, and checks that the lock was held until the end.
 tenure::Result<tenure::FencingToken> publish_report(const Client& client) {
   auto guard = client.mutex("reports/nightly").lock();
   if (!guard) {
@@ -29,14 +29,14 @@ tenure::Result<tenure::FencingToken> publish_report(const Client& client) {
   return token;
 }
 
-/// Does it only if nobody else does.
+/// Works only if no other client does.
 std::string rebuild_index_if_idle(const Client& client) {
   const auto guard =
-      client.mutex("index/rebuild", {.ttl = 10s, .note = "index rebuild"}).try_lock_for(20ms);
+      client.mutex("index/rebuild", {.ttl = 10s, .metadata = "index rebuild"}).try_lock_for(20ms);
   if (guard) {
     return "rebuilding";
   }
-  return guard.error() == Errc::timed_out ? "someone else is on it"
+  return guard.error() == Errc::timed_out ? "another client is rebuilding"
                                           : "cannot tell: " + guard.error().detail;
 }
 
@@ -47,12 +47,12 @@ int main() {
 
   const auto first = publish_report(client);
   const auto second = publish_report(client);
-  promise(first && second && *second > *first, "published twice; the second token is larger");
+  check(first && second && *second > *first, "published twice; the second token is larger");
 
-  promise(rebuild_index_if_idle(client) == "rebuilding", "the index is free: rebuilding");
+  check(rebuild_index_if_idle(client) == "rebuilding", "the index is free: rebuilding");
   const auto other = client.mutex("index/rebuild").lock().value();
-  promise(rebuild_index_if_idle(client) == "someone else is on it",
-          "the index is held: someone else is on it");
-  promise(client.holders("index/rebuild").value().front().owner == client.owner(),
-          "everybody can see who");
+  check(rebuild_index_if_idle(client) == "another client is rebuilding",
+        "the index is locked: another client is rebuilding");
+  check(client.holders("index/rebuild").value().front().owner == client.owner(),
+        "every client can see the holder");
 }

@@ -1,5 +1,5 @@
-// Two-phase locking: a transfer takes all its locks first and lets go of all of them at once, at
-// commit or abort. Nobody sees the money between two accounts.
+// Two-phase locking: a transfer acquires all its locks first and releases all of them at once, at
+// commit or abort. No transaction sees the money between two accounts.
 
 #include <map>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include <tenure/tenure.hpp>
 
-#include "promise.hpp"
+#include "check.hpp"
 
 using tenure::Errc;
 using tenure::LockManager;
@@ -16,7 +16,7 @@ using tenure::Result;
 
 namespace {
 
-/// Two accounts whose balances are guarded by nothing but the locks on their names.
+/// Two accounts whose balances are protected only by the locks on their names.
 struct Bank {
   LockManager locks;
   std::map<std::string, int, std::less<>> balances{{"alice", 100}, {"bob", 100}};
@@ -31,7 +31,7 @@ struct Transfer {
 Result<void> carry_out(Bank& bank, const Transfer& transfer) {
   const auto txn = bank.locks.begin();
 
-  // Growing: every lock that is needed, none is given back.
+  // Growing phase: acquire every lock, release none.
   if (auto held = txn.lock(transfer.from, LockMode::exclusive); !held) {
     return held;
   }
@@ -41,12 +41,12 @@ Result<void> carry_out(Bank& bank, const Transfer& transfer) {
 
   auto& from = bank.balances.find(transfer.from)->second;
   if (from < transfer.amount) {
-    return tenure::fail(Errc::invalid_argument, "not enough money");  // abort: locks go too
+    return tenure::fail(Errc::invalid_argument, "not enough money");  // abort: releases the locks
   }
   from -= transfer.amount;
   bank.balances.find(transfer.to)->second += transfer.amount;
 
-  // Shrinking: the end of the transaction releases both at once.
+  // Shrinking phase: the end of the transaction releases both at once.
   return {};
 }
 
@@ -55,18 +55,18 @@ Result<void> carry_out(Bank& bank, const Transfer& transfer) {
 int main() {
   Bank bank;
 
-  promise(carry_out(bank, {.from = "alice", .to = "bob", .amount = 30}).has_value(),
-          "alice pays bob 30: committed");
-  promise(bank.balances["alice"] == 70 && bank.balances["bob"] == 130, "alice has 70, bob has 130");
+  check(carry_out(bank, {.from = "alice", .to = "bob", .amount = 30}).has_value(),
+        "alice pays bob 30: committed");
+  check(bank.balances["alice"] == 70 && bank.balances["bob"] == 130, "alice has 70, bob has 130");
 
   const auto refused = carry_out(bank, {.from = "alice", .to = "bob", .amount = 500});
-  promise(!refused, "alice pays bob 500: aborted, not enough money");
-  promise(bank.balances["alice"] == 70 && bank.balances["bob"] == 130, "nothing has moved");
-  promise(bank.locks.holder_count("alice") == 0 && bank.locks.holder_count("bob") == 0,
-          "commit and abort both left no lock behind");
+  check(!refused, "alice pays bob 500: aborted, not enough money");
+  check(bank.balances["alice"] == 70 && bank.balances["bob"] == 130, "nothing has moved");
+  check(bank.locks.holder_count("alice") == 0 && bank.locks.holder_count("bob") == 0,
+        "commit and abort both left no lock behind");
 
   const auto txn = bank.locks.begin();
   txn.lock("alice", LockMode::shared).value();
   txn.lock("bob", LockMode::exclusive).value();
-  promise(txn.unlock_all() == 2, "an explicit end tells how many locks there were: 2");
+  check(txn.unlock_all() == 2, "an explicit end returns the number of locks: 2");
 }

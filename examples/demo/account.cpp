@@ -3,10 +3,10 @@
 #include <string_view>
 #include <utility>
 
-using tenure::Admission;
 using tenure::Errc;
+using tenure::FenceError;
+using tenure::FenceResult;
 using tenure::FencingToken;
-using tenure::Refusal;
 
 namespace {
 
@@ -20,15 +20,15 @@ tenure::Result<void> execute(sqlite3* connection, const char* text) {
   return {};
 }
 
-Refusal not_checked(tenure::Error error) {
+FenceError not_checked(tenure::Error error) {
   return {.error = std::move(error)};
 }
 
-Refusal sqlite_failed(sqlite3* connection) {
+FenceError sqlite_failed(sqlite3* connection) {
   return not_checked({.code = Errc::unavailable, .detail = sqlite3_errmsg(connection)});
 }
 
-/// A statement with its arguments, run to its first row.
+/// A statement with its arguments, executed up to its first row.
 struct Statement {
   Statement(sqlite3* connection, const char* text) {
     sqlite3_prepare_v2(connection, text, -1, &statement, nullptr);
@@ -75,7 +75,7 @@ tenure::Result<Account> Account::open(const std::string& file, Fenced fenced) {
   return Account(std::move(connection), *std::move(fence), fenced);
 }
 
-std::expected<std::int64_t, Refusal> Account::read(FencingToken token) {
+std::expected<std::int64_t, FenceError> Account::read(FencingToken token) {
   if (auto begun = begin(token); !begun) {
     return std::unexpected(std::move(begun).error());
   }
@@ -93,7 +93,7 @@ std::expected<std::int64_t, Refusal> Account::read(FencingToken token) {
   return total;
 }
 
-Admission Account::write(std::int64_t total, const std::string& who, FencingToken token) {
+FenceResult Account::write(std::int64_t total, const std::string& who, FencingToken token) {
   if (auto begun = begin(token); !begun) {
     return begun;
   }
@@ -112,7 +112,7 @@ Admission Account::write(std::int64_t total, const std::string& who, FencingToke
   return written ? commit() : roll_back(sqlite_failed(connection_.get()));
 }
 
-Admission Account::begin(FencingToken token) {
+FenceResult Account::begin(FencingToken token) {
   if (auto begun = execute(connection_.get(), "BEGIN IMMEDIATE"); !begun) {
     return std::unexpected(not_checked(std::move(begun).error()));
   }
@@ -125,14 +125,14 @@ Admission Account::begin(FencingToken token) {
   return {};
 }
 
-Admission Account::commit() {
+FenceResult Account::commit() {
   if (auto done = execute(connection_.get(), "COMMIT"); !done) {
     return roll_back(not_checked(std::move(done).error()));
   }
   return {};
 }
 
-Admission Account::roll_back(Refusal why) {
+FenceResult Account::roll_back(FenceError why) {
   static_cast<void>(execute(connection_.get(), "ROLLBACK"));
   return std::unexpected(std::move(why));
 }

@@ -9,22 +9,22 @@
 
 #include <tenure/fence_sqlite.hpp>
 
-/// Whether the account asks its fence. `none` shows what happens where storage does not.
+/// Whether the account checks its fence. `none` shows the effect of storage without a fence.
 enum class Fenced : std::uint8_t { yes, none };
 
-/// One number in an SQLite file, and a list of who wrote what to it. Whoever comes with an older
-/// token than somebody before is refused, inside the transaction that would write.
+/// A balance in an SQLite file, with a list of its writes. A write with an older token than an
+/// earlier write is rejected inside its transaction.
 class Account {
  public:
-  /// Makes the tables if nobody has; several may do so at once.
+  /// Creates the tables if they do not exist; safe to call concurrently.
   static tenure::Result<Account> open(const std::string& file, Fenced fenced);
 
-  /// Shows the token before it reads: from here on older holders can no longer write, so what is
-  /// read stays true until the write.
-  std::expected<std::int64_t, tenure::Refusal> read(tenure::FencingToken token);
+  /// Presents the token before it reads: from then on older holders cannot write, so the value
+  /// stays valid until the write.
+  std::expected<std::int64_t, tenure::FenceError> read(tenure::FencingToken token);
 
-  /// Writes `total` in the name of `who`.
-  tenure::Admission write(std::int64_t total, const std::string& who, tenure::FencingToken token);
+  /// Writes `total` and records `who` as the writer.
+  tenure::FenceResult write(std::int64_t total, const std::string& who, tenure::FencingToken token);
 
  private:
   struct Close {
@@ -34,9 +34,9 @@ class Account {
 
   Account(Connection connection, tenure::SqliteFence fence, Fenced fenced)
       : connection_(std::move(connection)), fence_(std::move(fence)), fenced_(fenced) {}
-  tenure::Admission begin(tenure::FencingToken token);
-  tenure::Admission commit();
-  tenure::Admission roll_back(tenure::Refusal why);
+  tenure::FenceResult begin(tenure::FencingToken token);
+  tenure::FenceResult commit();
+  tenure::FenceResult roll_back(tenure::FenceError why);
 
   Connection connection_;
   tenure::SqliteFence fence_;  // ends before the connection does

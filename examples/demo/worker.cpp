@@ -1,10 +1,9 @@
-// One worker of `make demo`, or the one who watches. A worker adds 1 to an account again and again:
-// lock, read, think, write, unlock. What happens goes to stdout, a line each with tabs in between,
-// and tools/demo.py makes a story of it.
+// One worker or the observer of `make demo`. A worker increments an account in a loop: lock, read,
+// think, write, unlock. It prints each step as a tab-separated line, which tools/demo.py explains.
 //   demo_worker URL NAME FILE [--ttl-ms N] [--think-ms N] [--no-fence]
 //   demo_worker URL NAME --watch
-// On stdin: `hesitate` makes the next turn stop between reading and writing until `go` comes; the
-// end of stdin is the end of the worker.
+// Commands on stdin: `hesitate` pauses the next turn between read and write until `go`. The worker
+// ends with its stdin.
 
 #include <chrono>
 #include <condition_variable>
@@ -47,7 +46,7 @@ void say(std::string_view what, const Words&... words) {
   std::cout << '\n' << std::flush;
 }
 
-/// What the director says on stdin, and what the worker waits for.
+/// Commands on stdin, and the conditions the worker waits for.
 class Ears {
  public:
   void hear(std::string_view word) {
@@ -61,7 +60,7 @@ class Ears {
     heard_.notify_all();
   }
 
-  /// Takes the time of the work between reading and writing; false when all is to end.
+  /// Simulates the work between read and write. Returns false when the worker must end.
   bool think(milliseconds time, const std::stop_token& end) {
     std::unique_lock lock(mutex_);
     if (hesitates_) {
@@ -80,15 +79,15 @@ class Ears {
   bool may_go_ = false;     // guarded by mutex_
 };
 
-void tell_refusal(const tenure::Refusal& why, std::int64_t total) {
-  if (why.reason == tenure::Refusal::Reason::stale) {
+void tell_refusal(const tenure::FenceError& why, std::int64_t total) {
+  if (why.reason == tenure::FenceError::Reason::stale) {
     say("fenced", why.token.get(), why.highest.get(), total);
   } else {
     say("error", to_string(why));
   }
 }
 
-/// Adds 1 to the account whenever it is its turn.
+/// Increments the account whenever it holds the lock.
 class Worker {
  public:
   Worker(const Job& job, const tenure::Client& client, Account account, Ears& ears)
@@ -112,7 +111,7 @@ class Worker {
   }
 
  private:
-  /// It does not look whether the lock is still held, as most programs do not between two lines.
+  /// Does not check whether the lock is still held, as most programs do not between two statements.
   /// Storage does.
   void take_turn(const tenure::Guard& guard, const std::stop_token& end) {
     const auto report = guard.report();
@@ -147,7 +146,7 @@ class Worker {
   Ears& ears_;
 };
 
-/// What the service says: the word of somebody who is neither worker nor storage.
+/// Prints the events of the service, which are independent of workers and storage.
 void watch(const tenure::Client& client, const std::stop_token& end) {
   auto events = client.watch(lock_name).value();
   say("watches");

@@ -1,9 +1,9 @@
 # Examples of more than one program, the demo and the documents. Included by tests/.
 
 # 004.084
-tenure_example(bank_transfer "gave way, came again.*2000 transfers.*as much money as before: 6000")
+tenure_example(bank_transfer "the deadlock victim.*2000 transfers.*the total is unchanged: 6000")
 # 002.054, 002.056
-tenure_example(elected_writer "two leads.*refused, its token is stale.*no job was done by both")
+tenure_example(elected_writer "two leads.*rejected, its token is stale.*no job was done by both")
 
 tenure_example(migrating "redsync: one report.*Redisson.*etcd.*Curator.*same number.*locks both")
 
