@@ -21,10 +21,10 @@ tenure::Result<tenure::FencingToken> publish_report(const Client& client) {
   if (!guard) {
     return std::unexpected(std::move(guard).error());
   }
-  const auto token = guard->token();  // goes with every write
+  const auto token = guard->token();  // send it with every write
   const auto unlocked = guard->unlock();
   if (!unlocked) {
-    return std::unexpected(unlocked.error());  // lost meanwhile: somebody may have raced us
+    return std::unexpected(unlocked.error());  // lost: another holder may have worked too
   }
   return token;
 }
@@ -37,7 +37,7 @@ std::string rebuild_index_if_idle(const Client& client) {
     return "rebuilding";
   }
   return guard.error() == Errc::timed_out ? "another client is rebuilding"
-                                          : "cannot tell: " + guard.error().detail;
+                                          : "unknown: " + guard.error().detail;
 }
 
 }  // namespace

@@ -1,32 +1,32 @@
 #!/usr/bin/env bash
-# A job of cron that never overlaps itself, whichever machine it runs on and however long it takes.
+# Runs a cron job that never overlaps, on any machine and for any duration.
 #   never_overlap.sh LOCK COMMAND [ARGUMENTS]
 #
 # In the crontab of every machine that may run it:
 #   TENURE_URL=tenure://db1:7420,db2:7420,db3:7420
 #   */5 * * * * never_overlap.sh cron/report /usr/local/bin/report --daily
 #
-# One of the machines gets the lock and runs the command; the others skip this turn, which is no
-# error. If the lock cannot be kept (the network is cut, an operator takes it away), the command is
-# ended before another machine can start it: SIGTERM while there is time, then SIGKILL.
+# One machine acquires the lock and runs the command; the others skip this run, which is not an
+# error. If the lock is lost (network failure, forced release), the command is terminated before
+# another machine can start it: SIGTERM first, then SIGKILL.
 #
-# Exit codes: 0 done, or skipped; 79 the lock was lost and the work was cut short; 69 no lock server
-# can be reached, and nothing ran; else that of the command.
+# Exit codes: 0 done or skipped; 79 the lock was lost and the command was terminated; 69 no lock
+# server is reachable and the command did not run; otherwise that of the command.
 set -uo pipefail
 lock=${1:?never_overlap.sh LOCK COMMAND [ARGUMENTS]}
 shift
 
-say() { echo "$(date --utc +%FT%TZ) $lock: $*" >&2; }
+log() { echo "$(date --utc +%FT%TZ) $lock: $*" >&2; }
 
-# --ttl: for so long a machine that dies keeps the others waiting; two renewals may fail meanwhile.
+# --ttl: how long a crashed machine blocks the others; within it two renewals may fail.
 tenure run --no-wait --ttl "${TTL:-30s}" --note "cron on $(hostname)" "$lock" -- "$@"
 code=$?
 case $code in
   75)
-    say "skipped: it still runs elsewhere ($(tenure show "$lock" | head -1 | cut -f2))"
+    log "skipped: it still runs on another machine ($(tenure show "$lock" | head -1 | cut -f2))"
     exit 0
     ;;
-  79) say "the lock was lost; the command was ended in the middle of its work" ;;
-  69) say "no lock server at ${TENURE_URL:-tenure://127.0.0.1:7420}; nothing ran" ;;
+  79) log "the lock was lost; the command was terminated" ;;
+  69) log "no lock server at ${TENURE_URL:-tenure://127.0.0.1:7420}; the command did not run" ;;
 esac
 exit $code

@@ -1,5 +1,5 @@
-# Users, rights and TLS: on the real daemon, with the command, in the browser. What is in C++ is found by
-# the suites themselves.
+# Users, permissions and TLS: tests of the real daemon with the command and a browser. The C++ tests are
+# registered with their suites.
 
 if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   tenure_daemon_tests(auth)
@@ -7,11 +7,11 @@ if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   tenure_daemon_tests(certificates)
   if(TARGET tenure_cli)
     tenure_cli_tests(auth)
-    add_test(NAME "docs: the guide on security does what it says"
+    add_test(NAME "docs: the guide on security works as written"
       COMMAND /usr/bin/python3 tests/docs/run_page.py docs/how_to/secure.md
               --tenured $<TARGET_FILE:tenured>
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties("docs: the guide on security does what it says" PROPERTIES
+    set_tests_properties("docs: the guide on security works as written" PROPERTIES
       LABELS script TIMEOUT 300)
   endif()
   foreach(subject login https)

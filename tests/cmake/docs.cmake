@@ -20,9 +20,9 @@ if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitiz
   tenure_real_example("a cron job never overlaps" cron_test.py)
   if(TARGET demo_worker)
     # 002.054, 002.056, 002.057
-    tenure_real_example("make demo tells its story" demo_test.py ${PROJECT_BINARY_DIR})
+    tenure_real_example("make demo shows a lost lock and a rejected write" demo_test.py ${PROJECT_BINARY_DIR})
     # Two times nine processes; its leases are short.
-    set_tests_properties("example: make demo tells its story" PROPERTIES PROCESSORS 2)
+    set_tests_properties("example: make demo shows a lost lock and a rejected write" PROPERTIES PROCESSORS 2)
   endif()
 endif()
 
@@ -53,11 +53,11 @@ endfunction()
 
 if(TARGET tenured AND TARGET tenure_cli AND TARGET demo_worker
    AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
-  tenure_page("the README does what it says" tests/docs/run_page.py README.md)
+  tenure_page("the README works as written" tests/docs/run_page.py README.md)
   tenure_page("the tour leads from a clone to a cluster"
               tests/docs/run_page.py docs/tutorial/tour.md)
   if(TARGET tenure_redis AND TARGET tenure_etcd)
-    tenure_page("the guide on migration does what it says"
+    tenure_page("the guide on migration works as written"
                 tests/docs/run_page.py docs/how_to/migrate.md)
   endif()
 endif()
@@ -71,21 +71,21 @@ function(tenure_shell_page name)
 endfunction()
 
 if(TARGET tenured)
-  tenure_shell_page("the guide on clusters does what it says"
+  tenure_shell_page("the guide on clusters works as written"
                     tests/docs/run_page.py docs/how_to/run_a_cluster.md)
 endif()
 if(TARGET tenured AND TARGET tenure_cli)
-  tenure_shell_page("the guide on backups does what it says"
+  tenure_shell_page("the guide on backups works as written"
                     tests/docs/run_page.py docs/how_to/back_up_and_restore.md)
-  tenure_shell_page("the guide on cron jobs does what it says"
+  tenure_shell_page("the guide on cron jobs works as written"
                     tests/docs/run_page.py docs/how_to/cron_job.md)
-  tenure_shell_page("the guide on leader election does what it says"
+  tenure_shell_page("the guide on leader election works as written"
                     tests/docs/run_page.py docs/how_to/leader_election.md)
-  tenure_shell_page("the guide on migration locks does what it says"
+  tenure_shell_page("the guide on migration locks works as written"
                     tests/docs/run_page.py docs/how_to/migration_lock.md)
-  tenure_shell_page("the guide on fenced writes does what it says"
+  tenure_shell_page("the guide on fenced writes works as written"
                     tests/docs/run_page.py docs/how_to/fenced_writes.md)
-  tenure_shell_page("the guide on CI jobs does what it says"
+  tenure_shell_page("the guide on CI jobs works as written"
                     tests/docs/run_page.py docs/how_to/ci_mutex.md)
 endif()
 
