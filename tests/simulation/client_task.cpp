@@ -93,7 +93,7 @@ void Client::take_one_more() {
   held.request = session_->last_request = core::RequestId{session_->last_request.get() + 1};
   held.id = std::to_string(session_->lease.get()) + "/" + std::to_string(held.request.get());
   held.items = choose_items();
-  auto again = core::Again::refuse;
+  auto again = core::SelfConflict::refuse;
   const auto* first = work_.held.empty() ? nullptr : &work_.held.front();
   if (first != nullptr && first->items.size() == 1 &&
       std::holds_alternative<core::Whole>(first->items.front().claim) && chance.one_in(2)) {
@@ -101,7 +101,7 @@ void Client::take_one_more() {
     held.items = first->items;
     core::set_mode(held.items.front(), LockMode::exclusive);
     held.asking = history::Asking::reenter;
-    again = core::Again::reenter;
+    again = core::SelfConflict::reenter;
   } else if (chance.one_in(6)) {
     held.asking = history::Asking::attempt;
   }
@@ -119,7 +119,7 @@ void Client::take_one_more() {
       .request = held.request,
       .items = held.items,
       .queue = held.asking == history::Asking::attempt ? core::Queue::skip : core::Queue::wait,
-      .again = again};
+      .self_conflict = again};
   work_.held.push_back(std::move(held));
   work_.held.back().question =
       ask(acquire,

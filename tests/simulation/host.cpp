@@ -6,6 +6,7 @@
 
 #include "core/snapshot.hpp"
 #include "simulation/message_words.hpp"
+#include "support/raft_event_line.hpp"
 
 namespace tenure::simulation {
 
@@ -266,8 +267,8 @@ void Host::set_members(const std::vector<Member>& members) {
   if (world_.is_tracing()) {
     std::string list;
     for (const auto& member : members) {
-      list +=
-          " " + std::to_string(member.id.get()) + (member.role == MemberRole::voter ? "" : " (stand-by)");
+      list += " " + std::to_string(member.id.get()) +
+              (member.role == MemberRole::voter ? "" : " (stand-by)");
     }
     world_.trace("member " + std::to_string(id().get()) + " talks to" + list);
   }
@@ -288,9 +289,9 @@ void Host::drain_soon() {
   });
 }
 
-void Host::report(Severity /*severity*/, const std::string& what) {
+void Host::report(log::Level /*level*/, std::string_view event, log::Fields fields) {
   if (world_.is_tracing()) {
-    world_.trace("member " + std::to_string(id().get()) + " reports: " + what);
+    world_.trace("member " + std::to_string(id().get()) + " logs " + test::line_of(event, fields));
   }
 }
 

@@ -97,7 +97,7 @@ class Host final : public server::raft::Environment, public server::Listener {
   void set_members(const std::vector<server::raft::Member>& members) override;
   [[nodiscard]] server::raft::Time local_time() override { return time(); }
   void drain_soon() override;
-  void report(server::raft::Severity severity, const std::string& what) override;
+  void report(log::Level level, std::string_view event, log::Fields fields) override;
   void fatal(const std::string& why) override;
 
   // Listener

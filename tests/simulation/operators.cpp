@@ -88,7 +88,8 @@ bool Operators::achieve(const std::string& what, const std::function<void(Done)>
     std::string answer = "nothing";
   };
   const auto attempt = std::make_shared<Attempt>();
-  for (const auto until = world_.now() + test_timeout; world_.now() < until && !world_.has_failed();) {
+  for (const auto until = world_.now() + test_timeout;
+       world_.now() < until && !world_.has_failed();) {
     if (is_done()) {
       return true;
     }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "server/raft/report.hpp"
+#include "support/raft_event_line.hpp"
 
 namespace tenure::test {
 
@@ -58,14 +60,14 @@ inline void write_content(const std::filesystem::path& path, const std::string& 
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-/// Remembers what the store told people.
+/// Records the log events of a store.
 class Reports {
  public:
   [[nodiscard]] server::raft::Report report() {
-    return [this](server::raft::Severity severity, const std::string& text) {
+    return [this](log::Level level, std::string_view event, log::Fields fields) {
       const std::lock_guard guard(mutex_);
-      texts_.push_back(text);
-      warnings_ += severity == server::raft::Severity::note ? 0 : 1;
+      texts_.push_back(line_of(event, fields));
+      warnings_ += level >= log::Level::warning ? 1 : 0;
     };
   }
   [[nodiscard]] std::size_t warnings() const {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/raft_event_line.hpp"
+
 namespace tenure::test {
 
 using namespace server::raft;
@@ -203,7 +205,9 @@ void RaftGroup::Machine::propose(core::Command command, server::Store::Decision 
     case ProposalQueue::PushResult::queued: return;
     case ProposalQueue::PushResult::queued_first: drain_soon(); return;
     case ProposalQueue::PushResult::full:
-    case ProposalQueue::PushResult::closed: proposal.decided(fail(Errc::unavailable, "closed")); return;
+    case ProposalQueue::PushResult::closed:
+      proposal.decided(fail(Errc::unavailable, "closed"));
+      return;
   }
 }
 
@@ -289,8 +293,8 @@ std::optional<Versions> RaftGroup::Machine::versions_of(MemberId peer) const {
                                                     : std::nullopt;
 }
 
-void RaftGroup::Machine::report(Severity /*severity*/, const std::string& what) {
-  reports.push_back(what);
+void RaftGroup::Machine::report(log::Level /*level*/, std::string_view event, log::Fields fields) {
+  reports.push_back(line_of(event, fields));
 }
 
 }  // namespace tenure::test

@@ -148,7 +148,7 @@ class RaftGroup::Machine final : public server::raft::Environment {
   void set_members(const std::vector<server::raft::Member>& members) override { known = members; }
   [[nodiscard]] Time local_time() override { return group_.now_; }
   void drain_soon() override { is_drain_wanted_ = true; }
-  void report(server::raft::Severity severity, const std::string& what) override;
+  void report(log::Level level, std::string_view event, log::Fields fields) override;
   void fatal(const std::string& why) override { failure = why; }
 
  private:

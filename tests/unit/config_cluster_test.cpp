@@ -254,7 +254,7 @@ TEST(ConfigCluster, one_authority_for_members_and_clients_is_a_warning) {
   const auto warnings = [&] {
     std::string all;
     const auto made = peers::prepare_transport(
-        config, [&](raft::Severity, const std::string& what) { all += what; });
+        config, [&](log::Level, std::string_view event, log::Fields /*fields*/) { all += event; });
     EXPECT_TRUE(made.has_value());
     return all;
   };
@@ -262,7 +262,7 @@ TEST(ConfigCluster, one_authority_for_members_and_clients_is_a_warning) {
   config.tls.client_ca = theirs.file();
   EXPECT_EQ(warnings(), "");
   config.tls.client_ca = ours.file();
-  expect_words(warnings(), "Use an authority for members only");
+  expect_words(warnings(), "peer_ca_also_signs_clients");
 }
 
 TEST(ConfigCluster, the_highest_cluster_version_is_one_that_the_program_has) {

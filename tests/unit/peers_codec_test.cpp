@@ -163,7 +163,7 @@ TEST(PeersCodec, lengths_beyond_the_limits_are_refused_before_they_cost_memory) 
       .entries = {{.type = EntryType::command, .payload = bytes_of(std::string(100, 'x'))}}});
   const auto wire = on_the_wire(one);
   const ReceivedFrame frame{.meta = std::string_view(one.head).substr(frame_prefix_bytes),
-                           .body = one.bodies.front().bytes};
+                            .body = one.bodies.front().bytes};
   EXPECT_TRUE(decode(frame, {}));
   EXPECT_FALSE(decode(frame, {.entry_bytes_max = 99}));
   EXPECT_FALSE(decode(frame, {.entries_max = 0}));

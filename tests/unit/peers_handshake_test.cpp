@@ -11,16 +11,16 @@
 #include <openssl/ssl.h>
 
 #include "server/peers/peer_transport.hpp"
-#include "support/peers_test_peer.hpp"
 #include "support/peers_pair.hpp"
+#include "support/peers_test_peer.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::peers {
 namespace {
 
 using test::eventually;
-using test::TestPeer;
 using test::RawPeer;
+using test::TestPeer;
 
 using PeersHandshake = test::TwoPeers;
 
@@ -120,8 +120,8 @@ TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_
 
   EXPECT_EQ(same.hear(1), "") << "the limit of members is used up";
   EXPECT_TRUE(
-      eventually([&] { return acceptor->reports_about("refused a connection from 127.0.0.2"); }));
-  EXPECT_FALSE(acceptor->reports_about("refused a connection from 127.0.0.1"));
+      eventually([&] { return acceptor->reports_about("peer_rejected address=127.0.0.2"); }));
+  EXPECT_FALSE(acceptor->reports_about("peer_rejected address=127.0.0.1"));
 }
 
 // The handshake thread keeps a reference to the loop, and the loop one to that thread.

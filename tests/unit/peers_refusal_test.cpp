@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "server/peers/peer_transport.hpp"
-#include "support/peers_tcp_proxy.hpp"
-#include "support/peers_test_peer.hpp"
 #include "support/peers_fake_peer.hpp"
 #include "support/peers_pair.hpp"
+#include "support/peers_tcp_proxy.hpp"
+#include "support/peers_test_peer.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/wait_until.hpp"
 
@@ -18,8 +18,8 @@ namespace tenure::server::peers {
 namespace {
 
 using test::eventually;
-using test::TestPeer;
 using test::RawPeer;
+using test::TestPeer;
 
 using PeersRefusal = test::TwoPeers;
 
@@ -111,7 +111,7 @@ TEST_F(PeersRefusal, a_voter_that_began_anew_is_refused_at_both_ends) {
       eventually([&] { return initiator->reports_about("refuses us: member 1 has begun anew"); }));
   EXPECT_TRUE(eventually([&] { return acceptor->reports_about("member 1 has begun anew"); }));
   EXPECT_FALSE(acceptor->is_connected_to(1));
-  EXPECT_TRUE(eventually([&] { return acceptor->reports_about("cannot reach member 1"); }))
+  EXPECT_TRUE(eventually([&] { return acceptor->reports_about("peer_unreachable peer=1"); }))
       << "nor is it called";
 }
 
@@ -135,7 +135,7 @@ TEST_F(PeersRefusal, a_founder_that_began_anew_speaks_with_nobody) {
   }));
   initiator->set_members({{2, acceptor->address()}, {3, third.address()}});
 
-  EXPECT_TRUE(eventually([&] { return initiator->reports_about("this member takes no part"); }));
+  EXPECT_TRUE(eventually([&] { return initiator->reports_about("member_quarantined"); }));
   const auto sent = initiator->counts(3).messages_sent;
   initiator->send(3, raft::AppendResult{});
   EXPECT_EQ(initiator->counts(3).messages_sent, sent);
@@ -166,7 +166,7 @@ TEST_F(PeersRefusal, bytes_that_are_no_greeting_are_refused) {
 
   RawPeer(end.port()).say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
-  EXPECT_TRUE(eventually([&] { return end.reports_about("refused a connection from 127.0.0.1"); }));
+  EXPECT_TRUE(eventually([&] { return end.reports_about("peer_rejected address=127.0.0.1"); }));
 }
 
 TEST_F(PeersRefusal, messages_before_the_greeting_are_refused) {
@@ -247,8 +247,9 @@ TEST_F(PeersRefusal, a_guest_that_listens_everywhere_is_called_back_where_it_cal
   one.self.address = "0.0.0.0:1";  // Nobody listens there, so that it is said where it was sought.
   begin(one, TestPeer::options(2));
 
-  EXPECT_TRUE(eventually([&] { return acceptor->reports_about("reach member 1 at 127.0.0.1:1"); }))
-      << acceptor->reports.all();
+  EXPECT_TRUE(eventually([&] {
+    return acceptor->reports_about("peer_unreachable peer=1 address=127.0.0.1:1");
+  })) << acceptor->reports.all();
 }
 
 TEST_F(PeersRefusal, members_with_certificates_of_their_authority_are_connected) {
@@ -319,7 +320,7 @@ TEST_F(PeersRefusal, a_refusal_without_a_proof_does_not_stop_a_member) {
 
   EXPECT_TRUE(eventually([&] { return refusals > 1; }));
   EXPECT_TRUE(eventually([&] { return initiator->reports_about("it refuses us: begun anew"); }));
-  EXPECT_FALSE(initiator->reports_about("takes no part"));
+  EXPECT_FALSE(initiator->reports_about("member_quarantined"));
   expect_connection();
 }
 

@@ -20,8 +20,8 @@ using raft::Index;
 using raft::InstallSnapshot;
 using raft::MemberId;
 using raft::Term;
-using test::TcpProxy;
 using test::eventually;
+using test::TcpProxy;
 using test::TestPeer;
 
 raft::Bytes bytes_of(std::string text) {
@@ -155,7 +155,7 @@ TEST(PeersTransport, after_a_broken_connection_it_connects_again_and_nothing_com
   const auto got = numbers(two);
   EXPECT_TRUE(std::is_sorted(got.begin(), got.end()));
   EXPECT_EQ(std::adjacent_find(got.begin(), got.end()), got.end());
-  EXPECT_TRUE(one.reports_about("lost member 2"));
+  EXPECT_TRUE(one.reports_about("peer_disconnected peer=2"));
 }
 
 TEST(PeersTransport, a_peer_that_comes_late_is_reached_and_its_absence_is_told_once) {
@@ -169,13 +169,13 @@ TEST(PeersTransport, a_peer_that_comes_late_is_reached_and_its_absence_is_told_o
   options.timeouts.backoff_max = std::chrono::milliseconds(4);
   TestPeer three(options);
   three.set_members({{2, "127.0.0.1:" + std::to_string(port)}});
-  ASSERT_TRUE(eventually([&] { return three.reports_about("cannot reach member 2"); }));
+  ASSERT_TRUE(eventually([&] { return three.reports_about("peer_unreachable peer=2"); }));
 
   TestPeer late(TestPeer::options(2), port);
 
   ASSERT_TRUE(eventually([&] { return three.is_connected_to(2); }));
   const auto told = three.reports.all();
-  EXPECT_EQ(told.find("cannot reach"), told.rfind("cannot reach")) << told;
+  EXPECT_EQ(told.find("peer_unreachable"), told.rfind("peer_unreachable")) << told;
 }
 
 TEST(PeersTransport, what_is_for_a_peer_that_is_away_is_dropped_and_counted) {
@@ -244,7 +244,7 @@ TEST(PeersTransport, the_newest_connection_of_a_member_counts) {
   TestPeer second(TestPeer::options(1));
   second.set_members({{2, two.address()}});
 
-  EXPECT_TRUE(eventually([&] { return first.reports_about("lost member 2"); }));
+  EXPECT_TRUE(eventually([&] { return first.reports_about("peer_disconnected peer=2"); }));
 }
 
 // A member that joins has an empty log: it knows nobody, and must answer the leader who calls it.

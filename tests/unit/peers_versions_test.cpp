@@ -9,8 +9,8 @@
 
 #include "server/peers/handshake.hpp"
 #include "server/peers/message_codec.hpp"
-#include "support/peers_test_peer.hpp"
 #include "support/peers_fake_peer.hpp"
+#include "support/peers_test_peer.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::server::peers {

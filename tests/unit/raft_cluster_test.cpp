@@ -216,7 +216,7 @@ class RaftClusterBehind : public RaftCluster {
     ASSERT_TRUE(std::filesystem::exists(file));
   }
   [[nodiscard]] bool is_unreadable_reported() const {
-    return reports.all().contains("cannot be read");
+    return reports.all().contains("snapshot_unreadable");
   }
 
   std::uint64_t behind = 0;
@@ -327,10 +327,10 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
 
   for (std::uint64_t id = 1; id <= size; ++id) {
     const auto seeded = write_seed({.folder = folder / std::to_string(id),
-                                .identity = {.cluster = cluster, .member = MemberId{id}},
-                                .members = initial_members(),
-                                .body = *body,
-                                .source = SeedSource::current});
+                                    .identity = {.cluster = cluster, .member = MemberId{id}},
+                                    .members = initial_members(),
+                                    .body = *body,
+                                    .source = SeedSource::current});
     ASSERT_TRUE(seeded.has_value()) << seeded.error().detail;
   }
   start_all();
@@ -435,9 +435,9 @@ TEST_F(RaftCluster, a_state_that_is_too_large_is_seeded_without_its_leases) {
   ASSERT_TRUE(body.has_value()) << body.error().detail;
   const auto restored = test::small_node(folder / "restored", reports);
   const auto seeded = write_seed({.folder = restored.folder,
-                              .body = *body,
-                              .source = SeedSource::current,
-                              .leases = SeedLeases::drop});
+                                  .body = *body,
+                                  .source = SeedSource::current,
+                                  .leases = SeedLeases::drop});
   ASSERT_TRUE(seeded.has_value()) << seeded.error().detail;
   const auto node = test::started(restored);
   RaftClient client(*node);

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "server/raft/group_member.hpp"
+#include "support/raft_event_line.hpp"
 #include "support/raft_voters.hpp"
 
 namespace tenure::server::raft {
@@ -47,7 +48,9 @@ class Records final : public Environment {
   void set_members(const std::vector<Member>& members) override { peers = members; }
   [[nodiscard]] Time local_time() override { return {}; }
   void drain_soon() override {}
-  void report(Severity /*severity*/, const std::string& what) override { reports.push_back(what); }
+  void report(log::Level /*level*/, std::string_view event, log::Fields fields) override {
+    reports.push_back(test::line_of(event, fields));
+  }
   void fatal(const std::string& why) override { ADD_FAILURE() << why; }
 
   /// Messages of this kind to the peer.

@@ -115,7 +115,7 @@ TEST_F(RaftJournal, a_torn_last_record_is_cut_off_at_every_length) {
           << length;
     }
   }
-  EXPECT_TRUE(mentions(reports.all(), "at offset " + std::to_string(first_end)));
+  EXPECT_TRUE(mentions(reports.all(), "offset=" + std::to_string(first_end)));
   EXPECT_TRUE(mentions(reports.all(), segment(1).string()));
 }
 
@@ -296,7 +296,8 @@ TEST_F(RaftJournal, who_waits_for_space_is_woken_when_waiting_is_over_and_nothin
       append(*opened->journal, Index{2}, Texts(20, std::string(500, 'x')));
       append(*opened->journal, Index{22}, {"after it"});
     });
-    EXPECT_TRUE(test::eventually([&] { return mentions(reports.all(), "cannot be made"); }));
+    EXPECT_TRUE(
+        test::eventually([&] { return mentions(reports.all(), "segment_allocation_failed"); }));
 
     opened->journal->stop_waiting();
     writer.join();
@@ -317,7 +318,9 @@ TEST_F(RaftJournal, who_waits_for_space_is_woken_when_waiting_is_over_and_nothin
 TEST_F(RaftJournal, an_old_segment_that_cannot_be_removed_stops_the_process) {
   const auto restart_beside_a_folder = [this] {
     auto loud = options();
-    loud.report = [](Severity, const std::string& text) { std::fputs(text.c_str(), stderr); };
+    loud.report = [](log::Level, std::string_view event, log::Fields fields) {
+      std::fputs(test::line_of(event, fields).c_str(), stderr);
+    };
     auto opened = Journal::open(loud, {});
     append(*opened->journal, Index{1}, {"one"});
     std::filesystem::remove(segment(1));

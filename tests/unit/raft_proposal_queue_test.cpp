@@ -19,7 +19,8 @@ Proposal proposal(std::uint64_t lease, std::size_t bytes = 10) {
       .command = core::RevokeLease{.lease = core::LeaseId{lease}}, .decided = {}, .bytes = bytes};
 }
 
-void push(ProposalQueue& proposal_queue, std::initializer_list<std::uint64_t> leases, std::size_t bytes = 10) {
+void push(ProposalQueue& proposal_queue, std::initializer_list<std::uint64_t> leases,
+          std::size_t bytes = 10) {
   for (const auto lease : leases) {
     auto one = proposal(lease, bytes);
     EXPECT_NE(proposal_queue.push(one), ProposalQueue::PushResult::full);

@@ -329,7 +329,7 @@ TEST(RaftStore, a_snapshot_that_cannot_be_read_is_replaced_and_the_peer_gets_the
   EXPECT_GT(group.at(behind).platter().snapshot->mark.index.get(), *bad);
   EXPECT_EQ(std::ranges::count_if(leader.reports,
                                   [](const std::string& report) {
-                                    return report.find("cannot be read") != std::string::npos;
+                                    return report.find("snapshot_unreadable") != std::string::npos;
                                   }),
             1)
       << "said once";
@@ -371,7 +371,7 @@ TEST(RaftStore, a_member_whose_disk_forgot_entries_is_named_and_gets_them_again)
 
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
   EXPECT_TRUE(std::ranges::any_of(
-      leader.reports, [](const auto& told) { return told.contains("has lost entries"); }));
+      leader.reports, [](const auto& told) { return told.contains("member_lost_entries"); }));
   EXPECT_TRUE(is_granted(group.propose(group.elect(), acquire(ann, "more", 100))));
 }
 

@@ -30,16 +30,18 @@ TEST(RaftVersions, the_version_is_raised_to_the_lowest_that_a_member_wants) {
 // A stand-by gets the log, too.
 TEST(RaftVersions, a_member_that_is_away_or_only_a_stand_by_delays_the_raise) {
   EXPECT_EQ(next(version_1, {{.announced = newer}, {}}), std::nullopt);
-  EXPECT_EQ(next(version_1, {{.announced = newer}, {.role = MemberRole::standby, .announced = older}}),
-            std::nullopt);
+  EXPECT_EQ(
+      next(version_1, {{.announced = newer}, {.role = MemberRole::standby, .announced = older}}),
+      std::nullopt);
 }
 
 TEST(RaftVersions, a_voter_that_can_read_the_version_can_lower_it) {
   EXPECT_EQ(next(version_2, {{.announced = newer}, {.announced = cautious}}), version_1);
   EXPECT_EQ(next(version_2, {{.announced = newer}, {.announced = cautious}, {}}), version_1);
   EXPECT_EQ(next(version_2, {{.announced = newer}, {.announced = older}}), std::nullopt);
-  EXPECT_EQ(next(version_2, {{.announced = newer}, {.role = MemberRole::standby, .announced = cautious}}),
-            std::nullopt);
+  EXPECT_EQ(
+      next(version_2, {{.announced = newer}, {.role = MemberRole::standby, .announced = cautious}}),
+      std::nullopt);
 }
 
 RaftStoreOptions with(Versions versions) {

@@ -51,8 +51,8 @@ struct PeerOptions {
   /// Members that call although they are not in the configuration, and are called back: the leader
   /// of a member that joins, one that is ahead of us, one that was removed.
   std::size_t non_members_max = 8;
-  /// Hears what people should know.
-  raft::Report report = [](raft::Severity, const std::string&) {};
+  /// Receives log events.
+  raft::Report report = raft::ignore_event;
 };
 
 /// What all connections share; outlives them.

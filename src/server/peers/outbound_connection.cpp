@@ -15,7 +15,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using raft::Severity;
 
 }  // namespace
 
@@ -39,7 +38,7 @@ void OutboundConnection::start() {
 void OutboundConnection::connect() {
   const auto address = parse_address(address_);
   if (!address) {
-    report(Severity::error, name() + " cannot be reached: " + address.error().detail);
+    report(log::Level::error, "peer_address_invalid", address.error().detail);
     return;
   }
   ++attempt_;
@@ -141,7 +140,7 @@ void OutboundConnection::handle_refusal(const ReceivedFrame& frame) {
   const bool is_founder = context_->options.self.origin != raft::Origin{};
   if (refusal && refusal->reason == Reason::incarnation && is_authenticated && is_founder &&
       context_->registry->quarantine()) {
-    context_->options.report(Severity::error, "this member takes no part: " + refusal->text);
+    context_->options.report(log::Level::error, "member_quarantined", {{"error", refusal->text}});
   }
   is_refused_ = refusal.has_value();
   disconnected(refusal ? "it refuses us: " + refusal->text : refusal.error().detail);
@@ -180,7 +179,7 @@ void OutboundConnection::handle_welcome(const ReceivedFrame& frame) {
   outbox_.clear();
   snapshots_.connected();
   if (!is_refused_) {
-    report(Severity::note, "connected to " + name());
+    report(log::Level::info, "peer_connected");
   }
   push(encode(Proof{.proof = prove(End::initiator, self.secret, hello_, *welcome)}));
 }
@@ -250,9 +249,9 @@ void OutboundConnection::disconnected(const std::string& why) {
       backoff_.reset();
     }
     context_->registry->forget(peer_);
-    report(Severity::warning, "lost " + name() + ": " + why);
+    report(log::Level::warning, "peer_disconnected", why);
   } else {
-    report(Severity::warning, "cannot reach " + name() + ": " + why);
+    report(log::Level::warning, "peer_unreachable", why);
   }
   close_connection();
   // The peer may be another program when it is called again.
@@ -317,7 +316,7 @@ void OutboundConnection::sweep() {
   if (is_refused_ && phase_ == Phase::open &&
       now - opened_ > context_->options.timeouts.backoff_max) {
     is_refused_ = false;
-    report(Severity::note, "connected to " + name());
+    report(log::Level::info, "peer_connected");
   }
 }
 
@@ -335,15 +334,18 @@ PeerTraffic OutboundConnection::counts() const {
   return counts;
 }
 
-void OutboundConnection::report(Severity severity, const std::string& what) {
-  if (what != reported_) {
-    reported_ = what;
-    context_->options.report(severity, what);
+void OutboundConnection::report(log::Level level, const std::string& event,
+                                const std::string& error) {
+  const auto change = std::pair(event, error);
+  if (change == std::exchange(reported_, change)) {
+    return;
   }
-}
-
-std::string OutboundConnection::name() const {
-  return "member " + std::to_string(peer_.get()) + " at " + address_;
+  if (error.empty()) {
+    context_->options.report(level, event, {{"peer", peer_}, {"address", address_}});
+  } else {
+    context_->options.report(level, event,
+                             {{"peer", peer_}, {"address", address_}, {"error", error}});
+  }
 }
 
 }  // namespace tenure::server::peers

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/steady_timer.hpp>
@@ -64,9 +65,8 @@ class OutboundConnection : public std::enable_shared_from_this<OutboundConnectio
   void close_connection();
   void schedule_reconnect();
   void start_timeout(std::chrono::milliseconds timeouts, const char* what);
-  /// Says it once, until something else is to be said.
-  void report(raft::Severity severity, const std::string& what);
-  [[nodiscard]] std::string name() const;
+  /// Logs an event of this peer, unless it repeats the last one with the same error.
+  void report(log::Level level, const std::string& event, const std::string& error = {});
   [[nodiscard]] bool is_stale(std::uint64_t attempt) const noexcept {
     return phase_ == Phase::closed || attempt != attempt_;
   }
@@ -90,7 +90,7 @@ class OutboundConnection : public std::enable_shared_from_this<OutboundConnectio
   Outbox outbox_;
   SnapshotSender snapshots_;
   PeerTraffic counts_;
-  std::string reported_;
+  std::pair<std::string, std::string> reported_;  ///< Last logged event and its error.
   /// The last connection ended with a refusal. The next one may end so, too, after the Welcome; it
   /// is reported when it has lasted.
   bool is_refused_ = false;

@@ -141,10 +141,7 @@ void PeerRegistry::save() {
   }
   const auto saved = raft::replace_file(file_, text);
   if (!saved && is_saved_) {
-    report_(raft::Severity::warning,
-            "who the other members are cannot be written down, and is "
-            "tried again: " +
-                saved.error().detail);
+    report_(log::Level::warning, "peer_registry_write_failed", {{"error", saved.error().detail}});
   }
   is_saved_ = saved.has_value();
 }

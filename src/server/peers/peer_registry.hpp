@@ -55,7 +55,7 @@ class PeerRegistry {
   void save();
 
   std::filesystem::path file_;  ///< Empty: none.
-  raft::Report report_ = [](raft::Severity, const std::string&) {};
+  raft::Report report_ = raft::ignore_event;
   std::map<raft::MemberId, raft::Incarnation> recorded_;
   std::map<raft::MemberId, raft::Incarnation> seen_;  ///< Of members and of guests.
   std::set<raft::MemberId> members_;

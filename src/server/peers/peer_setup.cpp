@@ -53,9 +53,9 @@ void warn_of_common_authority(const Config& config, const PeerTls& tls,
   }
   const auto clients = read_file("tls.client_ca", config.tls.client_ca);
   if (clients && have_common_certificate(tls.ca, *clients)) {
-    report(raft::Severity::warning,
-           "peer_tls.ca and tls.client_ca have an authority in common: it can make a member of a "
-           "client. Use an authority for members only");
+    report(
+        log::Level::warning, "peer_ca_also_signs_clients",
+        {{"peer_ca", config.peer_tls.ca.string()}, {"client_ca", config.tls.client_ca.string()}});
   }
 }
 

@@ -15,7 +15,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using raft::Severity;
 
 /// Before trying again when even accepting failed, for lack of descriptors for example.
 constexpr std::chrono::milliseconds accept_pause{100};
@@ -372,13 +371,14 @@ PeerTransport::Peers::iterator PeerTransport::erase_if_done(Peers::iterator it) 
 
 void PeerTransport::report_rejected(const InboundConnection& connection) {
   const auto now = std::chrono::steady_clock::now();
-  const auto what = "refused a connection from " + connection.from() + ": " + connection.error();
-  const auto [it, is_new] = reported_.try_emplace(what, now);
+  const auto [it, is_new] =
+      reported_.try_emplace(connection.from() + ": " + connection.error(), now);
   if (!is_new && now - it->second < report_interval) {
     return;
   }
   it->second = now;
-  context_->options.report(Severity::warning, what);
+  context_->options.report(log::Level::warning, "peer_rejected",
+                           {{"address", connection.from()}, {"error", connection.error()}});
   if (reported_.size() > reported_max) {
     reported_.erase(
         std::ranges::min_element(reported_, {}, [](const auto& one) { return one.second; }));

@@ -109,10 +109,7 @@ Result<void> DurableEnd::write(LogEnd end, Padding padding) {
 
 void DurableEnd::give_up(const Error& error) {
   if (!has_failed_.exchange(true) && options_.report) {
-    options_.report(Severity::warning,
-                    "how far the log is durable cannot be recorded: " + error.detail +
-                        ". Until the next start, damage of the last records of the log may not be "
-                        "recognized.");
+    options_.report(log::Level::warning, "durable_end_write_failed", {{"error", error.detail}});
   }
 }
 

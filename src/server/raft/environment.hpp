@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/state_machine.hpp"
@@ -67,9 +68,10 @@ class Environment {
   [[nodiscard]] virtual Time local_time() = 0;
   /// Schedules a call of RaftStore::drain(), soon but not now.
   virtual void drain_soon() = 0;
-  virtual void report(Severity severity, const std::string& what) = 0;
+  /// Logs an event, see report.hpp.
+  virtual void report(log::Level level, std::string_view event, log::Fields fields) = 0;
   /// This member cannot continue. Node ends the process; a simulation records a failure.
-  virtual void fatal(const std::string& why) = 0;
+  virtual void fatal(const std::string& error) = 0;
 };
 
 }  // namespace tenure::server::raft

@@ -251,11 +251,7 @@ void GroupMember::publish_peers() {
 }
 
 void GroupMember::report_removal(Index index) {
-  environment_.report(Severity::warning,
-                      "this member was removed from the cluster by entry " +
-                          std::to_string(index.get()) +
-                          " of the log: it takes no part any more. Stop it; nobody needs its "
-                          "folder.");
+  environment_.report(log::Level::warning, "removed_from_cluster", {{"index", index}});
 }
 
 // Changes of the members -------------------------------------------------------------------------
@@ -331,12 +327,8 @@ bool GroupMember::shows_lost_entries(MemberId sender, const Message& message) {
     return false;
   }
   environment_.report(
-      Severity::error,
-      "member " + std::to_string(sender.get()) + " has lost entries: it has the log up to " +
-          std::to_string(result->last.get()) + " and had acknowledged it up to " +
-          std::to_string(match.get()) +
-          ". Its disk does not keep what it promises: replace it. The leadership changes now, so "
-          "that the member gets what it lost.");
+      log::Level::error, "member_lost_entries",
+      {{"member", sender}, {"last_index", result->last}, {"acknowledged_index", match}});
   return true;
 }
 
@@ -371,8 +363,9 @@ bool GroupMember::must_not_read(MemberId member) {
     return false;
   }
   if (too_old_.insert(member).second) {
-    environment_.report(Severity::error, too_old_text(member, versions, version_) +
-                                             ". It gets no entries until then.");
+    environment_.report(
+        log::Level::error, "member_version_too_old",
+        {{"member", member}, {"newest_version", versions->newest}, {"cluster_version", version_}});
   }
   return true;
 }

@@ -99,7 +99,8 @@ bool Journal::write_group(const std::string& bytes) {
     if (!reserve_.may_wait()) {
       return false;
     }
-    options_.report(Severity::error, written.error().detail + ". The log waits for space.");
+    options_.report(log::Level::error, "log_write_waits_for_space",
+                    {{"error", written.error().detail}});
     std::this_thread::sleep_for(options_.retry);
     written = out_.write(segment_.file, bytes);
   }

@@ -166,12 +166,11 @@ LogEnd JournalLoader::end() const {
 
 Result<JournalLoader::Continuation> JournalLoader::continue_log() {
   if (used_.has_value() && used_->scan.ending == Ending::torn) {
-    options_.report(Severity::warning,
-                    "the log ends torn in " + place(path_of(used_->number), used_->scan.end) +
-                        " (" + used_->scan.why +
-                        "): the last write before a crash was not finished and not acknowledged. " +
-                        std::to_string(used_->scan.dirty_end - used_->scan.end) +
-                        " bytes are cut off.");
+    options_.report(log::Level::warning, "log_tail_truncated",
+                    {{"file", path_of(used_->number).string()},
+                     {"offset", used_->scan.end},
+                     {"bytes", used_->scan.dirty_end - used_->scan.end},
+                     {"error", used_->scan.why}});
   }
   auto segment = next_segment();
   if (!segment && segment.error() == Errc::resource_exhausted && used_.has_value()) {
@@ -219,9 +218,8 @@ Result<JournalLoader::Continuation> JournalLoader::continue_in_last() {
       return std::unexpected(std::move(wiped).error());
     }
   }
-  options_.report(Severity::error, "there is no space for a new segment of the log in " +
-                                       options_.folder.string() +
-                                       "; it continues in the last one.");
+  options_.report(log::Level::error, "segment_allocation_failed",
+                  {{"folder", options_.folder.string()}, {"error", "no space left on device"}});
   return Continuation{
       .segment = {.number = used_->number, .file = std::move(*file), .bytes = used_->bytes},
       .writer = {.group = group_ + 1, .offset = scan.end, .chain = scan.chain}};

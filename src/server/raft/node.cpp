@@ -340,13 +340,13 @@ void Node::drain_soon() {
   boost::asio::post(loop_, [this] { drain(); });
 }
 
-void Node::report(Severity severity, const std::string& what) {
-  options_.report(severity, what);
+void Node::report(log::Level level, std::string_view event, log::Fields fields) {
+  options_.report(level, event, fields);
 }
 
-// A bug of ours, or of the library: here a core file is wanted.
-void Node::fatal(const std::string& why) {
-  report(Severity::error, "Consensus cannot go on: " + why + ". The server stops now.");
+// A bug in this program or in libraft, unlike stop_process(): abort() leaves a core file.
+void Node::fatal(const std::string& error) {
+  report(log::Level::error, "consensus_failed", {{"error", error}});
   std::abort();
 }
 

@@ -88,8 +88,8 @@ class Node final : public Store, private Environment {
   void set_members(const std::vector<Member>& members) override;
   [[nodiscard]] Time local_time() override;
   void drain_soon() override;
-  void report(Severity severity, const std::string& what) override;
-  void fatal(const std::string& why) override;
+  void report(log::Level level, std::string_view event, log::Fields fields) override;
+  void fatal(const std::string& error) override;
 
   // On the thread of the loop.
   void drain();

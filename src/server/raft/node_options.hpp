@@ -73,8 +73,8 @@ struct NodeOptions {
   /// How long to wait after a snapshot that failed.
   std::chrono::milliseconds snapshot_retry{10'000};
 
-  /// Hears what people should know. Called from several threads.
-  Report report = [](Severity, const std::string&) {};
+  /// Receives log events. Called from several threads.
+  Report report = ignore_event;
 };
 
 }  // namespace tenure::server::raft

@@ -202,11 +202,7 @@ void RaftStore::become_ready() {
     adopt_limits();
   }
   begin_own_term();
-  if (!group_.members().is_alone()) {
-    environment_.report(Severity::note, "this member leads in term " +
-                                            std::to_string(replica().term().get()) + ".");
-  }
-  known_leader_ = options_.id;
+  set_known_leader(options_.id);
   notify_role();
 }
 
@@ -246,8 +242,16 @@ void RaftStore::begin_own_term() {
 void RaftStore::notify_new_leader() {
   const auto leader = group_.leader();
   if (leader != known_leader_ && !group_.leads()) {
-    known_leader_ = leader;
+    set_known_leader(leader);
     notify_role();
+  }
+}
+
+void RaftStore::set_known_leader(MemberId leader) {
+  known_leader_ = leader;
+  if (!group_.members().is_alone()) {
+    environment_.report(log::Level::info, "leader_changed",
+                        {{"leader", leader}, {"term", replica().term()}});
   }
 }
 
@@ -444,9 +448,8 @@ void RaftStore::version_decided(const Result<Decided>& decided) {
     return;
   }
   if (const auto* refused = std::get_if<core::Refused>(&decided->outcome)) {
-    environment_.report(Severity::warning, "the cluster version stays " +
-                                               std::to_string(state_.version().get()) + ": " +
-                                               refused->error.detail);
+    environment_.report(log::Level::warning, "cluster_version_rejected",
+                        {{"version", state_.version()}, {"error", refused->error.detail}});
   }
   adopt_limits();
 }
@@ -459,15 +462,13 @@ void RaftStore::version_applied(core::ClusterVersion before, Index index) {
     return;
   }
   group_.set_cluster_version(version);
-  const auto number = std::to_string(version.get());
-  environment_.report(Severity::note, "the cluster version is " + number + " now.");
+  environment_.report(log::Level::info, "cluster_version_changed", {{"version", version}});
   if (version > before) {
     return;
   }
-  snapshots_.request(index, [this, number](const Result<std::uint64_t>& taken) {
+  snapshots_.request(index, [this, version](const Result<std::uint64_t>& taken) {
     if (taken) {
-      environment_.report(Severity::note, "a program whose newest cluster version is " + number +
-                                              " can take over the folder of this member.");
+      environment_.report(log::Level::info, "downgrade_ready", {{"version", version}});
     }
   });
 }
@@ -494,9 +495,8 @@ void RaftStore::compacted(const Result<std::size_t>& bytes, Time now) {
   switch (finished.outcome) {
     case SnapshotScheduler::Outcome::overtaken: break;
     case SnapshotScheduler::Outcome::failed:
-      environment_.report(Severity::warning,
-                          "no snapshot could be taken: " + bytes.error().detail +
-                              ". Nothing is lost; the log grows until it succeeds.");
+      environment_.report(log::Level::warning, "snapshot_failed",
+                          {{"error", bytes.error().detail}});
       listeners_.snapshot_failed();
       snapshots_.fail_requests(bytes.error());
       break;
@@ -517,9 +517,7 @@ void RaftStore::snapshot_unreadable(const Error& error, Time now) {
   arrive(now);
   const Index bad = replica().snapshot().index;
   if (snapshots_.mark_unreadable(bad)) {
-    environment_.report(Severity::error,
-                        "the snapshot that a peer needs cannot be read: " + error.detail +
-                            " The state in memory is whole: a new snapshot of it is taken.");
+    environment_.report(log::Level::error, "snapshot_unreadable", {{"error", error.detail}});
     // The replacement has to cover more, so it may need one more entry.
     if (is_ready_ && replica().log().last() <= bad && !batcher_.has_own()) {
       propose_own(core::Tick{});

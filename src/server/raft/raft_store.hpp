@@ -172,6 +172,7 @@ class RaftStore {
   void adopt_limits();
   void begin_own_term();
   void notify_new_leader();
+  void set_known_leader(MemberId leader);
   void notify_role() { listeners_.role_changed(position()); }
   [[nodiscard]] Error not_leading() const;
 

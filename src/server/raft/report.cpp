@@ -6,11 +6,11 @@
 
 namespace tenure::server::raft {
 
-void stop_process(const Report& report, const std::string& why) {
+void stop_process(const Report& report, const std::string& error) {
   if (report) {
-    report(Severity::error, why + " The server stops now; start it again when this is repaired.");
+    report(log::Level::error, "store_failed", {{"error", error}});
   }
-  // No core file: it would hide the sentence, and nothing is wrong with the program.
+  // Without a core file: the cause is the disk, and a dump would push the event out of sight.
   std::_Exit(static_cast<int>(ExitCode::disk));
 }
 

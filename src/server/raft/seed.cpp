@@ -145,9 +145,8 @@ Result<std::string> read_state(const std::filesystem::path& path) {
     return std::unexpected(std::move(machine).error());
   }
   const auto mark = snapshot->has_value() ? (*snapshot)->mark : SnapshotMark{};
-  auto log = Journal::open(
-      {.folder = path, .cluster = folder->cluster(), .report = [](Severity, const std::string&) {}},
-      mark);
+  auto log =
+      Journal::open({.folder = path, .cluster = folder->cluster(), .report = ignore_event}, mark);
   if (!log) {
     return std::unexpected(std::move(log).error());
   }

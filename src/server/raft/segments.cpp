@@ -202,7 +202,8 @@ void SegmentReserve::note(Result<Segment> made) {
     return;
   }
   if (failure_.has_value()) {
-    options_.report(Severity::note, "there is space again in " + options_.folder.string());
+    options_.report(log::Level::info, "disk_space_available",
+                    {{"folder", options_.folder.string()}});
   }
   failure_.reset();
   wanted_.reset();
@@ -216,9 +217,8 @@ void SegmentReserve::when_changed(std::function<void()> tell) {
 
 void SegmentReserve::note_failure(const Error& error) {
   if (!failure_.has_value()) {
-    options_.report(Severity::error,
-                    "the next segment of the log cannot be made: " + error.detail +
-                        ". Commands that need more space are refused until it can.");
+    options_.report(log::Level::error, "segment_allocation_failed",
+                    {{"folder", options_.folder.string()}, {"error", error.detail}});
   }
   failure_ = error;
 }
@@ -228,9 +228,9 @@ void SegmentReserve::remove_now(const std::vector<std::uint64_t>& numbers) {
     std::error_code error;
     std::filesystem::remove(segment_path(options_.folder, number), error);
     if (error) {
-      options_.report(Severity::warning, "cannot remove " +
-                                             segment_path(options_.folder, number).string() + ": " +
-                                             error.message());
+      options_.report(
+          log::Level::warning, "segment_removal_failed",
+          {{"file", segment_path(options_.folder, number).string()}, {"error", error.message()}});
     }
   }
 }

@@ -48,8 +48,8 @@ Result<VoteFile> VoteFile::open(const std::filesystem::path& path, const Report&
     return votes;
   }
   if (!scan->damage.empty() && report) {
-    report(Severity::warning, "the vote file " + path.string() + ": " + scan->damage +
-                                  ". It is restored from the other copy.");
+    report(log::Level::warning, "vote_file_repaired",
+           {{"file", path.string()}, {"error", scan->damage}});
   }
   // The only good copy last.
   auto restored = votes.write_slot(1 - scan->newest_at);

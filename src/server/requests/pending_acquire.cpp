@@ -11,7 +11,7 @@ namespace {
 
 /// Mode of the hold that this request would upgrade now, if there is one.
 std::optional<LockMode> held_mode(const core::LockTable& locks, const core::Acquire& acquire) {
-  if (acquire.again != core::Again::reenter || acquire.items.size() != 1) {
+  if (acquire.self_conflict != core::SelfConflict::reenter || acquire.items.size() != 1) {
     return std::nullopt;
   }
   core::Visits visits;

@@ -4,7 +4,7 @@ namespace tenure::server {
 
 TokenCheck check_token(const core::State& state, const core::Place& place,
                        core::FencingToken token) {
-  TokenCheck check{.verdict = TokenVerdict::on_complete};
+  TokenCheck check{.verdict = TokenVerdict::ended};
   if (const auto* lock = state.locks.find(place)) {
     if (const auto holds = lock->holds(); !holds.empty()) {
       check.newest = holds.back();

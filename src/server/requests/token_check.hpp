@@ -12,7 +12,7 @@ namespace tenure::server {
 enum class TokenVerdict : std::uint8_t {
   held,         ///< It is that of a present holder.
   superseded,   ///< Somebody holds the lock by a newer one.
-  on_complete,  ///< Its hold is over, and nobody holds the lock by a newer one.
+  ended,        ///< Its hold is over, and nobody holds the lock by a newer one.
   never_given,  ///< The store has not come so far.
 };
 
