@@ -31,7 +31,8 @@ endif()
 tenure_script("docs: the page on guarantees names tests that exist" tests/docs/guarantees.py)
 tenure_script("docs: every block of code is executed or explained" tests/docs/blocks.py)
 tenure_script("docs: every link has a target" tests/docs/links.py)
-tenure_script("docs: the checks of blocks, links and guarantees find planted errors"
+tenure_script("docs: every log event is documented" tests/docs/log_events.py)
+tenure_script("docs: the checks of documents find planted errors"
               tests/docs/documents_selftest.py)
 if(TARGET tenure_cli AND TARGET tenure_redis AND TARGET tenure_fault_preload)
   add_test(NAME "redis_locks: what it does not promise" COMMAND /usr/bin/python3

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""blocks.py, links.py and guarantees.py find planted errors in documents, and no others."""
+"""The checks of documents find planted errors, and no others."""
 import pathlib
 import sys
 import tempfile
@@ -8,6 +8,7 @@ import unittest
 import blocks
 import guarantees
 import links
+import log_events
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
@@ -145,6 +146,26 @@ class Guarantees(Tree):
 
     def test_a_table_without_any_test_is_found(self):
         self.assertEqual(len(self.found(self.PAGE.replace("`Loss.is_told`", "–"))), 1)
+
+
+class LogEvents(Tree):
+    SOURCE = 'void f() {\n  log::info("ready", {{"port", port},\n                     {"name", name}});\n' \
+             '  report(log::Level::error, "failed");\n}\n'
+    PAGE = "| `ready` | info | `port`, `name` | a |\n| `failed` | error | | b |\n"
+
+    def found(self, page=PAGE, source=SOURCE):
+        return self.errors_in(log_events.errors, docs__reference__log_events_dot_md=page,
+                              src__server__main_dot_cpp=source, src__sys__log_dot_cpp="")
+
+    def test_documented_events_pass(self):
+        self.assertEqual(self.found(), [])
+
+    def test_an_event_or_field_without_documentation_is_found(self):
+        self.assertEqual(len(self.found(self.PAGE.replace("`failed`", "`other`"))), 2)
+        self.assertEqual(len(self.found(self.PAGE.replace("`port`, ", ""))), 1)
+
+    def test_an_event_that_no_source_logs_is_found(self):
+        self.assertEqual(len(self.found(source=self.SOURCE.replace('"failed"', "event"))), 1)
 
 
 class Reach(unittest.TestCase):

@@ -173,7 +173,7 @@ def compare(markdown, found, run, output):
     errors = 0
     for number, block in enumerate(run):
         if number >= len(parts) - 1:
-            print(f"{markdown}:{block.line}: this block fails or exceeds the time limit:\n{parts[-1]}")
+            print(f"{markdown}:{block.line}: this block fails or times out:\n{parts[-1]}")
             return 1
         after = found.index(block) + 1
         expected = found[after] if after < len(found) else None

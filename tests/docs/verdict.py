@@ -1,4 +1,4 @@
-"""Entry point shared by the document checks: print the errors in a tree, exit 1 if there are any."""
+"""Entry point shared by the document checks: prints errors, exits 1 if there are any."""
 import pathlib
 import sys
 
