@@ -34,7 +34,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_finish.cmake)
 
-# As Debian wants it: the first file in all packages, the second compressed.
+# Debian policy: the first file in all packages, the second compressed.
 file(MAKE_DIRECTORY ${made})
 configure_file(${debian}/changelog ${made}/changelog @ONLY)
 execute_process(COMMAND ${TENURE_GZIP} -9nkf ${made}/changelog COMMAND_ERROR_IS_FATAL ANY)
@@ -60,15 +60,15 @@ function(tenure_package component)
   set(CPACK_DEBIAN_${upper}_DESCRIPTION "${arg_SUMMARY}\n${text}" PARENT_SCOPE)
 endfunction()
 
-set(what_it_is "Tenure is one lock system from threads to clusters: a lock is a name held"
-               "in a mode by an owner for as long as a lease lives, proven to storage by"
-               "a fencing token.")
+set(what_it_is "Tenure is a lock service and library: fair, fenced locks across threads,"
+               "processes and machines. It notifies a program in time when a lock is"
+               "lost.")
 
 # What programs need -------------------------------------------------------------------------------
 
 tenure_package(lib_core NAME libtenure0 SECTION libs
-  SUMMARY "locks from threads to clusters - library"
-  TEXT ${what_it_is} "This package has the library with locks inside one process.")
+  SUMMARY "fair, fenced locks - library"
+  TEXT ${what_it_is} "This package contains the library with locks inside one process.")
 set(libraries lib_core)
 
 set(cluster_text "Locks of tenured, the lock service: tenure:// URLs.")
@@ -82,7 +82,7 @@ get_property(components GLOBAL PROPERTY TENURE_COMPONENTS)
 foreach(name IN LISTS components)
   string(REPLACE _ - dashed ${name})
   tenure_package(lib_${name} NAME libtenure-${dashed}0 SECTION libs
-    SUMMARY "locks from threads to clusters - library for ${dashed}"
+    SUMMARY "fair, fenced locks - library for ${dashed}"
     TEXT ${what_it_is} ${${name}_text} NEEDS lib_core)
   list(APPEND libraries lib_${name})
 endforeach()
@@ -95,9 +95,9 @@ endforeach()
 
 # What the public headers of the fences name.
 tenure_package(dev NAME libtenure-dev SECTION libdevel
-  SUMMARY "locks from threads to clusters - development files"
+  SUMMARY "fair, fenced locks - development files"
   DEPENDS "libsqlite3-dev, libpq-dev, libhiredis-dev"
-  TEXT ${what_it_is} "This package has headers, find_package(tenure) and pkg-config modules."
+  TEXT ${what_it_is} "This package contains headers, find_package(tenure) and pkg-config modules."
   NEEDS ${libraries})
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 if(EXISTS ${packaging}/man/libtenure.3)
@@ -115,8 +115,8 @@ if(TARGET tenured)
     SUMMARY "lock service with leases, fencing tokens and a dashboard"
     DEPENDS "adduser, libraft0 (>= 0.22.1~), libraft0 (<< 0.22.2~)"
     RECOMMENDS "tenure (= ${PROJECT_VERSION})" SUGGESTS "prometheus"
-    TEXT ${what_it_is} "This package has tenured, the service: on one machine, or on three or five"
-         "that go on when one of them dies (Raft).")
+    TEXT ${what_it_is} "This package contains the server tenured: one node, or a cluster of three"
+         "or five that tolerates failures (Raft).")
   set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
       ${debian}/tenured/postinst ${debian}/tenured/prerm ${debian}/tenured/postrm
       ${debian}/tenured/conffiles)
@@ -161,11 +161,11 @@ endif()
 
 if(TARGET tenure_cli)
   tenure_package(cli NAME tenure SECTION admin
-    SUMMARY "hold locks from scripts and look at them"
+    SUMMARY "hold locks from scripts and inspect them"
     SUGGESTS "tenured"
-    TEXT ${what_it_is} "This package has tenure, the command: it runs a command while it holds"
-         "a lock, also instead of flock(1), and shows who holds what and who waits"
-         "for whom.")
+    TEXT ${what_it_is} "This package contains the command tenure: it runs a command while it holds"
+         "a lock, also instead of flock(1), and shows holders, waiters and the"
+         "wait-for graph.")
 endif()
 
 # Which tree has what; see tools/package.sh.

@@ -149,8 +149,9 @@ class Guarantees(Tree):
 
 
 class LogEvents(Tree):
-    SOURCE = 'void f() {\n  log::info("ready", {{"port", port},\n                     {"name", name}});\n' \
-             '  report(log::Level::error, "failed");\n}\n'
+    SOURCE = ('void f() {\n  log::info("ready", {{"port", port},\n'
+              '                     {"name", name}});\n'
+              '  report(log::Level::error, "failed");\n}\n')
     PAGE = "| `ready` | info | `port`, `name` | a |\n| `failed` | error | | b |\n"
 
     def found(self, page=PAGE, source=SOURCE):
