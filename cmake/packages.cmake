@@ -139,7 +139,7 @@ if(TARGET tenured)
   install(FILES ${packaging}/tenure.toml DESTINATION /etc/tenure
           COMPONENT server EXCLUDE_FROM_ALL)
   set(docs ${PROJECT_SOURCE_DIR}/docs)
-  install(FILES ${docs}/reference/openapi.json ${docs}/troubleshooting.md
+  install(FILES ${docs}/troubleshooting.md
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenured COMPONENT server EXCLUDE_FROM_ALL)
   install(FILES ${docs}/how_to/install.md ${docs}/how_to/run_a_cluster.md ${docs}/how_to/upgrade.md
                 ${docs}/how_to/back_up_and_restore.md ${docs}/how_to/monitor.md
@@ -148,7 +148,7 @@ if(TARGET tenured)
           COMPONENT server EXCLUDE_FROM_ALL)
   install(FILES ${docs}/reference/settings.md ${docs}/reference/limits.md
                 ${docs}/reference/metrics.md ${docs}/reference/log_events.md
-                ${docs}/reference/http.md
+                ${docs}/reference/http.md ${docs}/reference/openapi.json
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenured/reference
           COMPONENT server EXCLUDE_FROM_ALL)
   install(FILES ${packaging}/grafana/tenure.json ${packaging}/prometheus/tenure.rules.yml

@@ -41,7 +41,7 @@ FILES = {
                 "/etc/tenure/tenure.toml", "/usr/share/doc/tenured/how_to/run_a_cluster.md.gz",
                 "/usr/share/doc/tenured/how_to/secure.md.gz",
                 "/usr/share/doc/tenured/reference/settings.md.gz",
-                "/usr/share/doc/tenured/openapi.json.gz",
+                "/usr/share/doc/tenured/reference/openapi.json.gz",
                 "/usr/share/doc/tenured/monitoring/tenure.json.gz",
                 "/usr/share/doc/tenured/monitoring/tenure.rules.yml",
                 "/usr/share/doc/tenured/proto/tenure/v1/lock.proto"],
