@@ -9,7 +9,7 @@
 #include <string_view>
 #include <thread>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 namespace tenure {
 namespace {

@@ -102,7 +102,7 @@ struct OursById {
 
    private:
     [[nodiscard]] bool request(const auto& target, LockMode mode) const {
-      const Acquisition outcome = locks_->request(txn_, target, mode);
+      const RequestResult outcome = locks_->request(txn_, target, mode);
       if (outcome.is_granted()) {
         return true;
       }

@@ -36,13 +36,15 @@ target_link_libraries(tenure_sys PUBLIC Threads::Threads PRIVATE tenure_warnings
 
 file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/include/tenure/*.hpp
+     ${PROJECT_SOURCE_DIR}/include/tenure/client/*.hpp
+     ${PROJECT_SOURCE_DIR}/include/tenure/lock_manager/*.hpp
      ${PROJECT_SOURCE_DIR}/src/lock_manager/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/memory/*.cpp
      ${PROJECT_SOURCE_DIR}/src/client/*.cpp)
-# The fence in memory. The forms that need a database are libraries of their own: fences.cmake.
+# The fence in memory. Fences of databases are libraries of their own: fences.cmake.
 list(APPEND TENURE_SOURCES ${PROJECT_SOURCE_DIR}/src/fence/fence.cpp
-                           ${PROJECT_SOURCE_DIR}/src/fence/question.cpp)
+                           ${PROJECT_SOURCE_DIR}/src/fence/token_check.cpp)
 # tenure://, redis://, etcd:// and zookeeper:// are libraries of their own: cluster.cmake, …
 add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>
             $<TARGET_OBJECTS:tenure_sys>)

@@ -25,7 +25,7 @@ import time
 HOME = pathlib.Path(__file__).resolve().parent.parent
 NAMES = ("ann", "bob", "cem", "dora", "eve", "finn", "gina", "hugo")
 LATE = "dora"
-PATIENCE_S = 60
+TIMEOUT_S = 60
 BOLD, RED, GREEN, DIM, PLAIN = ("\033[1m", "\033[31m", "\033[32m", "\033[2m", "\033[0m") \
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else ("",) * 5
 
@@ -150,12 +150,12 @@ class Story:
 
     def until(self, is_so, what):
         """Tells what happens until `is_so()`."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not is_so():
             try:
                 self.hear(*self.lines.get(timeout=max(0, deadline - time.monotonic())))
             except queue.Empty:
-                raise Stuck(f"not within {PATIENCE_S} s: {what}") from None
+                raise Stuck(f"not within {TIMEOUT_S} s: {what}") from None
 
     def hear(self, worker, words):
         what, *rest = words
@@ -243,7 +243,7 @@ class Story:
 
     @staticmethod
     def until_stopped(worker):
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not worker.is_stopped():
             if time.monotonic() > deadline:
                 raise Stuck(f"{worker.name} does not stop")
@@ -267,7 +267,7 @@ class Story:
 
     def stored(self):
         """(total, accepted writes, accepted ones with a token older than one before)"""
-        database = sqlite3.connect(f"file:{self.file}?mode=ro", uri=True, timeout=PATIENCE_S)
+        database = sqlite3.connect(f"file:{self.file}?mode=ro", uri=True, timeout=TIMEOUT_S)
         try:
             (total,), = database.execute("SELECT total FROM account")
             rows = database.execute("SELECT token FROM writes ORDER BY number")

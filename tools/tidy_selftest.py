@@ -8,7 +8,7 @@ import tidy
 
 HEADER = "#pragma once\n"
 RIGHT = {
-    "include/tenure/lock_manager.hpp": HEADER + "#include <map>\n#include <tenure/ids.hpp>\n"
+    "include/tenure/lock_manager/lock_manager.hpp": HEADER + "#include <map>\n#include <tenure/ids.hpp>\n"
                                        "class LockManager;\nstruct LockManagerOptions {};\n",
     "src/sys/clock.hpp": HEADER + "#include <thread>\n",
     "src/core/queue.hpp": HEADER + "// No double grants, prints \"steady_clock::now\".\n",

@@ -30,7 +30,7 @@
 #include <hiredis/hiredis.h>
 #include <time.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 namespace {
 

@@ -23,7 +23,7 @@
 #include <hiredis/hiredis.h>
 #include <poll.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 namespace {
 

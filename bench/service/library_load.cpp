@@ -41,7 +41,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "samples.hpp"
 

@@ -12,59 +12,62 @@ struct pg_conn;  // PGconn of libpq-fe.h
 
 namespace tenure {
 
-/// Where a PostgresFence keeps its tokens.
+/// How a PostgresFence stores its tokens.
 struct PostgresFenceOptions {
-  /// The table of the tokens: 1 to 63 of a-z, 0-9 and _, no digit in front; found by the
-  /// connection's search_path. Another one only if the name is taken; whoever writes the same
-  /// resources must use the same table.
+  /// Table of the tokens: 1 to 63 characters of a-z, 0-9 and _, not starting with a digit; resolved
+  /// by the connection's search_path. Change it only if the name is taken: all writers of a
+  /// resource must use the same table.
   std::string table = "tenure_fence";
 };
 
-/// A fence in a PostgreSQL database, beside what it protects (see fence.hpp for what a fence is).
-/// Ask it inside the transaction that writes: the token and the write are then kept or lost
-/// together. Link tenure::fence_postgresql.
+/// Fence in a PostgreSQL database, beside the data it protects (fence.hpp explains fences). Call it
+/// in the transaction that writes, so that the token and the write are committed atomically. Link
+/// tenure::fence_postgresql.
 ///
 ///     BEGIN
-///     fence.admit("accounts/42", token)     // refused: ROLLBACK, write nothing
+///     fence.admit("accounts/42", token)     // rejected: ROLLBACK, write nothing
 ///     UPDATE accounts ...
-///     COMMIT                                // from here on older tokens are refused
+///     COMMIT                                // from now on smaller tokens are rejected
 ///
-/// Who has been admitted keeps the row of the resource locked until its transaction ends, so the
-/// next one who asks waits for that end and then meets the new token. Writers of different
-/// resources do not meet. Every isolation level will do.
+/// An admitted writer holds the row lock of the resource until its transaction ends, so the next
+/// check waits for it and then sees the new token. Writers of different resources do not block each
+/// other. Works in every isolation level.
 ///
-/// Belongs to one connection, on which no command is in progress, and keeps nothing on the server:
-/// it may be made anew for each transaction of a pool. As thread-safe as that connection.
+/// Uses one connection, on which no command may be in progress, and keeps no state on the server,
+/// so it can be constructed for each transaction of a connection pool. As thread safe as the
+/// connection.
 class PostgresFence {
  public:
-  /// Makes the table unless it is there; several connections may do it at once. Part of a
+  /// Creates the table unless it exists. Several connections may do so concurrently. Part of the
   /// transaction if one is open.
   [[nodiscard]] static Result<void> create_table(pg_conn& connection,
                                                  const PostgresFenceOptions& options = {});
 
-  /// A fence for this connection. The server is not asked: a table that is missing shows when the
+  /// A fence for this connection. Sends nothing to the server: a missing table is reported when the
   /// fence is used.
   [[nodiscard]] static Result<PostgresFence> on(pg_conn& connection,
                                                 const PostgresFenceOptions& options = {});
 
-  /// As Fence::admit(), durable with the COMMIT. What can go wrong besides (not_checked):
-  /// no transaction is open, or the table is missing: invalid_argument · a deadlock, a
-  /// serialization failure, a lock_timeout: would_block; roll back and begin again · a
-  /// statement_timeout: timed_out · a full disk: resource_exhausted · a broken connection and
-  /// anything else: unavailable. After any refusal roll back.
-  [[nodiscard]] Admission admit(std::string_view resource, FencingToken token);
+  /// As Fence::admit(), durable with the COMMIT. Roll back after every error. Further errors
+  /// (not_checked):
+  ///   - invalid_argument: no transaction is open, or the table is missing;
+  ///   - would_block: deadlock, serialization failure or lock_timeout; retry the transaction;
+  ///   - timed_out: statement_timeout;
+  ///   - resource_exhausted: disk full;
+  ///   - unavailable: connection lost, and everything else.
+  [[nodiscard]] FenceResult admit(std::string_view resource, FencingToken token);
 
-  /// As Fence::admit_once(), otherwise as above. When a COMMIT may or may not have happened, asking
-  /// again tells: `reused` means that it has.
-  [[nodiscard]] Admission admit_once(std::string_view resource, FencingToken token);
+  /// As Fence::admit_once(), otherwise as above. Also resolves a COMMIT with unknown outcome:
+  /// repeat the call; `reused` means that it was committed.
+  [[nodiscard]] FenceResult admit_once(std::string_view resource, FencingToken token);
 
-  /// The newest token that has been at `resource`, as this connection sees it; 0 if none has.
+  /// Largest token admitted for `resource`, as visible to this connection; 0 if there is none.
   [[nodiscard]] Result<FencingToken> highest(std::string_view resource);
 
  private:
   PostgresFence(pg_conn& connection, std::string table)
       : connection_(&connection), table_(std::move(table)) {}
-  Admission decide(const fence::Question& question);
+  FenceResult decide(const fence::TokenCheck& check);
 
   pg_conn* connection_;
   std::string table_;

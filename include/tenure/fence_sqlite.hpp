@@ -9,51 +9,54 @@
 #include <tenure/ids.hpp>
 
 struct sqlite3;       // of sqlite3.h
-struct sqlite3_stmt;  // likewise
+struct sqlite3_stmt;  // of sqlite3.h
 
 namespace tenure {
 
-/// Where an SqliteFence keeps its tokens.
+/// How an SqliteFence stores its tokens.
 struct SqliteFenceOptions {
-  /// The table of the tokens: 1 to 63 of a-z, 0-9 and _, no digit in front. Another one only if the
-  /// name is taken; whoever writes the same resources must use the same table.
+  /// Table of the tokens: 1 to 63 characters of a-z, 0-9 and _, not starting with a digit. Change
+  /// it only if the name is taken: all writers of a resource must use the same table.
   std::string table = "tenure_fence";
 };
 
-/// A fence in an SQLite database, beside what it protects (see fence.hpp for what a fence is). Ask
-/// it inside the transaction that writes: the token and the write are then kept or lost together.
-/// Link tenure::fence_sqlite.
+/// Fence in an SQLite database, beside the data it protects (fence.hpp explains fences). Call it in
+/// the transaction that writes, so that the token and the write are committed atomically. Link
+/// tenure::fence_sqlite.
 ///
 ///     BEGIN IMMEDIATE
-///     fence.admit("accounts/42", token)     // refused: ROLLBACK, write nothing
+///     fence.admit("accounts/42", token)     // rejected: ROLLBACK, write nothing
 ///     UPDATE accounts ...
-///     COMMIT                                // from here on older tokens are refused
+///     COMMIT                                // from now on smaller tokens are rejected
 ///
-/// With a plain BEGIN it works too, but two writers may then meet in the middle of their
-/// transactions, where one of them is refused with would_block and has to begin again.
+/// A plain BEGIN works too, but two writers may then conflict in the middle of their transactions;
+/// one of them gets would_block and has to retry.
 ///
-/// Belongs to one connection and must end before it does. As thread-safe as that connection.
+/// Uses one connection and must be destroyed before it. As thread safe as the connection.
 class SqliteFence {
  public:
-  /// Makes the table unless it is there. Part of a transaction if one is open.
+  /// Creates the table unless it exists. Part of the transaction if one is open.
   [[nodiscard]] static Result<void> create_table(sqlite3& connection,
                                                  const SqliteFenceOptions& options = {});
 
-  /// A fence for this connection. Without the table: invalid_argument.
+  /// A fence for this connection. invalid_argument if the table is missing.
   [[nodiscard]] static Result<SqliteFence> on(sqlite3& connection,
                                               const SqliteFenceOptions& options = {});
 
-  /// As Fence::admit(), durable with the COMMIT. What can go wrong besides (not_checked):
-  /// no transaction is open: invalid_argument · another connection writes: would_block, after the
-  /// connection's busy timeout; roll back and begin again · the disk is full: resource_exhausted ·
-  /// anything else that SQLite reports: unavailable. After any refusal roll back.
-  [[nodiscard]] Admission admit(std::string_view resource, FencingToken token);
+  /// As Fence::admit(), durable with the COMMIT. Roll back after every error. Further errors
+  /// (not_checked):
+  ///   - invalid_argument: no transaction is open;
+  ///   - would_block: another connection writes, and the busy timeout expired; retry the
+  ///   transaction;
+  ///   - resource_exhausted: disk full;
+  ///   - unavailable: everything else that SQLite reports.
+  [[nodiscard]] FenceResult admit(std::string_view resource, FencingToken token);
 
-  /// As Fence::admit_once(), otherwise as above. When a COMMIT may or may not have happened, asking
-  /// again tells: `reused` means that it has.
-  [[nodiscard]] Admission admit_once(std::string_view resource, FencingToken token);
+  /// As Fence::admit_once(), otherwise as above. Also resolves a COMMIT with unknown outcome:
+  /// repeat the call; `reused` means that it was committed.
+  [[nodiscard]] FenceResult admit_once(std::string_view resource, FencingToken token);
 
-  /// The newest token that has been at `resource`, as this connection sees it; 0 if none has.
+  /// Largest token admitted for `resource`, as visible to this connection; 0 if there is none.
   [[nodiscard]] Result<FencingToken> highest(std::string_view resource);
 
  private:
@@ -64,7 +67,7 @@ class SqliteFence {
 
   explicit SqliteFence(sqlite3& connection) : connection_(&connection) {}
   static Result<Statement> prepare(sqlite3& connection, const std::string& text);
-  Admission decide(const fence::Question& question);
+  FenceResult decide(const fence::TokenCheck& check);
 
   sqlite3* connection_;
   Statement admit_;

@@ -8,25 +8,26 @@
 
 namespace tenure {
 
-/// A transaction of the in-process LockManager. The caller gives it meaning; unless a transaction
-/// says otherwise, a larger id stands for a younger one.
+/// Id of a transaction of the in-process LockManager, chosen by the caller. By default, a larger id
+/// means a younger transaction.
 using TxnId = Strong<std::uint64_t, struct TxnIdTag>;
 
-/// A thing to lock, or a space of keys, by number. The caller gives it meaning. Two things that
-/// share a number share a lock; things that have names are better locked by name.
+/// Number of a resource, or of a space of keys, chosen by the caller. Resources with the same
+/// number share a lock.
 using ResourceId = Strong<std::uint64_t, struct ResourceIdTag>;
 
-/// A moment in the history of a lock service. Every change takes the next one.
+/// Revision of a lock service: a counter that every change increments.
 using Revision = Strong<std::uint64_t, struct ServiceRevisionTag>;
 
-/// Proof of order between the holders of one lock: a later holder carries a larger one. Send it
-/// with every write and let the storage refuse smaller ones. 0 is no token.
+/// Fencing token: every grant of a lock has a larger one than the grant before. Send it with every
+/// write, and let the storage reject smaller ones. 0 is no token.
 using FencingToken = Strong<std::uint64_t, struct HolderTokenTag>;
 
-/// What holds hang on: they live and end together with it. 0 is no lease.
+/// Id of a lease, which holds are attached to and end with. 0 is no lease.
 using LeaseId = Strong<std::uint64_t, struct HolderLeaseTag>;
 
-/// One request of a lease, chosen by the client; the same id again is a retry. 0 is no id.
+/// Id of a request within its lease, chosen by the client. Repeating it makes a retry idempotent. 0
+/// is no id.
 using RequestId = Strong<std::uint64_t, struct LeaseRequestTag>;
 
 /// Identifies a request among those of all leases, for example a wait or a hold. Ordered by lease,

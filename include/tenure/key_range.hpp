@@ -10,17 +10,17 @@
 
 namespace tenure {
 
-/// An interval of 64-bit keys, never empty. Kept as [start, end] with both ends inside, so that
-/// the largest key needs no special case; open and unbounded ends are turned into that form.
+/// Non-empty interval of 64-bit keys. Represented as the closed interval [start, end], so that the
+/// largest key needs no special case; open and unbounded ends are converted.
 class KeyRange {
  public:
-  /// [start, end]. Nothing if start > end.
+  /// [start, end]. std::nullopt if start > end.
   [[nodiscard]] static constexpr std::optional<KeyRange> of(std::uint64_t start,
                                                             std::uint64_t end) noexcept {
     return start > end ? std::nullopt : std::optional(KeyRange(start, end));
   }
 
-  /// [start, end) and (start, end). Nothing if no key lies between.
+  /// [start, end) and (start, end). std::nullopt if the interval is empty.
   [[nodiscard]] static constexpr std::optional<KeyRange> half_open(std::uint64_t start,
                                                                    std::uint64_t end) noexcept {
     return start >= end ? std::nullopt : std::optional(KeyRange(start, end - 1));
@@ -33,18 +33,18 @@ class KeyRange {
   /// [key, key].
   [[nodiscard]] static constexpr KeyRange point(std::uint64_t key) noexcept { return {key, key}; }
 
-  /// [start, ∞), (-∞, end] and every key there is.
+  /// [start, ∞), (-∞, end] and all keys.
   [[nodiscard]] static constexpr KeyRange at_least(std::uint64_t start) noexcept {
     return {start, last_key};
   }
   [[nodiscard]] static constexpr KeyRange at_most(std::uint64_t end) noexcept { return {0, end}; }
   [[nodiscard]] static constexpr KeyRange all() noexcept { return {0, last_key}; }
 
-  /// The first and the last key inside.
+  /// First and last key of the interval.
   [[nodiscard]] constexpr std::uint64_t start() const noexcept { return start_; }
   [[nodiscard]] constexpr std::uint64_t end() const noexcept { return end_; }
 
-  /// Does it have this key, all keys of `other`, any key of `other`?
+  /// Whether it contains this key, contains all keys of `other`, contains any key of `other`.
   [[nodiscard]] constexpr bool contains(std::uint64_t key) const noexcept {
     return start_ <= key && key <= end_;
   }
@@ -66,17 +66,17 @@ class KeyRange {
   std::uint64_t end_;
 };
 
-/// An interval of byte strings in lexicographic order of unsigned bytes, never empty. Kept as
-/// [start, end) or [start, ∞): the string right after `s` is `s` and a zero byte, so every other
-/// form of end turns into that one.
+/// Non-empty interval of byte strings in lexicographic order of unsigned bytes. Represented as
+/// [start, end) or [start, ∞); the successor of a string is the string with a zero byte appended,
+/// so every other kind of end can be converted.
 class BytesRange {
  public:
-  /// [start, end]. Nothing if start > end.
+  /// [start, end]. std::nullopt if start > end.
   [[nodiscard]] static std::optional<BytesRange> of(std::string_view start, std::string_view end) {
     return half_open(start, after(end));
   }
 
-  /// [start, end) and (start, end). Nothing if no string lies between.
+  /// [start, end) and (start, end). std::nullopt if the interval is empty.
   [[nodiscard]] static std::optional<BytesRange> half_open(std::string_view start,
                                                            std::string_view end) {
     return start >= end ? std::nullopt
@@ -92,7 +92,7 @@ class BytesRange {
     return {std::string(key), after(key)};
   }
 
-  /// Every string that begins with `prefix`; the empty prefix is every string there is.
+  /// All strings with this prefix; the empty prefix selects all strings.
   [[nodiscard]] static BytesRange prefix(std::string_view prefix) {
     std::string end(prefix);
     while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xFF) {
@@ -105,18 +105,19 @@ class BytesRange {
     return {std::string(prefix), std::move(end)};
   }
 
-  /// [start, ∞), (-∞, end] and every string there is.
+  /// [start, ∞), (-∞, end] and all strings.
   [[nodiscard]] static BytesRange at_least(std::string_view start) {
     return {std::string(start), std::nullopt};
   }
   [[nodiscard]] static BytesRange at_most(std::string_view end) { return {{}, after(end)}; }
   [[nodiscard]] static BytesRange all() { return {{}, std::nullopt}; }
 
-  /// The first string inside, and the first string behind it (nothing if it has no end).
+  /// First string of the interval, and first string after it (std::nullopt if unbounded).
   [[nodiscard]] const std::string& start() const noexcept { return start_; }
   [[nodiscard]] const std::optional<std::string>& end() const noexcept { return end_; }
 
-  /// Does it have this string, all strings of `other`, any string of `other`?
+  /// Whether it contains this string, contains all strings of `other`, contains any string of
+  /// `other`.
   [[nodiscard]] bool contains(std::string_view key) const noexcept {
     return start_ <= key && (!end_ || key < *end_);
   }

@@ -3,21 +3,23 @@
 #include <compare>
 #include <cstddef>
 #include <functional>
+#include <iosfwd>
 #include <utility>
 
 namespace tenure {
 
-/// A value that mixes only with its own kind: `Strong<u64, struct TxnIdTag>` and
-/// `Strong<u64, struct ResourceIdTag>` are different types, so passing one for the other, or a
-/// bare integer for either, does not compile. Costs nothing at run time.
+/// Strong typedef: `Strong<u64, struct TxnIdTag>` and `Strong<u64, struct ResourceIdTag>` are
+/// different types, so passing one for the other, or a bare integer for either, does not compile.
+/// Has the size and the cost of `Value`.
 template <class Value, class Tag>
 class Strong {
  public:
-  /// Zero, or whatever `Value` begins with.
+  /// Zero, or a default-constructed `Value`.
   constexpr Strong() = default;
+  /// The id with this value. Explicit, so that a bare integer is not accepted as an id.
   constexpr explicit Strong(Value value) noexcept : value_(std::move(value)) {}
 
-  /// The way back to the raw value, for where it meets a wire format or a log line.
+  /// Underlying value, for wire formats and logs.
   [[nodiscard]] constexpr const Value& get() const noexcept { return value_; }
   [[nodiscard]] constexpr explicit operator Value() const { return value_; }
 
@@ -26,6 +28,13 @@ class Strong {
  private:
   Value value_{};
 };
+
+/// Writes the underlying value.
+template <class Traits, class Value, class Tag>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
+                                             const Strong<Value, Tag>& strong) {
+  return out << strong.get();
+}
 
 }  // namespace tenure
 

@@ -12,15 +12,15 @@ namespace {
 
 /// Whichever guard it is: what all have in common.
 template <class AnyGuard>
-Result<Possession> possession(Result<AnyGuard> guard) {
+Result<LockHandle> possession(Result<AnyGuard> guard) {
   if (!guard) {
     return std::unexpected(std::move(guard).error());
   }
-  return Possession(*std::move(guard));
+  return LockHandle(*std::move(guard));
 }
 
-Result<Possession> lock(const Client& client, const Wish& wish, std::stop_token cancel) {
-  LockOptions options{.ttl = wish.ttl, .max_wait = wish.wait, .note = wish.note};
+Result<LockHandle> lock(const Client& client, const Wish& wish, std::stop_token cancel) {
+  LockOptions options{.ttl = wish.ttl, .max_wait = wish.wait, .metadata = wish.note};
   const bool may_wait = !wish.wait || wish.wait->count() > 0;
   if (wish.permits) {
     const auto semaphore = client.semaphore(wish.names.front(), *wish.permits, std::move(options));
@@ -91,7 +91,7 @@ Result<Wish> wish_of(const Arguments& arguments) {
   return wish;
 }
 
-Result<Possession> acquire(const Client& client, const Wish& wish, const Arguments& arguments,
+Result<LockHandle> acquire(const Client& client, const Wish& wish, const Arguments& arguments,
                            std::stop_token cancel) {
   // At once, if that is possible: nobody wants to see a line then.
   auto line = WaitingLine::for_terminal(arguments, wish.names, client.owner());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "cli/arguments.hpp"
 
@@ -25,7 +25,7 @@ struct Wish {
 [[nodiscard]] Result<Wish> wish_of(const Arguments& arguments);
 
 /// Waits for its turn. On a terminal a line on stderr tells meanwhile who is before us.
-[[nodiscard]] Result<Possession> acquire(const Client& client, const Wish& wish,
+[[nodiscard]] Result<LockHandle> acquire(const Client& client, const Wish& wish,
                                          const Arguments& arguments, std::stop_token cancel);
 
 /// All names on one line.

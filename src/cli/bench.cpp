@@ -17,7 +17,7 @@
 #include "cli/output.hpp"
 #include "cli/service.hpp"
 #include "cli/signals.hpp"
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 #include "sys/json_writer.hpp"
 
 namespace tenure::cli {

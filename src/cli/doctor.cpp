@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/rpc/itinerary.hpp"
+#include "backends/rpc/endpoint_selector.hpp"
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 #include "sys/json_writer.hpp"
 
 namespace tenure::cli {
@@ -94,7 +94,7 @@ class Examination {
     const auto text = url_of(arguments_);
     const bool is_in_url = shown_url() != text || text.find("token_file=") != std::string::npos;
     const std::string where(is_in_url ? "the URL" : login_source(arguments_).where);
-    if (backends::tenured::shows_token(url.servers)) {
+    if (backends::tenured::exposes_token(url.servers)) {
       return {"login", Finding::warning,
               "a token, by " + where + ", that anybody on the way can read",
               "add tls_ca=FILE to the URL"};
@@ -103,7 +103,7 @@ class Examination {
   }
 
   static Check plain_text(const ServiceUrl& url) {
-    if (backends::tenured::are_near(url.servers)) {
+    if (backends::tenured::are_local(url.servers)) {
       return {"tls", Finding::good, "off, and not needed: the server is on this machine"};
     }
     return {"tls", Finding::warning, "off: anybody on the way can read and change what is said",
@@ -113,8 +113,8 @@ class Examination {
   void look_at(const backends::Endpoint& endpoint, ServiceUrl url) {
     const auto name = backends::name_of(endpoint);
     url.servers.endpoints = {endpoint};
-    const auto patience = patience_of(arguments_).value_or(milliseconds(5000));
-    Service one(std::move(url), patience, Service::Follow::nobody);
+    const auto timeout = timeout_of(arguments_).value_or(milliseconds(5000));
+    Service one(std::move(url), timeout, Service::Follow::nobody);
     const auto began = Clock::now();
     const auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
     if (!status) {

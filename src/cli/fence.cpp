@@ -24,7 +24,7 @@ std::string_view word_of(v1::TokenVerdict verdict) {
     case v1::TOKEN_HELD: return "held";
     case v1::TOKEN_SUPERSEDED: return "superseded";
     case v1::TOKEN_ENDED: return "ended";
-    case v1::TOKEN_NEVER_GIVEN: return "never given";
+    case v1::TOKEN_NEVER_GIVEN: return "never_given";
     default: return "unknown";
   }
 }

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "cli/acquire.hpp"
 #include "cli/signals.hpp"
@@ -12,7 +12,7 @@ namespace tenure::cli {
 /// What came of asking for a lock: it is held, or this is how to leave.
 struct Holding {
   std::optional<Client> client{};  ///< Outlives what is held.
-  std::optional<Possession> possession{};
+  std::optional<LockHandle> possession{};
   bool is_busy = false;  ///< Somebody else has it.
   int exit_code = 0;
 };

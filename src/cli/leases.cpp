@@ -22,19 +22,19 @@ using std::chrono::milliseconds;
 
 void write(sys::JsonWriter& json, const v1::Lease& lease) {
   json.id("lease", lease.id())
-      .field("left_ms", std::uint64_t{lease.ttl_ms()})
-      .field("ttl_ms", std::uint64_t{lease.granted_ttl_ms()})
+      .field("left_ms", std::uint64_t{lease.left_ms()})
+      .field("ttl_ms", std::uint64_t{lease.ttl_ms()})
       .field("client", std::string_view(lease.client()))
       .field("user", std::string_view(lease.user()))
       .field("address", std::string_view(lease.address()))
-      .field("locks", std::uint64_t{lease.locks()})
-      .field("waits", std::uint64_t{lease.waits()});
+      .field("hold_count", std::uint64_t{lease.hold_count()})
+      .field("wait_count", std::uint64_t{lease.wait_count()});
 }
 
 void add_row(Table& table, const v1::Lease& lease) {
   table.add({std::to_string(lease.id()), plain(lease.client()),
-             spoken(milliseconds(lease.ttl_ms())), spoken(milliseconds(lease.granted_ttl_ms())),
-             std::to_string(lease.locks()), std::to_string(lease.waits()), plain(lease.address())});
+             spoken(milliseconds(lease.left_ms())), spoken(milliseconds(lease.ttl_ms())),
+             std::to_string(lease.hold_count()), std::to_string(lease.wait_count()), plain(lease.address())});
 }
 
 Table lease_table() {
@@ -45,15 +45,15 @@ Result<std::uint64_t> id_of(const Arguments& arguments) {
   return parse_number(arguments.words.front(), std::numeric_limits<std::uint64_t>::max());
 }
 
-void write_hanging(sys::JsonWriter& json, std::string_view key,
-                   const google::protobuf::RepeatedPtrField<v1::Hanging>& all,
+void write_attachments(sys::JsonWriter& json, std::string_view key,
+                   const google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& all,
                    const Service& service) {
   json.key(key).begin_array();
   for (const auto& one : all) {
     json.begin_object()
-        .field("name", std::string_view(service.shown(one.item().name())))
-        .field("claim", std::string_view(claim_of(one.item())))
-        .id("token", one.fencing_token())
+        .field("name", std::string_view(service.shown(one.item().name())));
+    write_claim(json, one.item());
+    json.id("token", one.fencing_token())
         .end_object();
   }
   json.end_array();
@@ -121,8 +121,8 @@ int show_lease(const Arguments& arguments) {
     sys::JsonWriter json;
     json.begin_object();
     write(json, answer->lease());
-    write_hanging(json, "held", answer->held(), *service);
-    write_hanging(json, "waiting", answer->waiting(), *service);
+    write_attachments(json, "held", answer->held(), *service);
+    write_attachments(json, "waiting", answer->waiting(), *service);
     print(json.end_object().text() + "\n");
     return code(ExitCode::done);
   }

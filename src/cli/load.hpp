@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "cli/latencies.hpp"
 

@@ -19,7 +19,7 @@
 namespace tenure::cli {
 namespace {
 
-void announce(const Arguments& arguments, const Wish& wish, const Possession& held) {
+void announce(const Arguments& arguments, const Wish& wish, const LockHandle& held) {
   const auto token = std::to_string(held.token().get());
   switch (format_of(arguments)) {
     case Format::quiet: return;
@@ -34,18 +34,20 @@ void announce(const Arguments& arguments, const Wish& wish, const Possession& he
   for (const auto& name : wish.names) {
     json.value(std::string_view(name));
   }
-  json.end_array()
-      .field("mode", std::string_view(wish.permits     ? "permits"
-                                      : wish.is_shared ? "shared"
-                                                       : "exclusive"))
-      .field("token", std::string_view(token))
-      .field("lease_ms", static_cast<std::uint64_t>(wish.ttl.count()))
+  json.end_array();
+  if (wish.permits) {
+    json.field("permits", std::uint64_t{1}).field("capacity", std::uint64_t{wish.permits->capacity()});
+  } else {
+    json.field("mode", std::string_view(wish.is_shared ? "S" : "X"));
+  }
+  json.field("token", std::string_view(token))
+      .field("ttl_ms", static_cast<std::uint64_t>(wish.ttl.count()))
       .end_object();
   print(json.text() + "\n");
 }
 
 /// Until a signal says stop, which it returns, or until the lock is lost: 0.
-int wait_for_end(const Possession& held, const Signals& signals) {
+int wait_for_end(const LockHandle& held, const Signals& signals) {
   const int lost = eventfd(0, EFD_CLOEXEC);
   const auto ring = [lost] {
     const std::uint64_t one = 1;

@@ -1,5 +1,7 @@
 #include "cli/locks.hpp"
 
+#include <algorithm>
+
 #include "sys/json_writer.hpp"
 namespace tenure::cli {
 namespace {
@@ -30,15 +32,32 @@ std::string claim_of(const v1::Item& item) {
   return mode_name(item.mode());
 }
 
+void write_claim(sys::JsonWriter& json, const v1::Item& item) {
+  if (item.has_permits()) {
+    json.field("permits", std::uint64_t{std::max(item.permits().wanted(), 1U)});
+    return;
+  }
+  json.field("mode",
+             std::string_view(mode_name(item.has_keys() ? item.keys().mode() : item.mode())));
+  if (item.has_keys()) {
+    const auto& range = item.keys().range();
+    json.key("range").begin_object().field("start", std::string_view(range.start()));
+    if (range.has_end()) {
+      json.field("end", std::string_view(range.end()));
+    }
+    json.end_object();
+  }
+}
+
 void write(sys::JsonWriter& json, const v1::Holder& holder) {
   json.begin_object()
       .field("owner", std::string_view(holder.owner()))
-      .field("user", std::string_view(holder.user()))
-      .field("claim", std::string_view(claim_of(holder.item())))
-      .id("token", holder.fencing_token())
+      .field("user", std::string_view(holder.user()));
+  write_claim(json, holder.item());
+  json.id("token", holder.fencing_token())
       .id("lease", holder.lease_id())
-      .field("held_ms", std::uint64_t{holder.held_ms()})
-      .field("note", std::string_view(holder.metadata()))
+      .field("held_for_ms", std::uint64_t{holder.held_for_ms()})
+      .field("metadata", std::string_view(holder.metadata()))
       .end_object();
 }
 
@@ -46,11 +65,11 @@ void write(sys::JsonWriter& json, const v1::Waiter& waiter) {
   json.begin_object()
       .field("position", std::uint64_t{waiter.position()})
       .field("owner", std::string_view(waiter.owner()))
-      .field("user", std::string_view(waiter.user()))
-      .field("claim", std::string_view(claim_of(waiter.item())))
-      .id("lease", waiter.lease_id())
+      .field("user", std::string_view(waiter.user()));
+  write_claim(json, waiter.item());
+  json.id("lease", waiter.lease_id())
       .field("waited_ms", std::uint64_t{waiter.waited_ms()})
-      .field("note", std::string_view(waiter.metadata()))
+      .field("metadata", std::string_view(waiter.metadata()))
       .key("waits_for")
       .begin_array();
   for (const auto& blocker : waiter.blockers()) {

@@ -99,7 +99,7 @@ std::vector<Command> overseeing() {
        .synopsis = "NAME TOKEN",
        .summary = "Say whether a fencing token still holds its lock",
        .description = "Prints held, superseded (somebody has it by a newer token), ended (nobody "
-                      "has) or never given. 0 if it is held, else 1. What the answer is worth is "
+                      "has) or never_given. 0 if it is held, else 1. What the answer is worth is "
                       "over when it arrives: storage that must refuse late writers needs a fence "
                       "of its own.",
        .words_min = 2,

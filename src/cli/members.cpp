@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/rpc/itinerary.hpp"
+#include "backends/rpc/endpoint_selector.hpp"
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
 #include "cli/question.hpp"
@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 /// A member that does not answer must not keep us from telling of the others.
 constexpr milliseconds glance{1000};
-constexpr milliseconds change_patience = std::chrono::minutes(5);
+constexpr milliseconds change_timeout = std::chrono::minutes(5);
 
 struct Seen {
   v1::Member member{};
@@ -132,7 +132,7 @@ int change(const Arguments& arguments, std::string_view method,
   if (!service || !wait) {
     return failed(!service ? service.error() : wait.error());
   }
-  const auto answer = service->ask<Response>(method, request, wait->value_or(change_patience));
+  const auto answer = service->ask<Response>(method, request, wait->value_or(change_timeout));
   if (!answer) {
     return failed(answer.error());
   }

@@ -22,7 +22,7 @@
 namespace tenure::cli {
 namespace {
 
-Program program_of(const Arguments& arguments, const Wish& wish, const Possession& held) {
+Program program_of(const Arguments& arguments, const Wish& wish, const LockHandle& held) {
   Program program{.words = arguments.command,
                   .environment = {"TENURE_NAME=" + joined(wish.names, "\n"),
                                   "TENURE_TOKEN=" + std::to_string(held.token().get()),
@@ -40,7 +40,7 @@ int cannot_execute(const std::string& command, int why) {
 }
 
 /// What the command ended with, after the lock was given back.
-int conclude(const Ending& ending, Possession& held) {
+int conclude(const Ending& ending, LockHandle& held) {
   if (ending.is_lost) {
     // Given back all the same, so that nobody waits for the end of the lease.
     (void)held.unlock();

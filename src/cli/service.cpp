@@ -6,7 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "backends/rpc/dialer.hpp"
+#include "backends/rpc/channel_connector.hpp"
 #include "backends/tenured/proto_types.hpp"
 #include "backends/url.hpp"
 #include "backends/url_options.hpp"
@@ -19,12 +19,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace tenured = backends::tenured;
 
-constexpr std::chrono::milliseconds default_patience{5000};
+constexpr std::chrono::milliseconds default_timeout{5000};
 
 }  // namespace
 
 /// One request, whose responses stay in bytes.
-class Service::Asked final : public grpc::Exchange {
+class Service::Asked final : public grpc::ClientCall {
  public:
   explicit Asked(const Service::Take& take) : take_(take) {}
 
@@ -63,12 +63,12 @@ std::string url_of(const Arguments& arguments) {
   return arguments.text("--url").value_or(has_one ? from_environment : "tenure://127.0.0.1:7420");
 }
 
-Result<std::chrono::milliseconds> patience_of(const Arguments& arguments) {
+Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments) {
   const auto said = arguments.duration("--timeout");
   if (!said) {
     return std::unexpected(said.error());
   }
-  return said->value_or(default_patience);
+  return said->value_or(default_timeout);
 }
 
 LoginSource login_source(const Arguments& arguments) {
@@ -90,9 +90,9 @@ LoginSource login_source(const Arguments& arguments) {
 }
 
 Result<Client> open_client(const Arguments& arguments) {
-  const auto patience = patience_of(arguments);
-  if (!patience) {
-    return std::unexpected(patience.error());
+  const auto timeout = timeout_of(arguments);
+  if (!timeout) {
+    return std::unexpected(timeout.error());
   }
   const auto url = url_of(arguments);
   // Variables are for all commands, also for those that ask something else.
@@ -100,16 +100,16 @@ Result<Client> open_client(const Arguments& arguments) {
                          ? login_source(arguments).login
                          : tenured::Login{};
   return connect(url, {.owner = arguments.text("--owner").value_or(""),
-                       .request_timeout = *patience,
+                       .request_timeout = *timeout,
                        .auth_token = login.token,
                        .auth_token_file = login.token_file,
                        .on_warning = [](std::string_view what) { complain(what); }});
 }
 
 Result<ServiceUrl> service_url(const Arguments& arguments) {
-  const auto patience = patience_of(arguments);
-  if (!patience) {
-    return std::unexpected(patience.error());
+  const auto timeout = timeout_of(arguments);
+  if (!timeout) {
+    return std::unexpected(timeout.error());
   }
   const auto text = url_of(arguments);
   auto url = backends::parse_url(text);
@@ -126,7 +126,7 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
     return std::unexpected(std::move(consumed).error());
   }
   made.key_prefix = std::move(options.key_prefix);
-  auto servers = tenured::servers_from(*url, *patience, login_source(arguments).login);
+  auto servers = tenured::servers_from(*url, *timeout, login_source(arguments).login);
   if (!servers) {
     return std::unexpected(std::move(servers).error());
   }
@@ -137,25 +137,25 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
 /// The connection, and who is called when it is lost.
 class Service::Wire {
  public:
-  Wire(backends::Servers servers, std::chrono::milliseconds patience, Follow follow)
-      : patience_(patience),
+  Wire(backends::Servers servers, std::chrono::milliseconds timeout, Follow follow)
+      : timeout_(timeout),
         follow_(follow),
-        dialer_(std::make_shared<backends::Dialer>(
+        connector_(std::make_shared<backends::ChannelConnector>(
             loop_, std::move(servers),
-            backends::Dialer::Calls{
+            backends::ChannelConnector::Calls{
                 .connected = [this](const auto& channel) { channel_ = channel; },
                 .failed = [this](const Error& why) { last_failure_ = why; }})) {}
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
   ~Wire() {
-    dialer_->stop();
+    connector_->stop();
     hang_up();
     loop_.poll();
   }
 
   Result<void> ask(const std::string& path, const google::protobuf::MessageLite& request,
-                   const Take& take, std::optional<std::chrono::milliseconds> patience) {
-    const auto longest = patience.value_or(patience_);
+                   const Take& take, std::optional<std::chrono::milliseconds> timeout) {
+    const auto longest = timeout.value_or(timeout_);
     for (auto deadline = Clock::now() + longest; Clock::now() < deadline;) {
       if (!reach(deadline)) {
         return std::unexpected(last_failure_);
@@ -178,7 +178,7 @@ class Service::Wire {
         return std::unexpected(*asked->refusal);
       }
       if (asked->status->ok()) {
-        dialer_->praise();
+        connector_->praise();
         return {};
       }
       const auto error = error_of(*asked->status, server());
@@ -203,11 +203,11 @@ class Service::Wire {
 
   /// A connection stands?
   bool reach(Clock::time_point deadline) {
-    if (channel_ && channel_->is_gone()) {
+    if (channel_ && channel_->is_closed()) {
       channel_.reset();
     }
     if (!channel_) {
-      dialer_->dial();
+      connector_->dial();
       const auto soon = follow_ == Follow::nobody;
       run_until(deadline, [&] { return channel_ || (soon && last_failure_.detail != none); });
     }
@@ -217,8 +217,8 @@ class Service::Wire {
   /// To the leader, if we were told who that is; else to the next one.
   void leave(const grpc::Status& status) {
     const auto leader = tenured::leader_in(status);
-    if (!leader || !dialer_->follow(*leader)) {
-      dialer_->blame();
+    if (!leader || !connector_->follow(*leader)) {
+      connector_->blame();
     }
     hang_up();
   }
@@ -230,16 +230,16 @@ class Service::Wire {
   }
 
   static constexpr auto none = "nobody answers";
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds timeout_;
   Follow follow_;
   boost::asio::io_context loop_;
   std::shared_ptr<grpc::Channel> channel_;
   Error last_failure_{Errc::unavailable, none};
-  std::shared_ptr<backends::Dialer> dialer_;
+  std::shared_ptr<backends::ChannelConnector> connector_;
 };
 
-Service::Service(ServiceUrl url, std::chrono::milliseconds patience, Follow follow)
-    : wire_(std::make_unique<Wire>(std::move(url.servers), patience, follow)),
+Service::Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow)
+    : wire_(std::make_unique<Wire>(std::move(url.servers), timeout, follow)),
       key_prefix_(std::move(url.key_prefix)) {}
 Service::Service(Service&&) noexcept = default;
 Service& Service::operator=(Service&&) noexcept = default;
@@ -251,18 +251,18 @@ Result<Service> Service::open(const Arguments& arguments) {
     return std::unexpected(std::move(url).error());
   }
   // What service_url() could read, this can.
-  return Service(*std::move(url), patience_of(arguments).value_or(default_patience));
+  return Service(*std::move(url), timeout_of(arguments).value_or(default_timeout));
 }
 
 Result<std::string> Service::ask(std::string_view method,
                                  const google::protobuf::MessageLite& request,
-                                 std::optional<std::chrono::milliseconds> patience) {
+                                 std::optional<std::chrono::milliseconds> timeout) {
   std::string bytes;
   const auto keep = [&](std::string_view answer) -> Result<void> {
     bytes = answer;
     return {};
   };
-  auto asked = wire_->ask("/tenure.v1." + std::string(method), request, keep, patience);
+  auto asked = wire_->ask("/tenure.v1." + std::string(method), request, keep, timeout);
   return asked ? Result<std::string>(std::move(bytes)) : std::unexpected(std::move(asked).error());
 }
 

@@ -10,9 +10,9 @@
 
 #include <google/protobuf/message_lite.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
-#include "backends/tenured/servers.hpp"
+#include "backends/tenured/url.hpp"
 #include "cli/arguments.hpp"
 
 namespace tenure::cli {
@@ -20,7 +20,7 @@ namespace tenure::cli {
 /// Where the locks are: --url, TENURE_URL, or a tenured on this machine.
 [[nodiscard]] std::string url_of(const Arguments& arguments);
 /// How long one answer may take: --timeout, or 5 seconds.
-[[nodiscard]] Result<std::chrono::milliseconds> patience_of(const Arguments& arguments);
+[[nodiscard]] Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments);
 /// Who we are: --token-file, TENURE_AUTH_TOKEN or TENURE_AUTH_FILE, and which of them said it.
 struct LoginSource {
   backends::tenured::Login login{};
@@ -46,7 +46,7 @@ class Service {
   enum class Follow : bool { nobody, leader };
 
   [[nodiscard]] static Result<Service> open(const Arguments& arguments);
-  Service(ServiceUrl url, std::chrono::milliseconds patience, Follow follow = Follow::leader);
+  Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow = Follow::leader);
   Service(Service&&) noexcept;
   Service& operator=(Service&&) noexcept;
   ~Service();
@@ -55,10 +55,10 @@ class Service {
   /// `lease_lost`: NOT_FOUND; the others are those of Errc.
   [[nodiscard]] Result<std::string> ask(
       std::string_view method, const google::protobuf::MessageLite& request,
-      std::optional<std::chrono::milliseconds> patience = std::nullopt);
+      std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 
   /// A question with many answers: `take` gets each, and its error ends it. As ask() otherwise,
-  /// with a wait of `patience` for each of them.
+  /// with a wait of `timeout` for each of them.
   using Take = std::function<Result<void>(std::string_view)>;
   [[nodiscard]] Result<void> ask_each(std::string_view method,
                                       const google::protobuf::MessageLite& request,
@@ -67,8 +67,8 @@ class Service {
   template <class Response>
   [[nodiscard]] Result<Response> ask(
       std::string_view method, const google::protobuf::MessageLite& request,
-      std::optional<std::chrono::milliseconds> patience = std::nullopt) {
-    auto bytes = ask(method, request, patience);
+      std::optional<std::chrono::milliseconds> timeout = std::nullopt) {
+    auto bytes = ask(method, request, timeout);
     if (!bytes) {
       return std::unexpected(std::move(bytes).error());
     }

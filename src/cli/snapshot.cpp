@@ -144,8 +144,8 @@ struct Below {
 /// Those with the most locks first.
 std::vector<Below> prefixes_of(const core::State& state, std::size_t most) {
   std::map<std::string, Below, std::less<>> found;
-  for (const auto& [place, lock] : state.locks.locks()) {
-    const auto name = place.name.view();
+  for (const auto& [resource, lock] : state.locks.locks()) {
+    const auto name = resource.name.view();
     const auto slash = name.find('/');
     const std::string prefix(slash == std::string_view::npos ? name : name.substr(0, slash + 1));
     auto& below = found[prefix];

@@ -60,12 +60,12 @@ class Bell {
 
 }  // namespace
 
-BootTime last_moment(const Possession& held, std::chrono::milliseconds ttl) {
+BootTime last_moment(const LockHandle& held, std::chrono::milliseconds ttl) {
   return BootClock::now() + (held.valid_until() - std::chrono::steady_clock::now()) -
          Margins::of(ttl).warden;
 }
 
-Supervisor::Supervisor(const Possession& held, Child& child, Warden& warden, Options options)
+Supervisor::Supervisor(const LockHandle& held, Child& child, Warden& warden, Options options)
     : held_(held),
       child_(child),
       warden_(warden),

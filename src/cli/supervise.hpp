@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include <tenure/guard.hpp>
+#include <tenure/client/guard.hpp>
 
 #include "cli/child.hpp"
 #include "cli/signals.hpp"
@@ -29,7 +29,7 @@ struct Margins {
 };
 
 /// When the warden ends a program under this lock, if nothing is renewed any more.
-[[nodiscard]] sys::BootTime last_moment(const Possession& held, std::chrono::milliseconds ttl);
+[[nodiscard]] sys::BootTime last_moment(const LockHandle& held, std::chrono::milliseconds ttl);
 
 /// How a program under a lock ended.
 struct Ending {
@@ -46,7 +46,7 @@ class Supervisor {
     std::function<void(std::string_view)> warn{};  ///< For people.
   };
 
-  Supervisor(const Possession& held, Child& child, Warden& warden, Options options);
+  Supervisor(const LockHandle& held, Child& child, Warden& warden, Options options);
   [[nodiscard]] Ending run(const Signals& signals, const Foreground& foreground);
 
  private:
@@ -59,7 +59,7 @@ class Supervisor {
   void stop_with_it(const Foreground& foreground);
   void kill_it(std::string_view why);
 
-  const Possession& held_;
+  const LockHandle& held_;
   Child& child_;
   Warden& warden_;
   Options options_;

@@ -129,11 +129,12 @@ HotLock TopQuestions::hot(const v1::BusyLock& lock, double seconds) const {
                .is_space = lock.is_space(),
                .owner = holder.owner(),
                .claim = lock.has_first_holder() ? claim_of(holder.item()) : "",
+               .item = holder.item(),
                .note = holder.metadata(),
                .token = holder.fencing_token(),
                .holders = lock.holder_count(),
                .waiters = lock.waiter_count(),
-               .held = milliseconds(holder.held_ms()),
+               .held = milliseconds(holder.held_for_ms()),
                .longest_wait = milliseconds(lock.longest_wait_ms())};
   const auto* before = before_ ? find_lock(*before_, lock) : nullptr;
   // The counter begins anew with a lock that was free in between.
@@ -203,7 +204,7 @@ std::string text_of(const TopLook& look, TopOrder order) {
   for (const auto& lease : said.lease_ends()) {
     text += "lease\t" + std::to_string(lease.id()) + "\t" + plain(lease.client()) + "\t" +
             spoken(milliseconds(lease.left_ms())) + "\t" + spoken(milliseconds(lease.ttl_ms())) +
-            "\t" + std::to_string(lease.holds()) + "\t" + std::to_string(lease.waits()) + "\n";
+            "\t" + std::to_string(lease.hold_count()) + "\t" + std::to_string(lease.wait_count()) + "\n";
   }
   return text;
 }
@@ -214,14 +215,16 @@ void write(sys::JsonWriter& json, const HotLock& lock) {
   json.begin_object()
       .field("name", std::string_view(lock.name))
       .field("kind", std::string_view(lock.is_space ? "space" : "lock"))
-      .field("owner", std::string_view(lock.owner))
-      .field("claim", std::string_view(lock.claim))
-      .id("token", lock.token)
+      .field("owner", std::string_view(lock.owner));
+  if (lock.token != 0) {
+    write_claim(json, lock.item);
+  }
+  json.id("token", lock.token)
       .field("holder_count", lock.holders)
       .field("waiter_count", lock.waiters)
       .field("longest_wait_ms", static_cast<std::uint64_t>(lock.longest_wait.count()))
-      .field("held_ms", static_cast<std::uint64_t>(lock.held.count()))
-      .field("note", std::string_view(lock.note));
+      .field("held_for_ms", static_cast<std::uint64_t>(lock.held.count()))
+      .field("metadata", std::string_view(lock.note));
   if (lock.grants) {
     json.field("grants_per_second", *lock.grants);
   }
@@ -233,11 +236,11 @@ void write_lists(sys::JsonWriter& json, const v1::TopResponse& said) {
   for (const auto& wait : said.long_waits()) {
     json.begin_object()
         .field("name", std::string_view(wait.name()))
-        .field("owner", std::string_view(wait.owner()))
-        .field("claim", std::string_view(claim_of(wait.item())))
-        .id("lease", wait.lease_id())
+        .field("owner", std::string_view(wait.owner()));
+    write_claim(json, wait.item());
+    json.id("lease", wait.lease_id())
         .field("waited_ms", std::uint64_t{wait.waited_ms()})
-        .field("note", std::string_view(wait.metadata()))
+        .field("metadata", std::string_view(wait.metadata()))
         .end_object();
   }
   json.end_array().key("lease_ends").begin_array();
@@ -247,8 +250,8 @@ void write_lists(sys::JsonWriter& json, const v1::TopResponse& said) {
         .field("client", std::string_view(lease.client()))
         .field("left_ms", std::uint64_t{lease.left_ms()})
         .field("ttl_ms", std::uint64_t{lease.ttl_ms()})
-        .field("holds", std::uint64_t{lease.holds()})
-        .field("waits", std::uint64_t{lease.waits()})
+        .field("hold_count", std::uint64_t{lease.hold_count()})
+        .field("wait_count", std::uint64_t{lease.wait_count()})
         .end_object();
   }
   json.end_array();

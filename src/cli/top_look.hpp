@@ -20,6 +20,7 @@ struct HotLock {
   bool is_space = false;
   std::string owner{};
   std::string claim{};
+  v1::Item item{};  ///< Claim of the first holder; meaningless without a token.
   std::string note{};
   std::uint64_t token = 0;
   std::uint64_t holders = 0;

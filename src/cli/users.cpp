@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/rpc/itinerary.hpp"
+#include "backends/rpc/endpoint_selector.hpp"
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
 #include "sys/json_writer.hpp"
@@ -14,9 +14,9 @@ namespace {
 
 /// Of this server alone: each has its own file.
 Result<std::uint64_t> reload_at(const backends::Endpoint& endpoint, ServiceUrl url,
-                                std::chrono::milliseconds patience) {
+                                std::chrono::milliseconds timeout) {
   url.servers.endpoints = {endpoint};
-  Service one(std::move(url), patience, Service::Follow::nobody);
+  Service one(std::move(url), timeout, Service::Follow::nobody);
   const auto done = one.ask<v1::ReloadUsersResponse>("Admin/ReloadUsers", v1::ReloadUsersRequest());
   if (!done) {
     return std::unexpected(done.error());
@@ -31,13 +31,13 @@ int reload_users(const Arguments& arguments) {
   if (!url) {
     return failed(url.error());
   }
-  const auto patience = patience_of(arguments).value_or(std::chrono::seconds(5));
+  const auto timeout = timeout_of(arguments).value_or(std::chrono::seconds(5));
   int worst = code(ExitCode::done);
   sys::JsonWriter json;
   json.begin_array();
   for (const auto& endpoint : url->servers.endpoints) {
     const auto server = backends::name_of(endpoint);
-    const auto users = reload_at(endpoint, *url, patience);
+    const auto users = reload_at(endpoint, *url, timeout);
     if (!users) {
       worst = failed(users.error());
       continue;

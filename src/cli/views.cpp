@@ -33,7 +33,7 @@ std::vector<std::string> row_of(const v1::LockStatus& lock, const Service& servi
           claim_of(first.item()),
           std::to_string(first.fencing_token()),
           waiting,
-          spoken(milliseconds(first.held_ms())),
+          spoken(milliseconds(first.held_for_ms())),
           plain(first.metadata())};
 }
 
@@ -80,7 +80,7 @@ int show_by_library(const Arguments& arguments) {
       json.begin_object()
           .field("owner", std::string_view(holder.owner))
           .id("token", holder.token.get())
-          .field("note", std::string_view(holder.metadata))
+          .field("metadata", std::string_view(holder.metadata))
           .end_object();
     }
     print(json.end_array().end_object().text() + "\n");
@@ -121,7 +121,7 @@ void print_lock(const v1::ExplainResponse& lock, const std::string& name) {
   for (const auto& holder : lock.lock().holders()) {
     add({"holds", plain(holder.owner()), claim_of(holder.item()),
          std::to_string(holder.fencing_token()), std::to_string(holder.lease_id()),
-         spoken(milliseconds(holder.held_ms())), plain(holder.metadata())},
+         spoken(milliseconds(holder.held_for_ms())), plain(holder.metadata())},
         holder.user());
   }
   for (const auto& waiter : lock.queue()) {
@@ -164,7 +164,7 @@ Result<Chain> chain_from(Service& service, std::string name, bool is_space) {
 
 void print_chain(const Chain& chain, const Service& service) {
   for (const auto& lock : chain.locks) {
-    print(harmless(lock.sentence()) + "\n");
+    print(harmless(lock.summary()) + "\n");
     for (const auto& waiter : lock.queue()) {
       std::string blockers;
       for (const auto& blocker : waiter.blockers()) {
@@ -267,7 +267,7 @@ int explain_lock(const Arguments& arguments) {
   sys::JsonWriter json;
   json.begin_object().field("is_cycle", chain->is_cycle).key("locks").begin_array();
   for (const auto& lock : chain->locks) {
-    json.begin_object().field("sentence", std::string_view(lock.sentence()));
+    json.begin_object().field("summary", std::string_view(lock.summary()));
     write_fields(json, lock.lock(), *service);
     json.key("queue").begin_array();
     for (const auto& waiter : lock.queue()) {

@@ -104,7 +104,7 @@ std::string WaitingLine::situation(Result<Service>& service) const {
     const auto others = answer->lock().holder_count() - 1;
     auto text = "held by " + plain(holder.owner()) +
                 (others > 0 ? " and " + std::to_string(others) + " more" : "") + " for " +
-                spoken(milliseconds(holder.held_ms()));
+                spoken(milliseconds(holder.held_for_ms()));
     if (!holder.metadata().empty()) {
       text += " (" + plain(holder.metadata()) + ")";
     }

@@ -59,7 +59,7 @@ void print_event(const LockEvent& event, Format format) {
       .field("owner", std::string_view(event.owner))
       .id("token", event.token.get())
       .id("lease", event.lease.get())
-      .field("note", std::string_view(event.metadata))
+      .field("metadata", std::string_view(event.metadata))
       .field("user", std::string_view(event.user));
   if (event.type == LockEventType::forced) {
     json.field("operator", std::string_view(event.operator_name))

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/acquisition.hpp"
+#include "client/pending_acquire.hpp"
 #include "client/session.hpp"
 #include "client/shared_lease.hpp"
 #include "sys/jitter.hpp"
@@ -28,11 +28,11 @@ std::shared_ptr<LeaseRecord> lease_for(const LockSpec& spec, Session::Freshness 
              : spec.session->take_lease(spec.ttl, spec.renewals_per_ttl, freshness);
 }
 
-std::shared_ptr<Acquisition> ask(const LockSpec& spec, backends::Queue queue,
-                                 Session::Freshness freshness) {
-  auto acquisition = std::make_shared<Acquisition>(
+std::shared_ptr<PendingAcquire> ask(const LockSpec& spec, backends::Queue queue,
+                                    Session::Freshness freshness) {
+  auto acquisition = std::make_shared<PendingAcquire>(
       *spec.session,
-      Acquisition::Question{
+      PendingAcquire::Question{
           .spec = spec.acquire_spec, .lease = lease_for(spec, freshness), .queue = queue});
   acquisition->start();
   return acquisition;
@@ -53,7 +53,7 @@ Error explain(Error error, const LockSpec& spec, LeaseRecord& lease) {
 }
 
 /// Makes a hold of a settled acquisition, or gives its lease back. `began`: when it was asked for.
-Acquired finish(const LockSpec& spec, Acquisition& acquisition, sys::BootTime began) {
+Acquired finish(const LockSpec& spec, PendingAcquire& acquisition, sys::BootTime began) {
   auto& session = *spec.session;
   const auto& lease = acquisition.lease();
   auto answer = acquisition.take_answer();
@@ -87,12 +87,12 @@ Acquired finish(const LockSpec& spec, Acquisition& acquisition, sys::BootTime be
 }
 
 /// Sleeps until the answer is there; leaves the queue if it takes too long.
-void wait_for(Session& session, Acquisition& acquisition, const WaitLimits& timeout) {
-  acquisition.sleep(timeout.deadline, timeout.cancel);
+void wait_for(Session& session, PendingAcquire& acquisition, const WaitLimits& wait) {
+  acquisition.sleep(wait.deadline, wait.cancel);
   if (acquisition.is_settled()) {
     return;
   }
-  acquisition.call_off(timeout.cancel.stop_requested() ? Errc::cancelled : Errc::timed_out);
+  acquisition.call_off(wait.cancel.stop_requested() ? Errc::cancelled : Errc::timed_out);
   acquisition.sleep(Clock::now() + session.request_timeout(), {});
   if (!acquisition.is_settled()) {
     acquisition.give_up();
@@ -118,7 +118,7 @@ bool pause(std::chrono::nanoseconds length, const std::stop_token& cancel) {
 /// An acquisition that a coroutine waits for. Keeps the session alive until it is settled.
 struct Pending {
   std::shared_ptr<const LockSpec> spec;
-  std::shared_ptr<Acquisition> acquisition;
+  std::shared_ptr<PendingAcquire> acquisition;
   std::move_only_function<void(Acquired)> done;
   sys::BootTime began;
   std::optional<std::stop_callback<std::function<void()>>> on_cancel;
@@ -137,7 +137,7 @@ void end_in_time(const Pending& pending) {
   }
   auto& session = *pending.spec->session;
   const auto end = pending.began + *pending.spec->max_wait;
-  const std::weak_ptr<Acquisition> weak = pending.acquisition;
+  const std::weak_ptr<PendingAcquire> weak = pending.acquisition;
   session.keeper().call_at(end, weak, [weak] {
     if (const auto acquisition = weak.lock()) {
       acquisition->call_off(Errc::timed_out);
@@ -152,20 +152,20 @@ void end_in_time(const Pending& pending) {
 
 }  // namespace
 
-Acquired acquire(const LockSpec& spec, const WaitLimits& timeout) {
+Acquired acquire(const LockSpec& spec, const WaitLimits& wait) {
   if (auto error = refusal_of(spec)) {
     return std::unexpected(*std::move(error));
   }
-  if (timeout.cancel.stop_requested()) {
+  if (wait.cancel.stop_requested()) {
     return fail(Errc::cancelled, '"' + spec.name + "\": called off before it was asked for");
   }
   auto& session = *spec.session;
   auto freshness = Session::Freshness::any;
   const auto began = session.clock().now();
   for (;;) {
-    const auto acquisition = ask(spec, timeout.queue, freshness);
+    const auto acquisition = ask(spec, wait.queue, freshness);
     if (!acquisition->is_settled()) {
-      wait_for(session, *acquisition, timeout);
+      wait_for(session, *acquisition, wait);
     }
     auto acquired = finish(spec, *acquisition, began);
     // An idle lease may have run out unseen, such as while the machine slept. Once is enough: a new
@@ -237,18 +237,18 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
 }
 
 Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
-                     const WaitLimits& timeout) {
+                     const WaitLimits& wait) {
   if (auto error = refusal_of(exclusive)) {
     return std::unexpected(*std::move(error));
   }
   auto& session = *exclusive.session;
-  const auto acquisition =
-      std::make_shared<Acquisition>(session, Acquisition::Question{.spec = exclusive.acquire_spec,
-                                                                   .lease = hold->lease(),
-                                                                   .queue = timeout.queue,
-                                                                   .upgrades = hold});
+  const auto acquisition = std::make_shared<PendingAcquire>(
+      session, PendingAcquire::Question{.spec = exclusive.acquire_spec,
+                                        .lease = hold->lease(),
+                                        .queue = wait.queue,
+                                        .upgrades = hold});
   acquisition->start();
-  wait_for(session, *acquisition, timeout);
+  wait_for(session, *acquisition, wait);
   auto answer = acquisition->take_answer();
   if (!answer) {
     return std::unexpected(explain(std::move(answer).error(), exclusive, *hold->lease()));
@@ -261,11 +261,11 @@ Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hol
 }
 
 WaitLimits within_max_wait(const LockSpec& spec, std::stop_token cancel) {
-  WaitLimits timeout{.cancel = std::move(cancel)};
+  WaitLimits wait{.cancel = std::move(cancel)};
   if (spec.max_wait) {
-    timeout.deadline = Clock::now() + *spec.max_wait;
+    wait.deadline = Clock::now() + *spec.max_wait;
   }
-  return timeout;
+  return wait;
 }
 
 WaitLimits within(std::chrono::nanoseconds timeout, std::stop_token cancel) {

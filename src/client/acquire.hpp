@@ -6,8 +6,8 @@
 #include <optional>
 #include <stop_token>
 
-#include <tenure/error.hpp>
 #include <tenure/client/options.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/backend.hpp"
 #include "client/hold.hpp"
@@ -19,14 +19,14 @@ namespace tenure::detail {
 using Acquired = Result<std::shared_ptr<Hold>>;
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// How long to wait, and what may call it off.
+/// Limits of one wait.
 struct WaitLimits {
   backends::Queue queue = backends::Queue::wait;
   std::optional<Deadline> deadline{};
   std::stop_token cancel{};
 };
 
-[[nodiscard]] Acquired acquire(const LockSpec& spec, const WaitLimits& timeout);
+[[nodiscard]] Acquired acquire(const LockSpec& spec, const WaitLimits& wait);
 [[nodiscard]] Acquired acquire(const LockSpec& spec, Attempts attempts,
                                const std::stop_token& cancel);
 
@@ -38,7 +38,7 @@ struct WaitLimits {
 /// Makes a share exclusive: the hold gets another token. REQUIRES: `exclusive` asks for the same
 /// name with SelfConflict::reenter.
 [[nodiscard]] Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
-                                   const WaitLimits& timeout);
+                                   const WaitLimits& wait);
 
 /// Until LockOptions::max_wait is over.
 [[nodiscard]] WaitLimits within_max_wait(const LockSpec& spec, std::stop_token cancel);

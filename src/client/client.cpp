@@ -4,11 +4,12 @@
 
 #include "backends/backend.hpp"
 #include "client/completion.hpp"
+#include "client/factory.hpp"
 #include "client/lock_spec.hpp"
 #include "client/session.hpp"
 #include "client/shared_lease.hpp"
 #include "client/views.hpp"
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 
 namespace tenure {
 namespace {
@@ -30,7 +31,7 @@ std::vector<backends::Item> all(const std::vector<std::string>& names, LockMode 
 Client::Client(std::shared_ptr<detail::Session> session) noexcept : session_(std::move(session)) {}
 
 Mutex Client::mutex(std::string name, LockOptions options) const {
-  return Mutex(
+  return detail::Factory::make<Mutex>(
       detail::make_spec(session_, one(std::move(name), LockMode::exclusive), std::move(options)));
 }
 
@@ -39,28 +40,30 @@ RwLock Client::rw_lock(std::string name, LockOptions options) const {
   auto exclusive = detail::make_spec(session_, one(name, LockMode::exclusive), options, kind);
   auto shared =
       detail::make_spec(session_, one(std::move(name), LockMode::shared), std::move(options), kind);
-  return {std::move(exclusive), std::move(shared)};
+  return detail::Factory::make<RwLock>(std::move(exclusive), std::move(shared));
 }
 
 Semaphore Client::semaphore(std::string name, SemaphoreSize size, LockOptions options) const {
   std::vector<backends::Item> items{
       {.name = std::move(name),
        .claim = backends::Permits{.capacity = size.capacity, .wanted = size.taken_at_once}}};
-  return Semaphore(detail::make_spec(session_, std::move(items), std::move(options)));
+  return detail::Factory::make<Semaphore>(
+      detail::make_spec(session_, std::move(items), std::move(options)));
 }
 
 Mutex Client::all_of(std::vector<std::string> names, LockOptions options) const {
-  return Mutex(detail::make_spec(session_, all(names, LockMode::exclusive), std::move(options)));
+  return detail::Factory::make<Mutex>(
+      detail::make_spec(session_, all(names, LockMode::exclusive), std::move(options)));
 }
 
 RwLock Client::rw_all_of(std::vector<std::string> names, LockOptions options) const {
   auto exclusive = detail::make_spec(session_, all(names, LockMode::exclusive), options);
   auto shared = detail::make_spec(session_, all(names, LockMode::shared), std::move(options));
-  return {std::move(exclusive), std::move(shared)};
+  return detail::Factory::make<RwLock>(std::move(exclusive), std::move(shared));
 }
 
 Election Client::election(std::string name, LockOptions options) const {
-  return Election(
+  return detail::Factory::make<Election>(
       detail::make_spec(session_, one(std::move(name), LockMode::exclusive), std::move(options)));
 }
 
@@ -82,12 +85,13 @@ Result<Lease> Client::lease(LeaseOptions options) const {
   auto answer = granted.wait_for(session_->request_timeout());
   if (!answer) {
     session_->end_lease(record);
-    return fail(Errc::unavailable, "no answer to the request for a lease");
+    return fail(Errc::unavailable, "no reply to the request for a lease");
   }
   if (!*answer) {
     return std::unexpected(std::move(*answer).error());
   }
-  return Lease(std::make_shared<detail::SharedLease>(session_, std::move(record)));
+  return detail::Factory::make<Lease>(
+      std::make_shared<detail::SharedLease>(session_, std::move(record)));
 }
 
 Result<Watch> Client::watch(std::string name, WatchOptions options) const {

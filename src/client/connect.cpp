@@ -11,6 +11,7 @@
 #include "backends/schemes.hpp"
 #include "backends/url.hpp"
 #include "backends/url_options.hpp"
+#include "client/factory.hpp"
 #include "client/session.hpp"
 
 namespace tenure {
@@ -105,7 +106,7 @@ Result<Client> connect(std::string_view url, ConnectOptions options) {
     if (!session) {
       return std::unexpected(std::move(session).error());
     }
-    return Client(*std::move(session));
+    return detail::Factory::make<Client>(*std::move(session));
   } catch (const std::runtime_error& error) {
     // How Asio and the standard library report that there is no descriptor or thread left.
     return fail(Errc::resource_exhausted,

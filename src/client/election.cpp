@@ -6,7 +6,7 @@
 
 #include "client/acquire.hpp"
 #include "client/completion.hpp"
-#include "client/possess.hpp"
+#include "client/make_guard.hpp"
 #include "client/session.hpp"
 #include "client/views.hpp"
 
@@ -17,11 +17,11 @@ Election::Election(std::shared_ptr<const detail::LockSpec> spec) noexcept
 
 Result<Guard> Election::campaign(std::string value, std::stop_token cancel) const {
   const auto spec = with_value(std::move(value));
-  return detail::possess<Guard>(spec, detail::within_max_wait(*spec, std::move(cancel)));
+  return detail::make_guard<Guard>(spec, detail::within_max_wait(*spec, std::move(cancel)));
 }
 
 Result<Guard> Election::try_campaign(std::string value) const {
-  return detail::possess<Guard>(with_value(std::move(value)), {.queue = backends::Queue::skip});
+  return detail::make_guard<Guard>(with_value(std::move(value)), {.queue = backends::Queue::skip});
 }
 
 Result<std::optional<Holder>> Election::leader() const {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <stop_token>
 
-#include <tenure/error.hpp>
 #include <tenure/client/watch.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/backend.hpp"
 #include "sys/mutex.hpp"

@@ -9,10 +9,10 @@
 #include <stop_token>
 #include <string>
 
-#include <tenure/error.hpp>
 #include <tenure/client/guard.hpp>
-#include <tenure/ids.hpp>
 #include <tenure/client/options.hpp>
+#include <tenure/error.hpp>
+#include <tenure/ids.hpp>
 
 #include "backends/backend.hpp"
 #include "client/completion.hpp"

@@ -8,14 +8,6 @@
 
 namespace tenure {
 
-namespace detail {
-
-const std::shared_ptr<SharedLease>& shared_part(const Lease& lease) noexcept {
-  return lease.lease_;
-}
-
-}  // namespace detail
-
 Lease::Lease(std::shared_ptr<detail::SharedLease> lease) noexcept : lease_(std::move(lease)) {}
 
 LeaseId Lease::id() const noexcept {

@@ -74,7 +74,7 @@ class LeaseKeeper {
   void answered(const std::vector<Record>& leases, sys::BootTime sent,
                 const Result<backends::Renewed>& answer);
   [[nodiscard]] Result<void> ttl_answered(const Record& lease, Result<void> answer);
-  /// Looks at it when there is something to do next, and not before or after.
+  /// HolderQueries at it when there is something to do next, and not before or after.
   /// False: no thread can be started for that.
   [[nodiscard]] bool schedule(const Record& lease, sys::BootTime now);
   [[nodiscard]] bool start_thread() TENURE_REQUIRES(mutex_);

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <variant>
 
+#include "client/factory.hpp"
 #include "client/session.hpp"
 #include "client/shared_lease.hpp"
 #include "sys/escape.hpp"
@@ -149,8 +150,8 @@ std::optional<Error> check_items(const std::vector<Item>& items, const Session& 
 }
 
 std::optional<Error> check_options(const LockOptions& options, const backends::Limits& limits) {
-  if (options.note.size() > limits.metadata_bytes_max) {
-    return invalid("the note has " + std::to_string(options.note.size()) + " bytes; at most " +
+  if (options.metadata.size() > limits.metadata_bytes_max) {
+    return invalid("metadata has " + std::to_string(options.metadata.size()) + " bytes; at most " +
                    std::to_string(limits.metadata_bytes_max) + " are allowed");
   }
   if (options.max_wait && *options.max_wait < std::chrono::milliseconds::zero()) {
@@ -220,7 +221,7 @@ std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std:
   spec.max_wait = options.max_wait;
   spec.name = describe(items);
   if (options.lease) {
-    spec.lease = shared_part(*options.lease);
+    spec.lease = Factory::shared_lease(*options.lease);
   }
   if (options.on_at_risk) {
     spec.on_at_risk =
@@ -233,7 +234,7 @@ std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std:
       .fairness = options.fairness,
       .kind = kind,
       .owner = spec.session->owner(),
-      .metadata = std::move(options.note),
+      .metadata = std::move(options.metadata),
       .min_replicas = options.min_replicas});
   return std::make_shared<const LockSpec>(std::move(spec));
 }

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/error.hpp>
 #include <tenure/client/options.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/backend.hpp"
 

@@ -3,35 +3,30 @@
 #include <tenure/client/mutex.hpp>
 
 #include "client/acquire.hpp"
-#include "client/possess.hpp"
+#include "client/make_guard.hpp"
 
 namespace tenure {
 
 Mutex::Mutex(std::shared_ptr<const detail::LockSpec> spec) noexcept : spec_(std::move(spec)) {}
 
 Result<Guard> Mutex::lock(std::stop_token cancel) const {
-  return detail::possess<Guard>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
+  return detail::make_guard<Guard>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
 }
 
 Result<Guard> Mutex::try_lock() const {
-  return detail::possess<Guard>(spec_, {.queue = backends::Queue::skip});
+  return detail::make_guard<Guard>(spec_, {.queue = backends::Queue::skip});
 }
 
 Result<Guard> Mutex::try_lock(Attempts attempts, std::stop_token cancel) const {
-  return detail::possess<Guard>(spec_, detail::acquire(*spec_, attempts, cancel));
+  return detail::make_guard<Guard>(spec_, detail::acquire(*spec_, attempts, cancel));
 }
 
-Result<Guard> Mutex::try_lock_for(std::chrono::nanoseconds timeout, std::stop_token cancel) const {
-  return detail::possess<Guard>(spec_, detail::within(timeout, std::move(cancel)));
-}
-
-Result<Guard> Mutex::try_lock_until(std::chrono::steady_clock::time_point deadline,
-                                    std::stop_token cancel) const {
-  return try_lock_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+Result<Guard> Mutex::lock_within(std::chrono::nanoseconds timeout, std::stop_token cancel) const {
+  return detail::make_guard<Guard>(spec_, detail::within(timeout, std::move(cancel)));
 }
 
 Awaitable<Guard> Mutex::lock_async(std::stop_token cancel) const {
-  return detail::possess_async<Guard>(spec_, std::move(cancel));
+  return detail::make_guard_async<Guard>(spec_, std::move(cancel));
 }
 
 std::string_view Mutex::name() const noexcept {

@@ -3,7 +3,7 @@
 #include <tenure/client/rw_lock.hpp>
 
 #include "client/acquire.hpp"
-#include "client/possess.hpp"
+#include "client/make_guard.hpp"
 #include "client/session.hpp"
 
 namespace tenure {
@@ -36,57 +36,46 @@ RwLock::RwLock(std::shared_ptr<const detail::LockSpec> exclusive,
     : exclusive_(std::move(exclusive)), shared_(std::move(shared)) {}
 
 Result<Guard> RwLock::lock(std::stop_token cancel) const {
-  return detail::possess<Guard>(exclusive_,
-                                detail::within_max_wait(*exclusive_, std::move(cancel)));
+  return detail::make_guard<Guard>(exclusive_,
+                                   detail::within_max_wait(*exclusive_, std::move(cancel)));
 }
 
 Result<Guard> RwLock::try_lock() const {
-  return detail::possess<Guard>(exclusive_, {.queue = backends::Queue::skip});
+  return detail::make_guard<Guard>(exclusive_, {.queue = backends::Queue::skip});
 }
 
 Result<Guard> RwLock::try_lock(Attempts attempts, std::stop_token cancel) const {
-  return detail::possess<Guard>(exclusive_, detail::acquire(*exclusive_, attempts, cancel));
+  return detail::make_guard<Guard>(exclusive_, detail::acquire(*exclusive_, attempts, cancel));
 }
 
-Result<Guard> RwLock::try_lock_for(std::chrono::nanoseconds timeout,
-                                   std::stop_token cancel) const {
-  return detail::possess<Guard>(exclusive_, detail::within(timeout, std::move(cancel)));
-}
-
-Result<Guard> RwLock::try_lock_until(std::chrono::steady_clock::time_point deadline,
-                                     std::stop_token cancel) const {
-  return try_lock_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+Result<Guard> RwLock::lock_within(std::chrono::nanoseconds timeout, std::stop_token cancel) const {
+  return detail::make_guard<Guard>(exclusive_, detail::within(timeout, std::move(cancel)));
 }
 
 Awaitable<Guard> RwLock::lock_async(std::stop_token cancel) const {
-  return detail::possess_async<Guard>(exclusive_, std::move(cancel));
+  return detail::make_guard_async<Guard>(exclusive_, std::move(cancel));
 }
 
 Result<SharedGuard> RwLock::lock_shared(std::stop_token cancel) const {
-  return detail::possess<SharedGuard>(shared_,
-                                      detail::within_max_wait(*shared_, std::move(cancel)));
+  return detail::make_guard<SharedGuard>(shared_,
+                                         detail::within_max_wait(*shared_, std::move(cancel)));
 }
 
 Result<SharedGuard> RwLock::try_lock_shared() const {
-  return detail::possess<SharedGuard>(shared_, {.queue = backends::Queue::skip});
+  return detail::make_guard<SharedGuard>(shared_, {.queue = backends::Queue::skip});
 }
 
 Result<SharedGuard> RwLock::try_lock_shared(Attempts attempts, std::stop_token cancel) const {
-  return detail::possess<SharedGuard>(shared_, detail::acquire(*shared_, attempts, cancel));
+  return detail::make_guard<SharedGuard>(shared_, detail::acquire(*shared_, attempts, cancel));
 }
 
-Result<SharedGuard> RwLock::try_lock_shared_for(std::chrono::nanoseconds timeout,
-                                                std::stop_token cancel) const {
-  return detail::possess<SharedGuard>(shared_, detail::within(timeout, std::move(cancel)));
-}
-
-Result<SharedGuard> RwLock::try_lock_shared_until(std::chrono::steady_clock::time_point deadline,
-                                                  std::stop_token cancel) const {
-  return try_lock_shared_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+Result<SharedGuard> RwLock::lock_shared_within(std::chrono::nanoseconds timeout,
+                                               std::stop_token cancel) const {
+  return detail::make_guard<SharedGuard>(shared_, detail::within(timeout, std::move(cancel)));
 }
 
 Awaitable<SharedGuard> RwLock::lock_shared_async(std::stop_token cancel) const {
-  return detail::possess_async<SharedGuard>(shared_, std::move(cancel));
+  return detail::make_guard_async<SharedGuard>(shared_, std::move(cancel));
 }
 
 Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const {

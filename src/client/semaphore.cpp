@@ -3,7 +3,7 @@
 #include <tenure/client/semaphore.hpp>
 
 #include "client/acquire.hpp"
-#include "client/possess.hpp"
+#include "client/make_guard.hpp"
 
 namespace tenure {
 
@@ -11,29 +11,24 @@ Semaphore::Semaphore(std::shared_ptr<const detail::LockSpec> spec) noexcept
     : spec_(std::move(spec)) {}
 
 Result<Permit> Semaphore::acquire(std::stop_token cancel) const {
-  return detail::possess<Permit>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
+  return detail::make_guard<Permit>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
 }
 
 Result<Permit> Semaphore::try_acquire() const {
-  return detail::possess<Permit>(spec_, {.queue = backends::Queue::skip});
+  return detail::make_guard<Permit>(spec_, {.queue = backends::Queue::skip});
 }
 
 Result<Permit> Semaphore::try_acquire(Attempts attempts, std::stop_token cancel) const {
-  return detail::possess<Permit>(spec_, detail::acquire(*spec_, attempts, cancel));
+  return detail::make_guard<Permit>(spec_, detail::acquire(*spec_, attempts, cancel));
 }
 
-Result<Permit> Semaphore::try_acquire_for(std::chrono::nanoseconds timeout,
-                                          std::stop_token cancel) const {
-  return detail::possess<Permit>(spec_, detail::within(timeout, std::move(cancel)));
-}
-
-Result<Permit> Semaphore::try_acquire_until(std::chrono::steady_clock::time_point deadline,
-                                            std::stop_token cancel) const {
-  return try_acquire_for(deadline - std::chrono::steady_clock::now(), std::move(cancel));
+Result<Permit> Semaphore::acquire_within(std::chrono::nanoseconds timeout,
+                                         std::stop_token cancel) const {
+  return detail::make_guard<Permit>(spec_, detail::within(timeout, std::move(cancel)));
 }
 
 Awaitable<Permit> Semaphore::acquire_async(std::stop_token cancel) const {
-  return detail::possess_async<Permit>(spec_, std::move(cancel));
+  return detail::make_guard_async<Permit>(spec_, std::move(cancel));
 }
 
 std::string_view Semaphore::name() const noexcept {

@@ -6,7 +6,7 @@
 #include "client/completion.hpp"
 #include "client/hold.hpp"
 #include "client/lock_spec.hpp"
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 #include "sys/process.hpp"
 
 namespace tenure::detail {

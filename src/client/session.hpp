@@ -10,9 +10,9 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <tenure/client/options.hpp>
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/client/options.hpp>
 
 #include "backends/backend.hpp"
 #include "backends/inherited_backend.hpp"

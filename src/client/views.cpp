@@ -4,6 +4,7 @@
 
 #include "client/completion.hpp"
 #include "client/event_stream.hpp"
+#include "client/factory.hpp"
 #include "client/session.hpp"
 
 namespace tenure::detail {
@@ -28,7 +29,7 @@ Result<Watch> watch(std::shared_ptr<Session> session, backends::WatchRequest req
   }
   auto stream = std::make_shared<EventStream>(std::move(session), events_max);
   stream->start(std::move(request));
-  return Watch(std::move(stream));
+  return Factory::make<Watch>(std::move(stream));
 }
 
 }  // namespace tenure::detail

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <tenure/error.hpp>
 #include <tenure/client/watch.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/backend.hpp"
 

@@ -40,8 +40,8 @@ Result<LockEvent> Watch::next(std::stop_token cancel) {
   return stream_->next(std::nullopt, cancel);
 }
 
-Result<LockEvent> Watch::next_for(std::chrono::nanoseconds timeout) {
-  return stream_->next(std::chrono::steady_clock::now() + timeout, {});
+Result<LockEvent> Watch::next_before(std::chrono::steady_clock::time_point deadline) {
+  return stream_->next(deadline, {});
 }
 
 void Watch::stop() noexcept {

@@ -1,15 +1,15 @@
 #include <tenure/fence.hpp>
 
-#include "fence/question.hpp"
+#include "fence/token_check.hpp"
 
 namespace tenure {
 
-Admission Fence::admit(std::string_view resource, FencingToken token) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::admit});
+FenceResult Fence::admit(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::admit});
 }
 
-Admission Fence::admit_once(std::string_view resource, FencingToken token) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::refuse});
+FenceResult Fence::admit_once(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::reject});
 }
 
 FencingToken Fence::highest(std::string_view resource) const {
@@ -17,25 +17,24 @@ FencingToken Fence::highest(std::string_view resource) const {
   return found == highest_.end() ? FencingToken{} : found->second;
 }
 
-Admission Fence::decide(const fence::Question& question) {
-  if (auto why = complaint(question)) {
-    return not_checked(question, *std::move(why));
+FenceResult Fence::decide(const fence::TokenCheck& check) {
+  if (auto why = validate(check)) {
+    return not_checked(check, *std::move(why));
   }
-  const auto found = highest_.find(question.resource);
+  const auto found = highest_.find(check.resource);
   if (found != highest_.end()) {
-    auto admission = judge(question, found->second);
-    if (admission) {
-      found->second = question.token;
+    auto result = fence::decide(check, found->second);
+    if (result) {
+      found->second = check.token;
     }
-    return admission;
+    return result;
   }
   if (highest_.size() >= options_.resources_max) {
-    return not_checked(question,
-                       {.code = Errc::resource_exhausted,
-                        .detail = "the fence remembers " + std::to_string(options_.resources_max) +
-                                  " resources already; raise resources_max"});
+    return not_checked(check, {.code = Errc::resource_exhausted,
+                               .detail = "the fence has " + std::to_string(options_.resources_max) +
+                                         " resources, its limit; raise resources_max"});
   }
-  highest_.emplace(question.resource, question.token);
+  highest_.emplace(check.resource, check.token);
   return {};
 }
 

@@ -7,7 +7,7 @@
 
 #include <tenure/fence_postgresql.hpp>
 
-#include "fence/question.hpp"
+#include "fence/token_check.hpp"
 
 namespace tenure {
 namespace {
@@ -53,7 +53,7 @@ Error error_of(pg_conn& connection, const PGresult* result) {
 }
 
 /// Why the fence cannot be asked now, or nothing.
-std::optional<Error> complaint(pg_conn& connection) {
+std::optional<Error> validate(pg_conn& connection) {
   switch (PQtransactionStatus(&connection)) {
     case PQTRANS_INTRANS: return std::nullopt;
     case PQTRANS_IDLE:
@@ -100,7 +100,7 @@ Reply run(pg_conn& connection, const std::string& text, std::string_view resourc
 }  // namespace
 
 Result<void> PostgresFence::create_table(pg_conn& connection, const PostgresFenceOptions& options) {
-  if (auto why = fence::table_complaint(options.table)) {
+  if (auto why = fence::validate_table(options.table)) {
     return std::unexpected(*std::move(why));
   }
   // IF NOT EXISTS alone fails for one of two who do it at once, so they go one after the other.
@@ -116,22 +116,22 @@ Result<void> PostgresFence::create_table(pg_conn& connection, const PostgresFenc
 }
 
 Result<PostgresFence> PostgresFence::on(pg_conn& connection, const PostgresFenceOptions& options) {
-  if (auto why = fence::table_complaint(options.table)) {
+  if (auto why = fence::validate_table(options.table)) {
     return std::unexpected(*std::move(why));
   }
   return PostgresFence(connection, options.table);
 }
 
-Admission PostgresFence::admit(std::string_view resource, FencingToken token) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::admit});
+FenceResult PostgresFence::admit(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::admit});
 }
 
-Admission PostgresFence::admit_once(std::string_view resource, FencingToken token) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::refuse});
+FenceResult PostgresFence::admit_once(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::reject});
 }
 
 Result<FencingToken> PostgresFence::highest(std::string_view resource) {
-  if (auto why = fence::complaint(resource)) {
+  if (auto why = fence::validate(resource)) {
     return std::unexpected(*std::move(why));
   }
   const auto text = "SELECT token FROM " + table_ + " WHERE resource = $1";
@@ -149,26 +149,26 @@ Result<FencingToken> PostgresFence::highest(std::string_view resource) {
   return *token;
 }
 
-Admission PostgresFence::decide(const fence::Question& question) {
-  if (auto why = complaint(question)) {
-    return not_checked(question, *std::move(why));
+FenceResult PostgresFence::decide(const fence::TokenCheck& check) {
+  if (auto why = validate(check)) {
+    return not_checked(check, *std::move(why));
   }
-  if (auto why = complaint(*connection_)) {
-    return not_checked(question, *std::move(why));
+  if (auto why = validate(*connection_)) {
+    return not_checked(check, *std::move(why));
   }
-  const auto text = admit_text(table_, question.equal == fence::Equal::admit ? ">=" : ">");
-  const auto reply = run(*connection_, text, question.resource, question.token);
+  const auto text = admit_text(table_, check.repeated == fence::Repeated::admit ? ">=" : ">");
+  const auto reply = run(*connection_, text, check.resource, check.token);
   if (PQresultStatus(reply.get()) != PGRES_TUPLES_OK) {
-    return not_checked(question, error_of(*connection_, reply.get()));
+    return not_checked(check, error_of(*connection_, reply.get()));
   }
   if (PQntuples(reply.get()) > 0) {
     return {};
   }
-  const auto highest = this->highest(question.resource);
+  const auto highest = this->highest(check.resource);
   if (!highest) {
-    return not_checked(question, highest.error());
+    return not_checked(check, highest.error());
   }
-  return not_taken(question, *highest);
+  return not_stored(check, *highest);
 }
 
 }  // namespace tenure

@@ -9,8 +9,8 @@
 
 #include <tenure/fence_redis.hpp>
 
-#include "fence/question.hpp"
 #include "fence/scripts.hpp"
+#include "fence/token_check.hpp"
 
 namespace tenure {
 namespace {
@@ -69,7 +69,7 @@ Error error_of(const redisReply* reply) {
 }
 
 /// Why the writes cannot be sent, or nothing.
-std::optional<Error> complaint(std::span<const RedisWrite> writes) {
+std::optional<Error> validate(std::span<const RedisWrite> writes) {
   if (writes.size() > RedisFence::writes_max) {
     return Error{.code = Errc::resource_exhausted,
                  .detail = std::to_string(writes.size()) + " writes are too many for one call; " +
@@ -111,20 +111,20 @@ Reply evaluate(redisContext& connection, Words words) {
   return reply;
 }
 
-Admission read_answer(const redisReply* reply, fence::Question question) {
+FenceResult read_answer(const redisReply* reply, fence::TokenCheck check) {
   if (reply == nullptr || reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
-    return not_checked(question, error_of(reply));
+    return not_checked(check, error_of(reply));
   }
   const auto verdict = text_of(*reply->element[0]);
   const auto highest = fence::token_from(text_of(*reply->element[1]));
-  if (verdict == "admitted" && highest == question.token) {
+  if (verdict == "admitted" && highest == check.token) {
     return {};
   }
   if ((verdict == "stale" || verdict == "reused") && highest) {
-    question.equal = fence::Equal::refuse;  // a script of the user's may have asked for it
-    return not_taken(question, *highest);
+    check.repeated = fence::Repeated::reject;  // a script of the user's may have asked for it
+    return not_stored(check, *highest);
   }
-  return not_checked(question, error_of(reply));
+  return not_checked(check, error_of(reply));
 }
 
 }  // namespace
@@ -153,28 +153,29 @@ Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOpti
   return made;
 }
 
-Admission RedisFence::admit(std::string_view resource, FencingToken token,
-                            std::span<const RedisWrite> writes) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::admit}, writes);
+FenceResult RedisFence::admit(std::string_view resource, FencingToken token,
+                              std::span<const RedisWrite> writes) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::admit}, writes);
 }
 
-Admission RedisFence::admit(std::string_view resource, FencingToken token,
-                            std::initializer_list<RedisWrite> writes) {
+FenceResult RedisFence::admit(std::string_view resource, FencingToken token,
+                              std::initializer_list<RedisWrite> writes) {
   return admit(resource, token, std::span(writes.begin(), writes.size()));
 }
 
-Admission RedisFence::admit_once(std::string_view resource, FencingToken token,
-                                 std::span<const RedisWrite> writes) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::refuse}, writes);
+FenceResult RedisFence::admit_once(std::string_view resource, FencingToken token,
+                                   std::span<const RedisWrite> writes) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::reject},
+                writes);
 }
 
-Admission RedisFence::admit_once(std::string_view resource, FencingToken token,
-                                 std::initializer_list<RedisWrite> writes) {
+FenceResult RedisFence::admit_once(std::string_view resource, FencingToken token,
+                                   std::initializer_list<RedisWrite> writes) {
   return admit_once(resource, token, std::span(writes.begin(), writes.size()));
 }
 
 Result<FencingToken> RedisFence::highest(std::string_view resource) {
-  if (auto why = fence::complaint(resource)) {
+  if (auto why = fence::validate(resource)) {
     return std::unexpected(*std::move(why));
   }
   const auto key = key_of(resource);
@@ -204,26 +205,26 @@ std::string RedisFence::key_of(std::string_view resource) const {
   return key;
 }
 
-Admission RedisFence::read(const redisReply* reply, FencingToken token) {
-  return read_answer(reply, {.resource = "a script's key", .token = token, .equal = {}});
+FenceResult RedisFence::read(const redisReply* reply, FencingToken token) {
+  return read_answer(reply, {.resource = "a script's key", .token = token, .repeated = {}});
 }
 
-Admission RedisFence::decide(const fence::Question& question, std::span<const RedisWrite> writes) {
-  if (auto why = complaint(question)) {
-    return not_checked(question, *std::move(why));
+FenceResult RedisFence::decide(const fence::TokenCheck& check, std::span<const RedisWrite> writes) {
+  if (auto why = validate(check)) {
+    return not_checked(check, *std::move(why));
   }
-  if (auto why = complaint(writes)) {
-    return not_checked(question, *std::move(why));
+  if (auto why = validate(writes)) {
+    return not_checked(check, *std::move(why));
   }
-  const auto key = key_of(question.resource);
+  const auto key = key_of(check.resource);
   const auto keys = std::to_string(1 + writes.size());
-  const auto token = std::to_string(question.token.get());
+  const auto token = std::to_string(check.token.get());
   Words words{"EVALSHA", script_, keys, key};
   for (const auto& write : writes) {
     words.emplace_back(write.key);
   }
   words.emplace_back(token);
-  words.emplace_back(question.equal == fence::Equal::admit ? "again" : "once");
+  words.emplace_back(check.repeated == fence::Repeated::admit ? "again" : "once");
   std::vector<std::string> counts(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
     counts[i] = std::to_string(writes[i].arguments.size());
@@ -231,7 +232,7 @@ Admission RedisFence::decide(const fence::Question& question, std::span<const Re
     words.emplace_back(counts[i]);
     words.insert(words.end(), writes[i].arguments.begin(), writes[i].arguments.end());
   }
-  return read_answer(evaluate(*connection_, std::move(words)).get(), question);
+  return read_answer(evaluate(*connection_, std::move(words)).get(), check);
 }
 
 }  // namespace tenure

@@ -5,7 +5,7 @@
 
 #include <tenure/fence_sqlite.hpp>
 
-#include "fence/question.hpp"
+#include "fence/token_check.hpp"
 
 namespace tenure {
 namespace {
@@ -80,7 +80,7 @@ void SqliteFence::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
 }
 
 Result<void> SqliteFence::create_table(sqlite3& connection, const SqliteFenceOptions& options) {
-  if (auto why = fence::table_complaint(options.table)) {
+  if (auto why = fence::validate_table(options.table)) {
     return std::unexpected(*std::move(why));
   }
   const auto text = "CREATE TABLE IF NOT EXISTS " + options.table +
@@ -94,7 +94,7 @@ Result<void> SqliteFence::create_table(sqlite3& connection, const SqliteFenceOpt
 }
 
 Result<SqliteFence> SqliteFence::on(sqlite3& connection, const SqliteFenceOptions& options) {
-  if (auto why = fence::table_complaint(options.table)) {
+  if (auto why = fence::validate_table(options.table)) {
     return std::unexpected(*std::move(why));
   }
   auto admit = prepare(connection, admit_text(options.table, ">="));
@@ -116,16 +116,16 @@ Result<SqliteFence> SqliteFence::on(sqlite3& connection, const SqliteFenceOption
   return made;
 }
 
-Admission SqliteFence::admit(std::string_view resource, FencingToken token) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::admit});
+FenceResult SqliteFence::admit(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::admit});
 }
 
-Admission SqliteFence::admit_once(std::string_view resource, FencingToken token) {
-  return decide({.resource = resource, .token = token, .equal = fence::Equal::refuse});
+FenceResult SqliteFence::admit_once(std::string_view resource, FencingToken token) {
+  return decide({.resource = resource, .token = token, .repeated = fence::Repeated::reject});
 }
 
 Result<FencingToken> SqliteFence::highest(std::string_view resource) {
-  if (auto why = fence::complaint(resource)) {
+  if (auto why = fence::validate(resource)) {
     return std::unexpected(*std::move(why));
   }
   Use use(highest_.get());
@@ -156,36 +156,36 @@ Result<SqliteFence::Statement> SqliteFence::prepare(sqlite3& connection, const s
   return Statement(statement);
 }
 
-Admission SqliteFence::decide(const fence::Question& question) {
-  if (auto why = complaint(question)) {
-    return not_checked(question, *std::move(why));
+FenceResult SqliteFence::decide(const fence::TokenCheck& check) {
+  if (auto why = validate(check)) {
+    return not_checked(check, *std::move(why));
   }
   if (sqlite3_get_autocommit(connection_) != 0) {
-    return not_checked(question, {.code = Errc::invalid_argument,
-                                  .detail = "no transaction is open on the connection: BEGIN "
-                                            "IMMEDIATE, ask the fence, write, COMMIT"});
+    return not_checked(check, {.code = Errc::invalid_argument,
+                               .detail = "no transaction is open on the connection: BEGIN "
+                                         "IMMEDIATE, ask the fence, write, COMMIT"});
   }
   {
-    Use use(question.equal == fence::Equal::admit ? admit_.get() : admit_once_.get());
-    int answer = use.bind_resource(question.resource);
+    Use use(check.repeated == fence::Repeated::admit ? admit_.get() : admit_once_.get());
+    int answer = use.bind_resource(check.resource);
     if (answer == SQLITE_OK) {
-      answer = use.bind_token(question.token);
+      answer = use.bind_token(check.token);
     }
     if (answer == SQLITE_OK) {
       answer = use.step();
     }
     if (answer != SQLITE_DONE) {
-      return not_checked(question, error_of(*connection_, answer));
+      return not_checked(check, error_of(*connection_, answer));
     }
   }
   if (sqlite3_changes(connection_) > 0) {
     return {};
   }
-  const auto highest = this->highest(question.resource);
+  const auto highest = this->highest(check.resource);
   if (!highest) {
-    return not_checked(question, highest.error());
+    return not_checked(check, highest.error());
   }
-  return not_taken(question, *highest);
+  return not_stored(check, *highest);
 }
 
 }  // namespace tenure

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "grpc/fault.hpp"
+#include "grpc/transport_status.hpp"
 
 namespace tenure::grpc {
 namespace {
@@ -57,14 +57,14 @@ struct Channel::Events {
 
   static int frame_received(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
-      of(user).ponged();
+      of(user).on_pong();
     }
     return 0;
   }
 
   static int piece(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t stream,
                    const std::uint8_t* bytes, std::size_t size, void* user) {
-    of(user).add_piece(stream, {bytes, size});
+    of(user).on_data(stream, {bytes, size});
     return 0;
   }
 
@@ -74,43 +74,43 @@ struct Channel::Events {
     return 0;
   }
 
-  static ssize_t take_out(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
+  static ssize_t read_pending(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
                           std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
                           void* /*user*/) {
-    return Channel::take_out(*static_cast<Exchange*>(source->ptr), {room, size}, *flags);
+    return Channel::read_pending(*static_cast<ClientCall*>(source->ptr), {room, size}, *flags);
   }
 };
 
-Exchange::Exchange() : reader_(message_bytes_max) {}
+ClientCall::ClientCall() : reader_(message_bytes_max) {}
 
-void Exchange::send(const google::protobuf::MessageLite& message) {
+void ClientCall::send(const google::protobuf::MessageLite& message) {
   if (channel_ != nullptr && !is_half_closed_) {
     append_framed(message, out_);
-    channel_->wants_to_write(*this);
+    channel_->schedule_write(*this);
   }
 }
 
-void Exchange::half_close() {
+void ClientCall::half_close() {
   if (channel_ != nullptr && !is_half_closed_) {
     is_half_closed_ = true;
-    channel_->wants_to_write(*this);
+    channel_->schedule_write(*this);
   }
 }
 
-void Exchange::cancel() {
+void ClientCall::cancel() {
   if (channel_ != nullptr) {
     channel_->cancel(*this);
   }
 }
 
 Channel::Channel(boost::asio::io_context& loop, std::unique_ptr<net::Transport> transport,
-                 Origin origin, Patience patience)
-    : Link(loop.get_executor(), std::move(transport), patience), origin_(std::move(origin)) {}
+                 Origin origin, KeepAlive keep_alive)
+    : Http2Connection(loop.get_executor(), std::move(transport), keep_alive), origin_(std::move(origin)) {}
 
-void Channel::open(Ready ready, Gone gone) {
-  ready_ = std::move(ready);
-  gone_ = std::move(gone);
-  Link::open();
+void Channel::open(OnReady on_ready, OnClosed on_closed) {
+  on_ready_ = std::move(on_ready);
+  on_closed_ = std::move(on_closed);
+  Http2Connection::open();
 }
 
 void Channel::start_session() {
@@ -129,129 +129,129 @@ void Channel::start_session() {
   }};
   nghttp2_submit_settings(session(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
   nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, client_connection_window);
-  if (const auto tell = std::exchange(ready_, {})) {
+  if (const auto tell = std::exchange(on_ready_, {})) {
     tell();
   }
 }
 
 void Channel::closed() {
-  const auto exchanges = exchanges_;
-  for (const auto& [stream, exchange] : exchanges) {
+  const auto exchanges = calls_;
+  for (const auto& [stream, call] : exchanges) {
     end(stream, NGHTTP2_REFUSED_STREAM);
   }
-  if (const auto tell = std::exchange(gone_, {})) {
+  if (const auto tell = std::exchange(on_closed_, {})) {
     tell();
   }
 }
 
-void Channel::begin(const std::string& path, const std::shared_ptr<Exchange>& exchange) {
+void Channel::begin(const std::string& path, const std::shared_ptr<ClientCall>& call) {
   constexpr std::size_t fixed = 6;
-  std::array<nghttp2_nv, fixed + lines_max> head{
+  std::array<nghttp2_nv, fixed + metadata_fields_max> head{
       header(":method", "POST", constant),
       header(":scheme", origin_.is_tls ? "https" : "http", constant),
       header(":path", path, NGHTTP2_NV_FLAG_NO_COPY_NAME),
       header(":authority", origin_.authority, NGHTTP2_NV_FLAG_NO_COPY_NAME),
       header("content-type", "application/grpc", constant),
       header("te", "trailers", constant)};
-  const auto size = fixed + std::min(lines_.size(), lines_max);
+  const auto size = fixed + std::min(metadata_.size(), metadata_fields_max);
   for (std::size_t n = fixed; n < size; ++n) {
-    head[n] = header(lines_[n - fixed].name, lines_[n - fixed].value, NGHTTP2_NV_FLAG_NONE);
+    head[n] = header(metadata_[n - fixed].name, metadata_[n - fixed].value, NGHTTP2_NV_FLAG_NONE);
   }
-  nghttp2_data_provider source{.source = {.ptr = exchange.get()},
-                               .read_callback = Events::take_out};
+  nghttp2_data_provider source{.source = {.ptr = call.get()},
+                               .read_callback = Events::read_pending};
   const auto stream =
-      nghttp2_submit_request(session(), nullptr, head.data(), size, &source, exchange.get());
+      nghttp2_submit_request(session(), nullptr, head.data(), size, &source, call.get());
   if (stream < 0) {
-    exchange->ended({StatusCode::unavailable, nghttp2_strerror(stream)});
+    call->ended({StatusCode::unavailable, nghttp2_strerror(stream)});
     return;
   }
-  exchange->channel_ = this;
-  exchange->stream_ = stream;
-  exchanges_.emplace(stream, exchange);
+  call->channel_ = this;
+  call->stream_ = stream;
+  calls_.emplace(stream, call);
   flush_soon();
 }
 
-Exchange* Channel::find(std::int32_t stream) const {
-  const auto it = exchanges_.find(stream);
-  return it == exchanges_.end() ? nullptr : it->second.get();
+ClientCall* Channel::find(std::int32_t stream) const {
+  const auto it = calls_.find(stream);
+  return it == calls_.end() ? nullptr : it->second.get();
 }
 
 void Channel::add_header(std::int32_t stream, std::string_view name, std::string_view value) {
-  auto* exchange = find(stream);
-  if (exchange == nullptr) {
+  auto* call = find(stream);
+  if (call == nullptr) {
     return;
   }
   if (name == "grpc-status") {
-    auto message = exchange->status_ ? std::move(exchange->status_->message) : std::string();
-    exchange->status_ = Status{code_from(value), std::move(message)};
+    auto message = call->status_ ? std::move(call->status_->message) : std::string();
+    call->status_ = Status{code_from(value), std::move(message)};
   } else if (name == "grpc-message") {
-    exchange->status_ = Status{exchange->status_ ? exchange->status_->code : StatusCode::unknown,
+    call->status_ = Status{call->status_ ? call->status_->code : StatusCode::unknown,
                                percent_decoded(value)};
   } else if (name == ":status" && value != "200") {
-    exchange->status_ =
+    call->status_ =
         Status{StatusCode::unavailable, "the server answered HTTP " + std::string(value)};
-  } else if (name.starts_with("tenure-") && exchange->trailers_.size() < trailers_max) {
-    exchange->trailers_.push_back({std::string(name), std::string(value)});
+  } else if (name.starts_with("tenure-") && call->trailers_.size() < trailers_max) {
+    call->trailers_.push_back({std::string(name), std::string(value)});
   }
 }
 
-void Channel::add_piece(std::int32_t stream, std::span<const std::uint8_t> piece) {
-  const auto it = exchanges_.find(stream);
-  if (it == exchanges_.end()) {
+void Channel::on_data(std::int32_t stream, std::span<const std::uint8_t> piece) {
+  const auto it = calls_.find(stream);
+  if (it == calls_.end()) {
     return;
   }
-  const auto exchange = it->second;
-  exchange->reader_.add(piece);
-  while (const auto message = exchange->reader_.next()) {
-    exchange->received(*message);
+  const auto call = it->second;
+  call->reader_.add(piece);
+  while (const auto message = call->reader_.next()) {
+    call->received(*message);
   }
-  if (exchange->reader_.fault() != MessageReader::Fault::none) {
-    exchange->status_ = Status{StatusCode::internal, "a message that cannot be read"};
-    cancel(*exchange);
+  if (call->reader_.error() != MessageReader::Error::none) {
+    call->status_ = Status{StatusCode::internal, "a message that cannot be read"};
+    cancel(*call);
   }
 }
 
 void Channel::end(std::int32_t stream, std::uint32_t error) {
-  const auto node = exchanges_.extract(stream);
+  const auto node = calls_.extract(stream);
   if (node.empty()) {
     return;
   }
-  const auto& exchange = node.mapped();
-  exchange->channel_ = nullptr;
-  if (!exchange->status_) {
-    exchange->status_ =
-        error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "called off"} : explain(fault());
+  const auto& call = node.mapped();
+  call->channel_ = nullptr;
+  if (!call->status_) {
+    call->status_ =
+        error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "called off"} : status_from(close_error());
   }
-  exchange->status_->trailers = std::move(exchange->trailers_);
-  exchange->ended(*exchange->status_);
+  call->status_->trailers = std::move(call->trailers_);
+  call->ended(*call->status_);
 }
 
-void Channel::wants_to_write(Exchange& exchange) {
+void Channel::schedule_write(ClientCall& call) {
   if (!is_closed()) {
-    nghttp2_session_resume_data(session(), exchange.stream_);
+    nghttp2_session_resume_data(session(), call.stream_);
     flush_soon();
   }
 }
 
-void Channel::cancel(Exchange& exchange) {
+void Channel::cancel(ClientCall& call) {
   if (!is_closed()) {
-    nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, exchange.stream_, NGHTTP2_CANCEL);
+    nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, call.stream_, NGHTTP2_CANCEL);
     flush_soon();
   }
 }
 
-std::ptrdiff_t Channel::take_out(Exchange& exchange, std::span<std::uint8_t> room,
+std::ptrdiff_t Channel::read_pending(ClientCall& call, std::span<std::uint8_t> room,
                                  std::uint32_t& flags) {
-  const auto size = std::min(room.size(), exchange.out_.size() - exchange.sent_);
-  if (size == 0 && !exchange.is_half_closed_) {
+  const auto size = std::min(room.size(), call.out_.size() - call.sent_);
+  if (size == 0 && !call.is_half_closed_) {
     return NGHTTP2_ERR_DEFERRED;
   }
-  std::memcpy(room.data(), exchange.out_.data() + exchange.sent_, size);
-  exchange.sent_ += size;
-  if (exchange.sent_ == exchange.out_.size()) {
-    exchange.out_.clear();
-    exchange.sent_ = 0;
-    if (exchange.is_half_closed_) {
+  std::memcpy(room.data(), call.out_.data() + call.sent_, size);
+  call.sent_ += size;
+  if (call.sent_ == call.out_.size()) {
+    call.out_.clear();
+    call.sent_ = 0;
+    if (call.is_half_closed_) {
       flags |= static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_EOF);
     }
   }

@@ -16,7 +16,7 @@
 #include <google/protobuf/message_lite.h>
 #include <nghttp2/nghttp2.h>
 
-#include "grpc/link.hpp"
+#include "grpc/http2_connection.hpp"
 #include "grpc/message.hpp"
 #include "grpc/status.hpp"
 #include "net/transport.hpp"
@@ -27,12 +27,12 @@ class Channel;
 
 /// A client's end of one call. Derive to hear the answers. All on the loop's thread; the channel
 /// keeps it alive until ended().
-class Exchange : public std::enable_shared_from_this<Exchange> {
+class ClientCall : public std::enable_shared_from_this<ClientCall> {
  public:
-  Exchange();
-  virtual ~Exchange() = default;
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
+  ClientCall();
+  virtual ~ClientCall() = default;
+  ClientCall(const ClientCall&) = delete;
+  ClientCall& operator=(const ClientCall&) = delete;
 
   void send(const google::protobuf::MessageLite& message);
   /// No more will be sent.
@@ -55,41 +55,40 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::string out_;       ///< Framed, not yet passed to the channel but for the
   std::size_t sent_ = 0;  ///< first so many bytes.
   std::optional<Status> status_;
-  std::vector<Trailer> trailers_;  ///< Ours, of the status.
+  std::vector<MetadataField> trailers_;  ///< Ours, of the status.
   bool is_half_closed_ = false;
 };
 
 /// A client's end of a connection.
-class Channel final : public Link {
+class Channel final : public Http2Connection {
  public:
   struct Origin {
     std::string authority{};  ///< "host:port"
     bool is_tls = false;
   };
-  using Ready = std::function<void()>;
-  using Gone = std::function<void()>;
+  using OnReady = std::function<void()>;
+  using OnClosed = std::function<void()>;
 
   Channel(boost::asio::io_context& loop, std::unique_ptr<net::Transport> transport, Origin origin,
-          Patience patience = {});
+          KeepAlive keep_alive = {});
 
-  /// `ready`: calls may begin. `gone`: it is closed, and every exchange has ended. Each at most
+  /// `on_ready`: calls may begin. `on_closed`: it is closed, and every call has ended. Each at most
   /// once.
-  void open(Ready ready, Gone gone);
+  void open(OnReady on_ready, OnClosed on_closed);
   /// Somebody else is to be told.
-  void when_gone(Gone gone) { gone_ = std::move(gone); }
+  void set_on_closed(OnClosed on_closed) { on_closed_ = std::move(on_closed); }
   /// "host:port", of the server.
   [[nodiscard]] const std::string& authority() const noexcept { return origin_.authority; }
   [[nodiscard]] bool is_tls() const noexcept { return origin_.is_tls; }
-  /// Nobody is at the other end any more.
-  [[nodiscard]] bool is_gone() const noexcept { return is_closed(); }
-  /// Lines of our own, for every call that begins from now on. REQUIRES: not more than lines_max.
-  void set_lines(std::vector<Trailer> lines) { lines_ = std::move(lines); }
-  static constexpr std::size_t lines_max = 4;
-  /// REQUIRES: ready. `path`: "/package.Service/Method".
-  void begin(const std::string& path, const std::shared_ptr<Exchange>& exchange);
+  using Http2Connection::is_closed;
+  /// Lines of our own, for every call that begins from now on. REQUIRES: not more than metadata_fields_max.
+  void set_metadata(std::vector<MetadataField> lines) { metadata_ = std::move(lines); }
+  static constexpr std::size_t metadata_fields_max = 4;
+  /// REQUIRES: on_ready. `path`: "/package.Service/Method".
+  void begin(const std::string& path, const std::shared_ptr<ClientCall>& call);
 
  private:
-  friend class Exchange;
+  friend class ClientCall;
   /// The functions that nghttp2 calls; channel.cpp.
   struct Events;
   friend struct Events;
@@ -97,51 +96,51 @@ class Channel final : public Link {
   void start_session() override;
   void closed() override;
 
-  [[nodiscard]] Exchange* find(std::int32_t stream) const;
+  [[nodiscard]] ClientCall* find(std::int32_t stream) const;
   void add_header(std::int32_t stream, std::string_view name, std::string_view value);
-  void add_piece(std::int32_t stream, std::span<const std::uint8_t> piece);
+  void on_data(std::int32_t stream, std::span<const std::uint8_t> piece);
   void end(std::int32_t stream, std::uint32_t error);
-  void wants_to_write(Exchange& exchange);
-  void cancel(Exchange& exchange);
-  [[nodiscard]] static std::ptrdiff_t take_out(Exchange& exchange, std::span<std::uint8_t> room,
+  void schedule_write(ClientCall& call);
+  void cancel(ClientCall& call);
+  [[nodiscard]] static std::ptrdiff_t read_pending(ClientCall& call, std::span<std::uint8_t> room,
                                                std::uint32_t& flags);
 
   Origin origin_;
-  std::vector<Trailer> lines_;
-  Ready ready_;
-  Gone gone_;
-  absl::flat_hash_map<std::int32_t, std::shared_ptr<Exchange>> exchanges_;
+  std::vector<MetadataField> metadata_;
+  OnReady on_ready_;
+  OnClosed on_closed_;
+  absl::flat_hash_map<std::int32_t, std::shared_ptr<ClientCall>> calls_;
 };
 
-/// One question, one answer. `done(status, response)` is called once.
+/// One call, one answer. `done(status, response)` is called once.
 template <class Response>
-class Question final : public Exchange {
+class UnaryClientCall final : public ClientCall {
  public:
   using Done = std::move_only_function<void(const Status&, Response)>;
 
-  explicit Question(Done done) : done_(std::move(done)) {}
+  explicit UnaryClientCall(Done done) : done_(std::move(done)) {}
 
-  static void ask(Channel& channel, const std::string& path,
+  static void start(Channel& channel, const std::string& path,
                   const google::protobuf::MessageLite& request, Done done) {
-    const auto question = std::make_shared<Question>(std::move(done));
-    channel.begin(path, question);
-    question->send(request);
-    question->half_close();
+    const auto call = std::make_shared<UnaryClientCall>(std::move(done));
+    channel.begin(path, call);
+    call->send(request);
+    call->half_close();
   }
 
  private:
   void received(std::string_view message) override {
-    is_answered_ = response_.ParseFromArray(message.data(), static_cast<int>(message.size()));
+    has_response_ = response_.ParseFromArray(message.data(), static_cast<int>(message.size()));
   }
   void ended(const Status& status) override {
-    const bool is_missing = status.ok() && !is_answered_;
+    const bool is_missing = status.ok() && !has_response_;
     done_(is_missing ? Status{StatusCode::internal, "the answer has no message"} : status,
           std::move(response_));
   }
 
   Done done_;
   Response response_;
-  bool is_answered_ = false;
+  bool has_response_ = false;
 };
 
 }  // namespace tenure::grpc

@@ -82,7 +82,7 @@ struct Connection::Events {
         break;
       case NGHTTP2_PING:
         if ((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
-          connection.ponged();
+          connection.on_pong();
         }
         break;
       default: break;
@@ -92,7 +92,7 @@ struct Connection::Events {
 
   static int piece(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t stream,
                    const std::uint8_t* bytes, std::size_t size, void* user) {
-    of(user).add_piece(stream, {bytes, size});
+    of(user).on_data(stream, {bytes, size});
     return 0;
   }
 
@@ -112,28 +112,28 @@ struct Connection::Events {
     return 0;
   }
 
-  static ssize_t take_out(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
+  static ssize_t read_pending(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
                           std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
                           void* user) {
-    return of(user).take_out(*static_cast<Call*>(source->ptr), {room, size}, *flags);
+    return of(user).read_pending(*static_cast<Call*>(source->ptr), {room, size}, *flags);
   }
 };
 
-Connection::Connection(House& house, std::unique_ptr<net::Transport> transport, std::string peer)
-    : Link(house.work, std::move(transport), house.patience),
-      house_(house),
+Connection::Connection(ServerContext& context, std::unique_ptr<net::Transport> transport, std::string peer)
+    : Http2Connection(context.work, std::move(transport), context.keep_alive),
+      context_(context),
       peer_(std::move(peer)) {}
 
 // Its life.
 
-void Connection::open(Gone gone) {
-  gone_ = std::move(gone);
-  house_.connections.insert(this);
-  Link::open();
+void Connection::open(OnClosed on_closed) {
+  on_closed_ = std::move(on_closed);
+  context_.connections.insert(this);
+  Http2Connection::open();
 }
 
 void Connection::start_session() {
-  places_.handshake.release();
+  shares_.handshake.release();
   nghttp2_session_callbacks* events = nullptr;
   nghttp2_session_callbacks_new(&events);
   nghttp2_session_callbacks_set_on_begin_headers_callback(events, Events::begin_headers);
@@ -150,7 +150,7 @@ void Connection::start_session() {
   make_session(Side::server, events, options, this);
   const std::array<nghttp2_settings_entry, 3> settings{{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
-       static_cast<std::uint32_t>(house_.calls_per_connection_max)},
+       static_cast<std::uint32_t>(context_.calls_per_connection_max)},
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, call_window},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, header_bytes_max},
   }};
@@ -158,12 +158,12 @@ void Connection::start_session() {
   nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, connection_window);
 }
 
-void Connection::farewell() {
+void Connection::drain() {
   if (!is_open()) {
     close();
     return;
   }
-  is_leaving_ = true;
+  is_draining_ = true;
   const auto calls = calls_;
   for (const auto& [stream, call] : calls) {
     call->finish({StatusCode::unavailable, "the server stops"});
@@ -175,16 +175,16 @@ void Connection::farewell() {
 }
 
 void Connection::closed() {
-  places_ = {};
-  house_.connections.erase(this);
+  shares_ = {};
+  context_.connections.erase(this);
   const auto calls = calls_;
   for (const auto& [stream, call] : calls) {
     end_call(stream);
   }
   refused_.clear();
   recount(refused_bytes_, 0);
-  if (gone_) {
-    std::exchange(gone_, {})(std::static_pointer_cast<Connection>(shared_from_this()));
+  if (on_closed_) {
+    std::exchange(on_closed_, {})(std::static_pointer_cast<Connection>(shared_from_this()));
   }
 }
 
@@ -192,7 +192,7 @@ void Connection::wrote() {
   for (const auto& call : std::exchange(drained_, {})) {
     if (call->connection_ != nullptr && !call->has_queued()) {
       call->drained();
-      call->take_in();
+      call->deliver_messages();
     }
   }
 }
@@ -212,19 +212,19 @@ void Connection::begin_call(std::int32_t stream) {
     refuse_http(stream, "415");
     return;
   }
-  const auto* route = house_.router.find(head_.path);
+  const auto* route = context_.router.find(head_.path);
   if (route == nullptr) {
-    house_.refused(StatusCode::unimplemented);
+    context_.refused(StatusCode::unimplemented);
     refuse(stream,
            {StatusCode::unimplemented, "there is no " + head_.path.substr(0, path_bytes_max)});
     return;
   }
-  if (is_leaving_) {
+  if (is_draining_) {
     refuse(stream, {StatusCode::unavailable, "the server stops"});
     return;
   }
-  if (route->audience == Router::Audience::open && open_calls_ >= house_.open_calls_max) {
-    house_.limited("open_calls");
+  if (route->authentication == Router::Authentication::none && open_calls_ >= context_.open_calls_max) {
+    context_.limited("open_calls");
     refuse(stream, {StatusCode::resource_exhausted,
                     "too many calls without authentication on one connection"});
     return;
@@ -234,20 +234,20 @@ void Connection::begin_call(std::int32_t stream) {
 
 void Connection::accept_call(std::int32_t stream, const Router::Route& route) {
   const auto bytes_max =
-      route.message_bytes_max == 0 ? house_.message_bytes_max : route.message_bytes_max;
+      route.message_bytes_max == 0 ? context_.message_bytes_max : route.message_bytes_max;
   const auto call = route.open({.connection = *this,
                                 .stream = stream,
                                 .authorization = head_.authorization,
                                 .message_bytes_max = bytes_max});
-  call->ended_ = &route.ended;
-  if (route.audience == Router::Audience::open) {
+  call->on_ended_ = &route.ended;
+  if (route.authentication == Router::Authentication::none) {
     call->is_open_ = true;
     ++open_calls_;
   }
   nghttp2_session_set_stream_user_data(session(), stream, call.get());
   calls_.emplace(stream, call);
   if (route.request == Router::Request::unary) {
-    arriving_.emplace(stream, Clock::now() + house_.request_time);
+    arriving_.emplace(stream, Clock::now() + context_.request_time);
   }
   count(*call);
 }
@@ -262,7 +262,7 @@ void Connection::expire_requests(Clock::time_point now) {
   }
 }
 
-void Connection::add_piece(std::int32_t stream, std::span<const std::uint8_t> piece) {
+void Connection::on_data(std::int32_t stream, std::span<const std::uint8_t> piece) {
   nghttp2_session_consume_connection(session(), piece.size());
   auto* call = call_of(stream);
   if (call == nullptr || call->status_) {
@@ -270,16 +270,16 @@ void Connection::add_piece(std::int32_t stream, std::span<const std::uint8_t> pi
     return;
   }
   call->reader_.add(piece);
-  call->unread_ += piece.size();
-  call->take_in();
+  call->unacknowledged_bytes_ += piece.size();
+  call->deliver_messages();
 }
 
-void Connection::took_in(Call& call) {
+void Connection::on_delivered(Call& call) {
   count(call);
   const auto waiting = call.reader_.waiting();
-  if (call.unread_ > waiting) {
-    nghttp2_session_consume_stream(session(), call.stream_, call.unread_ - waiting);
-    call.unread_ = waiting;
+  if (call.unacknowledged_bytes_ > waiting) {
+    nghttp2_session_consume_stream(session(), call.stream_, call.unacknowledged_bytes_ - waiting);
+    call.unacknowledged_bytes_ = waiting;
     flush_soon();
   }
 }
@@ -288,7 +288,7 @@ void Connection::half_close(std::int32_t stream) {
   arriving_.erase(stream);
   if (auto* call = call_of(stream); call != nullptr) {
     call->is_half_closed_ = true;
-    call->take_in();
+    call->deliver_messages();
   }
 }
 
@@ -306,26 +306,26 @@ void Connection::end_call(std::int32_t stream) {
   call->reader_.clear();
   call->out_.clear();
   call->sent_ = 0;
-  recount(call->counted_, 0);
+  recount(call->accounted_bytes_, 0);
   call->connection_ = nullptr;
-  if (call->ended_ != nullptr && *call->ended_) {
-    (*call->ended_)(call->status_ ? call->status_->code : StatusCode::cancelled);
+  if (call->on_ended_ != nullptr && *call->on_ended_) {
+    (*call->on_ended_)(call->status_ ? call->status_->code : StatusCode::cancelled);
   }
   call->closed();
 }
 
 void Connection::count(Call& call) {
-  recount(call.counted_, call_bytes + call.reader_.waiting() + call.out_.size() - call.sent_);
+  recount(call.accounted_bytes_, call_bytes + call.reader_.waiting() + call.out_.size() - call.sent_);
 }
 
 void Connection::recount(std::size_t& counted, std::size_t bytes) {
   const bool grows = bytes > counted;
   // A single response may exceed the limit. What comes on top of that is refused.
-  const bool is_full = buffered_ > house_.connection_bytes_max;
-  const bool are_all_full = house_.buffered > house_.memory_bytes_max;
+  const bool is_full = buffered_ > context_.connection_bytes_max;
+  const bool are_all_full = context_.buffered > context_.memory_bytes_max;
   buffered_ += bytes - counted;
   if (!is_overfull_) {
-    house_.buffered += bytes - counted;
+    context_.buffered += bytes - counted;
   }
   counted = bytes;
   if (!grows || is_overfull_) {
@@ -334,18 +334,18 @@ void Connection::recount(std::size_t& counted, std::size_t bytes) {
   if (is_full) {
     shed();
   } else if (are_all_full) {
-    house_.shed();
+    context_.shed();
   }
 }
 
 void Connection::shed() {
-  house_.limited("buffered_bytes");
-  house_.buffered -= buffered_;
+  context_.limited("buffered_bytes");
+  context_.buffered -= buffered_;
   is_overfull_ = true;
   flush_soon();
 }
 
-void House::shed() {
+void ServerContext::shed() {
   Connection* largest = nullptr;
   for (auto* connection : connections) {
     if (!connection->is_shed() &&
@@ -364,12 +364,12 @@ bool Connection::may_read() const {
 
 // Answers.
 
-void Connection::wants_to_write(Call& call) {
+void Connection::schedule_write(Call& call) {
   count(call);
   if (is_closed()) {
     return;
   }
-  if (call.is_begun_) {
+  if (call.has_headers_) {
     nghttp2_session_resume_data(session(), call.stream_);
   } else if (call.has_queued()) {
     begin_response(call);
@@ -380,15 +380,15 @@ void Connection::wants_to_write(Call& call) {
 }
 
 void Connection::begin_response(Call& call) {
-  call.is_begun_ = true;
+  call.has_headers_ = true;
   const std::array<nghttp2_nv, 2> head{header(":status", "200", constant),
                                        header("content-type", "application/grpc", constant)};
-  nghttp2_data_provider source{.source = {.ptr = &call}, .read_callback = Events::take_out};
+  nghttp2_data_provider source{.source = {.ptr = &call}, .read_callback = Events::read_pending};
   nghttp2_submit_response(session(), call.stream_, head.data(), head.size(), &source);
 }
 
 void Connection::submit_end(Call& call, bool with_head) {
-  call.is_begun_ = true;
+  call.has_headers_ = true;
   const auto message = percent_encoded(call.status_->message);
   std::array<nghttp2_nv, 4 + trailers_max> lines;
   std::size_t count = 0;
@@ -411,8 +411,8 @@ void Connection::submit_end(Call& call, bool with_head) {
 }
 
 bool Connection::note_refusal(std::int32_t stream) {
-  if (refused_.size() >= house_.open_calls_max) {
-    house_.limited("refusals");
+  if (refused_.size() >= context_.open_calls_max) {
+    context_.limited("refusals");
     nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, stream, NGHTTP2_ENHANCE_YOUR_CALM);
     return false;
   }
@@ -441,7 +441,7 @@ void Connection::refuse_http(std::int32_t stream, const char* http_status) {
   nghttp2_submit_response(session(), stream, &line, 1, nullptr);
 }
 
-std::ptrdiff_t Connection::take_out(Call& call, std::span<std::uint8_t> room,
+std::ptrdiff_t Connection::read_pending(Call& call, std::span<std::uint8_t> room,
                                     std::uint32_t& flags) {
   const auto size = std::min(room.size(), call.out_.size() - call.sent_);
   if (size == 0 && !call.status_) {

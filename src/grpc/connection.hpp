@@ -18,7 +18,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "grpc/call.hpp"
-#include "grpc/link.hpp"
+#include "grpc/http2_connection.hpp"
 #include "grpc/router.hpp"
 #include "net/shares.hpp"
 #include "net/transport.hpp"
@@ -28,7 +28,7 @@ namespace tenure::grpc {
 class Connection;
 
 /// What all connections of a server have in common. Of the loop's thread.
-struct House {
+struct ServerContext {
   boost::asio::io_context& loop;
   /// Runs the handlers of the connections, on the thread of the loop.
   boost::asio::any_io_executor work{loop.get_executor()};
@@ -45,7 +45,7 @@ struct House {
   /// Concurrent calls of one connection that need no authentication; also its refused calls whose
   /// response is not written yet.
   std::size_t open_calls_max = 100;
-  Link::Patience patience{};
+  Http2Connection::KeepAlive keep_alive{};
   /// Called for each call to an unknown path.
   std::function<void(StatusCode)> refused = [](StatusCode) {};
   /// Called with the name of a limit, each time that something is refused because of it.
@@ -59,28 +59,28 @@ struct House {
 };
 
 /// A server's end of a connection, and on it the calls.
-class Connection final : public Link {
+class Connection final : public Http2Connection {
  public:
-  using Gone = std::function<void(const std::shared_ptr<Connection>&)>;
+  using OnClosed = std::function<void(const std::shared_ptr<Connection>&)>;
 
-  Connection(House& house, std::unique_ptr<net::Transport> transport, std::string peer);
+  Connection(ServerContext& context, std::unique_ptr<net::Transport> transport, std::string peer);
 
   /// What it uses of the limits of its server: a place among the connections, until it is closed,
   /// and one among the TLS handshakes, until that is done.
-  struct Places {
+  struct LimitShares {
     net::Shares::Share connection{};
     net::Shares::Share handshake{};
   };
   /// REQUIRES: before open().
-  void hold(Places places) { places_ = std::move(places); }
+  void hold(LimitShares shares) { shares_ = std::move(shares); }
 
-  /// `gone` is called once, when it is closed.
-  void open(Gone gone);
+  /// `on_closed` is called once, when it is closed.
+  void open(OnClosed on_closed);
   /// Ends the calls with `unavailable`, says good-bye, and closes when that is written.
-  void farewell();
+  void drain();
 
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
-  [[nodiscard]] std::size_t message_bytes_max() const noexcept { return house_.message_bytes_max; }
+  [[nodiscard]] std::size_t message_bytes_max() const noexcept { return context_.message_bytes_max; }
   /// Bytes buffered for its calls.
   [[nodiscard]] std::size_t buffered() const noexcept { return buffered_; }
   [[nodiscard]] bool is_shed() const noexcept { return is_overfull_; }
@@ -90,8 +90,8 @@ class Connection final : public Link {
   void expire_requests(Clock::time_point now);
 
   // For its calls.
-  void wants_to_write(Call& call);
-  void took_in(Call& call);
+  void schedule_write(Call& call);
+  void on_delivered(Call& call);
 
  private:
   struct Head {
@@ -107,13 +107,13 @@ class Connection final : public Link {
   void start_session() override;
   void closed() override;
   void wrote() override;
-  [[nodiscard]] bool is_through() const override { return is_leaving_ && calls_.empty(); }
+  [[nodiscard]] bool is_done() const override { return is_draining_ && calls_.empty(); }
   [[nodiscard]] bool is_overfull() const override { return is_overfull_; }
   [[nodiscard]] bool may_read() const override;
 
   [[nodiscard]] Call* call_of(std::int32_t stream) const;
   void begin_call(std::int32_t stream);
-  void add_piece(std::int32_t stream, std::span<const std::uint8_t> piece);
+  void on_data(std::int32_t stream, std::span<const std::uint8_t> piece);
   void half_close(std::int32_t stream);
   void end_call(std::int32_t stream);
   void accept_call(std::int32_t stream, const Router::Route& route);
@@ -124,15 +124,15 @@ class Connection final : public Link {
   /// without a response.
   [[nodiscard]] bool note_refusal(std::int32_t stream);
   void submit_end(Call& call, bool with_head);
-  [[nodiscard]] std::ptrdiff_t take_out(Call& call, std::span<std::uint8_t> room,
+  [[nodiscard]] std::ptrdiff_t read_pending(Call& call, std::span<std::uint8_t> room,
                                         std::uint32_t& flags);
   /// Brings the count of buffered bytes up to date.
   void count(Call& call);
   void recount(std::size_t& counted, std::size_t bytes);
 
-  House& house_;
+  ServerContext& context_;
   std::string peer_;
-  Gone gone_;
+  OnClosed on_closed_;
   absl::flat_hash_map<std::int32_t, std::shared_ptr<Call>> calls_;
   std::vector<std::shared_ptr<Call>> drained_;  ///< To be told.
   Head head_;                                   ///< Of the call whose headers are arriving.
@@ -143,8 +143,8 @@ class Connection final : public Link {
   std::size_t refused_bytes_ = 0;              ///< What of them is in `buffered_`.
   std::size_t open_calls_ = 0;                 ///< Calls that need no authentication.
   std::size_t buffered_ = 0;                   ///< Of the calls.
-  Places places_;
-  bool is_leaving_ = false;
+  LimitShares shares_;
+  bool is_draining_ = false;
   bool is_overfull_ = false;  ///< Too much is buffered.
 };
 

@@ -21,13 +21,13 @@ constexpr std::chrono::milliseconds check_every_max{1000};
 
 }  // namespace
 
-Server::Server(House& house, ServerOptions options)
-    : house_(house),
+Server::Server(ServerContext& context, ServerOptions options)
+    : context_(context),
       options_(std::move(options)),
       limiter_(options_.handshakes),
-      places_(net::Shares::three_quarters_of(options_.connections_max)),
-      acceptor_(house.work),
-      timer_(house.work) {}
+      shares_(net::Shares::three_quarters_of(options_.connections_max)),
+      acceptor_(context.work),
+      timer_(context.work) {}
 
 Result<std::uint16_t> Server::listen() {
   if (options_.tls) {
@@ -43,7 +43,7 @@ Result<std::uint16_t> Server::listen() {
                                        std::to_string(options_.port) + ": " + error.message());
   };
   error_code error;
-  tcp::resolver resolver(house_.loop);
+  tcp::resolver resolver(context_.loop);
   const auto found =
       resolver.resolve(options_.host, std::to_string(options_.port), tcp::resolver::passive, error);
   if (error || found.empty()) {
@@ -68,23 +68,23 @@ Result<std::uint16_t> Server::listen() {
 }
 
 void Server::open() {
-  asio::post(house_.loop, [self = shared_from_this()] {
+  asio::post(context_.loop, [self = shared_from_this()] {
     self->accept();
     self->check_soon();
   });
 }
 
 void Server::renew_tls(std::unique_ptr<asio::ssl::context> context) {
-  asio::post(house_.loop, [self = shared_from_this(), context = std::move(context)]() mutable {
+  asio::post(context_.loop, [self = shared_from_this(), context = std::move(context)]() mutable {
     // An open connection has a reference of its own to what OpenSSL keeps.
     self->tls_ = std::move(context);
   });
 }
 
-void Server::shut() {
+void Server::stop_accepting() {
   std::promise<void> done;
-  asio::post(house_.loop, [&] {
-    is_shut_ = true;
+  asio::post(context_.loop, [&] {
+    is_accepting_stopped_ = true;
     error_code ignored;
     acceptor_.close(ignored);
     done.set_value();
@@ -92,9 +92,9 @@ void Server::shut() {
   done.get_future().wait();
 }
 
-void Server::stop(std::chrono::milliseconds patience) {
+void Server::stop(std::chrono::milliseconds timeout) {
   std::promise<void> done;
-  asio::post(house_.loop, [&] { say_farewell(patience, [&] { done.set_value(); }); });
+  asio::post(context_.loop, [&] { drain_connections(timeout, [&] { done.set_value(); }); });
   done.get_future().wait();
   if (handshakes_) {
     // Their sockets are closed, so they end soon.
@@ -102,9 +102,9 @@ void Server::stop(std::chrono::milliseconds patience) {
   }
 }
 
-void Server::say_farewell(std::chrono::milliseconds patience, std::function<void()> done) {
-  when_empty_ = std::move(done);
-  timer_.expires_after(patience);
+void Server::drain_connections(std::chrono::milliseconds timeout, std::function<void()> done) {
+  on_empty_ = std::move(done);
+  timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     const auto rest = self->connections_;
     for (const auto& connection : rest) {
@@ -115,28 +115,28 @@ void Server::say_farewell(std::chrono::milliseconds patience, std::function<void
   });
   const auto all = connections_;
   for (const auto& connection : all) {
-    connection->farewell();
+    connection->drain();
   }
   done_if_empty();
 }
 
 void Server::done_if_empty() {
-  if (when_empty_ && connections_.empty()) {
+  if (on_empty_ && connections_.empty()) {
     timer_.cancel();
-    std::exchange(when_empty_, {})();
+    std::exchange(on_empty_, {})();
   }
 }
 
 void Server::accept() {
-  if (is_shut_) {
+  if (is_accepting_stopped_) {
     return;
   }
   acceptor_.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
-    if (error == asio::error::operation_aborted || self->is_shut_) {
+    if (error == asio::error::operation_aborted || self->is_accepting_stopped_) {
       return;
     }
     if (error) {
-      auto timer = std::make_shared<asio::steady_timer>(self->house_.work, accept_pause);
+      auto timer = std::make_shared<asio::steady_timer>(self->context_.work, accept_pause);
       timer->async_wait([self, timer](const error_code&) { self->accept(); });
       return;
     }
@@ -152,15 +152,15 @@ void Server::admit(tcp::socket socket) {
     return;
   }
   const auto network = net::network_of(peer.address());
-  auto place = places_.take(network);
-  if (!place) {
-    options_.turned_away();
+  auto share = shares_.take(network);
+  if (!share) {
+    options_.on_connection_rejected();
     return;
   }
   auto handshake = tls_ ? limiter_.admit(network, Connection::Clock::now())
                         : std::optional(net::Shares::Share());
   if (!handshake) {
-    house_.limited("tls_handshakes");
+    context_.limited("tls_handshakes");
     return;
   }
   socket.set_option(tcp::no_delay(true), error);
@@ -168,21 +168,21 @@ void Server::admit(tcp::socket socket) {
       tls_ ? net::tls_server_transport(std::move(socket), *tls_, handshakes_->get_executor())
            : net::plain_transport(std::move(socket));
   const auto connection =
-      std::make_shared<Connection>(house_, std::move(transport), net::to_string(peer));
-  connection->hold({.connection = *std::move(place), .handshake = *std::move(handshake)});
+      std::make_shared<Connection>(context_, std::move(transport), net::to_string(peer));
+  connection->hold({.connection = *std::move(share), .handshake = *std::move(handshake)});
   connections_.insert(connection);
-  connection->open([weak = weak_from_this()](const std::shared_ptr<Connection>& gone) {
+  connection->open([weak = weak_from_this()](const std::shared_ptr<Connection>& on_closed) {
     if (const auto self = weak.lock()) {
-      self->connections_.erase(gone);
+      self->connections_.erase(on_closed);
       self->done_if_empty();
     }
   });
 }
 
 void Server::check_soon() {
-  timer_.expires_after(std::min({check_every_max, house_.patience.ping_wait, house_.request_time}));
+  timer_.expires_after(std::min({check_every_max, context_.keep_alive.ping_timeout, context_.request_time}));
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
-    if (error || self->is_shut_) {
+    if (error || self->is_accepting_stopped_) {
       return;
     }
     const auto all = self->connections_;

@@ -29,7 +29,7 @@ struct ServerOptions {
   std::uint16_t port = 0;                    ///< 0: any free one.
   std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
   std::size_t connections_max = 10'000;
-  std::function<void()> turned_away = [] {};   ///< Called for each connection beyond that.
+  std::function<void()> on_connection_rejected = [] {};   ///< Called for each connection beyond that.
   net::HandshakeLimiter::Limits handshakes{};  ///< With TLS; more are closed at once.
 };
 
@@ -38,7 +38,7 @@ struct ServerOptions {
 /// them would take all descriptors, also those of the log; one address gets three quarters of them.
 class Server : public std::enable_shared_from_this<Server> {
  public:
-  Server(House& house, ServerOptions options);
+  Server(ServerContext& context, ServerOptions options);
 
   /// Binds; the port it got. `unavailable` says why not.
   [[nodiscard]] Result<std::uint16_t> listen();
@@ -47,29 +47,29 @@ class Server : public std::enable_shared_from_this<Server> {
   /// New connections use this context; those that are open stay. On any thread.
   void renew_tls(std::unique_ptr<boost::asio::ssl::context> context);
   /// No more connections from now on. Waits until the loop has seen it. Idempotent.
-  void shut();
-  /// Ends all calls and connections, at the latest after `patience`. Waits for it.
-  /// REQUIRES: shut(), not on the loop's thread, and the loop runs.
-  void stop(std::chrono::milliseconds patience);
+  void stop_accepting();
+  /// Ends all calls and connections, at the latest after `timeout`. Waits for it.
+  /// REQUIRES: stop_accepting(), not on the loop's thread, and the loop runs.
+  void stop(std::chrono::milliseconds timeout);
 
  private:
   void accept();
   void admit(boost::asio::ip::tcp::socket socket);
   void check_soon();
-  void say_farewell(std::chrono::milliseconds patience, std::function<void()> done);
+  void drain_connections(std::chrono::milliseconds timeout, std::function<void()> done);
   void done_if_empty();
 
-  House& house_;
+  ServerContext& context_;
   ServerOptions options_;
   std::unique_ptr<boost::asio::ssl::context> tls_;
   std::optional<boost::asio::thread_pool> handshakes_;  ///< With TLS.
   net::HandshakeLimiter limiter_;
-  net::Shares places_;
+  net::Shares shares_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer timer_;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
-  std::function<void()> when_empty_;
-  bool is_shut_ = false;
+  std::function<void()> on_empty_;
+  bool is_accepting_stopped_ = false;
 };
 
 }  // namespace tenure::grpc

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <tenure/wait_for_graph.hpp>
+#include <tenure/lock_manager/wait_for_graph.hpp>
 
 namespace tenure::detail {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include <tenure/deadlock.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/lock_options.hpp>
+#include <tenure/lock_manager/options.hpp>
 
 #include "lock_manager/transactions.hpp"
 #include "lock_manager/waiter.hpp"

@@ -1,4 +1,4 @@
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "lock_manager/lock_table.hpp"
 
@@ -48,11 +48,11 @@ Result<void> LockManager::acquire(TxnId txn, const Target& target, LockMode mode
   return table_->acquire({.id = txn}, target, mode, wait);
 }
 
-Acquisition LockManager::request(TxnId txn, const Target& target, LockMode mode) const {
+RequestResult LockManager::request(TxnId txn, const Target& target, LockMode mode) const {
   return table_->request({.id = txn}, target, mode);
 }
 
-Acquisition LockManager::request(TxnId txn, ResourceId resource, LockMode mode) const {
+RequestResult LockManager::request(TxnId txn, ResourceId resource, LockMode mode) const {
   return table_->request({.id = txn}, resource, mode);
 }
 

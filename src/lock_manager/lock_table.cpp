@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include <tenure/text.hpp>
+#include <tenure/lock_manager/text.hpp>
 
 namespace tenure::detail {
 
@@ -272,12 +272,12 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, Calle
   const auto txn = enter(caller);
   if (txn->verdict != nullptr) {
     txn->told = true;
-    return {.answer = Acquisition(*txn->verdict)};
+    return {.answer = RequestResult(*txn->verdict)};
   }
   if (Waiter* const earlier = txn->find_request(table.find_wait(*txn, key)); earlier != nullptr) {
     const bool is_pending = earlier->is_pending();
     if (is_pending && earlier->wanted == mode) {
-      return {.answer = Acquisition::waiting()};
+      return {.answer = RequestResult::waiting()};
     }
     bool is_held = false;
     if (is_pending) {
@@ -289,7 +289,7 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, Calle
     }
     txn->drop_request(*earlier);
     if (is_held) {
-      return {.answer = Acquisition::granted()};
+      return {.answer = RequestResult::granted()};
     }
   }
 
@@ -302,19 +302,19 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, Calle
     if (outcome == Attempt::queued) {
       txn->waits.push_back(waiter.get());
       txn->requests.push_back(std::move(waiter));
-      return {.answer = Acquisition::waiting(), .may_close_a_cycle = may_close_a_cycle(*txn)};
+      return {.answer = RequestResult::waiting(), .may_close_a_cycle = may_close_a_cycle(*txn)};
     }
   }
   if (outcome == Attempt::exhausted) {
-    return {.answer = Acquisition(exhausted_error())};
+    return {.answer = RequestResult(exhausted_error())};
   }
   ++txn->work;
-  return {.answer = Acquisition::granted(), .may_close_a_cycle = !txn->waits.empty()};
+  return {.answer = RequestResult::granted(), .may_close_a_cycle = !txn->waits.empty()};
 }
 
 // Out of line, so that a request that is granted at once does not pay for its frame.
 template <class Table, class Key>
-[[gnu::noinline]] Acquisition LockTable::request_in(Table& table, const Key& key, Caller caller,
+[[gnu::noinline]] RequestResult LockTable::request_in(Table& table, const Key& key, Caller caller,
                                                     LockMode mode) {
   Requested requested = request_from(table, key, caller, mode);
   if (!requested.may_close_a_cycle || options_.detection == Detection::on_demand) {
@@ -328,28 +328,28 @@ template <class Table, class Key>
     if (resolution.deadlock->victim == caller.id) {
       mark_told(caller);
     }
-    return Acquisition(*resolution.deadlock);
+    return RequestResult(*resolution.deadlock);
   }
   return resolution.admitted ? request_from(table, key, caller, mode).answer
                              : std::move(requested.answer);
 }
 
-Acquisition LockTable::request(Caller caller, ResourceId resource, LockMode mode) {
+RequestResult LockTable::request(Caller caller, ResourceId resource, LockMode mode) {
   {
     // The usual case: nothing is pending, nobody is in the way.
     const auto txn = enter(caller);
     if (txn->verdict == nullptr && txn->waits.empty() &&
         is_success(numbers_.acquire(*txn, resource.get(), mode, nullptr))) [[likely]] {
       ++txn->work;
-      return Acquisition::granted();
+      return RequestResult::granted();
     }
   }
   return request_in(numbers_, resource.get(), caller, mode);
 }
 
-Acquisition LockTable::request(Caller caller, const Target& target, LockMode mode) {
+RequestResult LockTable::request(Caller caller, const Target& target, LockMode mode) {
   if (!has_good_name(target)) {
-    return Acquisition(fail_name(target).error());
+    return RequestResult(fail_name(target).error());
   }
   return with_table(
       target, [&](auto& table, const auto& key) { return request_in(table, key, caller, mode); });

@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include <tenure/deadlock.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 #include <tenure/lock_mode.hpp>
-#include <tenure/lock_options.hpp>
-#include <tenure/snapshot.hpp>
-#include <tenure/target.hpp>
+#include <tenure/lock_manager/options.hpp>
+#include <tenure/lock_manager/snapshot.hpp>
+#include <tenure/lock_manager/target.hpp>
 
 #include "lock_manager/detector.hpp"
 #include "lock_manager/names.hpp"
@@ -49,13 +49,13 @@ class LockTable {
   [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode);
   [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode,
                                      const WaitOptions& wait);
-  [[nodiscard]] Acquisition request(Caller caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] RequestResult request(Caller caller, ResourceId resource, LockMode mode);
   [[nodiscard]] Result<void> release(Caller caller, ResourceId resource);
 
   [[nodiscard]] Result<void> try_acquire(Caller caller, const Target& target, LockMode mode);
   [[nodiscard]] Result<void> acquire(Caller caller, const Target& target, LockMode mode,
                                      const WaitOptions& wait);
-  [[nodiscard]] Acquisition request(Caller caller, const Target& target, LockMode mode);
+  [[nodiscard]] RequestResult request(Caller caller, const Target& target, LockMode mode);
   void cancel_wait(Caller caller);
 
   [[nodiscard]] Result<void> release(Caller caller, const Target& target);
@@ -90,13 +90,13 @@ class LockTable {
   template <class Table, class Key>
   Result<void> wait(Table& table, const Key& key, const Wait& asked);
   struct Requested {
-    Acquisition answer;
+    RequestResult answer;
     bool may_close_a_cycle = false;
   };
   template <class Table, class Key>
   Requested request_from(Table& table, const Key& key, Caller caller, LockMode mode);
   template <class Table, class Key>
-  Acquisition request_in(Table& table, const Key& key, Caller caller, LockMode mode);
+  RequestResult request_in(Table& table, const Key& key, Caller caller, LockMode mode);
 
   [[nodiscard]] Transactions::Entered enter(Caller caller) {
     return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter(caller.id);

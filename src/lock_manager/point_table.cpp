@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <tenure/target.hpp>
+#include <tenure/lock_manager/target.hpp>
 
 namespace tenure::detail {
 

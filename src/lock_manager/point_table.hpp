@@ -10,7 +10,7 @@
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
 #include <tenure/lock_mode.hpp>
-#include <tenure/snapshot.hpp>
+#include <tenure/lock_manager/snapshot.hpp>
 
 #include "lock_manager/names.hpp"
 #include "lock_manager/point_lock.hpp"

@@ -14,8 +14,8 @@
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
 #include <tenure/lock_mode.hpp>
-#include <tenure/snapshot.hpp>
-#include <tenure/target.hpp>
+#include <tenure/lock_manager/snapshot.hpp>
+#include <tenure/lock_manager/target.hpp>
 
 #include "core/interval_tree.hpp"
 #include "lock_manager/point_lock.hpp"

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include <tenure/snapshot.hpp>
-#include <tenure/target.hpp>
-#include <tenure/text.hpp>
+#include <tenure/lock_manager/snapshot.hpp>
+#include <tenure/lock_manager/target.hpp>
+#include <tenure/lock_manager/text.hpp>
 
 namespace tenure {
 

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/transaction.hpp>
+#include <tenure/lock_manager/transaction.hpp>
 
 #include "lock_manager/lock_table.hpp"
 
@@ -108,16 +108,6 @@ Result<void> Transaction::try_lock(ResourceId resource, LockMode mode) const {
 
 Result<void> Transaction::unlock(ResourceId resource) const {
   return table_->release({.id = id_, .pinned = txn_}, resource);
-}
-
-Result<void> Transaction::try_lock_for(const Target& target, LockMode mode,
-                                       std::chrono::nanoseconds patience) const {
-  return lock(target, mode, within(patience));
-}
-
-Result<void> Transaction::try_lock_until(const Target& target, LockMode mode,
-                                         std::chrono::steady_clock::time_point deadline) const {
-  return lock(target, mode, {.deadline = deadline});
 }
 
 Result<ScopedLock> Transaction::lock_scoped(const Target& target, LockMode mode,

@@ -10,7 +10,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
-#include <tenure/deadlock.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/ids.hpp>
 
 #include "lock_manager/range_entry.hpp"
@@ -132,7 +132,7 @@ class Transactions {
     }
     return {*pinned.latch, &pinned};
   }
-  /// Looks into a transaction if it exists: as enter_existing(), but does not wait for its end and
+  /// HolderQueries into a transaction if it exists: as enter_existing(), but does not wait for its end and
   /// does not make it the warm one.
   [[nodiscard]] Entered look_into(TxnId id);
 

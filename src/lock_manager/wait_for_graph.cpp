@@ -2,7 +2,7 @@
 #include <deque>
 #include <iterator>
 
-#include <tenure/wait_for_graph.hpp>
+#include <tenure/lock_manager/wait_for_graph.hpp>
 
 namespace tenure {
 

@@ -10,11 +10,11 @@
 #include <absl/container/inlined_vector.h>
 #include <boost/intrusive/list.hpp>
 
-#include <tenure/deadlock.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/ids.hpp>
 #include <tenure/lock_mode.hpp>
-#include <tenure/lock_options.hpp>
-#include <tenure/snapshot.hpp>
+#include <tenure/lock_manager/options.hpp>
+#include <tenure/lock_manager/snapshot.hpp>
 
 #include "lock_manager/range_entry.hpp"
 

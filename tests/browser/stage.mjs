@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const require = createRequire(new URL("../../web/package.json", import.meta.url));
 const { chromium } = require("playwright-core");
 
-export const patience_ms = 20_000;
+export const timeout_ms = 20_000;
 const order_ms = 60_000;
 const goodbye_ms = 10_000;
 
@@ -87,7 +87,7 @@ export class Viewer {
   /// A page on which nothing may go wrong unseen: errors, refusals of the policy, other origins.
   async visit(address, hash = "#/") {
     const page = await this.context.newPage();
-    page.setDefaultTimeout(patience_ms);
+    page.setDefaultTimeout(timeout_ms);
     page.on("pageerror", (error) => this.complaints.push(`error: ${error.message}`));
     page.on("console", (message) => {
       if (message.type() === "error" && !/Failed to load resource|ERR_/.test(message.text())) {
@@ -121,7 +121,7 @@ export class Viewer {
 
 /// Waits until it is so; what it was last if it never is.
 export async function eventually(look, is_so, what) {
-  const deadline = Date.now() + patience_ms;
+  const deadline = Date.now() + timeout_ms;
   let seen;
   for (;;) {
     seen = await look();

@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "daemon"
 import grpc  # noqa: E402
 
 import cluster  # noqa: E402
-from daemon import (PATIENCE, Daemon, admin_pb, eventually, item_pb, lease_pb,  # noqa: E402
+from daemon import (TIMEOUT, Daemon, admin_pb, eventually, item_pb, lease_pb,  # noqa: E402
                     lock_pb)
 
 MODES = {"X": item_pb.MODE_EXCLUSIVE, "S": item_pb.MODE_SHARED}
@@ -37,8 +37,8 @@ class Person:
 
     def ask(self, name, mode, timeout_ms, note):
         """Without a timeout: for as long as the scene lasts."""
-        patience = SCENE_S if timeout_ms is None else PATIENCE
-        return self.client.lock(name, self.lease, patience, owner=self.name, mode=MODES[mode],
+        timeout = SCENE_S if timeout_ms is None else TIMEOUT
+        return self.client.lock(name, self.lease, timeout, owner=self.name, mode=MODES[mode],
                                 metadata=note.encode(),
                                 **({} if timeout_ms is None else {"timeout_ms": timeout_ms}))
 
@@ -93,7 +93,7 @@ class Stage:
 
     def do_revoke(self, order):
         who = self.people.pop(order["as"])
-        who.client.locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=who.lease), timeout=PATIENCE)
+        who.client.locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=who.lease), timeout=TIMEOUT)
         return {}
 
     def do_deadlock(self, order):
@@ -118,7 +118,7 @@ class Stage:
                      for i in range(start, min(count, start + ITEMS_AT_ONCE))]
             lease = leases[(start // ITEMS_AT_ONCE) % len(leases)]
             client.locks.Lock(lock_pb.LockRequest(items=items, lease_id=lease, owner="batch"),
-                              timeout=PATIENCE)
+                              timeout=TIMEOUT)
         return {}
 
     def do_traffic(self, order):
@@ -144,7 +144,7 @@ class Stage:
     def do_force(self, order):
         client = self.nodes.client()
         client.admin.ForceRelease(admin_pb.ForceReleaseRequest(name=order["name"]),
-                                  timeout=PATIENCE)
+                                  timeout=TIMEOUT)
         return {}
 
     def do_kill(self, order):

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import tempfile
 
-from command import BUSY, PATIENCE, USAGE, eventually
+from command import BUSY, TIMEOUT, USAGE, eventually
 
 
 class Anywhere:
@@ -51,8 +51,8 @@ class Anywhere:
 
         code, out, err = self.outcome("run", "-n", "held", "--", "echo", "ran")
         waiting = self.begin("run", "held", "--wait", "60s", "--", "echo", "second")
-        holder.communicate("", timeout=PATIENCE)
-        out_of_second, _ = waiting.communicate(timeout=PATIENCE)
+        holder.communicate("", timeout=TIMEOUT)
+        out_of_second, _ = waiting.communicate(timeout=TIMEOUT)
 
         self.assertEqual((code, out), (BUSY, ""))
         self.assertIn("not acquired", err)
@@ -73,7 +73,7 @@ class Anywhere:
 
             process.send_signal(signal.SIGINT)
 
-            self.assertEqual(process.wait(PATIENCE), 0)
+            self.assertEqual(process.wait(TIMEOUT), 0)
             eventually(lambda: not self.owners("until"), "it is given back")
             verdict = json.loads(self.outcome("fence", "check", "until", token, "--json")[1])
             self.assertEqual(verdict["verdict"], "ended")
@@ -85,7 +85,7 @@ class Anywhere:
         eventually(lambda: self.outcome("elect", "leader")[0] == 0, "somebody leads")
 
         led = json.loads(self.said("elect", "leader", "--json"))
-        process.communicate("", timeout=PATIENCE)
+        process.communicate("", timeout=TIMEOUT)
 
         self.assertEqual((led["owner"], led["value"], process.returncode), ("ann", "me", 0))
 
@@ -119,7 +119,7 @@ class Anywhere:
         self.assertEqual([self.line_of(holder) for holder in holders], ["held", "held"])
 
         third = self.outcome("run", *size, "-n", "some", "--", "true")[0]
-        holders[0].communicate("", timeout=PATIENCE)
+        holders[0].communicate("", timeout=TIMEOUT)
         after = self.outcome("run", *size, "--wait", "30s", "some", "--", "true")[0]
 
         self.assertEqual((third, after), (BUSY, 0))
@@ -134,6 +134,6 @@ class Anywhere:
 
         beside = self.outcome("run", "-s", "-n", "read", "--", "true")[0]
         writer = self.outcome("run", "-n", "read", "--", "true")[0]
-        reader.communicate("", timeout=PATIENCE)
+        reader.communicate("", timeout=TIMEOUT)
 
         self.assertEqual((beside, writer, reader.returncode), (0, BUSY, 0))

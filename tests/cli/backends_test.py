@@ -8,7 +8,7 @@ import unittest
 
 import servers
 from anywhere import Anywhere
-from command import BUSY, PATIENCE, USAGE, WithServer, eventually
+from command import BUSY, TIMEOUT, USAGE, WithServer, eventually
 
 
 class OnRedis(Anywhere, WithServer):
@@ -61,9 +61,9 @@ class OnEtcd(Anywhere, WithServer):
 
         with open(pipe, "w", encoding="utf-8"):
             pass
-        holder.communicate(timeout=PATIENCE)
+        holder.communicate(timeout=TIMEOUT)
 
-        self.assertEqual(mine.communicate(timeout=PATIENCE)[0], "mine\n")
+        self.assertEqual(mine.communicate(timeout=TIMEOUT)[0], "mine\n")
 
 
 class OnZooKeeper(Anywhere, WithServer):

@@ -11,7 +11,7 @@ import unittest
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(HOME / "tests/daemon"))
 
-from daemon import PATIENCE, Daemon, eventually  # noqa: E402
+from daemon import TIMEOUT, Daemon, eventually  # noqa: E402
 
 BUSY, LOST, USAGE, UNREACHABLE = 75, 79, 64, 69
 
@@ -70,7 +70,7 @@ class WithServer(unittest.TestCase):
         if text is not None:
             options["stdin"] = subprocess.PIPE
         process = self.begin(*words, **options)
-        out, err = process.communicate(text, timeout=PATIENCE)
+        out, err = process.communicate(text, timeout=TIMEOUT)
         return process.returncode, out, err
 
     def said(self, *words, **options):
@@ -88,7 +88,7 @@ class WithServer(unittest.TestCase):
         """As the server sees it."""
         from daemon import admin_pb
         client = self.client()
-        locks = client.admin.List(admin_pb.ListRequest(prefix=name), timeout=PATIENCE).locks
+        locks = client.admin.List(admin_pb.ListRequest(prefix=name), timeout=TIMEOUT).locks
         return [holder for lock in locks if lock.name == name for holder in lock.holders]
 
     def when_held(self, name):

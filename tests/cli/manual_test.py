@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from command import HOME, PATIENCE, tenure_path
+from command import HOME, TIMEOUT, tenure_path
 
 from daemon import run, tenured_path
 
@@ -22,7 +22,7 @@ class Manual(unittest.TestCase):
         programs.mkdir()
         for name, path in (("tenure", tenure_path()), ("tenured", tenured_path())):
             (programs / name).symlink_to(pathlib.Path(path).resolve())
-        subprocess.run([HOME / "tools/man_pages.sh", programs, cls.pages], timeout=PATIENCE,
+        subprocess.run([HOME / "tools/man_pages.sh", programs, cls.pages], timeout=TIMEOUT,
                        check=True)
 
     @classmethod
@@ -39,7 +39,7 @@ class Manual(unittest.TestCase):
                               "tenure.toml.5", "libtenure.3"}, names)
         for name in sorted(names):
             done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-Z", self.pages / name],
-                                  capture_output=True, text=True, timeout=PATIENCE, check=True)
+                                  capture_output=True, text=True, timeout=TIMEOUT, check=True)
             self.assertEqual(done.stderr, "", name)
             stem, section = name.rsplit(".", 1)
             self.assertTrue(self.page(name).startswith(f".TH {stem.upper()} {section} "), name)
@@ -71,7 +71,7 @@ class Manual(unittest.TestCase):
         source.write_text(example.replace("\\-", "-").replace("\\e", "\\"), encoding="utf-8")
 
         subprocess.run([os.environ.get("CXX", "g++"), "-std=c++23", "-fsyntax-only", "-Wall",
-                        "-Werror", f"-I{HOME}/include", source], timeout=4 * PATIENCE, check=True)
+                        "-Werror", f"-I{HOME}/include", source], timeout=4 * TIMEOUT, check=True)
 
     def test_pages_that_are_named_exist(self):
         names = {path.name for path in self.pages.iterdir()}

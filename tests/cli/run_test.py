@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from command import BUSY, LOST, PATIENCE, UNREACHABLE, USAGE, WithServer, eventually, is_alive
+from command import BUSY, LOST, TIMEOUT, UNREACHABLE, USAGE, WithServer, eventually, is_alive
 
 
 class Run(WithServer):
@@ -22,7 +22,7 @@ class Run(WithServer):
                              stdin=subprocess.PIPE)
         holder = self.when_held("while/a")
 
-        process.communicate("", timeout=PATIENCE)
+        process.communicate("", timeout=TIMEOUT)
 
         self.assertEqual(holder.metadata, b"a test")
         self.assertEqual(process.returncode, 0)
@@ -73,9 +73,9 @@ class Run(WithServer):
         first = self.begin("run", "turn/a", "--", "cat", stdin=subprocess.PIPE)
         self.when_held("turn/a")
         second = self.begin("run", "turn/a", "--wait", "30s", "--", "echo", "second")
-        first.communicate("", timeout=PATIENCE)
+        first.communicate("", timeout=TIMEOUT)
 
-        out, _ = second.communicate(timeout=PATIENCE)
+        out, _ = second.communicate(timeout=TIMEOUT)
 
         self.assertEqual((second.returncode, out), (0, "second\n"))
 
@@ -85,7 +85,7 @@ class Run(WithServer):
 
         self.assertEqual(self.outcome("run", "-sn", "share/a", "--", "true")[0], 0)
         self.assertEqual(self.outcome("run", "-xn", "share/b", "--", "true")[0], BUSY)
-        reader.communicate("", timeout=PATIENCE)
+        reader.communicate("", timeout=TIMEOUT)
         self.assertEqual(self.outcome("run", "-xn", "share/b", "--", "true")[0], 0)
 
     def test_as_many_as_the_capacity_hold_a_semaphore_and_the_next_waits(self):
@@ -96,17 +96,17 @@ class Run(WithServer):
 
         self.assertEqual(self.outcome("run", *size, "-n", "some/a", "--", "true")[0], BUSY)
         third = self.begin("run", *size, "some/a", "--", "echo", "third")
-        first.communicate("", timeout=PATIENCE)
+        first.communicate("", timeout=TIMEOUT)
 
-        self.assertEqual(third.communicate(timeout=PATIENCE)[0], "third\n")
+        self.assertEqual(third.communicate(timeout=TIMEOUT)[0], "third\n")
         self.assertEqual((first.returncode, third.returncode), (0, 0))
         self.assertIn("1 of 2", self.said("show", "some/a"))
-        second.communicate("", timeout=PATIENCE)
+        second.communicate("", timeout=TIMEOUT)
         self.assertEqual(self.held("some/a"), [])
 
     def test_one_may_take_several_permits(self):
         holder = self.begin("lock", "--capacity", "3", "--permits", "2", "more/a", "--json")
-        self.assertIn('"mode":"permits"', self.line_of(holder))
+        self.assertIn('"permits":1', self.line_of(holder))
 
         two = self.outcome("run", "-n", "--capacity", "3", "--permits", "2", "more/a", "true")[0]
         one = self.outcome("try", "--capacity", "4", "more/a")
@@ -167,7 +167,7 @@ class Signals(WithServer):
             process.send_signal(number)
             self.assertEqual(self.line_of(process), word)
 
-        self.assertEqual(process.wait(PATIENCE), 5)
+        self.assertEqual(process.wait(TIMEOUT), 5)
         self.assertEqual(self.held("signal/a"), [])
 
     def test_who_waits_leaves_the_queue_by_a_signal(self):
@@ -177,14 +177,14 @@ class Signals(WithServer):
         eventually(lambda: "1 waits" in self.explained("leave/a"), "it waits")
 
         waiting.send_signal(signal.SIGINT)
-        out, _ = waiting.communicate(timeout=PATIENCE)
+        out, _ = waiting.communicate(timeout=TIMEOUT)
 
         self.assertEqual((waiting.returncode, out), (128 + signal.SIGINT, ""))
         eventually(lambda: "1 waits" not in self.explained("leave/a"), "it left the queue")
 
     def explained(self, name):
         from daemon import admin_pb
-        answer = self.client().admin.Explain(admin_pb.ExplainRequest(name=name), timeout=PATIENCE)
+        answer = self.client().admin.Explain(admin_pb.ExplainRequest(name=name), timeout=TIMEOUT)
         return f"{len(answer.queue)} waits"
 
     def test_the_child_dies_with_a_tenure_that_is_killed(self):
@@ -221,9 +221,9 @@ class Danger(WithServer):
         process, child = self.worker("danger/revoked", "trap '' TERM")
         lease = self.when_held("danger/revoked").lease_id
         from daemon import lease_pb
-        self.client().locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=PATIENCE)
+        self.client().locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=TIMEOUT)
 
-        _, err = process.communicate(timeout=PATIENCE)
+        _, err = process.communicate(timeout=TIMEOUT)
 
         self.assertEqual(process.returncode, LOST)
         self.assertFalse(is_alive(child))
@@ -234,9 +234,9 @@ class Danger(WithServer):
         from daemon import admin_pb
         self.when_held("danger/forced")
         self.client().admin.ForceRelease(admin_pb.ForceReleaseRequest(name="danger/forced"),
-                                         timeout=PATIENCE)
+                                         timeout=TIMEOUT)
 
-        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertEqual(process.wait(TIMEOUT), LOST)
         self.assertFalse(is_alive(child))
 
     def test_a_command_that_obeys_ends_by_sigterm_when_the_server_is_silent(self):
@@ -245,7 +245,7 @@ class Danger(WithServer):
 
         self.daemon.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
-        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertEqual(process.wait(TIMEOUT), LOST)
         self.daemon.process.send_signal(signal.SIGCONT)
 
         self.assertIn("told", self.log.read_text(encoding="utf-8"))
@@ -259,7 +259,7 @@ class Danger(WithServer):
 
         self.daemon.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
-        codes = deaf.wait(PATIENCE), stopped.wait(PATIENCE)
+        codes = deaf.wait(TIMEOUT), stopped.wait(TIMEOUT)
         alive = is_alive(deaf_child), is_alive(stopped_child)
         self.daemon.process.send_signal(signal.SIGCONT)
 
@@ -275,7 +275,7 @@ class Danger(WithServer):
 
         self.assertFalse(is_alive(child))
         process.send_signal(signal.SIGCONT)
-        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertEqual(process.wait(TIMEOUT), LOST)
 
     def test_nor_if_it_is_stopped_by_the_first_thing_that_its_command_does(self):
         process, child = self.worker("danger/parricide", "trap '' TERM; kill -STOP $PPID")
@@ -284,7 +284,7 @@ class Danger(WithServer):
 
         self.assertFalse(is_alive(child))
         process.send_signal(signal.SIGCONT)
-        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertEqual(process.wait(TIMEOUT), LOST)
 
 
 if __name__ == "__main__":

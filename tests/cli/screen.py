@@ -2,7 +2,7 @@
 
 import subprocess
 
-from command import PATIENCE, tenure_path
+from command import TIMEOUT, tenure_path
 
 
 class Screen:
@@ -18,7 +18,7 @@ class Screen:
 
     def tmux(self, *words):
         return subprocess.run(["tmux", "-S", self.socket, *words], env=self.environment, text=True,
-                              capture_output=True, timeout=PATIENCE, check=True).stdout
+                              capture_output=True, timeout=TIMEOUT, check=True).stdout
 
     def text(self):
         return self.tmux("capture-pane", "-p")
@@ -31,4 +31,4 @@ class Screen:
 
     def end(self):
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], env=self.environment,
-                       capture_output=True, timeout=PATIENCE, check=False)
+                       capture_output=True, timeout=TIMEOUT, check=False)

@@ -5,7 +5,7 @@ import pathlib
 import socket
 import subprocess
 
-from command import PATIENCE, eventually
+from command import TIMEOUT, eventually
 
 from cluster import free_ports
 
@@ -13,7 +13,7 @@ from cluster import free_ports
 def answers(port, question=b"", expected=b""):
     """Does somebody listen there, and say what is expected?"""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
+        with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as line:
             line.sendall(question)
             return not expected or expected in line.recv(4096)
     except OSError:
@@ -38,7 +38,7 @@ class Server:
 
     def end(self):
         self.process.kill()
-        self.process.wait(PATIENCE)
+        self.process.wait(TIMEOUT)
 
 
 def redis(folder, *flags):

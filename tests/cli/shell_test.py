@@ -9,13 +9,13 @@ import subprocess
 import tempfile
 import unittest
 
-from command import PATIENCE, USAGE, WithServer, eventually, tenure_path
+from command import TIMEOUT, USAGE, WithServer, eventually, tenure_path
 
 import cluster
 
 
 def printed(*words, check=0):
-    done = subprocess.run([tenure_path(), *words], capture_output=True, text=True, timeout=PATIENCE,
+    done = subprocess.run([tenure_path(), *words], capture_output=True, text=True, timeout=TIMEOUT,
                           check=False)
     assert done.returncode == check, (words, done)
     return done.stdout
@@ -53,7 +53,7 @@ class Help(unittest.TestCase):
         for name, command in pages():
             page = printed("man", *command)
             done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-Z"], input=page, text=True,
-                                  capture_output=True, timeout=PATIENCE, check=True)
+                                  capture_output=True, timeout=TIMEOUT, check=True)
             self.assertEqual(done.stderr, "", name)
             self.assertIn(f".TH {name.upper()} 1", page)
 
@@ -71,7 +71,7 @@ class Completion(WithServer):
                 f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _tenure; "
                 'printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(["bash", "-c", code], capture_output=True, text=True,
-                              env=self.environment(), timeout=PATIENCE, check=True)
+                              env=self.environment(), timeout=TIMEOUT, check=True)
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
@@ -95,7 +95,7 @@ class Completion(WithServer):
             code = (f"set -x PATH {pathlib.Path(tenure_path()).parent} $PATH; "
                     f"source {self.script('fish')}; complete -C '{line}'")
             done = subprocess.run(["fish", "-c", code], capture_output=True, text=True,
-                                  env=self.environment(), timeout=PATIENCE, check=True)
+                                  env=self.environment(), timeout=TIMEOUT, check=True)
             self.assertEqual(done.stderr, "")
             return [entry.split("\t")[0] for entry in done.stdout.splitlines()]
 
@@ -105,11 +105,11 @@ class Completion(WithServer):
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh_reads_its_script(self):
-        subprocess.run(["zsh", "-n", self.script("zsh")], timeout=PATIENCE, check=True)
+        subprocess.run(["zsh", "-n", self.script("zsh")], timeout=TIMEOUT, check=True)
         # What it would offer, with a compadd that prints.
         code = ('compadd() { shift; print -l -- "$@"; }; words=(tenure cluster ""); CURRENT=3; '
                 f"PREFIX=; source {self.script('zsh')}")
-        done = subprocess.run(["zsh", "-c", code], capture_output=True, text=True, timeout=PATIENCE,
+        done = subprocess.run(["zsh", "-c", code], capture_output=True, text=True, timeout=TIMEOUT,
                               check=True)
         self.assertEqual(done.stdout.split(), ["add", "reload", "remove", "status", "transfer"])
 

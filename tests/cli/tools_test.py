@@ -8,7 +8,7 @@ import re
 import signal
 import unittest
 
-from command import PATIENCE, UNREACHABLE, USAGE, WithServer, eventually
+from command import TIMEOUT, UNREACHABLE, USAGE, WithServer, eventually
 from screen import Screen
 
 import daemon
@@ -49,7 +49,7 @@ class Bench(WithServer):
         eventually(lambda: self.said("ls", "tenure-bench/", "-o", "quiet"), "it is under way")
 
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
 
         self.assertEqual((process.returncode, err), (0, ""))
         self.assertEqual(json.loads(out)[0]["errors"], {})
@@ -185,7 +185,7 @@ class Snapshot(WithServer):
         saved = json.loads(self.said("snapshot", "save", str(path), "--json"))
         bench.send_signal(signal.SIGINT)
 
-        self.assertEqual(bench.wait(PATIENCE), 0)
+        self.assertEqual(bench.wait(TIMEOUT), 0)
         self.assertGreaterEqual(saved["locks"], 60)
         self.assertGreater(saved["bytes"], 4 * 65536)
 
@@ -221,7 +221,7 @@ class FenceCheck(WithServer):
         self.assertEqual((ended["verdict"], ended["newest_token"]), ("ended", "0"))
         self.assertEqual((superseded["verdict"], superseded["newest_token"]),
                          ("superseded", str(second)))
-        self.assertEqual(unborn["verdict"], "never given")
+        self.assertEqual(unborn["verdict"], "never_given")
 
     def test_every_reader_has_a_token_that_holds(self):
         client = self.client()

@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from command import PATIENCE, UNREACHABLE, WithServer, eventually
+from command import TIMEOUT, UNREACHABLE, WithServer, eventually
 from screen import Screen
 
 from daemon import lease_pb
@@ -16,7 +16,7 @@ class Top(WithServer):
         client = self.client()
         self.lease = client.lease(client="ann-client")
         self.addCleanup(lambda: client.locks.LeaseRevoke(
-            lease_pb.LeaseRevokeRequest(id=self.lease), timeout=PATIENCE))
+            lease_pb.LeaseRevokeRequest(id=self.lease), timeout=TIMEOUT))
         client.lock("top/cold", self.lease, owner="ann")
         client.lock("top/hot", self.lease, owner="ann", metadata=b"busy")
         for owner in ("bob", "cyd"):
@@ -122,7 +122,7 @@ class Top(WithServer):
         self.assertLessEqual({"leader", "number", "rate", "latency", "lease"},
                              {line[0] for line in lines})
         self.assertEqual([lock["name"] for lock in found["locks"]], ["top/hot"])
-        self.assertEqual((found["locks"][0]["waiter_count"], found["locks"][0]["note"]),
+        self.assertEqual((found["locks"][0]["waiter_count"], found["locks"][0]["metadata"]),
                          (2, "busy"))
         self.assertEqual([wait["owner"] for wait in found["long_waits"]], ["bob", "cyd"])
         self.assertIn("granted", found["rates"])

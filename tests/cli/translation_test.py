@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 import servers
-from command import HOME, PATIENCE, WithServer, tenure_path
+from command import HOME, TIMEOUT, WithServer, tenure_path
 
 CELL = re.compile(r"`([^`]+)`")
 
@@ -67,9 +67,9 @@ class Translations(WithServer):
             if "listen" not in line and "-l " not in line:
                 self.assertTrue(process.stdout.readline(), line)
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=PATIENCE)
+            process.communicate(timeout=TIMEOUT)
             return ""
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
         # etcdctl has an exit code of its own for a command that fails.
         code = process.returncode if "etcdctl" not in line else "failed" * (process.returncode != 0)
         return out, code, err if process.returncode not in (0, 3) else ""
@@ -101,7 +101,7 @@ class Translations(WithServer):
 
             for options in (["-n", "-E", "9"], ["-w", "0.1", "-E", "9"], ["-s", "-n", "-E", "9"]):
                 theirs = subprocess.run(["flock", *options, file.name, "echo", "ran"],
-                                        capture_output=True, timeout=PATIENCE, check=False)
+                                        capture_output=True, timeout=TIMEOUT, check=False)
                 ours = self.outcome("run", *options, "held", "echo", "ran")
                 self.assertEqual(ours[:2], (theirs.returncode, theirs.stdout.decode()), options)
 

@@ -12,7 +12,7 @@ import subprocess
 import termios
 import unittest
 
-from command import (BUSY, LOST, PATIENCE, UNREACHABLE, USAGE, WithServer, eventually, is_alive,
+from command import (BUSY, LOST, TIMEOUT, UNREACHABLE, USAGE, WithServer, eventually, is_alive,
                      tenure_path)
 from daemon import running
 
@@ -31,8 +31,8 @@ class Locks(WithServer):
 
         process.send_signal(signal.SIGINT)
 
-        self.assertEqual(process.wait(PATIENCE), 0)
-        self.assertEqual(told, {"names": ["hold/a"], "mode": "exclusive", "lease_ms": 5000,
+        self.assertEqual(process.wait(TIMEOUT), 0)
+        self.assertEqual(told, {"names": ["hold/a"], "mode": "X", "ttl_ms": 5000,
                                 "token": str(holder.fencing_token)})
         self.assertEqual(self.held("hold/a"), [])
 
@@ -52,7 +52,7 @@ class Locks(WithServer):
 
         self.assertEqual(self.outcome("unlock", "--force", "--yes", "lost/a")[0], 0)
 
-        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertEqual(process.wait(TIMEOUT), LOST)
 
     def test_ls_lists_what_is_held_below_a_prefix(self):
         self.holding("ls/a", "--owner", "ann", "--note", "why not")
@@ -66,7 +66,7 @@ class Locks(WithServer):
         self.assertEqual((lines[0][1:3], lines[0][6], lines[1][2]),
                          (["ann", "X"], '"why not"', "S"))
         self.assertEqual([lock["name"] for lock in found], ["ls/a", "ls/b"])
-        self.assertEqual(found[0]["holders"][0]["note"], "why not")
+        self.assertEqual(found[0]["holders"][0]["metadata"], "why not")
         self.assertEqual(self.said("ls", "ls/", "-o", "quiet"), "ls/a\nls/b\n")
         self.assertEqual(self.said("ls", "ls/", "-o", "quiet", "--limit", "1"), "ls/a\n")
 
@@ -123,7 +123,7 @@ class Locks(WithServer):
         self.assertEqual((events[-1]["type"], events[-1]["reason"]), ("forced", "host is gone"))
         line = self.said("watch", "force/a", "--from", "1", "--count", "2").splitlines()[-1]
         self.assertIn("\treason=\"host is gone\"", line)
-        self.assertEqual(process.wait(PATIENCE), LOST)
+        self.assertEqual(process.wait(TIMEOUT), LOST)
         self.assertEqual(self.outcome("unlock", "-f", "-y", "force/a")[0], 1)
 
     def test_watch_prints_events_in_order(self):
@@ -167,7 +167,7 @@ class Locks(WithServer):
         self.when_held("elect/a")
 
         leader = json.loads(self.said("elect", "elect/a", "--json"))
-        leading.communicate("", timeout=PATIENCE)
+        leading.communicate("", timeout=TIMEOUT)
 
         self.assertEqual(leader["value"], "10.0.0.1:80")
         self.assertEqual(leading.returncode, 0)
@@ -254,7 +254,7 @@ class Terminal(WithServer):
             self.read_all(terminal)
             os.waitpid(process, 0)
 
-        self.assertEqual(holder.wait(PATIENCE), LOST)
+        self.assertEqual(holder.wait(TIMEOUT), LOST)
 
     def test_the_child_has_the_terminal_and_gets_ctrl_c(self):
         process, terminal = self.at_terminal(
@@ -320,7 +320,7 @@ class Elsewhere(WithServer):
         self.assertEqual(self.outcome("ls", "--url", url)[0], USAGE)
         self.assertEqual(json.loads(self.said("show", "a", "--url", url, "--json"))
                          ["holders"][0]["owner"], "ann")
-        holder.communicate("", timeout=PATIENCE)
+        holder.communicate("", timeout=TIMEOUT)
         self.assertEqual(holder.returncode, 0)
 
     def test_doctor_finds_nothing_wrong_here_and_says_what_to_do_elsewhere(self):
@@ -366,7 +366,7 @@ class Elsewhere(WithServer):
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
         kin = [int(word) for word in children.read_text(encoding="utf-8").split()]
 
-        process.communicate("", timeout=PATIENCE)
+        process.communicate("", timeout=TIMEOUT)
 
         self.assertEqual(len(kin), 2)
         self.assertFalse(any(map(is_alive, kin)))

@@ -17,7 +17,7 @@ import urllib.request
 import grpc
 
 import cluster
-from daemon import PATIENCE, Daemon, admin_pb, eventually, watch_pb
+from daemon import TIMEOUT, Daemon, admin_pb, eventually, watch_pb
 
 
 class Relay:
@@ -36,14 +36,14 @@ class Relay:
                 visitor, _ = self.server.accept()
             except OSError:
                 return  # closed
-            behind = socket.create_connection(self.target, timeout=PATIENCE)
+            behind = socket.create_connection(self.target, timeout=TIMEOUT)
             threading.Thread(target=self.pass_on, args=(visitor, behind), daemon=True).start()
 
     @staticmethod
     def pass_on(*pair):
         with pair[0], pair[1]:
             while True:
-                ready, _, _ = select.select(pair, (), (), PATIENCE)
+                ready, _, _ = select.select(pair, (), (), TIMEOUT)
                 for one in ready:
                     data = one.recv(65536)
                     if not data:
@@ -87,7 +87,7 @@ class HttpSecret(InFolder):
             fields["Authorization"] = f"Bearer {secret}"
         request = urllib.request.Request(address + path, b"{}", fields)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             return error.code
@@ -158,8 +158,8 @@ class ForcedRelease(InFolder):
     def forced_event(self, client, revision=1, metadata=()):
         """The first forced event of the history."""
         request = watch_pb.WatchRequest(create=watch_pb.WatchCreate(
-            key="", prefix=True, start_revision=revision, prev_kv=True))
-        stream = client.locks.Watch(iter([request]), timeout=PATIENCE, metadata=metadata)
+            key="", prefix=True, start_revision=revision, previous_record=True))
+        stream = client.locks.Watch(iter([request]), timeout=TIMEOUT, metadata=metadata)
         for response in stream:
             for event in response.events:
                 if event.cause == watch_pb.EVENT_TYPE_FORCED:
@@ -174,7 +174,7 @@ class ForcedRelease(InFolder):
         token = ann.lock("app/a", lease, owner="forged: ops").fencing_token
 
         ops.admin.ForceRelease(admin_pb.ForceReleaseRequest(name="app/a", reason="host is gone"),
-                               timeout=PATIENCE)
+                               timeout=TIMEOUT)
         eventually(lambda: self.forced_lines(daemon), "it is logged")
 
         line, = self.forced_lines(daemon)
@@ -184,8 +184,8 @@ class ForcedRelease(InFolder):
             {"lock": "app/a", "lease": str(lease), "owner": "forged: ops", "user": "ann",
              "token": str(token), "operator": "ops", "reason": "host is gone"})
         event = self.forced_event(ops, metadata=[("authorization", "Bearer tenure_ops")])
-        self.assertEqual((event.operator_name, event.reason, event.prev_kv.user,
-                          event.prev_kv.holder), ("ops", "host is gone", "ann", "forged: ops"))
+        self.assertEqual((event.operator_name, event.reason, event.previous.user,
+                          event.previous.owner), ("ops", "host is gone", "ann", "forged: ops"))
 
     def test_without_users_the_operator_is_an_address(self):
         daemon = self.start()
@@ -193,7 +193,7 @@ class ForcedRelease(InFolder):
         client.lock("a", client.lease())
         client.lock("b", client.lease())
 
-        client.admin.ForceRelease(admin_pb.ForceReleaseRequest(name="a"), timeout=PATIENCE)
+        client.admin.ForceRelease(admin_pb.ForceReleaseRequest(name="a"), timeout=TIMEOUT)
         self.assertEqual(daemon.post("/v1/locks/b:force-release", body='{"reason": "why"}')[0], 200)
         eventually(lambda: len(self.forced_lines(daemon)) == 2, "both are logged")
 
@@ -205,7 +205,7 @@ class ForcedRelease(InFolder):
         daemon = self.start()
         client = self.client(daemon)
         client.lock("a", client.lease())
-        client.admin.ForceRelease(admin_pb.ForceReleaseRequest(name="a"), timeout=PATIENCE)
+        client.admin.ForceRelease(admin_pb.ForceReleaseRequest(name="a"), timeout=TIMEOUT)
         eventually(lambda: self.forced_lines(daemon), "it is logged")
         daemon.kill()
         daemon.lines.clear()
@@ -226,7 +226,7 @@ class ForcedRelease(InFolder):
                 direct = self.client(follower)
                 with self.assertRaises(grpc.RpcError) as refused:
                     direct.admin.ForceRelease(admin_pb.ForceReleaseRequest(name="a"),
-                                              timeout=PATIENCE)
+                                              timeout=TIMEOUT)
                 self.assertEqual(refused.exception.code(), grpc.StatusCode.UNAVAILABLE)
             leader = nodes.leader()
 
@@ -250,7 +250,7 @@ class ForcedRelease(InFolder):
 
         lock = json.loads(daemon.get("/v1/locks/app/a", "tenure_ann")[1])
         shown = json.loads(daemon.get(f"/v1/leases/{lease}", "tenure_ann")[1])
-        listed = ann.admin.List(admin_pb.ListRequest(), timeout=PATIENCE)
+        listed = ann.admin.List(admin_pb.ListRequest(), timeout=TIMEOUT)
 
         self.assertEqual((lock["holders"][0]["owner"], lock["holders"][0]["user"]),
                          ("root", "ann"))

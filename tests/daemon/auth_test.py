@@ -11,7 +11,7 @@ import unittest
 
 import grpc
 
-from daemon import PATIENCE, Daemon, admin_pb, run, tenured_path
+from daemon import TIMEOUT, Daemon, admin_pb, run, tenured_path
 
 
 def digest(token):
@@ -53,7 +53,7 @@ class Auth(unittest.TestCase):
 
     def test_a_token_that_tenured_made_opens_what_its_line_in_the_file_says(self):
         made = subprocess.run([tenured_path(), "token"], capture_output=True, text=True,
-                              timeout=PATIENCE, check=True)
+                              timeout=TIMEOUT, check=True)
         token = made.stdout.strip()
         line = made.stderr.splitlines()[-1]
         self.assertRegex(token, "^tenure_[0-9a-f]{64}$")
@@ -105,7 +105,7 @@ class Auth(unittest.TestCase):
         self.write(user("ops", "o", {"": "admin"}))
 
         def reload(client):
-            return client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=PATIENCE)
+            return client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=TIMEOUT)
 
         self.assertEqual(self.code_of(lambda: reload(ann)), grpc.StatusCode.PERMISSION_DENIED)
         self.assertEqual(self.code_of(ann.lease), grpc.StatusCode.OK)
@@ -165,7 +165,7 @@ class Auth(unittest.TestCase):
         client = self.client(daemon)
         self.assertTrue(client.lock("a", client.lease()).acquired)
         self.assertEqual(self.code_of(lambda: client.admin.ReloadUsers(
-            admin_pb.ReloadUsersRequest(), timeout=PATIENCE)), grpc.StatusCode.FAILED_PRECONDITION)
+            admin_pb.ReloadUsersRequest(), timeout=TIMEOUT)), grpc.StatusCode.FAILED_PRECONDITION)
         self.assertEqual(daemon.stop(), 0)
 
     def test_a_file_that_is_wrong_or_missing_is_no_start(self):

@@ -15,7 +15,7 @@ import unittest
 import grpc
 
 from cluster_test import Cluster
-from daemon import PATIENCE, Client, Daemon, admin_pb, eventually
+from daemon import TIMEOUT, Client, Daemon, admin_pb, eventually
 from tls_test import Authority
 
 YEAR = 365 * 24 * 3600
@@ -27,7 +27,7 @@ def shown(address):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2", "http/1.1"])
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as plain:
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT) as plain:
         with context.wrap_socket(plain) as connection:
             return ssl.DER_cert_to_PEM_cert(connection.getpeercert(binary_form=True))
 
@@ -70,7 +70,7 @@ class Certificates(unittest.TestCase):
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with socket.create_connection(("127.0.0.1", int(daemon.http_address.rsplit(":", 1)[1])),
-                                      timeout=PATIENCE) as plain:
+                                      timeout=TIMEOUT) as plain:
             with context.wrap_socket(plain) as connection:
                 connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
                                    b"Connection: close\r\n\r\n")
@@ -107,7 +107,7 @@ class Certificates(unittest.TestCase):
 
         client = self.client(daemon, self.old)
         with self.assertRaises(grpc.RpcError) as caught:
-            client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=PATIENCE)
+            client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=TIMEOUT)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
         self.assertEqual(self.metric(daemon, failures), 2)
 
@@ -121,7 +121,7 @@ class Certificates(unittest.TestCase):
                          self.new.path("server.ext"), "-out", self.new.path("server.pem"))
         self.use(self.new)
         client = self.client(daemon, self.old)
-        client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=PATIENCE)
+        client.admin.ReloadUsers(admin_pb.ReloadUsersRequest(), timeout=TIMEOUT)
 
         self.assertEqual(shown(daemon.grpc_address), certificate_of(self.new))
         self.assertGreater(self.metric(daemon, expiry), before + YEAR)

@@ -21,7 +21,7 @@ import time
 
 import grpc
 
-from daemon import (PATIENCE, Client, Daemon, admin_pb, eventually, lease_pb, lock_pb)
+from daemon import (TIMEOUT, Client, Daemon, admin_pb, eventually, lease_pb, lock_pb)
 
 
 GIVEN_PORTS = set()
@@ -203,7 +203,7 @@ class Cluster:
             if is_unsure and is_done():
                 return
             is_unsure = True
-            getattr(me.admin, method)(request, timeout=PATIENCE)
+            getattr(me.admin, method)(request, timeout=TIMEOUT)
 
         client.ask(ask)
 
@@ -243,9 +243,9 @@ class FollowingClient(Client):
         self.address = address
         super().__init__(grpc.insecure_channel(address, options=self.OPTIONS))
 
-    def ask(self, call, patience=PATIENCE):
-        """call(self) at the leader; UNAVAILABLE is asked again until `patience` ends."""
-        deadline = time.monotonic() + patience
+    def ask(self, call, timeout=TIMEOUT):
+        """call(self) at the leader; UNAVAILABLE is asked again until `timeout` ends."""
+        deadline = time.monotonic() + timeout
         while True:
             channel = self.channel
             try:
@@ -282,17 +282,17 @@ class FollowingClient(Client):
         self.turn += 1
         self.connect(self.addresses[self.turn % len(self.addresses)])
 
-    def lock_call(self, method, request, timeout=PATIENCE):
+    def lock_call(self, method, request, timeout=TIMEOUT):
         return self.ask(lambda me: getattr(me.locks, method)(request, timeout=timeout))
 
-    def admin_call(self, method, request, timeout=PATIENCE):
+    def admin_call(self, method, request, timeout=TIMEOUT):
         return self.ask(lambda me: getattr(me.admin, method)(request, timeout=timeout))
 
     def lease(self, ttl_ms=600_000, **fields):
         fields = {"id": random.getrandbits(62) + 1, "request_id": 1} | fields
         return self.lock_call("LeaseGrant", lease_pb.LeaseGrantRequest(ttl_ms=ttl_ms, **fields)).id
 
-    def lock(self, name, lease, timeout=PATIENCE, **fields):
+    def lock(self, name, lease, timeout=TIMEOUT, **fields):
         fields = {"request_id": random.getrandbits(62) + 1} | fields
         return self.lock_call("Lock", lock_pb.LockRequest(name=name, lease_id=lease, **fields),
                               timeout)
@@ -311,4 +311,4 @@ class FollowingClient(Client):
         """What is left of it in ms; 0: it is lost."""
         request = lease_pb.LeaseKeepAliveRequest(id=lease)
         return self.ask(lambda me: next(me.locks.LeaseKeepAlive(iter([request]),
-                                                                timeout=PATIENCE))).ttl_ms
+                                                                timeout=TIMEOUT))).ttl_ms

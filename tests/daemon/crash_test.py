@@ -18,7 +18,7 @@ import time
 
 import grpc
 
-from daemon import Daemon, PATIENCE, lease_pb, lock_pb
+from daemon import Daemon, TIMEOUT, lease_pb, lock_pb
 
 WORKERS = 8
 LOCKS_PER_WORKER = 4
@@ -95,16 +95,16 @@ class Worker:
         """Unknown until it is answered."""
         self.pending = (kind, request)
         if kind == "grant":
-            response = self.client.locks.LeaseGrant(request, timeout=PATIENCE)
+            response = self.client.locks.LeaseGrant(request, timeout=TIMEOUT)
             self.has_lease = True
             self.facts.answered(response)
         elif kind == "unlock":
-            response = self.client.locks.Unlock(request, timeout=PATIENCE)
+            response = self.client.locks.Unlock(request, timeout=TIMEOUT)
             token = request.fencing_token
             self.held = {name: kept for name, kept in self.held.items() if kept != token}
             self.facts.answered(response)
         else:
-            response = self.client.locks.Lock(request, timeout=PATIENCE)
+            response = self.client.locks.Lock(request, timeout=TIMEOUT)
             if response.acquired:
                 self.held[request.name] = response.fencing_token
             self.facts.answered(response, response.fencing_token)
@@ -116,7 +116,7 @@ class Worker:
             return
         try:
             answer = client.locks.LeaseTimeToLive(
-                lease_pb.LeaseTimeToLiveRequest(id=self.lease, keys=True), timeout=PATIENCE)
+                lease_pb.LeaseTimeToLiveRequest(id=self.lease, keys=True), timeout=TIMEOUT)
         except grpc.RpcError as error:
             self.facts.violation(f"worker {self.number}: its lease is gone: {error.details()}")
             return
@@ -145,7 +145,7 @@ def one_round(daemon, workers, facts, pause):
     daemon.kill()
     stop.set()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
     for client in clients:
         client.close()
     daemon.start()

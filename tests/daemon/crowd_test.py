@@ -10,7 +10,7 @@ import unittest
 
 import grpc
 
-from daemon import (PATIENCE, eventually, item_pb, lease_pb, lock_pb, running, session_pb, watch_pb)
+from daemon import (TIMEOUT, eventually, item_pb, lease_pb, lock_pb, running, session_pb, watch_pb)
 
 
 def code_of(call, *arguments, **fields):
@@ -53,7 +53,7 @@ class Crowd(unittest.TestCase):
                         lease_id=lease, name="noisy"))
                 yield request
 
-        outcomes = [outcome for response in self.client.locks.Session(say(), timeout=PATIENCE)
+        outcomes = [outcome for response in self.client.locks.Session(say(), timeout=TIMEOUT)
                     for outcome in response.outcomes]
         self.assertNotIn("refused", {outcome.WhichOneof("what") for outcome in outcomes})
         eventually(lambda: self.client.status().leases == 0, "the lease ends with its stream")
@@ -81,9 +81,9 @@ class Crowd(unittest.TestCase):
 
         def say():
             yield from requests
-            done.wait(PATIENCE)
+            done.wait(TIMEOUT)
 
-        stream = self.client.locks.Session(say(), timeout=10 * PATIENCE)
+        stream = self.client.locks.Session(say(), timeout=10 * TIMEOUT)
         positions = {}
         while len(positions) < waiters:
             for outcome in next(stream).outcomes:
@@ -129,7 +129,7 @@ class Crowd(unittest.TestCase):
                         id=number, request_id=1, ttl_ms=ttl_ms))
                     for number in range(first, first + 1000)])
 
-        granted = sum(1 for response in self.client.locks.Session(say(), timeout=10 * PATIENCE)
+        granted = sum(1 for response in self.client.locks.Session(say(), timeout=10 * TIMEOUT)
                       for outcome in response.outcomes
                       if outcome.WhichOneof("what") == "lease_granted")
         self.assertEqual(granted, count)
@@ -142,7 +142,7 @@ class Crowd(unittest.TestCase):
                     id=first, renew_leases=session_pb.RenewLeases(
                         ids=range(first, first + 5000)))])
 
-        renewed = [ttl for response in self.client.locks.Session(renew(), timeout=10 * PATIENCE)
+        renewed = [ttl for response in self.client.locks.Session(renew(), timeout=10 * TIMEOUT)
                    for outcome in response.outcomes for ttl in outcome.renewed.ttl_ms]
         self.assertEqual(renewed, [ttl_ms] * count)
         eventually(lambda: self.client.status().leases == 0, "all have expired")
@@ -153,14 +153,14 @@ class Crowd(unittest.TestCase):
 
         def say():
             yield watch_pb.WatchRequest(create=watch_pb.WatchCreate(key="", prefix=True))
-            stop.wait(10 * PATIENCE)
+            stop.wait(10 * TIMEOUT)
 
         # The client's own buffer is kept small, so that the server soon has nowhere to write.
         idle = [grpc.insecure_channel(self.daemon.grpc_address, options=[
             ("grpc.use_local_subchannel_pool", 1), ("grpc.http2.lookahead_bytes", 65536)])
             for _ in range(3)]
         from daemon import STUBS  # pylint: disable=import-outside-toplevel
-        streams = [STUBS["lock_grpc"].LockServiceStub(channel).Watch(say(), timeout=10 * PATIENCE)
+        streams = [STUBS["lock_grpc"].LockServiceStub(channel).Watch(say(), timeout=10 * TIMEOUT)
                    for channel in idle]
         for stream in streams:
             self.assertTrue(next(stream).created)
@@ -168,7 +168,7 @@ class Crowd(unittest.TestCase):
         while "tenure_watch_cut_total 3" not in self.daemon.get("/metrics")[1]:
             answered = self.make_noise(cycles=500)
             self.assertEqual(answered, 1001)
-            self.assertLess(time.monotonic() - began, 10 * PATIENCE)
+            self.assertLess(time.monotonic() - began, 10 * TIMEOUT)
 
         # Each is told from where to resume, and what it got before has no gap.
         for stream in streams:
@@ -190,7 +190,7 @@ class Crowd(unittest.TestCase):
         held = self.client.lock("a", self.client.lease())
         other = self.daemon.client()
         waiting = other.locks.Lock.future(
-            lock_pb.LockRequest(name="a", lease_id=self.client.lease()), timeout=PATIENCE)
+            lock_pb.LockRequest(name="a", lease_id=self.client.lease()), timeout=TIMEOUT)
         eventually(lambda: self.client.status().waits == 1, "it waits")
 
         other.close()
@@ -222,13 +222,13 @@ class Crowd(unittest.TestCase):
 
     def test_what_is_no_request_harms_nobody(self):
         garbage = self.client.channel.unary_unary("/tenure.v1.LockService/Lock")
-        self.assertNotEqual(code_of(garbage, b"\xff" * 100, timeout=PATIENCE),
+        self.assertNotEqual(code_of(garbage, b"\xff" * 100, timeout=TIMEOUT),
                             grpc.StatusCode.OK)
         unknown = self.client.channel.unary_unary("/tenure.v1.LockService/Nothing")
-        self.assertEqual(code_of(unknown, b"", timeout=PATIENCE), grpc.StatusCode.UNIMPLEMENTED)
+        self.assertEqual(code_of(unknown, b"", timeout=TIMEOUT), grpc.StatusCode.UNIMPLEMENTED)
         host, port = self.daemon.grpc_address.split(":")
         for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 1000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n"):
-            with socket.create_connection((host, int(port)), timeout=PATIENCE) as raw:
+            with socket.create_connection((host, int(port)), timeout=TIMEOUT) as raw:
                 raw.sendall(noise)
                 raw.shutdown(socket.SHUT_WR)
                 while raw.recv(4096):
@@ -251,7 +251,7 @@ class Crowd(unittest.TestCase):
         self.client.lock("2", one)
         self.assertEqual(code_of(self.client.lock, "3", one), exhausted)
         waiting = self.client.locks.Lock.future(
-            lock_pb.LockRequest(name="1", lease_id=two), timeout=PATIENCE)
+            lock_pb.LockRequest(name="1", lease_id=two), timeout=TIMEOUT)
         eventually(lambda: self.client.status().waits == 1, "one waits")
         self.assertEqual(code_of(self.client.lock, "1", three), exhausted)
         waiting.cancel()

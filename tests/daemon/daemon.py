@@ -22,7 +22,7 @@ import urllib.request
 import grpc
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-PATIENCE = 30  # seconds: a test that would hang fails instead
+TIMEOUT = 30  # seconds: a test that would hang fails instead
 
 
 def make_stubs():
@@ -52,7 +52,7 @@ def tenured_path():
 def run(*flags):
     """A tenured that ends by itself."""
     return subprocess.run([tenured_path(), *flags], capture_output=True, text=True,
-                          timeout=PATIENCE, check=False)
+                          timeout=TIMEOUT, check=False)
 
 
 class Bearer(grpc.UnaryUnaryClientInterceptor):
@@ -119,7 +119,7 @@ class Daemon:
         self.arrived.put(None)
 
     def wait_for_event(self, event):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             try:
                 entry = self.arrived.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -143,8 +143,8 @@ class Daemon:
 
     def reap(self):
         """Waits for its end; the exit code."""
-        code = self.process.wait(PATIENCE)
-        self.reader.join(PATIENCE)
+        code = self.process.wait(TIMEOUT)
+        self.reader.join(TIMEOUT)
         self.process.stderr.close()
         return code
 
@@ -184,7 +184,7 @@ class Daemon:
             fields["Tenure-Intent"] = "test"
         request = urllib.request.Request(self.http_address + path, body, fields)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -203,22 +203,22 @@ class Client:
 
     def lease(self, ttl_ms=600_000, **fields):
         request = lease_pb.LeaseGrantRequest(ttl_ms=ttl_ms, **fields)
-        return self.locks.LeaseGrant(request, timeout=PATIENCE).id
+        return self.locks.LeaseGrant(request, timeout=TIMEOUT).id
 
-    def lock(self, name, lease, timeout=PATIENCE, **fields):
+    def lock(self, name, lease, timeout=TIMEOUT, **fields):
         request = lock_pb.LockRequest(name=name, lease_id=lease, **fields)
         return self.locks.Lock(request, timeout=timeout)
 
     def try_lock(self, name, lease, **fields):
         request = lock_pb.TryLockRequest(name=name, lease_id=lease, **fields)
-        return self.locks.TryLock(request, timeout=PATIENCE)
+        return self.locks.TryLock(request, timeout=TIMEOUT)
 
     def unlock(self, lease, token, **fields):
         request = lock_pb.UnlockRequest(lease_id=lease, fencing_token=token, **fields)
-        return self.locks.Unlock(request, timeout=PATIENCE)
+        return self.locks.Unlock(request, timeout=TIMEOUT)
 
     def status(self):
-        return self.admin.Status(admin_pb.StatusRequest(), timeout=PATIENCE)
+        return self.admin.Status(admin_pb.StatusRequest(), timeout=TIMEOUT)
 
 
 @contextlib.contextmanager
@@ -248,7 +248,7 @@ class OneDaemon(unittest.TestCase):
 
 def eventually(is_so, what):
     """Waits until it is so, or fails."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not is_so():
         if time.monotonic() > deadline:
             raise AssertionError(f"never: {what}")

@@ -10,7 +10,7 @@ import unittest
 import grpc
 
 import cluster
-from daemon import HOME, PATIENCE, admin_pb, eventually, lease_pb, watch_pb
+from daemon import HOME, TIMEOUT, admin_pb, eventually, lease_pb, watch_pb
 
 
 class Failover(unittest.TestCase):
@@ -43,7 +43,7 @@ class Failover(unittest.TestCase):
         self.nodes.kill(dead)
         self.nodes.wait_for_leader(but=dead)
         self.client.unlock(one, held.fencing_token)
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
 
         self.assertTrue(answers[0].acquired)
         self.assertGreater(answers[0].fencing_token, held.fencing_token)
@@ -77,7 +77,7 @@ class Failover(unittest.TestCase):
 
         for call in (lambda: alone.try_lock("a", lease, request_id=1),
                      lambda: next(alone.locks.LeaseKeepAlive(
-                         iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=PATIENCE))):
+                         iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=TIMEOUT))):
             with self.assertRaises(grpc.RpcError) as caught:
                 call()
             self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
@@ -98,10 +98,10 @@ class Failover(unittest.TestCase):
 
                 def requests():
                     yield watch_pb.WatchRequest(create=create)
-                    stop.wait(PATIENCE)
+                    stop.wait(TIMEOUT)
 
                 try:
-                    for answer in leader.locks.Watch(requests(), timeout=PATIENCE):
+                    for answer in leader.locks.Watch(requests(), timeout=TIMEOUT):
                         if answer.created and start == 0:
                             start = answer.header.revision + 1
                             begun.set()
@@ -118,13 +118,13 @@ class Failover(unittest.TestCase):
         begun = threading.Event()
         watcher = threading.Thread(target=watch)
         watcher.start()
-        begun.wait(PATIENCE)
+        begun.wait(TIMEOUT)
         for round_ in range(10):
             held = self.client.lock("w", lease)
             self.client.unlock(lease, held.fencing_token)
             if round_ in (3, 6):
                 self.nodes.transfer()
-        watcher.join(PATIENCE)
+        watcher.join(TIMEOUT)
 
         self.assertEqual(len(seen), 20)
         self.assertEqual(seen, sorted(set(seen)))
@@ -162,7 +162,7 @@ class Failover(unittest.TestCase):
             self.assertEqual(named["tenure-leader"], leader.grpc_address)
             self.assertEqual(named["tenure-leader-id"], str(leader.member))
             eventually(lambda: [lock.name for lock in follower.admin.List(
-                admin_pb.ListRequest(stale=True), timeout=PATIENCE).locks] == ["a"], "it is there")
+                admin_pb.ListRequest(stale=True), timeout=TIMEOUT).locks] == ["a"], "it is there")
             self.assertEqual(self.nodes.node(member).get("/readyz")[0], 200)
             self.assertEqual(self.nodes.node(member).get("/v1/locks")[0], 503)
 
@@ -176,7 +176,7 @@ class Failover(unittest.TestCase):
         dead = self.nodes.wait_for_leader()
         self.nodes.kill(dead)
 
-        self.assertIn("is released", hold.communicate(timeout=PATIENCE)[0])
+        self.assertIn("is released", hold.communicate(timeout=TIMEOUT)[0])
         self.assertEqual(hold.returncode, 0)
 
 
@@ -194,7 +194,7 @@ class CppClient(unittest.TestCase):
         self.assertEqual(self.cycler.stdout.readline(), "running\n")
 
     def check(self):
-        said = self.cycler.communicate(timeout=2 * PATIENCE)[0]
+        said = self.cycler.communicate(timeout=2 * TIMEOUT)[0]
         print(said.strip())
         seen = dict(pair.split("=", 1) for pair in said.split(" problem=")[0].split())
         self.assertGreater(int(seen["cycles"]), 0, said)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from daemon import HOME, PATIENCE, eventually, tenured_path
+from daemon import HOME, TIMEOUT, eventually, tenured_path
 
 
 class FirstSteps(unittest.TestCase):
@@ -26,7 +26,7 @@ class FirstSteps(unittest.TestCase):
     def stop(self):
         if self.server.poll() is None:
             os.killpg(self.server.pid, signal.SIGKILL)
-            self.server.wait(PATIENCE)
+            self.server.wait(TIMEOUT)
         self.server.stdout.close()
 
     def printed_commands(self):
@@ -44,7 +44,7 @@ class FirstSteps(unittest.TestCase):
 
     def outcome(self, command):
         process = self.paste(command)
-        output, _ = process.communicate(timeout=PATIENCE)
+        output, _ = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 0, output)
         return output
 
@@ -53,7 +53,7 @@ class FirstSteps(unittest.TestCase):
         running = self.paste(run.replace("sleep 60", "cat"), stdin=subprocess.PIPE)
         eventually(lambda: "backup" in self.outcome(listing), "the lock is listed")
         self.assertIn("exit code 75", self.outcome(no_wait))
-        running.communicate("", timeout=PATIENCE)
+        running.communicate("", timeout=TIMEOUT)
         self.assertEqual(running.returncode, 0)
         self.assertNotIn("bad", self.outcome(doctor))
 
@@ -67,7 +67,7 @@ class FirstSteps(unittest.TestCase):
         waited = self.outcome(wait)
 
         self.assertIn("is held, fencing token", waited)
-        self.assertIn("is released", holding.communicate(timeout=PATIENCE)[0])
+        self.assertIn("is released", holding.communicate(timeout=TIMEOUT)[0])
         seen = ""
         while "released" not in seen:
             seen += watching.stdout.readline()
@@ -77,7 +77,7 @@ class FirstSteps(unittest.TestCase):
         self.assertIn("tenure_leases", self.outcome(metrics))
 
         self.server.send_signal(signal.SIGTERM)
-        self.assertEqual(self.server.wait(PATIENCE), 0)
+        self.assertEqual(self.server.wait(TIMEOUT), 0)
 
 
 if __name__ == "__main__":

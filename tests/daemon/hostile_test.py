@@ -13,7 +13,7 @@ import grpc
 
 import cluster
 import raw_h2
-from daemon import HOME, PATIENCE, Client, eventually, running
+from daemon import HOME, TIMEOUT, Client, eventually, running
 from tls_test import Authority
 
 FLOOD_SECONDS = 10
@@ -28,7 +28,7 @@ def begin_flood(*arguments):
 
 def result_of(flood):
     """Waits for the end of a flood; what it did."""
-    return json.loads(flood.communicate(timeout=FLOOD_SECONDS + PATIENCE)[0])
+    return json.loads(flood.communicate(timeout=FLOOD_SECONDS + TIMEOUT)[0])
 
 
 def resident_bytes(daemon):

@@ -10,7 +10,7 @@ import urllib.request
 
 import jsonschema
 
-from daemon import HOME, PATIENCE, OneDaemon, eventually, item_pb, lock_pb
+from daemon import HOME, TIMEOUT, OneDaemon, eventually, item_pb, lock_pb
 
 DOCUMENT = json.loads((HOME / "docs/reference/openapi.json").read_text(encoding="utf-8"))
 # So that references to #/components resolve wherever they stand.
@@ -75,7 +75,7 @@ class OpenApiAnswers(OneDaemon):
             headers=(self.trusted() if method == "post" else {}) | (fields or {}),
             data=json.dumps(body).encode() if body is not None else None)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
                 status, kind, text = answer.status, answer.headers["Content-Type"], answer.read()
         except urllib.error.HTTPError as error:
             status, kind, text = error.code, error.headers["Content-Type"], error.read()
@@ -104,9 +104,9 @@ class OpenApiAnswers(OneDaemon):
             item_pb.Item(name="look/space", keys=item_pb.Keys(
                 range=item_pb.Range(start=b"a", end=b"\xff"))),
             item_pb.Item(name="look/pool", permits=item_pb.Permits(capacity=3, wanted=2))]),
-            timeout=PATIENCE)
+            timeout=TIMEOUT)
         waiting = client.locks.Lock.future(
-            lock_pb.LockRequest(name="look/a", lease_id=other, owner="waits"), timeout=PATIENCE)
+            lock_pb.LockRequest(name="look/a", lease_id=other, owner="waits"), timeout=TIMEOUT)
         eventually(lambda: client.status().waits == 1, "one waits")
 
         for method, path, _ in operations():
@@ -200,7 +200,7 @@ class OpenApiAnswers(OneDaemon):
         names, last = [], ""
         request = urllib.request.Request(self.daemon.http_address + target, headers=fields)
         schema = DOCUMENT["components"]["schemas"]["Event"]
-        with urllib.request.urlopen(request, timeout=PATIENCE) as stream:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as stream:
             kind = ""
             for line in stream:
                 word, _, rest = line.decode().rstrip("\n").partition(": ")

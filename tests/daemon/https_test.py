@@ -13,7 +13,7 @@ import unittest
 
 import grpc
 
-from daemon import Client, Daemon, PATIENCE, eventually, run
+from daemon import Client, Daemon, TIMEOUT, eventually, run
 from tls_test import Authority
 
 INTENT = {"Tenure-Intent": "test"}
@@ -60,7 +60,7 @@ class Https(unittest.TestCase):
         return made
 
     def connection(self, **words):
-        made = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE,
+        made = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=TIMEOUT,
                                            context=self.context(**words))
         self.addCleanup(made.close)
         return made
@@ -90,18 +90,18 @@ class Https(unittest.TestCase):
         url = f"https://127.0.0.1:{self.port}/healthz"
 
         good = subprocess.run(["curl", "-sS", "--http1.1", "--cacert", self.ours.path("ca.pem"),
-                               url], capture_output=True, text=True, timeout=PATIENCE, check=False)
+                               url], capture_output=True, text=True, timeout=TIMEOUT, check=False)
         as_h2 = subprocess.run(["curl", "-sS", "--cacert", self.ours.path("ca.pem"), url],
-                               capture_output=True, text=True, timeout=PATIENCE, check=False)
+                               capture_output=True, text=True, timeout=TIMEOUT, check=False)
         bad = subprocess.run(["curl", "-sS", url], capture_output=True, text=True,
-                             timeout=PATIENCE, check=False)
+                             timeout=TIMEOUT, check=False)
 
         self.assertEqual((good.stdout, as_h2.stdout), ("ok\n", "ok\n"), good.stderr + as_h2.stderr)
         self.assertEqual((bad.stdout, bad.returncode), ("", 60))
 
     def test_who_forgets_the_s_is_told(self):
         self.start()
-        plain = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        plain = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
         self.addCleanup(plain.close)
 
         status, _, body = self.ask(plain, "GET", "/v1/locks")
@@ -183,7 +183,7 @@ class Https(unittest.TestCase):
             context.maximum_version = ssl.TLSVersion.TLSv1_2
             session, resumed = None, []
             for _ in range(2):
-                with socket.create_connection(("127.0.0.1", port), PATIENCE) as raw, \
+                with socket.create_connection(("127.0.0.1", port), TIMEOUT) as raw, \
                         context.wrap_socket(raw, server_hostname="127.0.0.1",
                                             session=session) as stream:
                     session = stream.session

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 import cluster
-from daemon import HOME, PATIENCE, OneDaemon, eventually, lease_pb
+from daemon import HOME, TIMEOUT, OneDaemon, eventually, lease_pb
 
 PYTHON = ["/usr/bin/python3", str(HOME / "examples/python/hold.py")]
 NODE = [os.environ.get("NODE", "node"), str(HOME / "examples/node/hold.mjs")]
@@ -38,19 +38,19 @@ class Languages(OneDaemon):
         return int(found[2])
 
     def outcome(self, process):
-        output, _ = process.communicate(timeout=PATIENCE)
+        output, _ = process.communicate(timeout=TIMEOUT)
         return process.returncode, output
 
     def leases(self):
         """Those that live; of who was refused and went, until its ttl ends."""
-        return self.client.locks.Leases(lease_pb.LeasesRequest(), timeout=PATIENCE).leases
+        return self.client.locks.Leases(lease_pb.LeasesRequest(), timeout=TIMEOUT).leases
 
     def holding(self):
         """The lease of the one who holds something."""
         return next(lease.id for lease in self.leases() if lease.locks == 1)
 
     def revoke(self, lease):
-        self.client.locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=PATIENCE)
+        self.client.locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=TIMEOUT)
 
     def setUp(self):
         self.client = self.daemon.client()
@@ -72,7 +72,7 @@ class Languages(OneDaemon):
             with self.subTest(first=first):
                 holder = self.start(first, "two", "--seconds", "60")
                 older = self.token(holder)
-                waiter = self.start(second, "two", "--seconds", "0", "--wait", str(PATIENCE))
+                waiter = self.start(second, "two", "--seconds", "0", "--wait", str(TIMEOUT))
                 eventually(lambda: self.client.status().waits == 1, "it waits")
                 refused = self.start(second, "two", "--wait", "0")
                 code, output = self.outcome(refused)
@@ -139,7 +139,7 @@ class Replaced(unittest.TestCase):
 
             self.assertEqual(driver.renew(lease), 600_000)
             for holder in holders:
-                self.assertIn("is released", holder.communicate(timeout=PATIENCE)[0])
+                self.assertIn("is released", holder.communicate(timeout=TIMEOUT)[0])
                 self.assertEqual(holder.returncode, 0)
 
     @staticmethod

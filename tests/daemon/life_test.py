@@ -10,7 +10,7 @@ import unittest
 
 import grpc
 
-from daemon import Daemon, PATIENCE, eventually, lease_pb, lock_pb, run
+from daemon import Daemon, TIMEOUT, eventually, lease_pb, lock_pb, run
 
 
 class Folder(unittest.TestCase):
@@ -39,7 +39,7 @@ class Life(Folder):
         holder, waiter = client.lease(), client.lease()
         held = client.lock("a", holder)
         waiting = client.locks.Lock.future(
-            lock_pb.LockRequest(name="a", lease_id=waiter, request_id=5), timeout=PATIENCE)
+            lock_pb.LockRequest(name="a", lease_id=waiter, request_id=5), timeout=TIMEOUT)
         eventually(lambda: client.status().waits == 1, "it waits")
         revision = client.status().header.revision
 
@@ -54,7 +54,7 @@ class Life(Folder):
         self.assertEqual((status.locks, status.waits, status.leases), (1, 1, 2))
         # The same request finds its old place.
         retry = client.locks.Lock.future(
-            lock_pb.LockRequest(name="a", lease_id=waiter, request_id=5), timeout=PATIENCE)
+            lock_pb.LockRequest(name="a", lease_id=waiter, request_id=5), timeout=TIMEOUT)
         client.unlock(holder, held.fencing_token)
         self.assertTrue(retry.result().acquired)
         # 002.108
@@ -70,7 +70,7 @@ class Life(Folder):
         client = self.start().client()
 
         leases = client.locks.Leases(lease_pb.LeasesRequest(),
-                                     timeout=PATIENCE).leases
+                                     timeout=TIMEOUT).leases
         self.assertEqual([one.id for one in leases], [lease])
         self.assertGreater(leases[0].ttl_ms, 50_000)
 

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import cluster
-from daemon import HOME, PATIENCE, eventually
+from daemon import HOME, TIMEOUT, eventually
 
 DASHBOARD = HOME / "packaging/grafana/tenure.json"
 RULES = HOME / "packaging/prometheus/tenure.rules.yml"
@@ -22,7 +22,7 @@ METRIC = re.compile(r"\b(tenure_[a-z_]+|process_[a-z_]+|up)\b(?!\()")
 
 def promtool(*arguments):
     return subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True,
-                          timeout=PATIENCE, check=False)
+                          timeout=TIMEOUT, check=False)
 
 
 def dashboard_expressions():

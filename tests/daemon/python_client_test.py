@@ -6,7 +6,7 @@ import unittest
 
 import grpc
 
-from daemon import (PATIENCE, OneDaemon, eventually, item_pb, lease_pb, lock_pb, session_pb,
+from daemon import (TIMEOUT, OneDaemon, eventually, item_pb, lease_pb, lock_pb, session_pb,
                     watch_pb)
 
 
@@ -37,7 +37,7 @@ class PythonClient(OneDaemon):
         one, two = self.client.lease(), self.client.lease()
         held = self.client.lock("py/b", one)
         waiting = self.client.locks.Lock.future(
-            lock_pb.LockRequest(name="py/b", lease_id=two), timeout=PATIENCE)
+            lock_pb.LockRequest(name="py/b", lease_id=two), timeout=TIMEOUT)
         eventually(lambda: self.client.status().waits == 1, "one waits")
 
         self.client.unlock(one, held.fencing_token)
@@ -51,7 +51,7 @@ class PythonClient(OneDaemon):
         answers = self.client.locks.LeaseKeepAlive(
             iter([lease_pb.LeaseKeepAliveRequest(id=lease),
                   lease_pb.LeaseKeepAliveRequest(id=1234567)]),
-            timeout=PATIENCE)
+            timeout=TIMEOUT)
 
         self.assertEqual([answer.ttl_ms for answer in answers], [5000, 0])
 
@@ -75,9 +75,9 @@ class PythonClient(OneDaemon):
 
         def requests():
             yield watch_pb.WatchRequest(create=watch_pb.WatchCreate(key="py/d/", prefix=True))
-            stop.wait(PATIENCE)
+            stop.wait(TIMEOUT)
 
-        events = self.client.locks.Watch(requests(), timeout=PATIENCE)
+        events = self.client.locks.Watch(requests(), timeout=TIMEOUT)
         self.assertTrue(next(events).created)
         held = self.client.lock("py/d/1", lease)
         self.client.unlock(lease, held.fencing_token)
@@ -89,7 +89,7 @@ class PythonClient(OneDaemon):
 
         self.assertEqual([event.type for event in seen],
                          [watch_pb.CHANGE_PUT, watch_pb.CHANGE_DELETE])
-        self.assertEqual(seen[0].kv.fencing_token, held.fencing_token)
+        self.assertEqual(seen[0].record.fencing_token, held.fencing_token)
 
     def test_a_session_carries_a_batch_of_operations(self):
         requests = [
@@ -103,7 +103,7 @@ class PythonClient(OneDaemon):
                 session_pb.Operation(id=3, release=session_pb.Release(lease_id=777, name="py/e")),
             ]),
         ]
-        answers = self.client.locks.Session(iter(requests), timeout=PATIENCE)
+        answers = self.client.locks.Session(iter(requests), timeout=TIMEOUT)
         outcomes = [outcome for response in answers for outcome in response.outcomes]
 
         self.assertEqual([outcome.id for outcome in outcomes], [1, 2, 3])
@@ -114,12 +114,12 @@ class PythonClient(OneDaemon):
     def test_health_and_reflection_answer(self):
         # The messages are so small that they need no generated code: field 1 is a string.
         check = self.client.channel.unary_unary("/grpc.health.v1.Health/Check")
-        self.assertEqual(check(b"", timeout=PATIENCE), b"\x08\x01")
+        self.assertEqual(check(b"", timeout=TIMEOUT), b"\x08\x01")
         name = b"tenure.v1.LockService"
-        self.assertEqual(check(b"\x0a" + bytes([len(name)]) + name, timeout=PATIENCE), b"\x08\x01")
+        self.assertEqual(check(b"\x0a" + bytes([len(name)]) + name, timeout=TIMEOUT), b"\x08\x01")
         reflect = self.client.channel.stream_stream(
             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
-        listing = b"".join(reflect(iter([b"\x3a\x01*"]), timeout=PATIENCE))
+        listing = b"".join(reflect(iter([b"\x3a\x01*"]), timeout=TIMEOUT))
         self.assertIn(b"tenure.v1.LockService", listing)
         self.assertIn(b"tenure.v1.Admin", listing)
 
@@ -140,13 +140,13 @@ class PythonClient(OneDaemon):
             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
         name = b"tenure.v1.LockService"
         ask = b"\x22" + bytes([len(name)]) + name
-        found = b"".join(reflect(iter([ask]), timeout=PATIENCE))
+        found = b"".join(reflect(iter([ask]), timeout=TIMEOUT))
         for file in (b"tenure/v1/lock.proto", b"tenure/v1/lease.proto", b"tenure/v1/header.proto"):
             self.assertIn(file, found)
 
     def test_health_is_watched(self):
         watch = self.client.channel.unary_stream("/grpc.health.v1.Health/Watch")
-        stream = watch(b"", timeout=PATIENCE)
+        stream = watch(b"", timeout=TIMEOUT)
         self.assertEqual(next(stream), b"\x08\x01")
         stream.cancel()
 
@@ -155,7 +155,7 @@ class PythonClient(OneDaemon):
         self.client.lock("py/x", one)
         self.client.lock("py/y", two)
         waiting = self.client.locks.Lock.future(
-            lock_pb.LockRequest(name="py/y", lease_id=one), timeout=PATIENCE)
+            lock_pb.LockRequest(name="py/y", lease_id=one), timeout=TIMEOUT)
         eventually(lambda: self.client.status().waits == 1, "one waits")
 
         refused = self.client.lock("py/x", two)

@@ -14,7 +14,7 @@ import urllib.request
 import grpc
 
 import cluster
-from daemon import HOME, PATIENCE, Bearer, Client, Daemon, admin_pb, eventually
+from daemon import HOME, TIMEOUT, Bearer, Client, Daemon, admin_pb, eventually
 from tls_test import Authority
 
 UNIT = HOME / "packaging/tenured.service"
@@ -27,7 +27,7 @@ def allow_list():
 
 
 def take_snapshot(client):
-    return client.admin.Snapshot(admin_pb.SnapshotRequest(), timeout=PATIENCE).index
+    return client.admin.Snapshot(admin_pb.SnapshotRequest(), timeout=TIMEOUT).index
 
 
 class Sandbox(unittest.TestCase):
@@ -84,7 +84,7 @@ class Sandbox(unittest.TestCase):
         self.assertIn("\nSystemCallErrorNumber=EPERM\n", UNIT.read_text(encoding="utf-8"))
         refused = subprocess.run(
             [FILTER, UNIT, "/usr/bin/python3", "-c", "import os; os.chroot('/')"],
-            capture_output=True, text=True, timeout=PATIENCE, check=False)
+            capture_output=True, text=True, timeout=TIMEOUT, check=False)
         self.assertIn("PermissionError: [Errno 1]", refused.stderr)
         self.assertEqual(refused.returncode, 1)
 
@@ -108,7 +108,7 @@ class Sandbox(unittest.TestCase):
         context = ssl.create_default_context(cafile=ours.path("ca.pem"))
         asked = urllib.request.Request(daemon.http_address + "/v1/locks",
                                        headers={"Authorization": "Bearer t"})
-        with urllib.request.urlopen(asked, timeout=PATIENCE, context=context) as answer:
+        with urllib.request.urlopen(asked, timeout=TIMEOUT, context=context) as answer:
             self.assertIn('"a"', answer.read().decode())
         self.assertEqual(daemon.stop(), 0)
 

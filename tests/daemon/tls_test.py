@@ -8,7 +8,7 @@ import unittest
 
 import grpc
 
-from daemon import Client, Daemon, PATIENCE, run
+from daemon import Client, Daemon, TIMEOUT, run
 
 
 class Authority:
@@ -40,7 +40,7 @@ class Authority:
 
     @staticmethod
     def openssl(*words):
-        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=PATIENCE)
+        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=TIMEOUT)
 
 
 class Tls(unittest.TestCase):

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/etcd_fake.hpp"
 
@@ -47,7 +47,7 @@ class LaggingMember {
   /// Of each look after the first list: by what one member knows?
   std::vector<bool> looks() {
     const std::lock_guard lock(mutex_);
-    return looks_;
+    return queries_;
   }
 
   static constexpr std::int64_t joined_at = 5;
@@ -66,8 +66,8 @@ class LaggingMember {
       response->add_responses()->mutable_put();
       list(*response, true);
     } else if (first.has_range()) {
-      looks_.push_back(first.range().serializable());
-      const bool is_behind = looks_.size() == 1;
+      queries_.push_back(first.range().serializable());
+      const bool is_behind = queries_.size() == 1;
       response->mutable_header()->set_revision(is_behind ? gone_at - 1 : gone_at + 1);
       list(*response, is_behind);
     } else {
@@ -95,7 +95,7 @@ class LaggingMember {
   std::mutex mutex_;
   std::string own_;
   std::string before_;
-  std::vector<bool> looks_;
+  std::vector<bool> queries_;
   FakeEtcd fake_;  // Last: its thread uses all the rest.
 };
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/etcd_fake.hpp"
 #include "support/etcd_server.hpp"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/etcd_server.hpp"
 #include "support/wait_until.hpp"
@@ -55,7 +55,7 @@ TEST(EtcdFailure, a_server_that_stands_still_costs_the_lock_within_its_lease) {
   EXPECT_LT(std::chrono::steady_clock::now(), end + 2s + 2s);
   EXPECT_EQ(guard.state(), GuardState::lost);
   server.resume();
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 }
 
 /// Three members on one machine.
@@ -126,7 +126,7 @@ TEST_F(EtcdCluster, loses_its_leader_and_those_who_wait_are_granted) {
 
   EXPECT_EQ(tokens.size(), 5U);
   EXPECT_TRUE(std::ranges::is_sorted(tokens));
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 }
 
 // A member that hangs is noticed by its silence, and left for another one.
@@ -141,7 +141,7 @@ TEST_F(EtcdCluster, a_member_that_stands_still_is_left_for_another) {
   members[0]->resume();
 
   EXPECT_TRUE(given_back) << to_string(given_back.error());
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/etcd_server.hpp"
 #include "support/wait_until.hpp"
@@ -90,7 +90,7 @@ TEST_F(EtcdInterop, a_reader_does_not_read_beside_etcdctl) {
   EXPECT_EQ(ann.semaphore("read", {.capacity = 2}).try_acquire().error(), Errc::invalid_argument);
   etcdctl->signal(SIGINT);
 
-  EXPECT_TRUE(ann.rw_lock("read").try_lock_shared_for(patience));
+  EXPECT_TRUE(ann.rw_lock("read").try_lock_shared_for(test_timeout));
 }
 
 // 002.052, 002-B1: the keys of db/users lie in the folder of db, and yet it is another lock.
@@ -115,7 +115,7 @@ TEST_F(EtcdInterop, a_lock_whose_name_goes_on_below_is_another_lock) {
 TEST_F(EtcdInterop, each_acquisition_has_a_key_of_its_own_under_its_lease) {
   const auto lease = ann.lease().value();
   const auto one = ann.rw_lock("keys", {.lease = lease}).lock_shared().value();
-  const auto two = ann.rw_lock("keys", {.lease = lease, .note = "hello"}).lock_shared().value();
+  const auto two = ann.rw_lock("keys", {.lease = lease, .metadata = "hello"}).lock_shared().value();
 
   const auto keys = server.keys("keys/");
 

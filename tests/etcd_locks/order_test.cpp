@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/etcd_relay.hpp"
 #include "support/etcd_server.hpp"
@@ -34,7 +34,7 @@ class EtcdOrder : public ::testing::Test {
   EtcdServer& server = shared_etcd();
   std::string root = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   EtcdRelay relay{server.port()};
-  Client ann = connect(relay.url(root), {.request_timeout = patience}).value();
+  Client ann = connect(relay.url(root), {.request_timeout = test_timeout}).value();
 };
 
 // Who joins behind a reader of the same client waits for what that one waits for. The second reader
@@ -44,7 +44,7 @@ TEST_F(EtcdOrder, a_reader_that_joins_a_wait_which_has_just_ended_is_not_forgott
   const auto writer = root + "/a/stranger";
   server.put(writer, "");
   const auto read = [this] {
-    auto share = ann.rw_lock("a").try_lock_shared_for(patience);
+    auto share = ann.rw_lock("a").try_lock_shared_for(test_timeout);
     ASSERT_TRUE(share) << to_string(share.error());
     EXPECT_TRUE(share->unlock());
   };
@@ -71,7 +71,7 @@ TEST_F(EtcdOrder, a_writer_that_joins_behind_one_who_leaves_is_not_forgotten) {
 
   relay.keep_back();
   std::jthread next([this] {
-    auto mine = ann.mutex("a").try_lock_for(patience);
+    auto mine = ann.mutex("a").try_lock_for(test_timeout);
     ASSERT_TRUE(mine) << to_string(mine.error());
     EXPECT_TRUE(mine->unlock());
   });

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/etcd_server.hpp"
 #include "support/wait_until.hpp"

@@ -11,7 +11,7 @@ import unittest
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(HOME / "tests/cli"))
 
-from command import PATIENCE, WithServer, eventually, is_alive, tenure_path  # noqa: E402
+from command import TIMEOUT, WithServer, eventually, is_alive, tenure_path  # noqa: E402
 
 SCRIPT = HOME / "examples/cron/never_overlap.sh"
 
@@ -27,7 +27,7 @@ class Cron(WithServer):
         return process
 
     def outcome_of(self, process):
-        out, err = process.communicate("", timeout=PATIENCE)
+        out, err = process.communicate("", timeout=TIMEOUT)
         return process.returncode, out, err
 
     def running(self, lock):
@@ -40,7 +40,7 @@ class Cron(WithServer):
 
         code, out, err = self.outcome_of(self.start("cron/overlap", "echo", "ran"))
         self.assertEqual((code, out), (0, ""), err)
-        self.assertIn("cron/overlap: skipped: it still runs elsewhere", err)
+        self.assertIn("cron/overlap: skipped: it still runs on another machine", err)
 
         code, out, err = self.outcome_of(first)
         self.assertEqual((code, out), (0, "done\n"), err)
@@ -51,7 +51,7 @@ class Cron(WithServer):
         losing, child = self.running("cron/lost")
 
         self.said("unlock", "--force", "--yes", "cron/lost")
-        losing.wait(PATIENCE)
+        losing.wait(TIMEOUT)
         code, out, err = self.outcome_of(losing)
         self.assertEqual((code, out), (79, ""), err)
         self.assertIn("the lock was lost", err)
@@ -63,7 +63,7 @@ class Cron(WithServer):
         code, out, err = self.outcome_of(
             self.start("cron/code", "echo", "ran", TENURE_URL="tenure://127.0.0.1:1"))
         self.assertEqual((code, out), (69, ""), err)
-        self.assertIn("nothing ran", err)
+        self.assertIn("the command did not run", err)
 
     def test_a_command_that_is_cut_off_is_dead_before_the_next_one_can_start(self):
         cut_off = self.start("cron/cut", "sh", "-c", "echo $$; cat", TTL="3s")

@@ -52,7 +52,7 @@ bool Ledger::write(const std::string& resource, FencingToken token) {
     return run("COMMIT");
   }
   run("ROLLBACK");
-  if (admitted.error().reason == Refusal::Reason::stale && run("BEGIN IMMEDIATE")) {
+  if (admitted.error().reason == FenceError::Reason::stale && run("BEGIN IMMEDIATE")) {
     note(resource, token, false);
     run("COMMIT");
   }

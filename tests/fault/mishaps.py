@@ -11,7 +11,7 @@ import signal
 
 import grpc
 
-from daemon import PATIENCE, eventually
+from daemon import TIMEOUT, eventually
 from fleet import torn
 
 ALL = {}
@@ -294,4 +294,4 @@ def ask_again(run, call):
 
 
 def wait_for_end(node):
-    eventually(lambda: not node.is_running(), f"member {node.member} stops within {PATIENCE} s")
+    eventually(lambda: not node.is_running(), f"member {node.member} stops within {TIMEOUT} s")

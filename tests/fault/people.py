@@ -59,10 +59,10 @@ class Workload:
                  *(str(word) for pair in words.items() for word in pair)],
                 stdout=subprocess.DEVNULL, stderr=log)
 
-    def stop(self, patience=60):
+    def stop(self, timeout=60):
         self.process.terminate()
         try:
-            return self.process.wait(patience)
+            return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

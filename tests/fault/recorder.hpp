@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include <tenure/watch.hpp>
+#include <tenure/client/watch.hpp>
 
 #include "history/event.hpp"
 

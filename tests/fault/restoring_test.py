@@ -11,7 +11,7 @@ import unittest
 
 import fleet  # first: it knows where the next ones are
 import cluster
-from daemon import Daemon, PATIENCE, eventually, run, session_pb
+from daemon import Daemon, TIMEOUT, eventually, run, session_pb
 from people import Workload, begin_ledger
 
 TTL_MS = 2000
@@ -57,7 +57,7 @@ class Restoring(unittest.TestCase):
         lines.sort(key=lambda line: json.loads(line)["at"])
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         judged = subprocess.run([str(fleet.BUILD / "tests/tenure_history"), "check", str(path)],
-                                capture_output=True, text=True, timeout=PATIENCE, check=False)
+                                capture_output=True, text=True, timeout=TIMEOUT, check=False)
         return dict(re.findall(r"violations of (.) (\d+)", judged.stdout)), judged.stdout
 
     def test_a_grant_after_the_backup_is_never_granted_twice(self):
@@ -88,7 +88,7 @@ class Restoring(unittest.TestCase):
         requests = [session_pb.SessionRequest(hello=session_pb.Hello(client="test")),
                     session_pb.SessionRequest(operations=operations)]
         outcomes = {}
-        for response in client.locks.Session(iter(requests), timeout=PATIENCE):
+        for response in client.locks.Session(iter(requests), timeout=TIMEOUT):
             outcomes |= {outcome.id: outcome for outcome in response.outcomes}
         return [outcomes[operation.id] for operation in operations]
 
@@ -157,7 +157,7 @@ class Restoring(unittest.TestCase):
         self.assertFalse(client.try_lock("alive", client.lease()).acquired)
         self.assertIsNone(alive.poll())
         alive.send_signal(signal.SIGTERM)
-        self.assertEqual(alive.wait(PATIENCE), 0)
+        self.assertEqual(alive.wait(TIMEOUT), 0)
         self.assertGreater(client.lock("alive", client.lease()).fencing_token, token)
 
     def test_a_seed_without_holds_has_none_and_goes_on(self):

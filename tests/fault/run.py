@@ -18,7 +18,7 @@ import time
 
 from fleet import BUILD, Fleet, remove_folder, temporary_folder  # first: it knows where daemon is
 import mishaps
-from daemon import HOME, PATIENCE, eventually
+from daemon import HOME, TIMEOUT, eventually
 from people import Ranger, Reader, Recorder, Workload, begin_ledger, now, writes
 
 TTL = 3.0       # seconds: every lease of the people
@@ -189,7 +189,7 @@ class Run:
         try:
             eventually(all_served, "all are served")
         except AssertionError:
-            raise Failed(f"{len(seen)} of {wanted} were served within {PATIENCE} s after all was "
+            raise Failed(f"{len(seen)} of {wanted} were served within {TIMEOUT} s after all was "
                          f"well again: {sorted(seen)}") from None
         finally:
             for tail in tails.values():

@@ -12,7 +12,7 @@ import grpc
 
 import fleet  # first: it knows where the next ones are
 import cluster
-from daemon import PATIENCE, admin_pb, eventually, lease_pb, lock_pb
+from daemon import TIMEOUT, admin_pb, eventually, lease_pb, lock_pb
 
 
 class Safety(unittest.TestCase):
@@ -42,19 +42,19 @@ class Safety(unittest.TestCase):
         nodes.pause(old)
         asked = [
             direct.locks.TryLock.future(lock_pb.TryLockRequest(
-                name="b", lease_id=other, request_id=7), timeout=PATIENCE),
+                name="b", lease_id=other, request_id=7), timeout=TIMEOUT),
             direct.locks.Unlock.future(lock_pb.UnlockRequest(
-                lease_id=lease, fencing_token=held.fencing_token, request_id=8), timeout=PATIENCE),
+                lease_id=lease, fencing_token=held.fencing_token, request_id=8), timeout=TIMEOUT),
             direct.locks.LeaseGrant.future(lease_pb.LeaseGrantRequest(
-                ttl_ms=60_000, id=4711, request_id=9), timeout=PATIENCE)]
+                ttl_ms=60_000, id=4711, request_id=9), timeout=TIMEOUT)]
         renewal = direct.locks.LeaseKeepAlive(
-            iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=PATIENCE)
+            iter([lease_pb.LeaseKeepAliveRequest(id=lease)]), timeout=TIMEOUT)
         leader = nodes.wait_for_leader(but=old)
 
         nodes.resume(old)
 
         for call in asked:
-            error = call.exception(PATIENCE)
+            error = call.exception(TIMEOUT)
             self.assertIsNotNone(error, f"{old} answered, {leader} leads, "
                                         f"{error or (call.result(), nodes.node(old).lines)}")
             self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
@@ -103,7 +103,7 @@ class Safety(unittest.TestCase):
 
         slow.send_signal(signal.SIGSTOP)
         subprocess.run([*tenure, "--wait", "30s", "--", "sh", "-c", f"echo next >>{log}"],
-                       check=True, timeout=PATIENCE)
+                       check=True, timeout=TIMEOUT)
 
         lines = log.read_text(encoding="utf-8").splitlines()
         self.assertIn("first", lines)

@@ -11,7 +11,7 @@ import unittest
 
 import fleet  # first: it knows where the next ones are
 import cluster
-from daemon import HOME, PATIENCE, Daemon, admin_pb, eventually, lease_pb, lock_pb, tenured_path
+from daemon import HOME, TIMEOUT, Daemon, admin_pb, eventually, lease_pb, lock_pb, tenured_path
 
 FIXTURES = HOME / "tests/fixtures"
 FLAGS = ("--raft-segment-bytes", "64KiB")
@@ -27,10 +27,10 @@ def make():
     client.lock("before/the/snapshot", leases[0], request_id=1, metadata=b"note")
     client.lock("shared", leases[0], request_id=2, mode=3)
     client.lock("shared", leases[1], request_id=1, mode=3)
-    client.admin.Snapshot(admin_pb.SnapshotRequest(), timeout=PATIENCE)
+    client.admin.Snapshot(admin_pb.SnapshotRequest(), timeout=TIMEOUT)
     client.lock("after/the/snapshot", leases[1], request_id=2)
     waiting = client.locks.Lock.future(lock_pb.LockRequest(
-        name="after/the/snapshot", lease_id=leases[2], request_id=1), timeout=PATIENCE)
+        name="after/the/snapshot", lease_id=leases[2], request_id=1), timeout=TIMEOUT)
     eventually(lambda: client.status().waits == 1, "one waits")
     seen = what_is_there(client)
     daemon.kill()
@@ -43,8 +43,8 @@ def make():
 
 
 def what_is_there(client):
-    locks = client.admin.List(admin_pb.ListRequest(), timeout=PATIENCE).locks
-    leases = client.locks.Leases(lease_pb.LeasesRequest(), timeout=PATIENCE).leases
+    locks = client.admin.List(admin_pb.ListRequest(), timeout=TIMEOUT).locks
+    leases = client.locks.Leases(lease_pb.LeasesRequest(), timeout=TIMEOUT).leases
     return {"holders": {lock.name: [[holder.lease_id, holder.fencing_token,
                                      holder.metadata.decode()] for holder in lock.holders]
                         for lock in locks},
@@ -69,7 +69,7 @@ class Upgrade(unittest.TestCase):
         # Tokens go on, and the one who waited is next.
         tokens = [holder[1] for lock in self.seen["holders"].values() for holder in lock]
         waiting = client.locks.Lock.future(lock_pb.LockRequest(
-            name="after/the/snapshot", lease_id=13, request_id=1), timeout=PATIENCE)
+            name="after/the/snapshot", lease_id=13, request_id=1), timeout=TIMEOUT)
         client.unlock(12, self.seen["holders"]["after/the/snapshot"][0][1])
         self.assertGreater(waiting.result().fencing_token, max(tokens))
 
@@ -80,7 +80,7 @@ class Upgrade(unittest.TestCase):
             subprocess.run([tenured_path(), "seed", "--current", "--from",
                             str(self.folder / "store"), "--data-dir", str(node.folder),
                             *node.flags], check=True,
-                           capture_output=True, timeout=PATIENCE)
+                           capture_output=True, timeout=TIMEOUT)
         nodes.start()
 
         client = nodes.node(nodes.wait_for_leader()).client()
@@ -95,7 +95,7 @@ class Upgrade(unittest.TestCase):
 
         ended = subprocess.run([tenured_path(), "--data-dir", str(self.folder / "store"),
                                 "--listen-grpc", "127.0.0.1:0", "--listen-http", "off"],
-                               capture_output=True, text=True, timeout=PATIENCE, check=False)
+                               capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
         self.assertEqual(ended.returncode, 74)
         self.assertIn("format 2", ended.stderr)

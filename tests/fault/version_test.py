@@ -12,7 +12,7 @@ import grpc
 from run import Run  # first: it knows where the next ones are
 import cluster
 import fleet
-from daemon import PATIENCE, Daemon, admin_pb, eventually
+from daemon import TIMEOUT, Daemon, admin_pb, eventually
 
 SEED = int(os.environ.get("TENURE_SEED", "1"))
 PREVIOUS = str(fleet.BUILD / "tenured_previous")
@@ -105,7 +105,7 @@ class OlderProgram(unittest.TestCase):
     def refused(self):
         ended = subprocess.run([PREVIOUS, "--data-dir", str(self.daemon.folder), "--listen-grpc",
                                 "127.0.0.1:0", "--listen-http", "off"], capture_output=True,
-                               text=True, timeout=PATIENCE, check=False)
+                               text=True, timeout=TIMEOUT, check=False)
         self.assertEqual(ended.returncode, CONFIGURATION, ended.stderr)
         self.assertIn("a newer program wrote this folder", ended.stderr)
         self.assertIn("cluster.version_max", ended.stderr)
@@ -133,7 +133,7 @@ class OlderProgram(unittest.TestCase):
         client = self.start(PREVIOUS)
 
         self.assertEqual([lock.name for lock in client.admin.List(
-            admin_pb.ListRequest(), timeout=PATIENCE).locks], ["a"])
+            admin_pb.ListRequest(), timeout=TIMEOUT).locks], ["a"])
         client.unlock(lease, token)
         self.assertGreater(client.lock("a", lease, request_id=77).fencing_token, token)
 

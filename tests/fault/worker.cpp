@@ -95,9 +95,9 @@ void Worker::use_mutex() {
   if (claim.asking == history::Asking::attempt) {
     finish(claim, request, mutex.try_lock());
   } else if (one_in(5)) {
-    const milliseconds patience(below(200) + 1);
-    gives_up_ = now() + std::chrono::microseconds(patience).count();
-    finish(claim, request, mutex.try_lock_for(patience, shop_.stop));
+    const milliseconds test_timeout(below(200) + 1);
+    gives_up_ = now() + std::chrono::microseconds(test_timeout).count();
+    finish(claim, request, mutex.try_lock_for(test_timeout, shop_.stop));
     gives_up_ = 0;
   } else {
     finish(claim, request, mutex.lock(shop_.stop));
@@ -268,7 +268,7 @@ void Worker::finish(const Claim& claim, const std::string& request, Result<Held>
   keep(claim, request, *held);
 }
 
-void Worker::granted(const Claim& claim, const std::string& request, const Possession& held) {
+void Worker::granted(const Claim& claim, const std::string& request, const LockHandle& held) {
   shop_.recorder.write({.kind = Kind::granted,
                         .at = now(),
                         .request = request,
@@ -277,7 +277,7 @@ void Worker::granted(const Claim& claim, const std::string& request, const Posse
   say_renewed(owner_of(claim, request), held.valid_until());
 }
 
-void Worker::keep(const Claim& claim, const std::string& request, Possession& held) {
+void Worker::keep(const Claim& claim, const std::string& request, LockHandle& held) {
   const auto owner = owner_of(claim, request);
   const auto& item = claim.items.front();
   // Mostly short, now and then longer than a lease: then it lives by its renewals.
@@ -297,7 +297,7 @@ void Worker::keep(const Claim& claim, const std::string& request, Possession& he
   give_back(claim, request, held);
 }
 
-void Worker::give_back(const Claim& claim, const std::string& request, Possession& held) {
+void Worker::give_back(const Claim& claim, const std::string& request, LockHandle& held) {
   say(Kind::release, request);
   const auto unlocked = held.unlock();
   if (unlocked) {
@@ -314,7 +314,7 @@ std::string Worker::owner_of(const Claim& claim, const std::string& request) {
 LockOptions Worker::options(const Claim& claim, const std::string& request) const {
   LockOptions options;
   options.ttl = shop_.ttl;
-  options.note = request;  // Watchers read there whom an event is about.
+  options.metadata = request;  // Watchers read there whom an event is about.
   options.lease = claim.lease;
   return options;
 }

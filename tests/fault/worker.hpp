@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "fault/ledger.hpp"
 #include "fault/recorder.hpp"
@@ -69,9 +69,9 @@ class Worker {
   std::string invoke(const Claim& claim);
   void fail(const Claim& claim, const std::string& request, const Error& error);
   /// Holds for a while, writing, and gives back.
-  void keep(const Claim& claim, const std::string& request, Possession& held);
-  void give_back(const Claim& claim, const std::string& request, Possession& held);
-  void granted(const Claim& claim, const std::string& request, const Possession& held);
+  void keep(const Claim& claim, const std::string& request, LockHandle& held);
+  void give_back(const Claim& claim, const std::string& request, LockHandle& held);
+  void granted(const Claim& claim, const std::string& request, const LockHandle& held);
   template <class Held>
   void finish(const Claim& claim, const std::string& request, Result<Held> held);
 

@@ -16,7 +16,7 @@
 namespace tenure::test {
 namespace {
 
-using Reason = Refusal::Reason;
+using Reason = FenceError::Reason;
 using Texts = std::vector<std::string>;
 
 constexpr FencingToken ann{100};
@@ -60,7 +60,7 @@ TEST_P(FencedStorage, refuses_an_older_token_tells_the_highest_and_writes_nothin
   EXPECT_EQ(admitted.error().reason, Reason::stale);
   EXPECT_EQ(admitted.error().token, ann);
   EXPECT_EQ(admitted.error().highest, bob);
-  EXPECT_EQ(to_string(admitted.error()), R"(lease_lost: token 100 is stale: 101 has been at "x")");
+  EXPECT_EQ(to_string(admitted.error()), R"(lease_lost: token 100 is stale: 101 was admitted for "x")");
   EXPECT_EQ(storage_->texts("x"), Texts{"b"});
   EXPECT_EQ(storage_->highest("x"), bob);
 }

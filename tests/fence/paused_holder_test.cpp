@@ -71,7 +71,7 @@ TEST_P(PausedHolder, is_refused_after_its_successor_wrote) {
   EXPECT_EQ(outcome.new_answer, "written");
   EXPECT_EQ(outcome.old_answer,
             "refused, lease_lost: token " + std::to_string(outcome.old_token.get()) +
-                " is stale: " + std::to_string(outcome.new_token.get()) + " has been at \"x\"");
+                " is stale: " + std::to_string(outcome.new_token.get()) + " was admitted for \"x\"");
   EXPECT_EQ(storage_->texts("x"), std::vector<std::string>{"X"});
   EXPECT_EQ(storage_->highest("x"), outcome.new_token);
 }

@@ -14,7 +14,7 @@
 namespace tenure::test {
 namespace {
 
-using Reason = Refusal::Reason;
+using Reason = FenceError::Reason;
 
 constexpr FencingToken ann{100};
 constexpr FencingToken bob{101};
@@ -31,8 +31,8 @@ class PostgresFenceTest : public ::testing::Test {
 
   /// The second connection asks on a thread of its own while the first has not ended its
   /// transaction; that one ends as soon as the second stands still at the row.
-  Admission ask_behind(FencingToken token, const std::string& end_of_first) {
-    Admission admitted;
+  FenceResult ask_behind(FencingToken token, const std::string& end_of_first) {
+    FenceResult admitted;
     std::jthread asking([&] {
       run(*second_, "BEGIN");
       admitted = PostgresFence::on(*second_).value().admit("x", token);

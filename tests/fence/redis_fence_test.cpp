@@ -13,7 +13,7 @@
 namespace tenure::test {
 namespace {
 
-using Reason = Refusal::Reason;
+using Reason = FenceError::Reason;
 
 constexpr FencingToken ann{100};
 constexpr FencingToken bob{101};

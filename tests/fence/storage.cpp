@@ -30,7 +30,7 @@ class SqlStorage : public Storage {
     run(*connection_, dialect_.create_texts);
   }
 
-  Admission add(const Entry& entry) override {
+  FenceResult add(const Entry& entry) override {
     auto fence = DatabaseFence::on(*connection_).value();
     run(*connection_, dialect_.begin);
     auto admitted = entry.repeat == Repeat::allowed ? fence.admit(entry.resource, entry.token)
@@ -67,7 +67,7 @@ class RedisStorage : public Storage {
 
   void create() override {}
 
-  Admission add(const Entry& entry) override {
+  FenceResult add(const Entry& entry) override {
     auto fence = RedisFence::on(*connection_).value();
     const std::vector<RedisWrite> writes{
         {.command = "RPUSH", .key = key_of(entry.resource), .arguments = {entry.text}}};

@@ -31,7 +31,7 @@ class Storage {
   /// Makes the tables unless they are there.
   virtual void create() = 0;
   /// Asks the fence and adds the text, as one transaction.
-  [[nodiscard]] virtual Admission add(const Entry& entry) = 0;
+  [[nodiscard]] virtual FenceResult add(const Entry& entry) = 0;
   /// Adds the text as somebody would who has never heard of fences.
   virtual void add_unfenced(const Entry& entry) = 0;
 

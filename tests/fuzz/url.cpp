@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/etcd/address.hpp"
-#include "backends/redis/deployment.hpp"
-#include "backends/redlock/servers.hpp"
-#include "backends/tenured/servers.hpp"
-#include "backends/zookeeper/address.hpp"
+#include "backends/etcd/url.hpp"
+#include "backends/redis/url.hpp"
+#include "backends/redlock/url.hpp"
+#include "backends/tenured/url.hpp"
+#include "backends/zookeeper/url.hpp"
 #include "fuzz/input.hpp"
 
 namespace tenure::fuzz {
@@ -20,7 +20,7 @@ namespace {
 
 using namespace backends;
 
-constexpr std::chrono::milliseconds patience{1000};
+constexpr std::chrono::milliseconds test_timeout{1000};
 
 void check_positions(const Url& url, std::size_t size) {
   require(url.authority.position <= size && url.path.position <= size, "positions in the URL");
@@ -54,36 +54,36 @@ void use_redis(const Url& url) {
   // Without TLS: a context with the authorities of the system takes longer than all the rest.
   for (const auto* scheme : {"redis", "redis+sentinel", "redis+cluster"}) {
     auto taken = as(scheme, url);
-    if (const auto deployment = redis::deployment_from(taken, patience)) {
+    if (const auto deployment = redis::deployment_from(taken, test_timeout)) {
       require(taken.parameters.empty(), "no option is left over");
       require(!deployment->name().empty(), "a deployment has a name");
-      require(!deployment->address.name_space.empty(), "keys have a namespace");
+      require(!deployment->server.name_space.empty(), "keys have a namespace");
       if (deployment->form != redis::Deployment::Form::one_server) {
         check_endpoints(deployment->endpoints);
       }
     }
   }
   auto taken = as("redlock", url);
-  if (const auto servers = redlock::servers_from(taken, patience)) {
+  if (const auto deployment = redlock::deployment_from(taken, test_timeout)) {
     require(taken.parameters.empty(), "no option is left over");
-    require(!servers->addresses.empty() && servers->addresses.size() <= redlock::servers_max,
+    require(!deployment->servers.empty() && deployment->servers.size() <= redlock::servers_max,
             "the servers are counted");
-    require(2 * servers->quorum() > servers->addresses.size(), "a quorum is a majority");
-    static_cast<void>(redlock::doubt_about(*servers));
+    require(2 * deployment->quorum() > deployment->servers.size(), "a quorum is a majority");
+    static_cast<void>(redlock::warning_about(*deployment));
   }
 }
 
 void use_grpc(const Url& url) {
   auto for_etcd = as("etcd", url);
-  if (const auto address = etcd::address_from(for_etcd, patience)) {
+  if (const auto address = etcd::address_from(for_etcd, test_timeout)) {
     check_endpoints(address->servers.endpoints);
     require(address->root.empty() || address->root.ends_with('/'), "a root ends with '/'");
     require(address->user.empty() == address->password.empty(), "a user has a password");
   }
   auto for_tenured = as("tenure", url);
-  if (const auto servers = tenured::servers_from(for_tenured, patience)) {
+  if (const auto servers = tenured::servers_from(for_tenured, test_timeout)) {
     check_endpoints(servers->endpoints);
-    static_cast<void>(tenured::shows_token(*servers));
+    static_cast<void>(tenured::exposes_token(*servers));
   }
 }
 
@@ -98,7 +98,7 @@ void use(const Url& url, std::string_view text) {
   use_redis(url);
   use_grpc(url);
   auto for_zookeeper = url;
-  if (const auto address = zookeeper::address_from(for_zookeeper, patience)) {
+  if (const auto address = zookeeper::address_from(for_zookeeper, test_timeout)) {
     static_cast<void>(zookeeper::hosts_of(*address));
   }
 }

@@ -14,7 +14,7 @@ trap '[[ -z $server ]] || kill "$server"; [[ -z $redis ]] || kill "$redis"; rm -
 unset CMAKE_PREFIX_PATH LD_LIBRARY_PATH
 
 locked='held by ann, for others would_block, then free'
-late='lease_lost: token 99 is stale: 100 has been at "accounts/42"'
+late='lease_lost: token 99 is stale: 100 was admitted for "accounts/42"'
 
 # expect output program [arguments]
 expect() {

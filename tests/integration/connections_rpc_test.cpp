@@ -37,7 +37,7 @@ class RawConnection {
   /// Reads until the server closes; whether it did in time.
   bool is_closed_by_server() {
     socket_.non_blocking(true);
-    const auto deadline = std::chrono::steady_clock::now() + RpcTest::patience;
+    const auto deadline = std::chrono::steady_clock::now() + RpcTest::test_timeout;
     while (std::chrono::steady_clock::now() < deadline) {
       char buffer[4096];
       boost::system::error_code error;
@@ -77,7 +77,7 @@ TEST_F(ConnectionsRpc, beyond_the_limit_are_closed_and_a_place_that_comes_free_i
   EXPECT_TRUE(ask(third).ok());
   second.reset();
 
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = std::chrono::steady_clock::now() + test_timeout;
   bool is_let_in = false;
   while (!is_let_in && std::chrono::steady_clock::now() < deadline) {
     is_let_in = ask(connect()).ok();
@@ -88,7 +88,7 @@ TEST_F(ConnectionsRpc, beyond_the_limit_are_closed_and_a_place_that_comes_free_i
 /// A server that soon asks whether anybody is there.
 class SilentRpc : public RpcTest {
  protected:
-  SilentRpc() : RpcTest({.patience = {.ping_every = 50ms, .ping_wait = 50ms}}, core::Limits{}) {}
+  SilentRpc() : RpcTest({.keep_alive = {.ping_interval = 50ms, .ping_timeout = 50ms}}, core::Limits{}) {}
 };
 
 // 002-B21

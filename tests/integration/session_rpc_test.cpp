@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 class Session {
  public:
   Session(v1::LockService::Stub& locks, const v1::Hello& hello) {
-    context_.set_deadline(std::chrono::system_clock::now() + RpcTest::patience);
+    context_.set_deadline(std::chrono::system_clock::now() + RpcTest::test_timeout);
     stream_ = locks.Session(&context_);
     v1::SessionRequest request;
     *request.mutable_hello() = hello;
@@ -277,7 +277,7 @@ TEST_F(SessionRpc, a_kept_wait_is_found_again_by_its_request_id) {
     ASSERT_TRUE(first.lock("a", owner, 5).has_queued());
   }
   ASSERT_TRUE(
-      becomes_true([&](const server::View&) { return server_.desk().callers.attached() == 0; }));
+      becomes_true([&](const server::View&) { return server_.context().waiters.attached() == 0; }));
   Session second(*locks_, wish);
 
   EXPECT_EQ(second.lock("a", owner, 5).queued().position(), 1U);

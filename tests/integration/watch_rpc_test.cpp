@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 class Watcher {
  public:
   explicit Watcher(v1::LockService::Stub& locks) {
-    context_.set_deadline(std::chrono::system_clock::now() + RpcTest::patience);
+    context_.set_deadline(std::chrono::system_clock::now() + RpcTest::test_timeout);
     stream_ = locks.Watch(&context_);
   }
   ~Watcher() { context_.TryCancel(); }
@@ -84,7 +84,7 @@ TEST_F(WatchRpc, an_exact_watch_hears_of_its_lock_only) {
   Watcher watcher(*locks_);
   auto wanted = watch("a");
   wanted.set_watch_id(12);
-  wanted.set_prev_kv(true);
+  wanted.set_previous_record(true);
   const auto created = watcher.create(wanted);
   EXPECT_TRUE(created.created());
   EXPECT_EQ(created.watch_id(), 12U);
@@ -97,14 +97,14 @@ TEST_F(WatchRpc, an_exact_watch_hears_of_its_lock_only) {
   ASSERT_EQ(events.size(), 2U);
   EXPECT_EQ(events[0].type(), v1::CHANGE_PUT);
   EXPECT_EQ(events[0].cause(), v1::EVENT_TYPE_GRANTED);
-  EXPECT_EQ(events[0].kv().key(), "a");
-  EXPECT_EQ(events[0].kv().lease_id(), owner);
-  EXPECT_EQ(events[0].kv().fencing_token(), held.fencing_token());
+  EXPECT_EQ(events[0].record().key(), "a");
+  EXPECT_EQ(events[0].record().lease_id(), owner);
+  EXPECT_EQ(events[0].record().fencing_token(), held.fencing_token());
   EXPECT_EQ(events[1].type(), v1::CHANGE_DELETE);
   EXPECT_EQ(events[1].cause(), v1::EVENT_TYPE_RELEASED);
-  EXPECT_EQ(events[1].kv().key(), "a");
-  EXPECT_EQ(events[1].kv().lease_id(), 0U);
-  EXPECT_EQ(events[1].prev_kv().fencing_token(), held.fencing_token());
+  EXPECT_EQ(events[1].record().key(), "a");
+  EXPECT_EQ(events[1].record().lease_id(), 0U);
+  EXPECT_EQ(events[1].previous().fencing_token(), held.fencing_token());
 }
 
 // 002.084, 002.101
@@ -120,9 +120,9 @@ TEST_F(WatchRpc, a_prefix_watch_hears_of_all_names_below_and_the_empty_one_of_al
   ASSERT_TRUE(lock("db/2", owner).acquired());
 
   const auto some = below.events(2);
-  EXPECT_EQ(some[0].kv().key(), "db/1");
-  EXPECT_EQ(some[1].kv().key(), "db/2");
-  EXPECT_EQ(all.events(3)[0].kv().key(), "dc");
+  EXPECT_EQ(some[0].record().key(), "db/1");
+  EXPECT_EQ(some[1].record().key(), "db/2");
+  EXPECT_EQ(all.events(3)[0].record().key(), "dc");
 }
 
 // 002.085, 002.086, 002.106, 002-B30: replay, then live, without gap or duplicate.
@@ -257,9 +257,9 @@ TEST_F(WatchRpc, a_cancelled_watch_is_silent_and_its_neighbour_is_not) {
 
   EXPECT_TRUE(answer.cancelled());
   EXPECT_EQ(answer.watch_id(), first);
-  EXPECT_EQ(watcher.events(1)[0].kv().key(), "b");
+  EXPECT_EQ(watcher.events(1)[0].record().key(), "b");
   EXPECT_TRUE(
-      becomes_true([&](const server::View&) { return server_.desk().watches.watches() == 1; }));
+      becomes_true([&](const server::View&) { return server_.context().watches.watches() == 1; }));
 }
 
 TEST_F(WatchRpc, wrong_wishes_are_rejected_by_name_and_the_stream_goes_on) {
@@ -333,11 +333,11 @@ TEST_F(WatchRpc, the_watches_of_a_client_that_vanishes_are_removed) {
     Watcher watcher(*locks_);
     ASSERT_TRUE(watcher.create(watch("a")).created());
     EXPECT_TRUE(
-        becomes_true([&](const server::View&) { return server_.desk().watches.watches() == 1; }));
+        becomes_true([&](const server::View&) { return server_.context().watches.watches() == 1; }));
   }
 
   EXPECT_TRUE(
-      becomes_true([&](const server::View&) { return server_.desk().watches.watches() == 0; }));
+      becomes_true([&](const server::View&) { return server_.context().watches.watches() == 0; }));
 }
 
 // 002-B30: a watcher that does not read is cut with the place to resume from; nobody waits for it.
@@ -357,7 +357,7 @@ class SlowWatchRpc : public RpcTest {
 
   bool is_anybody_cut() {
     bool is_cut = false;
-    store_.look([&](const server::View&) { is_cut = server_.desk().watches.cut_total() > 0; });
+    store_.look([&](const server::View&) { is_cut = server_.context().watches.cancelled_total() > 0; });
     return is_cut;
   }
 

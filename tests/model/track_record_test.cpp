@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 // What the random suites have found, as the shrunk commands. See the track record in README.md.
 
@@ -49,7 +49,7 @@ TEST(TrackRecord, letting_somebody_in_out_of_turn_leaves_no_new_deadlock) {
   ASSERT_TRUE(locks.request(third, four, LockMode::exclusive).is_waiting());
   ASSERT_TRUE(locks.request(third, seven, LockMode::shared).is_waiting());
 
-  const Acquisition closing = locks.request(first, four, LockMode::exclusive);
+  const RequestResult closing = locks.request(first, four, LockMode::exclusive);
 
   EXPECT_FALSE(closing.is_granted());
   EXPECT_EQ(locks.find_deadlock(), std::nullopt);

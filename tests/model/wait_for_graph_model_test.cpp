@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <tenure/wait_for_graph.hpp>
+#include <tenure/lock_manager/wait_for_graph.hpp>
 
 #include "support/model_property.hpp"
 #include "support/model_reference.hpp"

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
-#include "redis_failover/rivals.hpp"
+#include "redis_failover/contenders.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/wait_until.hpp"
 
@@ -26,16 +26,16 @@ std::string head_of(const std::string& name) {
 /// Six nodes, which the tests of one process share.
 class RedisClusters : public ::testing::Test {
  protected:
-  RedisClusters() { cluster.mend(); }
-  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = patience) {
+  RedisClusters() { cluster.restore(); }
+  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = test_timeout) {
     return tenure::connect(cluster.url(), {.request_timeout = timeout}).value();
   }
   [[nodiscard]] std::string waiters(const std::string& name) {
-    return cluster.ask(head_of(name), {"ZCARD", head_of(name) + ":q"});
+    return cluster.command(head_of(name), {"ZCARD", head_of(name) + ":q"});
   }
   /// How many connections of ours a node has.
   [[nodiscard]] static std::ptrdiff_t connections(RedisServer& node) {
-    const auto all = node.ask({"CLIENT", "LIST"});
+    const auto all = node.command({"CLIENT", "LIST"});
     std::ptrdiff_t count = 0;
     for (std::size_t at = 0; (at = all.find(" name=tenure ", at)) != std::string::npos; ++at) {
       ++count;
@@ -44,10 +44,10 @@ class RedisClusters : public ::testing::Test {
   }
   /// How often a node answered so.
   [[nodiscard]] static std::int64_t errors(RedisServer& node, const std::string& error) {
-    return count_in(node.ask({"INFO", "errorstats"}), "errorstat_" + error + ":count=");
+    return count_in(node.command({"INFO", "errorstats"}), "errorstat_" + error + ":count=");
   }
   [[nodiscard]] static std::int64_t scripts_run(RedisServer& node) {
-    return count_in(node.ask({"INFO", "commandstats"}), "cmdstat_evalsha:calls=");
+    return count_in(node.command({"INFO", "commandstats"}), "cmdstat_evalsha:calls=");
   }
   [[nodiscard]] static std::int64_t count_in(const std::string& all, const std::string& field) {
     const auto at = all.find(field);
@@ -61,14 +61,14 @@ class RedisClusters : public ::testing::Test {
 };
 
 // 000-B20: all keys of a lock are in one slot; a node that is not used costs nothing.
-TEST_F(RedisClusters, each_lock_is_on_the_node_of_its_slot_over_two_connections) {
+TEST_F(RedisClusters, each_lock_uses_two_connections_to_the_node_of_its_slot) {
   const auto ann = connect();
   const auto first = ann.mutex(cluster.name_on(0)).lock();
   const auto second = ann.rw_lock(cluster.name_on(1)).lock_shared();
 
   ASSERT_TRUE(first) << to_string(first.error());
   ASSERT_TRUE(second) << to_string(second.error());
-  EXPECT_TRUE(cluster.primary(0).ask({"GET", head_of(cluster.name_on(0))}).starts_with("H "));
+  EXPECT_TRUE(cluster.primary(0).command({"GET", head_of(cluster.name_on(0))}).starts_with("H "));
   EXPECT_TRUE(eventually([&] {
     return connections(cluster.primary(0)) == 2 && connections(cluster.primary(1)) == 2 &&
            connections(cluster.primary(2)) <= 2;
@@ -77,7 +77,7 @@ TEST_F(RedisClusters, each_lock_is_on_the_node_of_its_slot_over_two_connections)
 
 // What is published reaches all nodes, and a client that listens at several would hear it several
 // times, or though it was passed over. It hears what the node of the lock says, and only there.
-TEST_F(RedisClusters, a_waiter_is_woken_by_the_node_of_the_lock) {
+TEST_F(RedisClusters, a_waiter_is_notified_by_the_node_of_the_lock) {
   const auto ann = connect();
   const auto bob = connect();
   for (std::size_t shard = 0; shard < 3; ++shard) {
@@ -99,7 +99,7 @@ TEST_F(RedisClusters, a_waiter_is_woken_by_the_node_of_the_lock) {
 }
 
 // A slot moves while its lock is held and waited for; the hold, the wait and their order survive.
-TEST_F(RedisClusters, resharding_moves_locks_that_are_held_and_waited_for) {
+TEST_F(RedisClusters, resharding_keeps_holders_and_waiters) {
   const auto name = cluster.name_on(0);
   const auto ann = connect();
   const auto bob = connect();
@@ -111,7 +111,7 @@ TEST_F(RedisClusters, resharding_moves_locks_that_are_held_and_waited_for) {
   });
   ASSERT_TRUE(eventually([&] { return waiters(name) == "1"; }));
 
-  cluster.begin_to_move(head_of(name), 1);
+  cluster.begin_move(head_of(name), 1);
   cluster.move_keys(head_of(name), 1);
   cluster.end_move(head_of(name), 1);
 
@@ -126,11 +126,11 @@ TEST_F(RedisClusters, resharding_moves_locks_that_are_held_and_waited_for) {
 
 // In the midst of it a lock has some keys here and some there, or none where it is looked for: what
 // is asked waits (TRYAGAIN), and what cannot wait is told.
-TEST_F(RedisClusters, a_lock_whose_slot_is_under_way_waits_for_its_arrival) {
+TEST_F(RedisClusters, a_lock_in_a_migrating_slot_waits_for_the_end_of_the_migration) {
   const auto name = cluster.name_on(0);
   const auto ann = connect(1s);
   auto guard = ann.mutex(name, {.ttl = 60s}).lock().value();
-  cluster.begin_to_move(head_of(name), 2);
+  cluster.begin_move(head_of(name), 2);
 
   const auto busy = guard.extend();
   EXPECT_EQ(busy.error(), Errc::unavailable);
@@ -146,13 +146,13 @@ TEST_F(RedisClusters, a_lock_whose_slot_is_under_way_waits_for_its_arrival) {
 
 // The question waits for its slot (TRYAGAIN), is called off, and overtaken by that: what it then
 // gets nobody wants, and nobody would give back.
-TEST_F(RedisClusters, what_is_called_off_while_its_slot_is_under_way_leaves_nothing) {
+TEST_F(RedisClusters, a_request_cancelled_during_a_slot_migration_leaves_nothing) {
   const auto name = cluster.name_on(0);
   const auto ann = connect();
   const auto bob = connect();
   auto guard = ann.mutex(name, {.ttl = 60s}).lock().value();
   const auto before = errors(cluster.primary(0), "TRYAGAIN");
-  cluster.begin_to_move(head_of(name), 2);
+  cluster.begin_move(head_of(name), 2);
   std::stop_source off;
   std::jthread asker([&] {
     EXPECT_EQ(bob.mutex(name, {.ttl = 60s}).lock(off.get_token()).error(), Errc::cancelled);
@@ -161,39 +161,39 @@ TEST_F(RedisClusters, what_is_called_off_while_its_slot_is_under_way_leaves_noth
   ASSERT_TRUE(eventually([&] { return errors(cluster.primary(0), "TRYAGAIN") >= before + 16; }));
 
   const auto calls = scripts_run(cluster.primary(0));
-  cluster.give_up_move(head_of(name), 2);
+  cluster.cancel_move(head_of(name), 2);
   off.request_stop();
   asker.join();
   ASSERT_TRUE(eventually([&] { return scripts_run(cluster.primary(0)) >= calls + 2; }));
   EXPECT_TRUE(guard.unlock());
 
-  EXPECT_TRUE(ann.mutex(name).try_lock_for(patience / 2));
+  EXPECT_TRUE(ann.mutex(name).try_lock_for(test_timeout / 2));
 }
 
 // ASK: a key that is not here any more, or never was, belongs there already.
-TEST_F(RedisClusters, a_plain_lock_is_made_where_its_slot_is_going) {
+TEST_F(RedisClusters, a_barging_lock_follows_its_migrating_slot) {
   const std::string name = "plain";
   const auto from = cluster.shard_of(name);
   const auto to = (from + 1) % 3;
   const auto ann = connect();
   const auto mutex = ann.mutex(name, {.fairness = Fairness::barging});
   ASSERT_TRUE(mutex.lock());
-  cluster.begin_to_move(name, to);
+  cluster.begin_move(name, to);
 
   auto guard = mutex.lock();
 
   ASSERT_TRUE(guard) << to_string(guard.error());
-  EXPECT_EQ(cluster.primary(from).ask({"EXISTS", name}).substr(0, 3), "ASK");
+  EXPECT_EQ(cluster.primary(from).command({"EXISTS", name}).substr(0, 3), "ASK");
   EXPECT_EQ(mutex.try_lock().error(), Errc::would_block);
   EXPECT_TRUE(guard->extend());
   cluster.end_move(name, to);
-  EXPECT_NE(cluster.primary(to).ask({"GET", name}), "(nil)");
+  EXPECT_NE(cluster.primary(to).command({"GET", name}), "(nil)");
   EXPECT_TRUE(guard->unlock());
-  EXPECT_EQ(cluster.primary(to).ask({"GET", name}), "(nil)");
+  EXPECT_EQ(cluster.primary(to).command({"GET", name}), "(nil)");
 }
 
 // 003.002, 000-B24
-TEST_F(RedisClusters, holds_and_waits_that_were_replicated_outlive_a_failover) {
+TEST_F(RedisClusters, replicated_holds_and_waits_survive_a_failover) {
   const auto name = cluster.name_on(1);
   const auto ann = connect();
   const auto bob = connect();
@@ -205,7 +205,7 @@ TEST_F(RedisClusters, holds_and_waits_that_were_replicated_outlive_a_failover) {
     token = mine ? std::optional(mine->token()) : std::nullopt;
   });
   ASSERT_TRUE(eventually([&] { return waiters(name) == "1"; }));
-  ASSERT_EQ(cluster.primary(1).ask({"WAIT", "1", "10000"}), "1");
+  ASSERT_EQ(cluster.primary(1).command({"WAIT", "1", "10000"}), "1");
 
   cluster.fail_over(1);
 
@@ -219,12 +219,13 @@ TEST_F(RedisClusters, holds_and_waits_that_were_replicated_outlive_a_failover) {
 }
 
 // 000-B24
-TEST_F(RedisClusters, who_lost_a_lock_by_a_failover_is_told_and_has_the_older_token) {
+TEST_F(RedisClusters,
+       a_holder_that_lost_its_lock_in_a_failover_is_notified_and_has_the_older_token) {
   const auto name = cluster.name_on(2);
   const auto ann = connect();
   const auto bob = connect();
   ASSERT_TRUE(ann.mutex(name).lock());
-  cluster.cut_replica(2);
+  cluster.disconnect_replica(2);
   auto guard = ann.mutex(name, {.ttl = 60s}).lock().value();
   std::atomic<bool> is_told = false;
   const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
@@ -239,52 +240,52 @@ TEST_F(RedisClusters, who_lost_a_lock_by_a_failover_is_told_and_has_the_older_to
 }
 
 // 000-B24
-TEST_F(RedisClusters, a_grant_that_too_few_replicas_have_does_not_count) {
+TEST_F(RedisClusters, a_grant_on_too_few_replicas_fails) {
   const auto name = cluster.name_on(0);
   const auto ann = connect(1s);
   ASSERT_TRUE(ann.mutex(name, {.min_replicas = 1}).lock());
-  cluster.cut_replica(0);
+  cluster.disconnect_replica(0);
 
   const auto refused = ann.mutex(name, {.min_replicas = 1}).lock();
 
   EXPECT_EQ(refused.error(), Errc::unavailable);
   EXPECT_NE(refused.error().detail.find("0 of 1 replicas"), std::string::npos)
       << refused.error().detail;
-  EXPECT_TRUE(ann.mutex(name).try_lock_for(patience)) << "given back";
+  EXPECT_TRUE(ann.mutex(name).try_lock_for(test_timeout)) << "given back";
   EXPECT_TRUE(ann.mutex(cluster.name_on(1), {.min_replicas = 1}).lock()) << "another node's";
 }
 
 // 000-B24, 003.002
-TEST_F(RedisClusters, with_min_replicas_nobody_holds_twice_over_a_failover) {
+TEST_F(RedisClusters, with_min_replicas_a_failover_never_grants_a_held_lock) {
   const auto shard = cluster.shard_of(head_of("a"));
-  Rivals rivals(cluster.url(), {.ttl = 2s, .min_replicas = 1}, 4);
-  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 10; }));
+  Contenders contenders(cluster.url(), {.ttl = 2s, .min_replicas = 1}, 4);
+  ASSERT_TRUE(eventually([&] { return contenders.turns() >= 10; }));
 
   cluster.fail_over(shard);
-  cluster.mend(RedisCluster::Keys::keep);
-  const auto turns = rivals.turns();
-  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+  cluster.restore(RedisCluster::Keys::keep);
+  const auto turns = contenders.turns();
+  EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = rivals.judge("MTSX");
-  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
+  const auto verdict = contenders.judge("MTSX");
+  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
 }
 
 // 000-B24
-TEST_F(RedisClusters, without_min_replicas_every_overlap_is_told_and_fenced) {
+TEST_F(RedisClusters, without_min_replicas_every_overlap_is_reported_and_fenced) {
   const auto shard = cluster.shard_of(head_of("a"));
-  Rivals rivals(cluster.url(), {.ttl = 2s}, 4);
-  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 5; }));
-  cluster.cut_replica(shard);
-  const auto before = rivals.turns();
-  ASSERT_TRUE(eventually([&] { return rivals.turns() >= before + 5; }));
+  Contenders contenders(cluster.url(), {.ttl = 2s}, 4);
+  ASSERT_TRUE(eventually([&] { return contenders.turns() >= 5; }));
+  cluster.disconnect_replica(shard);
+  const auto before = contenders.turns();
+  ASSERT_TRUE(eventually([&] { return contenders.turns() >= before + 5; }));
 
   cluster.fail_over(shard);
-  const auto turns = rivals.turns();
-  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+  const auto turns = contenders.turns();
+  EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = rivals.judge("TSX");
-  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
-  for (const auto& [loser, winner] : rivals.overlaps()) {
+  const auto verdict = contenders.judge("TSX");
+  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
+  for (const auto& [loser, winner] : contenders.overlaps()) {
     EXPECT_FALSE(loser->released) << history::words(*loser) << " was not told of "
                                   << history::words(*winner);
   }
@@ -292,7 +293,7 @@ TEST_F(RedisClusters, without_min_replicas_every_overlap_is_told_and_fenced) {
 
 // A shard without its primary: what is asked of it waits for a new one, what asks once is told
 // within request_timeout, and the other shards do not notice.
-TEST_F(RedisClusters, a_shard_that_is_down_holds_up_nobody_else) {
+TEST_F(RedisClusters, a_shard_that_is_down_delays_no_other_shard) {
   const auto name = cluster.name_on(1);
   const auto elsewhere = cluster.name_on(0);
   const auto ann = connect(1s);
@@ -309,18 +310,18 @@ TEST_F(RedisClusters, a_shard_that_is_down_holds_up_nobody_else) {
 
 // Two nodes that send us to each other: after five hops what is asked waits, instead of going to
 // and fro as fast as the network can; it goes on when they agree.
-TEST_F(RedisClusters, nodes_that_send_us_in_circles_are_asked_seldom) {
+TEST_F(RedisClusters, a_redirect_loop_between_nodes_is_retried_with_backoff) {
   const auto name = cluster.name_on(0);
   const auto key = head_of(name);
   const auto ann = connect(1s);
   ASSERT_TRUE(ann.mutex(name).lock());
-  const auto first = cluster.primary(0).ask({"CLUSTER", "MYID"});
-  const auto second = cluster.primary(1).ask({"CLUSTER", "MYID"});
-  const auto slot = cluster.primary(0).ask({"CLUSTER", "KEYSLOT", key});
+  const auto first = cluster.primary(0).command({"CLUSTER", "MYID"});
+  const auto second = cluster.primary(1).command({"CLUSTER", "MYID"});
+  const auto slot = cluster.primary(0).command({"CLUSTER", "KEYSLOT", key});
   const auto point = [&](std::size_t at, const std::string& id) {
-    ASSERT_EQ(cluster.primary(at).ask({"CLUSTER", "SETSLOT", slot, "NODE", id}), "OK");
+    ASSERT_EQ(cluster.primary(at).command({"CLUSTER", "SETSLOT", slot, "NODE", id}), "OK");
   };
-  cluster.primary(0).ask({"FLUSHALL"});
+  cluster.primary(0).command({"FLUSHALL"});
   const auto before = errors(cluster.primary(0), "MOVED") + errors(cluster.primary(1), "MOVED");
   point(0, second);
   point(1, first);
@@ -337,14 +338,14 @@ TEST_F(RedisClusters, nodes_that_send_us_in_circles_are_asked_seldom) {
   waiter.join();
 }
 
-TEST_F(RedisClusters, a_node_is_no_single_server) {
+TEST_F(RedisClusters, a_cluster_node_is_rejected_as_a_standalone_server) {
   const auto refused = tenure::connect("redis://" + cluster.primary(0).where());
 
   EXPECT_EQ(refused.error(), Errc::unsupported);
   EXPECT_NE(refused.error().detail.find("redis+cluster://"), std::string::npos);
 }
 
-TEST(RedisClusterAddress, what_is_wrong_with_the_url_is_told) {
+TEST(RedisClusterAddress, url_errors_are_reported) {
   EXPECT_EQ(connect("redis+cluster://127.0.0.1:1/0").error(), Errc::invalid_argument);
   EXPECT_EQ(connect("redis+cluster://127.0.0.1:1?sentinel_user=x").error(), Errc::invalid_argument);
   const auto nobody = connect("redis+cluster://127.0.0.1:1,127.0.0.1:2");
@@ -353,7 +354,7 @@ TEST(RedisClusterAddress, what_is_wrong_with_the_url_is_told) {
       << nobody.error().detail;
 }
 
-TEST(RedisClusterAddress, more_servers_than_64_cannot_be_named) {
+TEST(RedisClusterAddress, a_url_with_more_than_64_servers_is_rejected) {
   std::string names = "127.0.0.1:1";
   for (int count = 1; count < 64; ++count) {
     names += ",127.0.0.1:" + std::to_string(count + 1);
@@ -369,21 +370,21 @@ TEST(RedisClusterAddress, more_servers_than_64_cannot_be_named) {
 }
 
 // 16,384 ranges of slots, which is as many as there can be.
-TEST(RedisClusterAddress, a_cluster_in_pieces_is_understood) {
+TEST(RedisClusterAddress, a_cluster_with_one_range_per_slot_is_supported) {
   RedisCluster cluster({.is_fragmented = true});
-  const auto ann = connect(cluster.url(), {.request_timeout = patience});
+  const auto ann = connect(cluster.url(), {.request_timeout = test_timeout});
   ASSERT_TRUE(ann) << to_string(ann.error());
 
   for (std::size_t shard = 0; shard < 3; ++shard) {
     const auto name = cluster.name_on(shard);
     auto guard = ann->mutex(name).lock();
     ASSERT_TRUE(guard) << to_string(guard.error());
-    EXPECT_TRUE(cluster.primary(shard).ask({"GET", head_of(name)}).starts_with("H "));
+    EXPECT_TRUE(cluster.primary(shard).command({"GET", head_of(name)}).starts_with("H "));
     EXPECT_TRUE(guard->unlock());
   }
 }
 
-TEST(RedisClusterAddress, a_server_alone_is_no_cluster) {
+TEST(RedisClusterAddress, a_standalone_server_is_rejected_as_a_cluster) {
   const RedisServer server;
 
   const auto refused = connect("redis+cluster://" + server.where());

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 #include <tenure/fence.hpp>
 
-#include "redis_failover/rivals.hpp"
+#include "redis_failover/contenders.hpp"
 #include "support/redis_group.hpp"
 #include "support/wait_until.hpp"
 
@@ -18,19 +18,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Client connect_to(const std::string& url, std::chrono::milliseconds timeout = patience) {
+Client connect_to(const std::string& url, std::chrono::milliseconds timeout = test_timeout) {
   return connect(url, {.request_timeout = timeout}).value();
 }
 
-/// One primary, one replica, three Sentinels, for each test anew.
+/// One primary, one replica, three SentinelResolver, for each test anew.
 class RedisSentinel : public ::testing::Test {
  protected:
-  [[nodiscard]] std::string waiters() { return group.primary().ask({"ZCARD", "{tenure:a}:q"}); }
+  [[nodiscard]] std::string waiters() { return group.primary().command({"ZCARD", "{tenure:a}:q"}); }
   RedisGroup group;
 };
 
-// 003.002: Sentinels that are dead or hang are no obstacle while one answers.
-TEST_F(RedisSentinel, one_sentinel_that_answers_is_enough) {
+// 003.002: SentinelResolver that are dead or hang are no obstacle while one answers.
+TEST_F(RedisSentinel, a_single_responsive_sentinel_suffices) {
   group.sentinel(0).kill();
   group.sentinel(1).pause();
 
@@ -38,12 +38,12 @@ TEST_F(RedisSentinel, one_sentinel_that_answers_is_enough) {
   auto guard = ann.mutex("a").lock();
 
   ASSERT_TRUE(guard) << to_string(guard.error());
-  EXPECT_TRUE(group.primary().ask({"GET", "{tenure:a}"}).starts_with("H "));
+  EXPECT_TRUE(group.primary().command({"GET", "{tenure:a}"}).starts_with("H "));
   EXPECT_TRUE(guard->unlock());
   group.sentinel(1).resume();
 }
 
-TEST_F(RedisSentinel, a_service_that_no_sentinel_knows_is_told_at_once) {
+TEST_F(RedisSentinel, a_service_unknown_to_all_sentinels_is_reported_at_once) {
   auto url = group.url();
   url.replace(url.rfind('/') + 1, std::string::npos, "lokcs");
 
@@ -55,7 +55,7 @@ TEST_F(RedisSentinel, a_service_that_no_sentinel_knows_is_told_at_once) {
       << refused.error().detail;
 }
 
-TEST_F(RedisSentinel, a_server_is_no_sentinel_and_a_sentinel_is_no_server) {
+TEST_F(RedisSentinel, a_sentinel_and_a_server_are_not_interchangeable) {
   const auto server = connect("redis+sentinel://" + group.primary().where() + "/locks");
   EXPECT_EQ(server.error(), Errc::unsupported) << server.error().detail;
   EXPECT_NE(server.error().detail.find("it is no Sentinel"), std::string::npos);
@@ -65,7 +65,7 @@ TEST_F(RedisSentinel, a_server_is_no_sentinel_and_a_sentinel_is_no_server) {
 }
 
 // 003.002, 000-B24: what the replica has survives: holds, the queue, and its order.
-TEST_F(RedisSentinel, holds_and_waits_that_were_replicated_outlive_a_failover) {
+TEST_F(RedisSentinel, replicated_holds_and_waits_survive_a_failover) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url());
   auto guard = ann.mutex("a").lock().value();
@@ -75,7 +75,7 @@ TEST_F(RedisSentinel, holds_and_waits_that_were_replicated_outlive_a_failover) {
     token = mine ? std::optional(mine->token()) : std::nullopt;
   });
   ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
-  ASSERT_EQ(group.primary().ask({"WAIT", "1", "10000"}), "1");
+  ASSERT_EQ(group.primary().command({"WAIT", "1", "10000"}), "1");
 
   group.fail_over();
 
@@ -90,11 +90,12 @@ TEST_F(RedisSentinel, holds_and_waits_that_were_replicated_outlive_a_failover) {
 
 // 000-B24, 003.002: told at once when the new primary is there, long before the ttl is over; and
 // the fence refuses whoever was not.
-TEST_F(RedisSentinel, who_lost_a_lock_by_a_failover_is_told_and_has_the_older_token) {
+TEST_F(RedisSentinel,
+       a_holder_that_lost_its_lock_in_a_failover_is_notified_and_has_the_older_token) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url());
   ASSERT_TRUE(ann.mutex("warm").lock());
-  group.cut_replica();
+  group.disconnect_replica();
   auto guard = ann.mutex("a", {.ttl = 60s}).lock().value();
   std::atomic<bool> is_told = false;
   const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
@@ -113,11 +114,11 @@ TEST_F(RedisSentinel, who_lost_a_lock_by_a_failover_is_told_and_has_the_older_to
 }
 
 // A wait that the new primary never heard of joins its queue.
-TEST_F(RedisSentinel, a_wait_that_was_forgotten_asks_again) {
+TEST_F(RedisSentinel, a_wait_lost_in_a_failover_is_requested_again) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url());
   auto guard = ann.mutex("a", {.min_replicas = 1}).lock().value();
-  group.cut_replica();
+  group.disconnect_replica();
   std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").lock()); });
   ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
 
@@ -129,15 +130,15 @@ TEST_F(RedisSentinel, a_wait_that_was_forgotten_asks_again) {
 }
 
 // A wait has nothing to lose but its place: what else hangs on its lease lives on.
-TEST_F(RedisSentinel, a_wait_that_was_forgotten_does_not_end_its_lease) {
+TEST_F(RedisSentinel, a_wait_lost_in_a_failover_does_not_end_its_lease) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url());
   auto guard = ann.mutex("a").lock().value();
   const auto lease = bob.lease().value();
   auto other = bob.mutex("b", {.lease = lease}).lock().value();
-  group.primary().ask({"SET", "after these", "yes"});
-  ASSERT_EQ(group.primary().ask({"WAIT", "1", "10000"}), "1");
-  group.cut_replica();
+  group.primary().command({"SET", "after these", "yes"});
+  ASSERT_EQ(group.primary().command({"WAIT", "1", "10000"}), "1");
+  group.disconnect_replica();
   std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a", {.lease = lease}).lock()); });
   ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
 
@@ -151,9 +152,9 @@ TEST_F(RedisSentinel, a_wait_that_was_forgotten_does_not_end_its_lease) {
   EXPECT_TRUE(other.unlock());
 }
 
-// The connection to a primary that hangs stands as before: the Sentinels say that it is over, long
-// before the patience of the client is.
-TEST_F(RedisSentinel, a_primary_that_hangs_is_left_when_the_sentinels_do) {
+// The connection to a primary that hangs stands as before: the SentinelResolver say that it is
+// over, long before the test_timeout of the client is.
+TEST_F(RedisSentinel, clients_leave_a_hung_primary_when_the_sentinels_do) {
   const auto ann = connect_to(group.url(), 60s);
   auto guard = ann.mutex("a", {.ttl = 120s, .min_replicas = 1}).lock().value();
   auto& old = group.primary();
@@ -168,27 +169,27 @@ TEST_F(RedisSentinel, a_primary_that_hangs_is_left_when_the_sentinels_do) {
 }
 
 // 000-B24: what one replica is to have and none gets is given back, and nothing is left of it.
-TEST_F(RedisSentinel, a_grant_that_too_few_replicas_have_does_not_count) {
+TEST_F(RedisSentinel, a_grant_on_too_few_replicas_fails) {
   const auto ann = connect_to(group.url(), 4s);
   const auto bob = connect_to(group.url());
   auto kept = ann.mutex("kept", {.min_replicas = 1}).lock();
   ASSERT_TRUE(kept) << to_string(kept.error());
   const auto until = kept->valid_until();
   EXPECT_EQ(ann.mutex("many", {.min_replicas = 2}).lock().error(), Errc::unavailable);
-  group.cut_replica();
+  group.disconnect_replica();
 
   const auto refused = ann.mutex("a", {.min_replicas = 1}).lock();
 
   EXPECT_EQ(refused.error(), Errc::unavailable);
   EXPECT_NE(refused.error().detail.find("0 of 1 replicas"), std::string::npos)
       << refused.error().detail;
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience)) << "given back";
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout)) << "given back";
   EXPECT_EQ(kept->extend().error(), Errc::unavailable) << "a renewal that a failover may forget";
   EXPECT_LT(kept->valid_until(), until + 1ms);
 }
 
 // The same for who is handed the lock by another's release.
-TEST_F(RedisSentinel, a_hand_over_that_too_few_replicas_have_does_not_count) {
+TEST_F(RedisSentinel, a_hand_over_on_too_few_replicas_fails) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url(), 1s);
   auto guard = ann.mutex("a").lock().value();
@@ -198,52 +199,52 @@ TEST_F(RedisSentinel, a_hand_over_that_too_few_replicas_have_does_not_count) {
     end = mine ? std::nullopt : std::optional(mine.error().code);
   });
   ASSERT_TRUE(eventually([&] { return waiters() == "1"; }));
-  group.cut_replica();
+  group.disconnect_replica();
 
   EXPECT_TRUE(guard.unlock());
   waiter.join();
 
   EXPECT_EQ(end, Errc::unavailable);
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(patience)) << "given back";
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout)) << "given back";
 }
 
 // 000-B24, 003.002, 003-B20
-TEST_F(RedisSentinel, with_min_replicas_nobody_holds_twice_over_a_failover) {
-  Rivals rivals(group.url(), {.ttl = 2s, .min_replicas = 1}, 4);
-  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 10; }));
+TEST_F(RedisSentinel, with_min_replicas_a_failover_never_grants_a_held_lock) {
+  Contenders contenders(group.url(), {.ttl = 2s, .min_replicas = 1}, 4);
+  ASSERT_TRUE(eventually([&] { return contenders.turns() >= 10; }));
 
   group.fail_over();
-  group.bring_back();
-  const auto turns = rivals.turns();
-  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+  group.restore_replica();
+  const auto turns = contenders.turns();
+  EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = rivals.judge("MTSX");
-  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
+  const auto verdict = contenders.judge("MTSX");
+  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
 }
 
 // 000-B24: without it a failover may forget; whoever is overtaken then is told, and fenced.
-TEST_F(RedisSentinel, without_min_replicas_every_overlap_is_told_and_fenced) {
-  Rivals rivals(group.url(), {.ttl = 2s}, 4);
-  ASSERT_TRUE(eventually([&] { return rivals.turns() >= 5; }));
-  group.cut_replica();
-  const auto before = rivals.turns();
-  ASSERT_TRUE(eventually([&] { return rivals.turns() >= before + 5; }));
+TEST_F(RedisSentinel, without_min_replicas_every_overlap_is_reported_and_fenced) {
+  Contenders contenders(group.url(), {.ttl = 2s}, 4);
+  ASSERT_TRUE(eventually([&] { return contenders.turns() >= 5; }));
+  group.disconnect_replica();
+  const auto before = contenders.turns();
+  ASSERT_TRUE(eventually([&] { return contenders.turns() >= before + 5; }));
 
   group.fail_over();
-  const auto turns = rivals.turns();
-  EXPECT_TRUE(eventually([&] { return rivals.turns() >= turns + 10; }));
+  const auto turns = contenders.turns();
+  EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = rivals.judge("TSX");
-  EXPECT_TRUE(verdict.is_good()) << rivals.words(verdict);
-  for (const auto& [loser, winner] : rivals.overlaps()) {
+  const auto verdict = contenders.judge("TSX");
+  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
+  for (const auto& [loser, winner] : contenders.overlaps()) {
     EXPECT_FALSE(loser->released) << history::words(*loser) << " was not told of "
                                   << history::words(*winner);
   }
 }
 
-TEST(RedisSentinelAddress, what_is_wrong_with_the_url_is_told_with_its_place) {
+TEST(RedisSentinelAddress, url_errors_are_reported_with_their_position) {
   EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1").error().detail.substr(0, 41),
-            "at 28: the service that the Sentinels wat");
+            "at 28: the service that the SentinelResolver wat");
   EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1/").error(), Errc::invalid_argument);
   EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1/locks/x").error(), Errc::invalid_argument);
   EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1/locks?colour=red").error(),
@@ -255,7 +256,7 @@ TEST(RedisSentinelAddress, what_is_wrong_with_the_url_is_told_with_its_place) {
       << nobody.error().detail;
 }
 
-TEST(RedisSentinelAddress, a_sentinel_that_wants_a_password_gets_its_own) {
+TEST(RedisSentinelAddress, a_sentinel_is_authenticated_with_its_own_password) {
   RedisGroup group({.sentinel_password = "guess"});
 
   const auto refused = connect(group.url());

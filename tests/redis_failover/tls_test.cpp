@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_cluster.hpp"
 #include "support/redis_group.hpp"
@@ -34,7 +34,7 @@ class RedisFailoverTls : public ::testing::Test {
     return words;
   }
   [[nodiscard]] Client connect_to(const std::string& url) const {
-    return connect(url, {.request_timeout = patience}).value();
+    return connect(url, {.request_timeout = test_timeout}).value();
   }
 
   Authority ours;
@@ -42,7 +42,7 @@ class RedisFailoverTls : public ::testing::Test {
 };
 
 // 003.002
-TEST_F(RedisFailoverTls, sentinels_are_asked_and_a_failover_is_followed) {
+TEST_F(RedisFailoverTls, sentinel_discovery_and_failover_work_over_tls) {
   RedisGroup group({.tls = options({"--tls-replication"})});
   const auto ann = connect_to(group.url(trusting));
   const auto bob = connect_to(group.url(trusting));
@@ -52,8 +52,9 @@ TEST_F(RedisFailoverTls, sentinels_are_asked_and_a_failover_is_followed) {
     const auto mine = bob.mutex("a").lock();
     token = mine ? std::optional(mine->token()) : std::nullopt;
   });
-  ASSERT_TRUE(eventually([&] { return group.primary().ask({"ZCARD", "{tenure:a}:q"}) == "1"; }));
-  ASSERT_EQ(group.primary().ask({"WAIT", "1", "10000"}), "1");
+  ASSERT_TRUE(
+      eventually([&] { return group.primary().command({"ZCARD", "{tenure:a}:q"}) == "1"; }));
+  ASSERT_EQ(group.primary().command({"WAIT", "1", "10000"}), "1");
 
   group.fail_over();
 
@@ -65,7 +66,7 @@ TEST_F(RedisFailoverTls, sentinels_are_asked_and_a_failover_is_followed) {
 }
 
 // Plain text where TLS is spoken, and somebody else's authority.
-TEST_F(RedisFailoverTls, a_sentinel_that_cannot_be_trusted_is_told) {
+TEST_F(RedisFailoverTls, a_sentinel_with_an_untrusted_certificate_is_reported) {
   const Authority theirs;
   RedisGroup group({.tls = options({"--tls-replication"})});
   auto plain = group.url();
@@ -82,7 +83,7 @@ TEST_F(RedisFailoverTls, a_sentinel_that_cannot_be_trusted_is_told) {
 }
 
 // 000-B20, 003.002
-TEST_F(RedisFailoverTls, a_cluster_is_explored_and_a_failover_is_followed) {
+TEST_F(RedisFailoverTls, cluster_discovery_and_failover_work_over_tls) {
   RedisCluster cluster({.tls = options({"--tls-replication", "--tls-cluster"})});
   const auto name = cluster.name_on(1);
   const auto head = "{tenure:" + name + "}";
@@ -95,8 +96,8 @@ TEST_F(RedisFailoverTls, a_cluster_is_explored_and_a_failover_is_followed) {
     const auto mine = bob.mutex(name).lock();
     token = mine ? std::optional(mine->token()) : std::nullopt;
   });
-  ASSERT_TRUE(eventually([&] { return cluster.ask(head, {"ZCARD", head + ":q"}) == "1"; }));
-  ASSERT_EQ(cluster.primary(1).ask({"WAIT", "1", "10000"}), "1");
+  ASSERT_TRUE(eventually([&] { return cluster.command(head, {"ZCARD", head + ":q"}) == "1"; }));
+  ASSERT_EQ(cluster.primary(1).command({"WAIT", "1", "10000"}), "1");
 
   cluster.fail_over(1);
 

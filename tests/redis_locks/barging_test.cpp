@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_server.hpp"
 #include "support/wait_until.hpp"
@@ -30,12 +30,12 @@ class RedisBarging : public ::testing::Test {
   }
 
   RedisServer server;
-  Client ann = connect(server.url(), {.request_timeout = patience}).value();
+  Client ann = connect(server.url(), {.request_timeout = test_timeout}).value();
   Mutex mutex = ann.mutex("lock:orders", {.fairness = Fairness::barging});
 };
 
 // 000.070-073: the plain key, as everybody has it.
-TEST_F(RedisBarging, what_we_hold_is_refused_to_redis_cli) {
+TEST_F(RedisBarging, a_held_barging_lock_rejects_redis_cli) {
   auto guard = mutex.lock().value();
 
   EXPECT_EQ(redis_cli("SET lock:orders me NX PX 30000"), "");
@@ -46,7 +46,7 @@ TEST_F(RedisBarging, what_we_hold_is_refused_to_redis_cli) {
   EXPECT_EQ(redis_cli("SET lock:orders me NX PX 30000"), "OK");
 }
 
-TEST_F(RedisBarging, what_redis_cli_holds_is_refused_to_us) {
+TEST_F(RedisBarging, a_key_set_by_redis_cli_rejects_the_client) {
   ASSERT_EQ(redis_cli("SET lock:orders me NX PX 300000"), "OK");
 
   EXPECT_EQ(mutex.try_lock().error(), Errc::would_block);
@@ -54,7 +54,7 @@ TEST_F(RedisBarging, what_redis_cli_holds_is_refused_to_us) {
   EXPECT_EQ(redis_cli("GET lock:orders"), "me");
 }
 
-TEST_F(RedisBarging, who_waits_gets_it_when_redis_cli_lets_go) {
+TEST_F(RedisBarging, a_waiter_acquires_after_redis_cli_deletes_the_key) {
   ASSERT_EQ(redis_cli("SET lock:orders me NX PX 300000"), "OK");
   std::jthread waiter([&] { EXPECT_TRUE(mutex.lock()); });
 
@@ -63,14 +63,14 @@ TEST_F(RedisBarging, who_waits_gets_it_when_redis_cli_lets_go) {
   waiter.join();
 }
 
-TEST_F(RedisBarging, who_waits_gets_it_when_the_other_dies) {
+TEST_F(RedisBarging, a_waiter_acquires_after_the_key_of_a_dead_holder_expires) {
   ASSERT_EQ(redis_cli("SET lock:orders me NX PX 50"), "OK");
 
   EXPECT_TRUE(mutex.lock());
 }
 
 // It is renewed, and its loss is found out.
-TEST_F(RedisBarging, a_key_that_somebody_deletes_is_lost) {
+TEST_F(RedisBarging, an_overwritten_key_is_reported_as_lost) {
   auto guard = ann.mutex("lock:b", {.ttl = 300ms, .fairness = Fairness::barging}).lock().value();
   const auto lost = guard.lost();
   const auto later = std::chrono::steady_clock::now() + 400ms;
@@ -85,7 +85,7 @@ TEST_F(RedisBarging, a_key_that_somebody_deletes_is_lost) {
 }
 
 // Two kinds of lock by one name would not exclude each other: told instead.
-TEST_F(RedisBarging, a_fair_lock_of_the_same_name_is_an_error_and_not_a_second_lock) {
+TEST_F(RedisBarging, a_fair_lock_of_the_same_name_is_an_error) {
   {
     const auto guard = mutex.lock().value();
     EXPECT_EQ(ann.mutex("lock:orders").lock().error(), Errc::invalid_argument);
@@ -97,7 +97,7 @@ TEST_F(RedisBarging, a_fair_lock_of_the_same_name_is_an_error_and_not_a_second_l
   EXPECT_EQ(redis_cli("EXISTS lock:orders"), "0");
 }
 
-TEST_F(RedisBarging, is_for_a_mutex_on_redis) {
+TEST_F(RedisBarging, barging_is_supported_by_redis_mutexes_only) {
   const LockOptions barging{.fairness = Fairness::barging};
 
   EXPECT_EQ(ann.rw_lock("r", barging).lock_shared().error(), Errc::unsupported);
@@ -106,10 +106,10 @@ TEST_F(RedisBarging, is_for_a_mutex_on_redis) {
 }
 
 // What is left of a fair lock for a minute after its holder died is no lock.
-TEST_F(RedisBarging, a_fair_lock_whose_time_is_over_is_in_nobodys_way) {
+TEST_F(RedisBarging, an_expired_fair_lock_does_not_block_a_barging_lock) {
   const std::string head = "{tenure:lock:orders}";
   const std::string dead = "H 5 00000000000000ff.1 L X nobody dead\n 0000000000000";
-  ASSERT_EQ(server.ask({"SET", head, dead, "PX", "60000"}), "OK");
+  ASSERT_EQ(server.command({"SET", head, dead, "PX", "60000"}), "OK");
 
   auto guard = mutex.lock();
 
@@ -120,13 +120,13 @@ TEST_F(RedisBarging, a_fair_lock_whose_time_is_over_is_in_nobodys_way) {
 }
 
 // Somebody's tool made it persist: it is held for another minute, and not for ever.
-TEST_F(RedisBarging, a_fair_lock_that_was_made_to_persist_has_a_minute) {
+TEST_F(RedisBarging, a_persisted_fair_lock_expires_after_a_minute) {
   const auto held = ann.mutex("lock:orders").lock().value();
-  ASSERT_EQ(server.ask({"PERSIST", "{tenure:lock:orders}"}), "1");
+  ASSERT_EQ(server.command({"PERSIST", "{tenure:lock:orders}"}), "1");
 
   EXPECT_EQ(mutex.try_lock().error(), Errc::invalid_argument);
 
-  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:lock:orders}"})), 60'000);
+  EXPECT_GT(std::stoll(server.command({"PTTL", "{tenure:lock:orders}"})), 60'000);
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "backends/redis/connection.hpp"
+
 #include <chrono>
 #include <future>
 #include <memory>
@@ -8,9 +10,8 @@
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
-#include "backends/redis/line.hpp"
 #include "support/connect_refusal.hpp"
 #include "support/free_port.hpp"
 #include "support/redis_fake.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RedisConnection, a_url_that_cannot_be_right_is_refused_with_the_place) {
+TEST(RedisConnection, an_invalid_url_is_rejected_with_the_position) {
   expect(refusal("redis://"), Errc::invalid_argument, "at 8: a host name is missing");
   expect(refusal("redis://h:0"), Errc::invalid_argument, "at 9: a port is");
   expect(refusal("redis://u:secret@h:99999"), Errc::invalid_argument, "a port is");
@@ -35,32 +36,32 @@ TEST(RedisConnection, a_url_that_cannot_be_right_is_refused_with_the_place) {
   EXPECT_EQ(refusal("redis://u:secret@h:99999").detail.find("secret"), std::string::npos);
 }
 
-TEST(RedisConnection, where_nobody_listens_is_told) {
+TEST(RedisConnection, a_refused_connection_is_reported_with_the_endpoint) {
   const auto port = std::to_string(free_port());
 
   expect(refusal("redis://127.0.0.1:" + port), Errc::unavailable,
          "127.0.0.1:" + port + ": Connection refused; does a redis-server run there?");
 }
 
-TEST(RedisConnection, a_server_that_says_nothing_is_unavailable_in_time) {
+TEST(RedisConnection, a_silent_server_is_unavailable_within_the_timeout) {
   const FakeRedis silent("");
 
   expect(refusal(silent.url(), 200ms), Errc::unavailable, "answer");
 }
 
-TEST(RedisConnection, something_else_on_the_port_is_told) {
+TEST(RedisConnection, a_server_of_another_protocol_is_reported) {
   const FakeRedis web("HTTP/1.1 400 Bad Request\r\n\r\n");
 
   expect(refusal(web.url()), Errc::unavailable, "what it says is not Redis");
 }
 
-TEST(RedisConnection, an_array_of_a_thousand_million_elements_is_not_believed) {
+TEST(RedisConnection, an_array_beyond_the_element_limit_is_rejected) {
   const FakeRedis liar("*1000000000\r\n");
 
   expect(refusal(liar.url()), Errc::unavailable, "too many elements");
 }
 
-TEST(RedisConnection, a_server_that_is_too_old_is_told) {
+TEST(RedisConnection, an_unsupported_server_version_is_reported) {
   const FakeRedis before_6("-ERR unknown command `HELLO`, with args beginning with: `2`\r\n");
   const FakeRedis version_6_0(
       "*4\r\n$7\r\nversion\r\n$5\r\n6.0.9\r\n$4\r\nrole\r\n$6\r\nmaster\r\n");
@@ -69,15 +70,15 @@ TEST(RedisConnection, a_server_that_is_too_old_is_told) {
   expect(refusal(version_6_0.url()), Errc::unsupported, "too old, 6.0.9");
 }
 
-TEST(RedisConnection, a_database_that_does_not_exist_is_told) {
+TEST(RedisConnection, a_nonexistent_database_is_reported) {
   RedisServer server;
 
   expect(refusal(server.url("/99")), Errc::invalid_argument, "fewer databases");
   EXPECT_TRUE(connect(server.url("/3")).value().mutex("a").lock());
-  EXPECT_EQ(server.ask({"DBSIZE"}), "0") << "it was another database";
+  EXPECT_EQ(server.command({"DBSIZE"}), "0") << "it was another database";
 }
 
-TEST(RedisConnection, a_password_is_asked_for_and_shown) {
+TEST(RedisConnection, a_required_password_is_sent) {
   RedisServer server({.arguments = {"--requirepass", "open sesame"}, .password = "open sesame"});
   const auto at = "@127.0.0.1:" + std::to_string(server.port());
 
@@ -99,10 +100,10 @@ TEST(RedisConnection, an_acl_user_needs_the_documented_rights) {
       "~plain/*"};
   std::vector<std::string> words{"ACL", "SETUSER", "app", ">p@ss:word"};
   words.insert(words.end(), rights.begin(), rights.end());
-  ASSERT_EQ(server.ask(words), "OK");
+  ASSERT_EQ(server.command(words), "OK");
   words[2] = "deaf";
   std::erase(words, "&tenure:wake:*");
-  ASSERT_EQ(server.ask(words), "OK");
+  ASSERT_EQ(server.command(words), "OK");
   const auto at = ":p%40ss:word@127.0.0.1:" + std::to_string(server.port());
 
   const auto app = connect("redis://app" + at, {.key_prefix = "plain/"});
@@ -116,7 +117,7 @@ TEST(RedisConnection, an_acl_user_needs_the_documented_rights) {
   expect(refusal("redis://deaf" + at), Errc::permission_denied, "NOPERM");
 }
 
-TEST(RedisConnection, a_replica_is_refused) {
+TEST(RedisConnection, a_replica_is_rejected) {
   RedisServer primary;
   RedisServer replica({.arguments = {"--replicaof", "127.0.0.1", std::to_string(primary.port())}});
 
@@ -126,65 +127,65 @@ TEST(RedisConnection, a_replica_is_refused) {
 TEST(RedisConnection, a_server_that_becomes_a_replica_is_unavailable_until_it_is_a_primary_again) {
   RedisServer server;
   const auto client = connect(server.url(), {.request_timeout = 100ms}).value();
-  server.ask({"REPLICAOF", "127.0.0.1", "1"});
+  server.command({"REPLICAOF", "127.0.0.1", "1"});
 
   EXPECT_FALSE(client.mutex("a").try_lock_for(10ms));
   EXPECT_TRUE(eventually([&] { return !client.is_connected(); }));
-  server.ask({"REPLICAOF", "NO", "ONE"});
+  server.command({"REPLICAOF", "NO", "ONE"});
 
   EXPECT_TRUE(eventually([&] { return client.mutex("a").try_lock().has_value(); }));
 }
 
 // A server that answers, and does not do it: what cannot wait was asked again for ever, a hundred
 // times in a second, and never told.
-TEST(RedisConnection, a_server_that_misses_its_replicas_is_unavailable_until_it_has_them) {
+TEST(RedisConnection, a_server_without_its_min_replicas_is_unavailable_until_they_are_back) {
   RedisServer server;
   const auto client = connect(server.url(), {.request_timeout = 300ms}).value();
-  server.ask({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  server.command({"CONFIG", "SET", "min-replicas-to-write", "1"});
 
   auto refused = std::async(std::launch::async, [&] { return client.mutex("a").try_lock(); });
-  const bool is_told = refused.wait_for(patience) == std::future_status::ready;
-  server.ask({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  const bool is_told = refused.wait_for(test_timeout) == std::future_status::ready;
+  server.command({"CONFIG", "SET", "min-replicas-to-write", "0"});
 
   ASSERT_TRUE(is_told);
   expect(refused.get().error(), Errc::unavailable, "NOREPLICAS");
   EXPECT_TRUE(eventually([&] { return client.mutex("a").try_lock().has_value(); }));
 }
 
-TEST(RedisConnection, a_key_that_holds_something_else_is_told_and_stays) {
+TEST(RedisConnection, a_key_with_a_foreign_value_is_reported_and_kept) {
   RedisServer server;
   const auto client = connect(server.url()).value();
-  server.ask({"LPUSH", "{tenure:a}", "mine"});
+  server.command({"LPUSH", "{tenure:a}", "mine"});
 
   const auto refused = client.mutex("a").lock();
 
   expect(refused.error(), Errc::invalid_argument, "WRONGTYPE");
-  EXPECT_EQ(server.ask({"LLEN", "{tenure:a}"}), "1");
+  EXPECT_EQ(server.command({"LLEN", "{tenure:a}"}), "1");
 }
 
 // Memory is full: nothing new, but what is held is renewed, given back, and handed over.
 TEST(RedisConnection, a_full_memory_refuses_new_locks_and_keeps_the_old_ones) {
   RedisServer server;
-  const auto client = connect(server.url(), {.request_timeout = patience}).value();
-  auto thin = client.mutex("thin").lock().value();
-  auto wide = client.mutex("wide").lock().value();
-  std::jthread waiter([&] { EXPECT_TRUE(client.mutex("wide").lock()); });
-  ASSERT_TRUE(eventually([&] { return server.ask({"ZCARD", "{tenure:wide}:q"}) == "1"; }));
-  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+  const auto client = connect(server.url(), {.request_timeout = test_timeout}).value();
+  auto simple = client.mutex("simple").lock().value();
+  auto queued = client.mutex("queued").lock().value();
+  std::jthread waiter([&] { EXPECT_TRUE(client.mutex("queued").lock()); });
+  ASSERT_TRUE(eventually([&] { return server.command({"ZCARD", "{tenure:queued}:q"}) == "1"; }));
+  server.command({"CONFIG", "SET", "maxmemory", "1"});
 
   const auto refused = client.mutex("a").lock();
 
   expect(refused.error(), Errc::resource_exhausted, "OOM");
-  EXPECT_TRUE(thin.extend());
-  EXPECT_TRUE(wide.extend());
-  EXPECT_TRUE(thin.unlock());
-  EXPECT_TRUE(wide.unlock());
+  EXPECT_TRUE(simple.extend());
+  EXPECT_TRUE(queued.extend());
+  EXPECT_TRUE(simple.unlock());
+  EXPECT_TRUE(queued.unlock());
   waiter.join();
-  server.ask({"CONFIG", "SET", "maxmemory", "0"});
-  EXPECT_TRUE(client.mutex("thin").try_lock());
+  server.command({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_TRUE(client.mutex("simple").try_lock());
 }
 
-TEST(RedisConnection, a_server_that_may_evict_locks_is_warned_of) {
+TEST(RedisConnection, a_server_that_may_evict_locks_causes_a_warning) {
   RedisServer server({.arguments = {"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}});
   std::vector<std::string> warnings;
 
@@ -199,15 +200,15 @@ TEST(RedisConnection, a_server_that_may_evict_locks_is_warned_of) {
 }
 
 // 000.088, 001.017, 003-B21
-TEST(RedisConnection, scripts_that_the_server_forgot_are_told_again) {
+TEST(RedisConnection, scripts_are_loaded_again_after_script_flush) {
   RedisServer server;
   const auto client = connect(server.url()).value();
   auto guard = client.mutex("a").lock().value();
 
-  server.ask({"SCRIPT", "FLUSH"});
+  server.command({"SCRIPT", "FLUSH"});
 
   EXPECT_TRUE(guard.unlock());
-  server.ask({"SCRIPT", "FLUSH"});
+  server.command({"SCRIPT", "FLUSH"});
   EXPECT_TRUE(client.mutex("a").try_lock());
 }
 
@@ -215,7 +216,7 @@ TEST(RedisConnection, scripts_that_the_server_forgot_are_told_again) {
 TEST(RedisConnection, all_threads_share_two_connections) {
   RedisServer server;
   const auto before = server.count_of("connected_clients");
-  const auto client = connect(server.url(), {.request_timeout = patience}).value();
+  const auto client = connect(server.url(), {.request_timeout = test_timeout}).value();
   {
     std::vector<std::jthread> threads;
     for (int n = 0; n < 16; ++n) {
@@ -233,7 +234,7 @@ TEST(RedisConnection, all_threads_share_two_connections) {
 
 // A connection that is given up may have questions on it that are only kept up on their way. Asked
 // again by another one they are answered; the first copies, which come later, must do nothing.
-TEST(RedisConnection, what_was_sent_on_a_connection_that_is_given_up_does_nothing_later) {
+TEST(RedisConnection, commands_of_an_abandoned_connection_have_no_late_effect) {
   RedisServer server;
   SlowRoad road(server.port());
   const auto ann = connect("redis://127.0.0.1:" + std::to_string(road.port()),
@@ -257,17 +258,17 @@ TEST(RedisConnection, what_was_sent_on_a_connection_that_is_given_up_does_nothin
 }
 
 // A server that restarted gives the same id to a connection of another client.
-TEST(RedisConnection, a_connection_that_is_given_up_is_killed_by_id_and_address) {
+TEST(RedisConnection, an_abandoned_connection_is_killed_by_id_and_address) {
   const std::string hello = "*4\r\n$2\r\nid\r\n:7\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n";
   const std::string info = "id=7 addr=10.0.0.9:4711 laddr=10.0.0.1:6379";
   FakeRedis fake(hello + "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n");
   boost::asio::io_context loop;
-  const auto line = std::make_shared<backends::redis::Line>(
+  const auto connection = std::make_shared<backends::redis::Connection>(
       loop,
-      backends::redis::Address{.endpoint = {.host = "127.0.0.1", .port = fake.port()},
-                               .timeout = patience},
-      std::vector<backends::redis::Step>{},
-      backends::redis::Line::Calls{
+      backends::redis::ServerOptions{.endpoint = {.host = "127.0.0.1", .port = fake.port()},
+                                     .timeout = test_timeout},
+      std::vector<backends::redis::HandshakeStep>{},
+      backends::redis::Connection::Callbacks{
           .ready = [] {}, .replied = [](const auto&) {}, .failed = [](const Error&) {}});
   const auto run_until = [&](auto predicate) {
     return eventually([&] {
@@ -276,18 +277,18 @@ TEST(RedisConnection, a_connection_that_is_given_up_is_killed_by_id_and_address)
       return predicate();
     });
   };
-  line->dial();
-  ASSERT_TRUE(run_until([&] { return line->is_ready(); }));
+  connection->connect();
+  ASSERT_TRUE(run_until([&] { return connection->is_ready(); }));
 
-  line->send("*1\r\n$4\r\nPING\r\n");
-  line->drop({.code = Errc::unavailable});
+  connection->send("*1\r\n$4\r\nPING\r\n");
+  connection->drop({.code = Errc::unavailable});
 
   EXPECT_TRUE(run_until([&] {
     return fake.received().contains(
         "KILL\r\n$2\r\nID\r\n$1\r\n7\r\n"
         "$4\r\nADDR\r\n$13\r\n10.0.0.9:4711\r\n");
   })) << fake.received();
-  line->stop();
+  connection->stop();
   loop.poll();
 }
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_scripts.hpp"
 
@@ -24,7 +24,7 @@ class RedisExpiry : public RedisScripts {
   static constexpr std::int64_t memory_ms = 60'000;
 
   [[nodiscard]] std::int64_t server_ms() {
-    std::istringstream words(server.ask({"TIME"}));
+    std::istringstream words(server.command({"TIME"}));
     std::int64_t seconds = 0;
     std::int64_t micros = 0;
     words >> seconds >> micros;
@@ -80,7 +80,7 @@ TEST_F(RedisExpiry, every_lock_of_many_threads_expires_one_ttl_after_it_was_gran
   constexpr int threads_count = 32;
   constexpr auto ttl = 20s;
   constexpr std::int64_t ttl_ms = ttl / 1ms;
-  const auto client = connect(server.url(), {.request_timeout = patience}).value();
+  const auto client = connect(server.url(), {.request_timeout = test_timeout}).value();
   std::latch holding(threads_count);
   std::latch checked(1);
   std::vector<std::uint64_t> tokens(threads_count);
@@ -102,7 +102,7 @@ TEST_F(RedisExpiry, every_lock_of_many_threads_expires_one_ttl_after_it_was_gran
 
   for (std::size_t n = 0; n < threads_count; ++n) {
     const auto key = "{tenure:" + std::to_string(n) + "}";
-    const auto end = std::stoll(server.ask({"PEXPIRETIME", key})) - memory_ms;
+    const auto end = std::stoll(server.command({"PEXPIRETIME", key})) - memory_ms;
     EXPECT_GE(end, granted_ms(tokens[n]) + ttl_ms) << n;
     EXPECT_LE(end, server_ms() + ttl_ms) << n;
   }

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_server.hpp"
 #include "support/wait_until.hpp"
@@ -21,10 +21,10 @@ using namespace std::chrono_literals;
 class RedisMutex : public ::testing::Test {
  protected:
   [[nodiscard]] Client connect(ConnectOptions options = {}) {
-    options.request_timeout = patience;
+    options.request_timeout = test_timeout;
     return tenure::connect(server.url(), std::move(options)).value();
   }
-  [[nodiscard]] std::string waiters() { return server.ask({"ZCARD", "{tenure:a}:q"}); }
+  [[nodiscard]] std::string waiters() { return server.command({"ZCARD", "{tenure:a}:q"}); }
 
   RedisServer server;
   Client ann = connect({.owner = "ann"});
@@ -74,7 +74,7 @@ TEST_F(RedisMutex, drop_frees_lock) {
     const auto guard = ann.mutex("a").lock();
   }
 
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 
 // 000.124, 000.089: renewed for as long as the guard lives.
@@ -101,7 +101,7 @@ TEST_F(RedisMutex, lost_lease_reports_lost_state) {
   auto guard = ann.mutex("a", {.ttl = 300ms}).lock().value();
   const auto lost = guard.lost();
 
-  server.ask({"DEL", "{tenure:a}"});
+  server.command({"DEL", "{tenure:a}"});
 
   EXPECT_TRUE(eventually([&] { return lost.stop_requested(); }));
   EXPECT_EQ(guard.state(), GuardState::lost);
@@ -109,9 +109,9 @@ TEST_F(RedisMutex, lost_lease_reports_lost_state) {
 }
 
 // The same under a wait: somebody else's lock is not given back by it.
-TEST_F(RedisMutex, what_was_lost_and_taken_by_another_stays_his) {
+TEST_F(RedisMutex, a_lost_lock_stays_with_its_new_holder) {
   auto guard = ann.mutex("a", {.ttl = 300ms}).lock().value();
-  server.ask({"DEL", "{tenure:a}"});
+  server.command({"DEL", "{tenure:a}"});
   const auto other = bob.mutex("a").lock().value();
 
   EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
@@ -145,8 +145,8 @@ TEST_F(RedisMutex, an_owner_is_never_empty) {
 }
 
 // What people see of a lock.
-TEST_F(RedisMutex, holders_are_shown_with_owner_token_and_note) {
-  const auto guard = ann.mutex("a", {.note = "nightly\nreport"}).lock().value();
+TEST_F(RedisMutex, holders_are_listed_with_owner_token_and_note) {
+  const auto guard = ann.mutex("a", {.metadata = "nightly\nreport"}).lock().value();
 
   const auto holders = bob.holders("a").value();
 
@@ -170,16 +170,16 @@ TEST_F(RedisMutex, names_with_braces_and_suffixes_do_not_meet) {
 }
 
 // 000.018: namespaces do not meet.
-TEST_F(RedisMutex, a_namespace_is_a_world_of_its_own) {
+TEST_F(RedisMutex, locks_of_different_namespaces_are_independent) {
   const auto other = tenure::connect(server.url("?namespace=staging")).value();
   const auto guard = ann.mutex("a").lock().value();
 
   EXPECT_TRUE(other.mutex("a").try_lock());
-  EXPECT_NE(server.ask({"KEYS", "*"}).find("{staging:a}"), std::string::npos);
+  EXPECT_NE(server.command({"KEYS", "*"}).find("{staging:a}"), std::string::npos);
 }
 
 // A client that waits for itself under one lease is told; without a lease it waits, as with std.
-TEST_F(RedisMutex, a_lease_that_would_wait_for_itself_is_told_at_once) {
+TEST_F(RedisMutex, a_lease_that_would_wait_for_itself_fails_at_once) {
   const auto lease = ann.lease().value();
   const auto guard = ann.mutex("a", {.lease = lease}).lock().value();
 

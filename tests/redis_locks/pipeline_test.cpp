@@ -10,9 +10,9 @@
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
-#include "backends/redis/commands.hpp"
+#include "backends/redis/command_encoder.hpp"
 #include "support/redis_server.hpp"
 #include "support/tcp_link.hpp"
 #include "support/wait_until.hpp"
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace backends;
-using redis::Errand;
+using redis::Command;
 
 std::string head_of(const std::string& name) {
   return "{tenure:" + name + "}";
@@ -50,24 +50,24 @@ class RedisPipeline : public ::testing::Test {
     }));
   }
   void run(const std::string& what, std::string command,
-           Errand::Loss loss = Errand::Loss::send_again) {
-    pipeline->run({.command = std::move(command),
-                   .answered = [this, what](const auto& answer) { note(what, answer); },
-                   .loss = loss});
+           Command::Retry loss = Command::Retry::always) {
+    pipeline->run({.encoded = std::move(command),
+                   .on_reply = [this, what](const auto& answer) { note(what, answer); },
+                   .retry = loss});
   }
   /// By a new lease each time.
   void acquire(const std::string& name) {
-    const AcquireRequest request{
-        .lease = LeaseId{++last_lease},
-        .request = RequestId{1},
-        .ask = std::make_shared<const Ask>(Ask{.items = {{.name = name}}, .owner = "me"})};
+    const AcquireRequest request{.lease = LeaseId{++last_lease},
+                                 .request = RequestId{1},
+                                 .spec = std::make_shared<const AcquireSpec>(
+                                     AcquireSpec{.items = {{.name = name}}, .owner = "me"})};
     run(name, commands.acquire(request, 60s));
   }
   /// Withdraws what this lease asked for.
   void leave(const std::string& what, const std::string& name, LeaseId lease) {
-    const Ask ask{.items = {{.name = name}}};
-    run(what, commands.leave(ask, redis::member_of(ask, lease, RequestId{1}), RequestId{1},
-                             redis::Commands::Found::drop));
+    const AcquireSpec spec{.items = {{.name = name}}};
+    run(what, commands.leave(spec, redis::member_of(spec, lease, RequestId{1}), RequestId{1},
+                             redis::CommandEncoder::IfGranted::drop));
   }
   void acquire_all() {
     for (const auto& name : names) {
@@ -83,14 +83,15 @@ class RedisPipeline : public ::testing::Test {
   RedisServer server;
   TcpLink link{server.port()};
   boost::asio::io_context loop;
-  redis::Commands commands{"tenure", "ear"};
+  redis::CommandEncoder commands{"tenure", "ear"};
   std::shared_ptr<redis::Pipeline> pipeline = std::make_shared<redis::Pipeline>(
       loop,
-      redis::Address{.endpoint = {.host = "127.0.0.1", .port = link.port()}, .timeout = patience},
-      redis::Pipeline::Calls{.ready = [] {},
-                             .lost = [this](const Error&) { ++losses; },
-                             .idle = [] {},
-                             .doubtful = [](const std::string&) {}});
+      redis::ServerOptions{.endpoint = {.host = "127.0.0.1", .port = link.port()},
+                           .timeout = test_timeout},
+      redis::Pipeline::Callbacks{.ready = [] {},
+                                 .disconnected = [this](const Error&) { ++losses; },
+                                 .idle = [] {},
+                                 .warning = [](const std::string&) {}});
   std::uint64_t last_lease = 0;
   std::map<std::string, std::int64_t> answers;  ///< Token, kind of the answer, or `failed`.
   std::vector<std::string> order;               ///< Of the replies.
@@ -98,7 +99,7 @@ class RedisPipeline : public ::testing::Test {
   int losses = 0;
 
  private:
-  void note(const std::string& what, const Result<Errand::Answer>& answer) {
+  void note(const std::string& what, const Result<Command::Response>& answer) {
     order.push_back(what);
     if (!answer) {
       answers[what] = failed;
@@ -110,10 +111,10 @@ class RedisPipeline : public ::testing::Test {
   }
 };
 
-TEST_F(RedisPipeline, many_commands_are_in_flight_at_once_and_answered_in_order) {
+TEST_F(RedisPipeline, pipelined_commands_are_answered_in_order) {
   link.hold_answers();
   acquire_all();
-  run_until([&] { return server.ask({"EXISTS", head_of("f")}) == "1"; });
+  run_until([&] { return server.command({"EXISTS", head_of("f")}) == "1"; });
   EXPECT_TRUE(order.empty());
 
   link.pass_answers();
@@ -126,7 +127,7 @@ TEST_F(RedisPipeline, many_commands_are_in_flight_at_once_and_answered_in_order)
 // Otherwise a request that was withdrawn would join the queue after it left.
 TEST_F(RedisPipeline, a_later_command_about_the_same_lock_is_executed_later) {
   const std::string held = "H 1 00000000000000ff.1 L X ear bob\n";
-  server.ask({"SET", head_of("c"), held, "PX", "90000"});
+  server.command({"SET", head_of("c"), held, "PX", "90000"});
   acquire_all();
   leave("left", "c", LeaseId{3});
   acquire("c");
@@ -134,18 +135,18 @@ TEST_F(RedisPipeline, a_later_command_about_the_same_lock_is_executed_later) {
   run_until([&] { return pipeline->is_idle(); });
 
   EXPECT_EQ(answers["left"], 0);
-  EXPECT_EQ(server.ask({"ZRANGE", head_of("c") + ":q", "0", "-1"}), "0000000000000007");
+  EXPECT_EQ(server.command({"ZRANGE", head_of("c") + ":q", "0", "-1"}), "0000000000000007");
 }
 
 // run() and flush() are called while replies are dispatched.
-TEST_F(RedisPipeline, a_command_run_by_a_reply_is_answered_after_the_replies_that_were_due) {
+TEST_F(RedisPipeline, a_command_issued_by_a_reply_is_answered_after_the_pending_replies) {
   link.hold_answers();
-  pipeline->run({.command = redis::command_of({"PING"}), .answered = [&](const auto& /*pong*/) {
+  pipeline->run({.encoded = redis::encode_command({"PING"}), .on_reply = [&](const auto& /*pong*/) {
                    acquire("next");
                    pipeline->flush();
                  }});
   acquire_all();
-  run_until([&] { return server.ask({"EXISTS", head_of("f")}) == "1"; });
+  run_until([&] { return server.command({"EXISTS", head_of("f")}) == "1"; });
 
   link.pass_answers();
   run_until([&] { return answers.contains("next"); });
@@ -156,8 +157,8 @@ TEST_F(RedisPipeline, a_command_run_by_a_reply_is_answered_after_the_replies_tha
 }
 
 // 001.017, 003-B21
-TEST_F(RedisPipeline, scripts_that_the_server_lost_are_loaded_again) {
-  server.ask({"SCRIPT", "FLUSH"});
+TEST_F(RedisPipeline, missing_scripts_are_loaded_again) {
+  server.command({"SCRIPT", "FLUSH"});
   acquire_all();
   run_until([&] { return answers.size() == names.size(); });
 
@@ -168,13 +169,13 @@ TEST_F(RedisPipeline, scripts_that_the_server_lost_are_loaded_again) {
 
 // The second one must not be executed before the first one is sent again.
 TEST_F(RedisPipeline, commands_keep_their_order_when_scripts_are_loaded_again) {
-  server.ask({"SCRIPT", "FLUSH"});
+  server.command({"SCRIPT", "FLUSH"});
   link.hold_answers();
   acquire("a");
   leave("left", "a", LeaseId{1});
   pipeline->flush();
   run_until([&] {
-    return server.ask({"INFO", "errorstats"}).find("NOSCRIPT:count=2") != std::string::npos;
+    return server.command({"INFO", "errorstats"}).find("NOSCRIPT:count=2") != std::string::npos;
   });
   link.pass_answers();
   acquire("b");
@@ -182,7 +183,7 @@ TEST_F(RedisPipeline, commands_keep_their_order_when_scripts_are_loaded_again) {
   run_until([&] { return pipeline->is_idle(); });
 
   EXPECT_GT(answers["a"], any_token) << "granted first";
-  EXPECT_FALSE(server.ask({"GET", head_of("a")}).starts_with("H ")) << "then given back";
+  EXPECT_FALSE(server.command({"GET", head_of("a")}).starts_with("H ")) << "then given back";
   EXPECT_EQ(order, (std::vector<std::string>{"a", "left", "b"}));
 }
 
@@ -190,8 +191,8 @@ TEST_F(RedisPipeline, commands_keep_their_order_when_scripts_are_loaded_again) {
 TEST_F(RedisPipeline, a_command_whose_reply_is_lost_is_sent_again_as_a_retry) {
   link.hold_answers();
   acquire_all();
-  run_until([&] { return server.ask({"EXISTS", head_of("f")}) == "1"; });
-  const auto head = server.ask({"GET", head_of("a")});
+  run_until([&] { return server.command({"EXISTS", head_of("f")}) == "1"; });
+  const auto head = server.command({"GET", head_of("a")});
   link.cut();
   link.pass_answers();
   run_until([&] { return answers.size() == names.size(); });
@@ -199,7 +200,7 @@ TEST_F(RedisPipeline, a_command_whose_reply_is_lost_is_sent_again_as_a_retry) {
   EXPECT_EQ(retries, 6);
   EXPECT_EQ(order, names);
   EXPECT_EQ(answers["a"], 1) << "granted before";
-  EXPECT_NE(server.ask({"HGET", head_of("a") + ":m", head.substr(19, 16)}), "(nil)");
+  EXPECT_NE(server.command({"HGET", head_of("a") + ":m", head.substr(19, 16)}), "(nil)");
 }
 
 // A release that was never sent and finds nothing is `not_held`, and no doubt about the connection.
@@ -213,25 +214,25 @@ TEST_F(RedisPipeline, a_command_that_was_never_sent_is_no_retry) {
   EXPECT_EQ(retries, 0);
 }
 
-TEST_F(RedisPipeline, a_command_that_may_be_sent_once_fails_with_its_connection) {
+TEST_F(RedisPipeline, a_command_without_retry_fails_with_its_connection) {
   link.hold_answers();
-  run("once", redis::command_of({"INCR", "count"}), Errand::Loss::once);
+  run("once", redis::encode_command({"INCR", "count"}), Command::Retry::never);
   acquire("a");
   pipeline->flush();
-  run_until([&] { return server.ask({"EXISTS", head_of("a")}) == "1"; });
+  run_until([&] { return server.command({"EXISTS", head_of("a")}) == "1"; });
   link.cut();
   link.pass_answers();
   run_until([&] { return pipeline->is_idle(); });
 
   EXPECT_EQ(answers["once"], failed);
   EXPECT_EQ(answers["a"], 1);
-  EXPECT_EQ(server.ask({"GET", "count"}), "1");
+  EXPECT_EQ(server.command({"GET", "count"}), "1");
 }
 
 // As users meet it: many threads of one client.
 TEST(RedisPipelines, many_threads_of_a_client_lock_and_unlock) {
   RedisServer server;
-  const auto client = connect(server.url(), {.request_timeout = patience}).value();
+  const auto client = connect(server.url(), {.request_timeout = test_timeout}).value();
   std::vector<std::jthread> threads;
   for (int n = 0; n < 32; ++n) {
     threads.emplace_back([&, n] {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_server.hpp"
 #include "support/wait_until.hpp"
@@ -52,21 +52,21 @@ std::map<char, std::regex> documented_heads() {
 class RedisRecord : public ::testing::Test {
  protected:
   void expect_head(const std::string& name, char form) {
-    const auto head = server.ask({"GET", "{tenure:" + name + "}"});
+    const auto head = server.command({"GET", "{tenure:" + name + "}"});
     EXPECT_TRUE(head.starts_with(form) && std::regex_match(head, heads.at(form))) << head;
   }
 
   RedisServer server;
   const std::map<char, std::regex> heads = documented_heads();
-  const Client client = connect(server.url(), {.request_timeout = patience}).value();
+  const Client client = connect(server.url(), {.request_timeout = test_timeout}).value();
 };
 
-TEST_F(RedisRecord, the_page_documents_three_forms) {
+TEST_F(RedisRecord, the_reference_page_documents_three_forms) {
   EXPECT_EQ(heads.size(), 3U);
 }
 
 TEST_F(RedisRecord, a_lock_of_one_thread_has_the_documented_form) {
-  auto guard = client.mutex("a", {.note = "note 7"}).lock().value();
+  auto guard = client.mutex("a", {.metadata = "note 7"}).lock().value();
   expect_head("a", 'H');
   EXPECT_TRUE(guard.unlock());
   expect_head("a", 'T');

@@ -16,7 +16,7 @@ import unittest
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(HOME / "tests/cli"))
 
-from command import PATIENCE, eventually, tenure_path  # noqa: E402
+from command import TIMEOUT, eventually, tenure_path  # noqa: E402
 
 TTL_S = 30
 STEP_MS = 60_000
@@ -35,7 +35,7 @@ def start_redis(folder, faults):
              folder], stdout=subprocess.DEVNULL,
             env=os.environ | {"LD_PRELOAD": os.environ["TENURE_PRELOAD"],
                               "TENURE_FAULT_FILE": str(faults)})
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while server.poll() is None and time.monotonic() < deadline:
             if ask(port, "ping") == "PONG":
                 return server, port
@@ -46,7 +46,7 @@ def start_redis(folder, faults):
 
 def ask(port, *words):
     return subprocess.run(["redis-cli", "-p", str(port), *words], capture_output=True, text=True,
-                          timeout=PATIENCE, check=False).stdout.strip()
+                          timeout=TIMEOUT, check=False).stdout.strip()
 
 
 class RedisLimits(unittest.TestCase):
@@ -79,14 +79,14 @@ class RedisLimits(unittest.TestCase):
     def end(holder):
         if holder.poll() is None:
             holder.send_signal(signal.SIGTERM)
-            holder.wait(PATIENCE)
+            holder.wait(TIMEOUT)
 
     def token_of_a_second_one(self):
         """None if it cannot have the lock."""
         second = subprocess.run(
             [tenure_path(), "run", "--no-wait", "report", "--url",
              f"redis://127.0.0.1:{self.port}", "--", "sh", "-c", "echo $TENURE_TOKEN"],
-            capture_output=True, text=True, timeout=PATIENCE, check=False)
+            capture_output=True, text=True, timeout=TIMEOUT, check=False)
         return int(second.stdout) if second.returncode == 0 else None
 
     def check_that_both_had_it(self, began, holder, token):
@@ -117,7 +117,7 @@ class RedisLimits(unittest.TestCase):
 
         self.assertGreater(second, first)
 
-    def test_flushall_gives_the_lock_to_a_second_client_and_the_first_is_told(self):
+    def test_flushall_gives_the_lock_to_a_second_client_and_the_first_is_notified(self):
         began = time.monotonic()
         holder, token = self.hold()
         self.assertIsNone(self.token_of_a_second_one())

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_server.hpp"
 #include "support/wait_until.hpp"
@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 class RedisRwLock : public ::testing::Test {
  protected:
   [[nodiscard]] Client connect(ConnectOptions options = {}) {
-    options.request_timeout = patience;
+    options.request_timeout = test_timeout;
     return tenure::connect(server.url(), std::move(options)).value();
   }
   [[nodiscard]] bool one_waits() {
-    return eventually([&] { return server.ask({"ZCARD", "{tenure:a}:q"}) == "1"; });
+    return eventually([&] { return server.command({"ZCARD", "{tenure:a}:q"}) == "1"; });
   }
 
   RedisServer server;
@@ -95,7 +95,7 @@ TEST_F(RedisRwLock, read_drop_frees) {
     const auto reader = ann.rw_lock("a").lock_shared();
   }
 
-  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(patience));
+  EXPECT_TRUE(bob.rw_lock("a").try_lock_for(test_timeout));
 }
 
 // 000.163
@@ -123,7 +123,7 @@ TEST_F(RedisRwLock, lost_lease_reports_lost) {
   const auto two = bob.rw_lock("a").lock_shared().value();
   const auto lost = one.lost();
 
-  server.ask({"DEL", "{tenure:a}", "{tenure:a}:m", "{tenure:a}:e"});
+  server.command({"DEL", "{tenure:a}", "{tenure:a}:m", "{tenure:a}:e"});
 
   EXPECT_TRUE(eventually([&] { return lost.stop_requested(); }));
   EXPECT_EQ(one.state(), GuardState::lost);
@@ -146,12 +146,13 @@ TEST_F(RedisRwLock, acquire_rejects_nonpositive_ttl) {
 }
 
 // 000-B15: a single upgrader.
-TEST_F(RedisRwLock, the_second_of_two_upgrades_is_told_of_the_deadlock) {
+TEST_F(RedisRwLock, the_second_of_two_upgrades_fails_with_deadlock) {
   auto mine = ann.rw_lock("a").lock_shared().value();
   auto theirs = bob.rw_lock("a").lock_shared().value();
   auto upgrading = std::async(std::launch::async, [&] { return ann.rw_lock("a").upgrade(mine); });
-  ASSERT_TRUE(eventually(
-      [&] { return server.ask({"GET", "{tenure:a}"}).find(" S 2 - 0 ") == std::string::npos; }));
+  ASSERT_TRUE(eventually([&] {
+    return server.command({"GET", "{tenure:a}"}).find(" S 2 - 0 ") == std::string::npos;
+  }));
 
   EXPECT_EQ(bob.rw_lock("a").upgrade(theirs).error(), Errc::deadlock);
   EXPECT_TRUE(theirs.unlock());

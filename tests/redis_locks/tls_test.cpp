@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_server.hpp"
 #include "support/rpc_certificates.hpp"
@@ -43,18 +43,18 @@ class RedisTls : public ::testing::Test {
   std::string trusting = "?tls_ca=" + ours.file().string();
 };
 
-TEST_F(RedisTls, locks_are_taken_and_handed_over_through_tls) {
+TEST_F(RedisTls, locks_are_acquired_and_handed_over_through_tls) {
   RedisServer server(with(ours.sign({.name = "server"}), "no"));
   const auto ann = connect_to(server, trusting);
   ASSERT_TRUE(ann) << to_string(ann.error());
   auto guard = ann->mutex("a").lock().value();
   std::jthread waiter([&] { EXPECT_TRUE(ann->mutex("a").lock()); });
-  ASSERT_TRUE(eventually([&] { return server.ask({"ZCARD", "{tenure:a}:q"}) == "1"; }));
+  ASSERT_TRUE(eventually([&] { return server.command({"ZCARD", "{tenure:a}:q"}) == "1"; }));
 
   EXPECT_TRUE(guard.unlock());
 }
 
-TEST_F(RedisTls, a_certificate_that_the_server_asks_for_is_shown) {
+TEST_F(RedisTls, a_client_certificate_is_sent_on_request) {
   RedisServer server(with(ours.sign({.name = "server"}), "yes"));
   const auto mine = ours.sign({.name = "client"});
 
@@ -63,7 +63,7 @@ TEST_F(RedisTls, a_certificate_that_the_server_asks_for_is_shown) {
   EXPECT_FALSE(connect_to(server, trusting));
 }
 
-TEST_F(RedisTls, another_authority_name_or_time_is_refused) {
+TEST_F(RedisTls, another_authority_or_host_name_is_rejected) {
   RedisServer elsewhere(with(ours.sign({.name = "far", .alternatives = "DNS:far.example"}), "no"));
   RedisServer server(with(ours.sign({.name = "server"}), "no"));
 
@@ -74,7 +74,7 @@ TEST_F(RedisTls, another_authority_name_or_time_is_refused) {
   expect(connect_to(server, ""), Errc::permission_denied, "certificate");
 }
 
-TEST_F(RedisTls, one_end_that_speaks_tls_alone_is_told) {
+TEST_F(RedisTls, tls_on_one_end_only_is_reported) {
   RedisServer server(with(ours.sign({.name = "server"}), "no"));
   const auto port = std::to_string(server.port());
 

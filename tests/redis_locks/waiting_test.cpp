@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/coroutine.hpp"
 #include "support/redis_server.hpp"
@@ -23,13 +23,15 @@ using namespace std::chrono_literals;
 
 class RedisWaiting : public ::testing::Test {
  protected:
-  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = patience) {
+  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = test_timeout) {
     return tenure::connect(server.url(), {.request_timeout = timeout}).value();
   }
-  [[nodiscard]] std::int64_t waiters() { return std::stoll(server.ask({"ZCARD", "{tenure:a}:q"})); }
+  [[nodiscard]] std::int64_t waiters() {
+    return std::stoll(server.command({"ZCARD", "{tenure:a}:q"}));
+  }
   /// How often the server ran this command.
   [[nodiscard]] std::int64_t calls_of(const std::string& command) {
-    const auto all = server.ask({"INFO", "commandstats"});
+    const auto all = server.command({"INFO", "commandstats"});
     const auto at = all.find("cmdstat_" + command + ":calls=");
     return at == std::string::npos ? 0 : std::stoll(all.substr(at + command.size() + 15));
   }
@@ -47,7 +49,7 @@ Detached take_turn(Mutex mutex, std::shared_ptr<std::atomic<int>> turns) {
 
 // 001.023, 000-B11, 001-B9: 1,000 wait, and each release wakes the next one and nobody else. Nobody
 // polls.
-TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
+TEST_F(RedisWaiting, each_release_notifies_one_of_a_thousand_waiters) {
   constexpr int waits = 1000;
   const auto ann = connect();
   const auto bob = connect();
@@ -57,7 +59,7 @@ TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
     take_turn(bob.mutex("a"), turns);
   }
   ASSERT_TRUE(eventually([&] { return waiters() == waits; }));
-  server.ask({"CONFIG", "RESETSTAT"});
+  server.command({"CONFIG", "RESETSTAT"});
 
   EXPECT_TRUE(guard.unlock());
   EXPECT_TRUE(eventually([&] { return *turns == waits; }));
@@ -67,7 +69,7 @@ TEST_F(RedisWaiting, a_thousand_waiters_cost_one_wake_up_for_each_release) {
 }
 
 // A client that may PUBLISH, but may not touch the keys of a lock, must not be able to grant it.
-TEST_F(RedisWaiting, a_forged_wake_up_grants_nothing) {
+TEST_F(RedisWaiting, a_forged_notification_grants_nothing) {
   const auto ann = connect();
   const auto bob = connect();
   auto guard = ann.mutex("a").lock().value();
@@ -80,8 +82,8 @@ TEST_F(RedisWaiting, a_forged_wake_up_grants_nothing) {
     is_granted = true;
   });
   ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
-  const auto member = server.ask({"ZRANGE", "{tenure:a}:q", "0", "0"});
-  const auto detail = server.ask({"HGET", "{tenure:a}:m", member});
+  const auto member = server.command({"ZRANGE", "{tenure:a}:q", "0", "0"});
+  const auto detail = server.command({"HGET", "{tenure:a}:m", member});
   std::istringstream words(detail);
   std::string want;
   std::string place;
@@ -91,7 +93,7 @@ TEST_F(RedisWaiting, a_forged_wake_up_grants_nothing) {
   const auto before = calls_of("evalsha");
 
   const auto forged = "g " + member + " " + request + " 9000000000000000 1";
-  ASSERT_EQ(server.ask({"PUBLISH", "tenure:wake:" + client, forged}), "1");
+  ASSERT_EQ(server.command({"PUBLISH", "tenure:wake:" + client, forged}), "1");
 
   ASSERT_TRUE(eventually([&] { return calls_of("evalsha") > before; })) << "the server is asked";
   EXPECT_FALSE(is_granted);
@@ -102,21 +104,21 @@ TEST_F(RedisWaiting, a_forged_wake_up_grants_nothing) {
 }
 
 // 001.008, 001.015, 001.027, 001-B5: a wake-up that was said while nobody listened is found out.
-TEST_F(RedisWaiting, a_wait_outlives_the_connection_that_would_have_woken_it) {
+TEST_F(RedisWaiting, a_wait_survives_the_loss_of_its_subscription) {
   const auto ann = connect();
   const auto bob = connect();
   auto guard = ann.mutex("a").lock().value();
   std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").lock()); });
   ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
 
-  server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+  server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
   EXPECT_TRUE(guard.unlock());
 
   waiter.join();
 }
 
 // 000-B22: both connections of both clients, in the midst of it.
-TEST_F(RedisWaiting, locks_and_waits_outlive_all_connections) {
+TEST_F(RedisWaiting, holds_and_waits_survive_all_connections) {
   const auto ann = connect();
   const auto bob = connect();
   auto guard = ann.mutex("a").lock().value();
@@ -127,8 +129,8 @@ TEST_F(RedisWaiting, locks_and_waits_outlive_all_connections) {
   });
   ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
   for (int round = 0; round < 5; ++round) {
-    server.ask({"CLIENT", "KILL", "TYPE", "normal"});
-    server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+    server.command({"CLIENT", "KILL", "TYPE", "normal"});
+    server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
     EXPECT_TRUE(guard.extend());
   }
   EXPECT_FALSE(is_in);
@@ -140,7 +142,7 @@ TEST_F(RedisWaiting, locks_and_waits_outlive_all_connections) {
 }
 
 // 000-B22: the first attempt was carried out and its answer lost: the retry must not wait for it.
-TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_block_itself) {
+TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_wait_for_itself) {
   const auto ann = connect(200ms);
   EXPECT_TRUE(ann.mutex("warm").lock());
   server.pause();
@@ -152,14 +154,14 @@ TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_block_itself) {
 
   ASSERT_TRUE(got->has_value()) << to_string(got->error());
   EXPECT_TRUE((*got)->unlock());
-  EXPECT_TRUE(connect().mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(connect().mutex("a").try_lock_for(test_timeout));
 }
 
 // 001.005, 001.024, 001-B9: a holder that dies tells nobody. The waiters ask when its time is over.
-TEST_F(RedisWaiting, a_dead_holder_is_waited_for_no_longer_than_its_ttl) {
+TEST_F(RedisWaiting, a_dead_holder_delays_waiters_by_at_most_its_ttl) {
   const auto bob = connect();
   // As a client that was killed would leave it: nobody renews.
-  server.ask({"SET", "{tenure:a}", "H 5 dead.1 L X gone dead\n", "PX", "60200"});
+  server.command({"SET", "{tenure:a}", "H 5 dead.1 L X gone dead\n", "PX", "60200"});
 
   const auto began = std::chrono::steady_clock::now();
   EXPECT_TRUE(bob.mutex("a").lock());
@@ -168,7 +170,7 @@ TEST_F(RedisWaiting, a_dead_holder_is_waited_for_no_longer_than_its_ttl) {
 }
 
 // A server that comes back empty: who held finds out by the next renewal, who waited waits again.
-TEST_F(RedisWaiting, a_server_that_restarts_empty_is_told_of_the_waits_again) {
+TEST_F(RedisWaiting, waits_are_requested_again_after_an_empty_restart) {
   const auto ann = connect();
   const auto bob = connect();
   auto guard = ann.mutex("a", {.ttl = 1s}).lock().value();
@@ -184,7 +186,7 @@ TEST_F(RedisWaiting, a_server_that_restarts_empty_is_told_of_the_waits_again) {
 }
 
 // 000.100, 000-B9: no answer is not a loss.
-TEST_F(RedisWaiting, a_server_that_hangs_is_a_doubt_and_not_a_loss) {
+TEST_F(RedisWaiting, a_hung_server_does_not_lose_the_lock) {
   const auto ann = connect(100ms);
   auto guard = ann.mutex("a", {.ttl = 30s}).lock().value();
   server.pause();
@@ -199,17 +201,17 @@ TEST_F(RedisWaiting, a_server_that_hangs_is_a_doubt_and_not_a_loss) {
 }
 
 // A lease without holds costs nothing on the server, and all its holds are renewed together.
-TEST_F(RedisWaiting, leases_are_renewed_by_their_holds_alone) {
+TEST_F(RedisWaiting, a_lease_without_holds_sends_no_renewals) {
   const auto ann = connect();
   const auto lease = ann.lease({.ttl = 10s}).value();
-  server.ask({"CONFIG", "RESETSTAT"});
+  server.command({"CONFIG", "RESETSTAT"});
   EXPECT_TRUE(lease.renew());
   EXPECT_EQ(calls_of("evalsha"), 0);
   std::vector<Guard> guards;
   for (int n = 0; n < 10; ++n) {
     guards.push_back(ann.mutex("lock " + std::to_string(n), {.lease = lease}).lock().value());
   }
-  server.ask({"CONFIG", "RESETSTAT"});
+  server.command({"CONFIG", "RESETSTAT"});
 
   EXPECT_TRUE(lease.renew());
 
@@ -217,7 +219,7 @@ TEST_F(RedisWaiting, leases_are_renewed_by_their_holds_alone) {
 }
 
 // With the client everything goes, waits too.
-TEST_F(RedisWaiting, a_client_that_ends_takes_its_waits_along) {
+TEST_F(RedisWaiting, a_closing_client_removes_its_waits) {
   const auto ann = connect();
   const auto guard = ann.mutex("a").lock().value();
   {
@@ -230,11 +232,11 @@ TEST_F(RedisWaiting, a_client_that_ends_takes_its_waits_along) {
 }
 
 // 003.006: those who wait know how long the holder had, and would look a minute too late.
-TEST_F(RedisWaiting, a_waiter_is_told_when_the_time_of_the_holder_gets_shorter) {
+TEST_F(RedisWaiting, a_waiter_is_notified_when_the_holder_shortens_its_ttl) {
   const auto ann = connect();
   const auto bob = connect();
   auto guard = ann.mutex("a", {.ttl = 10min, .renewals_per_ttl = 0}).lock().value();
-  std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").try_lock_for(patience)); });
+  std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout)); });
   ASSERT_TRUE(eventually([&] { return waiters() == 1; }));
 
   EXPECT_TRUE(guard.extend(200ms));
@@ -244,7 +246,7 @@ TEST_F(RedisWaiting, a_waiter_is_told_when_the_time_of_the_holder_gets_shorter) 
 }
 
 // What is asked once does not wait for a server that is gone.
-TEST_F(RedisWaiting, try_lock_is_told_within_request_timeout_that_the_server_is_gone) {
+TEST_F(RedisWaiting, try_lock_fails_within_request_timeout_without_a_server) {
   const auto ann = connect(300ms);
   ASSERT_TRUE(ann.mutex("a").try_lock());
   server.kill();

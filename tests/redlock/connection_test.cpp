@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/connect_refusal.hpp"
 #include "support/redlock_servers.hpp"
@@ -26,7 +26,7 @@ std::vector<std::string> warnings_of(const std::string& url) {
 }
 
 // 003-B18
-TEST(RedlockConnection, a_url_that_cannot_be_right_is_refused_with_the_place) {
+TEST(RedlockConnection, an_invalid_url_is_rejected_with_the_position) {
   expect(refusal("redlock://"), Errc::invalid_argument, "at 10: a host name is missing");
   expect(refusal("redlock://a,,b"), Errc::invalid_argument, "at 12: a host name is missing");
   expect(refusal("redlock://a,b:0"), Errc::invalid_argument, "at 13: a port is");
@@ -37,15 +37,15 @@ TEST(RedlockConnection, a_url_that_cannot_be_right_is_refused_with_the_place) {
   expect(refusal("redlock://a?retry_delay=fast"), Errc::invalid_argument, "retry_delay is a time");
   expect(refusal("redlocks://a?tls_ca=/nowhere"), Errc::invalid_argument, "cannot read /nowhere");
   EXPECT_EQ(refusal("redlock://u:secret@a,b:99999").detail.find("secret"), std::string::npos);
-  std::string crowd = "redlock://h0";
+  std::string many = "redlock://h0";
   for (int n = 1; n < 16; ++n) {
-    crowd += ",h" + std::to_string(n);
+    many += ",h" + std::to_string(n);
   }
-  expect(refusal(crowd), Errc::invalid_argument, "at most 15 vote");
+  expect(refusal(many), Errc::invalid_argument, "at most 15 vote");
 }
 
 // 003-B18: it would have two votes.
-TEST(RedlockConnection, a_server_that_is_named_twice_is_refused) {
+TEST(RedlockConnection, a_server_named_twice_is_rejected) {
   RedlockServers servers(2);
   const auto first = RedlockServers::where(servers[0]);
   const auto port = std::to_string(servers[0].port());
@@ -57,7 +57,7 @@ TEST(RedlockConnection, a_server_that_is_named_twice_is_refused) {
 }
 
 // 003-B18
-TEST(RedlockConnection, an_even_number_of_servers_is_warned_of_and_works) {
+TEST(RedlockConnection, an_even_number_of_servers_causes_a_warning_and_works) {
   RedlockServers servers(4);
 
   const auto warnings = warnings_of(servers.url());
@@ -67,7 +67,7 @@ TEST(RedlockConnection, an_even_number_of_servers_is_warned_of_and_works) {
   EXPECT_TRUE(connect(servers.url()).value().mutex("a").lock());
 }
 
-TEST(RedlockConnection, one_server_is_warned_of_and_works) {
+TEST(RedlockConnection, a_single_server_causes_a_warning_and_works) {
   RedlockServers servers(1);
 
   const auto warnings = warnings_of(servers.url());
@@ -78,7 +78,7 @@ TEST(RedlockConnection, one_server_is_warned_of_and_works) {
 }
 
 // 003.033
-TEST(RedlockConnection, a_minority_that_is_away_is_warned_of_by_name) {
+TEST(RedlockConnection, an_unavailable_minority_causes_a_warning_with_its_endpoints) {
   RedlockServers servers(3);
   servers[1].kill();
 
@@ -89,7 +89,7 @@ TEST(RedlockConnection, a_minority_that_is_away_is_warned_of_by_name) {
 }
 
 // 003.033
-TEST(RedlockConnection, a_majority_that_is_away_is_unavailable_with_all_reasons) {
+TEST(RedlockConnection, an_unavailable_majority_is_reported_with_all_reasons) {
   RedlockServers servers(3);
   servers[0].kill();
   servers[2].kill();
@@ -101,7 +101,7 @@ TEST(RedlockConnection, a_majority_that_is_away_is_unavailable_with_all_reasons)
   expect(refused, Errc::unavailable, RedlockServers::where(servers[2]));
 }
 
-TEST(RedlockConnection, a_majority_that_says_nothing_is_unavailable_in_time) {
+TEST(RedlockConnection, a_silent_majority_is_unavailable_within_the_timeout) {
   RedlockServers servers(3);
   servers[0].pause();
   servers[2].pause();
@@ -111,12 +111,12 @@ TEST(RedlockConnection, a_majority_that_says_nothing_is_unavailable_in_time) {
   servers[2].resume();
 }
 
-TEST(RedlockConnection, a_password_and_a_database_are_for_all_servers) {
+TEST(RedlockConnection, password_and_database_apply_to_all_servers) {
   RedlockServers servers(3);
   for (std::size_t n = 0; n < servers.size(); ++n) {
-    servers[n].ask({"ACL", "SETUSER", "app", "on", ">p@ss", "~*", "&*", "+@all"});
-    servers[n].ask({"ACL", "SETUSER", "default", "resetpass", ">secret"});
-    servers[n].ask({"AUTH", "secret"});
+    servers[n].command({"ACL", "SETUSER", "app", "on", ">p@ss", "~*", "&*", "+@all"});
+    servers[n].command({"ACL", "SETUSER", "default", "resetpass", ">secret"});
+    servers[n].command({"AUTH", "secret"});
   }
   auto url = servers.url("/3?restart_wait=0s&node_timeout=3s");
 
@@ -125,7 +125,7 @@ TEST(RedlockConnection, a_password_and_a_database_are_for_all_servers) {
   const auto client = connect(url);
   ASSERT_TRUE(client) << to_string(client.error());
   EXPECT_TRUE(client->mutex("a").lock());
-  EXPECT_EQ(servers[0].ask({"DBSIZE"}), "0") << "it was another database";
+  EXPECT_EQ(servers[0].command({"DBSIZE"}), "0") << "it was another database";
 }
 
 // The rights in docs/reference/redis_keys.md are enough.
@@ -138,7 +138,7 @@ TEST(RedlockConnection, an_acl_user_needs_the_documented_rights) {
       "+time",         "+get",         "+mget",      "+set",           "+del",
       "+exists",       "+pttl",        "+pexpire",   "+zadd",          "+zrem",
       "+zcard",        "+zrange",      "~plain/*"};
-  ASSERT_EQ(servers[0].ask(words), "OK");
+  ASSERT_EQ(servers[0].command(words), "OK");
   auto url = servers.url();
   url.insert(10, "app:word@");
 
@@ -155,21 +155,21 @@ TEST(RedlockConnection, an_acl_user_needs_the_documented_rights) {
 }
 
 // 003.032
-TEST(RedlockConnection, a_key_that_holds_something_else_is_told_and_stays) {
+TEST(RedlockConnection, a_key_with_a_foreign_value_is_reported_and_kept) {
   RedlockServers servers(3);
   const auto client = connect(servers.url()).value();
   for (std::size_t n = 0; n < servers.size(); ++n) {
-    servers[n].ask({"LPUSH", "{tenure:a}", "mine"});
-    servers[n].ask({"SET", "{tenure:b}", "mine"});
+    servers[n].command({"LPUSH", "{tenure:a}", "mine"});
+    servers[n].command({"SET", "{tenure:b}", "mine"});
   }
 
   expect(client.mutex("a").lock().error(), Errc::invalid_argument, "WRONGTYPE");
   expect(client.mutex("b").lock().error(), Errc::invalid_argument, "no lock");
-  EXPECT_EQ(servers[0].ask({"LLEN", "{tenure:a}"}), "1");
+  EXPECT_EQ(servers[0].command({"LLEN", "{tenure:a}"}), "1");
 }
 
 // 003-B2: one naming rule, so that redis:// and redlock:// meet where they are used for one name.
-TEST(RedlockConnection, a_lock_of_redis_by_the_same_name_is_an_error_and_not_a_second_lock) {
+TEST(RedlockConnection, a_redis_lock_of_the_same_name_is_an_error) {
   RedlockServers servers(1);
   const auto several = connect(servers.url()).value();
   const auto one = connect(servers[0].url()).value();
@@ -186,7 +186,7 @@ TEST(RedlockConnection, a_lock_of_redis_by_the_same_name_is_an_error_and_not_a_s
   const auto guard = several.mutex("b").lock().value();
 
   EXPECT_EQ(one.mutex("b").lock().error(), Errc::invalid_argument);
-  EXPECT_GT(one.mutex("a").try_lock_for(patience).value().token(), last);
+  EXPECT_GT(one.mutex("a").try_lock_for(test_timeout).value().token(), last);
 }
 
 }  // namespace

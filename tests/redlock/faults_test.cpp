@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redlock_servers.hpp"
 #include "support/wait_until.hpp"
@@ -37,7 +37,7 @@ class RedlockFaults : public ::testing::Test {
 };
 
 // 003.019, 003.021, 003.003
-TEST_F(RedlockFaults, all_servers_vote_for_who_holds_it) {
+TEST_F(RedlockFaults, all_servers_vote_for_the_holder) {
   auto guard = ann.mutex("a").lock().value();
 
   EXPECT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
@@ -49,7 +49,7 @@ TEST_F(RedlockFaults, all_servers_vote_for_who_holds_it) {
 }
 
 // 003.033, 003.002
-TEST_F(RedlockFaults, a_minority_that_dies_is_not_missed) {
+TEST_F(RedlockFaults, a_dead_minority_does_not_matter) {
   auto before = ann.mutex("b").lock().value();
   servers[0].kill();
   servers[4].kill();
@@ -65,7 +65,7 @@ TEST_F(RedlockFaults, a_minority_that_dies_is_not_missed) {
 }
 
 // 003.033: nobody gets anything, and all is told; then it goes on by itself.
-TEST_F(RedlockFaults, a_majority_that_dies_is_unavailable_until_it_is_back) {
+TEST_F(RedlockFaults, a_dead_majority_is_unavailable_until_it_returns) {
   const auto hasty = connect(servers.url("?restart_wait=0s"), {.request_timeout = 300ms}).value();
   auto guard = hasty.mutex("b", {.ttl = 60s}).lock().value();
   for (const std::size_t server : {0U, 1U, 2U}) {
@@ -80,7 +80,7 @@ TEST_F(RedlockFaults, a_majority_that_dies_is_unavailable_until_it_is_back) {
   EXPECT_EQ(guard.extend().error(), Errc::unavailable);
   EXPECT_TRUE(guard.owns_lock()) << "doubt is not loss";
   EXPECT_FALSE(hasty.is_connected());
-  EXPECT_EQ(servers[3].ask({"EXISTS", "{tenure:a}:w"}), "0");
+  EXPECT_EQ(servers[3].command({"EXISTS", "{tenure:a}:w"}), "0");
   EXPECT_EQ(servers.vote_of(3, "a"), "");
 
   servers[1].start();
@@ -89,7 +89,7 @@ TEST_F(RedlockFaults, a_majority_that_dies_is_unavailable_until_it_is_back) {
 }
 
 // 003.033, 003-B6
-TEST_F(RedlockFaults, a_server_that_hangs_is_not_waited_for) {
+TEST_F(RedlockFaults, a_hung_server_delays_no_operation) {
   servers[2].pause();
   const auto began = steady_clock::now();
 
@@ -105,7 +105,7 @@ TEST_F(RedlockFaults, a_server_that_hangs_is_not_waited_for) {
 }
 
 // 003-B9, 003.035: what it was asked meanwhile comes to nothing, in whatever order it wakes up.
-TEST_F(RedlockFaults, a_server_that_wakes_up_has_nothing_of_what_is_over) {
+TEST_F(RedlockFaults, a_resumed_server_ignores_outdated_votes) {
   const auto hasty =
       connect(servers.url("?restart_wait=0s&node_timeout=20ms"), {.request_timeout = 300ms})
           .value();
@@ -124,7 +124,7 @@ TEST_F(RedlockFaults, a_server_that_wakes_up_has_nothing_of_what_is_over) {
 }
 
 // 003.034, 003-B13
-TEST_F(RedlockFaults, a_server_that_restarts_empty_is_filled_again_by_the_next_renewal) {
+TEST_F(RedlockFaults, a_renewal_restores_the_vote_of_an_emptied_server) {
   auto guard = ann.mutex("a").lock().value();
   ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
 
@@ -140,7 +140,7 @@ TEST_F(RedlockFaults, a_server_that_restarts_empty_is_filled_again_by_the_next_r
 }
 
 // 003.036: and nothing is filled again, since somebody else may have it by now.
-TEST_F(RedlockFaults, a_lock_that_a_majority_forgot_is_lost_and_not_taken_again) {
+TEST_F(RedlockFaults, a_lock_forgotten_by_a_majority_is_lost_and_not_reacquired) {
   // Not renewed meanwhile, however long the servers take to start: it would be filled again.
   auto guard = ann.mutex("a", {.ttl = 10min}).lock().value();
   const auto lost = guard.lost();
@@ -162,7 +162,7 @@ TEST_F(RedlockFaults, a_lock_that_a_majority_forgot_is_lost_and_not_taken_again)
 }
 
 // 003.034, 003-B14: those that forgot ann's votes must not give them to bob.
-TEST_F(RedlockFaults, a_server_that_has_just_started_has_no_vote_until_a_ttl_is_over) {
+TEST_F(RedlockFaults, a_restarted_server_has_no_vote_for_one_ttl) {
   const auto careful = connect(servers.url("?node_timeout=3s"), {.request_timeout = 10s}).value();
   const auto young = careful.mutex("b", {.ttl = 60s}).try_lock();
   EXPECT_EQ(young.error(), Errc::unavailable);
@@ -188,7 +188,7 @@ TEST_F(RedlockFaults, a_server_that_has_just_started_has_no_vote_until_a_ttl_is_
 }
 
 // 003.023, 003-B8, 003.035
-TEST_F(RedlockFaults, a_wait_that_is_called_off_leaves_nothing_on_any_server) {
+TEST_F(RedlockFaults, a_cancelled_wait_leaves_nothing_on_any_server) {
   auto guard = ann.mutex("a").lock().value();
   ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
   const auto mine = servers.vote_of(0, "a");
@@ -199,23 +199,25 @@ TEST_F(RedlockFaults, a_wait_that_is_called_off_leaves_nothing_on_any_server) {
       const auto refused = bob.mutex("a").lock(hurry.get_token());
       end = refused ? std::nullopt : std::optional(refused.error().code);
     });
-    ASSERT_TRUE(eventually([&] { return servers[4].ask({"EXISTS", "{tenure:a}:w"}) == "1"; }));
+    ASSERT_TRUE(eventually([&] { return servers[4].command({"EXISTS", "{tenure:a}:w"}) == "1"; }));
     hurry.request_stop();
   }
 
   EXPECT_EQ(end, Errc::cancelled);
   for (std::size_t server = 0; server < servers.size(); ++server) {
     EXPECT_EQ(servers.vote_of(server, "a"), mine);
-    EXPECT_TRUE(eventually([&] { return servers[server].ask({"EXISTS", "{tenure:a}:w"}) == "0"; }));
+    EXPECT_TRUE(
+        eventually([&] { return servers[server].command({"EXISTS", "{tenure:a}:w"}) == "0"; }));
   }
   EXPECT_TRUE(guard.unlock());
   EXPECT_TRUE(eventually([&] { return servers.votes("a") == 0; }));
 }
 
 // 003.022, 003.035: two of five are somebody else's, three are not enough to lose and four to win.
-TEST_F(RedlockFaults, what_came_to_nothing_is_given_back_everywhere) {
+TEST_F(RedlockFaults, a_failed_attempt_is_withdrawn_on_all_servers) {
   for (const std::size_t server : {1U, 2U, 3U}) {
-    servers[server].ask({"SET", "{tenure:a}", "R ffff.1 60000 0 1 - x other\n", "PX", "120000"});
+    servers[server].command(
+        {"SET", "{tenure:a}", "R ffff.1 60000 0 1 - x other\n", "PX", "120000"});
   }
 
   EXPECT_EQ(ann.mutex("a").try_lock().error(), Errc::would_block);
@@ -226,9 +228,9 @@ TEST_F(RedlockFaults, what_came_to_nothing_is_given_back_everywhere) {
 }
 
 // A server that is full, or holds something else by that name, is one that is not there.
-TEST_F(RedlockFaults, a_minority_that_refuses_is_not_missed) {
-  servers[0].ask({"LPUSH", "{tenure:a}", "mine"});
-  servers[1].ask({"CONFIG", "SET", "maxmemory", "1"});
+TEST_F(RedlockFaults, a_refusing_minority_does_not_matter) {
+  servers[0].command({"LPUSH", "{tenure:a}", "mine"});
+  servers[1].command({"CONFIG", "SET", "maxmemory", "1"});
 
   const auto guard = ann.mutex("a").lock();
 
@@ -237,10 +239,10 @@ TEST_F(RedlockFaults, a_minority_that_refuses_is_not_missed) {
 }
 
 // 003.018, 003-B4: nobody has a majority; all take back and come again by chance.
-TEST_F(RedlockFaults, clients_that_split_the_votes_make_progress) {
+TEST_F(RedlockFaults, clients_with_split_votes_make_progress) {
   std::vector<Client> clients;
   for (int n = 0; n < 4; ++n) {
-    clients.push_back(connect(servers.url(), {.request_timeout = patience}).value());
+    clients.push_back(connect(servers.url(), {.request_timeout = test_timeout}).value());
   }
   constexpr int rounds = 10;
   int counter = 0;
@@ -261,10 +263,10 @@ TEST_F(RedlockFaults, clients_that_split_the_votes_make_progress) {
 }
 
 // 003-B19: whatever dies in between, the next token is larger.
-TEST_F(RedlockFaults, tokens_grow_though_servers_come_and_go) {
+TEST_F(RedlockFaults, tokens_grow_though_servers_leave_and_return) {
   FencingToken last{};
   const auto take = [&](Client& client) {
-    const auto guard = client.mutex("a", {.fencing = Fencing::demanded}).try_lock_for(patience);
+    const auto guard = client.mutex("a", {.fencing = Fencing::demanded}).try_lock_for(test_timeout);
     ASSERT_TRUE(guard) << to_string(guard.error());
     EXPECT_GT(guard->token(), last);
     last = guard->token();
@@ -283,9 +285,9 @@ TEST_F(RedlockFaults, tokens_grow_though_servers_come_and_go) {
 
 // 003-B19: servers whose clocks or memories differ are brought to agree before anybody is told.
 TEST_F(RedlockFaults, a_token_is_written_back_to_a_majority_before_it_is_used) {
-  const auto time = servers[0].ask({"TIME"});
+  const auto time = servers[0].command({"TIME"});
   const auto ahead = std::stoll(time) * 1'000'000 + 50'000'000'000;
-  servers[3].ask({"SET", "{tenure:a}", "T " + std::to_string(ahead) + " -"});
+  servers[3].command({"SET", "{tenure:a}", "T " + std::to_string(ahead) + " -"});
   servers[1].kill();
   servers[2].kill();
 
@@ -299,7 +301,7 @@ TEST_F(RedlockFaults, a_token_is_written_back_to_a_majority_before_it_is_used) {
 
   // Of this one 3 is no member.
   ASSERT_TRUE(eventually([&] { return bob.mutex("x").try_lock().has_value(); }));
-  EXPECT_GT(bob.mutex("a").try_lock_for(patience).value().token(), guard.token());
+  EXPECT_GT(bob.mutex("a").try_lock_for(test_timeout).value().token(), guard.token());
 }
 
 // 003.037, 003-B3, 003-B12: each attempt has its own time, however long it waited before.
@@ -310,7 +312,7 @@ TEST_F(RedlockFaults, validity_is_counted_from_the_attempt_that_succeeds) {
     const auto mine = bob.mutex("a", {.ttl = 1s}).lock().value();
     left = mine.valid_until() - steady_clock::now();
   });
-  ASSERT_TRUE(eventually([&] { return servers[0].ask({"EXISTS", "{tenure:a}:w"}) == "1"; }));
+  ASSERT_TRUE(eventually([&] { return servers[0].command({"EXISTS", "{tenure:a}:w"}) == "1"; }));
   const auto over = steady_clock::now() + 1200ms;
   EXPECT_TRUE(eventually([&] { return steady_clock::now() > over; }));
 
@@ -321,7 +323,7 @@ TEST_F(RedlockFaults, validity_is_counted_from_the_attempt_that_succeeds) {
 }
 
 // 003.038
-TEST_F(RedlockFaults, giving_back_after_the_end_does_not_free_the_next_holder) {
+TEST_F(RedlockFaults, a_late_release_does_not_free_the_next_holder) {
   auto first = ann.mutex("a", {.ttl = 100ms, .renewals_per_ttl = 0}).lock().value();
   const auto second = bob.mutex("a").lock().value();
 
@@ -332,7 +334,7 @@ TEST_F(RedlockFaults, giving_back_after_the_end_does_not_free_the_next_holder) {
 }
 
 // 003.025, 003.026, 003.028: while servers die and come back.
-TEST_F(RedlockFaults, a_hold_is_renewed_by_whoever_is_there) {
+TEST_F(RedlockFaults, a_hold_is_renewed_on_the_available_servers) {
   auto guard = ann.mutex("a", {.ttl = 500ms}).lock().value();
   for (std::size_t server = 0; server < 5; ++server) {
     servers[server].kill();
@@ -346,7 +348,7 @@ TEST_F(RedlockFaults, a_hold_is_renewed_by_whoever_is_there) {
   EXPECT_TRUE(guard.unlock());
 }
 
-TEST_F(RedlockFaults, those_of_one_client_stand_in_line_and_hand_over_among_themselves) {
+TEST_F(RedlockFaults, threads_of_one_client_queue_locally) {
   constexpr int threads = 8;
   constexpr int rounds = 20;
   int counter = 0;
@@ -367,35 +369,35 @@ TEST_F(RedlockFaults, those_of_one_client_stand_in_line_and_hand_over_among_them
 }
 
 // 003.014: plain keys, as other libraries have them.
-TEST_F(RedlockFaults, a_plain_lock_meets_other_libraries_and_has_no_token) {
+TEST_F(RedlockFaults, a_barging_lock_interoperates_with_other_libraries_and_has_no_token) {
   const LockOptions plain{.fairness = Fairness::barging};
   auto guard = ann.mutex("orders", plain).lock().value();
 
-  EXPECT_TRUE(eventually([&] { return servers[4].ask({"EXISTS", "orders"}) == "1"; }));
+  EXPECT_TRUE(eventually([&] { return servers[4].command({"EXISTS", "orders"}) == "1"; }));
   EXPECT_EQ(guard.token(), FencingToken{});
   EXPECT_TRUE(guard.extend());
   EXPECT_TRUE(guard.extend(20s));
   EXPECT_EQ(bob.mutex("orders", plain).try_lock().error(), Errc::would_block);
   EXPECT_TRUE(guard.unlock());
   for (const std::size_t server : {0U, 1U, 2U, 3U, 4U}) {
-    EXPECT_TRUE(eventually([&] { return servers[server].ask({"EXISTS", "orders"}) == "0"; }));
+    EXPECT_TRUE(eventually([&] { return servers[server].command({"EXISTS", "orders"}) == "0"; }));
   }
   for (const std::size_t server : {0U, 1U, 2U}) {
-    servers[server].ask({"SET", "orders", "theirs", "NX", "PX", "60000"});
+    servers[server].command({"SET", "orders", "theirs", "NX", "PX", "60000"});
   }
   EXPECT_EQ(ann.mutex("orders", plain).try_lock().error(), Errc::would_block);
-  EXPECT_EQ(servers[0].ask({"GET", "orders"}), "theirs");
+  EXPECT_EQ(servers[0].command({"GET", "orders"}), "theirs");
 }
 
 // 003-B19: refused when it is demanded.
-TEST_F(RedlockFaults, a_plain_lock_is_unsupported_where_a_token_is_demanded) {
+TEST_F(RedlockFaults, a_barging_lock_is_unsupported_where_a_token_is_demanded) {
   const auto refused =
       ann.mutex("a", {.fairness = Fairness::barging, .fencing = Fencing::demanded}).lock();
 
   EXPECT_EQ(refused.error(), Errc::unsupported);
 }
 
-TEST_F(RedlockFaults, what_it_does_not_promise_is_unsupported) {
+TEST_F(RedlockFaults, missing_capabilities_are_unsupported) {
   EXPECT_EQ(ann.rw_lock("a").lock_shared().error(), Errc::unsupported);
   EXPECT_EQ(ann.semaphore("a", {.capacity = 2}).acquire().error(), Errc::unsupported);
   EXPECT_EQ(ann.lock_all({"a", "b"}).error(), Errc::unsupported);

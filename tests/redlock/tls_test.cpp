@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/redis_server.hpp"
 #include "support/rpc_certificates.hpp"

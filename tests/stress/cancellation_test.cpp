@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "support/model_stress.hpp"
 
@@ -115,7 +115,7 @@ TEST(StressCancellation, requests_that_are_called_off_leave_nothing_behind) {
     Choices choices(thread);
     const TxnId txn{thread + 1};
     for (std::size_t round = 0; round < rounds; ++round) {
-      const Acquisition answer = locks.request(txn, ResourceId{1}, LockMode::exclusive);
+      const RequestResult answer = locks.request(txn, ResourceId{1}, LockMode::exclusive);
       if (answer.is_granted()) {
         shadow.write();
         ASSERT_TRUE(locks.release(txn, ResourceId{1}).has_value());

@@ -14,9 +14,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "backends/memory/memory_backend.hpp"
+#include "client/factory.hpp"
 #include "client/session.hpp"
 #include "support/model_stress.hpp"
 
@@ -55,7 +56,7 @@ class Clients {
 
  private:
   static Client open(const std::shared_ptr<backends::MemoryStore>& store) {
-    return Client(std::make_shared<detail::Session>(
+    return detail::Factory::make<Client>(std::make_shared<detail::Session>(
         std::make_unique<backends::MemoryBackend>(store), ConnectOptions{}));
   }
 

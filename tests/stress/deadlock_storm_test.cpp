@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "support/model_stress.hpp"
 
@@ -74,7 +74,7 @@ TEST(StressDeadlocks, a_storm_of_blocking_transactions_always_makes_progress) {
 /// Document 004's loop: asks until granted; false if the answer was to give way.
 bool acquire_or_abort(const LockManager& locks, TxnId txn, ResourceId row) {
   for (;;) {
-    const Acquisition answer = locks.request(txn, row, LockMode::exclusive);
+    const RequestResult answer = locks.request(txn, row, LockMode::exclusive);
     if (answer.is_granted()) {
       linger();
       return true;

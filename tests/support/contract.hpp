@@ -13,6 +13,7 @@
 #include <tenure/client/client.hpp>
 
 #include "backends/backend.hpp"
+#include "client/factory.hpp"
 #include "client/session.hpp"
 #include "support/silent_backend.hpp"
 
@@ -86,7 +87,7 @@ class Contract : public ::testing::TestWithParam<ContractBackend> {
   }
   /// One whose network falls silent when the test wants it.
   [[nodiscard]] Client connect(ConnectOptions options, std::shared_ptr<Network> network) {
-    return Client(std::make_shared<detail::Session>(
+    return detail::Factory::make<Client>(std::make_shared<detail::Session>(
         std::make_unique<SilentBackend>(service->open(), std::move(network)), std::move(options)));
   }
   [[nodiscard]] bool supports(backends::Capability promise) {

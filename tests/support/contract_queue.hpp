@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/contract.hpp"
 #include "support/wait_until.hpp"
@@ -32,7 +32,7 @@ class QueueEvents {
       return eventually([this] { return service_.waiters(name_).value() >= seen_; });
     }
     for (;;) {
-      const auto event = watch_->next_for(patience);
+      const auto event = watch_->next_for(test_timeout);
       if (!event || event->type == LockEventType::queued) {
         return event.has_value();
       }

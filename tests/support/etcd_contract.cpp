@@ -2,7 +2,7 @@
 #include <chrono>
 #include <string>
 
-#include "backends/etcd/etcd_backend.hpp"
+#include "backends/etcd/backend.hpp"
 #include "backends/etcd/queue.hpp"
 #include "support/contract.hpp"
 #include "support/etcd_server.hpp"
@@ -16,9 +16,9 @@ namespace etcd = backends::etcd;
 class EtcdService : public ContractService {
  public:
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
-    constexpr std::chrono::seconds patience{5};
+    constexpr std::chrono::seconds test_timeout{5};
     auto url = backends::parse_url(this->url()).value();
-    return etcd::EtcdBackend::open(etcd::address_from(url, patience).value(), patience).value();
+    return etcd::EtcdBackend::open(etcd::address_from(url, test_timeout).value(), test_timeout).value();
   }
   bool force_release(const std::string& name) override {
     const auto all = shared_etcd().keys(folder_of(name));

@@ -34,7 +34,7 @@ bool HttpClient::read_some() {
     is_open = !error;
   });
   loop_.restart();
-  if (loop_.run_for(patience) == 0) {
+  if (loop_.run_for(test_timeout) == 0) {
     is_late_ = true;
     socket_.cancel();
     loop_.run();

@@ -10,7 +10,7 @@
 
 namespace tenure::test {
 
-/// A raw connection to a server on this machine, for tests: sends any bytes, reads with patience.
+/// A raw connection to a server on this machine, for tests: sends any bytes, reads with test_timeout.
 class HttpClient {
  public:
   explicit HttpClient(std::uint16_t port, int receive_buffer = 0);

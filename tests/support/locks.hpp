@@ -59,7 +59,7 @@ template <class Value>
 }
 
 /// True if a request answered that limit or bad argument.
-[[nodiscard]] inline testing::AssertionResult refused(const Acquisition& answer, Errc code) {
+[[nodiscard]] inline testing::AssertionResult refused(const RequestResult& answer, Errc code) {
   if (answer.error() == nullptr) {
     return testing::AssertionFailure() << "no error instead of " << to_string(code);
   }
@@ -68,7 +68,7 @@ template <class Value>
 
 /// A wait that outlasts every test that works, and ends one that hangs.
 [[nodiscard]] inline WaitOptions patiently() {
-  return within(patience);
+  return within(test_timeout);
 }
 
 /// Runs a call that may park in a thread of its own.
@@ -107,7 +107,7 @@ template <class Call>
 }
 
 /// True if `answer` is a deadlock with this victim.
-[[nodiscard]] inline testing::AssertionResult gives_way(const Acquisition& answer, TxnId victim) {
+[[nodiscard]] inline testing::AssertionResult gives_way(const RequestResult& answer, TxnId victim) {
   if (answer.deadlock() == nullptr) {
     return testing::AssertionFailure() << "no deadlock";
   }
@@ -119,7 +119,7 @@ template <class Call>
 
 /// `older` holds row A, `younger` row B; `younger` waits for A. Returns what `older` is told when
 /// it closes the cycle by asking for B.
-[[nodiscard]] inline Acquisition close_cycle(const LockManager& locks, TxnId older = t1,
+[[nodiscard]] inline RequestResult close_cycle(const LockManager& locks, TxnId older = t1,
                                              TxnId younger = t2) {
   locks.try_acquire(older, row_a, exclusive).value();
   locks.try_acquire(younger, row_b, exclusive).value();

@@ -61,26 +61,26 @@ void MemoryStore::propose(core::Command command, Decision decided) {
   on_loop([this, proposal = std::move(proposal)]() mutable { take(std::move(proposal)); });
 }
 
-void MemoryStore::read(Look look) {
-  on_loop([this, look = std::move(look)]() mutable {
+void MemoryStore::read(OnRead on_read) {
+  on_loop([this, on_read = std::move(on_read)]() mutable {
     if (is_stopped_ || !log_.is_leader) {
-      look(fail(Errc::unavailable, "this member does not lead"));
+      on_read(fail(Errc::unavailable, "this member does not lead"));
     } else if (doubtful_reads_ > 0) {
       --doubtful_reads_;
-      look(fail(Errc::unavailable, "no majority confirmed in time that this member leads"));
+      on_read(fail(Errc::unavailable, "no majority confirmed in time that this member leads"));
     } else {
-      look(view());
+      on_read(view());
     }
   });
 }
 
-void MemoryStore::peek(Look look) {
-  on_loop([this, look = std::move(look)]() mutable {
+void MemoryStore::peek(OnRead on_read) {
+  on_loop([this, on_read = std::move(on_read)]() mutable {
     if (doubtful_peeks_ > 0) {
       --doubtful_peeks_;
-      look(fail(Errc::unavailable, "not at present"));
+      on_read(fail(Errc::unavailable, "not at present"));
     } else {
-      look(view());
+      on_read(view());
     }
   });
 }
@@ -252,7 +252,7 @@ void MemoryStore::on_loop_and_wait(std::move_only_function<void()> task) {
     task();
     done.set_value();
   });
-  if (done.get_future().wait_for(patience) != std::future_status::ready) {
+  if (done.get_future().wait_for(test_timeout) != std::future_status::ready) {
     throw std::runtime_error("the thread of the store hangs, or was not started");
   }
 }

@@ -41,7 +41,7 @@ Answer answer_of(const Result<void>& result) {
   return Answer::invalid_argument;
 }
 
-Answer answer_of(const Acquisition& acquisition) {
+Answer answer_of(const RequestResult& acquisition) {
   RC_ASSERT(acquisition.error() == nullptr);
   if (acquisition.deadlock() != nullptr) {
     return Answer::deadlock;
@@ -150,8 +150,8 @@ std::vector<std::pair<std::size_t, Verb>> all_verbs() {
 
 rc::Gen<std::vector<Command>> commands_in(const World& world) {
   std::vector<Verb> verbs;  // each as often as it weighs
-  for (const auto& [weight, verb] : world.verbs) {
-    verbs.insert(verbs.end(), weight, verb);
+  for (const auto& [encoded_size, verb] : world.verbs) {
+    verbs.insert(verbs.end(), encoded_size, verb);
   }
   const auto one = rc::gen::apply(
       [world, verbs](std::size_t verb, std::size_t txn, std::size_t thing, std::size_t mode) {
@@ -244,7 +244,7 @@ void Comparison::step_request(const Command& command) {
   const bool was_victim = reference_.is_victim(txn);
   const std::size_t reports_before = manager_.recent_deadlocks().size();
 
-  const Acquisition acquisition = manager_.request(txn, target_of(command.thing), mode);
+  const RequestResult acquisition = manager_.request(txn, target_of(command.thing), mode);
   const Answer answer = reference_.request(txn, thing, mode);
 
   if (was_victim || world_.detection == Detection::on_demand) {

@@ -13,7 +13,7 @@
 
 #include <rapidcheck.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "support/model_reference.hpp"
 

@@ -11,7 +11,7 @@
 
 #include <tenure/ids.hpp>
 #include <tenure/lock_mode.hpp>
-#include <tenure/target.hpp>
+#include <tenure/lock_manager/target.hpp>
 
 namespace tenure::model {
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 namespace tenure::stress {
 
@@ -65,7 +65,7 @@ class Watchdog {
   void tick() noexcept { ticks_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::chrono::seconds patience{60};
+  static constexpr std::chrono::seconds test_timeout{60};
 
   void watch(const std::stop_token& stop) {
     std::mutex mutex;
@@ -73,7 +73,7 @@ class Watchdog {
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
       const std::uint64_t seen = ticks_.load();
-      changed.wait_for(lock, stop, patience, [] { return false; });
+      changed.wait_for(lock, stop, test_timeout, [] { return false; });
       if (!stop.stop_requested() && ticks_.load() == seen) {
         std::fputs("no progress for a minute:\n", stderr);
         std::fputs(to_string(locks_.snapshot()).c_str(), stderr);

@@ -17,7 +17,7 @@
 namespace tenure::test {
 namespace {
 
-constexpr int patience_milliseconds = 30'000;
+constexpr int timeout_milliseconds = 30'000;
 
 [[noreturn]] void give_up(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -102,7 +102,7 @@ std::string Process::hear() {
   while (!heard_.contains('\n')) {
     pollfd ready{.fd = output_, .events = POLLIN, .revents = 0};
     char bytes[512];
-    if (::poll(&ready, 1, patience_milliseconds) != 1) {
+    if (::poll(&ready, 1, timeout_milliseconds) != 1) {
       throw std::runtime_error("a process is silent");
     }
     const auto count = ::read(output_, bytes, sizeof bytes);

@@ -31,7 +31,7 @@ std::string slot_text(const std::string& key) {
 }
 
 /// One node, before it is there.
-struct Plan {
+struct NodePlan {
   std::string id;
   std::uint16_t port;
   std::uint16_t tls_port;  ///< 0: none.
@@ -51,7 +51,7 @@ std::string slots_of(std::size_t shard, bool is_fragmented) {
 }
 
 /// What the nodes.conf of `reader` has of one of them.
-std::string line_of(const std::vector<Plan>& plans, std::size_t at, std::size_t reader,
+std::string line_of(const std::vector<NodePlan>& plans, std::size_t at, std::size_t reader,
                     bool is_fragmented) {
   const auto& plan = plans[at];
   const auto shard = at % shards;
@@ -67,7 +67,7 @@ std::string line_of(const std::vector<Plan>& plans, std::size_t at, std::size_t 
 
 RedisCluster::RedisCluster(const Options& options) {
   // They know each other from the beginning: to get acquainted takes them many seconds.
-  std::vector<Plan> plans;
+  std::vector<NodePlan> plans;
   for (std::size_t at = 0; at < 2 * shards; ++at) {
     plans.push_back({.id = std::string(39, 'a') + std::to_string(at),
                      .port = free_port(),
@@ -102,37 +102,37 @@ RedisCluster::RedisCluster(const Options& options) {
     replicas_.push_back(shard + shards);
   }
   for (const auto& node : nodes_) {
-    expect(eventually([&] { return has(node->ask({"CLUSTER", "INFO"}), "cluster_state:ok"); }),
+    expect(eventually([&] { return has(node->command({"CLUSTER", "INFO"}), "cluster_state:ok"); }),
            "each node knows all the others");
   }
-  mend();
+  restore();
 }
 
-void RedisCluster::mend(Keys keys) {
+void RedisCluster::restore(Keys keys) {
   for (const auto& node : nodes_) {
-    if (node->ask({"PING"}) != "PONG") {
+    if (node->command({"PING"}) != "PONG") {
       node->start();
     }
-    node->ask({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
+    node->command({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
   }
   for (std::size_t shard = 0; shard < shards; ++shard) {
     const auto is_followed = [&, key = head_of_name_on(shard)] {
-      primary(shard).ask({"SET", key, "is there a replica?", "PX", "1"});
-      return primary(shard).ask({"WAIT", "1", "100"}) == "1";
+      primary(shard).command({"SET", key, "is there a replica?", "PX", "1"});
+      return primary(shard).command({"WAIT", "1", "100"}) == "1";
     };
     expect(eventually(is_followed), "the replicas have what the primaries have");
   }
   for (const auto& node : nodes_) {
     // From now on nothing happens by itself.
-    node->ask({"CONFIG", "SET", "cluster-node-timeout", "60000"});
+    node->command({"CONFIG", "SET", "cluster-node-timeout", "60000"});
   }
   if (keys == Keys::flush) {
-    for_each_primary([](RedisServer& one) { one.ask({"FLUSHALL"}); });
+    for_each_primary([](RedisServer& one) { one.command({"FLUSHALL"}); });
   }
 }
 
 std::string RedisCluster::id_of(std::size_t node) {
-  return nodes_[node]->ask({"CLUSTER", "MYID"});
+  return nodes_[node]->command({"CLUSTER", "MYID"});
 }
 
 std::string RedisCluster::url(std::string_view rest) const {
@@ -147,7 +147,7 @@ std::string RedisCluster::url(std::string_view rest) const {
 
 std::size_t RedisCluster::shard_of(const std::string& key) {
   for (std::size_t shard = 0; shard < shards; ++shard) {
-    const auto answer = primary(shard).ask({"EXISTS", key});
+    const auto answer = primary(shard).command({"EXISTS", key});
     if (!answer.starts_with("MOVED") && answer != "no answer") {
       return shard;
     }
@@ -163,8 +163,8 @@ RedisServer& RedisCluster::replica_of(const std::string& key) {
   return *nodes_[replicas_[shard_of(key)]];
 }
 
-std::string RedisCluster::ask(const std::string& key, const std::vector<std::string>& words) {
-  return primary_of(key).ask(words);
+std::string RedisCluster::command(const std::string& key, const std::vector<std::string>& words) {
+  return primary_of(key).command(words);
 }
 
 std::string RedisCluster::name_on(std::size_t shard) {
@@ -186,21 +186,22 @@ void RedisCluster::for_each_primary(const std::function<void(RedisServer&)>& cal
   }
 }
 
-void RedisCluster::cut_replica(std::size_t shard) {
+void RedisCluster::disconnect_replica(std::size_t shard) {
   auto& replica = *nodes_[replicas_[shard]];
-  cut_replicas(primary(shard));
-  expect(eventually([&] { return has(replica.ask({"INFO", "replication"}), "link_status:down"); }),
-         "the replica is cut off");
+  disconnect_replicas(primary(shard));
+  expect(
+      eventually([&] { return has(replica.command({"INFO", "replication"}), "link_status:down"); }),
+      "the replica is cut off");
 }
 
 void RedisCluster::promote_replica(std::size_t shard) {
   auto& next = *nodes_[replicas_[shard]];
-  expect(next.ask({"CLUSTER", "FAILOVER", "TAKEOVER"}) == "OK", "a failover begins");
+  expect(next.command({"CLUSTER", "FAILOVER", "TAKEOVER"}) == "OK", "a failover begins");
   std::swap(primaries_[shard], replicas_[shard]);
-  const auto id = next.ask({"CLUSTER", "MYID"});
+  const auto id = next.command({"CLUSTER", "MYID"});
   for (std::size_t other = 0; other < shards; ++other) {
     expect(eventually([&] {
-             const auto words = primary(other).ask({"CLUSTER", "NODES"});
+             const auto words = primary(other).command({"CLUSTER", "NODES"});
              const auto at = words.find(id + " 127");
              return at != std::string::npos &&
                     has(words.substr(at, words.find('\n', at) - at), "master");
@@ -214,20 +215,20 @@ void RedisCluster::fail_over(std::size_t shard) {
   promote_replica(shard);
 }
 
-void RedisCluster::begin_to_move(const std::string& key, std::size_t to) {
+void RedisCluster::begin_move(const std::string& key, std::size_t to) {
   const auto from = shard_of(key);
   const auto slot = slot_text(key);
-  expect(
-      primary(to).ask({"CLUSTER", "SETSLOT", slot, "IMPORTING", id_of(primaries_[from])}) == "OK",
-      "importing");
-  expect(
-      primary(from).ask({"CLUSTER", "SETSLOT", slot, "MIGRATING", id_of(primaries_[to])}) == "OK",
-      "migrating");
+  expect(primary(to).command({"CLUSTER", "SETSLOT", slot, "IMPORTING", id_of(primaries_[from])}) ==
+             "OK",
+         "importing");
+  expect(primary(from).command({"CLUSTER", "SETSLOT", slot, "MIGRATING", id_of(primaries_[to])}) ==
+             "OK",
+         "migrating");
 }
 
-void RedisCluster::give_up_move(const std::string& key, std::size_t to) {
+void RedisCluster::cancel_move(const std::string& key, std::size_t to) {
   for (auto* const one : {&primary_of(key), &primary(to)}) {
-    expect(one->ask({"CLUSTER", "SETSLOT", slot_text(key), "STABLE"}) == "OK", "it stays");
+    expect(one->command({"CLUSTER", "SETSLOT", slot_text(key), "STABLE"}) == "OK", "it stays");
   }
 }
 
@@ -240,11 +241,11 @@ void RedisCluster::move_keys(const std::string& key, std::size_t to) {
       continue;
     }
     for (;;) {
-      const auto one = primary(from).ask({"CLUSTER", "GETKEYSINSLOT", slot, "1"});
+      const auto one = primary(from).command({"CLUSTER", "GETKEYSINSLOT", slot, "1"});
       if (one.empty()) {
         break;
       }
-      expect(primary(from).ask({"MIGRATE", "127.0.0.1", port, one, "0", "5000"}) == "OK",
+      expect(primary(from).command({"MIGRATE", "127.0.0.1", port, one, "0", "5000"}) == "OK",
              "a key moves");
     }
   }
@@ -253,8 +254,9 @@ void RedisCluster::move_keys(const std::string& key, std::size_t to) {
 void RedisCluster::end_move(const std::string& key, std::size_t to) {
   const auto slot = slot_text(key);
   const auto id = id_of(primaries_[to]);
-  expect(primary(to).ask({"CLUSTER", "SETSLOT", slot, "NODE", id}) == "OK", "the slot moves");
-  for_each_primary([&](RedisServer& one) { one.ask({"CLUSTER", "SETSLOT", slot, "NODE", id}); });
+  expect(primary(to).command({"CLUSTER", "SETSLOT", slot, "NODE", id}) == "OK", "the slot moves");
+  for_each_primary(
+      [&](RedisServer& one) { one.command({"CLUSTER", "SETSLOT", slot, "NODE", id}); });
 }
 
 }  // namespace tenure::test

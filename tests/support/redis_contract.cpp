@@ -2,8 +2,8 @@
 #include <chrono>
 #include <string>
 
-#include "backends/redis/commands.hpp"
-#include "backends/redis/redis_backend.hpp"
+#include "backends/redis/backend.hpp"
+#include "backends/redis/command_encoder.hpp"
 #include "support/contract.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_group.hpp"
@@ -17,20 +17,22 @@ namespace redis = backends::redis;
 class AnyRedisService : public ContractService {
  public:
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
-    constexpr std::chrono::seconds patience{5};
+    constexpr std::chrono::seconds test_timeout{5};
     auto url = backends::parse_url(this->url()).value();
-    return redis::RedisBackend::open(redis::deployment_from(url, patience).value(), patience)
+    return redis::RedisBackend::open(redis::deployment_from(url, test_timeout).value(),
+                                     test_timeout)
         .value();
   }
   bool force_release(const std::string& name) override {
-    const auto head = commands_.head_of(name);
-    const auto held = ask(head, {"EVAL", std::string(redis::text_of(redis::Script::force).text),
-                                 "4", head, head + ":m", head + ":e", head + ":q"});
+    const auto head = encoder_.head_of(name);
+    const auto held =
+        command(head, {"EVAL", std::string(redis::text_of(redis::Script::force_release).text), "4",
+                       head, head + ":m", head + ":e", head + ":q"});
     return held != "0";
   }
   [[nodiscard]] std::optional<std::size_t> waiters(const std::string& name) override {
-    const auto head = commands_.head_of(name);
-    const auto text = ask(head, {"ZCARD", head + ":q"});
+    const auto head = encoder_.head_of(name);
+    const auto text = command(head, {"ZCARD", head + ":q"});
     std::size_t count = 0;
     std::from_chars(text.data(), text.data() + text.size(), count);
     return count;
@@ -38,10 +40,10 @@ class AnyRedisService : public ContractService {
 
  protected:
   /// What the server that has this key answers.
-  virtual std::string ask(const std::string& key, const std::vector<std::string>& words) = 0;
+  virtual std::string command(const std::string& key, const std::vector<std::string>& words) = 0;
 
  private:
-  redis::Commands commands_{"tenure", "operator"};
+  redis::CommandEncoder encoder_{"tenure", "operator"};
 };
 
 class RedisService final : public AnyRedisService {
@@ -49,8 +51,8 @@ class RedisService final : public AnyRedisService {
   [[nodiscard]] std::string url() const override { return server_.url(); }
 
  private:
-  std::string ask(const std::string& /*key*/, const std::vector<std::string>& words) override {
-    return server_.ask(words);
+  std::string command(const std::string& /*key*/, const std::vector<std::string>& words) override {
+    return server_.command(words);
   }
   RedisServer server_;
 };
@@ -59,7 +61,7 @@ class RedisService final : public AnyRedisService {
 
 class RedisGroupService final : public AnyRedisService {
  public:
-  RedisGroupService() { group().primary().ask({"FLUSHALL"}); }
+  RedisGroupService() { group().primary().command({"FLUSHALL"}); }
   [[nodiscard]] std::string url() const override { return group().url(); }
 
  private:
@@ -67,15 +69,15 @@ class RedisGroupService final : public AnyRedisService {
     static RedisGroup group;
     return group;
   }
-  std::string ask(const std::string& /*key*/, const std::vector<std::string>& words) override {
-    return group().primary().ask(words);
+  std::string command(const std::string& /*key*/, const std::vector<std::string>& words) override {
+    return group().primary().command(words);
   }
 };
 
 class RedisClusterService final : public AnyRedisService {
  public:
   RedisClusterService() {
-    cluster().for_each_primary([](RedisServer& one) { one.ask({"FLUSHALL"}); });
+    cluster().for_each_primary([](RedisServer& one) { one.command({"FLUSHALL"}); });
   }
   [[nodiscard]] std::string url() const override { return cluster().url(); }
 
@@ -84,8 +86,8 @@ class RedisClusterService final : public AnyRedisService {
     static RedisCluster cluster;
     return cluster;
   }
-  std::string ask(const std::string& key, const std::vector<std::string>& words) override {
-    return cluster().ask(key, words);
+  std::string command(const std::string& key, const std::vector<std::string>& words) override {
+    return cluster().command(key, words);
   }
 };
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/redlock/command_encoder.hpp"
 #include "backends/redlock/backend.hpp"
+#include "backends/redlock/command_encoder.hpp"
 #include "backends/redlock/scripts.hpp"
 #include "backends/schemes.hpp"
 #include "support/contract.hpp"
@@ -19,7 +19,7 @@ namespace {
 namespace redlock = backends::redlock;
 
 /// Who waits for what. The servers do not know: who waits stands in line in its own client.
-struct Waiters {
+struct WaiterCounts {
   sys::Mutex mutex;
   std::map<std::string, std::size_t> counts TENURE_GUARDED_BY(mutex);
 
@@ -34,9 +34,9 @@ struct Waiters {
 };
 
 /// Passes everything on, and counts who waits.
-class Counted : public backends::Backend {
+class CountingBackend : public backends::Backend {
  public:
-  Counted(std::unique_ptr<backends::Backend> inner, std::shared_ptr<Waiters> waiters)
+  CountingBackend(std::unique_ptr<backends::Backend> inner, std::shared_ptr<WaiterCounts> waiters)
       : waiters_(std::move(waiters)), inner_(std::move(inner)) {}
 
   [[nodiscard]] backends::Capabilities capabilities() const noexcept override {
@@ -81,18 +81,18 @@ class Counted : public backends::Backend {
   }
 
  private:
-  std::shared_ptr<Waiters> waiters_;
+  std::shared_ptr<WaiterCounts> waiters_;
   std::unique_ptr<backends::Backend> inner_;
 };
 
 /// From now on what connect() opens on redlock:// counts here.
-void count(std::shared_ptr<Waiters> waiters) {
+void count_waiters_in(std::shared_ptr<WaiterCounts> waiters) {
   static const auto library = std::make_shared<backends::OpenBackend>();
   const auto open = [waiters = std::move(waiters)](backends::Url& url,
                                                    const ConnectOptions& options) {
     auto opened = (*library)(url, options);
     if (opened) {
-      opened = std::make_unique<Counted>(*std::move(opened), waiters);
+      opened = std::make_unique<CountingBackend>(*std::move(opened), waiters);
     }
     return opened;
   };
@@ -104,21 +104,22 @@ void count(std::shared_ptr<Waiters> waiters) {
 
 class RedlockService : public ContractService {
  public:
-  RedlockService() { count(waiters_); }
+  RedlockService() { count_waiters_in(waiters_); }
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
     constexpr std::chrono::seconds test_timeout{5};
     auto url = backends::parse_url(this->url()).value();
-    return std::make_unique<Counted>(
-        redlock::RedlockBackend::open(redlock::deployment_from(url, test_timeout).value(), test_timeout)
+    return std::make_unique<CountingBackend>(
+        redlock::RedlockBackend::open(redlock::deployment_from(url, test_timeout).value(),
+                                      test_timeout)
             .value(),
         waiters_);
   }
   bool force_release(const std::string& name) override {
     std::size_t taken = 0;
     for (std::size_t n = 0; n < servers_.size(); ++n) {
-      const auto answer =
-          servers_[n].ask({"EVAL", std::string(redlock::text_of(redlock::Script::take).text), "1",
-                           "{tenure:" + name + "}", "tenure:wake:", name});
+      const auto answer = servers_[n].command(
+          {"EVAL", std::string(redlock::text_of(redlock::Script::force_release).text), "1",
+           "{tenure:" + name + "}", "tenure:wake:", name});
       taken += answer == "1" ? 1 : 0;
     }
     return taken > servers_.size() / 2;
@@ -130,7 +131,7 @@ class RedlockService : public ContractService {
 
  private:
   RedlockServers servers_{3};
-  std::shared_ptr<Waiters> waiters_ = std::make_shared<Waiters>();
+  std::shared_ptr<WaiterCounts> waiters_ = std::make_shared<WaiterCounts>();
 };
 
 }  // namespace

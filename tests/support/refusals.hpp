@@ -8,12 +8,12 @@
 namespace tenure::test {
 
 /// Why a token was refused; nothing if it was admitted.
-[[nodiscard]] inline std::optional<Refusal::Reason> reason_of(const Admission& admitted) {
+[[nodiscard]] inline std::optional<FenceError::Reason> reason_of(const FenceResult& admitted) {
   return admitted ? std::nullopt : std::optional(admitted.error().reason);
 }
 
 /// The code of a refusal or of an error; nothing if there is none.
-[[nodiscard]] inline std::optional<Errc> code_of(const Admission& admitted) {
+[[nodiscard]] inline std::optional<Errc> code_of(const FenceResult& admitted) {
   return admitted ? std::nullopt : std::optional(admitted.error().error.code);
 }
 template <class Value>

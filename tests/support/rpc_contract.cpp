@@ -4,8 +4,8 @@
 #include <utility>
 #include <variant>
 
-#include "backends/tenured/cluster_backend.hpp"
-#include "backends/tenured/servers.hpp"
+#include "backends/tenured/backend.hpp"
+#include "backends/tenured/url.hpp"
 #include "support/contract.hpp"
 #include "support/rpc_certificates.hpp"
 #include "support/rpc_service.hpp"
@@ -18,16 +18,16 @@ class TenureService : public ContractService {
   TenureService() : TenureService(server::RpcOptions{}, "") {}
 
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
-    constexpr std::chrono::seconds patience{5};
+    constexpr std::chrono::seconds test_timeout{5};
     auto url = backends::parse_url(this->url()).value();
-    return backends::tenured::ClusterBackend::open(
-               backends::tenured::servers_from(url, patience).value(), "contract", patience)
+    return backends::tenured::TenuredBackend::open(
+               backends::tenured::servers_from(url, test_timeout).value(), "contract", test_timeout)
         .value();
   }
   bool force_release(const std::string& name) override {
     std::promise<bool> done;
     service_.node().propose(
-        core::ForceRelease{.place = {.name = name}}, [&](const Result<server::Decided>& decided) {
+        core::ForceRelease{.resource = {.name = name}}, [&](const Result<server::Decided>& decided) {
           const auto* forced = std::get_if<core::Forced>(&decided.value().outcome);
           done.set_value(forced != nullptr && forced->holds > 0);
         });

@@ -19,14 +19,14 @@
 namespace tenure::test {
 
 /// A real gRPC server on loopback, in front of the real state machine, and a client of it. Nothing
-/// waits longer than `patience`: a test that would hang fails instead.
+/// waits longer than `test_timeout`: a test that would hang fails instead.
 class RpcTest : public ::testing::Test {
  public:
-  static constexpr std::chrono::seconds patience{20};
+  static constexpr std::chrono::seconds test_timeout{20};
 
   static std::unique_ptr<::grpc::ClientContext> context() {
     auto made = std::make_unique<::grpc::ClientContext>();
-    made->set_deadline(std::chrono::system_clock::now() + patience);
+    made->set_deadline(std::chrono::system_clock::now() + test_timeout);
     return made;
   }
 
@@ -111,9 +111,9 @@ class RpcTest : public ::testing::Test {
     return locks_->LeaseRevoke(context().get(), request, &response);
   }
 
-  /// Looks again and again until it is so, for as long as patience lasts.
+  /// HolderQueries again and again until it is so, for as long as test_timeout lasts.
   [[nodiscard]] bool becomes_true(const std::function<bool(const server::View&)>& is_so) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + test_timeout;
     bool holds = false;
     while (!holds && std::chrono::steady_clock::now() < deadline) {
       store_.look([&](const server::View& view) { holds = is_so(view); });
@@ -143,7 +143,7 @@ class RpcTest : public ::testing::Test {
 class LockUnderWay {
  public:
   LockUnderWay(v1::LockService::Stub& locks, const v1::LockRequest& request) {
-    context_.set_deadline(std::chrono::system_clock::now() + RpcTest::patience);
+    context_.set_deadline(std::chrono::system_clock::now() + RpcTest::test_timeout);
     call_ = locks.AsyncLock(&context_, request, &queue_);
     call_->Finish(&response_, &status_, this);
   }

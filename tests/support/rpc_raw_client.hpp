@@ -136,7 +136,7 @@ class RawClient {
 
   bool fill(std::size_t size) {
     socket_.non_blocking(true);
-    const auto deadline = std::chrono::steady_clock::now() + RpcTest::patience;
+    const auto deadline = std::chrono::steady_clock::now() + RpcTest::test_timeout;
     while (in_.size() < size && std::chrono::steady_clock::now() < deadline) {
       char buffer[4096];
       boost::system::error_code error;

@@ -8,9 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
-#include "backends/zookeeper/zookeeper_backend.hpp"
+#include "backends/zookeeper/backend.hpp"
+#include "client/factory.hpp"
 #include "client/session.hpp"
 #include "support/wait_until.hpp"
 #include "support/zookeeper_server.hpp"
@@ -40,18 +41,18 @@ struct SeenClient {
 
 [[nodiscard]] inline SeenClient seen_client(const std::string& url, ConnectOptions options = {}) {
   auto parsed = backends::parse_url(url).value();
-  auto address = backends::zookeeper::address_from(parsed, patience).value();
-  auto opened = backends::zookeeper::ZookeeperBackend::open(std::move(address), patience).value();
+  auto address = backends::zookeeper::address_from(parsed, test_timeout).value();
+  auto opened = backends::zookeeper::ZookeeperBackend::open(std::move(address), test_timeout).value();
   auto* const backend = opened.get();
   return {
       .backend = backend,
-      .client = Client(std::make_shared<detail::Session>(std::move(opened), std::move(options)))};
+      .client = detail::Factory::make<Client>(std::make_shared<detail::Session>(std::move(opened), std::move(options)))};
 }
 
 /// A chroot of its own on the shared server, and somebody who looks at it from outside.
 class ZookeeperTest : public ::testing::Test {
  protected:
-  [[nodiscard]] Client connect(ConnectOptions options = {.request_timeout = patience}) {
+  [[nodiscard]] Client connect(ConnectOptions options = {.request_timeout = test_timeout}) {
     return tenure::connect(servers.url(chroot), std::move(options)).value();
   }
   /// Nodes in the folder of a lock.

@@ -5,7 +5,7 @@
 
 #include "backends/zookeeper/nodes.hpp"
 #include "backends/zookeeper/paths.hpp"
-#include "backends/zookeeper/zookeeper_backend.hpp"
+#include "backends/zookeeper/backend.hpp"
 #include "support/contract.hpp"
 #include "support/zookeeper_server.hpp"
 
@@ -18,10 +18,10 @@ namespace zookeeper = backends::zookeeper;
 class ZookeeperService : public ContractService {
  public:
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
-    constexpr std::chrono::seconds patience{10};
+    constexpr std::chrono::seconds test_timeout{10};
     auto url = backends::parse_url(this->url()).value();
-    return zookeeper::ZookeeperBackend::open(zookeeper::address_from(url, patience).value(),
-                                             patience)
+    return zookeeper::ZookeeperBackend::open(zookeeper::address_from(url, test_timeout).value(),
+                                             test_timeout)
         .value();
   }
   /// Deletes the node of whoever holds it, as an operator would by zkCli.

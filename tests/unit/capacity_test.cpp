@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "support/locks.hpp"
 
@@ -42,7 +42,7 @@ TEST(Capacity, the_end_of_a_chain_of_100000_that_waits_for_its_beginning_is_a_de
   const LockManager locks;
   build_chain(locks, 100'000);
 
-  const Acquisition answer = locks.request(TxnId{100'001}, ResourceId{1}, exclusive);
+  const RequestResult answer = locks.request(TxnId{100'001}, ResourceId{1}, exclusive);
 
   ASSERT_TRUE(gives_way(answer, TxnId{100'001}));
   EXPECT_EQ(answer.deadlock()->cycle.size(), 100'001U);

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 // Children of fork(). tests/contract/process_test.cpp has what every backend does.
 

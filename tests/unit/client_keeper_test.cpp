@@ -9,9 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "backends/memory/memory_backend.hpp"
+#include "client/factory.hpp"
 #include "client/session.hpp"
 #include "support/manual_clock.hpp"
 #include "support/silent_backend.hpp"
@@ -53,7 +54,7 @@ class Keeper : public ::testing::Test {
     session = std::make_shared<detail::Session>(
         std::make_unique<SilentBackend>(std::make_unique<backends::MemoryBackend>(store), network),
         std::move(options), clock);
-    return Client(session);
+    return detail::Factory::make<Client>(session);
   }
 
   ManualClock clock;
@@ -239,7 +240,7 @@ TEST(Grants, a_lock_that_is_taken_away_before_its_owner_heard_of_it_is_lost) {
           [](auto& listener, auto lease, auto request) { listener.hold_taken(lease, request); }),
       ConnectOptions{});
 
-  auto guard = Client(session).mutex("a").lock();
+  auto guard = detail::Factory::make<Client>(session).mutex("a").lock();
 
   ASSERT_TRUE(guard) << to_string(guard.error());
   EXPECT_FALSE(guard->owns_lock());

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 namespace tenure::test {
 namespace {
@@ -51,7 +51,7 @@ TEST_F(Options, every_field_can_be_set) {
                             .max_wait = 5ms,
                             .lease = std::nullopt,
                             .reentry = Reentry::refused,
-                            .note = "nightly",
+                            .metadata = "nightly",
                             .on_at_risk = [](const AtRisk&) {}};
   const auto copy = options;
 
@@ -93,7 +93,7 @@ TEST_F(Options, other_numbers_are_checked_too) {
   EXPECT_EQ(refusal("a", {.renewals_per_ttl = -1}), Errc::invalid_argument);
   EXPECT_EQ(refusal("a", {.renewals_per_ttl = 101}), Errc::invalid_argument);
   EXPECT_EQ(refusal("a", {.max_wait = -1ms}), Errc::invalid_argument);
-  EXPECT_EQ(refusal("a", {.note = std::string(4097, 'x')}), Errc::invalid_argument);
+  EXPECT_EQ(refusal("a", {.metadata = std::string(4097, 'x')}), Errc::invalid_argument);
   EXPECT_EQ(client.mutex("a").try_lock({.count = 1, .delay = -1ms}).error(),
             Errc::invalid_argument);
 }

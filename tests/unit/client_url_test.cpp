@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "backends/url.hpp"
 #include "support/wait_until.hpp"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "support/locks.hpp"
 
@@ -19,7 +19,7 @@ TEST(Deadlocks, who_closes_a_cycle_and_is_the_youngest_gives_way) {
   ASSERT_TRUE(locks.request(t2, row_b, exclusive).is_granted());
   ASSERT_TRUE(locks.request(t1, row_b, exclusive).is_waiting());
 
-  const Acquisition answer = locks.request(t2, row_a, exclusive);
+  const RequestResult answer = locks.request(t2, row_a, exclusive);
 
   ASSERT_TRUE(gives_way(answer, t2));
   EXPECT_TRUE(is_cycle(answer.deadlock()->cycle, {t1, t2}));
@@ -29,7 +29,7 @@ TEST(Deadlocks, who_closes_a_cycle_and_is_the_youngest_gives_way) {
 TEST(Deadlocks, the_victim_may_be_another_than_who_closes_the_cycle) {
   const LockManager locks;
 
-  const Acquisition answer = close_cycle(locks, t1, t2);
+  const RequestResult answer = close_cycle(locks, t1, t2);
 
   ASSERT_TRUE(gives_way(answer, t2));
   EXPECT_EQ(locks.waiting_count(), 1U) << "t1 stays in the queue, t2 does not";
@@ -44,7 +44,7 @@ TEST(Deadlocks, a_cycle_of_three_is_found_in_its_order) {
   ASSERT_TRUE(locks.request(t1, row_b, exclusive).is_waiting());
   ASSERT_TRUE(locks.request(t2, row_c, exclusive).is_waiting());
 
-  const Acquisition answer = locks.request(t3, row_a, exclusive);
+  const RequestResult answer = locks.request(t3, row_a, exclusive);
 
   ASSERT_TRUE(gives_way(answer, t3));
   EXPECT_TRUE(is_cycle(answer.deadlock()->cycle, {t1, t2, t3}));
@@ -86,7 +86,7 @@ TEST(Deadlocks, a_cycle_over_points_names_and_both_kinds_of_ranges_is_found) {
   ASSERT_TRUE(locks.request(t2, keys(space_a, 5, 5), exclusive).is_waiting());
   ASSERT_TRUE(locks.request(t3, users, shared).is_waiting());
 
-  const Acquisition answer = locks.request(t4, row_a, shared);
+  const RequestResult answer = locks.request(t4, row_a, shared);
 
   ASSERT_TRUE(gives_way(answer, t4));
   EXPECT_TRUE(is_cycle(answer.deadlock()->cycle, {t1, t2, t3, t4}));
@@ -150,7 +150,7 @@ TEST(Deadlocks, every_one_of_several_waits_is_searched) {
     ASSERT_TRUE(locks.request(t1, row_a, exclusive).is_waiting());
     ASSERT_TRUE(locks.request(t1, row_b, exclusive).is_waiting());
 
-    const Acquisition answer = locks.request(closing, row_c, exclusive);
+    const RequestResult answer = locks.request(closing, row_c, exclusive);
 
     ASSERT_TRUE(gives_way(answer, closing));
     EXPECT_TRUE(is_cycle(answer.deadlock()->cycle, {t1, closing}));

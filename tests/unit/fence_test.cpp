@@ -15,7 +15,7 @@
 namespace tenure::test {
 namespace {
 
-using Reason = Refusal::Reason;
+using Reason = FenceError::Reason;
 
 constexpr FencingToken ann{100};
 constexpr FencingToken bob{101};
@@ -48,7 +48,7 @@ TEST(Fence, refuses_an_older_token_and_tells_the_highest) {
   EXPECT_EQ(admitted.error().token, ann);
   EXPECT_EQ(admitted.error().highest, bob);
   EXPECT_EQ(to_string(admitted.error()),
-            R"(lease_lost: token 100 is stale: 101 has been at "accounts/42")");
+            R"(lease_lost: token 100 is stale: 101 was admitted for "accounts/42")");
   EXPECT_EQ(fence.highest("accounts/42"), bob);
 }
 
@@ -71,7 +71,7 @@ TEST(Fence, refuses_the_same_token_again_where_once_is_asked_for) {
   EXPECT_EQ(admitted.error().reason, Reason::reused);
   EXPECT_EQ(admitted.error().highest, ann);
   EXPECT_EQ(to_string(admitted.error()),
-            R"(invalid_argument: token 100 has been used: it was admitted once at "accounts/42")");
+            R"(invalid_argument: token 100 was admitted before for "accounts/42")");
 }
 
 TEST(Fence, refuses_an_older_token_as_stale_also_where_once_is_asked_for) {
@@ -137,7 +137,7 @@ TEST(Fence, a_name_that_would_break_a_log_line_is_escaped) {
   ASSERT_TRUE(fence.admit("a\n\"b", bob));
 
   EXPECT_EQ(to_string(fence.admit("a\n\"b", ann).error()),
-            R"(lease_lost: token 100 is stale: 101 has been at "a\n\"b")");
+            R"(lease_lost: token 100 is stale: 101 was admitted for "a\n\"b")");
 }
 
 // 002.056, 002-B12: a check apart from the write would let an older write land on a newer one.

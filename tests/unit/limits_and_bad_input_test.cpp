@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "support/locks.hpp"
 

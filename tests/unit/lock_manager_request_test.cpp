@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/lock_manager.hpp>
+#include <tenure/lock_manager/lock_manager.hpp>
 
 #include "support/locks.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 TEST(Requests, a_free_lock_is_granted) {
   const LockManager locks;
 
-  EXPECT_EQ(locks.request(t1, row_a, exclusive), Acquisition::granted());
+  EXPECT_EQ(locks.request(t1, row_a, exclusive), RequestResult::granted());
 
   EXPECT_EQ(locks.mode_held(t1, row_a), exclusive);
   EXPECT_EQ(locks.waiting_count(), 0U);
@@ -24,7 +24,7 @@ TEST(Requests, a_held_lock_is_waited_for) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
 
-  EXPECT_EQ(locks.request(t2, row_a, shared), Acquisition::waiting());
+  EXPECT_EQ(locks.request(t2, row_a, shared), RequestResult::waiting());
 
   EXPECT_EQ(locks.waiting_count(), 1U);
   EXPECT_EQ(locks.mode_held(t2, row_a), std::nullopt);
@@ -221,7 +221,7 @@ TEST(Requests, the_loop_acquire_or_abort_ends_with_the_lock) {
   bool was_granted = false;
 
   for (int time = 0; time < 10 && !was_granted; ++time) {
-    const Acquisition answer = locks.request(t2, row_a, exclusive);
+    const RequestResult answer = locks.request(t2, row_a, exclusive);
     was_granted = answer.is_granted();
     ASSERT_EQ(answer.deadlock(), nullptr);
     locks.release_all(t1);
@@ -233,13 +233,13 @@ TEST(Requests, the_loop_acquire_or_abort_ends_with_the_lock) {
 
 // 004.029: exactly one of the four is true. 004.044 is proven in tests/compile_fail.
 TEST(Acquisitions, an_answer_is_one_of_four) {
-  const Acquisition waiting = Acquisition::waiting();
-  const Acquisition deadlock{Deadlock{.victim = t1, .cycle = {t1, t2}}};
-  const Acquisition error{Error{.code = Errc::invalid_argument}};
+  const RequestResult waiting = RequestResult::waiting();
+  const RequestResult deadlock{Deadlock{.victim = t1, .cycle = {t1, t2}}};
+  const RequestResult error{Error{.code = Errc::invalid_argument}};
 
   EXPECT_TRUE(waiting.is_waiting() && !waiting.is_granted());
   EXPECT_TRUE(waiting.deadlock() == nullptr && waiting.error() == nullptr);
-  EXPECT_TRUE(Acquisition::granted().is_granted() && !Acquisition::granted().is_waiting());
+  EXPECT_TRUE(RequestResult::granted().is_granted() && !RequestResult::granted().is_waiting());
   ASSERT_NE(deadlock.deadlock(), nullptr);
   EXPECT_EQ(deadlock.deadlock()->victim, t1);
   EXPECT_FALSE(deadlock.is_granted() || deadlock.is_waiting() || deadlock.error() != nullptr);

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/wait_for_graph.hpp>
+#include <tenure/lock_manager/wait_for_graph.hpp>
 
 #include "support/locks.hpp"
 

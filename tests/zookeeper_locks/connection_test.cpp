@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/connect_refusal.hpp"
 #include "support/free_port.hpp"
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 using ZookeeperConnection = ZookeeperTest;
 
-TEST_F(ZookeeperConnection, a_url_that_cannot_be_right_is_refused_with_the_place) {
+TEST_F(ZookeeperConnection, an_invalid_url_is_rejected_with_the_position) {
   expect(refusal("zookeeper://"), Errc::invalid_argument, "at 12: a host name is missing");
   expect(refusal("zookeeper://h:0"), Errc::invalid_argument, "a port is");
   expect(refusal("zookeeper://h:1/a//b"), Errc::invalid_argument, "two '/' in a row");
@@ -40,7 +40,7 @@ TEST_F(ZookeeperConnection, where_nobody_listens_is_told_at_once) {
          "127.0.0.1:" + one + ": Connection refused; does a ZooKeeper run there?");
 }
 
-TEST_F(ZookeeperConnection, a_server_that_says_nothing_is_unavailable_in_time) {
+TEST_F(ZookeeperConnection, a_silent_server_is_unavailable_within_the_timeout) {
   const FakeRedis silent("");
   const auto url = "zookeeper" + silent.url().substr(silent.url().find(':'));
 
@@ -59,7 +59,7 @@ TEST_F(ZookeeperConnection, servers_that_are_not_there_are_passed_over) {
   const auto url =
       "zookeeper://127.0.0.1:" + std::to_string(free_port()) + "," + servers.hosts() + chroot;
 
-  const auto ann = tenure::connect(url, {.request_timeout = patience});
+  const auto ann = tenure::connect(url, {.request_timeout = test_timeout});
 
   ASSERT_TRUE(ann) << to_string(ann.error());
   EXPECT_TRUE(ann->mutex("a").lock());
@@ -77,7 +77,7 @@ TEST_F(ZookeeperConnection, nodes_of_a_user_are_closed_to_others) {
   shell.make(chroot);
   auto url = servers.url(chroot);
   url.insert(url.find("://") + 3, "ann:secret@");
-  const auto ann = tenure::connect(url, {.request_timeout = patience}).value();
+  const auto ann = tenure::connect(url, {.request_timeout = test_timeout}).value();
   const auto guard = ann.mutex("a").lock();
   ASSERT_TRUE(guard) << to_string(guard.error());
   const auto bob = connect();
@@ -109,7 +109,7 @@ TEST_F(ZookeeperConnection, a_permit_that_may_not_be_read_is_told) {
 TEST_F(ZookeeperConnection, nodes_of_the_world_are_open_though_somebody_made_them) {
   auto url = servers.url(chroot + "?acl=world");
   url.insert(url.find("://") + 3, "ann:secret@");
-  const auto ann = tenure::connect(url, {.request_timeout = patience}).value();
+  const auto ann = tenure::connect(url, {.request_timeout = test_timeout}).value();
   const auto guard = ann.mutex("a").lock().value();
 
   EXPECT_EQ(connect().mutex("a").try_lock().error(), Errc::would_block);
@@ -118,7 +118,7 @@ TEST_F(ZookeeperConnection, nodes_of_the_world_are_open_though_somebody_made_the
 // What a session cannot carry is refused, and what it could is said.
 TEST_F(ZookeeperConnection, a_ttl_that_the_servers_do_not_give_a_session_for_is_refused) {
   const ZookeeperServers strict({.tick = 1000, .config = {"maxSessionTimeout=20000"}});
-  const auto ann = tenure::connect(strict.url(), {.request_timeout = patience}).value();
+  const auto ann = tenure::connect(strict.url(), {.request_timeout = test_timeout}).value();
 
   expect(ann.mutex("a", {.ttl = 500ms}).lock().error(), Errc::invalid_argument,
          "at least 2000 ms (minSessionTimeout): a ttl of 751 ms or more");

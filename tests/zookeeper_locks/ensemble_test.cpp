@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/zookeeper_client.hpp"
 
@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 // 002.098's like for ZooKeeper, 002-B9: sessions outlive a leader, and so do holds and waits.
 TEST(ZookeeperEnsemble, waits_are_granted_after_the_leader_was_killed) {
   ZookeeperServers servers({.count = 3, .config = {"maxSessionTimeout=600000"}});
-  const auto ann = connect(servers.url("/app"), {.request_timeout = patience}).value();
-  const auto bob = connect(servers.url("/app"), {.request_timeout = patience}).value();
+  const auto ann = connect(servers.url("/app"), {.request_timeout = test_timeout}).value();
+  const auto bob = connect(servers.url("/app"), {.request_timeout = test_timeout}).value();
   auto guard = ann.mutex("a").lock().value();
   auto readers = ann.rw_lock("b").lock().value();
   std::atomic<int> granted = 0;

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
-#include "support/peers_cable.hpp"
+#include "support/peers_tcp_proxy.hpp"
 #include "support/zookeeper_client.hpp"
 
 namespace tenure::test {
@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 /// With a server of its own, that may be broken.
 class ZookeeperLoss : public ::testing::Test {
  protected:
-  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = patience) {
+  [[nodiscard]] Client connect(std::chrono::milliseconds timeout = test_timeout) {
     return tenure::connect(servers.url("/app"), {.request_timeout = timeout}).value();
   }
 
@@ -48,7 +48,7 @@ TEST_F(ZookeeperLoss, a_server_that_stands_still_is_a_risk_and_then_a_loss_withi
   EXPECT_EQ(guard.state(), GuardState::lost);
   servers.resume();
   // What is left of it is deleted, or ends with the session: somebody else gets in.
-  EXPECT_TRUE(connect().mutex("a").try_lock_for(patience));
+  EXPECT_TRUE(connect().mutex("a").try_lock_for(test_timeout));
   EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
 }
 
@@ -70,7 +70,7 @@ TEST_F(ZookeeperLoss, a_session_that_somebody_else_closes_is_told_within_the_ttl
   EXPECT_LT(steady_clock::now() - before, 3s + 2s) << "the ttl, and time for a busy machine";
   EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
   // And it goes on, in a new session.
-  auto again = seen.client.mutex("a", {.ttl = 3s}).try_lock_for(patience);
+  auto again = seen.client.mutex("a", {.ttl = 3s}).try_lock_for(test_timeout);
   ASSERT_TRUE(again) << to_string(again.error());
   EXPECT_GT(again->token(), guard.token());
 }
@@ -124,7 +124,7 @@ class ZookeeperLostAnswer : public ZookeeperTest {
 
   Cable cable{servers.port()};
   Client ann =
-      tenure::connect("zookeeper://" + cable.address() + chroot, {.request_timeout = patience})
+      tenure::connect("zookeeper://" + cable.address() + chroot, {.request_timeout = test_timeout})
           .value();
 };
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/zookeeper_client.hpp"
 
@@ -24,7 +24,7 @@ using ZookeeperRecipe = ZookeeperTest;
 // 002.037, 002.039, 002.043, 002-B9
 TEST_F(ZookeeperRecipe, a_mutex_is_an_ephemeral_sequential_node_whose_czxid_is_the_token) {
   auto seen = seen_client(servers.url(chroot), {.owner = "ann"});
-  auto guard = seen.client.mutex("a", {.note = "nightly"}).lock().value();
+  auto guard = seen.client.mutex("a", {.metadata = "nightly"}).lock().value();
 
   const auto all = nodes("a");
   ASSERT_EQ(all.size(), 1U);

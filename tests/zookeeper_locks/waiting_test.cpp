@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/coroutine.hpp"
 #include "support/zookeeper_client.hpp"

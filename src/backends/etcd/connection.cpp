@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "grpc/fault.hpp"
+#include "grpc/transport_status.hpp"
 
 namespace tenure::backends::etcd {
 namespace {
@@ -14,22 +14,22 @@ namespace {
 using std::chrono::milliseconds;
 
 /// One that accepts and says nothing must not keep us from the others.
-constexpr milliseconds inspection_max{1000};
+constexpr milliseconds handshake_timeout_max{1000};
 /// How often we look whether the member is still there: while an answer is due, and else.
-constexpr milliseconds check_often{100};
-constexpr milliseconds check_seldom{500};
+constexpr milliseconds check_interval_pending{100};
+constexpr milliseconds check_interval_idle{500};
 /// The silence after which we ask whether anybody is there, while an answer is due.
-constexpr milliseconds silence_due{300};
+constexpr milliseconds ping_after_pending{300};
 /// With a lease that is short, both that and the wait for the pong are this part of it.
-constexpr int parts_of_ttl = 6;
+constexpr int ttl_fraction = 6;
 constexpr milliseconds pong_min{200};
 constexpr milliseconds pong_max{500};
 
 /// A member that has forgotten us sooner will not remember us now.
-constexpr milliseconds login_again_after{1000};
+constexpr milliseconds reauthenticate_after{1000};
 
 /// What it can do: comparisons of ranges, transactions inside transactions.
-constexpr std::pair oldest{3, 4};
+constexpr std::pair version_min{3, 4};
 
 /// 3 and 4 of "3.4.23"; zeros if it is none.
 std::pair<int, int> version_from(std::string_view text) {
@@ -44,38 +44,39 @@ std::pair<int, int> version_from(std::string_view text) {
 
 }  // namespace
 
-Connection::Connection(boost::asio::io_context& loop, Address address, Calls calls)
+Connection::Connection(boost::asio::io_context& loop, Address address, Callbacks calls)
     : address_(std::move(address)),
-      calls_(std::move(calls)),
-      inspection_(loop),
-      check_(loop),
-      first_tries_left_(address_.servers.endpoints.size()),
+      callbacks_(std::move(calls)),
+      handshake_timer_(loop),
+      liveness_timer_(loop),
+      first_attempts_left_(address_.servers.endpoints.size()),
       connect_timer_(loop) {
-  dialer_ = std::make_shared<Dialer>(
+  connector_ = std::make_shared<ChannelConnector>(
       loop, address_.servers,
-      Dialer::Calls{.connected = [this](const auto& channel) { inspect(channel); },
-                    .failed = [this](const Error& why) { first_failed(why); }});
+      ChannelConnector::Callbacks{
+          .connected = [this](const auto& channel) { begin_handshake(channel); },
+          .failed = [this](const Error& why) { connect_failed(why); }});
 }
 
-void Connection::start(milliseconds timeout, First first) {
-  first_ = std::move(first);
+void Connection::start(milliseconds timeout, FirstConnection first) {
+  on_first_connection_ = std::move(first);
   connect_timer_.expires_after(timeout);
   connect_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (!error && self && self->first_) {
-      std::exchange(self->first_, nullptr)(std::unexpected(self->last_failure_));
+    if (!error && self && self->on_first_connection_) {
+      std::exchange(self->on_first_connection_, nullptr)(std::unexpected(self->last_failure_));
     }
   });
-  dialer_->dial();
-  check_soon();
+  connector_->connect();
+  schedule_liveness_check();
 }
 
 void Connection::stop() {
   is_stopped_ = true;
   is_up_ = false;
-  dialer_->stop();
-  inspection_.cancel();
-  check_.cancel();
+  connector_->stop();
+  handshake_timer_.cancel();
+  liveness_timer_.cancel();
   connect_timer_.cancel();
   if (const auto channel = std::exchange(channel_, nullptr)) {
     channel->close();
@@ -84,81 +85,81 @@ void Connection::stop() {
 
 // Who is there?
 
-void Connection::inspect(const std::shared_ptr<grpc::Channel>& channel) {
+void Connection::begin_handshake(const std::shared_ptr<grpc::Channel>& channel) {
   channel_ = channel;
   server_ = channel->authority();
-  channel->when_gone([weak = weak_from_this(), raw = channel.get()] {
+  channel->set_on_closed([weak = weak_from_this(), raw = channel.get()] {
     if (const auto self = weak.lock(); self && self->channel_.get() == raw) {
-      self->dialer_->blame();
-      self->leave(error_from(grpc::explain(raw->fault()), raw->authority()));
+      self->connector_->mark_failed();
+      self->disconnect(error_from(grpc::status_from(raw->close_error()), raw->authority()));
     }
   });
   const auto most = address_.servers.connect_timeout;
-  inspection_.expires_after(address_.servers.endpoints.size() > 1 ? std::min(most, inspection_max)
-                                                                  : most);
-  inspection_.async_wait(
+  handshake_timer_.expires_after(
+      address_.servers.endpoints.size() > 1 ? std::min(most, handshake_timeout_max) : most);
+  handshake_timer_.async_wait(
       [weak = weak_from_this(), channel](const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->channel_ == channel && !self->is_up_) {
-          self->dialer_->blame();
-          self->leave({.code = Errc::unavailable,
-                       .detail = self->server_ + ": it does not answer; is it etcd?"});
+          self->connector_->mark_failed();
+          self->disconnect({.code = Errc::unavailable,
+                            .detail = self->server_ + ": it does not answer; is it etcd?"});
         }
       });
-  address_.user.empty() ? look_at_status() : log_in();
+  address_.user.empty() ? check_status() : authenticate();
 }
 
-bool Connection::is_good(const std::shared_ptr<grpc::Channel>& channel,
-                         const grpc::Status& status) {
+bool Connection::is_current_success(const std::shared_ptr<grpc::Channel>& channel,
+                                    const grpc::Status& status) {
   if (channel_ != channel || is_stopped_) {
     return false;
   }
   if (status.ok()) {
     return true;
   }
-  auto verdict = judge(status, server_);
-  if (verdict.error == Errc::unavailable && !channel->is_tls()) {
-    verdict.error.detail += "; if it wants TLS, it is etcds://";
+  auto failure = classify(status, server_);
+  if (failure.error == Errc::unavailable && !channel->is_tls()) {
+    failure.error.detail += "; if it wants TLS, it is etcds://";
   }
-  leave(verdict.error);
+  disconnect(failure.error);
   return false;
 }
 
-void Connection::log_in() {
+void Connection::authenticate() {
   pb::AuthenticateRequest request;
   request.set_name(address_.user);
   request.set_password(address_.password);
-  channel_->set_lines({});
-  grpc::Question<pb::AuthenticateResponse>::ask(
+  channel_->set_metadata({});
+  grpc::UnaryClientCall<pb::AuthenticateResponse>::start(
       *channel_, "/etcdserverpb.Auth/Authenticate", request,
       [self = shared_from_this(), channel = channel_](const grpc::Status& status,
                                                       const pb::AuthenticateResponse& answer) {
-        if (self->is_good(channel, status)) {
+        if (self->is_current_success(channel, status)) {
           self->token_ = answer.token();
-          self->logged_in_ = grpc::Link::Clock::now();
-          self->look_at_status();
+          self->authenticated_at_ = grpc::Http2Connection::Clock::now();
+          self->check_status();
         }
       });
 }
 
-void Connection::look_at_status() {
+void Connection::check_status() {
   // A member that has lost its leader says so at once, instead of letting us wait.
-  std::vector<grpc::Trailer> lines{{.name = "hasleader", .value = "true"}};
+  std::vector<grpc::MetadataField> lines{{.name = "hasleader", .value = "true"}};
   if (!address_.user.empty()) {
     lines.push_back({.name = "token", .value = token_});
   }
-  channel_->set_lines(std::move(lines));
-  grpc::Question<pb::StatusResponse>::ask(
+  channel_->set_metadata(std::move(lines));
+  grpc::UnaryClientCall<pb::StatusResponse>::start(
       *channel_, "/etcdserverpb.Maintenance/Status", pb::StatusRequest{},
       [self = shared_from_this(), channel = channel_](const grpc::Status& status,
                                                       const pb::StatusResponse& answer) {
-        if (!self->is_good(channel, status)) {
+        if (!self->is_current_success(channel, status)) {
           return;
         }
         const auto cluster = answer.header().cluster_id();
         std::string why;
         auto code = Errc::unavailable;
-        if (version_from(answer.version()) < oldest) {
+        if (version_from(answer.version()) < version_min) {
           code = Errc::unsupported;
           why = "it says that it is version \"" + answer.version() +
                 "\"; etcd 3.4 or later is needed";
@@ -172,66 +173,67 @@ void Connection::look_at_status() {
           why = "it has no leader";
         }
         if (!why.empty()) {
-          self->leave({.code = code, .detail = self->server_ + ": " + why});
+          self->disconnect({.code = code, .detail = self->server_ + ": " + why});
           return;
         }
         self->cluster_ = cluster;
-        self->look_at_store();
+        self->check_store();
       });
 }
 
 /// Shows whether it wants to know who we are, and whether a majority answers it.
-void Connection::look_at_store() {
+void Connection::check_store() {
   pb::RangeRequest request;
   request.set_key(address_.root.empty() ? "tenure" : address_.root);
   request.set_keys_only(true);
-  grpc::Question<pb::RangeResponse>::ask(
+  grpc::UnaryClientCall<pb::RangeResponse>::start(
       *channel_, "/etcdserverpb.KV/Range", request,
       [self = shared_from_this(), channel = channel_](const grpc::Status& status,
                                                       const pb::RangeResponse&) {
         // Rights may be for some names only; whether they are enough is seen when a lock is asked
         // for.
         const bool is_forbidden = status.code == grpc::StatusCode::permission_denied;
-        if (self->is_good(channel, is_forbidden ? grpc::Status{} : status)) {
-          self->come_up();
+        if (self->is_current_success(channel, is_forbidden ? grpc::Status{} : status)) {
+          self->complete_handshake();
         }
       });
 }
 
-void Connection::come_up() {
-  inspection_.cancel();
+void Connection::complete_handshake() {
+  handshake_timer_.cancel();
   is_up_ = true;
-  if (first_) {
+  if (on_first_connection_) {
     connect_timer_.cancel();
-    std::exchange(first_, nullptr)({});
+    std::exchange(on_first_connection_, nullptr)({});
   }
-  calls_.up();
+  callbacks_.connected();
 }
 
 // Who is gone?
 
-void Connection::obey(const Verdict& verdict) {
-  if (!is_up_ || verdict.next == Next::give_up) {
+void Connection::recover(const Failure& failure) {
+  if (!is_up_ || failure.recovery == Recovery::none) {
     return;
   }
-  const auto now = grpc::Link::Clock::now();
-  const bool is_known_anew = verdict.next == Next::login && now - logged_in_ > login_again_after;
-  if (!is_known_anew) {
-    leave(verdict.error);
+  const auto now = grpc::Http2Connection::Clock::now();
+  const bool should_reauthenticate = failure.recovery == Recovery::reauthenticate &&
+                                     now - authenticated_at_ > reauthenticate_after;
+  if (!should_reauthenticate) {
+    disconnect(failure.error);
     return;
   }
   // Streams keep what they have said at their beginning: all begin anew.
   is_up_ = false;
-  calls_.down(verdict.error);
+  callbacks_.disconnected(failure.error);
   if (channel_ && !is_stopped_) {
-    inspect(channel_);
+    begin_handshake(channel_);
   }
 }
 
-void Connection::leave(const Error& why) {
+void Connection::disconnect(const Error& why) {
   const auto channel = std::exchange(channel_, nullptr);
   const bool was_up = std::exchange(is_up_, false);
-  inspection_.cancel();
+  handshake_timer_.cancel();
   if (channel) {
     channel->close();
   }
@@ -239,50 +241,53 @@ void Connection::leave(const Error& why) {
     return;
   }
   if (was_up) {
-    calls_.down(why);
+    callbacks_.disconnected(why);
   }
   if (why != Errc::unavailable) {
-    calls_.refused(why);
+    callbacks_.rejected(why);
   }
-  first_failed(why);
-  dialer_->dial();
+  connect_failed(why);
+  connector_->connect();
 }
 
-void Connection::first_failed(const Error& why) {
+void Connection::connect_failed(const Error& why) {
   last_failure_ = why;
-  if (first_ && --first_tries_left_ == 0) {
+  if (on_first_connection_ && --first_attempts_left_ == 0) {
     connect_timer_.cancel();
-    std::exchange(first_, nullptr)(std::unexpected(why));
+    std::exchange(on_first_connection_, nullptr)(std::unexpected(why));
   }
 }
 
-grpc::Link::KeepAlive Connection::keep_alive() const {
-  const auto ttl = calls_.shortest_ttl();
-  if (dialer_->knows_one_only() || (open_ == 0 && ttl == milliseconds::zero())) {
+grpc::Http2Connection::KeepAlive Connection::keep_alive() const {
+  const auto ttl = callbacks_.shortest_ttl();
+  if (connector_->has_single_endpoint() || (pending_calls_ == 0 && ttl == milliseconds::zero())) {
     // Without another one to go to there is no hurry.
     return {};
   }
-  const auto part = ttl == milliseconds::zero() ? pong_max : ttl / parts_of_ttl;
-  return {.ping_every = open_ > 0 ? silence_due : std::max(part, silence_due),
-          .ping_wait = std::clamp(part, pong_min, pong_max)};
+  const auto part = ttl == milliseconds::zero() ? pong_max : ttl / ttl_fraction;
+  return {
+      .ping_interval = pending_calls_ > 0 ? ping_after_pending : std::max(part, ping_after_pending),
+      .ping_timeout = std::clamp(part, pong_min, pong_max)};
 }
 
-void Connection::check_soon() {
-  const auto pause = open_ > 0 ? check_often : check_seldom;
-  check_.expires_after(pause);
-  check_.async_wait([weak = weak_from_this(), pause](const boost::system::error_code& error) {
-    const auto self = weak.lock();
-    if (error || !self || self->is_stopped_) {
-      return;
-    }
-    const auto now = grpc::Link::Clock::now();
-    // If it was us who slept, what the server said meanwhile is to be read first.
-    const bool is_late = now - std::exchange(self->checked_, now) > 3 * pause + check_seldom;
-    if (self->channel_ && !is_late) {
-      self->channel_->check(now, self->keep_alive());
-    }
-    self->check_soon();
-  });
+void Connection::schedule_liveness_check() {
+  const auto pause = pending_calls_ > 0 ? check_interval_pending : check_interval_idle;
+  liveness_timer_.expires_after(pause);
+  liveness_timer_.async_wait(
+      [weak = weak_from_this(), pause](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (error || !self || self->is_stopped_) {
+          return;
+        }
+        const auto now = grpc::Http2Connection::Clock::now();
+        // If it was us who slept, what the server said meanwhile is to be read first.
+        const bool is_late =
+            now - std::exchange(self->last_liveness_check_, now) > 3 * pause + check_interval_idle;
+        if (self->channel_ && !is_late) {
+          self->channel_->check(now, self->keep_alive());
+        }
+        self->schedule_liveness_check();
+      });
 }
 
 }  // namespace tenure::backends::etcd

@@ -22,7 +22,7 @@ Error ended() {
 }  // namespace
 
 /// The keep-alives of one connection.
-class Leases::Stream final : public grpc::Exchange {
+class Leases::Stream final : public grpc::ClientCall {
  public:
   explicit Stream(std::weak_ptr<Leases*> owner) : owner_(std::move(owner)) {}
 
@@ -36,7 +36,7 @@ class Leases::Stream final : public grpc::Exchange {
     if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
       cancel();
     } else if (auto* const leases = owner()) {
-      leases->kept(response.id(), response.ttl());
+      leases->keep_alive_done(response.id(), response.ttl());
     }
   }
   void ended(const grpc::Status& status) override {
@@ -51,52 +51,52 @@ class Leases::Stream final : public grpc::Exchange {
 Leases::Leases(std::shared_ptr<Connection> connection, std::function<void(LeaseId)> lost)
     : connection_(std::move(connection)),
       self_(std::make_shared<Leases*>(this)),
-      lost_(std::move(lost)) {}
+      on_lost_(std::move(lost)) {}
 
 // Granting.
 
 void Leases::grant(LeaseId id, milliseconds ttl, Backend::Done<void> done) {
   shortest_ttl_ = leases_.empty() ? ttl : std::min(shortest_ttl_, ttl);
   leases_.insert_or_assign(id, Lease{.ttl = ttl, .done = std::move(done)});
-  ask_soon(id);
+  enqueue_request(id);
 }
 
-void Leases::ask_soon(LeaseId id) {
-  next_.push_back(id);
-  ask_next();
+void Leases::enqueue_request(LeaseId id) {
+  requests_.push_back(id);
+  send_next();
 }
 
-void Leases::ask_next() {
-  while (connection_->is_up() && asking_ < asking_max && !next_.empty()) {
-    const auto id = next_.front();
-    next_.pop_front();
-    if (revocations_.contains(id)) {
-      ask_revocation(id);
+void Leases::send_next() {
+  while (connection_->is_up() && in_flight_ < requests_max && !requests_.empty()) {
+    const auto id = requests_.front();
+    requests_.pop_front();
+    if (revokes_.contains(id)) {
+      send_revoke(id);
     } else if (const auto it = leases_.find(id); it != leases_.end() && !it->second.is_granted) {
-      ask_grant(id);
+      send_grant(id);
     }
   }
 }
 
-void Leases::answered() {
-  --asking_;
-  ask_next();
+void Leases::request_done() {
+  --in_flight_;
+  send_next();
 }
 
-void Leases::ask_grant(LeaseId id) {
-  ++asking_;
+void Leases::send_grant(LeaseId id) {
+  ++in_flight_;
   pb::LeaseGrantRequest request;
   request.set_id(number_of(id));
   request.set_ttl(seconds_of(leases_.at(id).ttl));
-  connection_->ask<pb::LeaseGrantResponse>(
+  connection_->call<pb::LeaseGrantResponse>(
       "/etcdserverpb.Lease/LeaseGrant", request,
       [this, id](const grpc::Status& status, const pb::LeaseGrantResponse& response) {
-        granted(id, status, response.ttl());
-        answered();
+        grant_done(id, status, response.ttl());
+        request_done();
       });
 }
 
-void Leases::granted(LeaseId id, const grpc::Status& status, std::int64_t seconds) {
+void Leases::grant_done(LeaseId id, const grpc::Status& status, std::int64_t seconds) {
   const auto it = leases_.find(id);
   if (it == leases_.end() || !it->second.done) {
     return;
@@ -104,26 +104,27 @@ void Leases::granted(LeaseId id, const grpc::Status& status, std::int64_t second
   auto& lease = it->second;
   if (status.ok()) {
     const bool is_enough = seconds >= seconds_of(lease.ttl);
-    settle(id, is_enough ? Result<void>() : std::unexpected(nonsense(connection_->server())));
+    complete_grant(
+        id, is_enough ? Result<void>() : std::unexpected(malformed_reply(connection_->server())));
     return;
   }
   // Nobody else draws the same number: it was us, and the answer was lost.
   constexpr std::string_view exists = "lease already exists";
   if (lease.is_retry && status.message.find(exists) != std::string::npos) {
-    settle(id, {});
+    complete_grant(id, {});
     return;
   }
-  const auto verdict = judge(status, connection_->server());
-  if (verdict.next == Next::give_up) {
-    settle(id, std::unexpected(verdict.error));
+  const auto failure = classify(status, connection_->server());
+  if (failure.recovery == Recovery::none) {
+    complete_grant(id, std::unexpected(failure.error));
     return;
   }
   lease.is_retry = true;
-  next_.push_front(id);
-  connection_->obey(verdict);
+  requests_.push_front(id);
+  connection_->recover(failure);
 }
 
-void Leases::settle(LeaseId id, const Result<void>& result) {
+void Leases::complete_grant(LeaseId id, const Result<void>& result) {
   const auto it = leases_.find(id);
   auto done = std::exchange(it->second.done, nullptr);
   auto waiting = std::exchange(it->second.waiting, {});
@@ -140,24 +141,24 @@ void Leases::settle(LeaseId id, const Result<void>& result) {
   }
 }
 
-void Leases::when_granted(LeaseId id, Ready ready) {
+void Leases::when_granted(LeaseId id, OnGranted on_granted) {
   const auto it = leases_.find(id);
   if (it == leases_.end()) {
-    ready(std::unexpected(ended()));
+    on_granted(std::unexpected(ended()));
   } else if (it->second.is_granted) {
-    ready({});
+    on_granted({});
   } else {
-    it->second.waiting.push_back(std::move(ready));
+    it->second.waiting.push_back(std::move(on_granted));
   }
 }
 
 // Keeping.
 
-void Leases::Renewal::one_answered() {
+void Leases::Renewal::item_done() {
   if (--left > 0) {
     return;
   }
-  doubt ? done(std::unexpected(*doubt)) : done(std::move(alive));
+  error ? done(std::unexpected(*error)) : done(std::move(alive));
 }
 
 void Leases::renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done) {
@@ -170,67 +171,67 @@ void Leases::renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done) {
   renewal->left = ids.size() + 1;
   renewal->done = std::move(done);
   for (std::size_t index = 0; index < ids.size(); ++index) {
-    Turn turn{.renewal = renewal, .index = index};
+    RenewalItem item{.renewal = renewal, .index = index};
     when_granted(ids[index], [this, id = ids[index],
-                              turn = std::move(turn)](const Result<void>& result) mutable {
+                              item = std::move(item)](const Result<void>& result) mutable {
       if (result) {
-        keep_alive(id, std::move(turn));
+        keep_alive(id, std::move(item));
         return;
       }
-      turn.renewal->alive[turn.index] = false;
-      turn.renewal->one_answered();
+      item.renewal->alive[item.index] = false;
+      item.renewal->item_done();
     });
   }
-  renewal->one_answered();
+  renewal->item_done();
 }
 
 void Leases::check(LeaseId id) {
   renew({id}, [](const Result<Renewed>&) {});
 }
 
-void Leases::keep_alive(LeaseId id, Turn turn) {
+void Leases::keep_alive(LeaseId id, RenewalItem item) {
   if (connection_->is_up() && !stream_) {
     stream_ = std::make_shared<Stream>(self_);
     connection_->begin("/etcdserverpb.Lease/LeaseKeepAlive", stream_);
   }
   if (!stream_) {
-    turn.renewal->doubt = Error{.code = Errc::unavailable, .detail = "no server answers"};
-    turn.renewal->one_answered();
+    item.renewal->error = Error{.code = Errc::unavailable, .detail = "no server answers"};
+    item.renewal->item_done();
     return;
   }
   const auto number = number_of(id);
-  auto& due = due_[number];
+  auto& due = awaiting_reply_[number];
   due.id = id;
-  due.turns.push_back(std::move(turn));
+  due.items.push_back(std::move(item));
   pb::LeaseKeepAliveRequest request;
   request.set_id(number);
   stream_->send(request);
 }
 
-void Leases::kept(std::int64_t number, std::int64_t seconds) {
-  const auto it = due_.find(number);
-  if (it == due_.end()) {
+void Leases::keep_alive_done(std::int64_t number, std::int64_t seconds) {
+  const auto it = awaiting_reply_.find(number);
+  if (it == awaiting_reply_.end()) {
     return;
   }
   const auto id = it->second.id;
-  const auto turn = std::move(it->second.turns.front());
-  it->second.turns.pop_front();
-  if (it->second.turns.empty()) {
-    due_.erase(it);
+  const auto item = std::move(it->second.items.front());
+  it->second.items.pop_front();
+  if (it->second.items.empty()) {
+    awaiting_reply_.erase(it);
   }
   const bool is_alive = seconds > 0;
-  turn.renewal->alive[turn.index] = is_alive;
-  const bool is_news = !is_alive && leases_.contains(id);
-  turn.renewal->one_answered();
-  if (is_news) {
-    lost_(id);
+  item.renewal->alive[item.index] = is_alive;
+  const bool is_newly_lost = !is_alive && leases_.contains(id);
+  item.renewal->item_done();
+  if (is_newly_lost) {
+    on_lost_(id);
   }
 }
 
 void Leases::stream_ended(const grpc::Status& status) {
   stream_.reset();
-  down();
-  connection_->obey(judge_stream(status, connection_->server()));
+  disconnected();
+  connection_->recover(classify_stream(status, connection_->server()));
 }
 
 // Ending.
@@ -243,7 +244,7 @@ void Leases::revoke(LeaseId id, Backend::Done<void> done) {
   }
   if (it->second.is_granted) {
     leases_.erase(it);
-    begin_revocation(id, std::move(done));
+    enqueue_revoke(id, std::move(done));
     return;
   }
   // The grant is on its way, and must not come after its end.
@@ -254,44 +255,44 @@ void Leases::revoke(LeaseId id, Backend::Done<void> done) {
           return;
         }
         leases_.erase(id);
-        begin_revocation(id, std::move(done));
+        enqueue_revoke(id, std::move(done));
       });
 }
 
-void Leases::begin_revocation(LeaseId id, Backend::Done<void> done) {
-  revocations_.insert_or_assign(id, Revocation{.done = std::move(done)});
-  ask_soon(id);
+void Leases::enqueue_revoke(LeaseId id, Backend::Done<void> done) {
+  revokes_.insert_or_assign(id, Revoke{.done = std::move(done)});
+  enqueue_request(id);
 }
 
-void Leases::ask_revocation(LeaseId id) {
-  ++asking_;
+void Leases::send_revoke(LeaseId id) {
+  ++in_flight_;
   pb::LeaseRevokeRequest request;
   request.set_id(number_of(id));
-  connection_->ask<pb::LeaseRevokeResponse>(
+  connection_->call<pb::LeaseRevokeResponse>(
       "/etcdserverpb.Lease/LeaseRevoke", request,
       [this, id](const grpc::Status& status, const pb::LeaseRevokeResponse&) {
-        revoked(id, status);
-        answered();
+        revoke_done(id, status);
+        request_done();
       });
 }
 
-void Leases::revoked(LeaseId id, const grpc::Status& status) {
-  const auto it = revocations_.find(id);
-  if (it == revocations_.end()) {
+void Leases::revoke_done(LeaseId id, const grpc::Status& status) {
+  const auto it = revokes_.find(id);
+  if (it == revokes_.end()) {
     return;
   }
-  const auto verdict =
-      status.ok() ? Verdict{.next = Next::give_up} : judge(status, connection_->server());
-  if (verdict.next != Next::give_up) {
-    next_.push_front(id);
-    connection_->obey(verdict);
+  const auto failure =
+      status.ok() ? Failure{.recovery = Recovery::none} : classify(status, connection_->server());
+  if (failure.recovery != Recovery::none) {
+    requests_.push_front(id);
+    connection_->recover(failure);
     return;
   }
   auto done = std::move(it->second.done);
-  revocations_.erase(it);
+  revokes_.erase(it);
   // One that is not there has ended, which is what was wanted.
-  const bool is_over = status.ok() || verdict.error == Errc::lease_lost;
-  done(is_over ? Result<void>() : std::unexpected(verdict.error));
+  const bool is_over = status.ok() || failure.error == Errc::lease_lost;
+  done(is_over ? Result<void>() : std::unexpected(failure.error));
 }
 
 void Leases::forget(LeaseId id) {
@@ -310,25 +311,25 @@ std::vector<LeaseId> Leases::all() const {
 
 // The connection.
 
-void Leases::up() {
-  ask_next();
+void Leases::connected() {
+  send_next();
 }
 
-void Leases::down() {
+void Leases::disconnected() {
   if (const auto stream = std::exchange(stream_, nullptr)) {
     stream->cancel();
   }
-  for (auto& [number, due] : std::exchange(due_, {})) {
-    for (auto& turn : due.turns) {
-      turn.renewal->doubt =
+  for (auto& [number, due] : std::exchange(awaiting_reply_, {})) {
+    for (auto& item : due.items) {
+      item.renewal->error =
           Error{.code = Errc::unavailable, .detail = "the connection broke before the answer"};
-      turn.renewal->one_answered();
+      item.renewal->item_done();
     }
   }
 }
 
 void Leases::fail_all(const Error& why) {
-  down();
+  disconnected();
   std::vector<LeaseId> open;
   for (const auto& [id, lease] : leases_) {
     if (!lease.is_granted) {
@@ -336,12 +337,12 @@ void Leases::fail_all(const Error& why) {
     }
   }
   for (const auto id : open) {
-    settle(id, std::unexpected(why));
+    complete_grant(id, std::unexpected(why));
   }
-  for (auto& [id, revocation] : std::exchange(revocations_, {})) {
-    revocation.done(std::unexpected(why));
+  for (auto& [id, revoke] : std::exchange(revokes_, {})) {
+    revoke.done(std::unexpected(why));
   }
-  next_.clear();
+  requests_.clear();
 }
 
 }  // namespace tenure::backends::etcd

@@ -25,9 +25,9 @@ namespace tenure::backends::etcd {
 class Leases {
  public:
   /// Grants and ends on their way. etcd turns everybody away when it has too much to do.
-  static constexpr std::size_t asking_max = 64;
+  static constexpr std::size_t requests_max = 64;
 
-  using Ready = std::move_only_function<void(const Result<void>&)>;
+  using OnGranted = std::move_only_function<void(const Result<void>&)>;
 
   /// `lost`: etcd says that it is not there any more. Not for one that was revoked or refused.
   Leases(std::shared_ptr<Connection> connection, std::function<void(LeaseId)> lost);
@@ -37,7 +37,7 @@ class Leases {
 
   void grant(LeaseId id, std::chrono::milliseconds ttl, Backend::Done<void> done);
   /// Told when it is granted, perhaps at once, or why it is not.
-  void when_granted(LeaseId id, Ready ready);
+  void when_granted(LeaseId id, OnGranted on_granted);
   void renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done);
   /// Is it still there? If not, `lost` is told.
   void check(LeaseId id);
@@ -52,10 +52,10 @@ class Leases {
   [[nodiscard]] std::chrono::milliseconds shortest_ttl() const {
     return leases_.empty() ? std::chrono::milliseconds::zero() : shortest_ttl_;
   }
-  [[nodiscard]] bool is_idle() const { return asking_ == 0 && next_.empty(); }
+  [[nodiscard]] bool is_idle() const { return in_flight_ == 0 && requests_.empty(); }
 
-  void up();
-  void down();
+  void connected();
+  void disconnected();
   /// What is not answered fails.
   void fail_all(const Error& why);
 
@@ -63,58 +63,58 @@ class Leases {
   class Stream;
   struct Lease {
     std::chrono::milliseconds ttl{};
-    Backend::Done<void> done{};    ///< Until it is granted.
-    std::vector<Ready> waiting{};  ///< For that.
+    Backend::Done<void> done{};        ///< Until it is granted.
+    std::vector<OnGranted> waiting{};  ///< For that.
     bool is_granted = false;
     bool is_asked = false;  ///< For, on this connection.
     bool is_retry = false;  ///< Asked for on an earlier one.
   };
-  struct Revocation {
+  struct Revoke {
     Backend::Done<void> done{};
   };
   /// One batch of renewals.
   struct Renewal {
     Renewed alive{};
     std::size_t left = 0;
-    std::optional<Error> doubt{};
+    std::optional<Error> error{};
     Backend::Done<Renewed> done{};
 
-    void one_answered();
+    void item_done();
   };
   /// One lease of a batch.
-  struct Turn {
+  struct RenewalItem {
     std::shared_ptr<Renewal> renewal{};
     std::size_t index = 0;
   };
 
   /// Its grant or its end is to be asked for, when it is its turn.
-  void ask_soon(LeaseId id);
-  void ask_next();
-  void answered();
-  void ask_grant(LeaseId id);
-  void granted(LeaseId id, const grpc::Status& status, std::int64_t seconds);
-  void settle(LeaseId id, const Result<void>& result);
-  void keep_alive(LeaseId id, Turn turn);
-  void kept(std::int64_t number, std::int64_t seconds);
+  void enqueue_request(LeaseId id);
+  void send_next();
+  void request_done();
+  void send_grant(LeaseId id);
+  void grant_done(LeaseId id, const grpc::Status& status, std::int64_t seconds);
+  void complete_grant(LeaseId id, const Result<void>& result);
+  void keep_alive(LeaseId id, RenewalItem item);
+  void keep_alive_done(std::int64_t number, std::int64_t seconds);
   void stream_ended(const grpc::Status& status);
-  void ask_revocation(LeaseId id);
-  void revoked(LeaseId id, const grpc::Status& status);
-  void begin_revocation(LeaseId id, Backend::Done<void> done);
+  void send_revoke(LeaseId id);
+  void revoke_done(LeaseId id, const grpc::Status& status);
+  void enqueue_revoke(LeaseId id, Backend::Done<void> done);
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Leases*> self_;  ///< For what may be answered after our end.
-  std::function<void(LeaseId)> lost_;
+  std::function<void(LeaseId)> on_lost_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   std::chrono::milliseconds shortest_ttl_{};
-  absl::flat_hash_map<LeaseId, Revocation> revocations_;
+  absl::flat_hash_map<LeaseId, Revoke> revokes_;
   std::shared_ptr<Stream> stream_;
-  struct Due {
+  struct Awaiting {
     LeaseId id{};
-    std::deque<Turn> turns{};
+    std::deque<RenewalItem> items{};
   };
-  absl::flat_hash_map<std::int64_t, Due> due_;  ///< Renewals without an answer.
-  std::deque<LeaseId> next_;                    ///< Whose grant or end is to be asked for.
-  std::size_t asking_ = 0;                      ///< Those without an answer.
+  absl::flat_hash_map<std::int64_t, Awaiting> awaiting_reply_;  ///< Renewals without an answer.
+  std::deque<LeaseId> requests_;  ///< Whose grant or end is to be asked for.
+  std::size_t in_flight_ = 0;     ///< Those without an answer.
 };
 
 }  // namespace tenure::backends::etcd

@@ -45,8 +45,8 @@ core::Acquire to_core(const AcquireRequest& request) {
           .request = request.request,
           .items = std::move(items),
           .queue = request.queue == Queue::wait ? core::Queue::wait : core::Queue::skip,
-          .again = request.spec->self_conflict == SelfConflict::refuse ? core::Again::refuse
-                                                                       : core::Again::reenter,
+          .self_conflict = request.spec->self_conflict == SelfConflict::refuse ? core::SelfConflict::refuse
+                                                                       : core::SelfConflict::reenter,
           .owner = request.spec->owner,
           .metadata = request.spec->metadata};
 }
@@ -67,7 +67,7 @@ Error from_core(const core::Refused& refused) {
     error.detail = "a cycle of waits:";
     for (const auto& step : refused.cycle) {
       error.detail += " " + (step.owner.empty() ? std::to_string(step.lease.get()) : step.owner) +
-                      " waits for " + std::string(step.place.name) + ";";
+                      " waits for " + std::string(step.resource.name) + ";";
     }
     error.detail.back() = '.';
     error.detail += " Unlock what you hold and begin again";

@@ -280,7 +280,7 @@ std::vector<Holder> MemoryStore::holders(const std::string& name) {
   const sys::MutexGuard lock(mutex_);
   std::vector<Holder> found;
   const auto& locks = machine_.state().locks;
-  if (const auto* held = locks.find(core::PlaceView{.name = name})) {
+  if (const auto* held = locks.find(core::ResourceView{.name = name})) {
     for (const auto token : held->holds()) {
       const auto& hold = *locks.find(token);
       found.push_back(
@@ -294,7 +294,7 @@ bool MemoryStore::force_release(const std::string& name) {
   bool was_held = false;
   {
     const sys::MutexGuard lock(mutex_);
-    const auto applied = apply(core::ForceRelease{.place = {.name = name}});
+    const auto applied = apply(core::ForceRelease{.resource = {.name = name}});
     was_held = std::holds_alternative<core::Forced>(applied.outcome);
   }
   drain_notifications();

@@ -48,7 +48,7 @@ Error refusal_of(const Reply& reply, std::string_view name) {
 }
 
 /// What a reply of release.lua means.
-Result<void> release_result(const Result<Errand::Answer>& answer) {
+Result<void> release_result(const Result<Command::Response>& answer) {
   if (!answer) {
     return std::unexpected(answer.error());
   }
@@ -63,13 +63,13 @@ Result<void> release_result(const Result<Errand::Answer>& answer) {
 
 }  // namespace
 
-Locks::Locks(boost::asio::io_context& loop, Carrier& carrier, Commands commands)
-    : carrier_(carrier), commands_(std::move(commands)), timers_(loop) {}
+Locks::Locks(boost::asio::io_context& loop, CommandRouter& router, CommandEncoder commands)
+    : router_(router), encoder_(std::move(commands)), timers_(loop) {}
 
 // Acquiring.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
-  auto* const lease = places_.find(request.lease);
+  auto* const lease = memberships_.find(request.lease);
   if (lease == nullptr) {
     done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
     return;
@@ -77,41 +77,42 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   const RequestKey key{.lease = request.lease, .request = request.request};
   lease->waits.push_back(request.request);
   auto& wait = waits_[key];
-  wait.spot = {.name = request.ask->items.front().name,
-               .member = member_of(*request.ask, request.lease, request.request)};
-  Places::use(*lease, wait.spot.member, request.ask);
+  wait.member_key = {.name = request.spec->items.front().name,
+                     .member = member_of(*request.spec, request.lease, request.request)};
+  LeaseMemberships::add_use(*lease, wait.member_key.member, request.spec);
   wait.request = std::move(request);
   wait.done = std::move(done);
-  ask(key, wait, lease->ttl);
+  send_acquire(key, wait, lease->ttl);
 }
 
-void Locks::ask(const RequestKey& key) {
+void Locks::send_acquire(const RequestKey& key) {
   auto& wait = waits_.at(key);
-  ask(key, wait, places_.find(wait.request.lease)->ttl);
+  send_acquire(key, wait, memberships_.find(wait.request.lease)->ttl);
 }
 
-void Locks::ask(const RequestKey& key, Wait& wait, milliseconds ttl) {
+void Locks::send_acquire(const RequestKey& key, Wait& wait, milliseconds ttl) {
   // Whole again, unless it has a place already, which may be granted before this arrives.
-  wait.is_behind = wait.is_behind && wait.is_queued;
-  wait.is_asking = true;
-  carrier_.run(
-      {.command = commands_.acquire(wait.request, ttl),
-       .answered = [this, key, ask = wait.request.ask](
-                       const auto& answer) { acquire_answered(key, ask, answer); },
-       .loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again : Errand::Loss::fail});
+  wait.needs_renewal = wait.needs_renewal && wait.is_queued;
+  wait.is_request_pending = true;
+  router_.run({.encoded = encoder_.acquire(wait.request, ttl),
+               .on_reply = [this, key, spec = wait.request.spec](
+                               const auto& answer) { acquire_replied(key, spec, answer); },
+               .retry = wait.request.queue == Queue::wait ? Command::Retry::always
+                                                          : Command::Retry::until_timeout});
 }
 
-void Locks::acquire_answered(const RequestKey& key, const std::shared_ptr<const Ask>& ask,
-                             const Result<Errand::Answer>& answer) {
+void Locks::acquire_replied(const RequestKey& key, const std::shared_ptr<const AcquireSpec>& spec,
+                            const Result<Command::Response>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     if (answer) {
-      drop_if_unwanted({.lease = key.lease, .request = key.request, .ask = ask}, answer->reply);
+      give_back_if_abandoned({.lease = key.lease, .request = key.request, .spec = spec},
+                             answer->reply);
     }
     return;
   }
   auto& wait = it->second;
-  wait.is_asking = false;
+  wait.is_request_pending = false;
   if (!answer) {
     settle(it, std::unexpected(answer.error()));
     return;
@@ -125,40 +126,40 @@ void Locks::acquire_answered(const RequestKey& key, const std::shared_ptr<const 
     case 1: confirm(it, reply); return;
     case 2:
       queued(wait, reply);
-      ask_if_woken(key);
+      confirm_if_announced(key);
       return;
     case 0:
-      if (wait.request.ask->fairness == Fairness::barging && !wait.is_leaving &&
+      if (wait.request.spec->fairness == Fairness::barging && !wait.is_leaving &&
           wait.request.queue == Queue::wait) {
-        barge_later(key, wait, reply.number_at(1));
+        retry_barging_later(key, wait, reply.number_at(1));
         return;
       }
       [[fallthrough]];
-    default: settle(it, std::unexpected(refusal_of(reply, wait.spot.name)));
+    default: settle(it, std::unexpected(refusal_of(reply, wait.member_key.name)));
   }
 }
 
 void Locks::queued(Wait& wait, const Reply& reply) {
   wait.position = static_cast<std::size_t>(reply.number_at(1));
-  places_.confirm(wait.request.lease, wait.spot);
+  memberships_.confirm(wait.request.lease, wait.member_key);
   if (!std::exchange(wait.is_queued, true)) {
-    ++watched_[std::string(wait.spot.name)].waiting;
+    ++watched_[std::string(wait.member_key.name)].waiting;
   }
-  look_in(wait.spot.name, milliseconds(reply.number_at(2)));
-  if (wait.is_behind) {
+  schedule_expiry_check(wait.member_key.name, milliseconds(reply.number_at(2)));
+  if (wait.needs_renewal) {
     renew({wait.request.lease}, [](const Result<Renewed>&) {});
   }
 }
 
-void Locks::barge_later(const RequestKey& key, Wait& wait, std::int64_t left_ms) {
+void Locks::retry_barging_later(const RequestKey& key, Wait& wait, std::int64_t left_ms) {
   // Delays are between half of the bound and the bound: half of the clients ask after the expiry.
   const auto pause =
       left_ms >= 0 ? wait.backoff.next(milliseconds(left_ms + 1) * 3 / 2) : wait.backoff.next();
   timers_.call_at(net::TimerQueue::Clock::now() + pause, [this, key] {
     const auto it = waits_.find(key);
     if (it != waits_.end() && !it->second.is_leaving) {
-      ask(key);
-      carrier_.flush();
+      send_acquire(key);
+      router_.flush();
     }
   });
 }
@@ -172,16 +173,16 @@ void Locks::settle(const RequestKey& key, Result<Granted> answer) {
 void Locks::settle(Waits::iterator it, Result<Granted> answer) {
   auto wait = std::move(it->second);
   waits_.erase(it);
-  if (auto* const lease = places_.find(wait.request.lease)) {
+  if (auto* const lease = memberships_.find(wait.request.lease)) {
     std::erase(lease->waits, wait.request.request);
     if (!answer) {
-      Places::unuse(*lease, wait.spot);
-    } else if (auto* const place = Places::find(*lease, wait.spot)) {
-      place->is_confirmed = true;
+      LeaseMemberships::remove_use(*lease, wait.member_key);
+    } else if (auto* const membership = LeaseMemberships::find(*lease, wait.member_key)) {
+      membership->is_confirmed = true;
     }
   }
   if (wait.is_queued) {
-    if (const auto watched = watched_.find(key_in(wait.spot.name));
+    if (const auto watched = watched_.find(key_in(wait.member_key.name));
         watched != watched_.end() && --watched->second.waiting == 0 && !watched->second.alarm) {
       watched_.erase(watched);
     }
@@ -196,29 +197,31 @@ void Locks::abandon(LeaseId lease, RequestId request) {
     return;
   }
   auto& wait = it->second;
-  if (wait.request.ask->fairness == Fairness::barging) {
+  if (wait.request.spec->fairness == Fairness::barging) {
     // It stands nowhere. One that is on its way is given back if it comes true.
-    carrier_.run({.command = commands_.remove(*wait.request.ask, wait.spot.member),
-                  .answered = [](const auto&) {}});
+    router_.run({.encoded = encoder_.remove(*wait.request.spec, wait.member_key.member),
+                 .on_reply = [](const auto&) {}});
     settle(key, fail(Errc::cancelled));
     return;
   }
-  const bool is_ready = carrier_.reaches(commands_.key_of(*wait.request.ask));
+  const bool is_ready = router_.reaches(encoder_.key_of(*wait.request.spec));
   // What replicas would have to have first is not worth another wait.
-  const bool is_kept = is_ready && wait.request.ask->min_replicas == 0;
+  const bool is_kept = is_ready && wait.request.spec->min_replicas == 0;
   wait.is_leaving = true;
-  carrier_.run({.command = commands_.leave(*wait.request.ask, wait.spot.member, request,
-                                           is_kept ? Commands::Found::keep : Commands::Found::drop),
-                .answered = [this, key, is_kept](const Result<Errand::Answer>& answer) {
-                  left(key, is_kept, answer);
-                }});
+  router_.run({.encoded = encoder_.leave(
+                   *wait.request.spec, wait.member_key.member, request,
+                   is_kept ? CommandEncoder::IfGranted::keep : CommandEncoder::IfGranted::drop),
+               .on_reply = [this, key, is_kept](const Result<Command::Response>& answer) {
+                 leave_replied(key, is_kept, answer);
+               }});
   if (!is_ready) {
     // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
     settle(key, fail(Errc::cancelled));
   }
 }
 
-void Locks::left(const RequestKey& key, bool is_kept, const Result<Errand::Answer>& answer) {
+void Locks::leave_replied(const RequestKey& key, bool is_kept,
+                          const Result<Command::Response>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;  // told before
@@ -228,64 +231,64 @@ void Locks::left(const RequestKey& key, bool is_kept, const Result<Errand::Answe
     return;
   }
   const bool is_granted = answer->reply.number_at(0) == 1 && is_kept;
-  if (is_granted && !it->second.is_behind) {
+  if (is_granted && !it->second.needs_renewal) {
     settle(key,
            Granted{.token = FencingToken{static_cast<std::uint64_t>(answer->reply.number_at(1))}});
     return;
   }
   if (is_granted) {
-    drop(it->second);
+    give_back(it->second);
   }
   settle(key, fail(Errc::cancelled));
 }
 
 // What the server says unasked.
 
-void Locks::heard(std::string_view message) {
+void Locks::handle_message(std::string_view message) {
   const auto kind = take_word(message);
   const auto member = take_word(message);
   if (kind == "g") {
-    woken(member, message);
+    grant_announced(member, message);
   } else if (kind == "t") {
-    taken(member, message);
+    hold_force_released(member, message);
   } else if (kind == "l") {
     // Somebody's time is over sooner than it was.
-    look(std::string(message));
+    check_expiry(std::string(message));
   }
 }
 
 /// Any client that may PUBLISH on the channel can send this message, so it grants nothing: the
 /// server is asked. One question at a time, so that a flood of messages is not a flood of
 /// questions.
-void Locks::woken(std::string_view member, std::string_view rest) {
+void Locks::grant_announced(std::string_view member, std::string_view rest) {
   const RequestKey key{.lease = lease_of(member),
                        .request = RequestId{number_from(take_word(rest))}};
   const auto it = waits_.find(key);
-  if (it == waits_.end() || it->second.is_leaving || it->second.unconfirmed) {
+  if (it == waits_.end() || it->second.is_leaving || it->second.pending_grant) {
     return;
   }
-  it->second.is_woken = true;
-  ask_if_woken(key);
+  it->second.is_announced = true;
+  confirm_if_announced(key);
 }
 
-void Locks::taken(std::string_view member, std::string_view rest) {
+void Locks::hold_force_released(std::string_view member, std::string_view rest) {
   const auto lease = lease_of(member);
   auto requests = take_word(rest);
   const std::string name(rest);
-  const Spot spot{.name = name, .member = Member(member)};
-  places_.forget(lease, spot);
+  const MemberKey member_key{.name = name, .member = MemberId(member)};
+  memberships_.forget(lease, member_key);
   while (!requests.empty()) {
     const auto one = requests.substr(0, requests.find(','));
     requests.remove_prefix(std::min(one.size() + 1, requests.size()));
     if (listener_ != nullptr && !one.starts_with('u') && !one.starts_with('r')) {
-      listener_->hold_taken(lease, RequestId{number_from(one)});
+      listener_->hold_force_released(lease, RequestId{number_from(one)});
     }
   }
 }
 
 // When nobody says anything.
 
-void Locks::look_in(std::string_view name, milliseconds time) {
+void Locks::schedule_expiry_check(std::string_view name, milliseconds time) {
   auto& watched = watched_[std::string(name)];
   const auto when = net::TimerQueue::Clock::now() +
                     (time > milliseconds::zero() ? check_delay(time) : milliseconds::zero());
@@ -303,98 +306,101 @@ void Locks::look_in(std::string_view name, milliseconds time) {
       watched_.erase(it);
       return;
     }
-    look(name);
+    check_expiry(name);
   });
 }
 
-void Locks::look(std::string_view name) {
-  carrier_.run({.command = commands_.look(name),
-                .answered = [this, name = std::string(name)](const Result<Errand::Answer>& answer) {
-                  const auto it = watched_.find(name);
-                  const auto left = answer ? answer->reply.number : 1000;
-                  if (it != watched_.end() && it->second.waiting > 0) {
-                    // Nobody there, though we wait: the server has forgotten us.
-                    look_in(name, milliseconds(left < 0 ? 1000 : left));
-                  } else if (left == 0) {
-                    look(name);
-                  }
-                }});
-  carrier_.flush();
+void Locks::check_expiry(std::string_view name) {
+  router_.run(
+      {.encoded = encoder_.expire(name),
+       .on_reply = [this, name = std::string(name)](const Result<Command::Response>& answer) {
+         const auto it = watched_.find(name);
+         const auto left = answer ? answer->reply.number : 1000;
+         if (it != watched_.end() && it->second.waiting > 0) {
+           // Nobody there, though we wait: the server has forgotten us.
+           schedule_expiry_check(name, milliseconds(left < 0 ? 1000 : left));
+         } else if (left == 0) {
+           check_expiry(name);
+         }
+       }});
+  router_.flush();
 }
 
-void Locks::ask_again(const Concerns& concerns) {
+void Locks::resend_waits(const KeyFilter& affected) {
   std::vector<RequestKey> keys;
   for (const auto& [key, wait] : waits_) {
-    if (wait.is_queued && !wait.is_leaving && !wait.unconfirmed &&
-        (!concerns || concerns(commands_.key_of(*wait.request.ask)))) {
+    if (wait.is_queued && !wait.is_leaving && !wait.pending_grant &&
+        (!affected || affected(encoder_.key_of(*wait.request.spec)))) {
       keys.push_back(key);
     }
   }
   for (const auto& key : keys) {
-    ask(key);
+    send_acquire(key);
   }
-  carrier_.flush();
+  router_.flush();
 }
 
 // Giving back.
 
 void Locks::release(ReleaseRequest request, Backend::Done<void> done) {
-  const auto member = member_of(*request.ask, request.lease, request.acquired);
-  if (auto* const lease = places_.find(request.lease)) {
-    Places::unuse(*lease, {.name = request.ask->items.front().name, .member = member});
+  const auto member = member_of(*request.spec, request.lease, request.acquired);
+  if (auto* const lease = memberships_.find(request.lease)) {
+    LeaseMemberships::remove_use(*lease,
+                                 {.name = request.spec->items.front().name, .member = member});
   }
-  carrier_.run({.command = commands_.release(request, member),
-                .answered = [this, ask = std::move(request.ask),
-                             done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
-                  if (answer && answer->reply.number == 2) {
-                    look(ask->items.front().name);
-                  }
-                  done(release_result(answer));
-                }});
+  router_.run({.encoded = encoder_.release(request, member),
+               .on_reply = [this, spec = std::move(request.spec), done = std::move(done)](
+                               const Result<Command::Response>& answer) mutable {
+                 if (answer && answer->reply.number == 2) {
+                   check_expiry(spec->items.front().name);
+                 }
+                 done(release_result(answer));
+               }});
 }
 
 void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
-  const auto member = member_of(*request.ask, request.lease, request.acquired);
-  const auto name = request.ask->items.front().name;
-  carrier_.run({.command = commands_.downgrade(*request.ask, member, request.acquired),
-                .answered = [this, name,
-                             done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
-                  if (!answer) {
-                    done(std::unexpected(answer.error()));
-                    return;
-                  }
-                  if (answer->reply.number == 2) {
-                    look(name);
-                  }
-                  done(answer->reply.number > 0 ? Result<void>() : fail(Errc::not_held));
-                }});
+  const auto member = member_of(*request.spec, request.lease, request.acquired);
+  const auto name = request.spec->items.front().name;
+  router_.run({.encoded = encoder_.downgrade(*request.spec, member, request.acquired),
+               .on_reply = [this, name, done = std::move(done)](
+                               const Result<Command::Response>& answer) mutable {
+                 if (!answer) {
+                   done(std::unexpected(answer.error()));
+                   return;
+                 }
+                 if (answer->reply.number == 2) {
+                   check_expiry(name);
+                 }
+                 done(answer->reply.number > 0 ? Result<void>() : fail(Errc::not_held));
+               }});
 }
 
 void Locks::holders(std::string_view name, Backend::Done<std::vector<Holder>> done) {
   constexpr std::size_t most = 1000;
-  carrier_.run({.command = commands_.holders(name, most),
-                .answered = [done = std::move(done)](const Result<Errand::Answer>& answer) mutable {
-                  if (!answer) {
-                    done(std::unexpected(answer.error()));
-                    return;
-                  }
-                  std::vector<Holder> found;
-                  const auto& all = answer->reply.elements;
-                  for (std::size_t at = 0; at + 1 < all.size(); at += 2) {
-                    std::string_view detail = all[at + 1]->text;
-                    take_word(detail);
-                    const auto token = number_from(take_word(detail));
-                    take_word(detail);
-                    take_word(detail);
-                    const auto line = std::min(detail.find('\n'), detail.size());
-                    found.push_back({.owner = std::string(detail.substr(0, line)),
-                                     .token = FencingToken{token},
-                                     .lease = lease_of(all[at]->text),
-                                     .metadata = std::string(
-                                         detail.substr(std::min(line + 1, detail.size())))});
-                  }
-                  done(std::move(found));
-                }});
+  router_.run(
+      {.encoded = encoder_.holders(name, most),
+       .on_reply = [done = std::move(done)](const Result<Command::Response>& answer) mutable {
+         if (!answer) {
+           done(std::unexpected(answer.error()));
+           return;
+         }
+         std::vector<Holder> found;
+         const auto& all = answer->reply.elements;
+         for (std::size_t at = 0; at + 1 < all.size(); at += 2) {
+           std::string_view detail = all[at + 1]->text;
+           take_word(detail);
+           const auto token = number_from(take_word(detail));
+           take_word(detail);
+           take_word(detail);
+           const auto line = std::min(detail.find('\n'), detail.size());
+           found.push_back(
+               {.owner = std::string(detail.substr(0, line)),
+                .token = FencingToken{token},
+                .lease = lease_of(all[at]->text),
+                .metadata = std::string(detail.substr(std::min(line + 1, detail.size())))});
+         }
+         done(std::move(found));
+       }});
 }
 
 }  // namespace tenure::backends::redis

@@ -14,38 +14,39 @@ namespace tenure::backends::redis {
 void Locks::confirm(Waits::iterator it, Granted granted) {
   const auto key = it->first;
   auto& wait = it->second;
-  const auto replicas = wait.request.ask->min_replicas;
-  if (replicas == 0 && !wait.is_behind) {
+  const auto replicas = wait.request.spec->min_replicas;
+  if (replicas == 0 && !wait.needs_renewal) {
     settle(it, granted);
     return;
   }
-  if (wait.is_leaving || std::exchange(wait.unconfirmed, granted)) {
+  if (wait.is_leaving || std::exchange(wait.pending_grant, granted)) {
     return;  // it is on its way out, or being confirmed
   }
-  places_.confirm(wait.request.lease, wait.spot);
+  memberships_.confirm(wait.request.lease, wait.member_key);
   // To renew it says whether it is still ours, on the connection where WAIT follows: so whoever
   // granted it, and on which connection, replicas that have the one have the other.
   const std::vector<std::string> words{
-      std::to_string(places_.find(wait.request.lease)->ttl.count()), wait.spot.member.to_string()};
-  Errand errand{
-      .command = commands_.renew(*wait.request.ask, words),
-      .answered = [this, key](const auto& answer) { confirmed(key, answer); },
-      .loss = wait.request.queue == Queue::wait ? Errand::Loss::send_again : Errand::Loss::fail};
+      std::to_string(memberships_.find(wait.request.lease)->ttl.count()),
+      wait.member_key.member.to_string()};
+  Command command{.encoded = encoder_.renew(*wait.request.spec, words),
+                  .on_reply = [this, key](const auto& answer) { renewal_replied(key, answer); },
+                  .retry = wait.request.queue == Queue::wait ? Command::Retry::always
+                                                             : Command::Retry::until_timeout};
   if (replicas > 0) {
-    carrier_.run_replicated(std::move(errand), replicas);
+    router_.run_replicated(std::move(command), replicas);
     return;
   }
-  carrier_.run(std::move(errand));
-  carrier_.flush();
+  router_.run(std::move(command));
+  router_.flush();
 }
 
-void Locks::confirmed(const RequestKey& key, const Result<Errand::Answer>& answer) {
+void Locks::renewal_replied(const RequestKey& key, const Result<Command::Response>& answer) {
   const auto it = waits_.find(key);
-  if (it == waits_.end() || it->second.is_leaving || !it->second.unconfirmed) {
+  if (it == waits_.end() || it->second.is_leaving || !it->second.pending_grant) {
     return;
   }
   auto& wait = it->second;
-  const auto granted = *std::exchange(wait.unconfirmed, std::nullopt);
+  const auto granted = *std::exchange(wait.pending_grant, std::nullopt);
   if (answer && answer->reply.text == "1") {
     settle(key, granted);
     return;
@@ -53,41 +54,42 @@ void Locks::confirmed(const RequestKey& key, const Result<Errand::Answer>& answe
   if (answer) {
     // A failover forgot the grant, or its time is over: it waits again, or asks anew, by the same
     // request.
-    ask(key);
-    carrier_.flush();
+    send_acquire(key);
+    router_.flush();
     return;
   }
-  drop(wait);
+  give_back(wait);
   settle(key, fail(answer.error().code, "granted, and given back: " + answer.error().detail));
 }
 
-void Locks::ask_if_woken(const RequestKey& key) {
+void Locks::confirm_if_announced(const RequestKey& key) {
   const auto it = waits_.find(key);
-  if (it == waits_.end() || it->second.is_asking || !std::exchange(it->second.is_woken, false)) {
+  if (it == waits_.end() || it->second.is_request_pending ||
+      !std::exchange(it->second.is_announced, false)) {
     return;
   }
   auto& wait = it->second;
-  wait.is_asking = true;
-  carrier_.run(
-      {.command = commands_.confirm(*wait.request.ask, wait.spot.member, wait.request.request),
-       .answered = [this, key](const Result<Errand::Answer>& answer) {
-         wake_answered(key, answer);
-       }});
-  carrier_.flush();
+  wait.is_request_pending = true;
+  router_.run({.encoded = encoder_.confirm(*wait.request.spec, wait.member_key.member,
+                                           wait.request.request),
+               .on_reply = [this, key](const Result<Command::Response>& answer) {
+                 confirm_replied(key, answer);
+               }});
+  router_.flush();
 }
 
-void Locks::wake_answered(const RequestKey& key, const Result<Errand::Answer>& answer) {
+void Locks::confirm_replied(const RequestKey& key, const Result<Command::Response>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;  // called off, and left() gives back what was granted
   }
-  it->second.is_asking = false;
+  it->second.is_request_pending = false;
   if (!answer) {
     settle(it, std::unexpected(answer.error()));
   } else if (answer->reply.number_at(0) == 1) {
     confirm(it, answer->reply);
   } else {
-    ask_if_woken(key);
+    confirm_if_announced(key);
   }
 }
 
@@ -101,25 +103,25 @@ void Locks::confirm(Waits::iterator it, const Reply& reply) {
                    wait.is_queued ? wait.position : static_cast<std::size_t>(reply.number_at(2))});
 }
 
-void Locks::drop(const AcquireRequest& request, std::string_view member) {
-  const auto& ask = *request.ask;
-  carrier_.run(
-      {.command = ask.fairness == Fairness::barging
-                      ? commands_.remove(ask, member)
-                      : commands_.leave(ask, member, request.request, Commands::Found::drop),
-       .answered = [](const auto&) {}});
-  carrier_.flush();
+void Locks::give_back(const AcquireRequest& request, std::string_view member) {
+  const auto& spec = *request.spec;
+  router_.run({.encoded = spec.fairness == Fairness::barging
+                              ? encoder_.remove(spec, member)
+                              : encoder_.leave(spec, member, request.request,
+                                               CommandEncoder::IfGranted::drop),
+               .on_reply = [](const auto&) {}});
+  router_.flush();
 }
 
 /// Either it was granted by a message that was quicker, or it was called off and the server was
 /// told so before it heard the question, which had to wait for its slot: then it stands there for
 /// nobody.
-void Locks::drop_if_unwanted(const AcquireRequest& request, const Reply& reply) {
-  const auto member = member_of(*request.ask, request.lease, request.request);
+void Locks::give_back_if_abandoned(const AcquireRequest& request, const Reply& reply) {
+  const auto member = member_of(*request.spec, request.lease, request.request);
   const bool is_there = reply.kind == Reply::Kind::integer || reply.number_at(0) > 0;
-  if (is_there && places_.find(request.lease, {.name = request.ask->items.front().name,
-                                               .member = member}) == nullptr) {
-    drop(request, member);
+  if (is_there && memberships_.find(request.lease, {.name = request.spec->items.front().name,
+                                                    .member = member}) == nullptr) {
+    give_back(request, member);
   }
 }
 

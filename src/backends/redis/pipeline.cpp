@@ -4,13 +4,13 @@
 #include <string_view>
 #include <utility>
 
-#include "backends/redis/faults.hpp"
+#include "backends/redis/errors.hpp"
 
 namespace tenure::backends::redis {
 namespace {
 
 std::string load_command(const ScriptText& script) {
-  return command_of({"SCRIPT", "LOAD", script.text});
+  return encode_command({"SCRIPT", "LOAD", script.text});
 }
 
 /// Whether the server may throw locks away when its memory is full.
@@ -26,38 +26,43 @@ std::optional<std::string> eviction_in(std::string_view memory) {
 
 }  // namespace
 
-Pipeline::Pipeline(boost::asio::io_context& loop, const Address& address, Calls calls,
+Pipeline::Pipeline(boost::asio::io_context& loop, const ServerOptions& server, Callbacks callbacks,
                    std::span<const ScriptText> scripts)
-    : calls_(std::move(calls)), scripts_(scripts), grace_max_(address.timeout), grace_(loop) {
-  line_ = std::make_shared<Line>(loop, address, handshake(),
-                                 Line::Calls{.ready = [this] { ready(); },
-                                             .replied = [this](const Reply& r) { replied(r); },
-                                             .failed = [this](const Error& e) { lost(e); }});
+    : callbacks_(std::move(callbacks)),
+      scripts_(scripts),
+      grace_max_(server.timeout),
+      grace_(loop) {
+  connection_ = std::make_shared<Connection>(
+      loop, server, handshake(),
+      Connection::Callbacks{.ready = [this] { ready(); },
+                            .replied = [this](const Reply& r) { replied(r); },
+                            .failed = [this](const Error& e) { disconnected(e); }});
 }
 
-std::vector<Step> Pipeline::handshake() {
-  std::vector<Step> steps;
+std::vector<HandshakeStep> Pipeline::handshake() {
+  std::vector<HandshakeStep> steps;
   for (const auto& script : scripts_) {
     steps.push_back({.command = load_command(script), .check = {}});
   }
-  steps.push_back({.command = command_of({"INFO", "memory"}), .check = [this](const Reply& reply) {
-                     // Without the right to INFO there is no warning.
-                     if (const auto doubt = eviction_in(reply.text)) {
-                       calls_.doubtful(line_->where() + ": " + *doubt);
-                     }
-                     return Result<void>();
-                   }});
+  steps.push_back(
+      {.command = encode_command({"INFO", "memory"}), .check = [this](const Reply& reply) {
+         // Without the right to INFO there is no warning.
+         if (const auto warning = eviction_in(reply.text)) {
+           callbacks_.warning(connection_->where() + ": " + *warning);
+         }
+         return Result<void>();
+       }});
   return steps;
 }
 
 void Pipeline::start() {
-  is_lost_for_good_ = false;
-  begin_grace({.code = Errc::unavailable, .detail = where() + ": not connected yet"});
-  line_->dial();
+  is_disconnected_for_good_ = false;
+  start_grace_period({.code = Errc::unavailable, .detail = where() + ": not connected yet"});
+  connection_->connect();
 }
 
-/// Commands with Loss::fail are kept for this long.
-void Pipeline::begin_grace(const Error& why) {
+/// CommandEncoder with Loss::fail are kept for this long.
+void Pipeline::start_grace_period(const Error& why) {
   if (std::exchange(is_in_grace_, true)) {
     return;
   }
@@ -65,124 +70,127 @@ void Pipeline::begin_grace(const Error& why) {
   grace_.async_wait([this, why](const boost::system::error_code& error) {
     if (!error && !is_ready()) {
       is_in_grace_ = false;
-      is_lost_for_good_ = true;
-      fail_all(why, [](const Errand& errand) { return errand.loss == Errand::Loss::fail; });
+      is_disconnected_for_good_ = true;
+      fail_all(why, [](const Command& command) {
+        return command.retry == Command::Retry::until_timeout;
+      });
     }
   });
 }
 
 void Pipeline::ready() {
   refusal_.reset();
-  is_lost_for_good_ = false;
+  is_disconnected_for_good_ = false;
   is_in_grace_ = false;
   grace_.cancel();
   send_all();
-  calls_.ready();
+  callbacks_.ready();
   flush();
 }
 
-void Pipeline::lost(const Error& why) {
+void Pipeline::disconnected(const Error& why) {
   forget_sent();
   const auto now = std::chrono::steady_clock::now();
-  for (auto& errand : open_) {
-    errand.failing_since = errand.failing_since.value_or(now);
+  for (auto& command : unanswered_) {
+    command.failing_since = command.failing_since.value_or(now);
   }
-  fail_all(why, [](const Errand& errand) { return errand.loss == Errand::Loss::once; });
+  fail_all(why, [](const Command& command) { return command.retry == Command::Retry::never; });
   if (why == Errc::unavailable) {
-    if (!is_lost_for_good_) {
-      begin_grace(why);
+    if (!is_disconnected_for_good_) {
+      start_grace_period(why);
     }
   } else {
     // The server answers and refuses this client, so a retry would not help.
     refusal_ = why;
     fail_all(why);
   }
-  calls_.lost(why);
+  callbacks_.disconnected(why);
 }
 
 /// The server answers, but cannot execute commands at the moment. Another connection may lead to a
-/// server that can. Commands with Loss::fail are retried for the request timeout only.
+/// server that can. CommandEncoder with Loss::fail are retried for the request timeout only.
 void Pipeline::reconnect(const Error& why) {
-  line_->drop(why);
+  connection_->drop(why);
   const auto limit = std::chrono::steady_clock::now() - grace_max_;
-  fail_all(why, [limit](const Errand& errand) {
-    return errand.loss == Errand::Loss::fail && errand.failing_since <= limit;
+  fail_all(why, [limit](const Command& command) {
+    return command.retry == Command::Retry::until_timeout && command.failing_since <= limit;
   });
 }
 
 /// REQUIRES: not connected, so that no reply to a removed command can arrive.
-void Pipeline::fail_all(const Error& why, const std::function<bool(const Errand&)>& which) {
-  std::vector<Errand> failed;
-  std::deque<Errand> kept;
-  for (auto& errand : open_) {
-    if (!which || which(errand)) {
-      failed.push_back(std::move(errand));
+void Pipeline::fail_all(const Error& why, const std::function<bool(const Command&)>& which) {
+  std::vector<Command> failed;
+  std::deque<Command> kept;
+  for (auto& command : unanswered_) {
+    if (!which || which(command)) {
+      failed.push_back(std::move(command));
     } else {
-      kept.push_back(std::move(errand));
+      kept.push_back(std::move(command));
     }
   }
-  open_ = std::move(kept);
-  for (auto& errand : failed) {
-    errand.tell(std::unexpected(why));
+  unanswered_ = std::move(kept);
+  for (auto& command : failed) {
+    command.complete(std::unexpected(why));
   }
 }
 
 void Pipeline::ping_if_idle() {
   if (is_ready() && is_idle()) {
-    run({.command = command_of({"PING"}),
-         .answered = [](const auto&) {},
-         .loss = Errand::Loss::once});
+    run({.encoded = encode_command({"PING"}),
+         .on_reply = [](const auto&) {},
+         .retry = Command::Retry::never});
     flush();
   }
 }
 
 void Pipeline::stop(const Error& why) {
-  for (auto& errand : retire()) {
-    errand.tell(std::unexpected(why));
+  for (auto& command : retire()) {
+    command.complete(std::unexpected(why));
   }
 }
 
-std::vector<Errand> Pipeline::retire() {
+std::vector<Command> Pipeline::retire() {
   is_stopped_ = true;
   grace_.cancel();
-  line_->stop();
+  connection_->stop();
   forget_sent();
-  std::vector<Errand> rest(std::move_iterator(open_.begin()), std::move_iterator(open_.end()));
-  open_.clear();
+  std::vector<Command> rest(std::move_iterator(unanswered_.begin()),
+                            std::move_iterator(unanswered_.end()));
+  unanswered_.clear();
   return rest;
 }
 
-void Pipeline::run(Errand&& errand) {
+void Pipeline::run(Command&& command) {
   if (is_stopped_ || refusal_) {
-    errand.tell(std::unexpected(
+    command.complete(std::unexpected(
         refusal_ ? *refusal_ : Error{.code = Errc::unavailable, .detail = "the client ends"}));
     return;
   }
-  if (is_lost_for_good_ && errand.loss != Errand::Loss::send_again) {
-    errand.tell(fail(Errc::unavailable, where() + ": not connected at the moment"));
+  if (is_disconnected_for_good_ && command.retry != Command::Retry::always) {
+    command.complete(fail(Errc::unavailable, where() + ": not connected at the moment"));
     return;
   }
-  open_.push_back(std::move(errand));
+  unanswered_.push_back(std::move(command));
   if (is_ready() && noscript_.empty()) {
     send_all();
   }
 }
 
 void Pipeline::send_all() {
-  for (; sent_ < open_.size(); ++sent_) {
-    line_->send(open_[sent_].command);
+  for (; sent_ < unanswered_.size(); ++sent_) {
+    connection_->send(unanswered_[sent_].encoded);
   }
 }
 
 /// No reply to what was sent arrives any more.
 void Pipeline::forget_sent() {
   for (std::size_t at = 0; at < sent_; ++at) {
-    open_[at].was_sent = true;
+    unanswered_[at].was_sent = true;
   }
   sent_ = 0;
   script_replies_due_ = 0;
-  open_.insert(open_.begin(), std::move_iterator(noscript_.begin()),
-               std::move_iterator(noscript_.end()));
+  unanswered_.insert(unanswered_.begin(), std::move_iterator(noscript_.begin()),
+                     std::move_iterator(noscript_.end()));
   noscript_.clear();
 }
 
@@ -190,15 +198,15 @@ void Pipeline::load_scripts() {
   forget_sent();
   for (const auto& script : scripts_) {
     ++script_replies_due_;
-    line_->send(load_command(script));
+    connection_->send(load_command(script));
   }
   send_all();
 }
 
 void Pipeline::replied(const Reply& reply) {
   const bool is_error = reply.kind == Reply::Kind::error;
-  const bool is_astray = is_error && calls_.astray && redis::is_astray(reply.text);
-  if (is_error && !is_astray && is_passing(reply.text)) {
+  const bool is_redirect = is_error && callbacks_.redirected && redis::is_redirect(reply.text);
+  if (is_error && !is_redirect && is_transient(reply.text)) {
     reconnect({.code = Errc::unavailable, .detail = where() + ": " + reply.text});
     return;
   }
@@ -207,34 +215,34 @@ void Pipeline::replied(const Reply& reply) {
     return;
   }
   if (sent_ == 0) {
-    line_->drop({.code = Errc::unavailable, .detail = where() + ": it answers unasked"});
+    connection_->drop({.code = Errc::unavailable, .detail = where() + ": it answers unasked"});
     return;
   }
   --sent_;
-  auto errand = std::move(open_.front());
-  open_.pop_front();
+  auto command = std::move(unanswered_.front());
+  unanswered_.pop_front();
   if (is_error && reply.text.starts_with("NOSCRIPT")) {
     // The scripts were flushed. The commands in flight are likely to fail the same way; then all of
     // them are sent again, in order.
-    noscript_.push_back(std::move(errand));
+    noscript_.push_back(std::move(command));
   } else {
-    answer(std::move(errand), reply);
+    answer(std::move(command), reply);
   }
   if (!noscript_.empty() && sent_ == 0 && is_ready()) {
     load_scripts();
   }
   if (is_idle()) {
-    calls_.idle();
+    callbacks_.idle();
   }
 }
 
-void Pipeline::answer(Errand errand, const Reply& reply) {
+void Pipeline::answer(Command command, const Reply& reply) {
   if (reply.kind != Reply::Kind::error) {
-    errand.tell(Errand::Answer{.reply = reply, .is_retry = errand.was_sent});
-  } else if (calls_.astray && redis::is_astray(reply.text)) {
-    calls_.astray(std::move(errand), reply.text);
+    command.complete(Command::Response{.reply = reply, .is_retry = command.was_sent});
+  } else if (callbacks_.redirected && redis::is_redirect(reply.text)) {
+    callbacks_.redirected(std::move(command), reply.text);
   } else {
-    errand.tell(std::unexpected(error_from(reply.text, where())));
+    command.complete(std::unexpected(error_from(reply.text, where())));
   }
 }
 

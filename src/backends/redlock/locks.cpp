@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/redlock/margin.hpp"
+#include "backends/redlock/drift_margin.hpp"
 #include "sys/jitter.hpp"
 
 namespace tenure::backends::redlock {
@@ -14,9 +14,9 @@ using std::chrono::milliseconds;
 /// Upper bound of the first pause between two attempts.
 constexpr milliseconds pause_min{2};
 /// A server has said that it is free: the others say so within this, or there is no quorum of them.
-constexpr milliseconds after_first_wake_up{1};
+constexpr milliseconds quorum_notice_delay{1};
 /// Upper bound of the pause that a client makes after a release if another client waits.
-constexpr milliseconds for_others{6};
+constexpr milliseconds yield_delay_max{6};
 
 /// The next word of a message, which is cut off.
 std::string_view take_word(std::string_view& text) {
@@ -27,16 +27,16 @@ std::string_view take_word(std::string_view& text) {
 
 }  // namespace
 
-Locks::Locks(Terms terms, const Ballots::Nodes& nodes, Ballots& ballots, net::TimerQueue& timers,
-             Commands commands)
-    : terms_(terms),
-      retry_{.min = pause_min, .max = std::max(terms.servers.retry_delay, pause_min / 2)},
-      nodes_(nodes),
-      ballots_(ballots),
+Locks::Locks(Options options, const QuorumClient::Voters& voters, QuorumClient& quorum,
+             net::TimerQueue& timers, CommandEncoder commands)
+    : options_(options),
+      retry_{.min = pause_min, .max = std::max(options.deployment.retry_delay, pause_min / 2)},
+      voters_(voters),
+      quorum_(quorum),
       timers_(timers),
-      commands_(std::move(commands)) {}
+      encoder_(std::move(commands)) {}
 
-// Standing in line.
+// Standing in waiters.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   if (auto error = refuse_at_once(request)) {
@@ -44,13 +44,13 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
     return;
   }
   const RequestKey key{.lease = request.lease, .request = request.request};
-  const auto name = request.ask->items.front().name;
+  const auto name = request.spec->items.front().name;
   leases_.at(request.lease).waits.push_back(request.request);
   waits_.insert_or_assign(key, Wait{.request = std::move(request),
                                     .done = std::move(done),
                                     .backoff = net::Backoff(retry_)});
-  contests_[name].line.push_back(key);
-  go_on(name);
+  queues_[name].waiters.push_back(key);
+  start_next_attempt(name);
 }
 
 std::optional<Error> Locks::refuse_at_once(const AcquireRequest& request) {
@@ -58,81 +58,83 @@ std::optional<Error> Locks::refuse_at_once(const AcquireRequest& request) {
   if (lease == leases_.end()) {
     return Error{.code = Errc::lease_lost, .detail = "the lease has ended; begin anew"};
   }
-  const auto& name = request.ask->items.front().name;
+  const auto& name = request.spec->items.front().name;
   const bool may_wait = request.queue == Queue::wait;
   const bool is_its_own = std::ranges::any_of(lease->second.holds, [&](const auto& entry) {
-    return entry.second.ask->items.front().name == name;
+    return entry.second.spec->items.front().name == name;
   });
   if (is_its_own) {
     return Error{.code = may_wait ? Errc::deadlock : Errc::would_block,
                  .detail = '"' + name + "\": the lease waits for itself"};
   }
-  const auto contest = contests_.find(name);
-  if (!may_wait && contest != contests_.end() && !contest->second.line.empty()) {
+  const auto queue = queues_.find(name);
+  if (!may_wait && queue != queues_.end() && !queue->second.waiters.empty()) {
     return Error{.code = Errc::would_block};
   }
   return std::nullopt;
 }
 
-/// Lets the first of the line ask, unless somebody here has the lock.
-void Locks::go_on(const std::string& name) {
-  const auto it = contests_.find(name);
-  if (it == contests_.end() || is_ending_) {
+/// Lets the first of the waiters ask, unless somebody here has the lock.
+void Locks::start_next_attempt(const std::string& name) {
+  const auto it = queues_.find(name);
+  if (it == queues_.end() || is_ending_) {
     return;
   }
-  auto& contest = it->second;
-  if (contest.line.empty()) {
-    if (contest.held == 0) {
-      contests_.erase(it);
+  auto& queue = it->second;
+  if (queue.waiters.empty()) {
+    if (queue.held == 0) {
+      queues_.erase(it);
     }
     return;
   }
-  const auto key = contest.line.front();
+  const auto key = queue.waiters.front();
   const bool may_wait = waits_.at(key).request.queue == Queue::wait;
-  if (contest.is_asking || contest.pause != 0 || (contest.held > 0 && may_wait)) {
+  if (queue.has_attempt || queue.pause != 0 || (queue.held > 0 && may_wait)) {
     return;
   }
-  if (may_wait && std::exchange(contest.shall_let_others, false)) {
-    pause(name, sys::with_jitter(for_others));
+  if (may_wait && std::exchange(queue.yields_to_others, false)) {
+    pause(name, sys::with_jitter(yield_delay_max));
     return;
   }
-  contest.is_asking = true;
-  ask(key);
+  queue.has_attempt = true;
+  start_attempt(key);
 }
 
 // Asking for votes.
 
-void Locks::ask(const RequestKey& key) {
+void Locks::start_attempt(const RequestKey& key) {
   auto& wait = waits_.at(key);
   const auto attempt = std::make_shared<Attempt>();
   attempt->key = key;
-  attempt->ask = wait.request.ask;
+  attempt->spec = wait.request.spec;
   attempt->member = member_of(wait.request.lease, wait.request.request);
   attempt->ttl = leases_.at(wait.request.lease).ttl;
-  attempt->slots.resize(nodes_.size());
+  attempt->slots.resize(voters_.size());
   attempt->voted_ttl = attempt->ttl;
-  attempt->fresh = sys::BootClock::now();
-  attempt->proposed = propose_token(attempt->fresh);
+  attempt->valid_from = sys::BootClock::now();
+  attempt->proposed = propose_token(attempt->valid_from);
   wait.attempt = attempt;
-  const auto command = commands_.vote({.ask = *attempt->ask,
-                                       .member = attempt->member,
-                                       .ttl = attempt->ttl,
-                                       .token = attempt->proposed,
-                                       .waits = wait.request.queue == Queue::wait,
-                                       .was_refused = wait.refused > 0});
-  ballots_.ask(
+  const auto command = encoder_.vote({.spec = *attempt->spec,
+                                      .member = attempt->member,
+                                      .ttl = attempt->ttl,
+                                      .token = attempt->proposed,
+                                      .waits = wait.request.queue == Queue::wait,
+                                      .was_refused = wait.refused > 0});
+  quorum_.call(
       {.command = [this, attempt, &command](std::size_t server) -> std::optional<std::string> {
          attempt->slots[server].is_asked = true;
-         return vote_for(server, command, attempt->ttl);
+         return vote_command_for(server, command, attempt->ttl);
        },
-       .judge = [this, attempt](std::size_t server,
-                                const auto& answer) { return voted(*attempt, server, answer); },
-       .limit = limit_for(attempt->ttl)},
-      [this, attempt](const VoteCount& count) { vote_ended(attempt, count); });
+       .classify = [this, attempt](
+                       std::size_t server,
+                       const auto& answer) { return handle_vote(*attempt, server, answer); },
+       .timeout = timeout_for(attempt->ttl)},
+      [this, attempt](const VoteTally& count) { voting_done(attempt, count); });
 }
 
-Verdict Locks::voted(Attempt& attempt, std::size_t server, const Result<Ballots::Answer>& answer) {
-  auto& node = *nodes_[server];
+Verdict Locks::handle_vote(Attempt& attempt, std::size_t server,
+                           const Result<QuorumClient::Response>& answer) {
+  auto& voter = *voters_[server];
   auto& slot = attempt.slots[server];
   if (!answer && answer.error() == Errc::unavailable) {
     return Verdict::failed;
@@ -148,70 +150,71 @@ Verdict Locks::voted(Attempt& attempt, std::size_t server, const Result<Ballots:
   const bool is_as_proposed = reply.kind == redis::Reply::Kind::integer;
   switch (is_as_proposed ? 1 : reply.number_at(0)) {
     case 1:
-      node.learn_time(is_as_proposed ? reply.number : reply.number_at(2), now);
+      voter.update_clock(is_as_proposed ? reply.number : reply.number_at(2), now);
       slot.token =
           is_as_proposed ? attempt.proposed : static_cast<std::uint64_t>(reply.number_at(1));
       // What was asked on a connection that broke may be answered by one that has forgotten.
       slot.is_yes = !answer->is_retry;
-      slot.is_young = node.is_younger_than(age_for(attempt), now);
-      return slot.is_yes && !slot.is_young ? Verdict::yes : Verdict::failed;
+      slot.is_recently_started = voter.is_younger_than(min_uptime_for(attempt), now);
+      return slot.is_yes && !slot.is_recently_started ? Verdict::yes : Verdict::failed;
     case 0: {
       const milliseconds left(reply.number_at(1));
-      node.learn_time(reply.number_at(3), now);
+      voter.update_clock(reply.number_at(3), now);
       slot.is_refused = true;
-      attempt.left = attempt.left < milliseconds::zero() ? left : std::min(attempt.left, left);
-      attempt.ttl_told = std::max(attempt.ttl_told, milliseconds(reply.number_at(2)));
+      attempt.remaining =
+          attempt.remaining < milliseconds::zero() ? left : std::min(attempt.remaining, left);
+      attempt.reported_ttl = std::max(attempt.reported_ttl, milliseconds(reply.number_at(2)));
       return Verdict::no;
     }
-    case -1: node.learn_time(reply.number_at(1), now); return Verdict::failed;
+    case -1: voter.update_clock(reply.number_at(1), now); return Verdict::failed;
     default:
       slot.is_refused = true;
       ++attempt.refusals;
       attempt.refusal = Error{.code = Errc::invalid_argument,
-                              .detail = node.where() + ": \"" + attempt.ask->items.front().name +
+                              .detail = voter.where() + ": \"" + attempt.spec->items.front().name +
                                         "\": " + std::string(reply.text_at(1))};
       return Verdict::no;
   }
 }
 
-void Locks::vote_ended(const std::shared_ptr<Attempt>& attempt, const VoteCount& count) {
+void Locks::voting_done(const std::shared_ptr<Attempt>& attempt, const VoteTally& count) {
   if (!is_under_way(*attempt)) {
     return;  // called off, and undone
   }
-  if (count.is_won() && has_old_quorum(*attempt) && is_in_time(*attempt)) {
+  if (count.is_won() && has_trusted_quorum(*attempt) && is_in_time(*attempt)) {
     agree_on_token(attempt);
     return;
   }
   if (count.servers() - count.failed() - attempt->refusals >= count.quorum()) {
     attempt->refusal.reset();  // of a minority, which is not missed
   }
-  undo(*attempt, Commands::Waits::still);
+  withdraw_votes(*attempt, CommandEncoder::Waits::still);
   attempt_failed(attempt, count.is_quorum_there());
 }
 
-/// Servers that may have forgotten a vote do not count, and it may be of a longer ttl than ours.
-bool Locks::has_old_quorum(const Attempt& attempt) const {
-  const auto age = age_for(attempt);
+/// Deployment that may have forgotten a vote do not count, and it may be of a longer ttl than ours.
+bool Locks::has_trusted_quorum(const Attempt& attempt) const {
+  const auto age = min_uptime_for(attempt);
   const auto now = sys::BootClock::now();
   std::size_t old = 0;
-  for (std::size_t server = 0; server < nodes_.size(); ++server) {
-    if (attempt.slots[server].is_yes && !nodes_[server]->is_younger_than(age, now)) {
+  for (std::size_t server = 0; server < voters_.size(); ++server) {
+    if (attempt.slots[server].is_yes && !voters_[server]->is_younger_than(age, now)) {
       ++old;
     }
   }
-  return old >= terms_.servers.quorum();
+  return old >= options_.deployment.quorum();
 }
 
-milliseconds Locks::age_for(const Attempt& attempt) const {
-  return terms_.servers.restart_wait.value_or(std::max(attempt.ttl, attempt.ttl_told));
+milliseconds Locks::min_uptime_for(const Attempt& attempt) const {
+  return options_.deployment.restart_wait.value_or(std::max(attempt.ttl, attempt.reported_ttl));
 }
 
 bool Locks::is_in_time(const Attempt& attempt) const {
-  return sys::BootClock::now() < attempt.fresh + attempt.ttl - drift_margin(attempt.ttl);
+  return sys::BootClock::now() < attempt.valid_from + attempt.ttl - drift_margin(attempt.ttl);
 }
 
 /// The largest of their tokens is ours, and a quorum has to know it before we use it: then every
-/// later quorum meets it. Servers that agreed at once, as they do, know it already.
+/// later quorum meets it. Deployment that agreed at once, as they do, know it already.
 void Locks::agree_on_token(const std::shared_ptr<Attempt>& attempt) {
   std::uint64_t largest = 0;
   for (const auto& slot : attempt->slots) {
@@ -221,79 +224,79 @@ void Locks::agree_on_token(const std::shared_ptr<Attempt>& attempt) {
   const auto knowing = std::ranges::count_if(attempt->slots, [&](const Attempt::Slot& slot) {
     return slot.is_yes && slot.token == largest;
   });
-  if (static_cast<std::size_t>(knowing) >= terms_.servers.quorum()) {
-    finish(attempt);
+  if (static_cast<std::size_t>(knowing) >= options_.deployment.quorum()) {
+    grant(attempt);
     return;
   }
-  ballots_.ask({.command = [this, attempt](std::size_t server) -> std::optional<std::string> {
+  quorum_.call({.command = [this, attempt](std::size_t server) -> std::optional<std::string> {
                   return attempt->slots[server].is_yes
-                             ? std::optional(commands_.confirm(*attempt->ask, attempt->member,
-                                                               attempt->token))
+                             ? std::optional(encoder_.write_back(*attempt->spec, attempt->member,
+                                                                 attempt->token))
                              : std::nullopt;
                 },
-                .judge =
-                    [](std::size_t, const Result<Ballots::Answer>& answer) {
+                .classify =
+                    [](std::size_t, const Result<QuorumClient::Response>& answer) {
                       return !answer                     ? Verdict::failed
                              : answer->reply.number == 1 ? Verdict::yes
                                                          : Verdict::no;
                     },
-                .limit = limit_for(attempt->ttl)},
-               [this, attempt](const VoteCount& count) {
+                .timeout = timeout_for(attempt->ttl)},
+               [this, attempt](const VoteTally& count) {
                  if (!is_under_way(*attempt)) {
                    return;
                  }
                  if (count.is_won()) {
-                   finish(attempt);
+                   grant(attempt);
                    return;
                  }
-                 undo(*attempt, Commands::Waits::still);
+                 withdraw_votes(*attempt, CommandEncoder::Waits::still);
                  attempt_failed(attempt, count.is_quorum_there());
                });
 }
 
-/// Its lease may have been renewed while the servers voted, and is believed in for longer than the
-/// votes last: then these are renewed before anybody is told.
-void Locks::finish(const std::shared_ptr<Attempt>& attempt) {
+/// Its lease may have been renewed while the servers handle_vote, and is believed in for longer
+/// than the votes last: then these are renewed before anybody is told.
+void Locks::grant(const std::shared_ptr<Attempt>& attempt) {
   const auto id = attempt->key.lease;
   auto& lease = leases_.at(id);
-  if (lease.touched > attempt->fresh) {
+  if (lease.touched > attempt->valid_from) {
     const auto began = sys::BootClock::now();
     attempt->ttl = lease.ttl;
-    extend({.ask = attempt->ask, .member = attempt->member, .token = attempt->token}, lease.ttl,
+    extend({.spec = attempt->spec, .member = attempt->member, .token = attempt->token}, lease.ttl,
            RequestId{}, [this, attempt, began](Extended extended) {
              if (!is_under_way(*attempt)) {
                return;
              }
-             attempt->fresh = began;
+             attempt->valid_from = began;
              if (extended == Extended::yes && is_in_time(*attempt)) {
-               finish(attempt);
+               grant(attempt);
                return;
              }
-             undo(*attempt, Commands::Waits::still);
+             withdraw_votes(*attempt, CommandEncoder::Waits::still);
              attempt_failed(attempt, extended == Extended::lost);
            });
     return;
   }
-  const auto& name = attempt->ask->items.front().name;
+  const auto& name = attempt->spec->items.front().name;
   lease.holds.insert_or_assign(attempt->key.request,
-                               Held{.ask = attempt->ask,
+                               Held{.spec = attempt->spec,
                                     .member = attempt->member,
                                     .token = attempt->token,
                                     .ttl = attempt->voted_ttl,
                                     .was_refused = waits_.at(attempt->key).last != nullptr});
-  auto& contest = contests_.at(name);
-  ++contest.held;
-  contest.unreachable.reset();
+  auto& queue = queues_.at(name);
+  ++queue.held;
+  queue.no_quorum_since.reset();
   settle(attempt->key, Granted{.token = attempt->token});
 }
 
 // When it came to nothing.
 
 void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quorum_there) {
-  const auto name = attempt->ask->items.front().name;
+  const auto name = attempt->spec->items.front().name;
   auto& wait = waits_.at(attempt->key);
-  auto& contest = contests_.at(name);
-  const auto age = age_for(*attempt);
+  auto& queue = queues_.at(name);
+  const auto age = min_uptime_for(*attempt);
   wait.last = std::exchange(wait.attempt, nullptr);
   ++wait.refused;
   if (attempt->refusal) {
@@ -302,66 +305,67 @@ void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quor
   }
   if (wait.request.queue == Queue::skip) {
     settle(attempt->key,
-           is_quorum_there ? fail(Errc::would_block) : std::unexpected(unreachable(age)));
+           is_quorum_there ? fail(Errc::would_block) : std::unexpected(no_quorum_error(age)));
     return;
   }
   const auto now = sys::BootClock::now();
-  const bool is_one_young = std::ranges::any_of(attempt->slots, &Attempt::Slot::is_young);
-  if (is_quorum_there || is_one_young) {
-    contest.unreachable.reset();
-  } else if (!contest.unreachable) {
-    contest.unreachable = now;
-  } else if (now - *contest.unreachable >= terms_.patience) {
+  const bool is_one_recently_started =
+      std::ranges::any_of(attempt->slots, &Attempt::Slot::is_recently_started);
+  if (is_quorum_there || is_one_recently_started) {
+    queue.no_quorum_since.reset();
+  } else if (!queue.no_quorum_since) {
+    queue.no_quorum_since = now;
+  } else if (now - *queue.no_quorum_since >= options_.timeout) {
     // What it asks they would all ask in vain, one after the other.
-    const auto line = std::exchange(contest.line, {});
-    contest.is_asking = false;
-    for (const auto& key : line) {
-      settle(key, std::unexpected(unreachable(age)));
+    const auto waiters = std::exchange(queue.waiters, {});
+    queue.has_attempt = false;
+    for (const auto& key : waiters) {
+      settle(key, std::unexpected(no_quorum_error(age)));
     }
     return;
   }
-  contest.is_asking = false;
-  const bool is_left_known = attempt->left >= milliseconds::zero();
+  queue.has_attempt = false;
+  const bool is_remaining_known = attempt->remaining >= milliseconds::zero();
   // Delays are between half of the bound and the bound: half of the clients ask after the expiry.
-  pause(name, is_left_known ? wait.backoff.next((attempt->left + milliseconds(1)) * 3 / 2)
-                            : wait.backoff.next());
+  pause(name, is_remaining_known ? wait.backoff.next((attempt->remaining + milliseconds(1)) * 3 / 2)
+                                 : wait.backoff.next());
 }
 
 void Locks::pause(const std::string& name, microseconds length) {
-  auto& contest = contests_.at(name);
-  contest.pause = ++last_pause_;
-  contest.free_heard = 0;
-  timers_.call_at(net::TimerQueue::Clock::now() + length, [this, name, number = contest.pause] {
-    const auto it = contests_.find(name);
-    if (it != contests_.end() && it->second.pause == number) {
+  auto& queue = queues_.at(name);
+  queue.pause = ++last_pause_;
+  queue.release_notices = 0;
+  timers_.call_at(net::TimerQueue::Clock::now() + length, [this, name, number = queue.pause] {
+    const auto it = queues_.find(name);
+    if (it != queues_.end() && it->second.pause == number) {
       end_pause(name);
     }
   });
 }
 
 void Locks::end_pause(const std::string& name) {
-  contests_.at(name).pause = 0;
-  go_on(name);
+  queues_.at(name).pause = 0;
+  start_next_attempt(name);
 }
 
-void Locks::heard(std::string_view message) {
+void Locks::handle_message(std::string_view message) {
   const auto kind = take_word(message);
   if (kind == "t") {
-    taken(take_word(message));
+    hold_force_released(take_word(message));
     return;
   }
   const std::string name(message);
-  const auto it = contests_.find(name);
-  if (kind != "f" || it == contests_.end() || it->second.pause == 0) {
+  const auto it = queues_.find(name);
+  if (kind != "f" || it == queues_.end() || it->second.pause == 0) {
     return;
   }
-  if (++it->second.free_heard >= terms_.servers.quorum()) {
+  if (++it->second.release_notices >= options_.deployment.quorum()) {
     end_pause(name);
-  } else if (it->second.free_heard == 1) {
-    timers_.call_at(net::TimerQueue::Clock::now() + after_first_wake_up,
+  } else if (it->second.release_notices == 1) {
+    timers_.call_at(net::TimerQueue::Clock::now() + quorum_notice_delay,
                     [this, name, number = it->second.pause] {
-                      const auto again = contests_.find(name);
-                      if (again != contests_.end() && again->second.pause == number) {
+                      const auto again = queues_.find(name);
+                      if (again != queues_.end() && again->second.pause == number) {
                         end_pause(name);
                       }
                     });
@@ -380,20 +384,20 @@ void Locks::settle(const RequestKey& key, Result<Granted> answer) {
   if (const auto lease = leases_.find(wait.request.lease); lease != leases_.end()) {
     std::erase(lease->second.waits, wait.request.request);
   }
-  const auto name = wait.request.ask->items.front().name;
-  const auto found = contests_.find(name);
-  if (found != contests_.end() && !found->second.line.empty()) {
-    auto& contest = found->second;
-    if (contest.line.front() == key) {
-      contest.line.pop_front();
-      contest.is_asking = false;
-      contest.pause = 0;
+  const auto name = wait.request.spec->items.front().name;
+  const auto found = queues_.find(name);
+  if (found != queues_.end() && !found->second.waiters.empty()) {
+    auto& queue = found->second;
+    if (queue.waiters.front() == key) {
+      queue.waiters.pop_front();
+      queue.has_attempt = false;
+      queue.pause = 0;
     } else {
-      std::erase(contest.line, key);
+      std::erase(queue.waiters, key);
     }
   }
   wait.done(std::move(answer));
-  go_on(name);
+  start_next_attempt(name);
 }
 
 void Locks::abandon(LeaseId lease, RequestId request) {
@@ -402,32 +406,32 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   if (it == waits_.end()) {
     return;
   }
-  leave(it->second);
+  withdraw_wait(it->second);
   settle(key, fail(Errc::cancelled));
 }
 
 /// Nothing is left of it on any server.
-void Locks::leave(const Wait& wait) {
+void Locks::withdraw_wait(const Wait& wait) {
   if (const auto& attempt = wait.attempt ? wait.attempt : wait.last) {
-    undo(*attempt, Commands::Waits::no_longer);
+    withdraw_votes(*attempt, CommandEncoder::Waits::no_longer);
   }
 }
 
 /// Behind the vote on the same connection, and to those that have not answered, too: so nothing is
 /// left of it anywhere.
-void Locks::undo(const Attempt& attempt, Commands::Waits waits) {
-  const auto command = commands_.undo(*attempt.ask, attempt.member, waits);
-  ballots_.ask({.command = [&](std::size_t server) -> std::optional<std::string> {
+void Locks::withdraw_votes(const Attempt& attempt, CommandEncoder::Waits waits) {
+  const auto command = encoder_.withdraw(*attempt.spec, attempt.member, waits);
+  quorum_.call({.command = [&](std::size_t server) -> std::optional<std::string> {
                   const auto& slot = attempt.slots[server];
                   const bool may_have = slot.is_asked && !slot.is_refused;
-                  return may_have || (slot.is_asked && waits == Commands::Waits::no_longer)
+                  return may_have || (slot.is_asked && waits == CommandEncoder::Waits::no_longer)
                              ? std::optional(command)
                              : std::nullopt;
                 },
-                .judge = [](std::size_t, const auto&) { return Verdict::yes; },
-                .limit = limit_for(attempt.ttl),
-                .whom = Ballots::Question::Whom::everybody},
-               [](const VoteCount&) {});
+                .classify = [](std::size_t, const auto&) { return Verdict::yes; },
+                .timeout = timeout_for(attempt.ttl),
+                .recipients = QuorumClient::Call::Recipients::all},
+               [](const VoteTally&) {});
 }
 
 bool Locks::is_under_way(const Attempt& attempt) const {
@@ -437,46 +441,47 @@ bool Locks::is_under_way(const Attempt& attempt) const {
 
 // What the servers are asked.
 
-milliseconds Locks::limit_for(milliseconds ttl) const {
-  return std::min(terms_.servers.node_timeout, std::max(ttl / 10, milliseconds(1)));
+milliseconds Locks::timeout_for(milliseconds ttl) const {
+  return std::min(options_.deployment.node_timeout, std::max(ttl / 10, milliseconds(1)));
 }
 
 /// By the clock of the server that is ahead: near enough to all of theirs, and beyond what they
 /// gave to anybody before, so that all agree at once.
 std::uint64_t Locks::propose_token(sys::BootTime now) const {
   std::int64_t latest = 0;
-  for (const auto& node : nodes_) {
-    latest = std::max(latest, node->micros(now).value_or(0));
+  for (const auto& voter : voters_) {
+    latest = std::max(latest, voter->server_micros(now).value_or(0));
   }
   return static_cast<std::uint64_t>(latest);
 }
 
-std::string Locks::vote_for(std::size_t server, std::string command, milliseconds ttl) const {
-  const auto micros = nodes_[server]->micros(sys::BootClock::now());
+std::string Locks::vote_command_for(std::size_t server, std::string command,
+                                    milliseconds ttl) const {
+  const auto micros = voters_[server]->server_micros(sys::BootClock::now());
   if (micros) {
-    Commands::set_not_after(command, *micros + microseconds(2 * limit_for(ttl)).count());
+    CommandEncoder::set_not_after(command, *micros + microseconds(2 * timeout_for(ttl)).count());
   }
   return command;
 }
 
-Error Locks::unreachable(milliseconds age) const {
+Error Locks::no_quorum_error(milliseconds age) const {
   const auto now = sys::BootClock::now();
   std::string why;
-  for (const auto& node : nodes_) {
+  for (const auto& voter : voters_) {
     std::string one;
-    if (!node->answers()) {
-      one = node->fault() && !node->is_ready() ? node->fault()->detail
-                                               : node->where() + ": it does not answer";
-    } else if (node->is_younger_than(age, now)) {
-      one = node->where() + ": it has not run for long";
+    if (!voter->is_responsive()) {
+      one = voter->last_error() && !voter->is_ready() ? voter->last_error()->detail
+                                                      : voter->where() + ": it does not answer";
+    } else if (voter->is_younger_than(age, now)) {
+      one = voter->where() + ": it has not run for long";
     }
     if (!one.empty()) {
       why += (why.empty() ? "" : "; ") + one;
     }
   }
   return {.code = Errc::unavailable,
-          .detail = "no quorum of " + std::to_string(terms_.servers.quorum()) + " of " +
-                    std::to_string(nodes_.size()) + " servers: " + why};
+          .detail = "no quorum of " + std::to_string(options_.deployment.quorum()) + " of " +
+                    std::to_string(voters_.size()) + " servers: " + why};
 }
 
 }  // namespace tenure::backends::redlock

@@ -7,25 +7,25 @@
 #include <memory>
 #include <utility>
 
-#include "backends/redlock/redlock_backend.hpp"
-#include "backends/redlock/servers.hpp"
+#include "backends/redlock/backend.hpp"
+#include "backends/redlock/url.hpp"
 #include "backends/schemes.hpp"
 
 namespace tenure::backends::redlock {
 namespace {
 
 Result<std::unique_ptr<Backend>> open_redlock(Url& url, const ConnectOptions& options) {
-  auto servers = servers_from(url, options.request_timeout);
-  if (!servers) {
-    return std::unexpected(std::move(servers).error());
+  auto deployment = deployment_from(url, options.request_timeout);
+  if (!deployment) {
+    return std::unexpected(std::move(deployment).error());
   }
-  auto opened = RedlockBackend::open(*std::move(servers), options.request_timeout);
+  auto opened = RedlockBackend::open(*std::move(deployment), options.request_timeout);
   if (!opened) {
     return std::unexpected(std::move(opened).error());
   }
   if (options.on_warning) {
-    for (const auto& doubt : (*opened)->doubts()) {
-      options.on_warning(doubt);
+    for (const auto& warning : (*opened)->warnings()) {
+      options.on_warning(warning);
     }
   }
   return *std::move(opened);

@@ -51,16 +51,16 @@ WaitRecord copy_wait(const View& view, const core::Wait& wait, const core::Item&
 
 /// A hold or wait of several ranges of a space is several holders there.
 template <class Record, class Add>
-void each_item_at(const Record& record, const core::Place& place, Add add) {
+void each_item_at(const Record& record, const core::Resource& resource, Add add) {
   for (const auto& item : record.items) {
-    if (item.is_at(place)) {
+    if (item.is_at(resource)) {
       add(item);
     }
   }
 }
 
-LockRecord copy_head(const core::Place& place, const core::Lock& lock) {
-  return {.place = place,
+LockRecord copy_head(const core::Resource& resource, const core::Lock& lock) {
+  return {.resource = resource,
           .capacity = lock.capacity(),
           .create_revision = lock.create_revision(),
           .mod_revision = lock.mod_revision(),
@@ -69,15 +69,15 @@ LockRecord copy_head(const core::Place& place, const core::Lock& lock) {
           .waiter_count = lock.queue().size()};
 }
 
-LockRecord copy(const View& view, const core::Place& place, const core::Lock& lock, Depth depth) {
-  auto record = copy_head(place, lock);
+LockRecord copy(const View& view, const core::Resource& resource, const core::Lock& lock, Depth depth) {
+  auto record = copy_head(resource, lock);
   const auto& table = view.state.locks;
   for (const auto token : lock.holds()) {
     if (record.holders.size() >= depth.holders) {
       break;
     }
     const auto& hold = *table.find(token);
-    each_item_at(hold, place, [&](const core::Item& item) {
+    each_item_at(hold, resource, [&](const core::Item& item) {
       record.holders.push_back(copy_hold(view, hold, item));
     });
   }
@@ -89,7 +89,7 @@ LockRecord copy(const View& view, const core::Place& place, const core::Lock& lo
     }
     const auto& wait = *table.find(turn.ticket);
     ++position;
-    each_item_at(wait, place, [&](const core::Item& item) {
+    each_item_at(wait, resource, [&](const core::Item& item) {
       record.queue.push_back(copy_wait(view, wait, item));
       record.queue.back().position = position;
       record.queue.back().predecessor = before;
@@ -100,7 +100,7 @@ LockRecord copy(const View& view, const core::Place& place, const core::Lock& lo
 }
 
 std::size_t bytes_of(const LockRecord& lock) {
-  auto bytes = sizeof lock + lock.place.name.size();
+  auto bytes = sizeof lock + lock.resource.name.size();
   const auto add = [&](const auto& record) {
     bytes += sizeof record + record.owner.size() + record.user.size() + record.metadata.size();
   };
@@ -130,14 +130,14 @@ LockPage copy_locks(const View& view, const LockQuery& query) {
   LockPage page{.revision = view.state.revision};
   std::size_t bytes = 0;
   const auto& locks = view.state.locks.locks();
-  const core::Place first{.name = query.prefix};
+  const core::Resource first{.name = query.prefix};
   auto it = query.after && *query.after >= first ? locks.upper_bound(*query.after)
                                                  : locks.lower_bound(first);
   for (it = auth::first_readable(locks, it, query.access);
        it != locks.end() && it->first.name.starts_with(query.prefix);
        it = auth::first_readable(locks, ++it, query.access)) {
     if (page.records.size() == query.limit || bytes > copied_bytes_max) {
-      page.next = page.records.back().place;
+      page.next = page.records.back().resource;
       break;
     }
     page.records.push_back(copy(view, it->first, it->second, in_lists));
@@ -146,14 +146,14 @@ LockPage copy_locks(const View& view, const LockQuery& query) {
   return page;
 }
 
-std::optional<LockRecord> copy_lock(const View& view, const core::Place& place, Depth depth) {
-  const auto* lock = view.state.locks.find(place);
-  return lock == nullptr ? std::nullopt : std::optional(copy(view, place, *lock, depth));
+std::optional<LockRecord> copy_lock(const View& view, const core::Resource& resource, Depth depth) {
+  const auto* lock = view.state.locks.find(resource);
+  return lock == nullptr ? std::nullopt : std::optional(copy(view, resource, *lock, depth));
 }
 
 LeasePage copy_leases(const View& view, const auth::LeaseRange& range, const auth::Access& access) {
   LeasePage page{.revision = view.state.revision};
-  const auto list = auth::leases_behind(view.state.leases, access, range);
+  const auto list = auth::visible_leases_after(view.state.leases, access, range);
   for (const auto* lease : list.leases) {
     page.records.push_back(copy_lease_head(view, *lease));
   }
@@ -166,7 +166,7 @@ LeasePage copy_leases(const View& view, const auth::LeaseRange& range, const aut
 std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
                                       const auth::Access& access) {
   const auto* lease = view.state.leases.find(id);
-  if (lease == nullptr || !auth::may_see(access, *lease)) {
+  if (lease == nullptr || !auth::is_visible(access, *lease)) {
     return std::nullopt;
   }
   std::size_t looked_at = 0;
@@ -176,8 +176,8 @@ std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
   auto record = copy_lease_head(view, *lease);
   const auto& table = view.state.locks;
   const auto entry = [&](const core::Item& item) -> LockRecord& {
-    const auto place = item.place();
-    record.locks.push_back(copy_head(place, *table.find(place)));
+    const auto resource = item.resource();
+    record.locks.push_back(copy_head(resource, *table.find(resource)));
     return record.locks.back();
   };
   for (const auto token : table.owned(id).holds) {
@@ -207,9 +207,9 @@ std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
 
 GraphRecord copy_graph(const View& view, const auth::Access& access) {
   const auto& table = view.state.locks;
-  const bool sees_all = access.is_everything();
+  const bool sees_all = access.is_unrestricted();
   GraphRecord record{.revision = view.state.revision, .waits = sees_all ? table.waits().size() : 0};
-  std::set<core::Place> seen;
+  std::set<core::Resource> seen;
   std::size_t looked_at = 0;
   std::size_t bytes = 0;
   for (auto it = table.waits().begin(); it != table.waits().end(); ++it) {
@@ -219,28 +219,28 @@ GraphRecord copy_graph(const View& view, const auth::Access& access) {
     }
     looked_at += it->second->items.size();
     for (const auto& item : it->second->items) {
-      const auto place = item.place();
-      if (!access.may(auth::Verb::read, place.name.view())) {
+      const auto resource = item.resource();
+      if (!access.may(auth::Verb::read, resource.name.view())) {
         continue;
       }
       record.waits += sees_all ? 0 : 1;
-      if (seen.contains(place)) {
+      if (seen.contains(resource)) {
         continue;
       }
       if (seen.size() == locks_of_graph_max || bytes > copied_bytes_max) {
         record.is_complete = false;
         return record;
       }
-      seen.insert(place);
-      record.locks.push_back(copy(view, place, *table.find(place), in_graphs));
+      seen.insert(resource);
+      record.locks.push_back(copy(view, resource, *table.find(resource), in_graphs));
       bytes += bytes_of(record.locks.back());
     }
   }
   return record;
 }
 
-TokenRecord copy_token_check(const View& view, const core::Place& place, core::FencingToken token) {
-  const auto found = check_token(view.state, place, token);
+TokenRecord copy_token_check(const View& view, const core::Resource& resource, core::FencingToken token) {
+  const auto found = check_token(view.state, resource, token);
   return {.revision = view.state.revision,
           .verdict = found.verdict,
           .newest = found.newest,

@@ -47,7 +47,7 @@ struct WaitRecord {
 };
 
 struct LockRecord {
-  core::Place place{};
+  core::Resource resource{};
   std::uint32_t capacity = 0;
   core::Revision create_revision{};
   core::Revision mod_revision{};
@@ -85,17 +85,17 @@ struct Page {
   std::optional<Position> next{};  ///< Where the next page begins, behind this.
   core::Revision revision{};
 };
-using LockPage = Page<LockRecord, core::Place>;
+using LockPage = Page<LockRecord, core::Resource>;
 using LeasePage = Page<LeaseRecord, core::LeaseId>;
 
 struct LockQuery {
   std::string prefix{};
-  std::optional<core::Place> after{};
+  std::optional<core::Resource> after{};
   std::size_t limit = 100;
-  auth::Access access = auth::Access::everything();
+  auth::Access access = auth::Access::unrestricted();
 };
 [[nodiscard]] LockPage copy_locks(const View& view, const LockQuery& query);
-[[nodiscard]] std::optional<LockRecord> copy_lock(const View& view, const core::Place& place,
+[[nodiscard]] std::optional<LockRecord> copy_lock(const View& view, const core::Resource& resource,
                                                   Depth depth);
 
 [[nodiscard]] LeasePage copy_leases(const View& view, const auth::LeaseRange& range,
@@ -121,7 +121,7 @@ struct TokenRecord {
   core::FencingToken newest{};  ///< Of those who hold the lock; 0: nobody does.
   std::string owner{};          ///< Who holds it by this token.
 };
-[[nodiscard]] TokenRecord copy_token_check(const View& view, const core::Place& place,
+[[nodiscard]] TokenRecord copy_token_check(const View& view, const core::Resource& resource,
                                            core::FencingToken token);
 
 struct StatusRecord {

@@ -56,21 +56,21 @@ void Router::login(const Request& request, Reply reply) const {
     reply(problem(403, "Forbidden", *forged));
     return;
   }
-  if (gate_ == nullptr) {
+  if (authorizer_ == nullptr) {
     login_with_secret(request, std::move(reply));
     return;
   }
-  const auto proof = auth::Gate::proof_in(caller.authorization);
-  const auto* token = std::get_if<auth::Digest>(&proof);
+  const auto credentials = auth::Authorizer::credentials_from(caller.authorization);
+  const auto* token = std::get_if<auth::Digest>(&credentials);
   if (token == nullptr) {
     reply(problem(400, "Bad Request", "a token is wanted, as Authorization: Bearer TOKEN"));
     return;
   }
-  const auto guest = gate_->admit(proof, caller.address);
-  const auto denial = guest->why_not(auth::Need::identity);
+  const auto principal = authorizer_->authenticate(credentials, caller.address);
+  const auto denial = principal->authorize(auth::Permission::authenticated);
   // The users may be reloaded at any time, also since `request.access` was found. All that follows
   // is about one look at them.
-  const auto access = guest->access();
+  const auto access = principal->access();
   if (denial || access.user() == nullptr) {
     reply(denial ? refusal(*denial) : problem(401, "Unauthorized", "the users have just changed"));
     return;
@@ -144,7 +144,7 @@ bool Router::may_lock(const Request& request, std::string_view name, Reply& repl
   const auto rights = rights_of(caller, options_.rights, access);
   // Giving back is allowed to users who may lock nothing any more.
   const bool is_closed =
-      access.is_everything() ? !rights.may_lock : options_.rights.lock == HttpLock::off;
+      access.is_unrestricted() ? !rights.may_lock : options_.rights.lock == HttpLock::off;
   if (forged || is_closed) {
     const std::string why(forged.value_or(rights.why_lock));
     log::warning("http_lock_denied", {{"from", caller.address}, {"why", why}});
@@ -213,8 +213,8 @@ void Router::check_token(const Request& request, Reply reply) const {
   }
   look(
       request, std::move(reply),
-      [place = core::Place{.name = name}, wanted = core::FencingToken(token)](const View& view) {
-        return copy_token_check(view, place, wanted);
+      [resource = core::Resource{.name = name}, wanted = core::FencingToken(token)](const View& view) {
+        return copy_token_check(view, resource, wanted);
       },
       [this](const TokenRecord& record) {
         if (record.verdict != TokenVerdict::held) {
@@ -229,7 +229,7 @@ void Router::force_release(const Request& request, Reply reply) const {
   if (!may_force(request, name, reply)) {
     return;
   }
-  const auto kind = place_kind(request);
+  const auto kind = resource_kind(request);
   const auto token = parse_count(request.parameter("token").value_or("0"));
   if (!kind || !token) {
     reply(refusal(kind ? token.error() : kind.error()));
@@ -242,7 +242,7 @@ void Router::force_release(const Request& request, Reply reply) const {
     return;
   }
   const auto* user = request.access.user();
-  core::ForceRelease force{.place = {.name = name, .kind = *kind},
+  core::ForceRelease force{.resource = {.name = name, .kind = *kind},
                            .operator_name = user == nullptr ? request.caller.address : user->name,
                            .reason = *reason};
   if (*token != 0) {

@@ -11,13 +11,13 @@
 
 namespace tenure::server {
 
-void KeepAliveStream::asked(v1::LeaseKeepAliveRequest& request) {
-  if (has_lost_its_user()) {
+void KeepAliveStream::on_request(v1::LeaseKeepAliveRequest& request) {
+  if (finish_if_unauthenticated()) {
     return;
   }
   auto renewal = wire::renewal_from(request);
   std::vector<std::uint64_t> asked;
-  if (guest_) {
+  if (principal_) {
     asked.push_back(request.id());
     asked.insert(asked.end(), request.more_ids().begin(), request.more_ids().end());
   }
@@ -25,13 +25,13 @@ void KeepAliveStream::asked(v1::LeaseKeepAliveRequest& request) {
     finish(wire::status_of(renewal.error()));
     return;
   }
-  if (guest_) {
-    hide_foreign(*guest_, desk_.store.state(), *renewal);
+  if (principal_) {
+    mask_foreign_leases(*principal_, context_.store.state(), *renewal);
   }
-  if (++in_flight_ >= desk_.limits.operations_in_flight_max) {
-    hold_back();
+  if (++in_flight_ >= context_.limits.operations_in_flight_max) {
+    pause_reading();
   }
-  desk_.store.propose(
+  context_.store.propose(
       *std::move(renewal),
       [self = std::static_pointer_cast<KeepAliveStream>(shared_from_this()),
        asked = std::move(asked)](const Result<Decided>& result) { self->decided(result, asked); });
@@ -44,30 +44,30 @@ void KeepAliveStream::decided(const Result<Decided>& result,
     for (std::size_t index = 0; index < renewed->answers.size(); ++index) {
       const auto& answer = renewed->answers[index];
       v1::LeaseKeepAliveResponse response;
-      desk_.write_header(*result, *response.mutable_header());
+      context_.write_header(*result, *response.mutable_header());
       response.set_id(asked.empty() ? answer.id.get() : asked[index]);
       response.set_ttl_ms(answer.ttl ? wire::milliseconds(*answer.ttl) : 0);
       send(std::move(response));
     }
   } else if (!result) {
-    refuse_all(result.error());
+    fail_stream(result.error());
     return;
   } else if (const auto* refused = std::get_if<core::Refused>(&result->outcome)) {
     finish(wire::status_of(refused->error));
   }
-  settle_one();
+  operation_done();
 }
 
-void KeepAliveStream::settle_one() {
+void KeepAliveStream::operation_done() {
   if (--in_flight_ == 0) {
     finish({});
   } else {
-    read_on();
+    resume_reading();
   }
 }
 
 void KeepAliveStream::half_closed() {
-  settle_one();
+  operation_done();
 }
 
 }  // namespace tenure::server

@@ -17,14 +17,14 @@ class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::Lease
   using Stream::Stream;
 
  private:
-  void asked(v1::LeaseKeepAliveRequest& request) override;
+  void on_request(v1::LeaseKeepAliveRequest& request) override;
   void half_closed() override;
   void closed() override {}
-  void leader_lost() override { refuse_all(leadership_lost()); }
+  void on_leadership_lost() override { fail_stream(leadership_lost()); }
   /// `asked`: the leases, as they were asked for; none: as they were proposed.
   void decided(const Result<Decided>& result, const std::vector<std::uint64_t>& asked);
   /// One less in flight: read on if that was what stopped it, or end.
-  void settle_one();
+  void operation_done();
 
   std::size_t in_flight_ = 1;  ///< Messages not answered yet; and one while it reads.
 };

@@ -18,7 +18,7 @@ bool is_plain(const std::string& text) {
 
 }  // namespace
 
-void Leadership::refuse(const Error& error, Answer answer) {
+void Leadership::reject(const Error& error, Answer answer) {
   auto status = wire::status_of(error);
   if (status.code != grpc::StatusCode::unavailable) {
     answer(std::move(status));
@@ -43,18 +43,18 @@ grpc::Status Leadership::with_leader(grpc::Status status, const LogPosition& log
 }
 
 void Leadership::role_changed(const LogPosition& log) {
-  const bool was_ours = std::exchange(is_ours_, log.is_leader);
-  if (!was_ours || log.is_leader) {
+  const bool was_leader = std::exchange(is_leader_, log.is_leader);
+  if (!was_leader || log.is_leader) {
     return;
   }
-  std::vector<std::shared_ptr<Led>> under_way;
-  for (auto* led : led_) {
-    if (auto kept = led->keep()) {
+  std::vector<std::shared_ptr<LeaderBoundCall>> under_way;
+  for (auto* led : calls_) {
+    if (auto kept = led->keep_alive()) {
       under_way.push_back(std::move(kept));
     }
   }
   for (const auto& led : under_way) {
-    led->leader_lost();
+    led->on_leadership_lost();
   }
 }
 

@@ -13,15 +13,15 @@
 namespace tenure::server {
 
 /// A call that needs the leader for as long as it lives.
-class Led {
+class LeaderBoundCall {
  public:
   /// This member has ceased to lead, and the call is to end.
-  virtual void leader_lost() = 0;
+  virtual void on_leadership_lost() = 0;
   /// Keeps it alive; null: it is at its end.
-  [[nodiscard]] virtual std::shared_ptr<Led> keep() = 0;
+  [[nodiscard]] virtual std::shared_ptr<LeaderBoundCall> keep_alive() = 0;
 
  protected:
-  ~Led() = default;
+  ~LeaderBoundCall() = default;
 };
 
 /// Sends those who ask here to the leader, if this member is not the one: with who leads in the
@@ -33,23 +33,23 @@ class Leadership final : public Listener {
 
   using Answer = std::move_only_function<void(grpc::Status)>;
   /// Calls `answer` with the status of this error, perhaps later. `unavailable` says who leads.
-  void refuse(const Error& error, Answer answer);
+  void reject(const Error& error, Answer answer);
   /// The same for the status itself, of what this view shows.
   [[nodiscard]] grpc::Status with_leader(grpc::Status status, const LogPosition& log) const;
 
-  [[nodiscard]] bool is_ours() const noexcept { return is_ours_; }
+  [[nodiscard]] bool is_leader() const noexcept { return is_leader_; }
   /// The server stops: nobody is sent to us any more.
   void stop() noexcept { is_stopping_ = true; }
 
-  void add(Led& led) { led_.insert(&led); }
-  void remove(Led& led) { led_.erase(&led); }
+  void add(LeaderBoundCall& led) { calls_.insert(&led); }
+  void remove(LeaderBoundCall& led) { calls_.erase(&led); }
 
   void role_changed(const LogPosition& log) override;
 
  private:
   Store& store_;
-  absl::flat_hash_set<Led*> led_;
-  bool is_ours_ = false;
+  absl::flat_hash_set<LeaderBoundCall*> calls_;
+  bool is_leader_ = false;
   bool is_stopping_ = false;
 };
 

@@ -10,7 +10,7 @@
 #include "server/rpc/lock_call.hpp"
 #include "server/rpc/session_stream.hpp"
 #include "server/rpc/watch_stream.hpp"
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 #include "wire/answers.hpp"
 #include "wire/items.hpp"
 #include "wire/requests.hpp"
@@ -23,37 +23,37 @@ constexpr std::uint64_t timeout_ms_max = 1'000'000'000'000;
 
 void write(const core::Lease& lease, const View& view, v1::Lease& out) {
   out.set_id(lease.id.get());
-  out.set_ttl_ms(wire::milliseconds(lease.deadline - view.now));
-  out.set_granted_ttl_ms(wire::milliseconds(lease.ttl));
+  out.set_left_ms(wire::milliseconds(lease.deadline - view.now));
+  out.set_ttl_ms(wire::milliseconds(lease.ttl));
   out.set_client(lease.client);
   out.set_address(lease.address);
   out.set_last_seen_ms(wire::milliseconds(view.now - lease.last_seen));
   out.set_create_revision(lease.create_revision.get());
   const auto& owned = view.state.locks.owned(lease.id);
-  out.set_locks(owned.holds.size());
-  out.set_waits(owned.waits.size());
+  out.set_hold_count(owned.holds.size());
+  out.set_wait_count(owned.waits.size());
   out.set_user(lease.user);
 }
 
 template <class Record>
 void write_items(const Record& record, core::FencingToken token, const auth::Access& access,
-                 google::protobuf::RepeatedPtrField<v1::Hanging>& out) {
+                 google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& out) {
   for (const auto& item : record.items) {
     if (!access.may(auth::Verb::read, item.name.view())) {
       continue;
     }
-    auto& hanging = *out.Add();
-    wire::write(item, *hanging.mutable_item());
-    hanging.set_fencing_token(token.get());
-    hanging.set_request_id(record.request.get());
+    auto& attachment = *out.Add();
+    wire::write(item, *attachment.mutable_item());
+    attachment.set_fencing_token(token.get());
+    attachment.set_request_id(record.request.get());
   }
 }
 
-Acquisition::Order order_of(core::Acquire acquire) {
-  Acquisition::Order order{.acquire = std::move(acquire)};
+PendingAcquire::Request order_of(core::Acquire acquire) {
+  PendingAcquire::Request order{.acquire = std::move(acquire)};
   if (order.acquire.request == core::RequestId{}) {
     order.acquire.request = core::RequestId(sys::random_id());
-    order.has_own_id = false;
+    order.has_client_request_id = false;
   }
   return order;
 }
@@ -62,90 +62,90 @@ Acquisition::Order order_of(core::Acquire acquire) {
 
 void LockService::add_to(Routes& routes) {
   const std::string service = "/tenure.v1.LockService/";
-  using enum auth::Need;
+  using enum auth::Permission;
   routes.add(service + "Lock", lock_names, *this, &LockService::lock);
   routes.add(service + "TryLock", lock_names, *this, &LockService::try_lock);
   routes.add(service + "Unlock", own_lease, *this, &LockService::unlock);
   routes.add(service + "Downgrade", own_lease, *this, &LockService::downgrade);
-  routes.add(service + "LeaseGrant", lock_somewhere, *this, &LockService::grant);
+  routes.add(service + "LeaseGrant", lock_any_name, *this, &LockService::grant);
   routes.add(service + "LeaseRevoke", own_lease, *this, &LockService::revoke);
-  routes.add(service + "LeaseKeepAlive", own_lease, streamed_by<KeepAliveStream>(desk_));
+  routes.add(service + "LeaseKeepAlive", own_lease, stream_handler<KeepAliveStream>(context_));
   routes.add(service + "LeaseTimeToLive", own_lease, *this, &LockService::time_to_live);
   routes.add(service + "Leases", own_lease, *this, &LockService::leases);
-  routes.add(service + "Watch", read_names, streamed_by<WatchStream>(desk_));
-  routes.add(service + "Session", each_operation, streamed_by<SessionStream>(desk_));
+  routes.add(service + "Watch", read_names, stream_handler<WatchStream>(context_));
+  routes.add(service + "Session", per_operation, stream_handler<SessionStream>(context_));
 }
 
-void LockService::lock(const v1::LockRequest& request, const ReplyTo<v1::LockResponse>& reply) {
+void LockService::lock(const v1::LockRequest& request, const ReplyPtr<v1::LockResponse>& reply) {
   auto acquire = wire::acquire_from(request);
   if (!acquire) {
-    reply->answer(wire::status_of(acquire.error()));
+    reply->complete(wire::status_of(acquire.error()));
     return;
   }
-  if (is_denied(reply, why_not_lock(reply->guest.get(), acquire->items)) ||
-      is_denied(desk_, reply, acquire->lease)) {
+  if (reply_if_denied(reply, authorize_lock(reply->principal.get(), acquire->items)) ||
+      reply_if_denied(context_, reply, acquire->lease)) {
     return;
   }
   auto order = order_of(*std::move(acquire));
   if (request.has_timeout_ms() && request.timeout_ms() < timeout_ms_max) {
     order.timeout = std::chrono::milliseconds(request.timeout_ms());
   }
-  answer_lock(desk_, std::move(order), reply);
+  run_lock_call(context_, std::move(order), reply);
 }
 
 void LockService::try_lock(const v1::TryLockRequest& request,
-                           const ReplyTo<v1::LockResponse>& reply) {
+                           const ReplyPtr<v1::LockResponse>& reply) {
   auto acquire = wire::acquire_from(request);
   if (!acquire) {
-    reply->answer(wire::status_of(acquire.error()));
+    reply->complete(wire::status_of(acquire.error()));
     return;
   }
-  if (is_denied(reply, why_not_lock(reply->guest.get(), acquire->items)) ||
-      is_denied(desk_, reply, acquire->lease)) {
+  if (reply_if_denied(reply, authorize_lock(reply->principal.get(), acquire->items)) ||
+      reply_if_denied(context_, reply, acquire->lease)) {
     return;
   }
-  answer_lock(desk_, order_of(*std::move(acquire)), reply);
+  run_lock_call(context_, order_of(*std::move(acquire)), reply);
 }
 
 void LockService::unlock(const v1::UnlockRequest& request,
-                         const ReplyTo<v1::UnlockResponse>& reply) {
+                         const ReplyPtr<v1::UnlockResponse>& reply) {
   auto release = wire::release_from(request);
   if (!release) {
-    reply->answer(wire::status_of(release.error()));
+    reply->complete(wire::status_of(release.error()));
     return;
   }
-  if (is_denied(desk_, reply, release->lease)) {
+  if (reply_if_denied(context_, reply, release->lease)) {
     return;
   }
-  decide<core::Released>(desk_, reply, *std::move(release),
+  propose_and_reply<core::Released>(context_, reply, *std::move(release),
                          [](const core::Released& released, v1::UnlockResponse& out) {
                            out.set_count_left(released.count_left);
                          });
 }
 
 void LockService::downgrade(const v1::DowngradeRequest& request,
-                            const ReplyTo<v1::DowngradeResponse>& reply) {
+                            const ReplyPtr<v1::DowngradeResponse>& reply) {
   auto downgrade = wire::downgrade_from(request);
   if (!downgrade) {
-    reply->answer(wire::status_of(downgrade.error()));
+    reply->complete(wire::status_of(downgrade.error()));
     return;
   }
-  if (is_denied(desk_, reply, downgrade->lease)) {
+  if (reply_if_denied(context_, reply, downgrade->lease)) {
     return;
   }
-  decide<core::Downgraded>(desk_, reply, *std::move(downgrade),
+  propose_and_reply<core::Downgraded>(context_, reply, *std::move(downgrade),
                            [](const core::Downgraded& downgraded, v1::DowngradeResponse& out) {
                              out.set_mode(wire::mode_of(downgraded.mode));
                            });
 }
 
 void LockService::grant(const v1::LeaseGrantRequest& request,
-                        const ReplyTo<v1::LeaseGrantResponse>& reply) {
+                        const ReplyPtr<v1::LeaseGrantResponse>& reply) {
   auto grant = wire::grant_from(request);
   grant.address = reply->peer();
   grant.client = request.client().empty() ? grant.address : request.client();
-  sign(reply->guest.get(), grant);
-  decide<core::LeaseGranted>(desk_, reply, std::move(grant),
+  bind_to_principal(reply->principal.get(), grant);
+  propose_and_reply<core::LeaseGranted>(context_, reply, std::move(grant),
                              [](const core::LeaseGranted& lease, v1::LeaseGrantResponse& out) {
                                out.set_id(lease.id.get());
                                out.set_ttl_ms(wire::milliseconds(lease.ttl));
@@ -153,22 +153,22 @@ void LockService::grant(const v1::LeaseGrantRequest& request,
 }
 
 void LockService::revoke(const v1::LeaseRevokeRequest& request,
-                         const ReplyTo<v1::LeaseRevokeResponse>& reply) {
-  if (is_denied(desk_, reply, core::LeaseId(request.id()))) {
+                         const ReplyPtr<v1::LeaseRevokeResponse>& reply) {
+  if (reply_if_denied(context_, reply, core::LeaseId(request.id()))) {
     return;
   }
-  decide<core::Done>(desk_, reply, core::RevokeLease{.lease = core::LeaseId(request.id())},
+  propose_and_reply<core::Done>(context_, reply, core::RevokeLease{.lease = core::LeaseId(request.id())},
                      [](const core::Done&, v1::LeaseRevokeResponse&) {});
 }
 
 void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
-                               const ReplyTo<v1::LeaseTimeToLiveResponse>& reply) {
-  look(desk_, reply, freshness_of(request),
+                               const ReplyPtr<v1::LeaseTimeToLiveResponse>& reply) {
+  read_and_reply(context_, reply, consistency_of(request),
        [id = core::LeaseId(request.id()), wants_keys = request.keys(),
-        access = access_of(reply->guest)](const View& view,
+        access = access_of(reply->principal)](const View& view,
                                           v1::LeaseTimeToLiveResponse& out) -> grpc::Status {
          const auto* lease = view.state.leases.find(id);
-         if (lease == nullptr || !auth::may_see(access, *lease)) {
+         if (lease == nullptr || !auth::is_visible(access, *lease)) {
            return wire::lease_lost(id);
          }
          write(*lease, view, *out.mutable_lease());
@@ -187,12 +187,12 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
 }
 
 void LockService::leases(const v1::LeasesRequest& request,
-                         const ReplyTo<v1::LeasesResponse>& reply) {
+                         const ReplyPtr<v1::LeasesResponse>& reply) {
   const auto limit = page_size(request.limit());
-  look(desk_, reply, freshness_of(request),
-       [after = core::LeaseId(request.after()), limit, access = access_of(reply->guest)](
+  read_and_reply(context_, reply, consistency_of(request),
+       [after = core::LeaseId(request.after()), limit, access = access_of(reply->principal)](
            const View& view, v1::LeasesResponse& out) -> grpc::Status {
-         const auto page = auth::leases_behind(view.state.leases, access, {after, limit});
+         const auto page = auth::visible_leases_after(view.state.leases, access, {after, limit});
          for (const auto* lease : page.leases) {
            write(*lease, view, *out.add_leases());
          }

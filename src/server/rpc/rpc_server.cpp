@@ -16,50 +16,50 @@ namespace tenure::server {
 namespace {
 
 /// How long streams may go on after the server was told to stop.
-constexpr std::chrono::milliseconds farewell_max{500};
+constexpr std::chrono::milliseconds drain_timeout{500};
 
 }  // namespace
 
 RpcServer::RpcServer(Store& store, RpcOptions options)
-    : desk_{.store = store,
+    : context_{.store = store,
             .limits = options.limits,
             .version = options.version,
-            .gate = options.gate,
+            .authorizer = options.authorizer,
             .metrics = options.metrics,
             .reload = options.reload,
             .watches = WatchHub(options.metrics)},
       options_(std::move(options)),
-      locks_(desk_),
-      admin_(desk_),
-      health_(desk_),
-      house_{.loop = store.loop(),
+      locks_(context_),
+      admin_(context_),
+      health_(context_),
+      grpc_context_{.loop = store.loop(),
              .message_bytes_max = options_.message_bytes_max,
              .calls_per_connection_max = options_.calls_per_connection_max,
              .connection_bytes_max = options_.connection_bytes_max,
              .memory_bytes_max = options_.memory_bytes_max,
              .request_time = options_.request_time,
-             .patience = options_.patience} {
+             .keep_alive = options_.keep_alive} {
   if (options_.executor) {
-    house_.work = options_.executor;
+    grpc_context_.work = options_.executor;
   }
   if (options_.metrics != nullptr) {
     // One name for all of them: clients choose the paths.
-    house_.refused = [method = options_.metrics->method("unknown")](grpc::StatusCode code) {
+    grpc_context_.refused = [method = options_.metrics->method("unknown")](grpc::StatusCode code) {
       method.done(static_cast<int>(code));
     };
-    house_.limited = [metrics = options_.metrics](std::string_view limit) {
+    grpc_context_.limited = [metrics = options_.metrics](std::string_view limit) {
       metrics->limit_rejected(limit);
     };
   }
-  Routes routes(house_.router, options_.metrics, options_.gate);
+  Routes routes(grpc_context_.router, options_.metrics, options_.authorizer);
   locks_.add_to(routes);
   admin_.add_to(routes);
   health_.add_to(routes);
   add_reflection(routes);
   // Streams first: what they wait for is then not told to them once more.
-  store.listen(desk_.leadership);
-  store.listen(desk_.callers);
-  store.listen(desk_.watches);
+  store.listen(context_.leadership);
+  store.listen(context_.waiters);
+  store.listen(context_.watches);
   store.listen(health_);
 }
 
@@ -73,11 +73,11 @@ Result<int> RpcServer::start() {
     return std::unexpected(address.error());
   }
   auto server = std::make_shared<grpc::Server>(
-      house_, grpc::ServerOptions{.host = address->host,
+      grpc_context_, grpc::ServerOptions{.host = address->host,
                                   .port = address->port,
                                   .tls = options_.tls,
                                   .connections_max = options_.connections_max,
-                                  .turned_away = [metrics = options_.metrics] {
+                                  .on_connection_rejected = [metrics = options_.metrics] {
                                     log::warning("connection_refused",
                                                  {{"limit", "service.connections_max"}});
                                     if (metrics != nullptr) {
@@ -97,18 +97,18 @@ void RpcServer::stop() {
   if (!server_) {
     return;
   }
-  desk_.is_stopping = true;
-  server_->shut();
-  std::promise<void> dismissed;
-  boost::asio::post(desk_.store.loop(), [&] {
+  context_.is_stopping = true;
+  server_->stop_accepting();
+  std::promise<void> notified;
+  boost::asio::post(context_.store.loop(), [&] {
     health_.stop();
-    desk_.leadership.stop();
-    desk_.callers.dismiss({.code = Errc::unavailable,
+    context_.leadership.stop();
+    context_.waiters.fail_all({.code = Errc::unavailable,
                            .detail = "the server stops; ask again with the same request id"});
-    dismissed.set_value();
+    notified.set_value();
   });
-  dismissed.get_future().wait();
-  server_->stop(farewell_max);
+  notified.get_future().wait();
+  server_->stop(drain_timeout);
   server_.reset();
 }
 

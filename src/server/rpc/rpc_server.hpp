@@ -12,7 +12,7 @@
 
 #include "grpc/server.hpp"
 #include "server/rpc/admin_service.hpp"
-#include "server/rpc/desk.hpp"
+#include "server/rpc/rpc_context.hpp"
 #include "server/rpc/health_service.hpp"
 #include "server/rpc/lock_service.hpp"
 #include "server/store/store.hpp"
@@ -31,14 +31,14 @@ struct RpcOptions {
   std::size_t calls_per_connection_max = 20'000;
   /// From the headers of a unary call to the end of its message.
   std::chrono::milliseconds request_time{10'000};
-  grpc::Link::Patience patience{};
+  grpc::Http2Connection::KeepAlive keep_alive{};
   /// Runs the handlers of connections, on the store's thread. Empty: the store's loop, which then
   /// serves clients and its own work in the order of arrival.
   boost::asio::any_io_executor executor{};
   RpcLimits limits{};
   std::string version{};       ///< For Status.
-  auth::Gate* gate = nullptr;  ///< Who may do what; outlives the server. Null: all everything.
-  Desk::Reload reload{};       ///< What Admin.ReloadUsers calls; empty: the gate's.
+  auth::Authorizer* authorizer = nullptr;  ///< Who may do what; outlives the server. Null: all everything.
+  RpcContext::Reload reload{};       ///< What Admin.ReloadUsers calls; empty: the authorizer's.
   Metrics* metrics = nullptr;  ///< Where calls and watches are counted; outlives the server.
 };
 
@@ -62,15 +62,15 @@ class RpcServer {
   /// queues stay), ends the streams. The store must still run.
   void stop();
 
-  [[nodiscard]] const Desk& desk() const noexcept { return desk_; }
+  [[nodiscard]] const RpcContext& context() const noexcept { return context_; }
 
  private:
-  Desk desk_;
+  RpcContext context_;
   RpcOptions options_;
   LockService locks_;
   AdminService admin_;
   HealthService health_;
-  grpc::House house_;
+  grpc::ServerContext grpc_context_;
   std::shared_ptr<grpc::Server> server_;
 };
 

@@ -28,59 +28,59 @@ std::uint64_t timeout_of(const v1::Acquire& request) {
 // Reading
 // ------------------------------------------------------------------------------------------
 
-void SessionStream::asked(v1::SessionRequest& request) {
-  if (has_lost_its_user() || !greet(request)) {
+void SessionStream::on_request(v1::SessionRequest& request) {
+  if (finish_if_unauthenticated() || !handle_hello(request)) {
     return;
   }
   in_flight_ += static_cast<std::size_t>(request.operations_size());
   for (auto& operation : *request.mutable_operations()) {
-    if (!guest_ || is_allowed(operation)) {
+    if (!principal_ || authorize_operation(operation)) {
       begin(operation);
     }
   }
-  if (in_flight_ >= desk_.limits.operations_in_flight_max) {
-    hold_back();
+  if (in_flight_ >= context_.limits.operations_in_flight_max) {
+    pause_reading();
   }
 }
 
-bool SessionStream::greet(const v1::SessionRequest& request) {
-  if (is_greeted_ != request.has_hello()) {
+bool SessionStream::handle_hello(const v1::SessionRequest& request) {
+  if (has_hello_ != request.has_hello()) {
     if (request.has_hello()) {
       client_ = request.hello().client().empty() ? peer() : request.hello().client();
-      keeps_waits_ = request.hello().keep_waits();
-      revokes_leases_ = request.hello().revoke_leases();
-      is_greeted_ = true;
+      keep_waits_ = request.hello().keep_waits();
+      revoke_leases_ = request.hello().revoke_leases();
+      has_hello_ = true;
     }
-    if (!desk_.leadership.is_ours()) {
-      lead_away({.code = Errc::unavailable, .detail = "this member does not lead"});
+    if (!context_.leadership.is_leader()) {
+      end_for_redirect({.code = Errc::unavailable, .detail = "this member does not lead"});
       return false;
     }
     if (request.has_hello()) {
-      welcome();
+      acknowledge_hello();
     }
     return true;
   }
   finish({grpc::StatusCode::invalid_argument,
-          is_greeted_ ? "hello comes once" : "the first message has a hello"});
+          has_hello_ ? "hello comes once" : "the first message has a hello"});
   return false;
 }
 
-void SessionStream::welcome() {
-  desk_.store.peek([self = self()](const Result<View>& view) {
-    if (view && !self->is_gone_) {
+void SessionStream::acknowledge_hello() {
+  context_.store.peek([self = self()](const Result<View>& view) {
+    if (view && !self->is_closed_) {
       v1::SessionResponse response;
-      self->desk_.write_header(*view, *response.mutable_header());
+      self->context_.write_header(*view, *response.mutable_header());
       self->send(response);
     }
   });
 }
 
-bool SessionStream::is_allowed(v1::Operation& operation) {
-  if (const auto why = why_refused(*guest_, operation)) {
-    refuse(operation.id(), *why);
+bool SessionStream::authorize_operation(v1::Operation& operation) {
+  if (const auto why = check_operation(*principal_, operation)) {
+    reject(operation.id(), *why);
     return false;
   }
-  hide_foreign(*guest_, desk_.store.state(), operation);
+  mask_foreign_leases(*principal_, context_.store.state(), operation);
   return true;
 }
 
@@ -90,7 +90,7 @@ void SessionStream::begin(const v1::Operation& operation) {
     case v1::Operation::kAcquire: begin_acquire(id, operation.acquire()); return;
     case v1::Operation::kRelease: {
       auto release = wire::release_from(operation.release());
-      release ? propose(id, *std::move(release)) : refuse(id, release.error());
+      release ? propose(id, *std::move(release)) : reject(id, release.error());
       return;
     }
     case v1::Operation::kAbandon:
@@ -101,7 +101,7 @@ void SessionStream::begin(const v1::Operation& operation) {
       auto grant = wire::grant_from(operation.grant_lease());
       grant.client = client_;
       grant.address = peer();
-      sign(guest_.get(), grant);
+      bind_to_principal(principal_.get(), grant);
       propose(id, std::move(grant));
       return;
     }
@@ -118,41 +118,41 @@ void SessionStream::begin(const v1::Operation& operation) {
       return;
     case v1::Operation::kDowngrade: {
       auto downgrade = wire::downgrade_from(operation.downgrade());
-      downgrade ? propose(id, *std::move(downgrade)) : refuse(id, downgrade.error());
+      downgrade ? propose(id, *std::move(downgrade)) : reject(id, downgrade.error());
       return;
     }
     case v1::Operation::kSetTtl: propose(id, wire::set_ttl_from(operation.set_ttl())); return;
     case v1::Operation::kConfirmHolds: begin_confirm(id, operation.confirm_holds()); return;
     case v1::Operation::WHAT_NOT_SET: break;
   }
-  refuse(id, {.code = Errc::invalid_argument, .detail = "an operation that says nothing"});
+  reject(id, {.code = Errc::invalid_argument, .detail = "an operation that says nothing"});
 }
 
 void SessionStream::begin_acquire(OperationId id, const v1::Acquire& request) {
   auto acquire = wire::acquire_from(request);
   if (!acquire) {
-    refuse(id, acquire.error());
+    reject(id, acquire.error());
     return;
   }
   const RequestKey key{.lease = acquire->lease, .request = acquire->request};
-  desk_.store.propose(*std::move(acquire), [self = self(), id, key, timeout = timeout_of(request)](
+  context_.store.propose(*std::move(acquire), [self = self(), id, key, timeout = timeout_of(request)](
                                                const Result<Decided>& result) {
     self->acquire_decided(id, key, timeout, result);
   });
 }
 
 void SessionStream::begin_revoke(OperationId id, core::LeaseId lease) {
-  desk_.store.propose(core::RevokeLease{.lease = lease},
+  context_.store.propose(core::RevokeLease{.lease = lease},
                       [self = self(), id, lease](const Result<Decided>& result) {
                         // Before its events come: what one does oneself is no loss.
-                        self->unfollow(lease);
+                        self->unsubscribe(lease);
                         self->decided(id, result);
                       });
 }
 
 void SessionStream::begin_confirm(OperationId id, const v1::ConfirmHolds& request) {
   const core::LeaseId lease(request.lease_id());
-  if (desk_.store.state().version < core::version_2) {
+  if (context_.store.state().version < core::version_2) {
     // Nothing is unconfirmed in a state of this version, and its log cannot express the command.
     propose(id, core::RenewLeases{.leases = {lease}});
     return;
@@ -165,14 +165,14 @@ void SessionStream::begin_confirm(OperationId id, const v1::ConfirmHolds& reques
 }
 
 void SessionStream::propose(OperationId id, core::Command command) {
-  desk_.store.propose(std::move(command), [self = self(), id](const Result<Decided>& result) {
+  context_.store.propose(std::move(command), [self = self(), id](const Result<Decided>& result) {
     self->decided(id, result);
   });
 }
 
-void SessionStream::refuse(OperationId id, const Error& error) {
+void SessionStream::reject(OperationId id, const Error& error) {
   add(id, error);
-  settle_one();
+  operation_done();
 }
 
 void SessionStream::half_closed() {
@@ -185,58 +185,58 @@ void SessionStream::half_closed() {
 
 void SessionStream::decided(OperationId id, const Result<Decided>& result) {
   if (!result && result.error() == Errc::unavailable) {
-    lead_away(result.error());
+    end_for_redirect(result.error());
     return;
   }
   if (!result) {
     add(id, result.error());
-    settle_one();
+    operation_done();
     return;
   }
   term_ = result->term;
   revision_ = result->revision;
   if (const auto* granted = std::get_if<core::LeaseGranted>(&result->outcome)) {
-    follow(granted->id, true);
+    subscribe(granted->id, true);
   } else if (const auto* renewed = std::get_if<core::Renewed>(&result->outcome)) {
     for (const auto& answer : renewed->answers) {
-      answer.ttl ? follow(answer.id, false) : unfollow(answer.id);
+      answer.ttl ? subscribe(answer.id, false) : unsubscribe(answer.id);
     }
   }
   add(id, result->outcome);
-  settle_one();
+  operation_done();
 }
 
 void SessionStream::acquire_decided(OperationId id, RequestKey key, std::uint64_t timeout_ms,
                                     const Result<Decided>& result) {
   if (result && std::holds_alternative<core::Queued>(result->outcome)) {
-    follow(key.lease, false);
+    subscribe(key.lease, false);
     wait(id, key, timeout_ms);
   } else if (result && std::holds_alternative<core::Granted>(result->outcome)) {
-    follow(key.lease, false);
+    subscribe(key.lease, false);
   }
   decided(id, result);
 }
 
 void SessionStream::wait(OperationId id, RequestKey key, std::uint64_t timeout_ms) {
-  if (is_gone_) {
-    if (!keeps_waits_ && !desk_.is_stopping) {
+  if (is_closed_) {
+    if (!keep_waits_ && !context_.is_stopping) {
       abandon(key, id);
     }
     return;
   }
   if (const auto it = waits_.find(key); it != waits_.end()) {
-    // Asked again on the same stream: the newer operation gets the answer.
-    desk_.callers.detach(key, it->second.ticket);
+    // Handler again on the same stream: the newer operation gets the answer.
+    context_.waiters.detach(key, it->second.ticket);
     waits_.erase(it);
   }
   Waiting waiting{.operation = id};
-  waiting.ticket = desk_.callers.attach(
+  waiting.ticket = context_.waiters.attach(
       key, [self = self(), key](const Result<core::Notice>& notice, core::Revision revision) {
-        self->told(key, notice, revision);
+        self->on_notice(key, notice, revision);
       });
   if (timeout_ms < wait_ms_max) {
     waiting.timer = std::make_unique<boost::asio::steady_timer>(
-        desk_.store.loop(), std::chrono::milliseconds(timeout_ms));
+        context_.store.loop(), std::chrono::milliseconds(timeout_ms));
     waiting.timer->async_wait(
         [weak = weak_from_this(), key](const boost::system::error_code& error) {
           const auto stream = std::static_pointer_cast<SessionStream>(weak.lock());
@@ -248,14 +248,14 @@ void SessionStream::wait(OperationId id, RequestKey key, std::uint64_t timeout_m
   waits_.emplace(key, std::move(waiting));
 }
 
-void SessionStream::told(RequestKey key, const Result<core::Notice>& notice,
+void SessionStream::on_notice(RequestKey key, const Result<core::Notice>& notice,
                          core::Revision revision) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;
   }
   if (!notice) {
-    lead_away(notice.error());
+    end_for_redirect(notice.error());
     return;
   }
   const auto id = it->second.operation;
@@ -271,14 +271,14 @@ void SessionStream::time_out(RequestKey key) {
     return;
   }
   const auto id = it->second.operation;
-  const auto left = desk_.callers.detach(key, it->second.ticket);
+  const auto left = context_.waiters.detach(key, it->second.ticket);
   waits_.erase(it);
-  if (left == Callers::Left::others) {
+  if (left == WaiterRegistry::Remaining::some) {
     add(id, Error{.code = Errc::timed_out});
     return;
   }
   ++in_flight_;
-  desk_.store.propose(core::Abandon{.lease = key.lease, .request = key.request},
+  context_.store.propose(core::Abandon{.lease = key.lease, .request = key.request},
                       [self = self(), id](Result<Decided> result) {
                         auto* refused =
                             result ? std::get_if<core::Refused>(&result->outcome) : nullptr;
@@ -297,85 +297,85 @@ void SessionStream::abandon(RequestKey key, OperationId id) {
 // Leases
 // -------------------------------------------------------------------------------------------
 
-void SessionStream::follow(core::LeaseId lease, bool is_own) {
-  if (is_gone_) {
+void SessionStream::subscribe(core::LeaseId lease, bool is_own) {
+  if (is_closed_) {
     return;
   }
   const auto [it, is_new] = leases_.try_emplace(lease.get());
   it->second.is_own |= is_own;
   if (is_new) {
-    it->second.ticket = desk_.callers.follow(lease, [this](const core::Loss& loss) { lost(loss); });
+    it->second.ticket = context_.waiters.subscribe(lease, [this](const core::Loss& loss) { lost(loss); });
   }
 }
 
-void SessionStream::unfollow(core::LeaseId lease) {
+void SessionStream::unsubscribe(core::LeaseId lease) {
   if (const auto node = leases_.extract(lease.get()); !node.empty()) {
-    desk_.callers.unfollow(lease, node.mapped().ticket);
+    context_.waiters.unsubscribe(lease, node.mapped().ticket);
   }
 }
 
 void SessionStream::lost(const core::Loss& loss) {
   if (loss.why != core::EventType::forced) {
-    unfollow(loss.lease);
-    gathered().add_lost_leases(loss.lease.get());
-    flush_soon();
+    unsubscribe(loss.lease);
+    pending_response().add_lost_leases(loss.lease.get());
+    schedule_flush();
     return;
   }
-  auto& taken = *gathered().add_taken();
+  auto& taken = *pending_response().add_taken();
   taken.set_lease_id(loss.lease.get());
   taken.set_request_id(loss.request.get());
   taken.set_fencing_token(loss.token.get());
-  flush_soon();
+  schedule_flush();
 }
 
 // Writing
 // ------------------------------------------------------------------------------------------
 
 void SessionStream::add(OperationId id, const core::Outcome& outcome) {
-  auto& out = *gathered().add_outcomes();
+  auto& out = *pending_response().add_outcomes();
   out.set_id(id);
-  if (guest_ && std::holds_alternative<core::Refused>(outcome)) {
+  if (principal_ && std::holds_alternative<core::Refused>(outcome)) {
     auto shown = outcome;
-    hide_unreadable(guest_.get(), shown);
+    redact_unreadable(principal_.get(), shown);
     wire::write(shown, out);
   } else {
     wire::write(outcome, out);
   }
-  flush_soon();
+  schedule_flush();
 }
 
 void SessionStream::add(OperationId id, const Error& error) {
-  auto& out = *gathered().add_outcomes();
+  auto& out = *pending_response().add_outcomes();
   out.set_id(id);
   wire::write(error, out);
-  flush_soon();
+  schedule_flush();
 }
 
-void SessionStream::settle_one() {
+void SessionStream::operation_done() {
   const auto left = --in_flight_;
-  if (left < desk_.limits.operations_in_flight_max && !is_gone_) {
-    read_on();
+  if (left < context_.limits.operations_in_flight_max && !is_closed_) {
+    resume_reading();
   }
   if (left == 0) {
     finish_if_idle();
   }
 }
 
-v1::SessionResponse& SessionStream::gathered() {
-  if (gathered_ == nullptr) {
-    gathered_ = google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena_);
+v1::SessionResponse& SessionStream::pending_response() {
+  if (pending_response_ == nullptr) {
+    pending_response_ = google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena_);
   }
-  return *gathered_;
+  return *pending_response_;
 }
 
-void SessionStream::flush_soon() {
-  if (gathered().outcomes_size() >= outcomes_per_message_max) {
+void SessionStream::schedule_flush() {
+  if (pending_response().outcomes_size() >= outcomes_per_message_max) {
     flush();
     return;
   }
   // After the entry that is being applied: its other outcomes go into the same message.
   if (!std::exchange(is_flush_due_, true)) {
-    boost::asio::post(desk_.store.loop(), [self = self()] {
+    boost::asio::post(context_.store.loop(), [self = self()] {
       self->is_flush_due_ = false;
       self->flush();
     });
@@ -383,51 +383,51 @@ void SessionStream::flush_soon() {
 }
 
 void SessionStream::flush() {
-  if (gathered_ == nullptr) {
+  if (pending_response_ == nullptr) {
     return;
   }
-  desk_.write_header(revision_, term_, *gathered_->mutable_header());
-  send(*gathered_);
-  gathered_ = nullptr;
+  context_.write_header(revision_, term_, *pending_response_->mutable_header());
+  send(*pending_response_);
+  pending_response_ = nullptr;
   arena_.Reset();
   finish_if_idle();
 }
 
 void SessionStream::finish_if_idle() {
-  if (!is_gone_ && is_half_closed_ && in_flight_ == 0 && waits_.empty() && !is_flush_due_) {
+  if (!is_closed_ && is_half_closed_ && in_flight_ == 0 && waits_.empty() && !is_flush_due_) {
     finish({});
   }
 }
 
-void SessionStream::lead_away(const Error& why) {
-  if (is_gone_) {
+void SessionStream::end_for_redirect(const Error& why) {
+  if (is_closed_) {
     return;
   }
-  is_gone_ = true;
-  keeps_waits_ = true;
-  hold_back();
+  is_closed_ = true;
+  keep_waits_ = true;
+  pause_reading();
   for (auto& [key, waiting] : std::exchange(waits_, {})) {
-    desk_.callers.detach(key, waiting.ticket);
+    context_.waiters.detach(key, waiting.ticket);
   }
   for (const auto& [lease, followed] : std::exchange(leases_, {})) {
-    desk_.callers.unfollow(core::LeaseId(lease), followed.ticket);
+    context_.waiters.unsubscribe(core::LeaseId(lease), followed.ticket);
   }
   // What was decided before goes first.
   flush();
-  refuse_all(why);
+  fail_stream(why);
 }
 
 void SessionStream::closed() {
-  is_gone_ = true;
+  is_closed_ = true;
   for (auto& [key, waiting] : std::exchange(waits_, {})) {
-    const auto left = desk_.callers.detach(key, waiting.ticket);
-    if (left == Callers::Left::nobody && !keeps_waits_ && !desk_.is_stopping) {
+    const auto left = context_.waiters.detach(key, waiting.ticket);
+    if (left == WaiterRegistry::Remaining::none && !keep_waits_ && !context_.is_stopping) {
       abandon(key, waiting.operation);
     }
   }
   for (const auto& [lease, followed] : std::exchange(leases_, {})) {
-    desk_.callers.unfollow(core::LeaseId(lease), followed.ticket);
-    if (followed.is_own && revokes_leases_ && !desk_.is_stopping) {
+    context_.waiters.unsubscribe(core::LeaseId(lease), followed.ticket);
+    if (followed.is_own && revoke_leases_ && !context_.is_stopping) {
       ++in_flight_;
       propose(0, core::RevokeLease{.lease = core::LeaseId(lease)});
     }

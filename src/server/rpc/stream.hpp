@@ -11,41 +11,41 @@
 #include "grpc/call.hpp"
 #include "grpc/router.hpp"
 #include "net/shares.hpp"
-#include "server/rpc/desk.hpp"
-#include "server/rpc/permission.hpp"
+#include "server/rpc/rpc_context.hpp"
+#include "server/rpc/authorization.hpp"
 
 namespace tenure::server {
 
 /// One call with messages in both directions. Of the store's thread.
 template <class Request, class Response>
-class Stream : public grpc::Call, public Led {
+class Stream : public grpc::Call, public LeaderBoundCall {
  public:
-  Stream(const grpc::Opening& opening, Desk& desk, std::unique_ptr<auth::Guest> guest)
-      : Call(opening), desk_(desk), guest_(std::move(guest)) {
-    ++desk_.streams;
-    desk_.leadership.add(*this);
+  Stream(const grpc::CallInfo& info, RpcContext& context, std::unique_ptr<auth::Principal> principal)
+      : Call(info), context_(context), principal_(std::move(principal)) {
+    ++context_.streams;
+    context_.leadership.add(*this);
   }
   ~Stream() override {
-    --desk_.streams;
-    desk_.leadership.remove(*this);
+    --context_.streams;
+    context_.leadership.remove(*this);
   }
 
-  [[nodiscard]] std::shared_ptr<Led> keep() final {
+  [[nodiscard]] std::shared_ptr<LeaderBoundCall> keep_alive() final {
     const auto call = weak_from_this().lock();
-    return call ? std::shared_ptr<Led>(call, this) : nullptr;
+    return call ? std::shared_ptr<LeaderBoundCall>(call, this) : nullptr;
   }
 
   /// Ends it at once if there are too many, of all clients or of this one.
-  void refuse_if_too_many() {
-    if (desk_.streams > desk_.limits.sessions_max) {
+  void enforce_stream_limits() {
+    if (context_.streams > context_.limits.sessions_max) {
       finish({grpc::StatusCode::resource_exhausted,
               "too many streams are open (service.sessions_max); close some or raise it"});
       return;
     }
-    const auto* user = guest_ ? guest_->access().user() : nullptr;
+    const auto* user = principal_ ? principal_->access().user() : nullptr;
     auto by_user = user == nullptr ? std::optional(net::Shares::Share())
-                                   : desk_.streams_by_user.take(user->name);
-    auto by_address = desk_.streams_by_address.take(net::network_of(peer()));
+                                   : context_.streams_by_user.take(user->name);
+    auto by_address = context_.streams_by_address.take(net::network_of(peer()));
     if (!by_user || !by_address) {
       finish({grpc::StatusCode::resource_exhausted,
               "too many streams of one user or address are open (three quarters of "
@@ -57,27 +57,27 @@ class Stream : public grpc::Call, public Led {
   }
 
  protected:
-  virtual void asked(Request& request) = 0;
+  virtual void on_request(Request& request) = 0;
   /// Ends it by this error; with who leads, if it is that.
-  void refuse_all(const Error& why) {
-    desk_.leadership.refuse(
+  void fail_stream(const Error& why) {
+    context_.leadership.reject(
         why, [self = shared_from_this()](grpc::Status status) { self->finish(std::move(status)); });
   }
 
   /// Ends it if the rules have changed and its user is nobody any more. True: it has.
-  [[nodiscard]] bool has_lost_its_user() {
-    if (!guest_) {
+  [[nodiscard]] bool finish_if_unauthenticated() {
+    if (!principal_) {
       return false;
     }
-    const auto denial = guest_->why_not(auth::Need::identity);
+    const auto denial = principal_->authorize(auth::Permission::authenticated);
     if (denial) {
       finish(status_of(*denial));
     }
     return denial.has_value();
   }
 
-  Desk& desk_;
-  const std::unique_ptr<auth::Guest> guest_;  ///< Who asks; null: there are no users.
+  RpcContext& context_;
+  const std::unique_ptr<auth::Principal> principal_;  ///< Who asks; null: there are no users.
 
  private:
   void received(std::string_view message) final {
@@ -91,7 +91,7 @@ class Stream : public grpc::Call, public Led {
           {grpc::StatusCode::invalid_argument, "this is no " + std::string(request.GetTypeName())});
       return;
     }
-    asked(request);
+    on_request(request);
   }
 
   net::Shares::Share by_user_;
@@ -100,10 +100,10 @@ class Stream : public grpc::Call, public Led {
 
 /// Makes streams of this kind.
 template <class Kind>
-[[nodiscard]] GuestOpen streamed_by(Desk& desk) {
-  return [&desk](const grpc::Opening& opening, std::unique_ptr<auth::Guest> guest) {
-    auto stream = std::make_shared<Kind>(opening, desk, std::move(guest));
-    stream->refuse_if_too_many();
+[[nodiscard]] OpenCall stream_handler(RpcContext& context) {
+  return [&context](const grpc::CallInfo& info, std::unique_ptr<auth::Principal> principal) {
+    auto stream = std::make_shared<Kind>(info, context, std::move(principal));
+    stream->enforce_stream_limits();
     return stream;
   };
 }

@@ -11,12 +11,12 @@
 #include <tenure/fence_redis.hpp>
 #include <tenure/fence_sqlite.hpp>
 
-using tenure::Admission;
+using tenure::FenceResult;
 using tenure::FencingToken;
 
 namespace {
 
-Admission write_sqlite(sqlite3* connection, FencingToken token) {
+FenceResult write_sqlite(sqlite3* connection, FencingToken token) {
   const auto execute = [&](const char* text) {
     sqlite3_exec(connection, text, nullptr, nullptr, nullptr);
   };
@@ -33,7 +33,7 @@ Admission write_sqlite(sqlite3* connection, FencingToken token) {
   return {};
 }
 
-Admission write_postgres(PGconn* connection, FencingToken token) {
+FenceResult write_postgres(PGconn* connection, FencingToken token) {
   const auto execute = [&](const char* text) { PQclear(PQexec(connection, text)); };
   execute("BEGIN");
   auto fence = tenure::PostgresFence::on(*connection).value();
@@ -46,7 +46,7 @@ Admission write_postgres(PGconn* connection, FencingToken token) {
   return {};
 }
 
-Admission write_redis(redisContext* connection, FencingToken token) {
+FenceResult write_redis(redisContext* connection, FencingToken token) {
   auto fence = tenure::RedisFence::on(*connection).value();
   return fence.admit("accounts/42", token, {{"HSET", "{accounts/42}", {"balance", "70"}}});
 }

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 int main(int count, char** words) {
   if (count != 2) {

@@ -17,7 +17,7 @@ export function problem_of(error: unknown): Problem {
   return error instanceof Problem ? error : new Problem(0, "Error", String(error));
 }
 
-const patience_ms = 10_000;
+const timeout_ms = 10_000;
 
 /// Called when the server does not know us, or not any more.
 let when_unknown = () => {};
@@ -30,7 +30,7 @@ async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   try {
     answer = await fetch(path, {
       ...init, cache: "no-store", credentials: "same-origin",
-      signal: AbortSignal.timeout(patience_ms),
+      signal: AbortSignal.timeout(timeout_ms),
     });
   } catch {
     throw new Problem(0, "No answer", "tenured does not answer at this address.");

@@ -1,28 +1,28 @@
-#include "client/acquisition.hpp"
+#include "client/pending_acquire.hpp"
 
 #include "client/session.hpp"
 
 namespace tenure::detail {
 
-Acquisition::Acquisition(Session& session, Question question)
+PendingAcquire::PendingAcquire(Session& session, Question question)
     : session_(session),
       parker_(session.backend().parker()),
       question_(std::move(question)),
       request_(session.fresh_request()) {}
 
-void Acquisition::start() {
+void PendingAcquire::start() {
   session_.backend().acquire({.lease = question_.lease->id(),
                               .request = request_,
                               .spec = question_.spec,
                               .queue = question_.queue},
-                             [self = std::static_pointer_cast<Acquisition>(shared_from_this())](
+                             [self = std::static_pointer_cast<PendingAcquire>(shared_from_this())](
                                  Granted answer) { self->settle(std::move(answer)); });
   if (!is_settled() && !question_.lease->attach(*this)) {
     lease_lost();
   }
 }
 
-void Acquisition::settle(Granted answer) {
+void PendingAcquire::settle(Granted answer) {
   std::move_only_function<void()> then;
   bool is_background = false;
   {
@@ -49,7 +49,7 @@ void Acquisition::settle(Granted answer) {
   }
 }
 
-void Acquisition::give_back(const backends::Granted& granted) {
+void PendingAcquire::give_back(const backends::Granted& granted) {
   if (session_.is_closing()) {
     return;  // its lease ends with the backend
   }
@@ -65,8 +65,8 @@ void Acquisition::give_back(const backends::Granted& granted) {
                              [](const Result<void>&) {});
 }
 
-void Acquisition::sleep(std::optional<std::chrono::steady_clock::time_point> deadline,
-                        const std::stop_token& cancel) {
+void PendingAcquire::sleep(std::optional<std::chrono::steady_clock::time_point> deadline,
+                           const std::stop_token& cancel) {
   auto& parker = session_.backend().parker();
   // An earlier sleep may have been cancelled.
   slot_.reset();
@@ -76,7 +76,7 @@ void Acquisition::sleep(std::optional<std::chrono::steady_clock::time_point> dea
   }
 }
 
-bool Acquisition::when_settled(std::move_only_function<void()> then) {
+bool PendingAcquire::when_settled(std::move_only_function<void()> then) {
   auto& parker = session_.backend().parker();
   parker.begin_background();
   {
@@ -90,28 +90,28 @@ bool Acquisition::when_settled(std::move_only_function<void()> then) {
   return false;
 }
 
-void Acquisition::call_off(Errc why) {
+void PendingAcquire::call_off(Errc why) {
   if (!is_settled()) {
     why_ = why;
     session_.backend().abandon(question_.lease->id(), request_);
   }
 }
 
-void Acquisition::give_up() {
+void PendingAcquire::give_up() {
   settle(fail(Errc::unavailable, "no answer; what may still be granted is given back at once"));
 }
 
-bool Acquisition::is_settled() const noexcept {
+bool PendingAcquire::is_settled() const noexcept {
   return is_settled_;
 }
 
-Acquisition::Granted Acquisition::take_answer() {
+PendingAcquire::Granted PendingAcquire::take_answer() {
   question_.lease->detach(*this);
   const sys::LatchGuard lock(latch_);
   return std::move(answer_);
 }
 
-void Acquisition::lease_lost() {
+void PendingAcquire::lease_lost() {
   settle(fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
 }
 

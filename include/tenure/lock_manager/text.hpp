@@ -3,21 +3,21 @@
 #include <string>
 #include <string_view>
 
-#include <tenure/deadlock.hpp>
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
 #include <tenure/key_range.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/lock_mode.hpp>
 
 namespace tenure {
 
-/// The way back from to_string(), for configuration files, logs and wire formats. Whatever
-/// to_string() writes is read again as the same value; anything else is Errc::invalid_argument
-/// with a detail that names the text and what was expected.
+/// Inverse of to_string(), for configuration files, logs and wire formats: every output of
+/// to_string() is parsed as the same value. Other input is Errc::invalid_argument; the detail
+/// quotes it and names what was expected.
 template <class Value>
 [[nodiscard]] Result<Value> parse(std::string_view text) = delete;
 
-/// The kinds of values that can be read.
+/// Types that can be parsed.
 template <>
 [[nodiscard]] Result<LockMode> parse<LockMode>(std::string_view text);
 template <>
@@ -31,7 +31,7 @@ template <>
 template <>
 [[nodiscard]] Result<ResourceId> parse<ResourceId>(std::string_view text);
 
-/// The number.
+/// Decimal number.
 [[nodiscard]] std::string to_string(TxnId txn);
 [[nodiscard]] std::string to_string(ResourceId resource);
 

@@ -7,12 +7,12 @@
 #include <span>
 #include <vector>
 
-#include <tenure/deadlock.hpp>
 #include <tenure/ids.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 
 namespace tenure {
 
-/// Who waits for whom, for callers who keep their own waits. An edge a -> b says that transaction
+/// Wait-for graph for callers with wait queues of their own. An edge a -> b means that transaction
 /// a waits for a lock of transaction b. The LockManager needs none: it searches its own queues.
 ///
 /// Thread safety: as a std::map.
@@ -31,8 +31,8 @@ class WaitForGraph {
   /// Any cycle: each member waits for the next, the last for the first.
   [[nodiscard]] std::optional<std::vector<TxnId>> detect_cycle() const;
 
-  /// A cycle through `start`, beginning with it. A cycle that is only reachable from `start` is
-  /// not its fault and is left to detect_cycle().
+  /// A cycle through `start`, beginning with it. Cycles that are only reachable from `start` are
+  /// left to detect_cycle().
   [[nodiscard]] std::optional<std::vector<TxnId>> cycle_from(TxnId start) const;
 
   /// Chooses by id alone: the largest id for youngest, the smallest for oldest. The policies that
@@ -40,10 +40,10 @@ class WaitForGraph {
   [[nodiscard]] static std::optional<TxnId> pick_victim(
       std::span<const TxnId> cycle, VictimPolicy policy = VictimPolicy::youngest);
 
-  /// Nobody waits.
+  /// Whether there are no edges.
   [[nodiscard]] bool is_empty() const noexcept { return edges_.empty(); }
 
-  /// How many transactions wait for somebody.
+  /// Number of transactions that wait.
   [[nodiscard]] std::size_t waiter_count() const noexcept { return edges_.size(); }
 
  private:

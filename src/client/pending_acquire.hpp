@@ -8,8 +8,8 @@
 #include <stop_token>
 #include <utility>
 
-#include <tenure/error.hpp>
 #include <tenure/client/guard.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/backend.hpp"
 #include "client/hold.hpp"
@@ -26,7 +26,7 @@ class Session;
 /// counts, the first; a grant that comes after it is given back, and an upgrade is undone.
 ///
 /// Like a Hold it does not own the session: whoever waits for it does.
-class Acquisition : public Dependent {
+class PendingAcquire : public Dependent {
  public:
   struct Question {
     std::shared_ptr<const backends::AcquireSpec> spec{};
@@ -36,7 +36,7 @@ class Acquisition : public Dependent {
   };
   using Granted = Result<backends::Granted>;
 
-  Acquisition(Session& session, Question question);
+  PendingAcquire(Session& session, Question question);
 
   /// Asks. The answer may be there when it returns.
   void start();

@@ -9,42 +9,41 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/election.hpp>
+#include <tenure/client/election.hpp>
+#include <tenure/client/lease.hpp>
+#include <tenure/client/mutex.hpp>
+#include <tenure/client/options.hpp>
+#include <tenure/client/rw_lock.hpp>
+#include <tenure/client/semaphore.hpp>
+#include <tenure/client/watch.hpp>
 #include <tenure/error.hpp>
-#include <tenure/lease.hpp>
-#include <tenure/mutex.hpp>
-#include <tenure/options.hpp>
-#include <tenure/rw_lock.hpp>
-#include <tenure/semaphore.hpp>
-#include <tenure/watch.hpp>
 
 namespace tenure {
 
 namespace detail {
-class Session;  // src/client/session.hpp
-}
+class Session;   // src/client/session.hpp
+struct Factory;  // src/client/factory.hpp
+}  // namespace detail
 
-/// A connection to one lock service. A handle: copies are the same connection, and locks and guards
-/// keep it alive; with the last of them everything it held is given back and its threads end.
-/// Thread safe.
+/// Connection to one lock service, and factory of its locks.
 ///
-/// The factories below never fail: what is wrong with a name or an option is told by the first call
-/// on the lock.
+/// A handle: copies refer to the same connection. Locks and guards keep it alive; when the last
+/// reference is gone, everything it held is released and its threads end. Thread safe.
+///
+/// The factory functions never fail: the first call on a lock reports an invalid name or option.
 class Client {
  public:
-  /// By connect().
-  explicit Client(std::shared_ptr<detail::Session> session) noexcept;
-
-  /// A lock by its name; it need not exist before.
+  /// A lock by its name, which need not exist before.
   [[nodiscard]] Mutex mutex(std::string name, LockOptions options = {}) const;
   [[nodiscard]] RwLock rw_lock(std::string name, LockOptions options = {}) const;
   [[nodiscard]] Semaphore semaphore(std::string name, SemaphoreSize size,
                                     LockOptions options = {}) const;
-  /// All of these names at once, or none: one guard, one token. No order to obey, no deadlock.
+  /// All of these names, or none, acquired atomically: one guard, one token, no deadlock whatever
+  /// the order of the names.
   [[nodiscard]] Mutex all_of(std::vector<std::string> names, LockOptions options = {}) const;
-  /// The same, to be read or written together. Not for upgrade() and downgrade(), which are of one.
+  /// The same as a reader-writer lock, without upgrade() and downgrade().
   [[nodiscard]] RwLock rw_all_of(std::vector<std::string> names, LockOptions options = {}) const;
-  /// One leader among all who campaign under this name.
+  /// Leader election among all candidates under this name.
   [[nodiscard]] Election election(std::string name, LockOptions options = {}) const;
 
   /// all_of(names).lock()
@@ -53,39 +52,46 @@ class Client {
     return all_of(std::move(names)).lock(std::move(cancel));
   }
 
-  /// Runs `work(guard)`, or `work()`, under the lock and unlocks. Returns what `work` returned;
-  /// Errc::lease_lost if the lock was lost meanwhile, so that the work may have raced.
+  /// Runs `work(guard)` or `work()` under the lock, then unlocks. Returns the result of `work`, or
+  /// Errc::lease_lost if the lock was lost while it ran, so that the work may have raced.
   template <class Work>
   auto with_lock(std::string name, Work&& work, LockOptions options = {}) const;
 
-  /// A lease of one's own, for several locks.
+  /// A lease for several locks: LockOptions::lease.
   [[nodiscard]] Result<Lease> lease(LeaseOptions options = {}) const;
 
-  /// What happens to this lock, or to all whose names begin so: WatchOptions::scope.
+  /// Watches the events of one lock, or of all locks with this prefix: WatchOptions::scope.
   [[nodiscard]] Result<Watch> watch(std::string name, WatchOptions options = {}) const;
-  /// Who holds it at the moment; readers of an RwLock are many.
+  /// The current holders: one, or several readers or permits.
   [[nodiscard]] Result<std::vector<Holder>> holders(std::string name) const;
 
-  /// Who we are, for people.
+  /// Display name of this client: ConnectOptions::owner, or its default.
   [[nodiscard]] const std::string& owner() const noexcept;
-  /// Is the service within reach? Leases live on for a while if not.
+  /// Whether the service is reachable. Leases survive an outage for up to their TTL.
   [[nodiscard]] bool is_connected() const noexcept;
 
  private:
+  friend struct detail::Factory;
+  explicit Client(std::shared_ptr<detail::Session> session) noexcept;
+
   std::shared_ptr<detail::Session> session_;
 };
 
-/// Opens a connection. The scheme picks the backend (docs/reference/backends.md):
+/// Opens a connection. The scheme of the URL selects the backend (docs/reference/backends.md):
 ///
-///   memory://            a lock service in this process, of this client alone
-///   memory://name        the same, shared by all clients in this process that use the name
-///   tenure://host:port   the lock service tenured; link tenure::cluster
-///   redis://host:port    locks on a Redis server (rediss:// through TLS), and redis+sentinel://
-///                        and redis+cluster:// on several; link tenure::redis
+///   memory://                           in this process, for this client only
+///   memory://name                       in this process, shared by all clients with this name
+///   tenure://host:port,host:port        tenured, one server or a cluster; link tenure::cluster
+///   redis://host:port/database          one Redis server, rediss:// with TLS; link tenure::redis
+///   redis+sentinel://host,host/service  Redis with Sentinel (rediss+sentinel://)
+///   redis+cluster://host,host           Redis Cluster (rediss+cluster://)
+///   redlock://host,host,host            Redlock on independent Redis servers (redlocks://)
+///   etcd://host:port,host:port          etcd (etcds:// with TLS); link tenure::etcd
+///   zookeeper://host:port,host:port     ZooKeeper; link tenure::zookeeper
 ///
-/// Options may stand in the URL too: `memory://a?key_prefix=test/&request_timeout=2s`.
-/// Errc::invalid_argument with the position of what is wrong; Errc::unsupported for a scheme that
-/// this build does not have.
+/// Options may be part of the URL: `memory://a?key_prefix=test/&request_timeout=2s`.
+/// Errc::invalid_argument names the position of a syntax error; Errc::unsupported reports a scheme
+/// whose backend is not linked.
 [[nodiscard]] Result<Client> connect(std::string_view url, ConnectOptions options = {});
 
 template <class Work>
