@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/etcd/faults.hpp"
+#include "backends/etcd/errors.hpp"
 #include "backends/etcd/keys.hpp"
 #include "backends/etcd/queue.hpp"
 
@@ -38,10 +38,10 @@ TEST(EtcdKeys, a_key_begins_with_the_lease_in_hex) {
 }
 
 TEST(EtcdKeys, a_place_is_no_place_of_the_lock_above) {
-  EXPECT_TRUE(is_place_in("a/", "a/1f"));
-  EXPECT_FALSE(is_place_in("a/", "a/b/1f"));
-  EXPECT_FALSE(is_place_in("a/", "a/"));
-  EXPECT_FALSE(is_place_in("a/", "ab/1f"));
+  EXPECT_TRUE(is_queue_key("a/", "a/1f"));
+  EXPECT_FALSE(is_queue_key("a/", "a/b/1f"));
+  EXPECT_FALSE(is_queue_key("a/", "a/"));
+  EXPECT_FALSE(is_queue_key("a/", "ab/1f"));
 }
 
 TEST(EtcdKeys, what_is_written_is_read_and_what_is_unknown_is_exclusive) {
@@ -63,30 +63,32 @@ TEST(EtcdKeys, what_is_written_is_read_and_what_is_unknown_is_exclusive) {
 // 002.047, 002.048
 TEST(EtcdQueue, a_writer_waits_for_whoever_came_last_before_him) {
   const auto list = queue_of({{"a/2", shared}, {"a/1", exclusive}});
-  const auto turn = turn_of(exclusive, "a/", {.keys = list.kvs()});
+  const auto admission = admission_of(exclusive, "a/", {.keys = list.kvs()});
 
-  EXPECT_EQ(std::get<Behind>(turn).key, "a/2");
-  EXPECT_TRUE(
-      std::holds_alternative<MayGo>(turn_of(exclusive, "a/", {.keys = list.kvs(), .first = 2})));
+  EXPECT_EQ(std::get<WaitFor>(admission).key, "a/2");
+  EXPECT_TRUE(std::holds_alternative<Admitted>(
+      admission_of(exclusive, "a/", {.keys = list.kvs(), .first = 2})));
 }
 
 TEST(EtcdQueue, a_reader_waits_for_the_last_writer_only) {
   const auto readers = queue_of({{"a/3", shared}, {"a/2", shared}});
   const auto mixed = queue_of({{"a/3", shared}, {"a/2", exclusive}, {"a/1", exclusive}});
 
-  EXPECT_TRUE(std::holds_alternative<MayGo>(turn_of(shared, "a/", {.keys = readers.kvs()})));
-  EXPECT_TRUE(std::holds_alternative<Unsure>(
-      turn_of(shared, "a/", {.keys = readers.kvs(), .has_more = true})));
-  EXPECT_EQ(std::get<Behind>(turn_of(shared, "a/", {.keys = mixed.kvs()})).key, "a/2");
+  EXPECT_TRUE(
+      std::holds_alternative<Admitted>(admission_of(shared, "a/", {.keys = readers.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<ListTooShort>(
+      admission_of(shared, "a/", {.keys = readers.kvs(), .has_more = true})));
+  EXPECT_EQ(std::get<WaitFor>(admission_of(shared, "a/", {.keys = mixed.kvs()})).key, "a/2");
 }
 
 // A list that is full of other locks' keys says nothing about this one.
 TEST(EtcdQueue, places_of_locks_below_do_not_count) {
   const auto list = queue_of({{"a/b/3", exclusive}, {"a/b/2", exclusive}});
 
-  EXPECT_TRUE(std::holds_alternative<MayGo>(turn_of(exclusive, "a/", {.keys = list.kvs()})));
-  EXPECT_TRUE(std::holds_alternative<Unsure>(
-      turn_of(exclusive, "a/", {.keys = list.kvs(), .has_more = true})));
+  EXPECT_TRUE(
+      std::holds_alternative<Admitted>(admission_of(exclusive, "a/", {.keys = list.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<ListTooShort>(
+      admission_of(exclusive, "a/", {.keys = list.kvs(), .has_more = true})));
   EXPECT_TRUE(holders_in("a/", list).empty());
 }
 
@@ -97,11 +99,11 @@ TEST(EtcdQueue, who_came_before_counts_whether_he_is_in_or_not) {
   const auto full = queue_of({{"a/3", of(3)}, {"a/2", of(1)}});
   const auto room = queue_of({{"a/2", of(1)}, {"a/1", of(1)}});
 
-  const auto last = std::get<Behind>(turn_of(of(1), "a/", {.keys = full.kvs()}));
+  const auto last = std::get<WaitFor>(admission_of(of(1), "a/", {.keys = full.kvs()}));
   EXPECT_EQ(last.key, "a/3");
   EXPECT_FALSE(last.is_first);
-  EXPECT_TRUE(std::get<Behind>(turn_of(of(2), "a/", {.keys = room.kvs()})).is_first);
-  EXPECT_TRUE(std::holds_alternative<MayGo>(turn_of(of(1), "a/", {.keys = room.kvs()})));
+  EXPECT_TRUE(std::get<WaitFor>(admission_of(of(2), "a/", {.keys = room.kvs()})).is_first);
+  EXPECT_TRUE(std::holds_alternative<Admitted>(admission_of(of(1), "a/", {.keys = room.kvs()})));
 }
 
 TEST(EtcdQueue, one_name_is_one_kind_of_lock) {
@@ -110,26 +112,28 @@ TEST(EtcdQueue, one_name_is_one_kind_of_lock) {
   const auto permits = queue_of({{"a/1", two}});
   const auto mutex = queue_of({{"a/1", exclusive}});
 
-  EXPECT_TRUE(std::holds_alternative<Misused>(turn_of(three, "a/", {.keys = permits.kvs()})));
-  EXPECT_TRUE(std::holds_alternative<Misused>(turn_of(shared, "a/", {.keys = permits.kvs()})));
-  EXPECT_TRUE(std::holds_alternative<Misused>(turn_of(two, "a/", {.keys = mutex.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<Misused>(admission_of(three, "a/", {.keys = permits.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<Misused>(admission_of(shared, "a/", {.keys = permits.kvs()})));
+  EXPECT_TRUE(std::holds_alternative<Misused>(admission_of(two, "a/", {.keys = mutex.kvs()})));
 }
 
 TEST(EtcdFaults, what_passes_is_asked_elsewhere_and_what_does_not_is_told) {
   const auto judged = [](grpc::StatusCode code, const char* words) {
-    return judge(grpc::Status{code, words}, "here:1");
+    return classify(grpc::Status{code, words}, "here:1");
   };
   using enum grpc::StatusCode;
 
-  EXPECT_EQ(judged(unavailable, "etcdserver: no leader").next, Next::elsewhere);
-  EXPECT_EQ(judged(unavailable, "etcdserver: request timed out").next, Next::elsewhere);
-  EXPECT_EQ(judged(resource_exhausted, "etcdserver: too many requests").next, Next::elsewhere);
-  EXPECT_EQ(judged(unauthenticated, "etcdserver: invalid auth token").next, Next::login);
+  EXPECT_EQ(judged(unavailable, "etcdserver: no leader").recovery, Recovery::other_member);
+  EXPECT_EQ(judged(unavailable, "etcdserver: request timed out").recovery, Recovery::other_member);
+  EXPECT_EQ(judged(resource_exhausted, "etcdserver: too many requests").recovery,
+            Recovery::other_member);
+  EXPECT_EQ(judged(unauthenticated, "etcdserver: invalid auth token").recovery,
+            Recovery::reauthenticate);
   EXPECT_EQ(judged(not_found, "etcdserver: requested lease not found").error, Errc::lease_lost);
   EXPECT_EQ(judged(invalid_argument, "etcdserver: user name is empty").error,
             Errc::permission_denied);
   EXPECT_EQ(judged(unimplemented, "unknown method").error, Errc::unsupported);
-  EXPECT_EQ(judged(internal, "a message that cannot be read").next, Next::give_up);
+  EXPECT_EQ(judged(internal, "a message that cannot be read").recovery, Recovery::none);
 }
 
 }  // namespace

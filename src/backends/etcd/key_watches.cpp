@@ -14,7 +14,7 @@ constexpr std::size_t spent_max = 64;
 }  // namespace
 
 /// The stream on one connection.
-class KeyWatches::Stream final : public grpc::Exchange {
+class KeyWatches::Stream final : public grpc::ClientCall {
  public:
   explicit Stream(std::weak_ptr<KeyWatches*> owner) : owner_(std::move(owner)) {}
 
@@ -40,12 +40,12 @@ class KeyWatches::Stream final : public grpc::Exchange {
   std::weak_ptr<KeyWatches*> owner_;
 };
 
-KeyWatches::Id KeyWatches::add(What what, Told told) {
+KeyWatches::Id KeyWatches::add(Target target, Callback callback) {
   const auto id = ++last_;
-  watches_.emplace(id, Watch{.what = std::move(what), .told = std::move(told)});
+  watches_.emplace(id, Watch{.target = std::move(target), .callback = std::move(callback)});
   // Not where it would make more of others again than it saves.
   if (spent_ >= std::max(spent_max, watches_.size())) {
-    begin_anew();
+    restart();
   } else if (connection_->is_up()) {
     create(id);
   }
@@ -59,25 +59,25 @@ void KeyWatches::remove(Id id) {
   }
   // One that is not created yet is cancelled when it is.
   if (it->second.is_spent) {
-    by_number_.erase(it->second.number);
+    by_watch_id_.erase(it->second.watch_id);
     ++spent_;
-  } else if (it->second.number >= 0) {
-    cancel(it->second.number);
+  } else if (it->second.watch_id >= 0) {
+    cancel(it->second.watch_id);
   }
   watches_.erase(it);
 }
 
-std::int64_t KeyWatches::reached(Id id) const {
+std::int64_t KeyWatches::delivered_revision(Id id) const {
   const auto it = watches_.find(id);
-  return it == watches_.end() ? 0 : it->second.what.from - 1;
+  return it == watches_.end() ? 0 : it->second.target.from - 1;
 }
 
 void KeyWatches::clear() {
   watches_.clear();
-  down();
+  disconnected();
 }
 
-void KeyWatches::up() {
+void KeyWatches::connected() {
   std::vector<Id> ids;
   for (const auto& [id, watch] : watches_) {
     ids.push_back(id);
@@ -87,22 +87,22 @@ void KeyWatches::up() {
   }
 }
 
-void KeyWatches::begin_anew() {
-  down();
+void KeyWatches::restart() {
+  disconnected();
   if (connection_->is_up()) {
-    up();
+    connected();
   }
 }
 
-void KeyWatches::down() {
+void KeyWatches::disconnected() {
   if (const auto stream = std::exchange(stream_, nullptr)) {
     stream->cancel();
   }
-  asked_.clear();
-  by_number_.clear();
+  requested_.clear();
+  by_watch_id_.clear();
   spent_ = 0;
   for (auto& [id, watch] : watches_) {
-    watch.number = -1;
+    watch.watch_id = -1;
   }
 }
 
@@ -114,23 +114,23 @@ void KeyWatches::create(Id id) {
   if (!stream_) {
     return;  // It could not even begin.
   }
-  const auto& what = watches_.at(id).what;
+  const auto& target = watches_.at(id).target;
   pb::WatchRequest request;
   auto& create = *request.mutable_create();
-  create.set_key(what.key);
-  create.set_range_end(what.end);
-  if (what.of == Of::deletes) {
+  create.set_key(target.key);
+  create.set_range_end(target.end);
+  if (target.events == Events::deletes) {
     create.add_filters(pb::WatchCreate::NOPUT);
   }
-  asked_.push_back(id);
+  requested_.push_back(id);
   stream_->send(request);
 }
 
-void KeyWatches::cancel(std::int64_t number) {
-  by_number_.erase(number);
+void KeyWatches::cancel(std::int64_t watch_id) {
+  by_watch_id_.erase(watch_id);
   if (stream_) {
     pb::WatchRequest request;
-    request.mutable_cancel()->set_watch_id(number);
+    request.mutable_cancel()->set_watch_id(watch_id);
     stream_->send(request);
   }
 }
@@ -140,20 +140,21 @@ void KeyWatches::received(const pb::WatchResponse& response) {
     created(response);
     return;
   }
-  const auto it = by_number_.find(response.watch_id());
-  if (it == by_number_.end()) {
+  const auto it = by_watch_id_.find(response.watch_id());
+  if (it == by_watch_id_.end()) {
     return;  // Of one that was cancelled meanwhile.
   }
-  response.canceled() ? canceled(it->second, response) : happened(it->second, response);
+  response.canceled() ? canceled(it->second, response) : handle_events(it->second, response);
 }
 
 void KeyWatches::created(const pb::WatchResponse& response) {
-  if (asked_.empty()) {
-    connection_->obey({.next = Next::elsewhere, .error = nonsense(connection_->server())});
+  if (requested_.empty()) {
+    connection_->recover(
+        {.recovery = Recovery::other_member, .error = malformed_reply(connection_->server())});
     return;
   }
-  const auto id = asked_.front();
-  asked_.pop_front();
+  const auto id = requested_.front();
+  requested_.pop_front();
   const auto it = watches_.find(id);
   if (response.canceled()) {
     if (it != watches_.end()) {
@@ -162,111 +163,111 @@ void KeyWatches::created(const pb::WatchResponse& response) {
   } else if (it == watches_.end()) {
     cancel(response.watch_id());
   } else {
-    it->second.number = response.watch_id();
-    by_number_.emplace(response.watch_id(), id);
-    if (response.header().revision() >= it->second.what.from) {
-      catch_up(id);
+    it->second.watch_id = response.watch_id();
+    by_watch_id_.emplace(response.watch_id(), id);
+    if (response.header().revision() >= it->second.target.from) {
+      check_missed_changes(id);
     }
   }
 }
 
-void KeyWatches::catch_up(Id id) {
+void KeyWatches::check_missed_changes(Id id) {
   const auto& watch = watches_.at(id);
-  if (!watch.what.end.empty()) {
-    tell(id, Seen::changed, watch.what.from);
+  if (!watch.target.end.empty()) {
+    notify(id, Change::changed, watch.target.from);
     return;
   }
   pb::RangeRequest request;
-  request.set_key(watch.what.key);
+  request.set_key(watch.target.key);
   request.set_keys_only(true);
   // This member has said that it knows more than we did.
   request.set_serializable(true);
-  connection_->ask<pb::RangeResponse>(
+  connection_->call<pb::RangeResponse>(
       "/etcdserverpb.KV/Range", request,
-      [owner = std::weak_ptr(self_), id, stream = stream_, number = watch.number](
+      [owner = std::weak_ptr(self_), id, stream = stream_, watch_id = watch.watch_id](
           const grpc::Status& status, const pb::RangeResponse& response) {
         const auto self = owner.lock();
         const auto it = self ? (*self)->watches_.find(id) : decltype((*self)->watches_.end()){};
         const bool is_there = self && (*self)->stream_ == stream && it != (*self)->watches_.end() &&
-                              it->second.number == number;
+                              it->second.watch_id == watch_id;
         if (!is_there) {
           return;  // Over, or it began again on another connection.
         }
         if (status.ok()) {
-          (*self)->caught_up(id, response);
+          (*self)->missed_changes_checked(id, response);
         } else {
-          (*self)->cancel(number);
-          (*self)->end(id, judge(status, (*self)->connection_->server()));
+          (*self)->cancel(watch_id);
+          (*self)->end(id, classify(status, (*self)->connection_->server()));
         }
       });
 }
 
-void KeyWatches::caught_up(Id id, const pb::RangeResponse& response) {
+void KeyWatches::missed_changes_checked(Id id, const pb::RangeResponse& response) {
   const auto& watch = watches_.at(id);
-  const auto from = watch.what.from;
+  const auto from = watch.target.from;
   const auto revision = response.header().revision();
   if (response.kvs_size() == 0 ||
-      (watch.what.of == Of::deletes && response.kvs(0).create_revision() >= from)) {
-    tell(id, Seen::gone, revision);
-  } else if (watch.what.of == Of::changes && response.kvs(0).mod_revision() >= from) {
-    tell(id, Seen::changed, revision);
+      (watch.target.events == Events::deletes && response.kvs(0).create_revision() >= from)) {
+    notify(id, Change::deleted, revision);
+  } else if (watch.target.events == Events::changes && response.kvs(0).mod_revision() >= from) {
+    notify(id, Change::changed, revision);
   }
 }
 
 void KeyWatches::canceled(Id id, const pb::WatchResponse& response) {
-  by_number_.erase(response.watch_id());
-  const bool is_forgotten = response.compact_revision() > 0 || response.cancel_reason().empty();
-  end(id, is_forgotten ? std::nullopt
-                       : std::optional(judge(response.cancel_reason(), connection_->server())));
+  by_watch_id_.erase(response.watch_id());
+  const bool is_unknown = response.compact_revision() > 0 || response.cancel_reason().empty();
+  end(id, is_unknown ? std::nullopt
+                     : std::optional(classify(response.cancel_reason(), connection_->server())));
 }
 
 /// `why`: nothing, if etcd only knows no more.
-void KeyWatches::end(Id id, const std::optional<Verdict>& why) {
+void KeyWatches::end(Id id, const std::optional<Failure>& why) {
   const auto it = watches_.find(id);
-  auto told = std::move(it->second.told);
+  auto callback = std::move(it->second.callback);
   watches_.erase(it);
-  ++told_;
-  if (why && why->next == Next::give_up) {
-    told(std::unexpected(why->error));
+  ++notifications_;
+  if (why && why->recovery == Recovery::none) {
+    callback(std::unexpected(why->error));
     return;
   }
   if (why) {
-    connection_->obey(*why);
+    connection_->recover(*why);
   }
-  told(Seen::forgotten);
+  callback(Change::unknown);
 }
 
-void KeyWatches::happened(Id id, const pb::WatchResponse& response) {
+void KeyWatches::handle_events(Id id, const pb::WatchResponse& response) {
   for (const auto& event : response.events()) {
     const auto it = watches_.find(id);
     if (it == watches_.end()) {
       return;  // Whoever was told of one had enough.
     }
     const auto revision = event.kv().mod_revision();
-    if (revision >= it->second.what.from) {
-      tell(id, event.type() == pb::Event::DELETE ? Seen::gone : Seen::changed, revision);
+    if (revision >= it->second.target.from) {
+      notify(id, event.type() == pb::Event::DELETE ? Change::deleted : Change::changed, revision);
     }
   }
 }
 
 /// Of something up to this revision.
-void KeyWatches::tell(Id id, Seen seen, std::int64_t revision) {
+void KeyWatches::notify(Id id, Change change, std::int64_t revision) {
   auto& watch = watches_.at(id);
-  watch.what.from = std::max(watch.what.from, revision + 1);
-  watch.is_spent = seen == Seen::gone && watch.what.end.empty() && watch.number >= 0;
-  ++told_;
+  watch.target.from = std::max(watch.target.from, revision + 1);
+  watch.is_spent = change == Change::deleted && watch.target.end.empty() && watch.watch_id >= 0;
+  ++notifications_;
   // It may remove itself, and is not to be gone meanwhile.
-  auto told = std::move(watch.told);
-  told(seen);
+  auto callback = std::move(watch.callback);
+  callback(change);
   if (const auto still = watches_.find(id); still != watches_.end()) {
-    still->second.told = std::move(told);
+    still->second.callback = std::move(callback);
   }
 }
 
 void KeyWatches::ended(const grpc::Status& status) {
   stream_.reset();
-  down();
-  connection_->obey(judge_stream(status, connection_->server()));
+  disconnected();
+  connection_->recover(classify_stream(status, connection_->server()));
 }
 
 }  // namespace tenure::backends::etcd

@@ -28,20 +28,20 @@ class KeyWatches {
  public:
   using Id = std::uint64_t;  ///< 0: none.
 
-  enum class Of : std::uint8_t { deletes, changes };
-  enum class Seen : std::uint8_t {
-    gone,
-    changed,    ///< Of several keys: perhaps.
-    forgotten,  ///< Nobody knows what happened since: look. It has ended.
+  enum class Events : std::uint8_t { deletes, changes };
+  enum class Change : std::uint8_t {
+    deleted,
+    changed,  ///< Of several keys: perhaps.
+    unknown,  ///< Nobody knows what happened since: look. It has ended.
   };
   /// An error is the last call.
-  using Told = std::move_only_function<void(const Result<Seen>&)>;
+  using Callback = std::move_only_function<void(const Result<Change>&)>;
 
-  struct What {
+  struct Target {
     std::string key{};
     std::string end{};      ///< Empty: this key alone; else all up to this one.
     std::int64_t from = 0;  ///< The first revision to tell.
-    Of of = Of::deletes;
+    Events events = Events::deletes;
   };
 
   explicit KeyWatches(std::shared_ptr<Connection> connection)
@@ -50,51 +50,51 @@ class KeyWatches {
   KeyWatches& operator=(const KeyWatches&) = delete;
   ~KeyWatches() = default;
 
-  [[nodiscard]] Id add(What what, Told told);
+  [[nodiscard]] Id add(Target target, Callback callback);
   /// It is told nothing any more. 0 is none.
   void remove(Id id);
   /// The revision up to which it was told; 0 if it is over.
-  [[nodiscard]] std::int64_t reached(Id id) const;
+  [[nodiscard]] std::int64_t delivered_revision(Id id) const;
   void clear();
 
-  void up();
-  void down();
+  void connected();
+  void disconnected();
 
   /// How often somebody was told something.
-  [[nodiscard]] std::uint64_t told() const noexcept { return told_; }
+  [[nodiscard]] std::uint64_t notifications() const noexcept { return notifications_; }
 
  private:
   class Stream;
   struct Watch {
-    What what{};
-    Told told{};
-    std::int64_t number = -1;  ///< What etcd calls it, when it has said so.
-    bool is_spent = false;     ///< The key is gone: if keys are unique, it will not be heard again.
+    Target target{};
+    Callback callback{};
+    std::int64_t watch_id = -1;  ///< What etcd calls it, when it has said so.
+    bool is_spent = false;  ///< The key is gone: if keys are unique, it will not be heard again.
   };
 
   void create(Id id);
   void received(const pb::WatchResponse& response);
   void created(const pb::WatchResponse& response);
   void canceled(Id id, const pb::WatchResponse& response);
-  void happened(Id id, const pb::WatchResponse& response);
+  void handle_events(Id id, const pb::WatchResponse& response);
   /// What happened before it began.
-  void catch_up(Id id);
-  void caught_up(Id id, const pb::RangeResponse& response);
-  void tell(Id id, Seen seen, std::int64_t revision);
-  void end(Id id, const std::optional<Verdict>& why);
+  void check_missed_changes(Id id);
+  void missed_changes_checked(Id id, const pb::RangeResponse& response);
+  void notify(Id id, Change change, std::int64_t revision);
+  void end(Id id, const std::optional<Failure>& why);
   void ended(const grpc::Status& status);
-  void cancel(std::int64_t number);
-  void begin_anew();
+  void cancel(std::int64_t watch_id);
+  void restart();
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<KeyWatches*> self_;  ///< For streams that may outlive us.
   std::shared_ptr<Stream> stream_;
   Id last_ = 0;
   absl::btree_map<Id, Watch> watches_;
-  std::deque<Id> asked_;  ///< For, and not created yet, in their order.
-  absl::flat_hash_map<std::int64_t, Id> by_number_;
+  std::deque<Id> requested_;  ///< For, and not created yet, in their order.
+  absl::flat_hash_map<std::int64_t, Id> by_watch_id_;
   std::size_t spent_ = 0;  ///< At etcd, of no use, and not cancelled.
-  std::uint64_t told_ = 0;
+  std::uint64_t notifications_ = 0;
 };
 
 }  // namespace tenure::backends::etcd

@@ -79,7 +79,7 @@ std::string key_of(const std::string& folder, LeaseId lease, RequestId request) 
   return folder + hex(static_cast<std::uint64_t>(number_of(lease))) + '-' + hex(request.get());
 }
 
-bool is_place_in(std::string_view folder, std::string_view key) {
+bool is_queue_key(std::string_view folder, std::string_view key) {
   return key.size() > folder.size() && key.starts_with(folder) &&
          key.find('/', folder.size()) == std::string_view::npos;
 }

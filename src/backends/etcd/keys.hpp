@@ -28,7 +28,7 @@ namespace tenure::backends::etcd {
 [[nodiscard]] std::string key_of(const std::string& folder, LeaseId lease, RequestId request);
 /// Is it somebody's place in the queue of this lock? `a/b/1` is one of the lock `a/b`, and not of
 /// `a`, though it lies in its folder.
-[[nodiscard]] bool is_place_in(std::string_view folder, std::string_view key);
+[[nodiscard]] bool is_queue_key(std::string_view folder, std::string_view key);
 
 /// What somebody asks of a lock.
 using Claim = std::variant<LockMode, Permits>;

@@ -9,9 +9,9 @@ namespace tenure::backends::etcd {
 namespace {
 
 /// Of one that does not wait: so often others may come and go between a look and the attempt.
-constexpr std::uint32_t tries_max = 16;
+constexpr std::uint32_t attempts_max = 16;
 /// By how much more is asked for when a list was too short.
-constexpr std::int64_t wider = 8;
+constexpr std::int64_t list_growth = 8;
 constexpr std::int64_t holders_max = 1000;
 
 /// Ranges and other modes are not promised, so nobody asks for them.
@@ -33,12 +33,12 @@ std::string value_of(const AcquireSpec& spec, const Claim& claim) {
 
 }  // namespace
 
-Locks::Locks(boost::asio::io_context& loop, std::string root, Rooms rooms)
-    : root_(std::move(root)), rooms_(rooms), timers_(loop) {}
+Locks::Locks(boost::asio::io_context& loop, std::string root, Dependencies dependencies)
+    : root_(std::move(root)), dependencies_(dependencies), timers_(loop) {}
 
-Locks::Place* Locks::find(const RequestKey& id) {
-  const auto it = places_.find(id);
-  return it == places_.end() ? nullptr : &it->second;
+Locks::Entry* Locks::find(const RequestKey& id) {
+  const auto it = entries_.find(id);
+  return it == entries_.end() ? nullptr : &it->second;
 }
 
 // Asking.
@@ -51,30 +51,31 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   if (reenter(request, folder, claim, done)) {
     return;
   }
-  Place place{.request = std::move(request), .claim = claim, .view = view_for(claim)};
-  place.spot.key = key_of(folder, place.request.lease, place.request.request);
-  place.spot.folder = std::move(folder);
-  place.spot.lease = number_of(place.request.lease);
-  if (waits_for_itself(place)) {
-    const bool would_wait = place.request.queue == Queue::wait;
+  Entry entry{
+      .request = std::move(request), .claim = claim, .list_options = list_options_for(claim)};
+  entry.queue_key.key = key_of(folder, entry.request.lease, entry.request.request);
+  entry.queue_key.folder = std::move(folder);
+  entry.queue_key.lease = number_of(entry.request.lease);
+  if (is_self_blocking(entry)) {
+    const bool would_wait = entry.request.queue == Queue::wait;
     done(would_wait ? fail(Errc::deadlock, "the lease waits for itself") : fail(Errc::would_block));
     return;
   }
-  place.done = std::move(done);
-  const auto lease = place.request.lease;
-  by_key_.emplace(place.spot.key, id);
+  entry.done = std::move(done);
+  const auto lease = entry.request.lease;
+  by_key_.emplace(entry.queue_key.key, id);
   by_lease_[lease].push_back(id);
-  places_.insert_or_assign(id, std::move(place));
-  rooms_.leases.when_granted(lease, [this, id](const Result<void>& granted) {
+  entries_.insert_or_assign(id, std::move(entry));
+  dependencies_.leases.when_granted(lease, [this, id](const Result<void>& granted) {
     auto* const waiting = find(id);
     if (waiting == nullptr || waiting->stage != Stage::starting) {
       return;
     }
     if (!granted) {
-      give_up(id, {.code = Errc::lease_lost, .detail = granted.error().detail});
+      fail_entry(id, {.code = Errc::lease_lost, .detail = granted.error().detail});
       return;
     }
-    ask(id);
+    submit(id);
   });
 }
 
@@ -84,177 +85,180 @@ bool Locks::reenter(const AcquireRequest& request, const std::string& folder, co
       !std::holds_alternative<LockMode>(claim)) {
     return false;
   }
-  for (const auto& other : places_of(request.lease)) {
-    auto& place = places_.at(other);
-    const bool covers = std::holds_alternative<LockMode>(place.claim) &&
-                        (is_shared(claim) || !is_shared(place.claim));
-    if (place.stage == Stage::held && place.spot.folder == folder && covers) {
+  for (const auto& other : entries_of(request.lease)) {
+    auto& entry = entries_.at(other);
+    const bool covers = std::holds_alternative<LockMode>(entry.claim) &&
+                        (is_shared(claim) || !is_shared(entry.claim));
+    if (entry.stage == Stage::held && entry.queue_key.folder == folder && covers) {
       const RequestKey id{.lease = request.lease, .request = request.request};
-      place.reentries.push_back(id);
+      entry.reentries.push_back(id);
       reentries_.emplace(id, other);
-      done(Granted{.token = FencingToken{static_cast<std::uint64_t>(place.spot.revision)},
-                   .count = ++place.count});
+      done(Granted{.token = FencingToken{static_cast<std::uint64_t>(entry.queue_key.revision)},
+                   .count = ++entry.count});
       return true;
     }
   }
   return false;
 }
 
-bool Locks::waits_for_itself(const Place& place) {
-  const auto* const mine = std::get_if<Permits>(&place.claim);
+bool Locks::is_self_blocking(const Entry& entry) {
+  const auto* const mine = std::get_if<Permits>(&entry.claim);
   std::uint64_t taken = mine == nullptr ? 0 : mine->wanted;
-  for (const auto& id : places_of(place.request.lease)) {
-    const auto& other = places_.at(id);
-    if (other.spot.folder != place.spot.folder || other.stage == Stage::leaving) {
+  for (const auto& id : entries_of(entry.request.lease)) {
+    const auto& other = entries_.at(id);
+    if (other.queue_key.folder != entry.queue_key.folder || other.stage == Stage::leaving) {
       continue;
     }
     const auto* const theirs = std::get_if<Permits>(&other.claim);
     if (mine != nullptr && theirs != nullptr) {
       taken += theirs->wanted;
-    } else if (!is_shared(place.claim) || !is_shared(other.claim)) {
+    } else if (!is_shared(entry.claim) || !is_shared(other.claim)) {
       return true;
     }
   }
   return mine != nullptr && taken > mine->capacity;
 }
 
-void Locks::ask(const RequestKey& id) {
-  auto& place = places_.at(id);
-  place.stage = Stage::asked;
-  const auto value = value_of(*place.request.spec, place.claim);
-  Part part{.folder = place.spot.folder, .makes = true, .follows_removals = true};
-  if (place.request.queue == Queue::wait) {
+void Locks::submit(const RequestKey& id) {
+  auto& entry = entries_.at(id);
+  entry.stage = Stage::enqueuing;
+  const auto value = value_of(*entry.request.spec, entry.claim);
+  TxnPart part{.folder = entry.queue_key.folder, .creates_key = true, .after_removals = true};
+  if (entry.request.queue == Queue::wait) {
     // With one of ours in front there is no need to know who else is; readers behind one who reads
     // look together.
-    auto view = place.view;
-    const auto folder = folders_.find(place.spot.folder);
+    auto list_options = entry.list_options;
+    const auto folder = folders_.find(entry.queue_key.folder);
     const bool is_read =
-        is_shared(place.claim) && folder != folders_.end() && folder->second.no_writer_until > 0;
-    view.limit = is_read || one_of_ours_before(place) ? 0 : view.limit;
-    part.operations.push_back(join(place.spot, value, view));
-    part.answered = [this, id](const Answer& answer) { join_answered(id, answer); };
+        is_shared(entry.claim) && folder != folders_.end() && folder->second.no_writer_until > 0;
+    list_options.limit = is_read || own_predecessor(entry) ? 0 : list_options.limit;
+    part.operations.push_back(enqueue(entry.queue_key, value, list_options));
+    part.on_reply = [this, id](const Outcome& answer) { enqueue_done(id, answer); };
   } else {
-    part.operations.push_back(join_unless_changed(place.spot, value, place.seen, place.view));
-    part.answered = [this, id](const Answer& answer) { try_answered(id, answer); };
+    part.operations.push_back(
+        enqueue_if_unchanged(entry.queue_key, value, entry.listed_revision, entry.list_options));
+    part.on_reply = [this, id](const Outcome& answer) { try_done(id, answer); };
   }
-  rooms_.convoy.add(std::move(part));
+  dependencies_.batcher.add(std::move(part));
 }
 
-void Locks::join_answered(const RequestKey& id, const Answer& answer) {
-  auto* const place = find(id);
-  if (place == nullptr) {
+void Locks::enqueue_done(const RequestKey& id, const Outcome& answer) {
+  auto* const entry = find(id);
+  if (entry == nullptr) {
     return;  // Its lease has ended, and its key with it.
   }
   if (!answer) {
-    give_up(id, answer.error());
+    fail_entry(id, answer.error());
     return;
   }
-  watch_own_soon(id);
-  place->may_come_late = answer->is_retry;
+  watch_own_later(id);
+  entry->may_be_recreated = answer->is_retry;
   const auto& txn = answer->responses[0]->txn();
   if (!txn.succeeded()) {
     // It was there: the answer to an earlier question was lost.
     const auto& found = txn.responses(0).range();
-    place->position = 1;
+    entry->position = 1;
     if (found.kvs_size() > 0) {
-      place_known(id, found.kvs(0).create_revision());
+      revision_known(id, found.kvs(0).create_revision());
     }
-    look(id);
+    refresh(id);
     return;
   }
-  place_known(id, answer->revision);
-  place->seen = answer->revision;
+  revision_known(id, answer->revision);
+  entry->listed_revision = answer->revision;
   if (txn.responses_size() > 1) {
     const auto& list = txn.responses(1).range();
-    place->position = list.count() > 0 ? static_cast<std::size_t>(list.count()) - 1 : 0;
-    seen(id, list, answer->revision);
-  } else if (const auto behind = one_of_ours_before(*place)) {
-    const auto& ours = folders_.at(place->spot.folder).places;
-    const auto before = std::prev(ours.find(place->spot.revision));
-    place->position = places_.at(before->second).position + 1;
-    wait_behind(id, *behind);
-  } else if (is_shared(place->claim)) {
-    place->position = 1;
-    look_with_readers(id);
+    entry->position = list.count() > 0 ? static_cast<std::size_t>(list.count()) - 1 : 0;
+    listed(id, list, answer->revision);
+  } else if (const auto predecessor = own_predecessor(*entry)) {
+    const auto& ours = folders_.at(entry->queue_key.folder).entries;
+    const auto before = std::prev(ours.find(entry->queue_key.revision));
+    entry->position = entries_.at(before->second).position + 1;
+    wait_for(id, *predecessor);
+  } else if (is_shared(entry->claim)) {
+    entry->position = 1;
+    refresh_with_readers(id);
   } else {
-    place->position = 1;
-    look(id);
+    entry->position = 1;
+    refresh(id);
   }
 }
 
 /// Somebody of ours who is in the way for sure, or whom he waits for.
-std::optional<Behind> Locks::one_of_ours_before(const Place& place) const {
-  const auto it = folders_.find(place.spot.folder);
-  if (it == folders_.end() || std::holds_alternative<Permits>(place.claim)) {
+std::optional<WaitFor> Locks::own_predecessor(const Entry& entry) const {
+  const auto it = folders_.find(entry.queue_key.folder);
+  if (it == folders_.end() || std::holds_alternative<Permits>(entry.claim)) {
     return std::nullopt;
   }
-  const auto& ours = it->second.places;
-  const auto after = place.spot.revision == 0 ? ours.end() : ours.find(place.spot.revision);
+  const auto& ours = it->second.entries;
+  const auto after =
+      entry.queue_key.revision == 0 ? ours.end() : ours.find(entry.queue_key.revision);
   if (after == ours.begin()) {
     return std::nullopt;
   }
-  const auto& other = places_.at(std::prev(after)->second);
+  const auto& other = entries_.at(std::prev(after)->second);
   const bool stays = other.stage == Stage::waiting || other.stage == Stage::held;
   if (!stays || std::holds_alternative<Permits>(other.claim)) {
     return std::nullopt;
   }
-  if (!is_shared(place.claim) || !is_shared(other.claim)) {
-    return Behind{.key = other.spot.key, .wakes_on_change = is_shared(place.claim)};
+  if (!is_shared(entry.claim) || !is_shared(other.claim)) {
+    return WaitFor{.key = other.queue_key.key, .wakes_on_change = is_shared(entry.claim)};
   }
   // One who looks does so because that one has moved: nobody will be told of it again.
-  return other.stage == Stage::waiting && !other.behind.empty() && !other.is_looking
-             ? std::optional(Behind{.key = other.behind, .wakes_on_change = true})
+  return other.stage == Stage::waiting && !other.waits_for.empty() && !other.is_listing
+             ? std::optional(WaitFor{.key = other.waits_for, .wakes_on_change = true})
              : std::nullopt;
 }
 
-void Locks::place_known(const RequestKey& id, std::int64_t revision) {
-  auto& place = places_.at(id);
-  place.spot.revision = revision;
-  folders_[place.spot.folder].places.insert_or_assign(revision, id);
+void Locks::revision_known(const RequestKey& id, std::int64_t revision) {
+  auto& entry = entries_.at(id);
+  entry.queue_key.revision = revision;
+  folders_[entry.queue_key.folder].entries.insert_or_assign(revision, id);
 }
 
-void Locks::try_answered(const RequestKey& id, const Answer& answer) {
-  auto* const place = find(id);
-  if (place == nullptr) {
+void Locks::try_done(const RequestKey& id, const Outcome& answer) {
+  auto* const entry = find(id);
+  if (entry == nullptr) {
     return;
   }
   if (!answer) {
-    give_up(id, answer.error());
+    fail_entry(id, answer.error());
     return;
   }
-  place->may_come_late = place->may_come_late || answer->is_retry;
+  entry->may_be_recreated = entry->may_be_recreated || answer->is_retry;
   const auto& txn = answer->responses[0]->txn();
   if (txn.succeeded()) {
-    place_known(id, answer->revision);
-    place->seen = answer->revision;
-    watch_own_soon(id);
+    revision_known(id, answer->revision);
+    entry->listed_revision = answer->revision;
+    watch_own_later(id);
     grant(id, false);
     return;
   }
   if (const auto& found = txn.responses(0).range(); found.kvs_size() > 0) {
     // It was there: likewise.
-    place_known(id, found.kvs(0).create_revision());
-    look(id);
+    revision_known(id, found.kvs(0).create_revision());
+    refresh(id);
     return;
   }
   const auto& list = txn.responses(1).range();
-  const auto turn =
-      turn_of(place->claim, place->spot.folder, {.keys = list.kvs(), .has_more = list.more()});
-  if (const auto* misused = std::get_if<Misused>(&turn)) {
-    give_up(id, {.code = Errc::invalid_argument, .detail = misused->why});
+  const auto admission = admission_of(entry->claim, entry->queue_key.folder,
+                                      {.keys = list.kvs(), .has_more = list.more()});
+  if (const auto* misused = std::get_if<Misused>(&admission)) {
+    fail_entry(id, {.code = Errc::invalid_argument, .detail = misused->why});
     return;
   }
-  const bool may_go = std::holds_alternative<MayGo>(turn);
-  if (std::holds_alternative<Unsure>(turn)) {
-    place->view.limit *= wider;
+  const bool may_go = std::holds_alternative<Admitted>(admission);
+  if (std::holds_alternative<ListTooShort>(admission)) {
+    entry->list_options.limit *= list_growth;
   }
-  const bool is_over = std::holds_alternative<Behind>(turn) || ++place->tries > tries_max;
-  if (is_over || place->is_called_off) {
-    give_up(id, {.code = place->is_called_off ? Errc::cancelled : Errc::would_block});
+  const bool is_over =
+      std::holds_alternative<WaitFor>(admission) || ++entry->attempts > attempts_max;
+  if (is_over || entry->is_cancelled) {
+    fail_entry(id, {.code = entry->is_cancelled ? Errc::cancelled : Errc::would_block});
     return;
   }
-  place->seen = may_go ? answer->revision : 0;
-  ask(id);
+  entry->listed_revision = may_go ? answer->revision : 0;
+  submit(id);
 }
 
 // Waiting.
@@ -263,125 +267,128 @@ void Locks::try_answered(const RequestKey& id, const Answer& answer) {
 // for somebody who has gone, and then we look again. Our own key may have been removed since, as it
 // may just after the answer; the watch of it tells. What all agree on would have to wait for the
 // write that is on its way, mostly that of the holder before, who queues again.
-void Locks::look(const RequestKey& id, std::int64_t told) {
-  auto& place = places_.at(id);
-  if (std::exchange(place.is_looking, true)) {
-    place.is_stale = true;
+void Locks::refresh(const RequestKey& id, std::int64_t told) {
+  auto& entry = entries_.at(id);
+  if (std::exchange(entry.is_listing, true)) {
+    entry.needs_relist = true;
     return;
   }
-  place.is_stale = false;
-  Part part;
-  part.operations.push_back(list(place.spot.folder, place.spot.revision, place.view));
+  entry.needs_relist = false;
+  TxnPart part;
+  part.operations.push_back(
+      list(entry.queue_key.folder, entry.queue_key.revision, entry.list_options));
   part.operations.front().mutable_range()->set_serializable(told > 0);
-  part.answered = [this, id, told](const Answer& answer) {
+  part.on_reply = [this, id, told](const Outcome& answer) {
     auto* const looking = find(id);
     if (looking == nullptr || looking->stage == Stage::leaving) {
       return;
     }
-    looking->is_looking = false;
+    looking->is_listing = false;
     if (!answer) {
       leave(id, answer.error());
       return;
     }
     if (answer->revision < told) {
-      look(id);  // Another member answered, which is behind.
+      refresh(id);  // Another member answered, which is behind.
       return;
     }
-    seen(id, answer->responses[0]->range(), answer->revision);
+    listed(id, answer->responses[0]->range(), answer->revision);
   };
-  rooms_.convoy.add(std::move(part));
+  dependencies_.batcher.add(std::move(part));
 }
 
-void Locks::seen(const RequestKey& id, const pb::RangeResponse& list, std::int64_t revision) {
-  auto& place = places_.at(id);
+void Locks::listed(const RequestKey& id, const pb::RangeResponse& list, std::int64_t revision) {
+  auto& entry = entries_.at(id);
   const auto& keys = list.kvs();
   // Of a lock below this one, made in the same transaction.
   int own = 0;
-  while (own < keys.size() && !is_place_in(place.spot.folder, keys[own].key())) {
+  while (own < keys.size() && !is_queue_key(entry.queue_key.folder, keys[own].key())) {
     ++own;
   }
   if (own == keys.size() && list.more()) {
-    place.view.limit *= wider;
-    look(id);
+    entry.list_options.limit *= list_growth;
+    refresh(id);
     return;
   }
   const bool is_there =
-      own < keys.size() && keys[own].key() == place.spot.key && keys[own].create_revision() > 0 &&
-      (place.spot.revision == 0 || keys[own].create_revision() == place.spot.revision);
+      own < keys.size() && keys[own].key() == entry.queue_key.key &&
+      keys[own].create_revision() > 0 &&
+      (entry.queue_key.revision == 0 || keys[own].create_revision() == entry.queue_key.revision);
   if (!is_there) {
-    own_gone(id);
+    own_key_lost(id);
     return;
   }
-  place_known(id, keys[own].create_revision());
-  place.seen = revision;
-  decide(id,
-         turn_of(place.claim, place.spot.folder,
-                 {.keys = keys, .first = own + 1, .has_more = list.more()}),
-         list.count() > keys.size());
+  revision_known(id, keys[own].create_revision());
+  entry.listed_revision = revision;
+  apply_admission(id,
+                  admission_of(entry.claim, entry.queue_key.folder,
+                               {.keys = keys, .first = own + 1, .has_more = list.more()}),
+                  list.count() > keys.size());
 }
 
-void Locks::decide(const RequestKey& id, const Turn& turn, bool is_anybody_behind) {
-  auto& place = places_.at(id);
-  if (std::holds_alternative<MayGo>(turn)) {
-    grant(id, is_anybody_behind);
-  } else if (const auto* behind = std::get_if<Behind>(&turn)) {
-    wait_behind(id, *behind);
-  } else if (const auto* misused = std::get_if<Misused>(&turn)) {
+void Locks::apply_admission(const RequestKey& id, const Admission& admission, bool has_successors) {
+  auto& entry = entries_.at(id);
+  if (std::holds_alternative<Admitted>(admission)) {
+    grant(id, has_successors);
+  } else if (const auto* predecessor = std::get_if<WaitFor>(&admission)) {
+    wait_for(id, *predecessor);
+  } else if (const auto* misused = std::get_if<Misused>(&admission)) {
     leave(id, {.code = Errc::invalid_argument,
-               .detail = '"' + place.request.spec->items.front().name + "\": " + misused->why});
-  } else if (const auto ours = one_of_ours_before(place)) {
+               .detail = '"' + entry.request.spec->items.front().name + "\": " + misused->why});
+  } else if (const auto ours = own_predecessor(entry)) {
     // The list was too short. Of many who came at once each would ask for a longer one.
-    wait_behind(id, *ours);
+    wait_for(id, *ours);
   } else {
-    place.view.limit *= wider;
-    look(id);
+    entry.list_options.limit *= list_growth;
+    refresh(id);
   }
 }
 
-void Locks::grant(const RequestKey& id, bool is_anybody_behind) {
-  auto& place = places_.at(id);
-  if (place.done == nullptr) {
+void Locks::grant(const RequestKey& id, bool has_successors) {
+  auto& entry = entries_.at(id);
+  if (entry.done == nullptr) {
     leave(id, {.code = Errc::cancelled});  // Told so already.
     return;
   }
-  const bool has_waited = place.stage == Stage::waiting;
-  unfollow(id, place);
-  place.stage = Stage::held;
-  place.is_looking = false;
-  if (is_shared(place.claim)) {
-    auto& known = folders_.at(place.spot.folder).no_writer_until;
-    known = std::max(known, place.spot.revision);
+  const bool has_waited = entry.stage == Stage::waiting;
+  stop_waiting(id, entry);
+  entry.stage = Stage::held;
+  entry.is_listing = false;
+  if (is_shared(entry.claim)) {
+    auto& known = folders_.at(entry.queue_key.folder).no_writer_until;
+    known = std::max(known, entry.queue_key.revision);
   }
-  const bool is_permits = std::holds_alternative<Permits>(place.claim);
-  if (is_permits && has_waited && is_anybody_behind) {
+  const bool is_permits = std::holds_alternative<Permits>(entry.claim);
+  if (is_permits && has_waited && has_successors) {
     // Who is behind us waits for us to leave or to be let in, and only etcd can tell him.
-    Part part;
-    part.operations.push_back(rewrite(place.spot, value_of(*place.request.spec, place.claim)));
-    part.answered = [](const Answer&) {};
-    rooms_.convoy.add(std::move(part));
+    TxnPart part;
+    part.operations.push_back(
+        update_value(entry.queue_key, value_of(*entry.request.spec, entry.claim)));
+    part.on_reply = [](const Outcome&) {};
+    dependencies_.batcher.add(std::move(part));
   }
   if (is_permits && has_waited) {
-    key_gone(place.spot.key);
+    key_released(entry.queue_key.key);
   }
-  settle(place,
-         Granted{.token = FencingToken{static_cast<std::uint64_t>(place.spot.revision)},
-                 .queue_position = has_waited ? std::max<std::size_t>(1, place.position) : 0});
+  complete(entry,
+           Granted{.token = FencingToken{static_cast<std::uint64_t>(entry.queue_key.revision)},
+                   .queue_position = has_waited ? std::max<std::size_t>(1, entry.position) : 0});
 }
 
 // Others.
 
 void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
   const RequestKey id{.lease = request.lease, .request = request.acquired};
-  auto* const place = find(id);
-  if (place == nullptr || place->stage != Stage::held) {
+  auto* const entry = find(id);
+  if (entry == nullptr || entry->stage != Stage::held) {
     done(fail(Errc::not_held));
     return;
   }
-  Part part;
+  TxnPart part;
   part.operations.push_back(
-      rewrite(place->spot, value_of(*place->request.spec, Claim(request.mode))));
-  part.answered = [this, id, mode = request.mode,
-                   done = std::move(done)](const Answer& answer) mutable {
+      update_value(entry->queue_key, value_of(*entry->request.spec, Claim(request.mode))));
+  part.on_reply = [this, id, mode = request.mode,
+                   done = std::move(done)](const Outcome& answer) mutable {
     if (!answer) {
       done(std::unexpected(answer.error()));
       return;
@@ -392,25 +399,25 @@ void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done)
     }
     if (auto* const weakened = find(id)) {
       weakened->claim = mode;
-      key_gone(weakened->spot.key);
+      key_released(weakened->queue_key.key);
     }
     done({});
   };
-  rooms_.convoy.add(std::move(part));
+  dependencies_.batcher.add(std::move(part));
 }
 
 void Locks::holders(std::string_view name, Backend::Done<std::vector<Holder>> done) {
   const auto folder = folder_of(root_, name);
-  Part part{.folder = folder, .follows_removals = true};
+  TxnPart part{.folder = folder, .after_removals = true};
   part.operations.push_back(list_from_front(folder, 0, holders_max));
-  part.answered = [folder, done = std::move(done)](const Answer& answer) mutable {
+  part.on_reply = [folder, done = std::move(done)](const Outcome& answer) mutable {
     if (!answer) {
       done(std::unexpected(answer.error()));
       return;
     }
     done(holders_in(folder, answer->responses[0]->range()));
   };
-  rooms_.convoy.add(std::move(part));
+  dependencies_.batcher.add(std::move(part));
 }
 
 }  // namespace tenure::backends::etcd

@@ -5,23 +5,23 @@
 namespace tenure::backends::etcd {
 namespace {
 
-constexpr std::int64_t some = 32;
-constexpr std::int64_t many = 256;
+constexpr std::int64_t limit_shared = 32;
+constexpr std::int64_t limit_max = 256;
 
 /// Everybody who came before is in the way.
-Turn exclusive_turn(const std::string& folder, const Before& before) {
+Admission exclusive_admission(const std::string& folder, const Before& before) {
   for (int n = before.first; n < before.keys.size(); ++n) {
-    if (is_place_in(folder, before.keys[n].key())) {
-      return Behind{.key = before.keys[n].key()};
+    if (is_queue_key(folder, before.keys[n].key())) {
+      return WaitFor{.key = before.keys[n].key()};
     }
   }
-  return before.has_more ? Turn(Unsure{}) : MayGo{};
+  return before.has_more ? Admission(ListTooShort{}) : Admitted{};
 }
 
 /// The last writer is, also one who waits: else he would wait for ever.
-Turn shared_turn(const std::string& folder, const Before& before) {
+Admission shared_admission(const std::string& folder, const Before& before) {
   for (int n = before.first; n < before.keys.size(); ++n) {
-    if (!is_place_in(folder, before.keys[n].key())) {
+    if (!is_queue_key(folder, before.keys[n].key())) {
       continue;
     }
     const auto claim = record_from(before.keys[n].value()).claim;
@@ -30,18 +30,18 @@ Turn shared_turn(const std::string& folder, const Before& before) {
       return Misused{.why = "it is used as a semaphore"};
     }
     if (*mode != LockMode::shared) {
-      return Behind{.key = before.keys[n].key(), .wakes_on_change = true};
+      return WaitFor{.key = before.keys[n].key(), .wakes_on_change = true};
     }
   }
-  return before.has_more ? Turn(Unsure{}) : MayGo{};
+  return before.has_more ? Admission(ListTooShort{}) : Admitted{};
 }
 
 /// Who came before counts, in or not: who does not fit must not be overtaken by who does.
-Turn permits_turn(const Permits& mine, const std::string& folder, const Before& before) {
+Admission permits_admission(const Permits& mine, const std::string& folder, const Before& before) {
   std::uint64_t taken = 0;
   std::string last;
   for (int n = before.first; n < before.keys.size() && taken <= mine.capacity; ++n) {
-    if (!is_place_in(folder, before.keys[n].key())) {
+    if (!is_queue_key(folder, before.keys[n].key())) {
       continue;
     }
     const auto claim = record_from(before.keys[n].value()).claim;
@@ -59,34 +59,35 @@ Turn permits_turn(const Permits& mine, const std::string& folder, const Before& 
     taken += permits->wanted;
   }
   if (taken > mine.capacity) {
-    return Behind{.key = std::move(last), .wakes_on_change = true};
+    return WaitFor{.key = std::move(last), .wakes_on_change = true};
   }
   if (before.has_more) {
-    return Unsure{};
+    return ListTooShort{};
   }
   if (taken + mine.wanted > mine.capacity) {
-    return Behind{.key = std::move(last), .is_first = true};
+    return WaitFor{.key = std::move(last), .is_first = true};
   }
-  return MayGo{};
+  return Admitted{};
 }
 
 }  // namespace
 
-Turn turn_of(const Claim& claim, const std::string& folder, const Before& before) {
+Admission admission_of(const Claim& claim, const std::string& folder, const Before& before) {
   if (const auto* permits = std::get_if<Permits>(&claim)) {
-    return permits_turn(*permits, folder, before);
+    return permits_admission(*permits, folder, before);
   }
-  return std::get<LockMode>(claim) == LockMode::shared ? shared_turn(folder, before)
-                                                       : exclusive_turn(folder, before);
+  return std::get<LockMode>(claim) == LockMode::shared ? shared_admission(folder, before)
+                                                       : exclusive_admission(folder, before);
 }
 
-View view_for(const Claim& claim) {
+ListOptions list_options_for(const Claim& claim) {
   if (const auto* permits = std::get_if<Permits>(&claim)) {
-    return {.limit = std::min<std::int64_t>(many, std::int64_t{permits->capacity} + 2),
+    return {.limit = std::min<std::int64_t>(limit_max, std::int64_t{permits->capacity} + 2),
             .with_values = true};
   }
-  return std::get<LockMode>(claim) == LockMode::shared ? View{.limit = some, .with_values = true}
-                                                       : View{};
+  return std::get<LockMode>(claim) == LockMode::shared
+             ? ListOptions{.limit = limit_shared, .with_values = true}
+             : ListOptions{};
 }
 
 std::vector<Holder> holders_in(const std::string& folder, const pb::RangeResponse& list) {
@@ -94,7 +95,7 @@ std::vector<Holder> holders_in(const std::string& folder, const pb::RangeRespons
   bool is_shared = false;
   std::uint64_t taken = 0;
   for (const auto& one : list.kvs()) {
-    if (!is_place_in(folder, one.key())) {
+    if (!is_queue_key(folder, one.key())) {
       continue;
     }
     auto record = record_from(one.value());

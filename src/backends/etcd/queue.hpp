@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include <tenure/error.hpp>
 #include <tenure/client/watch.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/etcd/etcd.pb.h"
 #include "backends/etcd/keys.hpp"
@@ -17,9 +17,9 @@
 namespace tenure::backends::etcd {
 
 /// Nobody is in the way.
-struct MayGo {};
+struct Admitted {};
 /// Somebody is.
-struct Behind {
+struct WaitFor {
   std::string key{};
   /// It is enough for that one to change; of a semaphore, to be let in.
   bool wakes_on_change = false;
@@ -27,12 +27,12 @@ struct Behind {
   bool is_first = false;
 };
 /// The list is too short to say.
-struct Unsure {};
+struct ListTooShort {};
 /// It is used for something else.
 struct Misused {
   std::string why{};
 };
-using Turn = std::variant<MayGo, Behind, Unsure, Misused>;
+using Admission = std::variant<Admitted, WaitFor, ListTooShort, Misused>;
 
 /// `before`: who came before, the last first, of which `first` is the first to look at; there are
 /// more than those if `has_more`.
@@ -41,10 +41,11 @@ struct Before {
   int first = 0;
   bool has_more = false;
 };
-[[nodiscard]] Turn turn_of(const Claim& claim, const std::string& folder, const Before& before);
+[[nodiscard]] Admission admission_of(const Claim& claim, const std::string& folder,
+                                     const Before& before);
 
 /// How much to ask for at first.
-[[nodiscard]] View view_for(const Claim& claim);
+[[nodiscard]] ListOptions list_options_for(const Claim& claim);
 
 /// Those who hold it, by a list from the front.
 [[nodiscard]] std::vector<Holder> holders_in(const std::string& folder,

@@ -5,39 +5,39 @@
 namespace tenure::backends::etcd {
 namespace {
 
-void add_put(const Spot& spot, const std::string& value, pb::TxnRequest& txn) {
+void add_put(const QueueKey& queue_key, const std::string& value, pb::TxnRequest& txn) {
   auto& put = *txn.add_success()->mutable_put();
-  put.set_key(spot.key);
+  put.set_key(queue_key.key);
   put.set_value(value);
-  put.set_lease(spot.lease);
+  put.set_lease(queue_key.lease);
 }
 
-pb::Compare& add_compare(const Spot& spot, pb::TxnRequest& txn) {
+pb::Compare& add_compare(const QueueKey& queue_key, pb::TxnRequest& txn) {
   auto& compare = *txn.add_compare();
   compare.set_target(pb::Compare::CREATE);
-  compare.set_key(spot.key);
+  compare.set_key(queue_key.key);
   return compare;
 }
 
 /// Only if the key is the one that was made at that revision; if that is not known, any, since
 /// nobody else makes this key.
-void compare_ours(const Spot& spot, pb::TxnRequest& txn) {
-  auto& compare = add_compare(spot, txn);
-  compare.set_result(spot.revision == 0 ? pb::Compare::GREATER : pb::Compare::EQUAL);
-  compare.set_create_revision(spot.revision);
+void compare_ours(const QueueKey& queue_key, pb::TxnRequest& txn) {
+  auto& compare = add_compare(queue_key, txn);
+  compare.set_result(queue_key.revision == 0 ? pb::Compare::GREATER : pb::Compare::EQUAL);
+  compare.set_create_revision(queue_key.revision);
 }
 
 }  // namespace
 
-pb::RequestOp list(const std::string& folder, std::int64_t to, const View& view) {
+pb::RequestOp list(const std::string& folder, std::int64_t to, const ListOptions& list_options) {
   pb::RequestOp operation;
   auto& range = *operation.mutable_range();
   range.set_key(folder);
   range.set_range_end(end_of(folder));
   range.set_sort_target(pb::RangeRequest::CREATE);
   range.set_sort_order(pb::RangeRequest::DESCEND);
-  range.set_limit(view.limit);
-  range.set_keys_only(!view.with_values);
+  range.set_limit(list_options.limit);
+  range.set_keys_only(!list_options.with_values);
   range.set_max_create_revision(to);
   return operation;
 }
@@ -49,53 +49,54 @@ pb::RequestOp list_from_front(const std::string& folder, std::int64_t since, std
   return operation;
 }
 
-pb::RequestOp join(const Spot& spot, const std::string& value, const View& view) {
+pb::RequestOp enqueue(const QueueKey& queue_key, const std::string& value,
+                      const ListOptions& list_options) {
   pb::RequestOp operation;
   auto& txn = *operation.mutable_txn();
-  auto& compare = add_compare(spot, txn);
+  auto& compare = add_compare(queue_key, txn);
   compare.set_result(pb::Compare::EQUAL);
   compare.set_create_revision(0);
-  add_put(spot, value, txn);
-  if (view.limit > 0) {
-    *txn.add_success() = list(spot.folder, 0, view);
+  add_put(queue_key, value, txn);
+  if (list_options.limit > 0) {
+    *txn.add_success() = list(queue_key.folder, 0, list_options);
   }
-  *txn.add_failure() = look_at(spot.key);
+  *txn.add_failure() = read_key(queue_key.key);
   return operation;
 }
 
-pb::RequestOp join_unless_changed(const Spot& spot, const std::string& value, std::int64_t seen,
-                                  const View& view) {
+pb::RequestOp enqueue_if_unchanged(const QueueKey& queue_key, const std::string& value,
+                                   std::int64_t seen, const ListOptions& list_options) {
   pb::RequestOp operation;
   auto& txn = *operation.mutable_txn();
   auto& compare = *txn.add_compare();
   compare.set_result(pb::Compare::LESS);
   compare.set_target(pb::Compare::CREATE);
-  compare.set_key(spot.folder);
-  compare.set_range_end(end_of(spot.folder));
+  compare.set_key(queue_key.folder);
+  compare.set_range_end(end_of(queue_key.folder));
   compare.set_create_revision(seen + 1);
-  add_put(spot, value, txn);
-  *txn.add_failure() = look_at(spot.key);
-  *txn.add_failure() = list(spot.folder, 0, view);
+  add_put(queue_key, value, txn);
+  *txn.add_failure() = read_key(queue_key.key);
+  *txn.add_failure() = list(queue_key.folder, 0, list_options);
   return operation;
 }
 
-pb::RequestOp remove(const Spot& spot) {
+pb::RequestOp remove(const QueueKey& queue_key) {
   pb::RequestOp operation;
   auto& txn = *operation.mutable_txn();
-  compare_ours(spot, txn);
-  txn.add_success()->mutable_remove()->set_key(spot.key);
+  compare_ours(queue_key, txn);
+  txn.add_success()->mutable_remove()->set_key(queue_key.key);
   return operation;
 }
 
-pb::RequestOp rewrite(const Spot& spot, const std::string& value) {
+pb::RequestOp update_value(const QueueKey& queue_key, const std::string& value) {
   pb::RequestOp operation;
   auto& txn = *operation.mutable_txn();
-  compare_ours(spot, txn);
-  add_put(spot, value, txn);
+  compare_ours(queue_key, txn);
+  add_put(queue_key, value, txn);
   return operation;
 }
 
-pb::RequestOp look_at(const std::string& key) {
+pb::RequestOp read_key(const std::string& key) {
   pb::RequestOp operation;
   operation.mutable_range()->set_key(key);
   operation.mutable_range()->set_keys_only(true);

@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "backends/etcd/address.hpp"
-#include "backends/etcd/etcd_backend.hpp"
+#include "backends/etcd/backend.hpp"
+#include "backends/etcd/url.hpp"
 #include "backends/schemes.hpp"
 
 namespace tenure::backends::etcd {

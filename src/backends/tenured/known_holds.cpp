@@ -5,7 +5,7 @@
 namespace tenure::backends::tenured {
 namespace {
 
-std::string thing_of(const v1::Acquire& acquire) {
+std::string resource_of(const v1::Acquire& acquire) {
   if (acquire.items().empty()) {
     return {};
   }
@@ -20,10 +20,10 @@ std::string thing_of(const v1::Acquire& acquire) {
 void KnownHolds::granted(const v1::Acquire& acquire, const v1::Granted& granted) {
   auto& known = leases_[acquire.lease_id()];
   Known hold{
-      .token = granted.fencing_token(), .count = granted.count(), .thing = thing_of(acquire)};
+      .token = granted.fencing_token(), .count = granted.count(), .resource = resource_of(acquire)};
   auto it = std::ranges::find(known, hold.token, &Known::token);
   if (it == known.end() && hold.count > 1) {
-    it = std::ranges::find(known, hold.thing, &Known::thing);
+    it = std::ranges::find(known, hold.resource, &Known::resource);
   }
   if (it == known.end()) {
     known.push_back(std::move(hold));
@@ -43,7 +43,7 @@ void KnownHolds::released(const v1::Release& release) {
   }
 }
 
-void KnownHolds::taken(std::uint64_t lease, std::uint64_t token) {
+void KnownHolds::force_released(std::uint64_t lease, std::uint64_t token) {
   erase(lease, token);
 }
 

@@ -18,7 +18,7 @@ class KnownHolds {
   void granted(const v1::Acquire& acquire, const v1::Granted& granted);
   void released(const v1::Release& release);
   /// Taken away by an operator.
-  void taken(std::uint64_t lease, std::uint64_t token);
+  void force_released(std::uint64_t lease, std::uint64_t token);
   void lease_ended(std::uint64_t lease) { leases_.erase(lease); }
 
   /// Each token as often as it must be released.
@@ -28,7 +28,7 @@ class KnownHolds {
   struct Known {
     std::uint64_t token = 0;
     std::uint32_t count = 1;
-    std::string thing{};  ///< Name and range of the first item. An upgrade replaces the token.
+    std::string resource{};  ///< Name and range of the first item. An upgrade replaces the token.
   };
 
   void erase(std::uint64_t lease, std::uint64_t token);

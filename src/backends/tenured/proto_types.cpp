@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "backends/rpc/itinerary.hpp"
+#include "backends/rpc/endpoint_selector.hpp"
 
 namespace tenure::backends::tenured {
 namespace {
@@ -77,7 +77,7 @@ void write(const WatchRequest& request, Revision start, v1::WatchCreate& out) {
   out.set_prefix(request.scope == WatchScope::prefix);
   out.set_start_revision(start.get());
   // Who is gone is told by what the record was before.
-  out.set_prev_kv(true);
+  out.set_previous_record(true);
 }
 
 Error error_from(const v1::Refused& refused) {
@@ -98,11 +98,11 @@ std::optional<Endpoint> leader_in(const grpc::Status& status) {
 }
 
 LockEvent event_from(const v1::Event& event) {
-  const auto& record = event.type() == v1::CHANGE_DELETE ? event.prev_kv() : event.kv();
+  const auto& record = event.type() == v1::CHANGE_DELETE ? event.previous() : event.record();
   return {.revision = Revision{event.revision()},
           .type = static_cast<LockEventType>(static_cast<int>(event.cause()) - 1),
-          .name = event.kv().key(),
-          .owner = record.holder(),
+          .name = event.record().key(),
+          .owner = record.owner(),
           .token = FencingToken{record.fencing_token()},
           .lease = LeaseId{record.lease_id()},
           .metadata = record.metadata(),

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "backends/backend.hpp"
-#include "backends/rpc/dialer.hpp"
+#include "backends/rpc/channel_connector.hpp"
 #include "backends/url.hpp"
 #include "grpc/status.hpp"
 #include "tenure/v1/admin.pb.h"

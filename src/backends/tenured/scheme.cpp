@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "backends/schemes.hpp"
-#include "backends/tenured/cluster_backend.hpp"
-#include "backends/tenured/servers.hpp"
+#include "backends/tenured/backend.hpp"
+#include "backends/tenured/url.hpp"
 #include "sys/process.hpp"
 
 namespace tenure::backends::tenured {
@@ -20,12 +20,12 @@ Result<std::unique_ptr<Backend>> open_tenure(Url& url, const ConnectOptions& opt
   if (!servers) {
     return std::unexpected(std::move(servers).error());
   }
-  if (options.on_warning && shows_token(*servers)) {
+  if (options.on_warning && exposes_token(*servers)) {
     options.on_warning(
         "the token goes over the network in plain text: anybody on the way can take it; add "
         "tls_ca=FILE to the URL");
   }
-  auto opened = ClusterBackend::open(*std::move(servers),
+  auto opened = TenuredBackend::open(*std::move(servers),
                                      options.owner.empty() ? sys::process_label() : options.owner,
                                      options.request_timeout);
   if (!opened) {

@@ -16,11 +16,11 @@ constexpr net::Backoff::Options retry{.min = std::chrono::milliseconds(50),
 
 }  // namespace
 
-class Watches::Stream final : public grpc::Exchange {
+class Watches::Stream final : public grpc::ClientCall {
  public:
   explicit Stream(Watches& watches) : watches_(&watches) {}
   /// Nobody listens any more.
-  void leave() {
+  void detach() {
     watches_ = nullptr;
     cancel();
   }
@@ -42,7 +42,7 @@ class Watches::Stream final : public grpc::Exchange {
   Watches* watches_;
 };
 
-Watches::Watches(boost::asio::io_context& loop) : again_(loop), backoff_(retry) {}
+Watches::Watches(boost::asio::io_context& loop) : retry_timer_(loop), backoff_(retry) {}
 Watches::~Watches() = default;
 
 void Watches::add(WatchId id, WatchRequest request, Backend::Sink sink,
@@ -70,7 +70,7 @@ void Watches::begin(WatchId id, Watch& watch) {
   v1::WatchRequest request;
   write(watch.request, watch.next, *request.mutable_create());
   request.mutable_create()->set_watch_id(id.get());
-  watch.phase = Phase::asked;
+  watch.phase = Phase::requested;
   stream_->send(request);
 }
 
@@ -83,14 +83,14 @@ void Watches::begin_all() {
   }
 }
 
-void Watches::begin_all_later() {
-  if (std::exchange(is_again_due_, true)) {
+void Watches::begin_all_after_delay() {
+  if (std::exchange(is_retry_due_, true)) {
     return;
   }
-  again_.expires_after(backoff_.next());
-  again_.async_wait(
+  retry_timer_.expires_after(backoff_.next());
+  retry_timer_.async_wait(
       [this, alive = std::weak_ptr(life_)](const boost::system::error_code& cancelled) {
-        if (!cancelled && !alive.expired() && std::exchange(is_again_due_, false)) {
+        if (!cancelled && !alive.expired() && std::exchange(is_retry_due_, false)) {
           begin_all();
         }
       });
@@ -111,14 +111,14 @@ void Watches::connected(const std::shared_ptr<grpc::Channel>& channel) {
 
 void Watches::disconnected() {
   channel_.reset();
-  again_.cancel();
-  is_again_due_ = false;
+  retry_timer_.cancel();
+  is_retry_due_ = false;
   backoff_.reset();
   for (auto& [id, watch] : watches_) {
     watch.phase = Phase::idle;
   }
   if (const auto stream = std::exchange(stream_, nullptr)) {
-    stream->leave();
+    stream->detach();
   }
 }
 
@@ -140,7 +140,7 @@ void Watches::received(const v1::WatchResponse& response) {
     return;
   }
   if (response.created()) {
-    it->second.phase = Phase::watched;
+    it->second.phase = Phase::active;
     backoff_.reset();
     if (it->second.next == Revision{}) {
       it->second.next = Revision{response.header().revision() + 1};
@@ -163,12 +163,12 @@ void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
   const auto it = watches_.find(id);
   if (response.compact_revision() == 0 && response.resume_revision() != 0) {
     it->second.next = Revision{response.resume_revision()};
-    if (std::exchange(it->second.phase, Phase::idle) == Phase::watched) {
+    if (std::exchange(it->second.phase, Phase::idle) == Phase::active) {
       // We were too slow; what was dropped is still to be had.
       begin(id, it->second);
     } else {
       // It could not begin to watch; that may be better soon.
-      begin_all_later();
+      begin_all_after_delay();
     }
     return;
   }
@@ -196,8 +196,8 @@ void Watches::ended(const grpc::Status& status) {
   }
   if (error == Errc::unavailable) {
     // With the connection, connected() begins again. Alone, nobody else would.
-    if (!channel_->is_gone()) {
-      begin_all_later();
+    if (!channel_->is_closed()) {
+      begin_all_after_delay();
     }
     return;
   }

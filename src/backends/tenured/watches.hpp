@@ -37,7 +37,7 @@ class Watches {
 
  private:
   class Stream;
-  enum class Phase : std::uint8_t { idle, asked, watched };  ///< On the present stream.
+  enum class Phase : std::uint8_t { idle, requested, active };  ///< On the present stream.
   struct Watch {
     WatchRequest request;
     std::shared_ptr<Backend::Sink> sink;
@@ -50,7 +50,7 @@ class Watches {
   /// Those that are not begun.
   void begin_all();
   /// The same after a pause, which grows until the server watches again.
-  void begin_all_later();
+  void begin_all_after_delay();
   void received(const v1::WatchResponse& response);
   void cancelled(WatchId id, const v1::WatchResponse& response);
   void ended(const grpc::Status& status);
@@ -58,8 +58,8 @@ class Watches {
   std::map<WatchId, Watch> watches_;
   std::shared_ptr<grpc::Channel> channel_;
   std::shared_ptr<Stream> stream_;
-  boost::asio::steady_timer again_;
-  bool is_again_due_ = false;
+  boost::asio::steady_timer retry_timer_;
+  bool is_retry_due_ = false;
   net::Backoff backoff_;
   std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
 };

@@ -13,7 +13,7 @@
 
 #include <tenure/error.hpp>
 
-#include "backends/rpc/itinerary.hpp"
+#include "backends/rpc/endpoint_selector.hpp"
 #include "backends/url.hpp"
 #include "grpc/channel.hpp"
 #include "net/connector.hpp"
@@ -33,50 +33,50 @@ struct Servers {
 [[nodiscard]] Error error_from(const grpc::Status& status, const std::string& server);
 
 /// Makes connections, one after the other, to whichever server answers, in the order of an
-/// Itinerary. All on the loop's thread.
-class Dialer : public std::enable_shared_from_this<Dialer> {
+/// EndpointSelector. All on the loop's thread.
+class ChannelConnector : public std::enable_shared_from_this<ChannelConnector> {
  public:
-  struct Calls {
+  struct Callbacks {
     /// A connection stands.
     std::function<void(const std::shared_ptr<grpc::Channel>&)> connected;
     /// None does, and why; it is tried again.
     std::function<void(const Error& why)> failed;
   };
 
-  Dialer(boost::asio::io_context& loop, Servers servers, Calls calls);
+  ChannelConnector(boost::asio::io_context& loop, Servers servers, Callbacks calls);
 
   /// Connects, at once the first time and after a pause when it failed before. Nothing happens if
   /// that is under way.
-  void dial();
+  void connect();
   /// The one that we reached works: the next pause is short again.
-  void praise() { itinerary_.arrived(reached_); }
+  void mark_healthy() { selector_.mark_healthy(current_); }
   /// It does not answer any more.
-  void blame() { itinerary_.failed(reached_, Itinerary::Clock::now()); }
+  void mark_failed() { selector_.mark_failed(current_, EndpointSelector::Clock::now()); }
   /// It says that this one leads. True: the next dial() goes there.
-  [[nodiscard]] bool follow(const Endpoint& leader);
+  [[nodiscard]] bool redirect_to(const Endpoint& leader);
   /// A pause was made before it is asked again who leads.
-  void rested() { itinerary_.rested(); }
-  [[nodiscard]] bool knows_one_only() const { return itinerary_.size() == 1; }
+  void reset_redirects() { selector_.reset_redirects(); }
+  [[nodiscard]] bool has_single_endpoint() const { return selector_.size() == 1; }
   void stop();
 
  private:
-  void try_one(const Endpoint& endpoint);
-  void greet(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport);
+  void attempt(const Endpoint& endpoint);
+  void handshake(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport);
   void failed(const Endpoint& endpoint, const Error& why);
   /// Gives up the connection that is being made, if there is one.
-  void drop();
+  void cancel_attempt();
 
   boost::asio::io_context& loop_;
   Servers servers_;
-  Calls calls_;
-  std::shared_ptr<net::Connector> connector_;  ///< Null: no connection is being made.
-  std::shared_ptr<grpc::Channel> greeted_;     ///< Being greeted.
-  boost::asio::steady_timer pause_;
+  Callbacks callbacks_;
+  std::shared_ptr<net::Connector> connector_;   ///< Null: no connection is being made.
+  std::shared_ptr<grpc::Channel> handshaking_;  ///< Being greeted.
+  boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer handshake_timer_;
   net::Connector::Clock::time_point deadline_{};  ///< End of the current attempt.
-  Itinerary itinerary_;
-  Endpoint reached_;  ///< With whom the last connection stands, or stood.
-  bool is_dialing_ = false;
+  EndpointSelector selector_;
+  Endpoint current_;  ///< With whom the last connection stands, or stood.
+  bool is_connecting_ = false;
   bool is_stopped_ = false;
 };
 

@@ -18,13 +18,13 @@ namespace tenure::backends::tenured {
 
 /// Questions about who holds what. They change nothing, so one that is not answered before the
 /// connection is lost is asked again on the next one. All on the loop's thread.
-class Looks {
+class HolderQueries {
  public:
-  explicit Looks(boost::asio::io_context& loop) : again_(loop) {}
+  explicit HolderQueries(boost::asio::io_context& loop) : retry_timer_(loop) {}
 
   using Done = Backend::Done<std::vector<Holder>>;
   /// Not answered at the same time; more are refused.
-  static constexpr std::size_t open_max = 10'000;
+  static constexpr std::size_t pending_max = 10'000;
 
   void add(std::string name, Done done);
   void connected(const std::shared_ptr<grpc::Channel>& channel);
@@ -34,21 +34,21 @@ class Looks {
 
  private:
   using Id = std::uint64_t;
-  struct Look {
+  struct Query {
     std::string name;
     Done done;
   };
 
-  void ask(Id id, const std::string& name);
-  void ask_all();
-  void answered(Id id, const grpc::Status& status, const v1::ListResponse& answer);
+  void send(Id id, const std::string& name);
+  void send_all();
+  void completed(Id id, const grpc::Status& status, const v1::ListResponse& answer);
 
   std::shared_ptr<grpc::Channel> channel_;  ///< Null: not connected.
   std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
-  boost::asio::steady_timer again_;
-  bool is_again_due_ = false;
+  boost::asio::steady_timer retry_timer_;
+  bool is_retry_due_ = false;
   Id last_id_ = 0;
-  std::map<Id, Look> open_;
+  std::map<Id, Query> pending_;
 };
 
 }  // namespace tenure::backends::tenured

@@ -13,28 +13,29 @@ namespace tenure::backends::etcd {
 /// whoever leaves first would have the others wait until he is back. They wait for at most a
 /// quarter of the time that the way takes. After a delay in which not all of them came, the next
 /// 1, 2, 4, ... 256 batches are sent without one.
-class Muster {
+class BatchDelay {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// So many were answered, after so long. `others`: want to leave already.
-  void landed(std::size_t parts, std::size_t others, Clock::duration took, Clock::time_point now) {
-    is_open_ = parts + others > 1 && skips_left_ == 0;
+  void on_completed(std::size_t parts, std::size_t others, Clock::duration took,
+                    Clock::time_point now) {
+    is_armed_ = parts + others > 1 && skips_left_ == 0;
     skips_left_ -= skips_left_ > 0 ? 1 : 0;
     expected_ = parts + others;
-    until_ = now + took / share;
+    until_ = now + took / rtt_divisor;
   }
 
   /// Until when those `present` wait for more. Nothing: they leave now.
-  [[nodiscard]] std::optional<Clock::time_point> wait_until(std::size_t present,
-                                                            Clock::time_point now) {
-    if (!is_open_) {
+  [[nodiscard]] std::optional<Clock::time_point> delay_until(std::size_t present,
+                                                             Clock::time_point now) {
+    if (!is_armed_) {
       return std::nullopt;
     }
     if (present < expected_ && now < until_) {
       return until_;
     }
-    is_open_ = false;
+    is_armed_ = false;
     if (present < expected_) {
       skips_left_ = next_skips_;
       next_skips_ = std::min(2 * next_skips_, skips_max);
@@ -45,10 +46,10 @@ class Muster {
   }
 
  private:
-  static constexpr int share = 4;
+  static constexpr int rtt_divisor = 4;
   static constexpr std::uint32_t skips_max = 256;
 
-  bool is_open_ = false;
+  bool is_armed_ = false;
   std::size_t expected_ = 0;
   Clock::time_point until_{};
   std::uint32_t skips_left_ = 0;  ///< Number of batches to send without a delay.

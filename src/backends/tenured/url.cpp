@@ -1,4 +1,4 @@
-#include "backends/tenured/servers.hpp"
+#include "backends/tenured/url.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -104,15 +104,15 @@ Result<Servers> servers_from(Url& url, std::chrono::milliseconds timeout, const 
                  .token = *std::move(token)};
 }
 
-bool are_near(const Servers& servers) {
+bool are_local(const Servers& servers) {
   return std::ranges::all_of(servers.endpoints, [](const Endpoint& endpoint) {
     return endpoint.host == "localhost" || endpoint.host == "::1" ||
            endpoint.host.starts_with("127.");
   });
 }
 
-bool shows_token(const Servers& servers) {
-  return !servers.token.empty() && servers.tls == nullptr && !are_near(servers);
+bool exposes_token(const Servers& servers) {
+  return !servers.token.empty() && servers.tls == nullptr && !are_local(servers);
 }
 
 }  // namespace tenure::backends::tenured

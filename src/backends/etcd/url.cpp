@@ -1,4 +1,4 @@
-#include "backends/etcd/address.hpp"
+#include "backends/etcd/url.hpp"
 
 #include <algorithm>
 #include <cstddef>

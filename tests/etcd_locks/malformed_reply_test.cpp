@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenure/client.hpp>
+#include <tenure/client/client.hpp>
 
 #include "support/connect_refusal.hpp"
 #include "support/etcd_fake.hpp"

@@ -12,12 +12,12 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "backends/backend.hpp"
-#include "backends/etcd/address.hpp"
 #include "backends/etcd/connection.hpp"
-#include "backends/etcd/convoy.hpp"
 #include "backends/etcd/key_watches.hpp"
 #include "backends/etcd/leases.hpp"
 #include "backends/etcd/locks.hpp"
+#include "backends/etcd/txn_batcher.hpp"
+#include "backends/etcd/url.hpp"
 #include "backends/net/loop_backend.hpp"
 
 namespace tenure::backends::etcd {
@@ -27,8 +27,8 @@ namespace tenure::backends::etcd {
 class EtcdBackend final : public LoopBackend {
  public:
   /// Returns when a member answers; else says why none did within `timeout`.
-  [[nodiscard]] static Result<std::unique_ptr<EtcdBackend>> open(
-      const Address& address, std::chrono::milliseconds timeout);
+  [[nodiscard]] static Result<std::unique_ptr<EtcdBackend>> open(const Address& address,
+                                                                 std::chrono::milliseconds timeout);
   explicit EtcdBackend(const Address& address);
   ~EtcdBackend() override;
 
@@ -46,24 +46,24 @@ class EtcdBackend final : public LoopBackend {
   void holders(std::string name, Done<std::vector<Holder>> done) override;
 
  private:
-  void came_up();
-  void went_down(const Error& why);
-  void refused(const Error& why);
-  void begin_end();
-  void end_if_idle();
+  void connected();
+  void disconnected(const Error& why);
+  void rejected(const Error& why);
+  void begin_shutdown();
+  void shut_down_if_idle();
 
-  const std::chrono::milliseconds farewell_;
+  const std::chrono::milliseconds shutdown_timeout_;
   Listener* listener_ = nullptr;
-  std::optional<Error> refusal_;  ///< Why nobody lets us in; none if that is not so.
-  Result<void> first_;            ///< What became of the first attempt to connect.
-  sys::WaitSlot opened_;
-  sys::WaitSlot ended_;
-  bool is_ending_ = false;
+  std::optional<Error> rejection_;  ///< Why nobody lets us in; none if that is not so.
+  Result<void> first_attempt_;      ///< What became of the first attempt to connect.
+  sys::WaitSlot first_attempt_done_;
+  sys::WaitSlot shutdown_done_;
+  bool is_shutting_down_ = false;
 
   // On its loop:
-  boost::asio::steady_timer timeout_timer_;
+  boost::asio::steady_timer shutdown_timer_;
   std::shared_ptr<Connection> connection_;
-  Convoy convoy_;
+  TxnBatcher batcher_;
   KeyWatches watches_;
   Leases leases_;
   Locks locks_;

@@ -5,7 +5,7 @@
 
 #include <tenure/error.hpp>
 
-#include "backends/rpc/dialer.hpp"
+#include "backends/rpc/channel_connector.hpp"
 #include "backends/url.hpp"
 
 namespace tenure::backends::tenured {
@@ -23,9 +23,9 @@ struct Login {
                                            const Login& login = {});
 
 /// Would anybody on the way see the token?
-[[nodiscard]] bool shows_token(const Servers& servers);
+[[nodiscard]] bool exposes_token(const Servers& servers);
 
 /// All are on this machine.
-[[nodiscard]] bool are_near(const Servers& servers);
+[[nodiscard]] bool are_local(const Servers& servers);
 
 }  // namespace tenure::backends::tenured

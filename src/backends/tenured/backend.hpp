@@ -10,18 +10,18 @@
 
 #include "backends/backend.hpp"
 #include "backends/net/loop_backend.hpp"
-#include "backends/rpc/dialer.hpp"
-#include "backends/tenured/courier.hpp"
+#include "backends/rpc/channel_connector.hpp"
+#include "backends/tenured/session_client.hpp"
 
 namespace tenure::backends::tenured {
 
 /// The lock service `tenured`, over one connection, whatever the number of waits.
-class ClusterBackend final : public LoopBackend {
+class TenuredBackend final : public LoopBackend {
  public:
   /// Returns when a server answers; `unavailable` says why none did within `timeout`.
-  [[nodiscard]] static Result<std::unique_ptr<ClusterBackend>> open(
+  [[nodiscard]] static Result<std::unique_ptr<TenuredBackend>> open(
       Servers servers, std::string client, std::chrono::milliseconds timeout);
-  ~ClusterBackend() override;
+  ~TenuredBackend() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;
   [[nodiscard]] Limits limits() const noexcept override;
@@ -39,23 +39,23 @@ class ClusterBackend final : public LoopBackend {
   void unwatch(WatchId watch) override;
   void holders(std::string name, Done<std::vector<Holder>> done) override;
 
-  ClusterBackend(Servers servers, std::string client);
+  TenuredBackend(Servers servers, std::string client);
 
  private:
   /// Adds an operation to the batch that is sent next.
-  void send(ErrandPointer errand);
+  void send(PendingCallPtr call);
   void send_all() override;
-  /// Runs `job` on the loop, after the operations before it have been passed to the courier.
+  /// Runs `job` on the loop, after the operations before it have been passed to the session_client.
   template <class Job>
   void post_behind(Job job);
   [[nodiscard]] std::function<void()> signal_of(const std::shared_ptr<sys::WaitSlot>& slot);
 
-  std::chrono::milliseconds farewell_;
+  std::chrono::milliseconds shutdown_timeout_;
   std::atomic<std::uint64_t> last_watch_ = 0;
 
   // On the loop:
-  std::vector<ErrandPointer> batch_;  ///< Operations to send.
-  std::shared_ptr<Courier> courier_;
+  std::vector<PendingCallPtr> batch_;  ///< Operations to send.
+  std::shared_ptr<SessionClient> session_client_;
 };
 
 }  // namespace tenure::backends::tenured

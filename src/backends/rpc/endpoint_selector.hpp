@@ -25,40 +25,41 @@ namespace tenure::backends {
 /// A server that failed a moment ago is not gone to because another one names it: until a new
 /// leader is elected, the others name the one that has died. Nor are more than a few names followed
 /// one after the other, so that servers that name each other do not keep us busy.
-class Itinerary {
+class EndpointSelector {
  public:
   using Clock = std::chrono::steady_clock;
-  using Pause = net::Backoff::Delay;
+  using Delay = net::Backoff::Delay;
 
-  static constexpr std::size_t hops_max = 4;     ///< Names followed without a pause in between.
-  static constexpr std::size_t learned_max = 8;  ///< Servers remembered besides those of the URL.
-  static constexpr std::chrono::milliseconds grudge{1000};
-  static constexpr std::chrono::milliseconds pause_min{20};
-  static constexpr std::chrono::milliseconds pause_max{1000};
+  static constexpr std::size_t redirects_max = 4;  ///< Names followed without a pause in between.
+  static constexpr std::size_t learned_max = 8;    ///< Servers remembered besides those of the URL.
+  static constexpr std::chrono::milliseconds failure_cooldown{1000};
+  static constexpr std::chrono::milliseconds retry_delay_min{20};
+  static constexpr std::chrono::milliseconds retry_delay_max{1000};
 
   /// REQUIRES: at least one.
-  explicit Itinerary(std::vector<Endpoint> listed, sys::RandomSource random = sys::random_id)
-      : listed_(std::move(listed)), backoff_({.min = pause_min, .max = pause_max}, random) {}
+  explicit EndpointSelector(std::vector<Endpoint> listed, sys::RandomSource random = sys::random_id)
+      : listed_(std::move(listed)),
+        backoff_({.min = retry_delay_min, .max = retry_delay_max}, random) {}
 
-  struct Stop {
+  struct Attempt {
     Endpoint server;
-    Pause pause{};  ///< Delay before the attempt, with jitter.
+    Delay delay{};  ///< Delay before the attempt, with jitter.
   };
-  [[nodiscard]] Stop next();
+  [[nodiscard]] Attempt next();
 
   /// Somebody says that this one leads. True: it is the next.
-  bool follow(const Endpoint& leader, Clock::time_point now);
+  bool redirect_to(const Endpoint& leader, Clock::time_point now);
   /// A pause was made where we are: names may be followed again.
-  void rested() { hops_ = 0; }
+  void reset_redirects() { redirects_ = 0; }
   /// It cannot be reached, or does not answer any more.
-  void failed(const Endpoint& server, Clock::time_point now);
+  void mark_failed(const Endpoint& server, Clock::time_point now);
   /// It leads, and answers.
-  void arrived(const Endpoint& server);
+  void mark_healthy(const Endpoint& server);
   /// How many servers it knows.
   [[nodiscard]] std::size_t size() const { return listed_.size() + learned_.size(); }
 
  private:
-  struct Grudge {
+  struct Failure {
     Endpoint server;
     Clock::time_point since;
   };
@@ -69,13 +70,13 @@ class Itinerary {
 
   std::vector<Endpoint> listed_;
   std::vector<Endpoint> learned_;
-  std::vector<Grudge> grudges_;
-  std::optional<Endpoint> named_;
+  std::vector<Failure> recent_failures_;
+  std::optional<Endpoint> redirect_target_;
   net::Backoff backoff_;
-  Pause round_pause_{};    ///< Delay before each attempt of the current round.
-  std::size_t turn_ = 0;   ///< In the round.
-  std::size_t tries_ = 0;  ///< Since we last arrived.
-  std::size_t hops_ = 0;
+  Delay round_delay_{};         ///< Delay before each attempt of the current round.
+  std::size_t next_index_ = 0;  ///< In the round.
+  std::size_t attempts_ = 0;    ///< Since we last arrived.
+  std::size_t redirects_ = 0;
 };
 
 }  // namespace tenure::backends

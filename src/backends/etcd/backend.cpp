@@ -1,4 +1,4 @@
-#include "backends/etcd/etcd_backend.hpp"
+#include "backends/etcd/backend.hpp"
 
 #include <utility>
 
@@ -10,101 +10,104 @@ constexpr std::chrono::milliseconds grace{500};
 }  // namespace
 
 EtcdBackend::EtcdBackend(const Address& address)
-    : farewell_(address.servers.connect_timeout),
-      timeout_timer_(loop()),
+    : shutdown_timeout_(address.servers.connect_timeout),
+      shutdown_timer_(loop()),
       connection_(std::make_shared<Connection>(
           loop(), address,
-          Connection::Calls{.up = [this] { came_up(); },
-                            .down = [this](const Error& why) { went_down(why); },
-                            .refused = [this](const Error& why) { refused(why); },
-                            .idle = [this] { end_if_idle(); },
-                            .shortest_ttl = [this] { return leases_.shortest_ttl(); }})),
-      convoy_(loop(), connection_),
+          Connection::Callbacks{.connected = [this] { connected(); },
+                                .disconnected = [this](const Error& why) { disconnected(why); },
+                                .rejected = [this](const Error& why) { rejected(why); },
+                                .idle = [this] { shut_down_if_idle(); },
+                                .shortest_ttl = [this] { return leases_.shortest_ttl(); }})),
+      batcher_(loop(), connection_),
       watches_(connection_),
       leases_(connection_, [this](LeaseId lease) { locks_.lease_lost(lease); }),
-      locks_(
-          loop(), address.root,
-          {.convoy = convoy_, .watches = watches_, .leases = leases_, .connection = *connection_}) {
-}
+      locks_(loop(), address.root,
+             {.batcher = batcher_,
+              .watches = watches_,
+              .leases = leases_,
+              .connection = *connection_}) {}
 
 Result<std::unique_ptr<EtcdBackend>> EtcdBackend::open(const Address& address,
                                                        std::chrono::milliseconds timeout) {
   auto backend = std::make_unique<EtcdBackend>(address);
   backend->post([raw = backend.get(), timeout] {
     raw->connection_->start(timeout, [raw](Result<void> first) {
-      raw->first_ = std::move(first);
-      raw->parker().signal(raw->opened_);
+      raw->first_attempt_ = std::move(first);
+      raw->parker().signal(raw->first_attempt_done_);
     });
   });
   // The connection keeps the time, and knows what went wrong.
-  backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + timeout + grace);
-  if (!backend->opened_.is_signalled()) {
+  backend->parker().wait(backend->first_attempt_done_,
+                         std::chrono::steady_clock::now() + timeout + grace);
+  if (!backend->first_attempt_done_.is_signalled()) {
     return fail(Errc::unavailable, "no server answers");
   }
-  if (!backend->first_) {
-    return std::unexpected(backend->first_.error());
+  if (!backend->first_attempt_) {
+    return std::unexpected(backend->first_attempt_.error());
   }
   return backend;
 }
 
 EtcdBackend::~EtcdBackend() {
-  do_now([this] { begin_end(); });
-  parker().wait(ended_, std::nullopt);
+  do_now([this] { begin_shutdown(); });
+  parker().wait(shutdown_done_, std::nullopt);
   // What is on its way ends with the connection.
   do_now([this] {
-    timeout_timer_.cancel();
+    shutdown_timer_.cancel();
     connection_->stop();
-    convoy_.fail_all(client_closed());
+    batcher_.fail_all(client_closed());
     leases_.fail_all(client_closed());
   });
   stop();
 }
 
-void EtcdBackend::begin_end() {
-  is_ending_ = true;
+void EtcdBackend::begin_shutdown() {
+  is_shutting_down_ = true;
   listener_ = nullptr;
-  locks_.end();
-  timeout_timer_.expires_after(connection_->is_up() ? farewell_ : std::chrono::milliseconds(0));
-  timeout_timer_.async_wait([this](const boost::system::error_code& error) {
+  locks_.shut_down();
+  shutdown_timer_.expires_after(connection_->is_up() ? shutdown_timeout_
+                                                     : std::chrono::milliseconds(0));
+  shutdown_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) {
-      parker().signal(ended_);
+      parker().signal(shutdown_done_);
     }
   });
-  end_if_idle();
+  shut_down_if_idle();
 }
 
-void EtcdBackend::end_if_idle() {
-  if (is_ending_ && convoy_.is_idle() && leases_.is_idle()) {
-    parker().signal(ended_);
+void EtcdBackend::shut_down_if_idle() {
+  if (is_shutting_down_ && batcher_.is_idle() && leases_.is_idle()) {
+    parker().signal(shutdown_done_);
   }
 }
 
 // The connection.
 
-void EtcdBackend::came_up() {
-  refusal_.reset();
-  leases_.up();
-  watches_.up();
-  convoy_.flush();
+void EtcdBackend::connected() {
+  rejection_.reset();
+  leases_.connected();
+  watches_.connected();
+  batcher_.flush();
   if (listener_ != nullptr) {
     listener_->connection_changed(true, {});
   }
 }
 
-void EtcdBackend::went_down(const Error& why) {
-  leases_.down();
-  watches_.down();
+void EtcdBackend::disconnected(const Error& why) {
+  leases_.disconnected();
+  watches_.disconnected();
   if (listener_ != nullptr) {
     listener_->connection_changed(false, why.detail);
   }
-  if (is_ending_) {
-    parker().signal(ended_);
+  if (is_shutting_down_) {
+    parker().signal(shutdown_done_);
   }
 }
 
-void EtcdBackend::refused(const Error& why) {
-  refusal_ = why;
-  convoy_.fail_most(why);
+void EtcdBackend::rejected(const Error& why) {
+  rejection_ = why;
+  batcher_.fail_pending(why);
   leases_.fail_all(why);
   locks_.fail_waits(why);
 }
@@ -126,7 +129,7 @@ Limits EtcdBackend::limits() const noexcept {
 void EtcdBackend::start(Listener& listener) {
   post([this, &listener] {
     listener_ = &listener;
-    locks_.listen(&listener);
+    locks_.set_listener(&listener);
     if (connection_->is_up()) {
       listener.connection_changed(true, {});
     }
@@ -135,8 +138,8 @@ void EtcdBackend::start(Listener& listener) {
 
 void EtcdBackend::grant_lease(LeaseRequest request, Done<void> done) {
   post([this, id = request.id, ttl = request.ttl, done = std::move(done)]() mutable {
-    if (refusal_) {
-      done(std::unexpected(*refusal_));
+    if (rejection_) {
+      done(std::unexpected(*rejection_));
       return;
     }
     leases_.grant(id, ttl, std::move(done));
@@ -155,8 +158,8 @@ void EtcdBackend::revoke_lease(LeaseId lease, Done<void> done) {
 
 void EtcdBackend::acquire(AcquireRequest request, Done<Granted> done) {
   post([this, request = std::move(request), done = std::move(done)]() mutable {
-    if (refusal_) {
-      done(std::unexpected(*refusal_));
+    if (rejection_) {
+      done(std::unexpected(*rejection_));
       return;
     }
     locks_.acquire(std::move(request), std::move(done));
@@ -181,8 +184,8 @@ void EtcdBackend::downgrade(DowngradeRequest request, Done<void> done) {
 
 void EtcdBackend::holders(std::string name, Done<std::vector<Holder>> done) {
   post([this, name = std::move(name), done = std::move(done)]() mutable {
-    if (refusal_) {
-      done(std::unexpected(*refusal_));
+    if (rejection_) {
+      done(std::unexpected(*rejection_));
       return;
     }
     locks_.holders(name, std::move(done));

@@ -1,8 +1,8 @@
-#include "backends/rpc/dialer.hpp"
+#include "backends/rpc/channel_connector.hpp"
 
 #include <utility>
 
-#include "grpc/fault.hpp"
+#include "grpc/transport_status.hpp"
 #include "net/outgoing_socket.hpp"
 #include "net/transport.hpp"
 
@@ -31,43 +31,43 @@ Error error_from(const grpc::Status& status, const std::string& server) {
   }
 }
 
-Dialer::Dialer(boost::asio::io_context& loop, Servers servers, Calls calls)
+ChannelConnector::ChannelConnector(boost::asio::io_context& loop, Servers servers, Callbacks calls)
     : loop_(loop),
       servers_(std::move(servers)),
-      calls_(std::move(calls)),
-      pause_(loop),
+      callbacks_(std::move(calls)),
+      retry_timer_(loop),
       handshake_timer_(loop),
-      itinerary_(servers_.endpoints) {}
+      selector_(servers_.endpoints) {}
 
-void Dialer::dial() {
-  if (is_stopped_ || std::exchange(is_dialing_, true)) {
+void ChannelConnector::connect() {
+  if (is_stopped_ || std::exchange(is_connecting_, true)) {
     return;
   }
-  const auto [server, pause] = itinerary_.next();
-  if (pause == Itinerary::Pause::zero()) {
-    try_one(server);
+  const auto [server, delay] = selector_.next();
+  if (delay == EndpointSelector::Delay::zero()) {
+    attempt(server);
     return;
   }
-  pause_.expires_after(pause);
-  pause_.async_wait([self = shared_from_this(), server](const error_code& error) {
+  retry_timer_.expires_after(delay);
+  retry_timer_.async_wait([self = shared_from_this(), server](const error_code& error) {
     if (!error && !self->is_stopped_) {
-      self->try_one(server);
+      self->attempt(server);
     }
   });
 }
 
-bool Dialer::follow(const Endpoint& leader) {
+bool ChannelConnector::redirect_to(const Endpoint& leader) {
   // One that leads and is not ready yet names itself.
-  return leader != reached_ && itinerary_.follow(leader, Itinerary::Clock::now());
+  return leader != current_ && selector_.redirect_to(leader, EndpointSelector::Clock::now());
 }
 
-void Dialer::stop() {
+void ChannelConnector::stop() {
   is_stopped_ = true;
-  pause_.cancel();
-  drop();
+  retry_timer_.cancel();
+  cancel_attempt();
 }
 
-void Dialer::try_one(const Endpoint& endpoint) {
+void ChannelConnector::attempt(const Endpoint& endpoint) {
   deadline_ = net::Connector::Clock::now() + servers_.connect_timeout;
   connector_ = std::make_shared<net::Connector>(
       loop_,
@@ -81,55 +81,57 @@ void Dialer::try_one(const Endpoint& endpoint) {
           self->failed(endpoint, unavailable(endpoint, socket.error().detail));
           return;
         }
-        self->greet(endpoint, socket->into_transport(endpoint.host, self->servers_.tls.get()));
+        self->handshake(endpoint, socket->into_transport(endpoint.host, self->servers_.tls.get()));
       });
   connector_->start();
 }
 
-void Dialer::greet(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport) {
-  greeted_ = std::make_shared<grpc::Channel>(
+void ChannelConnector::handshake(const Endpoint& endpoint,
+                                 std::unique_ptr<net::Transport> transport) {
+  handshaking_ = std::make_shared<grpc::Channel>(
       loop_, std::move(transport),
       grpc::Channel::Origin{.authority = name_of(endpoint), .is_tls = servers_.tls != nullptr});
   if (!servers_.token.empty()) {
-    greeted_->set_lines({{.name = "authorization", .value = "Bearer " + servers_.token}});
+    handshaking_->set_metadata({{.name = "authorization", .value = "Bearer " + servers_.token}});
   }
   handshake_timer_.expires_at(deadline_);
   handshake_timer_.async_wait(
-      [self = shared_from_this(), channel = greeted_, endpoint](const error_code& error) {
-        if (!error && self->greeted_ == channel) {
+      [self = shared_from_this(), channel = handshaking_, endpoint](const error_code& error) {
+        if (!error && self->handshaking_ == channel) {
           self->failed(endpoint, unavailable(endpoint, "no answer; is the address right?"));
         }
       });
-  greeted_->open(
+  handshaking_->open(
       [self = shared_from_this(), endpoint] {
-        if (const auto channel = std::exchange(self->greeted_, nullptr)) {
-          self->is_dialing_ = false;
+        if (const auto channel = std::exchange(self->handshaking_, nullptr)) {
+          self->is_connecting_ = false;
           self->handshake_timer_.cancel();
-          self->reached_ = endpoint;
-          self->calls_.connected(channel);
+          self->current_ = endpoint;
+          self->callbacks_.connected(channel);
         }
       },
-      [self = shared_from_this(), raw = greeted_.get(), endpoint] {
-        if (self->greeted_.get() == raw) {
-          self->failed(endpoint, error_from(grpc::explain(raw->fault()), name_of(endpoint)));
+      [self = shared_from_this(), raw = handshaking_.get(), endpoint] {
+        if (self->handshaking_.get() == raw) {
+          self->failed(endpoint,
+                       error_from(grpc::status_from(raw->close_error()), name_of(endpoint)));
         }
       });
 }
 
-void Dialer::failed(const Endpoint& endpoint, const Error& why) {
-  drop();
-  itinerary_.failed(endpoint, Itinerary::Clock::now());
-  is_dialing_ = false;
-  calls_.failed(why);
-  dial();
+void ChannelConnector::failed(const Endpoint& endpoint, const Error& why) {
+  cancel_attempt();
+  selector_.mark_failed(endpoint, EndpointSelector::Clock::now());
+  is_connecting_ = false;
+  callbacks_.failed(why);
+  connect();
 }
 
-void Dialer::drop() {
+void ChannelConnector::cancel_attempt() {
   handshake_timer_.cancel();
   if (const auto connector = std::exchange(connector_, nullptr)) {
     connector->cancel();
   }
-  if (const auto channel = std::exchange(greeted_, nullptr)) {
+  if (const auto channel = std::exchange(handshaking_, nullptr)) {
     channel->close();
   }
 }

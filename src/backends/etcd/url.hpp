@@ -5,7 +5,7 @@
 
 #include <tenure/error.hpp>
 
-#include "backends/rpc/dialer.hpp"
+#include "backends/rpc/channel_connector.hpp"
 #include "backends/url.hpp"
 
 namespace tenure::backends::etcd {

@@ -1,0 +1,481 @@
+#include "backends/tenured/session_client.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+#include <type_traits>
+
+#include <google/protobuf/arena.h>
+
+#include "backends/tenured/proto_types.hpp"
+
+namespace tenure::backends::tenured {
+namespace {
+
+/// Of one message; the server takes 64 KiB unless it is told otherwise.
+constexpr std::size_t message_bytes = 48 * 1024;
+
+Error unavailable(const std::string& why) {
+  return {.code = Errc::unavailable, .detail = why};
+}
+
+/// Key of the request that an acquire makes or an abandon ends.
+template <class Message>
+RequestKey key_of(const Message& message) {
+  return {.lease = LeaseId{message.lease_id()}, .request = RequestId{message.request_id()}};
+}
+
+}  // namespace
+
+/// The Session stream of one connection.
+class SessionClient::Stream final : public grpc::ClientCall {
+ public:
+  explicit Stream(std::weak_ptr<SessionClient> session_client)
+      : session_client_(std::move(session_client)) {}
+
+ private:
+  void received(std::string_view message) override {
+    const auto session_client = session_client_.lock();
+    if (!session_client || session_client->stream_.get() != this) {
+      return;
+    }
+    // All parts of a message come and go together: no allocation for each. Protobuf ends the
+    // process if the buffer is not aligned; it needs no zeros.
+    alignas(8) std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init)
+    google::protobuf::Arena arena(begin.data(), begin.size());
+    auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
+    if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
+      cancel();
+      return;
+    }
+    session_client->received(response);
+  }
+  void ended(const grpc::Status& status) override {
+    const auto session_client = session_client_.lock();
+    if (session_client && session_client->stream_.get() == this) {
+      session_client->stream_ended(status);
+    }
+  }
+
+  std::weak_ptr<SessionClient> session_client_;
+};
+
+SessionClient::SessionClient(boost::asio::io_context& loop, Servers servers, std::string client)
+    : loop_(loop),
+      client_(std::move(client)),
+      health_check_timeout_(servers.connect_timeout),
+      health_check_timer_(loop),
+      liveness_timer_(loop),
+      shutdown_timer_(loop),
+      watches_(loop),
+      queries_(loop),
+      server_count_(servers.endpoints.size()),
+      first_attempts_left_(server_count_),
+      connect_timer_(loop) {
+  connector_ = std::make_shared<ChannelConnector>(
+      loop, std::move(servers),
+      ChannelConnector::Callbacks{
+          .connected = [this](const auto& channel) { begin_health_check(channel); },
+          .failed =
+              [this](const Error& why) {
+                rejection_.reset();
+                connect_failed(why);
+              }});
+}
+
+void SessionClient::set_listener(Listener& listener) {
+  listener_ = &listener;
+  if (stream_) {
+    listener_->connection_changed(true, {});
+  }
+}
+
+void SessionClient::begin_session(const std::shared_ptr<grpc::Channel>& channel) {
+  health_check_timer_.cancel();
+  rejection_.reset();
+  stream_ = std::make_shared<Stream>(weak_from_this());
+  channel->begin("/tenure.v1.LockService/Session", stream_);
+  if (!stream_) {
+    return;  // It could not even begin; disconnected() saw to it.
+  }
+  v1::SessionRequest hello;
+  hello.mutable_hello()->set_client(client_);
+  hello.mutable_hello()->set_keep_waits(true);
+  stream_->send(hello);
+  // follow_again() makes new ones.
+  absl::erase_if(pending_, [](const auto& entry) {
+    return entry.second->operation.has_renew_leases() &&
+           std::holds_alternative<std::monostate>(entry.second->done);
+  });
+  std::vector<Id> ids;
+  for (auto& [id, call] : pending_) {
+    call->is_queued = false;
+    ids.push_back(id);
+  }
+  queued_count_ = 0;
+  send_all(ids);
+  resubscribe_leases();
+  watches_.connected(channel);
+  queries_.connected(channel);
+  if (on_first_connection_) {
+    connect_timer_.cancel();
+    std::exchange(on_first_connection_, nullptr)({});
+  }
+  if (listener_ != nullptr) {
+    listener_->connection_changed(true, {});
+  }
+}
+
+/// A server tells of losses only on the stream that used the lease last.
+void SessionClient::resubscribe_leases() {
+  std::vector<Id> ids;
+  std::vector<std::uint64_t> leases(leases_.begin(), leases_.end());
+  constexpr std::size_t leases_per_call = 4000;
+  for (std::size_t first = 0; first < leases.size(); first += leases_per_call) {
+    auto call = std::make_unique<PendingCall>();
+    auto& some = *call->operation.mutable_renew_leases()->mutable_ids();
+    const auto end = std::min(leases.size(), first + leases_per_call);
+    some.Add(leases.begin() + static_cast<std::ptrdiff_t>(first),
+             leases.begin() + static_cast<std::ptrdiff_t>(end));
+    pending_.emplace(++last_id_, std::move(call));
+    ids.push_back(last_id_);
+  }
+  send_all(ids);
+}
+
+// Errands.
+
+void SessionClient::submit(std::vector<PendingCallPtr> calls) {
+  std::vector<Id> ids;
+  ids.reserve(calls.size());
+  for (auto& call : calls) {
+    if (stopped_ || rejection_) {
+      fail_with(*call, stopped_ ? unavailable("the client ends") : *rejection_);
+      continue;
+    }
+    const auto id = ++last_id_;
+    auto& operation = call->operation;
+    operation.set_id(id);
+    if (operation.has_acquire()) {
+      const auto& acquire = operation.acquire();
+      waits_.insert_or_assign(key_of(acquire), id);
+    } else if (operation.has_grant_lease()) {
+      const auto& grant = operation.grant_lease();
+      leases_.insert(grant.id());
+      observe_ttl(std::chrono::milliseconds(grant.ttl_ms()));
+    } else if (operation.has_set_ttl()) {
+      observe_ttl(std::chrono::milliseconds(operation.set_ttl().ttl_ms()));
+    } else if (operation.has_release()) {
+      holds_.released(operation.release());
+    } else if (operation.has_revoke_lease()) {
+      leases_.erase(operation.revoke_lease().id());
+      holds_.lease_ended(operation.revoke_lease().id());
+    }
+    pending_.emplace(id, std::move(call));
+    ids.push_back(id);
+  }
+  if (stream_) {
+    send_all(ids);
+  }
+}
+
+void SessionClient::send_all(const std::vector<Id>& ids) {
+  v1::SessionRequest batch;
+  std::size_t bytes = 0;
+  // The operations stay ours, in case they have to be sent again: the batch only borrows them.
+  const auto send = [&] {
+    if (batch.operations_size() > 0) {
+      stream_->send(batch);
+      batch.mutable_operations()->UnsafeArenaExtractSubrange(0, batch.operations_size(), nullptr);
+      bytes = 0;
+    }
+  };
+  for (const auto id : ids) {
+    auto& operation = pending_.at(id)->operation;
+    operation.set_id(id);
+    const auto size = operation.ByteSizeLong() + 8;
+    if (bytes + size > message_bytes) {
+      send();
+    }
+    batch.mutable_operations()->UnsafeArenaAddAllocated(&operation);
+    bytes += size;
+  }
+  send();
+}
+
+void SessionClient::abandon(LeaseId lease, RequestId request) {
+  const RequestKey key{.lease = lease, .request = request};
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    return;
+  }
+  auto call = std::make_unique<PendingCall>();
+  call->operation.mutable_abandon()->set_lease_id(lease.get());
+  call->operation.mutable_abandon()->set_request_id(request.get());
+  if (!stream_) {
+    cancel_wait(*call);
+  }
+  std::vector<PendingCallPtr> one;
+  one.push_back(std::move(call));
+  submit(std::move(one));
+}
+
+// Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
+void SessionClient::cancel_wait(PendingCall& abandon) {
+  const auto it = waits_.find(key_of(abandon.operation.abandon()));
+  if (it != waits_.end()) {
+    abandon.is_detached = true;
+    fail_with(*take(it->second), {.code = Errc::cancelled});
+  }
+}
+
+void SessionClient::cancel_abandoned_waits() {
+  std::vector<Id> abandons;
+  for (const auto& [id, call] : pending_) {
+    if (call->operation.has_abandon()) {
+      abandons.push_back(id);
+    }
+  }
+  for (const auto id : abandons) {
+    if (const auto it = pending_.find(id); it != pending_.end()) {
+      cancel_wait(*it->second);
+    }
+  }
+}
+
+PendingCallPtr SessionClient::take(Id id) {
+  const auto it = pending_.find(id);
+  auto call = std::move(it->second);
+  pending_.erase(it);
+  queued_count_ -= call->is_queued ? 1 : 0;
+  if (call->operation.has_acquire()) {
+    const auto& acquire = call->operation.acquire();
+    waits_.erase(key_of(acquire));
+  }
+  return call;
+}
+
+void SessionClient::received(const v1::SessionResponse& response) {
+  for (const auto& outcome : response.outcomes()) {
+    handle_outcome(outcome);
+  }
+  if (!has_unknown_outcome_) {
+    connector_->mark_healthy();
+  }
+  for (const auto lease : response.lost_leases()) {
+    leases_.erase(lease);
+    holds_.lease_ended(lease);
+    if (listener_ != nullptr) {
+      listener_->lease_lost(LeaseId{lease});
+    }
+  }
+  for (const auto& taken : response.taken()) {
+    holds_.force_released(taken.lease_id(), taken.fencing_token());
+    if (listener_ != nullptr) {
+      listener_->hold_force_released(LeaseId{taken.lease_id()}, RequestId{taken.request_id()});
+    }
+  }
+  if (std::exchange(has_unknown_outcome_, false)) {
+    disconnected(
+        error_from({grpc::StatusCode::unavailable, "it cannot say what became of a request"},
+                   channel_->authority()));
+  }
+  end_if_idle();
+}
+
+void SessionClient::handle_outcome(const v1::Outcome& outcome) {
+  const auto it = pending_.find(outcome.id());
+  if (it == pending_.end()) {
+    return;
+  }
+  if (outcome.has_queued()) {
+    it->second->queue_position = static_cast<std::size_t>(outcome.queued().position());
+    queued_count_ += std::exchange(it->second->is_queued, true) ? 0 : 1;
+    return;
+  }
+  if (outcome.has_refused() && outcome.refused().code() == v1::CODE_UNAVAILABLE) {
+    // Nobody knows what becomes of it: it stays, and is asked again on the next connection.
+    has_unknown_outcome_ = true;
+    return;
+  }
+  const auto call = take(outcome.id());
+  if (call->operation.has_abandon()) {
+    abandon_handle_outcome(*call, outcome);
+    return;
+  }
+  complete(*call, outcome);
+}
+
+void SessionClient::abandon_handle_outcome(const PendingCall& abandon, const v1::Outcome& outcome) {
+  const auto key = key_of(abandon.operation.abandon());
+  if (const auto it = waits_.find(key); it != waits_.end()) {
+    complete(*take(it->second), outcome);
+    return;
+  }
+  // Else the grant was told to its caller just before, and is his to give back.
+  if (abandon.is_detached && outcome.has_granted()) {
+    auto call = std::make_unique<PendingCall>();
+    auto& release = *call->operation.mutable_release();
+    release.set_lease_id(key.lease.get());
+    release.set_fencing_token(outcome.granted().fencing_token());
+    std::vector<PendingCallPtr> one;
+    one.push_back(std::move(call));
+    submit(std::move(one));
+  }
+}
+
+void SessionClient::complete(PendingCall& call, const v1::Outcome& outcome) {
+  if (outcome.has_refused()) {
+    auto error = error_from(outcome.refused());
+    if (error == Errc::lease_lost && call.operation.has_revoke_lease()) {
+      std::get<Backend::Done<void>>(call.done)({});
+      return;
+    }
+    fail_with(call, error);
+    return;
+  }
+  if (auto* granted = std::get_if<Backend::Done<Granted>>(&call.done)) {
+    holds_.granted(call.operation.acquire(), outcome.granted());
+    (*granted)(Granted{.token = FencingToken{outcome.granted().fencing_token()},
+                       .count = outcome.granted().count(),
+                       .queue_position = call.queue_position});
+    return;
+  }
+  if (outcome.has_renewed()) {
+    renewal_handle_outcome(call, outcome.renewed());
+    return;
+  }
+  if (auto* done = std::get_if<Backend::Done<void>>(&call.done)) {
+    (*done)({});
+  }
+}
+
+void SessionClient::renewal_handle_outcome(PendingCall& call, const v1::Renewed& renewed) {
+  if (renewed.unconfirmed_size() > 0) {
+    confirm_holds(renewed);
+    // Not lost, and not renewed either: the next renewal will say.
+    fail_with(call, unavailable("the cluster was restored; the lease is being confirmed"));
+    return;
+  }
+  const auto& operation = call.operation;
+  const bool is_alive = renewed.ttl_ms_size() > 0 && renewed.ttl_ms(0) > 0;
+  if (operation.has_set_ttl() || operation.has_confirm_holds()) {
+    if (!is_alive) {
+      lease_lost(operation.has_set_ttl() ? operation.set_ttl().lease_id()
+                                         : operation.confirm_holds().lease_id());
+    }
+    if (auto* done = std::get_if<Backend::Done<void>>(&call.done)) {
+      (*done)(is_alive ? Result<void>() : fail(Errc::lease_lost, "the lease has ended"));
+    }
+    return;
+  }
+  Renewed answer;
+  const auto& ids = operation.renew_leases().ids();
+  for (int n = 0; n < renewed.ttl_ms_size(); ++n) {
+    answer.push_back(renewed.ttl_ms(n) > 0);
+    if (!answer.back() && n < ids.size()) {
+      lease_lost(ids[n]);
+    }
+  }
+  if (auto* done = std::get_if<Backend::Done<Renewed>>(&call.done)) {
+    (*done)(std::move(answer));
+  }
+}
+
+void SessionClient::confirm_holds(const v1::Renewed& renewed) {
+  std::vector<PendingCallPtr> calls;
+  for (const auto lease : renewed.unconfirmed()) {
+    auto call = std::make_unique<PendingCall>();
+    auto& confirmation = *call->operation.mutable_confirm_holds();
+    confirmation.set_lease_id(lease);
+    for (const auto token : holds_.tokens(lease)) {
+      confirmation.add_fencing_tokens(token);
+    }
+    calls.push_back(std::move(call));
+  }
+  submit(std::move(calls));
+}
+
+void SessionClient::lease_lost(std::uint64_t lease) {
+  holds_.lease_ended(lease);
+  if (leases_.erase(lease) > 0 && listener_ != nullptr) {
+    listener_->lease_lost(LeaseId{lease});
+  }
+}
+
+void SessionClient::fail_with(PendingCall& call, const Error& error) {
+  std::visit(
+      [&](auto& done) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(done)>, std::monostate>) {
+          done(std::unexpected(error));
+        }
+      },
+      call.done);
+}
+
+// The rest.
+
+void SessionClient::watch(WatchId id, WatchRequest request, Backend::Sink sink,
+                          std::function<void()> begun) {
+  watches_.add(id, std::move(request), std::move(sink), std::move(begun));
+}
+
+// Shutdown.
+
+void SessionClient::stop(std::chrono::milliseconds timeout, std::function<void()> done) {
+  stopped_ = std::move(done);
+  fail_waits();
+  // Another one of several may lead soon.
+  const bool may_recover = stream_ || !connector_->has_single_endpoint();
+  shutdown_timer_.expires_after(may_recover ? timeout : std::chrono::milliseconds(0));
+  shutdown_timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error) {
+      self->end();
+    }
+  });
+  end_if_idle();
+}
+
+void SessionClient::cancel() {
+  fail_waits();
+  end();
+}
+
+void SessionClient::fail_waits() {
+  std::vector<Id> waits;
+  for (const auto& [key, id] : waits_) {
+    waits.push_back(id);
+  }
+  for (const auto id : waits) {
+    fail_with(*take(id), client_closed());
+  }
+  watches_.end();
+  queries_.end(client_closed());
+}
+
+void SessionClient::end_if_idle() {
+  if (stopped_ && pending_.empty()) {
+    end();
+  }
+}
+
+void SessionClient::end() {
+  const auto done = std::exchange(stopped_, [] {});
+  listener_ = nullptr;
+  connector_->stop();
+  health_check_timer_.cancel();
+  liveness_timer_.cancel();
+  connect_timer_.cancel();
+  shutdown_timer_.cancel();
+  stream_.reset();
+  if (const auto channel = std::exchange(channel_, nullptr)) {
+    channel->close();
+  }
+  for (auto& [id, call] : std::exchange(pending_, {})) {
+    fail_with(*call, client_closed());
+  }
+  done();
+}
+
+}  // namespace tenure::backends::tenured
