@@ -135,7 +135,7 @@ inline release(me) {
   serve(NOBODY)
 }
 
-/* look.lua */
+/* expire.lua */
 inline look() {
   purge();
   serve(NOBODY)

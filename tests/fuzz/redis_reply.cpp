@@ -31,7 +31,7 @@ void describe(const Reply& reply, std::string& out, std::size_t& elements, std::
 void use(const Reply& reply) {
   if (const auto table = table_from(reply, "127.0.0.1")) {
     for (const auto owner : table->owner_of) {
-      require(owner == SlotTable::nobody || owner < table->owners.size(), "an owner that is there");
+      require(owner == SlotTable::unassigned || owner < table->owners.size(), "an owner that is there");
     }
   }
   static_cast<void>(reply.number_at(0));
@@ -45,7 +45,7 @@ void use(const Reply& reply) {
 std::vector<std::string> replies_in(std::string_view bytes, std::size_t piece) {
   std::vector<std::string> found;
   ReplyReader reader(elements_most);
-  for (std::size_t at = 0; at < bytes.size() && !reader.fault(); at += piece) {
+  for (std::size_t at = 0; at < bytes.size() && !reader.protocol_error(); at += piece) {
     const auto part = bytes.substr(at, piece);
     reader.feed({reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
     while (const auto* reply = reader.next()) {

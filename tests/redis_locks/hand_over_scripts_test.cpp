@@ -9,8 +9,8 @@
 namespace tenure::test {
 namespace {
 
-/// release.lua has a quick way for what happens most where others wait. It must do just what the
-/// long way does, which is taken when the token is not the one that the lock has.
+/// release.lua has a short_path way for what happens most where others wait. It must do just what
+/// the long way does, which is taken when the token is not the one that the lock has.
 class HandOverScripts : public RedisScripts {
  protected:
   struct Situation {
@@ -22,40 +22,42 @@ class HandOverScripts : public RedisScripts {
     std::string holds{};
     std::string waits{};
     std::string expiries{};
-    bool is_wide = false;
+    bool is_full_form = false;
 
     friend bool operator==(const Outcome&, const Outcome&) = default;
   };
 
   /// Gives back what ann has.
-  [[nodiscard]] Outcome outcome_of(const Situation& situation, bool is_quick) {
-    server.ask({"FLUSHALL"});
+  [[nodiscard]] Outcome outcome_of(const Situation& situation, bool is_short_path) {
+    server.command({"FLUSHALL"});
     situation.arrange();
-    const auto detail = server.ask({"HGET", head + ":m", "ann"});
+    const auto detail = server.command({"HGET", head + ":m", "ann"});
     const auto token = detail.substr(2, detail.find(' ', 2) - 2);
     Outcome outcome;
-    outcome.answer = run(Script::release, {"ann", "1", "-", is_quick ? token : "0", "7"});
+    outcome.answer = run(Script::release, {"ann", "1", "-", is_short_path ? token : "0", "7"});
     for (const std::string who : {"ann", "bob", "cid", "dan"}) {
       outcome.holds += holds(who) ? who + " " : "";
     }
     outcome.waits = waiting();
-    outcome.expiries = server.ask({"ZRANGE", head + ":e", "0", "-1"});
-    outcome.is_wide = server.ask({"GET", head}).starts_with("F ");
+    outcome.expiries = server.command({"ZRANGE", head + ":e", "0", "-1"});
+    outcome.is_full_form = server.command({"GET", head}).starts_with("F ");
     return outcome;
   }
-  void queue(std::vector<Ask> asks) {
+  void queue(std::vector<AcquireArguments> requests) {
     ASSERT_TRUE(is_granted(acquire({.member = "ann"})));
-    for (const auto& ask : asks) {
-      ASSERT_TRUE(is_queued(acquire(ask)));
+    for (const auto& request : requests) {
+      ASSERT_TRUE(is_queued(acquire(request)));
     }
   }
   /// As if its time were over.
-  void let_die(const std::string& member) { server.ask({"ZADD", head + ":e", "1", member}); }
+  void expire_member(const std::string& member) {
+    server.command({"ZADD", head + ":e", "1", member});
+  }
 };
 
 // 001.011, 001-B2
-TEST_F(HandOverScripts, the_quick_way_does_what_the_long_way_does) {
-  listen();
+TEST_F(HandOverScripts, the_short_path_and_the_long_path_have_the_same_effect) {
+  subscribe();
   const std::vector<Situation> situations{
       {"one waits", [&] { queue({{.member = "bob"}}); }},
       {"three wait", [&] { queue({{.member = "bob"}, {.member = "cid"}, {.member = "dan"}}); }},
@@ -66,17 +68,17 @@ TEST_F(HandOverScripts, the_quick_way_does_what_the_long_way_does) {
       {"the first in line is dead",
        [&] {
          queue({{.member = "bob"}, {.member = "cid"}});
-         let_die("bob");
+         expire_member("bob");
        }},
       {"the holder is dead",
        [&] {
          queue({{.member = "bob"}});
-         let_die("ann");
+         expire_member("ann");
        }},
       {"it is held twice",
        [&] {
          queue({{.member = "bob"}});
-         acquire({.member = "ann", .request = 2, .again = "reenter"});
+         acquire({.member = "ann", .request = 2, .reentry = "reenter"});
        }},
       {"all have left",
        [&] {
@@ -89,44 +91,44 @@ TEST_F(HandOverScripts, the_quick_way_does_what_the_long_way_does) {
   }
 }
 
-// Who does not listen is passed over, and keeps his place.
-TEST_F(HandOverScripts, the_quick_way_passes_over_who_cannot_be_told) {
+// Who does not subscribe is passed over, and keeps his place.
+TEST_F(HandOverScripts, the_short_path_skips_unreachable_waiters) {
   const Situation deaf{"nobody listens", [&] { queue({{.member = "bob"}, {.member = "cid"}}); }};
 
-  const auto quick = outcome_of(deaf, true);
+  const auto short_path = outcome_of(deaf, true);
 
-  EXPECT_EQ(quick, outcome_of(deaf, false));
-  EXPECT_EQ(quick.holds, "");
-  EXPECT_EQ(quick.waits, "bob cid");
+  EXPECT_EQ(short_path, outcome_of(deaf, false));
+  EXPECT_EQ(short_path.holds, "");
+  EXPECT_EQ(short_path.waits, "bob cid");
 }
 
-TEST_F(HandOverScripts, the_next_one_is_told_its_token_and_a_retry_finds_what_was_done) {
-  listen();
+TEST_F(HandOverScripts, the_next_holder_receives_its_token_and_a_retry_finds_the_result) {
+  subscribe();
   queue({{.member = "bob"}, {.member = "cid"}});
-  const auto detail = server.ask({"HGET", head + ":m", "ann"});
+  const auto detail = server.command({"HGET", head + ":m", "ann"});
   const auto token = detail.substr(2, detail.find(' ', 2) - 2);
 
   EXPECT_EQ(run(Script::release, {"ann", "1", "-", token, "7"}), "1");
 
-  const auto theirs = server.ask({"HGET", head + ":m", "bob"});
+  const auto theirs = server.command({"HGET", head + ":m", "bob"});
   const auto next = theirs.substr(2, theirs.find(' ', 2) - 2);
-  EXPECT_EQ(server.hear(), "g bob 1 " + next + " 1");
+  EXPECT_EQ(server.next_message(), "g bob 1 " + next + " 1");
   EXPECT_GT(std::stoll(next), std::stoll(token));
   EXPECT_EQ(run(Script::release, {"ann", "1", "-", token, "7"}), "3") << "a retry";
   EXPECT_TRUE(holds("bob"));
 }
 
 // The clock of the server stepped back.
-TEST_F(HandOverScripts, tokens_grow_in_the_quick_way_too) {
-  listen();
-  server.ask({"SET", head, "T 4000000000000000 x.1", "PX", "60000"});
+TEST_F(HandOverScripts, tokens_grow_on_the_short_path) {
+  subscribe();
+  server.command({"SET", head, "T 4000000000000000 x.1", "PX", "60000"});
   queue({{.member = "bob"}});
 
   EXPECT_EQ(run(Script::release, {"ann", "1", "-", "4000000000000001", "7"}), "1");
 
-  EXPECT_TRUE(server.ask({"HGET", head + ":m", "bob"}).starts_with("X 4000000000000002 "));
-  EXPECT_TRUE(server.ask({"GET", head}).starts_with("F L 4000000000000002 "));
-  EXPECT_GT(std::stoll(server.ask({"PTTL", head})), 60'000);
+  EXPECT_TRUE(server.command({"HGET", head + ":m", "bob"}).starts_with("X 4000000000000002 "));
+  EXPECT_TRUE(server.command({"GET", head}).starts_with("F L 4000000000000002 "));
+  EXPECT_GT(std::stoll(server.command({"PTTL", head})), 60'000);
 }
 
 }  // namespace

@@ -19,24 +19,24 @@ TEST_F(MutexScripts, acquire_exclusion) {
 }
 
 // 000.072, 000.112: only the holder renews, and that gives it time.
-TEST_F(MutexScripts, owner_gated_refresh_with_pttl_bump) {
+TEST_F(MutexScripts, only_the_holder_extends_the_key_expiry) {
   acquire({.member = "ann", .ttl = 10'000});
-  const auto before = std::stoll(server.ask({"PTTL", head}));
+  const auto before = std::stoll(server.command({"PTTL", head}));
 
   EXPECT_EQ(renew("bob", 90'000), "0");
-  EXPECT_LE(std::stoll(server.ask({"PTTL", head})), before);
+  EXPECT_LE(std::stoll(server.command({"PTTL", head})), before);
   EXPECT_EQ(renew("ann", 90'000), "1");
 
-  EXPECT_GT(std::stoll(server.ask({"PTTL", head})), before + 70'000);
+  EXPECT_GT(std::stoll(server.command({"PTTL", head})), before + 70'000);
 }
 
 // 000-B4: a renewal by one with a short ttl never shortens.
-TEST_F(MutexScripts, a_renewal_never_takes_time_away) {
+TEST_F(MutexScripts, a_renewal_never_shortens_the_ttl) {
   acquire({.member = "ann", .ttl = 90'000});
 
   EXPECT_EQ(renew("ann", 1000), "1");
 
-  EXPECT_GT(std::stoll(server.ask({"PTTL", head})), 140'000);
+  EXPECT_GT(std::stoll(server.command({"PTTL", head})), 140'000);
 }
 
 // 000.073, 000.113, 001.021, 001.028, 001-B7: who does not hold it is told so, and it stays.
@@ -72,7 +72,7 @@ TEST_F(MutexScripts, lease_expiry_frees_the_key) {
 }
 
 // 000-B22, 001.014, 001-B2: a reply was lost. The retry finds its own hold and its own place.
-TEST_F(MutexScripts, the_same_request_again_finds_what_became_of_the_first) {
+TEST_F(MutexScripts, a_repeated_request_finds_the_result_of_the_first) {
   const auto token = acquire({.member = "ann"});
   EXPECT_EQ(acquire({.member = "ann"}), "1 " + token + " 0 1");
   EXPECT_TRUE(is_queued(acquire({.member = "bob"})));
@@ -87,8 +87,8 @@ TEST_F(MutexScripts, the_same_request_again_finds_what_became_of_the_first) {
 
 // 001.003, 001.007, 001.012, 001.013, 001.016, 001.018-020, 001-B1, 001-B4: in the queue from the
 // first attempt on, and handed over inside release.
-TEST_F(MutexScripts, release_hands_over_to_the_first_in_line) {
-  listen();
+TEST_F(MutexScripts, release_grants_the_first_waiter) {
+  subscribe();
   acquire({.member = "ann"});
   EXPECT_TRUE(acquire({.member = "bob"}).starts_with("2 1 "));
   EXPECT_TRUE(acquire({.member = "cid"}).starts_with("2 2 "));
@@ -96,22 +96,22 @@ TEST_F(MutexScripts, release_hands_over_to_the_first_in_line) {
   EXPECT_EQ(release("ann"), "1");
 
   EXPECT_TRUE(holds("bob"));
-  EXPECT_TRUE(server.hear().starts_with("g bob 1 "));
+  EXPECT_TRUE(server.next_message().starts_with("g bob 1 "));
   EXPECT_EQ(try_acquire({.member = "dan"}), "0");
   EXPECT_EQ(release("bob"), "1");
   EXPECT_TRUE(holds("cid"));
 }
 
 // 001.025, 001-B3: at the head, in the middle, at the tail; a dead waiter costs nobody a lock-time.
-TEST_F(MutexScripts, waiters_whose_time_is_over_are_passed_by) {
-  listen();
+TEST_F(MutexScripts, expired_waiters_are_skipped) {
+  subscribe();
   acquire({.member = "ann"});
   acquire({.member = "bob", .ttl = 1});
   acquire({.member = "cid"});
   acquire({.member = "dan", .ttl = 1});
   acquire({.member = "eve"});
   acquire({.member = "fay", .ttl = 1});
-  EXPECT_TRUE(eventually([&] { return look() != "0" && waiting() == "cid eve"; }));
+  EXPECT_TRUE(eventually([&] { return expire() != "0" && waiting() == "cid eve"; }));
 
   release("ann");
   EXPECT_TRUE(holds("cid"));
@@ -122,7 +122,7 @@ TEST_F(MutexScripts, waiters_whose_time_is_over_are_passed_by) {
 
 // 001.025, 001.027, 001-B3: nor does one whose process is gone, though its time is not over. It
 // keeps its place.
-TEST_F(MutexScripts, who_cannot_be_told_is_passed_over_and_keeps_his_place) {
+TEST_F(MutexScripts, an_unreachable_waiter_is_skipped_and_keeps_its_position) {
   acquire({.member = "ann"});
   acquire({.member = "bob"});
   release("ann");
@@ -138,7 +138,7 @@ TEST_F(MutexScripts, who_cannot_be_told_is_passed_over_and_keeps_his_place) {
 
 // 001.026, 001-B10, 000-B5, 000-B13: leaving touches nothing but the own place.
 TEST_F(MutexScripts, a_waiter_that_leaves_leaves_no_trace) {
-  listen();
+  subscribe();
   acquire({.member = "ann"});
   acquire({.member = "bob", .request = 2});
   acquire({.member = "cid"});
@@ -150,32 +150,32 @@ TEST_F(MutexScripts, a_waiter_that_leaves_leaves_no_trace) {
   release("ann");
 
   EXPECT_TRUE(holds("cid"));
-  EXPECT_EQ(server.ask({"HEXISTS", head + ":m", "bob"}), "0");
+  EXPECT_EQ(server.command({"HEXISTS", head + ":m", "bob"}), "0");
   EXPECT_TRUE(leave("cid").starts_with("1 ")) << "granted before: told, and kept";
   EXPECT_TRUE(holds("cid"));
 }
 
 // 001-B8, 000-B20, 000.173: nothing is left behind but the memory of the last token, for a minute.
 TEST_F(MutexScripts, a_free_lock_is_one_small_key_that_expires) {
-  listen();
+  subscribe();
   acquire({.member = "ann"});
   acquire({.member = "bob"});
   release("ann");
   release("bob");
 
-  EXPECT_EQ(server.ask({"KEYS", "{tenure:a}*"}), head);
-  EXPECT_EQ(server.ask({"DBSIZE"}), "2") << "and the last token of all locks";
-  EXPECT_LE(std::stoll(server.ask({"PTTL", head})), 60'000);
-  EXPECT_GT(std::stoll(server.ask({"PTTL", head})), 0);
+  EXPECT_EQ(server.command({"KEYS", "{tenure:a}*"}), head);
+  EXPECT_EQ(server.command({"DBSIZE"}), "2") << "and the last token of all locks";
+  EXPECT_LE(std::stoll(server.command({"PTTL", head})), 60'000);
+  EXPECT_GT(std::stoll(server.command({"PTTL", head})), 0);
 }
 
 // 001-B8: also when everybody died.
-TEST_F(MutexScripts, every_key_of_a_lock_expires_when_nobody_renews) {
+TEST_F(MutexScripts, every_key_of_a_lock_expires_without_renewal) {
   acquire({.member = "ann"});
   acquire({.member = "bob"});
 
   for (const auto* suffix : {"", ":m", ":e", ":q"}) {
-    EXPECT_GT(std::stoll(server.ask({"PTTL", head + suffix})), 60'000) << suffix;
+    EXPECT_GT(std::stoll(server.command({"PTTL", head + suffix})), 60'000) << suffix;
   }
 }
 
@@ -183,29 +183,29 @@ TEST_F(MutexScripts, every_key_of_a_lock_expires_when_nobody_renews) {
 TEST_F(MutexScripts, tokens_grow_though_the_clock_steps_back) {
   acquire({.member = "ann"});
   release("ann");
-  server.ask({"SET", head, "T 8000000000000000 -"});
+  server.command({"SET", head, "T 8000000000000000 -"});
 
   EXPECT_EQ(acquire({.member = "bob"}), "8000000000000001");
   acquire({.member = "cid"});
-  listen();
+  subscribe();
   release("bob");
-  EXPECT_EQ(server.hear(), "g cid 1 8000000000000002 1");
+  EXPECT_EQ(server.next_message(), "g cid 1 8000000000000002 1");
   release("cid");
   EXPECT_EQ(acquire({.member = "dan"}), "8000000000000003");
 }
 
 // The head of an idle lock expires, and with it the last token of this lock.
-TEST_F(MutexScripts, tokens_of_a_forgotten_lock_grow_though_the_clock_steps_back) {
-  server.ask({"SET", last_token, "8000000000000000"});
+TEST_F(MutexScripts, tokens_of_an_expired_record_grow_though_the_clock_steps_back) {
+  server.command({"SET", last_token, "8000000000000000"});
 
   EXPECT_EQ(acquire({.member = "ann"}), "8000000000000001");
-  EXPECT_EQ(server.ask({"GET", last_token}), "8000000000000001");
-  EXPECT_EQ(server.ask({"PTTL", last_token}), "-1") << "it never expires";
+  EXPECT_EQ(server.command({"GET", last_token}), "8000000000000001");
+  EXPECT_EQ(server.command({"PTTL", last_token}), "-1") << "it never expires";
 }
 
 TEST_F(MutexScripts, every_grant_records_its_token) {
-  listen();
-  const auto recorded = [&] { return server.ask({"GET", last_token}); };
+  subscribe();
+  const auto recorded = [&] { return server.command({"GET", last_token}); };
   auto granted = acquire({.member = "ann", .want = "S"});
   EXPECT_EQ(granted, recorded());
   const auto word_of = [](const std::string& words, std::size_t which) {
@@ -221,31 +221,31 @@ TEST_F(MutexScripts, every_grant_records_its_token) {
   acquire({.member = "cid"});
   release("ann");
   release("bob");
-  EXPECT_EQ(word_of(server.hear(), 3), recorded()) << "handed over";
+  EXPECT_EQ(word_of(server.next_message(), 3), recorded()) << "handed over";
   acquire({.member = "dan"});
-  const auto token = word_of(server.ask({"HGET", head + ":m", "cid"}), 1);
+  const auto token = word_of(server.command({"HGET", head + ":m", "cid"}), 1);
   run(Script::release, {"cid", "1", "-", token, "9"});
-  EXPECT_EQ(word_of(server.hear(), 3), recorded()) << "handed over in the quick way";
+  EXPECT_EQ(word_of(server.next_message(), 3), recorded()) << "handed over in the quick way";
 
-  server.ask({"SET", last_token, "8000000000000000"});
+  server.command({"SET", last_token, "8000000000000000"});
   release("dan");
   ASSERT_TRUE(is_granted(acquire({.member = "eve"})));
   EXPECT_EQ(recorded(), "8000000000000000") << "it never decreases";
 }
 
 // 000-B19: more dead members than Lua can unpack.
-TEST_F(MutexScripts, ten_thousand_dead_waiters_are_taken_out) {
+TEST_F(MutexScripts, ten_thousand_expired_waiters_are_removed) {
   acquire({.member = "ann", .ttl = 1});
   std::string fill =
       "for n = 1, 10000 do redis.call('HSET', KEYS[2], 'dead' .. n, 'X 1 1 x y') "
       "redis.call('ZADD', KEYS[3], 1, 'dead' .. n) redis.call('ZADD', KEYS[4], n, 'dead' .. n) end";
   acquire({.member = "bob"});
-  server.ask({"EVAL", fill, "4", head, head + ":m", head + ":e", head + ":q"});
+  server.command({"EVAL", fill, "4", head, head + ":m", head + ":e", head + ":q"});
 
   EXPECT_TRUE(eventually([&] { return is_granted(acquire({.member = "bob"})); }));
 
   EXPECT_TRUE(
-      eventually([&] { return look() != "0" && server.ask({"HLEN", head + ":m"}) == "1"; }));
+      eventually([&] { return expire() != "0" && server.command({"HLEN", head + ":m"}) == "1"; }));
 }
 
 // 000-B21: one record with a kind.
@@ -262,14 +262,14 @@ TEST_F(MutexScripts, a_semaphore_of_the_same_name_is_an_error) {
 
 // A key of ours that is something else: told, and not overwritten.
 TEST_F(MutexScripts, a_key_of_another_type_is_an_error_and_stays) {
-  server.ask({"LPUSH", head, "mine"});
+  server.command({"LPUSH", head, "mine"});
   EXPECT_TRUE(acquire({.member = "ann"}).starts_with("WRONGTYPE"));
-  EXPECT_EQ(server.ask({"LRANGE", head, "0", "-1"}), "mine");
+  EXPECT_EQ(server.command({"LRANGE", head, "0", "-1"}), "mine");
 
-  server.ask({"DEL", head});
-  server.ask({"SET", head, "mine"});
+  server.command({"DEL", head});
+  server.command({"SET", head, "mine"});
   EXPECT_TRUE(acquire({.member = "ann"}).starts_with("TENURE"));
-  EXPECT_EQ(server.ask({"GET", head}), "mine");
+  EXPECT_EQ(server.command({"GET", head}), "mine");
 }
 
 // 001.003, 001.022, 001.029: the lock is free and the one who is next has not come back: a newcomer
@@ -283,8 +283,8 @@ TEST_F(MutexScripts, a_newcomer_does_not_pass_a_queue_though_the_lock_is_free) {
 
   EXPECT_EQ(try_acquire({.member = "eve"}), "0");
   EXPECT_EQ(waiting(), "bob cid dan");
-  listen();
-  look();
+  subscribe();
+  expire();
 
   EXPECT_TRUE(holds("bob"));
   release("bob");
@@ -293,23 +293,23 @@ TEST_F(MutexScripts, a_newcomer_does_not_pass_a_queue_though_the_lock_is_free) {
 
 // Somebody's tool made the key persist: that is no reason to take the lock away, and none to keep
 // it for ever.
-TEST_F(MutexScripts, a_key_that_was_made_to_persist_is_held_and_has_a_minute) {
+TEST_F(MutexScripts, a_persisted_key_is_held_and_expires_after_a_minute) {
   ASSERT_TRUE(is_granted(acquire({.member = "ann"})));
-  ASSERT_EQ(server.ask({"PERSIST", head}), "1");
+  ASSERT_EQ(server.command({"PERSIST", head}), "1");
 
   EXPECT_TRUE(holds("ann"));
   EXPECT_EQ(renew("ann"), "1");
-  EXPECT_NE(server.ask({"PTTL", head}), "-1");
-  ASSERT_EQ(server.ask({"PERSIST", head}), "1");
-  EXPECT_EQ(look(), "60000");
+  EXPECT_NE(server.command({"PTTL", head}), "-1");
+  ASSERT_EQ(server.command({"PERSIST", head}), "1");
+  EXPECT_EQ(expire(), "60000");
   EXPECT_EQ(try_acquire({.member = "bob"}), "0");
   EXPECT_EQ(renew("ann"), "1");
-  EXPECT_NE(server.ask({"PTTL", head}), "-1");
+  EXPECT_NE(server.command({"PTTL", head}), "-1");
 }
 
-TEST_F(MutexScripts, a_ttl_gets_shorter_only_if_that_is_meant) {
+TEST_F(MutexScripts, only_an_exact_renewal_shortens_the_ttl) {
   ASSERT_TRUE(is_granted(acquire({.member = "ann", .ttl = 60'000})));
-  const auto left = [&] { return std::stoll(server.ask({"PTTL", head})) - 60'000; };
+  const auto left = [&] { return std::stoll(server.command({"PTTL", head})) - 60'000; };
 
   EXPECT_EQ(renew("ann", 1000), "1");
   EXPECT_GT(left(), 50'000);
@@ -317,26 +317,26 @@ TEST_F(MutexScripts, a_ttl_gets_shorter_only_if_that_is_meant) {
   EXPECT_LE(left(), 1000);
 }
 
-TEST_F(MutexScripts, more_than_a_hundred_thousand_do_not_wait) {
+TEST_F(MutexScripts, a_queue_holds_at_most_a_hundred_thousand_waiters) {
   ASSERT_TRUE(is_granted(acquire({.member = "ann"})));
   ASSERT_TRUE(is_queued(acquire({.member = "bob"})));
-  const std::string crowd = R"(for n = 3, 100000 do
+  const std::string many = R"(for n = 3, 100000 do
       redis.call('ZADD', KEYS[1], n, 'member ' .. n)
     end)";
-  server.ask({"EVAL", crowd, "1", head + ":q"});
+  server.command({"EVAL", many, "1", head + ":q"});
 
   EXPECT_TRUE(is_queued(acquire({.member = "cid"}))) << "one more";
   EXPECT_EQ(acquire({.member = "dan"}), "-3 100000 wait for it already");
 
-  EXPECT_EQ(server.ask({"ZCARD", head + ":q"}), "100000");
-  EXPECT_EQ(server.ask({"HEXISTS", head + ":m", "dan"}), "0");
+  EXPECT_EQ(server.command({"ZCARD", head + ":q"}), "100000");
+  EXPECT_EQ(server.command({"HEXISTS", head + ":m", "dan"}), "0");
 }
 
-TEST_F(MutexScripts, a_hold_is_not_entered_without_end) {
+TEST_F(MutexScripts, reentries_of_a_hold_are_limited) {
   std::string answer;
   int entries = 0;
   do {
-    answer = acquire({.member = "ann", .request = 100'000 + entries, .again = "reenter"});
+    answer = acquire({.member = "ann", .request = 100'000 + entries, .reentry = "reenter"});
     ++entries;
   } while (is_granted(answer) && entries < 10'000);
 

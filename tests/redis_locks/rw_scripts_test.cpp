@@ -20,7 +20,7 @@ class RwScripts : public RedisScripts {
   }
   std::string try_write(const std::string& member) { return try_acquire({.member = member}); }
   std::string upgrade(const std::string& member, int request = 2) {
-    return acquire({.member = member, .request = request, .again = "reenter"});
+    return acquire({.member = member, .request = request, .reentry = "reenter"});
   }
 };
 
@@ -40,7 +40,7 @@ TEST_F(RwScripts, writer_blocks_new_readers) {
 
 // 000.130, 000.079
 TEST_F(RwScripts, write_waits_for_readers) {
-  listen();
+  subscribe();
   read("ann");
 
   EXPECT_TRUE(is_queued(write("bob")));
@@ -101,7 +101,7 @@ TEST_F(RwScripts, waiting_write_enqueues_and_blocks_readers) {
 
 // 000.136, 000.058, 000.076
 TEST_F(RwScripts, writers_are_served_fifo) {
-  listen();
+  subscribe();
   write("ann");
   write("zoe");
   write("bob");
@@ -176,7 +176,7 @@ TEST_F(RwScripts, release_write_clears_pending_on_abandon) {
 
 // 000.143
 TEST_F(RwScripts, write_held_until_all_readers_released) {
-  listen();
+  subscribe();
   read("ann");
   read("bob");
   write("cid");
@@ -190,7 +190,7 @@ TEST_F(RwScripts, write_held_until_all_readers_released) {
 
 // 000.144
 TEST_F(RwScripts, writer_blocked_by_writer_enqueues_and_keeps_preference) {
-  listen();
+  subscribe();
   write("ann");
   write("bob");
   EXPECT_EQ(try_read("cid"), "0");
@@ -258,7 +258,7 @@ TEST_F(RwScripts, release_read_nonmember_and_double_release_return_false) {
 
 // 000-B14: admission in phases.
 TEST_F(RwScripts, readers_behind_a_writer_enter_together_before_the_next_writer) {
-  listen();
+  subscribe();
   write("ann");
   read("bob");
   write("cid");
@@ -278,8 +278,8 @@ TEST_F(RwScripts, readers_behind_a_writer_enter_together_before_the_next_writer)
 }
 
 // 000-B15: a single upgrader, who goes before the queue.
-TEST_F(RwScripts, of_two_upgrades_the_second_is_told_at_once) {
-  listen();
+TEST_F(RwScripts, the_second_of_two_upgrades_fails_at_once) {
+  subscribe();
   read("ann");
   read("bob");
   write("cid");
@@ -289,7 +289,7 @@ TEST_F(RwScripts, of_two_upgrades_the_second_is_told_at_once) {
   EXPECT_EQ(try_read("dan"), "0");
   release("bob");
 
-  EXPECT_TRUE(server.hear().starts_with("g ann 2 "));
+  EXPECT_TRUE(server.next_message().starts_with("g ann 2 "));
   EXPECT_TRUE(upgrade("ann").starts_with("1 ")) << "a retry finds it";
   EXPECT_EQ(release("ann", 1), "1");
   EXPECT_TRUE(holds("ann")) << "it was entered twice";
@@ -297,8 +297,8 @@ TEST_F(RwScripts, of_two_upgrades_the_second_is_told_at_once) {
   EXPECT_TRUE(holds("cid"));
 }
 
-TEST_F(RwScripts, an_upgrade_that_is_called_off_lets_readers_in_again) {
-  listen();
+TEST_F(RwScripts, a_cancelled_upgrade_admits_readers_again) {
+  subscribe();
   read("ann");
   read("bob");
   upgrade("ann");
@@ -310,8 +310,8 @@ TEST_F(RwScripts, an_upgrade_that_is_called_off_lets_readers_in_again) {
 }
 
 // 000-B15
-TEST_F(RwScripts, a_downgrade_keeps_the_token_and_lets_readers_in) {
-  listen();
+TEST_F(RwScripts, a_downgrade_keeps_the_token_and_admits_readers) {
+  subscribe();
   const auto token = write("ann");
   read("bob");
   write("cid");
@@ -329,18 +329,18 @@ TEST_F(RwScripts, a_downgrade_keeps_the_token_and_lets_readers_in) {
 
 // A thousand at once are let in by one call, the rest by the next: nobody stops the server for
 // long.
-TEST_F(RwScripts, many_readers_enter_in_portions) {
-  listen();
+TEST_F(RwScripts, many_readers_are_granted_in_batches) {
+  subscribe();
   write("ann");
   for (int n = 0; n < 1200; ++n) {
     read("reader" + std::to_string(n));
   }
 
   EXPECT_EQ(release("ann"), "2");
-  EXPECT_NE(server.ask({"ZCARD", head + ":q"}), "0");
-  EXPECT_NE(look(), "0");
+  EXPECT_NE(server.command({"ZCARD", head + ":q"}), "0");
+  EXPECT_NE(expire(), "0");
 
-  EXPECT_EQ(server.ask({"ZCARD", head + ":q"}), "0");
+  EXPECT_EQ(server.command({"ZCARD", head + ":q"}), "0");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/redis/commands.hpp"
+#include "backends/redis/command_encoder.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -19,7 +19,7 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) {
 
 // 000-B20: as the specification of Redis Cluster has it, and redis-server answers to CLUSTER
 // KEYSLOT.
-TEST(RedisSlots, are_those_that_a_cluster_counts) {
+TEST(RedisSlots, key_slots_match_redis_cluster) {
   EXPECT_EQ(slot_of("123456789"), 0x31C3);
   EXPECT_EQ(slot_of("foo"), 12182);
   EXPECT_EQ(slot_of(""), 0);
@@ -30,8 +30,8 @@ TEST(RedisSlots, are_those_that_a_cluster_counts) {
 }
 
 // 000-B20: whatever is in the name.
-TEST(RedisSlots, all_keys_of_a_lock_have_the_same) {
-  const Commands commands("tenure", "client");
+TEST(RedisSlots, all_keys_of_a_lock_share_one_slot) {
+  const CommandEncoder commands("tenure", "client");
   for (const std::string name : {"a", "a}b", "{a}", "}", "{", "{}", "a:m"}) {
     const auto head = commands.head_of(name);
     for (const auto* end : {":m", ":e", ":q"}) {
@@ -40,17 +40,17 @@ TEST(RedisSlots, all_keys_of_a_lock_have_the_same) {
   }
 }
 
-TEST(RedisSlots, a_command_is_about_its_first_key) {
-  const Commands commands("tenure", "client", Commands::Reach::one_slot);
+TEST(RedisSlots, a_command_is_routed_by_its_first_key) {
+  const CommandEncoder commands("tenure", "client", CommandEncoder::KeyScope::one_slot);
 
-  EXPECT_EQ(first_key_of(commands.look("a")), "{tenure:a}");
+  EXPECT_EQ(first_key_of(commands.expire("a")), "{tenure:a}");
   EXPECT_FALSE(first_key_of("*1\r\n$4\r\nPING\r\n"));
   EXPECT_FALSE(first_key_of("*3\r\n$7\r\nEVALSHA\r\n$1\r\nx\r\n$1\r\n0\r\n"));
   EXPECT_FALSE(first_key_of("*4\r\n$7\r\nEVALSHA\r\n$1\r\nx\r\n$1\r\n1\r\n$99\r\nx"));
   EXPECT_FALSE(first_key_of(""));
 }
 
-TEST(RedisSlots, where_a_node_sends_us_is_read) {
+TEST(RedisSlots, a_redirection_is_parsed) {
   const auto moved = redirection_from("MOVED 3999 127.0.0.1:6381", "h");
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->slot, 3999);
@@ -64,7 +64,7 @@ TEST(RedisSlots, where_a_node_sends_us_is_read) {
   EXPECT_FALSE(redirection_from("TRYAGAIN later", "h"));
 }
 
-TEST(RedisSlots, a_table_is_read_and_nonsense_is_none) {
+TEST(RedisSlots, a_slot_table_is_parsed_and_invalid_input_is_rejected) {
   const auto table_of = [](std::string_view wire) {
     ReplyReader reader;
     reader.feed(bytes_of(wire));
@@ -80,7 +80,7 @@ TEST(RedisSlots, a_table_is_read_and_nonsense_is_none) {
   ASSERT_EQ(table->owners.size(), 2U);
   EXPECT_EQ(table->owners[1].endpoint, (Endpoint{.host = "h", .port = 2}));
   EXPECT_EQ(table->owner_of[99], 0);
-  EXPECT_EQ(table->owner_of[100], SlotTable::nobody);
+  EXPECT_EQ(table->owner_of[100], SlotTable::unassigned);
   EXPECT_EQ(table->owner_of[200], 1);
   EXPECT_FALSE(table_of("*1\r\n*3\r\n:0\r\n:16384\r\n*3\r\n$1\r\na\r\n:1\r\n$2\r\nid\r\n"));
   EXPECT_FALSE(table_of("*1\r\n*3\r\n:9\r\n:0\r\n*3\r\n$1\r\na\r\n:1\r\n$2\r\nid\r\n"));
@@ -92,7 +92,7 @@ TEST(RedisSlots, a_table_is_read_and_nonsense_is_none) {
 }
 
 // Only who asks about the cluster believes in so much.
-TEST(RedisSlots, a_table_of_all_slots_one_by_one_is_read_and_no_more) {
+TEST(RedisSlots, the_largest_slot_table_is_parsed_and_larger_ones_are_rejected) {
   std::string wire = "*16384\r\n";
   for (std::size_t slot = 0; slot < slots_count; ++slot) {
     const auto number = ":" + std::to_string(slot) + "\r\n";
@@ -116,9 +116,9 @@ TEST(RedisSlots, a_table_of_all_slots_one_by_one_is_read_and_no_more) {
   EXPECT_EQ(table->owners.size(), 1U);
   EXPECT_EQ(table->owner_of.back(), 0);
   EXPECT_EQ(usual.next(), nullptr);
-  EXPECT_EQ(usual.fault(), "a reply with too many elements");
+  EXPECT_EQ(usual.protocol_error(), "a reply with too many elements");
   EXPECT_EQ(mocked.next(), nullptr);
-  EXPECT_EQ(mocked.fault(), "a reply with too many elements");
+  EXPECT_EQ(mocked.protocol_error(), "a reply with too many elements");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class RedlockScripts : public ::testing::Test {
                                  std::to_string(keys.size())};
     all.insert(all.end(), keys.begin(), keys.end());
     all.insert(all.end(), words.begin(), words.end());
-    return server.ask(all);
+    return server.command(all);
   }
   /// What it answers but for its time, which comes last.
   std::string vote(const std::string& member, const std::string& client = "-",
@@ -36,14 +36,15 @@ class RedlockScripts : public ::testing::Test {
   }
   /// `begin`: how the head is expected to begin.
   std::string unvote(const std::string& member, const std::string& begin = "-") {
-    return run(Script::unvote, {"{tenure:a}", "{tenure:a}:w"}, {"T 0 " + member, begin, "-"});
+    return run(Script::withdraw_vote, {"{tenure:a}", "{tenure:a}:w"},
+               {"T 0 " + member, begin, "-"});
   }
   std::string extend(const std::string& member, const std::string& ttl,
                      const std::string& change = "0") {
     return run(Script::extend, {"{tenure:a}"}, {member, ttl, change});
   }
   [[nodiscard]] std::int64_t micros() {
-    const auto time = server.ask({"TIME"});
+    const auto time = server.command({"TIME"});
     return std::stoll(time) * 1'000'000 + std::stoll(time.substr(time.find(' ')));
   }
   [[nodiscard]] static std::int64_t token_in(const std::string& answer) {
@@ -54,7 +55,7 @@ class RedlockScripts : public ::testing::Test {
 };
 
 // 003.011, 003.012, 003.030: one at a time, and only its owner ends it.
-TEST_F(RedlockScripts, a_vote_is_one_acquisitions_until_it_is_taken_back) {
+TEST_F(RedlockScripts, a_vote_belongs_to_one_acquisition_until_it_is_withdrawn) {
   EXPECT_TRUE(vote("x.1").starts_with("1 "));
 
   EXPECT_TRUE(vote("y.1").starts_with("0 "));
@@ -66,17 +67,17 @@ TEST_F(RedlockScripts, a_vote_is_one_acquisitions_until_it_is_taken_back) {
 }
 
 // 003-B9: it would stand here for a whole ttl, and nobody would know.
-TEST_F(RedlockScripts, a_vote_that_comes_too_late_changes_nothing) {
+TEST_F(RedlockScripts, a_vote_after_its_deadline_changes_nothing) {
   const auto early = std::to_string(micros() - 1);
   const auto later = std::to_string(micros() + 60'000'000);
 
   EXPECT_EQ(vote("x.1", "-", early), "-1");
-  EXPECT_EQ(server.ask({"DBSIZE"}), "0");
+  EXPECT_EQ(server.command({"DBSIZE"}), "0");
   EXPECT_TRUE(vote("x.1", "-", later).starts_with("1 "));
 }
 
 // The servers agree on what is proposed; whose clock is wrong does not make tokens of it.
-TEST_F(RedlockScripts, a_proposed_token_is_taken_if_it_can_be_true) {
+TEST_F(RedlockScripts, a_plausible_proposed_token_is_accepted) {
   const auto now = micros();
   const auto near = std::to_string(now + 5'000'000);
 
@@ -88,19 +89,19 @@ TEST_F(RedlockScripts, a_proposed_token_is_taken_if_it_can_be_true) {
             "1 " + std::to_string(now + 5'000'002));
 }
 
-TEST_F(RedlockScripts, a_chosen_token_is_remembered_by_who_voted) {
+TEST_F(RedlockScripts, a_chosen_token_is_stored_by_the_voters) {
   const auto chosen = std::to_string(micros() + 8'000'000);
   vote("x.1");
 
-  EXPECT_EQ(run(Script::confirm, {"{tenure:a}"}, {"x.1", chosen}), "1");
-  EXPECT_EQ(run(Script::confirm, {"{tenure:a}"}, {"y.1", chosen}), "0");
+  EXPECT_EQ(run(Script::write_back, {"{tenure:a}"}, {"x.1", chosen}), "1");
+  EXPECT_EQ(run(Script::write_back, {"{tenure:a}"}, {"y.1", chosen}), "0");
   EXPECT_EQ(unvote("x.1"), "1");
 
   EXPECT_EQ(token_in(vote("y.1")), std::stoll(chosen) + 1);
 }
 
 // 003.020, 003.038: its time is over 60 s before the memory of its token.
-TEST_F(RedlockScripts, a_vote_whose_time_is_over_is_another_ones) {
+TEST_F(RedlockScripts, an_expired_vote_can_be_granted_again) {
   const auto first = token_in(vote("x.1", "-", "0", "0", "50"));
 
   ASSERT_TRUE(eventually([&] { return vote("y.1").starts_with("1 "); }));
@@ -111,29 +112,29 @@ TEST_F(RedlockScripts, a_vote_whose_time_is_over_is_another_ones) {
 }
 
 // 003.013, 003.031, 003-B13
-TEST_F(RedlockScripts, extending_is_for_who_has_the_vote) {
+TEST_F(RedlockScripts, only_the_holder_of_the_vote_extends_it) {
   EXPECT_EQ(extend("x.1", "1000"), "3") << "nobody has it";
   vote("x.1", "-", "0", "0", "1000");
 
   EXPECT_EQ(extend("x.1", "50000"), "1");
-  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:a}"})), 100'000);
+  EXPECT_GT(std::stoll(server.command({"PTTL", "{tenure:a}"})), 100'000);
   EXPECT_EQ(extend("x.1", "10"), "1") << "a renewal";
-  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:a}"})), 100'000) << "never shortens";
+  EXPECT_GT(std::stoll(server.command({"PTTL", "{tenure:a}"})), 100'000) << "never shortens";
   EXPECT_EQ(extend("y.1", "50000"), "0");
 }
 
 // 003.006: and what comes late does not undo what came after it.
-TEST_F(RedlockScripts, another_ttl_is_set_once_and_in_order) {
+TEST_F(RedlockScripts, ttl_changes_are_applied_once_and_in_order) {
   vote("x.1");
 
   EXPECT_EQ(extend("x.1", "500000", "8"), "1");
   EXPECT_EQ(extend("x.1", "100", "7"), "1");
 
-  EXPECT_GT(std::stoll(server.ask({"PTTL", "{tenure:a}"})), 500'000);
+  EXPECT_GT(std::stoll(server.command({"PTTL", "{tenure:a}"})), 500'000);
 }
 
-TEST_F(RedlockScripts, the_first_who_waits_is_woken_and_dead_ones_are_passed_over) {
-  server.listen("tenure:wake:bob");
+TEST_F(RedlockScripts, the_first_reachable_waiter_is_notified) {
+  server.subscribe("tenure:wake:bob");
   vote("x.1");
   vote("z.1", "dead");
   vote("y.1", "bob");
@@ -141,23 +142,24 @@ TEST_F(RedlockScripts, the_first_who_waits_is_woken_and_dead_ones_are_passed_ove
 
   EXPECT_EQ(unvote("x.1", "R x.1 30000 0 0 - "), "2");
 
-  EXPECT_EQ(server.hear(), "f a");
-  EXPECT_EQ(server.ask({"ZRANGE", "{tenure:a}:w", "0", "-1"}), "cid");
+  EXPECT_EQ(server.next_message(), "f a");
+  EXPECT_EQ(server.command({"ZRANGE", "{tenure:a}:w", "0", "-1"}), "cid");
 }
 
-TEST_F(RedlockScripts, who_is_woken_is_told_the_whole_name) {
+TEST_F(RedlockScripts, a_notification_carries_the_whole_lock_name) {
   const std::string head = "{tenure:a:}b}";
-  server.listen("tenure:wake:bob");
-  server.ask({"SET", head, "R x.1 30000 0 1 + me owner\n", "PX", "90000"});
-  server.ask({"ZADD", head + ":w", "1", "bob"});
+  server.subscribe("tenure:wake:bob");
+  server.command({"SET", head, "R x.1 30000 0 1 + me owner\n", "PX", "90000"});
+  server.command({"ZADD", head + ":w", "1", "bob"});
 
-  EXPECT_EQ(run(Script::unvote, {head, head + ":w"}, {"T 1 x.1", "R x.1 30000 0 1 - ", "-"}), "2");
+  EXPECT_EQ(run(Script::withdraw_vote, {head, head + ":w"}, {"T 1 x.1", "R x.1 30000 0 1 - ", "-"}),
+            "2");
 
-  EXPECT_EQ(server.hear(), "f a:}b");
+  EXPECT_EQ(server.next_message(), "f a:}b");
 }
 
-TEST_F(RedlockScripts, who_was_refused_and_is_granted_is_not_woken_any_more) {
-  server.ask({"ZADD", "{tenure:a}:w", "1", "bob", "2", "cid"});
+TEST_F(RedlockScripts, a_granted_client_leaves_the_wake_list) {
+  server.command({"ZADD", "{tenure:a}:w", "1", "bob", "2", "cid"});
   const auto token = std::to_string(micros());
 
   const auto answer =
@@ -165,31 +167,31 @@ TEST_F(RedlockScripts, who_was_refused_and_is_granted_is_not_woken_any_more) {
           {"R y.1 30000 0 " + token + " - bob owner\n", token, "90000", "*bob", "0"});
 
   EXPECT_GE(std::stoll(answer), std::stoll(token)) << answer;
-  EXPECT_EQ(server.ask({"ZRANGE", "{tenure:a}:w", "0", "-1"}), "cid");
+  EXPECT_EQ(server.command({"ZRANGE", "{tenure:a}:w", "0", "-1"}), "cid");
 }
 
-TEST_F(RedlockScripts, not_more_than_a_thousand_are_remembered_to_be_woken) {
+TEST_F(RedlockScripts, the_wake_list_holds_at_most_a_thousand_clients) {
   vote("x.1");
-  std::vector<std::string> crowd{"ZADD", "{tenure:a}:w"};
+  std::vector<std::string> many{"ZADD", "{tenure:a}:w"};
   for (int n = 0; n < 1000; ++n) {
-    crowd.insert(crowd.end(), {"1", "client " + std::to_string(n)});
+    many.insert(many.end(), {"1", "client " + std::to_string(n)});
   }
-  server.ask(crowd);
+  server.command(many);
 
   vote("y.1", "bob");
 
-  EXPECT_EQ(server.ask({"ZCARD", "{tenure:a}:w"}), "1000");
+  EXPECT_EQ(server.command({"ZCARD", "{tenure:a}:w"}), "1000");
 }
 
-TEST_F(RedlockScripts, what_is_taken_away_is_told_to_whoever_had_it) {
-  server.listen("tenure:wake:me");
+TEST_F(RedlockScripts, a_force_release_notifies_the_holder) {
+  server.subscribe("tenure:wake:me");
   vote("x.1");
 
-  EXPECT_EQ(run(Script::take, {"{tenure:a}"}, {"tenure:wake:", "a"}), "1");
+  EXPECT_EQ(run(Script::force_release, {"{tenure:a}"}, {"tenure:wake:", "a"}), "1");
 
-  EXPECT_EQ(server.hear(), "t x.1 a");
-  EXPECT_EQ(run(Script::take, {"{tenure:a}"}, {"tenure:wake:", "a"}), "0");
-  EXPECT_EQ(run(Script::who, {"{tenure:a}"}, {}), "");
+  EXPECT_EQ(server.next_message(), "t x.1 a");
+  EXPECT_EQ(run(Script::force_release, {"{tenure:a}"}, {"tenure:wake:", "a"}), "0");
+  EXPECT_EQ(run(Script::holder, {"{tenure:a}"}, {}), "");
 }
 
 // What other libraries for Redlock do.
@@ -199,27 +201,27 @@ TEST_F(RedlockScripts, a_plain_vote_is_a_plain_key) {
   };
 
   EXPECT_TRUE(plain("x.1").starts_with("1 0 "));
-  EXPECT_EQ(server.ask({"GET", "a"}), "x.1");
+  EXPECT_EQ(server.command({"GET", "a"}), "x.1");
   EXPECT_TRUE(plain("y.1").starts_with("0 "));
   EXPECT_TRUE(vote("x.1").starts_with("-2 ")) << "a fenced one of the same name";
   EXPECT_EQ(run(Script::extend_plain, {"a"}, {"x.1", "100", "1"}), "1");
-  EXPECT_EQ(run(Script::unvote_plain, {"a"}, {"y.1"}), "0");
-  EXPECT_EQ(run(Script::unvote_plain, {"a"}, {"x.1"}), "1");
+  EXPECT_EQ(run(Script::withdraw_vote_plain, {"a"}, {"y.1"}), "0");
+  EXPECT_EQ(run(Script::withdraw_vote_plain, {"a"}, {"x.1"}), "1");
   vote("x.1");
   EXPECT_TRUE(plain("x.1").starts_with("-2 "));
 }
 
 // Somebody's tool made the key persist: that is no reason to give the vote to another, and none to
 // keep it for ever. As on redis://.
-TEST_F(RedlockScripts, a_vote_that_was_made_to_persist_stands_and_has_a_minute) {
+TEST_F(RedlockScripts, a_persisted_vote_stays_and_expires_after_a_minute) {
   const std::string head = "{tenure:a}";
-  const auto persist = [&] { ASSERT_EQ(server.ask({"PERSIST", head}), "1"); };
-  const auto left = [&] { return std::stoll(server.ask({"PTTL", head})) - 60'000; };
+  const auto persist = [&] { ASSERT_EQ(server.command({"PERSIST", head}), "1"); };
+  const auto left = [&] { return std::stoll(server.command({"PTTL", head})) - 60'000; };
   vote("x.1");
 
   persist();
-  EXPECT_TRUE(run(Script::who, {head}, {}).starts_with("x.1 "));
-  EXPECT_EQ(run(Script::confirm, {head}, {"x.1", "1"}), "1");
+  EXPECT_TRUE(run(Script::holder, {head}, {}).starts_with("x.1 "));
+  EXPECT_EQ(run(Script::write_back, {head}, {"x.1", "1"}), "1");
   EXPECT_TRUE(vote("y.1").starts_with("0 "));
   EXPECT_GT(left(), 50'000);
   EXPECT_LE(left(), 60'000);
@@ -233,16 +235,16 @@ TEST_F(RedlockScripts, a_vote_that_was_made_to_persist_stands_and_has_a_minute) 
   EXPECT_TRUE(run(Script::vote_plain, {"a", head}, {"y.1", "30000", "0"}).starts_with("-2 "));
   EXPECT_GT(left(), 50'000);
   persist();
-  EXPECT_EQ(run(Script::take, {head}, {"tenure:wake:", "a"}), "1");
+  EXPECT_EQ(run(Script::force_release, {head}, {"tenure:wake:", "a"}), "1");
 }
 
 // The same for a lock of redis:// on one of the servers.
-TEST_F(RedlockScripts, a_lock_of_redis_that_was_made_to_persist_is_no_free_vote) {
-  ASSERT_EQ(server.ask({"SET", "{tenure:a}", "H 5 00000000000000ff.1 L X me owner\n"}), "OK");
+TEST_F(RedlockScripts, a_persisted_redis_lock_is_not_a_free_vote) {
+  ASSERT_EQ(server.command({"SET", "{tenure:a}", "H 5 00000000000000ff.1 L X me owner\n"}), "OK");
 
   EXPECT_TRUE(vote("x.1").starts_with("-2 "));
 
-  EXPECT_NE(server.ask({"PTTL", "{tenure:a}"}), "-1");
+  EXPECT_NE(server.command({"PTTL", "{tenure:a}"}), "-1");
 }
 
 }  // namespace

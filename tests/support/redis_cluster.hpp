@@ -30,7 +30,7 @@ class RedisCluster {
   [[nodiscard]] std::string url(std::string_view rest = "") const;
 
   /// What the node of this key answers; the command has to name it.
-  std::string ask(const std::string& key, const std::vector<std::string>& words);
+  std::string command(const std::string& key, const std::vector<std::string>& words);
   /// The primary that has a key, and its replica.
   [[nodiscard]] RedisServer& primary_of(const std::string& key);
   [[nodiscard]] RedisServer& replica_of(const std::string& key);
@@ -41,7 +41,7 @@ class RedisCluster {
   void for_each_primary(const std::function<void(RedisServer&)>& call);
 
   /// The replica of this shard hears nothing any more, and keeps what it has.
-  void cut_replica(std::size_t shard);
+  void disconnect_replica(std::size_t shard);
   /// Makes a primary of the replica of this shard, now, and returns when all know.
   void promote_replica(std::size_t shard);
   /// The same, after the primary died.
@@ -49,12 +49,12 @@ class RedisCluster {
 
   /// What died is back, as a replica; who was cut off is not; all replicas have everything.
   enum class Keys : std::uint8_t { keep, flush };
-  void mend(Keys keys = Keys::flush);
+  void restore(Keys keys = Keys::flush);
 
   /// The slot of this key goes to another shard, key by key, as resharding does it.
-  void begin_to_move(const std::string& key, std::size_t to);
+  void begin_move(const std::string& key, std::size_t to);
   /// It stays where it is, as if nothing had begun.
-  void give_up_move(const std::string& key, std::size_t to);
+  void cancel_move(const std::string& key, std::size_t to);
   void move_keys(const std::string& key, std::size_t to);
   void end_move(const std::string& key, std::size_t to);
 

@@ -14,13 +14,14 @@ void expect(bool is_true, const std::string& what) {
 }
 
 bool is_linked(RedisServer& replica) {
-  return replica.ask({"INFO", "replication"}).find("master_link_status:up") != std::string::npos;
+  return replica.command({"INFO", "replication"}).find("master_link_status:up") !=
+         std::string::npos;
 }
 
 bool has_replica(RedisServer& primary) {
   // One that takes what is written, which comes a little after it is called online.
-  primary.ask({"SET", "is there a replica?", "yes", "PX", "1"});
-  return primary.ask({"WAIT", "1", "100"}) == "1";
+  primary.command({"SET", "is there a replica?", "yes", "PX", "1"});
+  return primary.command({"WAIT", "1", "100"}) == "1";
 }
 
 /// Where others reach it.
@@ -30,11 +31,12 @@ std::string announced_port(const RedisServer& server) {
 
 }  // namespace
 
-void cut_replicas(RedisServer& primary) {
+void disconnect_replicas(RedisServer& primary) {
   // They come back at once, and ask for everything anew: which they will get in ten minutes.
-  expect(primary.ask({"CONFIG", "SET", "repl-diskless-sync-delay", "600"}) == "OK", "a late sync");
-  expect(primary.ask({"DEBUG", "CHANGE-REPL-ID"}) == "OK", "another replication id");
-  primary.ask({"CLIENT", "KILL", "TYPE", "replica"});
+  expect(primary.command({"CONFIG", "SET", "repl-diskless-sync-delay", "600"}) == "OK",
+         "a late sync");
+  expect(primary.command({"DEBUG", "CHANGE-REPL-ID"}) == "OK", "another replication id");
+  primary.command({"CLIENT", "KILL", "TYPE", "replica"});
 }
 
 RedisGroup::RedisGroup(const Options& options) {
@@ -63,11 +65,11 @@ RedisGroup::RedisGroup(const Options& options) {
   for (int count = 0; count < 3; ++count) {
     sentinels_.push_back(std::make_unique<RedisServer>(
         RedisServer::Options{.password = password, .has_tls = has_tls, .sentinel = lines}));
-    sentinels_.back()->ask({"SENTINEL", "DEBUG", "info-period", "100", "publish-period", "100",
-                            "ask-period", "100", "ping-period", "100"});
+    sentinels_.back()->command({"SENTINEL", "DEBUG", "info-period", "100", "publish-period", "100",
+                                "ask-period", "100", "ping-period", "100"});
   }
   const auto is_complete = [](RedisServer& sentinel) {
-    const auto words = " " + sentinel.ask({"SENTINEL", "MASTER", "locks"});
+    const auto words = " " + sentinel.command({"SENTINEL", "MASTER", "locks"});
     return words.find(" num-slaves 1 ") != std::string::npos &&
            words.find(" num-other-sentinels 2 ") != std::string::npos;
   };
@@ -86,20 +88,20 @@ std::string RedisGroup::url(std::string_view rest) const {
          std::string(rest);
 }
 
-void RedisGroup::cut_replica() {
-  cut_replicas(primary());
+void RedisGroup::disconnect_replica() {
+  disconnect_replicas(primary());
   expect(eventually([&] { return !is_linked(replica()); }), "the replica is cut off");
 }
 
 void RedisGroup::promote_replica() {
   auto& next = replica();
   expect(eventually([&] {
-           const auto answer = sentinel(0).ask({"SENTINEL", "FAILOVER", "locks"});
+           const auto answer = sentinel(0).command({"SENTINEL", "FAILOVER", "locks"});
            return answer == "OK" || answer.starts_with("INPROG");
          }),
          "a Sentinel begins a failover");
   expect(eventually([&] {
-           return sentinel(0).ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "locks"}) ==
+           return sentinel(0).command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "locks"}) ==
                   "127.0.0.1 " + announced_port(next);
          }),
          "the replica is the primary");
@@ -111,9 +113,9 @@ void RedisGroup::fail_over() {
   promote_replica();
 }
 
-void RedisGroup::bring_back() {
+void RedisGroup::restore_replica() {
   replica().start();
-  replica().ask({"REPLICAOF", "127.0.0.1", announced_port(primary())});
+  replica().command({"REPLICAOF", "127.0.0.1", announced_port(primary())});
   expect(eventually([&] { return has_replica(primary()); }), "the replica has everything");
 }
 

@@ -10,9 +10,9 @@
 
 namespace tenure::test {
 
-/// A primary, its replica and three Sentinels that watch both as the service "locks". They would
-/// wait for a minute before they do something by themselves, so that nothing happens on a busy
-/// machine that the test does not ask for.
+/// A primary, its replica and three SentinelResolver that watch both as the service "locks". They
+/// would wait for a minute before they do something by themselves, so that nothing happens on a
+/// busy machine that the test does not ask for.
 class RedisGroup {
  public:
   struct Options {
@@ -30,14 +30,14 @@ class RedisGroup {
   [[nodiscard]] RedisServer& sentinel(std::size_t which) { return *sentinels_[which]; }
 
   /// From now on the replica hears nothing of the primary, and keeps what it has.
-  void cut_replica();
-  /// Makes a primary of the replica, now, and returns when the Sentinels say so. What was the
-  /// primary is left as it is.
+  void disconnect_replica();
+  /// Makes a primary of the replica, now, and returns when the SentinelResolver say so. What was
+  /// the primary is left as it is.
   void promote_replica();
   /// The same, after the primary died.
   void fail_over();
   /// What died is back, as the replica, and has everything.
-  void bring_back();
+  void restore_replica();
 
  private:
   std::vector<std::unique_ptr<RedisServer>> servers_;
@@ -46,6 +46,6 @@ class RedisGroup {
 };
 
 /// Makes replicas of this server hear nothing of it any more; they keep what they have.
-void cut_replicas(RedisServer& primary);
+void disconnect_replicas(RedisServer& primary);
 
 }  // namespace tenure::test

@@ -19,25 +19,25 @@ class RedisScripts : public ::testing::Test {
  protected:
   using Script = backends::redis::Script;
 
-  struct Ask {
+  struct AcquireArguments {
     std::string member{};
     int request = 1;
     std::string want = "X";
     int ttl = 60'000;
     std::string queue = "wait";
-    std::string again = "refuse";
+    std::string reentry = "refuse";
     std::string kind = "L";
   };
 
-  std::string acquire(const Ask& ask) {
-    return run(Script::acquire,
-               {ask.member, std::to_string(ask.request), ask.want, ask.kind,
-                std::to_string(ask.ttl), ask.queue, ask.again, "ear " + ask.member});
+  std::string acquire(const AcquireArguments& arguments) {
+    return run(Script::acquire, {arguments.member, std::to_string(arguments.request),
+                                 arguments.want, arguments.kind, std::to_string(arguments.ttl),
+                                 arguments.queue, arguments.reentry, "ear " + arguments.member});
   }
   /// Asks once.
-  std::string try_acquire(Ask ask) {
-    ask.queue = "skip";
-    return acquire(ask);
+  std::string try_acquire(AcquireArguments arguments) {
+    arguments.queue = "skip";
+    return acquire(arguments);
   }
   std::string release(const std::string& member, int request = 1) {
     return run(Script::release,
@@ -49,9 +49,9 @@ class RedisScripts : public ::testing::Test {
   std::string renew(const std::string& member, int ttl = 60'000) {
     return run(Script::renew, {std::to_string(ttl), member});
   }
-  std::string look() { return run(Script::look, {}); }
+  std::string expire() { return run(Script::expire, {}); }
   /// Everybody who waits is at home, unless somebody stops listening.
-  void listen() { server.listen("tenure:wake:ear"); }
+  void subscribe() { server.subscribe("tenure:wake:ear"); }
 
   [[nodiscard]] static bool is_granted(const std::string& answer) {
     return answer.starts_with("1 ") || answer.size() >= 16;
@@ -62,7 +62,7 @@ class RedisScripts : public ::testing::Test {
   [[nodiscard]] bool holds(const std::string& member) {
     return (" " + run(Script::holders, {"100"})).find(" " + member + " ") != std::string::npos;
   }
-  [[nodiscard]] std::string waiting() { return server.ask({"ZRANGE", head + ":q", "0", "-1"}); }
+  [[nodiscard]] std::string waiting() { return server.command({"ZRANGE", head + ":q", "0", "-1"}); }
 
   std::string run(Script script, const std::vector<std::string>& words) {
     std::vector<std::string> all{"EVAL",      std::string(backends::redis::text_of(script).text),
@@ -70,7 +70,7 @@ class RedisScripts : public ::testing::Test {
                                  head + ":m", head + ":e",
                                  head + ":q", last_token};
     all.insert(all.end(), words.begin(), words.end());
-    return server.ask(all);
+    return server.command(all);
   }
 
   const std::string head = "{tenure:a}";

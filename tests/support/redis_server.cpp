@@ -68,7 +68,7 @@ RedisServer::RedisServer(Options options) : options_(std::move(options)) {
 
 RedisServer::~RedisServer() = default;
 
-std::vector<std::string> RedisServer::command() const {
+std::vector<std::string> RedisServer::command_line() const {
   if (!options_.sentinel.empty()) {
     // It writes to its file, so it has to have one.
     std::ofstream(folder_ / "sentinel.conf")
@@ -90,8 +90,8 @@ std::vector<std::string> RedisServer::command() const {
 }
 
 void RedisServer::start() {
-  process_.emplace(Process::Command{.words = command(), .log = folder_ / "errors"});
-  if (!eventually([this] { return answers() || process_->has_ended(); }) || !answers()) {
+  process_.emplace(Process::Command{.words = command_line(), .log = folder_ / "errors"});
+  if (!eventually([this] { return responds() || process_->has_ended(); }) || !responds()) {
     throw std::runtime_error("redis-server does not start (tools/setup.sh test installs it): " +
                              content_of(folder_ / "log") + content_of(folder_ / "errors"));
   }
@@ -99,27 +99,27 @@ void RedisServer::start() {
 
 void RedisServer::kill() {
   connection_.reset();
-  listener_.reset();
+  subscription_.reset();
   process_->signal(SIGKILL);
   process_->wait();
 }
 
-bool RedisServer::answers() {
+bool RedisServer::responds() {
   connection_.reset(redisConnect("127.0.0.1", port_));
   if (connection_ == nullptr || connection_->err != 0) {
     return false;
   }
-  if (!options_.password.empty() && ask({"AUTH", options_.password}) != "OK") {
+  if (!options_.password.empty() && command({"AUTH", options_.password}) != "OK") {
     return false;
   }
-  return ask({"PING"}) == "PONG";
+  return command({"PING"}) == "PONG";
 }
 
 std::string RedisServer::url(std::string_view rest) const {
   return "redis://127.0.0.1:" + std::to_string(port_) + std::string(rest);
 }
 
-std::string RedisServer::ask(const std::vector<std::string>& words) {
+std::string RedisServer::command(const std::vector<std::string>& words) {
   if (connection_ == nullptr) {
     return "no answer";
   }
@@ -129,14 +129,14 @@ std::string RedisServer::ask(const std::vector<std::string>& words) {
     texts.push_back(word.data());
     sizes.push_back(word.size());
   }
-  const auto command = [&] {
+  const auto send = [&] {
     return static_cast<redisReply*>(redisCommandArgv(
         connection_.get(), static_cast<int>(words.size()), texts.data(), sizes.data()));
   };
-  auto* raw = command();
-  if (raw == nullptr && words.front() != "PING" && answers()) {
+  auto* raw = send();
+  if (raw == nullptr && words.front() != "PING" && responds()) {
     // It closes connections when it is given another part.
-    raw = command();
+    raw = send();
   }
   if (raw == nullptr) {
     return "no answer";
@@ -145,18 +145,18 @@ std::string RedisServer::ask(const std::vector<std::string>& words) {
   return text_of(*reply);
 }
 
-void RedisServer::listen(const std::string& channel) {
-  if (listener_ == nullptr) {
-    listener_.reset(redisConnect("127.0.0.1", port_));
+void RedisServer::subscribe(const std::string& channel) {
+  if (subscription_ == nullptr) {
+    subscription_.reset(redisConnect("127.0.0.1", port_));
   }
   const std::unique_ptr<redisReply, void (*)(void*)> reply(
-      static_cast<redisReply*>(redisCommand(listener_.get(), "SUBSCRIBE %s", channel.c_str())),
+      static_cast<redisReply*>(redisCommand(subscription_.get(), "SUBSCRIBE %s", channel.c_str())),
       freeReplyObject);
 }
 
-std::string RedisServer::hear() {
+std::string RedisServer::next_message() {
   void* raw = nullptr;
-  if (redisGetReply(listener_.get(), &raw) != REDIS_OK) {
+  if (redisGetReply(subscription_.get(), &raw) != REDIS_OK) {
     return "no answer";
   }
   const std::unique_ptr<redisReply, void (*)(void*)> reply(static_cast<redisReply*>(raw),
@@ -165,7 +165,7 @@ std::string RedisServer::hear() {
 }
 
 std::int64_t RedisServer::count_of(const std::string& field) {
-  const auto all = ask({"INFO", "all"});
+  const auto all = command({"INFO", "all"});
   const auto at = all.find("\n" + field + ":");
   std::int64_t count = -1;
   if (at != std::string::npos) {

@@ -42,14 +42,14 @@ class RedisServer {
   /// "redis://127.0.0.1:PORT" and this.
   [[nodiscard]] std::string url(std::string_view rest = "") const;
 
-  /// Asks as an operator would; what it answers as text, arrays with a space between elements, nil
+  /// Asks as an operator would; what it responds as text, arrays with a space between elements, nil
   /// as "(nil)". An error begins with "ERR" or its like.
-  std::string ask(const std::vector<std::string>& words);
+  std::string command(const std::vector<std::string>& words);
   /// Listens to a channel from now on, so that what is published there is heard.
-  void listen(const std::string& channel);
+  void subscribe(const std::string& channel);
   /// The next message of those channels.
-  [[nodiscard]] std::string hear();
-  void stop_listening() { listener_.reset(); }
+  [[nodiscard]] std::string next_message();
+  void unsubscribe() { subscription_.reset(); }
   /// A number out of what INFO says, such as "total_commands_processed".
   [[nodiscard]] std::int64_t count_of(const std::string& field);
 
@@ -64,8 +64,8 @@ class RedisServer {
   struct Close {
     void operator()(redisContext* context) const;
   };
-  [[nodiscard]] bool answers();
-  [[nodiscard]] std::vector<std::string> command() const;
+  [[nodiscard]] bool responds();
+  [[nodiscard]] std::vector<std::string> command_line() const;
 
   Options options_;
   ServerFolder folder_;
@@ -73,7 +73,7 @@ class RedisServer {
   std::uint16_t tls_port_ = 0;
   std::optional<Process> process_;
   std::unique_ptr<redisContext, Close> connection_;
-  std::unique_ptr<redisContext, Close> listener_;
+  std::unique_ptr<redisContext, Close> subscription_;
 };
 
 }  // namespace tenure::test

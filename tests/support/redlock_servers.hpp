@@ -39,15 +39,15 @@ class RedlockServers {
   [[nodiscard]] std::size_t votes(const std::string& name) {
     std::size_t count = 0;
     for (const auto& server : servers_) {
-      const auto head = server->ask({"GET", "{tenure:" + name + "}"});
-      const auto left = server->ask({"PTTL", "{tenure:" + name + "}"});
+      const auto head = server->command({"GET", "{tenure:" + name + "}"});
+      const auto left = server->command({"PTTL", "{tenure:" + name + "}"});
       count += head.starts_with("R ") && std::stoll(left) > 60'000 ? 1 : 0;
     }
     return count;
   }
   /// The same of one of them, "" if it is nobody.
   [[nodiscard]] std::string vote_of(std::size_t server, const std::string& name) {
-    const auto head = servers_[server]->ask({"GET", "{tenure:" + name + "}"});
+    const auto head = servers_[server]->command({"GET", "{tenure:" + name + "}"});
     return head.starts_with("R ") ? head.substr(2, head.find(' ', 2) - 2) : "";
   }
 

@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Does nothing but what it is posted.
-class Bare final : public LoopBackend {
+class TestBackend final : public LoopBackend {
  public:
-  ~Bare() override { stop(); }
+  ~TestBackend() override { stop(); }
 
   using LoopBackend::do_now;
   using LoopBackend::post;
@@ -40,16 +40,16 @@ class Bare final : public LoopBackend {
   void send_all() override { ++sent; }
 };
 
-TEST(LoopBackends, what_is_posted_is_done_and_sent) {
-  Bare backend;
+TEST(LoopBackends, a_posted_job_is_run_and_flushed) {
+  TestBackend backend;
   std::atomic<int> done = 0;
   backend.post([&] { ++done; });
 
   EXPECT_TRUE(test::eventually([&] { return done == 1 && backend.sent > 0; }));
 }
 
-TEST(LoopBackends, what_was_posted_before_is_done_before_what_is_waited_for) {
-  Bare backend;
+TEST(LoopBackends, do_now_runs_after_the_jobs_posted_before) {
+  TestBackend backend;
   int done = 0;
   backend.post([&] { ++done; });
   int seen = 0;
@@ -60,7 +60,7 @@ TEST(LoopBackends, what_was_posted_before_is_done_before_what_is_waited_for) {
 
 // A job may be added at the moment when the loop takes the others out of the inbox.
 TEST(LoopBackends, every_job_of_many_threads_is_run) {
-  Bare backend;
+  TestBackend backend;
   std::atomic<int> done = 0;
   std::atomic<int> posted = 0;
   {

@@ -34,7 +34,7 @@ struct ReplyReader::Functions {
     return reply;
   }
   static void* array(const redisReadTask* task, int elements) {
-    if (elements > static_cast<int>(reader_of(task).elements_most_)) {
+    if (elements > static_cast<int>(reader_of(task).elements_limit_)) {
       return nullptr;
     }
     return reader_of(task).make(*task, Reply::Kind::array);
@@ -65,15 +65,15 @@ void ReplyReader::Free::operator()(redisReader* reader) const {
   redisReaderFree(reader);
 }
 
-ReplyReader::ReplyReader(std::size_t elements_most)
-    : elements_most_(elements_most), reader_(redisReaderCreateWithFunctions(&Functions::all())) {
+ReplyReader::ReplyReader(std::size_t elements_limit)
+    : elements_limit_(elements_limit), reader_(redisReaderCreateWithFunctions(&Functions::all())) {
   reader_->privdata = this;
 }
 
 ReplyReader::~ReplyReader() = default;
 
 Reply* ReplyReader::make(const redisReadTask& task, Reply::Kind kind) {
-  if (used_ > elements_most_) {
+  if (used_ > elements_limit_) {
     return nullptr;
   }
   if (used_ == made_.size()) {
@@ -92,7 +92,7 @@ Reply* ReplyReader::make(const redisReadTask& task, Reply::Kind kind) {
 
 void ReplyReader::feed(std::span<const std::uint8_t> bytes) {
   if (reader_->len - reader_->pos + bytes.size() > bytes_max) {
-    fault_ = "a reply of more than 16 MiB";
+    protocol_error_ = "a reply of more than 16 MiB";
     return;
   }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): hiredis takes char.
@@ -100,7 +100,7 @@ void ReplyReader::feed(std::span<const std::uint8_t> bytes) {
 }
 
 const Reply* ReplyReader::next() {
-  if (fault_) {
+  if (protocol_error_) {
     return nullptr;
   }
   void* reply = nullptr;
@@ -109,7 +109,8 @@ const Reply* ReplyReader::next() {
     used_ = 0;
   }
   if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
-    fault_ = reader_->err == REDIS_ERR_OOM ? "a reply with too many elements" : reader_->errstr;
+    protocol_error_ =
+        reader_->err == REDIS_ERR_OOM ? "a reply with too many elements" : reader_->errstr;
     return nullptr;
   }
   return static_cast<const Reply*>(reply);
@@ -124,7 +125,7 @@ void append_command(std::string& out, std::span<const std::string_view> words) {
   }
 }
 
-std::string command_of(std::initializer_list<std::string_view> words) {
+std::string encode_command(std::initializer_list<std::string_view> words) {
   std::string command;
   append_command(command, std::span(words.begin(), words.size()));
   return command;

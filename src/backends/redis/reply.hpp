@@ -44,8 +44,8 @@ class ReplyReader {
   static constexpr std::size_t elements_max = 20'000;
   static constexpr std::size_t bytes_max = std::size_t{16} * 1024 * 1024;
 
-  /// `elements_most`: of one reply, all arrays in it together.
-  explicit ReplyReader(std::size_t elements_most = elements_max);
+  /// `elements_limit`: of one reply, all arrays in it together.
+  explicit ReplyReader(std::size_t elements_limit = elements_max);
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
   ~ReplyReader();
@@ -54,7 +54,9 @@ class ReplyReader {
   /// The next reply, until it is asked again; null if it is not complete, or what came is none.
   [[nodiscard]] const Reply* next();
   /// Why what came is no reply; nothing can follow.
-  [[nodiscard]] const std::optional<std::string>& fault() const noexcept { return fault_; }
+  [[nodiscard]] const std::optional<std::string>& protocol_error() const noexcept {
+    return protocol_error_;
+  }
 
  private:
   struct Functions;
@@ -65,17 +67,17 @@ class ReplyReader {
   struct Free {
     void operator()(redisReader* reader) const;
   };
-  const std::size_t elements_most_;
+  const std::size_t elements_limit_;
   std::unique_ptr<redisReader, Free> reader_;
   std::vector<std::unique_ptr<Reply>> made_;
   std::size_t used_ = 0;
-  std::optional<std::string> fault_;
+  std::optional<std::string> protocol_error_;
 };
 
 /// Appends a command as the wire has it.
 void append_command(std::string& out, std::span<const std::string_view> words);
 
 /// One command in the form in which it is sent.
-[[nodiscard]] std::string command_of(std::initializer_list<std::string_view> words);
+[[nodiscard]] std::string encode_command(std::initializer_list<std::string_view> words);
 
 }  // namespace tenure::backends::redis

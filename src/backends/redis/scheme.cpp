@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "backends/redis/deployment.hpp"
-#include "backends/redis/redis_backend.hpp"
+#include "backends/redis/backend.hpp"
+#include "backends/redis/url.hpp"
 #include "backends/schemes.hpp"
 
 namespace tenure::backends::redis {
@@ -27,8 +27,8 @@ Result<std::unique_ptr<Backend>> open_redis(Url& url, const ConnectOptions& opti
     return std::unexpected(std::move(opened).error());
   }
   if (options.on_warning) {
-    for (const auto& doubt : (*opened)->doubts()) {
-      options.on_warning(doubt);
+    for (const auto& warning : (*opened)->warnings()) {
+      options.on_warning(warning);
     }
   }
   return *std::move(opened);

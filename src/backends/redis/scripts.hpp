@@ -14,13 +14,13 @@ enum class Script : std::uint8_t {
   release,
   leave,
   renew,
-  look,
+  expire,
   downgrade,
-  force,
+  force_release,
   holders,
-  barge,
-  unbarge,
-  rebarge,
+  acquire_barging,
+  release_barging,
+  renew_barging,
   confirm,
 };
 inline constexpr std::size_t scripts_count = static_cast<std::size_t>(Script::confirm) + 1;

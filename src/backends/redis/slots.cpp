@@ -52,7 +52,7 @@ std::optional<std::string_view> take_bulk(std::string_view& wire) {
 std::optional<std::uint16_t> index_of(SlotTable& table, const Reply& node,
                                       const std::string& host) {
   const auto port = node.number_at(1);
-  if (port < 1 || port > 65535 || table.owners.size() >= SlotTable::nobody) {
+  if (port < 1 || port > 65535 || table.owners.size() >= SlotTable::unassigned) {
     return std::nullopt;
   }
   const auto named = node.text_at(0);
@@ -155,14 +155,14 @@ std::optional<Redirection> redirection_from(std::string_view words, const std::s
       found.slot >= slots_count) {
     return std::nullopt;
   }
-  const auto place = words.substr(space + 1);
+  const auto target = words.substr(space + 1);
   // An IPv6 address is written without brackets here.
-  const auto colon = place.rfind(':');
+  const auto colon = target.rfind(':');
   if (colon == std::string_view::npos ||
-      !read_number(place.substr(colon + 1), found.endpoint.port)) {
+      !read_number(target.substr(colon + 1), found.endpoint.port)) {
     return std::nullopt;
   }
-  const auto named = place.substr(0, colon);
+  const auto named = target.substr(0, colon);
   found.endpoint.host = named.empty() || named == "?" ? host : std::string(named);
   return found;
 }

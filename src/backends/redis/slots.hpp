@@ -42,7 +42,7 @@ struct SlotTable {
 
     friend bool operator==(const Owner&, const Owner&) = default;
   };
-  static constexpr std::uint16_t nobody = 0xFFFF;
+  static constexpr std::uint16_t unassigned = 0xFFFF;
 
   std::vector<Owner> owners{};
   std::array<std::uint16_t, slots_count> owner_of = filled();  ///< An index into `owners`.
@@ -51,7 +51,7 @@ struct SlotTable {
  private:
   static constexpr std::array<std::uint16_t, slots_count> filled() {
     std::array<std::uint16_t, slots_count> all{};
-    all.fill(nobody);
+    all.fill(unassigned);
     return all;
   }
 };

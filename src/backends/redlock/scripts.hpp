@@ -11,13 +11,13 @@ namespace tenure::backends::redlock {
 /// What runs on each server: one file each in scripts/, which says what it takes and returns.
 enum class Script : std::uint8_t {
   vote,
-  confirm,
-  unvote,
+  write_back,
+  withdraw_vote,
   extend,
-  who,
-  take,
+  holder,
+  force_release,
   vote_plain,
-  unvote_plain,  ///< Of redis://, where it is called unbarge.
+  withdraw_vote_plain,  ///< Of redis://, where it is called release_barging.
   extend_plain,
 };
 

@@ -1,7 +1,7 @@
 -- Makes a share of a hold, without letting go, and lets in whoever may go then. The token stays.
 --   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 --   ARGV[1] member   ARGV[2] the request that began the hold
--- Returns 1 it is a share   2 the same, and there are more to be let in: ask look.lua   0 not held
+-- Returns 1 it is a share   2 the same, and there are more to be let in: ask expire.lua   0 not held
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 if not form or form == 'T' then

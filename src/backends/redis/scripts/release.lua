@@ -3,7 +3,7 @@
 --   ARGV[1] member   ARGV[2] the request that began the hold
 --   ARGV[3] how the head begins if this is the one holder   ARGV[4] token
 --   ARGV[5] an id of this release, so that a retry never counts down twice
--- Returns 1 given back   2 the same, and there are more to be let in: ask look.lua
+-- Returns 1 given back   2 the same, and there are more to be let in: ask expire.lua
 --         0 not held   3 not held any more, and the last to give it back was this one
 local head = redis.call('GET', KEYS[1])
 if not head then

@@ -1,0 +1,396 @@
+#include "backends/redis/cluster_router.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "sys/random.hpp"
+#include "sys/jitter.hpp"
+
+namespace tenure::backends::redis {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// Between two questions about who is where.
+constexpr milliseconds refresh_interval_min{100};
+/// After a slot moved, which is known by then: others may have moved as well.
+constexpr milliseconds refresh_delay_after_move{1000};
+/// Before what nobody took is tried again.
+constexpr milliseconds park_min{10};
+constexpr milliseconds park_max{500};
+
+const SlotTable::Owner* owner_in(const SlotTable& table, std::size_t slot) {
+  const auto index = table.owner_of[slot];
+  return index == SlotTable::unassigned ? nullptr : &table.owners[index];
+}
+
+/// By slot, which ones have another owner; empty if none.
+std::vector<bool> changes(const SlotTable& before, const SlotTable& after) {
+  std::vector<bool> changed(slots_count);
+  bool is_one = false;
+  for (std::size_t slot = 0; slot < slots_count; ++slot) {
+    const auto* const old = owner_in(before, slot);
+    const auto* const now = owner_in(after, slot);
+    changed[slot] = (old == nullptr || now == nullptr) ? old != now : *old != *now;
+    is_one = is_one || changed[slot];
+  }
+  return is_one ? changed : std::vector<bool>();
+}
+
+}  // namespace
+
+ClusterRouter::ClusterRouter(boost::asio::io_context& loop, std::vector<Endpoint> seeds,
+                             ServerOptions server, std::string channel, Callbacks callbacks)
+    : loop_(loop),
+      seeds_(std::move(seeds)),
+      server_(std::move(server)),
+      channel_(std::move(channel)),
+      callbacks_(std::move(callbacks)),
+      park_timer_(loop),
+      refresh_timer_(loop) {}
+
+ClusterRouter::~ClusterRouter() = default;
+
+void ClusterRouter::start() {
+  refresh();
+}
+
+void ClusterRouter::stop(const Error& why) {
+  is_stopped_ = true;
+  park_timer_.cancel();
+  refresh_timer_.cancel();
+  if (query_) {
+    query_->stop();
+  }
+  for (const auto& node : nodes_) {
+    node->stop(why);
+  }
+  for (auto& parked : std::exchange(parked_, {})) {
+    parked.command.complete(std::unexpected(why));
+  }
+}
+
+bool ClusterRouter::is_ready() const {
+  return table_ && !nodes_.empty() &&
+         std::ranges::all_of(nodes_, [](const auto& node) { return node->is_ready(); });
+}
+
+bool ClusterRouter::reaches(std::string_view key) const {
+  const auto* const node = find_node(slot_of(key));
+  return node != nullptr && node->is_connected();
+}
+
+bool ClusterRouter::is_idle() const {
+  return parked_.empty() &&
+         std::ranges::all_of(nodes_, [](const auto& node) { return node->is_idle(); });
+}
+
+// Carrying.
+
+void ClusterRouter::run(Command&& command) {
+  route({.command = std::move(command)});
+}
+
+void ClusterRouter::run_replicated(Command command, std::uint32_t replicas) {
+  route({.command = std::move(command), .replicas = replicas});
+}
+
+void ClusterRouter::route(Parked parked) {
+  auto& command = parked.command;
+  if (is_stopped_ || (command.was_sent && command.retry == Command::Retry::never)) {
+    command.complete(fail(Errc::unavailable,
+                          is_stopped_ ? "the client ends" : "the node that was asked is gone"));
+    return;
+  }
+  const auto key = first_key_of(command.encoded);
+  auto* const node = node_of(slot_of(key.value_or("")));
+  if (node == nullptr) {
+    park(std::move(command), parked.replicas, "no node serves its slot at the moment");
+  } else if (parked.replicas > 0) {
+    node->run_replicated(std::move(command), parked.replicas);
+  } else {
+    node->run(std::move(command));
+  }
+}
+
+void ClusterRouter::flush() {
+  for (const auto& node : nodes_) {
+    node->flush();
+  }
+}
+
+ClusterNode* ClusterRouter::find_node(Slot slot) const {
+  const auto index = table_ ? table_->owner_of[slot] : SlotTable::unassigned;
+  if (index == SlotTable::unassigned) {
+    return nullptr;
+  }
+  const auto found = std::ranges::find(nodes_, table_->owners[index],
+                                       [](const auto& node) { return node->owner(); });
+  return found == nodes_.end() ? nullptr : found->get();
+}
+
+ClusterNode* ClusterRouter::node_of(Slot slot) {
+  if (auto* const found = find_node(slot)) {
+    return found;
+  }
+  const auto index = table_ ? table_->owner_of[slot] : SlotTable::unassigned;
+  return index == SlotTable::unassigned ? nullptr : &make_node(table_->owners[index]);
+}
+
+ClusterNode& ClusterRouter::make_node(const SlotTable::Owner& owner) {
+  auto server = server_;
+  server.endpoint = owner.endpoint;
+  server.role = ServerRole::cluster_primary;
+  nodes_.push_back(std::make_shared<ClusterNode>(
+      loop_, owner, std::move(server), channel_,
+      ClusterNode::Callbacks{.ready = [this](const ClusterNode& node) { ready(node); },
+                             .disconnected = [this](const Error& why) { disconnected(why); },
+                             .idle = [this] { callbacks_.idle(); },
+                             .warning = callbacks_.warning,
+                             .message = callbacks_.message,
+                             .redirected =
+                                 [this](Command command, std::uint32_t replicas,
+                                        std::string_view words, const ClusterNode& node) {
+                                   redirected(std::move(command), replicas, words, node);
+                                 }}));
+  nodes_.back()->start();
+  return *nodes_.back();
+}
+
+// What nodes say.
+
+void ClusterRouter::ready(const ClusterNode& node) {
+  if (is_stopped_) {
+    return;
+  }
+  callbacks_.ready(keys_in_slots([this, owner = node.owner()](Slot slot) {
+    const auto index = table_->owner_of[slot];
+    return index != SlotTable::unassigned && table_->owners[index] == owner;
+  }));
+  if (is_ready() && std::exchange(was_disconnected_, false)) {
+    callbacks_.recovered();
+  }
+}
+
+void ClusterRouter::disconnected(const Error& why) {
+  was_disconnected_ = true;
+  callbacks_.disconnected(why);
+  refresh_soon(milliseconds::zero());
+}
+
+KeyFilter ClusterRouter::keys_in_slots(std::function<bool(Slot)> slots) const {
+  return [slots = std::move(slots)](std::string_view key) { return slots(slot_of(key)); };
+}
+
+void ClusterRouter::redirected(Command command, std::uint32_t replicas, std::string_view words,
+                               const ClusterNode& node) {
+  if (command.redirected_since == steady_clock::time_point{}) {
+    command.redirected_since = steady_clock::now();
+  }
+  const auto redirection = redirection_from(words, node.owner().endpoint.host);
+  if (!redirection || ++command.redirects > redirects_max) {
+    refresh_soon(milliseconds::zero());
+    park(std::move(command), replicas, words);
+  } else if (words.starts_with("ASK ") && replicas == 0) {
+    run_with_asking(std::move(command), *redirection);
+  } else if (words.starts_with("MOVED ") && apply_moved(*redirection)) {
+    route({.command = std::move(command), .replicas = replicas});
+  } else {
+    park(std::move(command), replicas, words);
+  }
+  flush();
+}
+
+bool ClusterRouter::apply_moved(const Redirection& redirection) {
+  const auto found =
+      std::ranges::find(table_->owners, redirection.endpoint, &SlotTable::Owner::endpoint);
+  if (found == table_->owners.end()) {
+    refresh_soon(milliseconds::zero());
+    return false;
+  }
+  const auto index = static_cast<std::uint16_t>(found - table_->owners.begin());
+  if (std::exchange(table_->owner_of[redirection.slot], index) != index) {
+    refresh_soon(refresh_delay_after_move);
+    // Who waits for something there is message at that node only from now on.
+    callbacks_.ready(
+        keys_in_slots([moved = redirection.slot](Slot slot) { return slot == moved; }));
+  }
+  return true;
+}
+
+/// Once, and only this: the slot is on its way there.
+void ClusterRouter::run_with_asking(Command command, const Redirection& redirection) {
+  const auto found = std::ranges::find(nodes_, redirection.endpoint,
+                                       [](const auto& node) { return node->owner().endpoint; });
+  auto& node = found != nodes_.end() ? **found : make_node({.endpoint = redirection.endpoint});
+  node.run({.encoded = encode_command({"ASKING"}),
+            .on_reply = [](const auto&) {},
+            .retry = Command::Retry::never});
+  node.run(std::move(command));
+}
+
+void ClusterRouter::park(Command command, std::uint32_t replicas, std::string_view words) {
+  const auto now = steady_clock::now();
+  if (command.redirected_since == steady_clock::time_point{}) {
+    command.redirected_since = now;
+  }
+  const auto since = now - command.redirected_since;
+  if (command.retry != Command::Retry::always && since > server_.timeout) {
+    command.complete(fail(Errc::unavailable, "the cluster: " + std::string(words)));
+    return;
+  }
+  command.redirects = 0;
+  parked_.push_back({.command = std::move(command), .replicas = replicas});
+  if (std::exchange(is_park_timer_running_, true)) {
+    return;
+  }
+  const auto quarter = std::chrono::duration_cast<milliseconds>(since) / 4;
+  const auto pause = std::clamp(quarter, park_min, park_max);
+  park_timer_.expires_after(sys::with_jitter(pause));
+  park_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && !is_stopped_) {
+      is_park_timer_running_ = false;
+      unpark();
+    }
+  });
+}
+
+void ClusterRouter::unpark() {
+  for (auto& parked : std::exchange(parked_, {})) {
+    route(std::move(parked));
+  }
+  flush();
+}
+
+// Where things are.
+
+void ClusterRouter::refresh_soon(milliseconds pause) {
+  const auto when = std::max(steady_clock::now() + pause, refreshed_at_ + refresh_interval_min);
+  if (is_stopped_ || (refresh_at_ && *refresh_at_ <= when)) {
+    return;
+  }
+  refresh_at_ = when;
+  refresh_timer_.expires_at(when);
+  refresh_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && !is_stopped_) {
+      refresh_at_.reset();
+      refresh();
+    }
+  });
+}
+
+void ClusterRouter::refresh() {
+  if (query_ || is_stopped_) {
+    return;
+  }
+  refreshed_at_ = steady_clock::now();
+  auto servers = servers_to_query();
+  reported_tables_.assign(servers.size(), std::nullopt);
+  const auto steps = [this, servers](std::size_t which) {
+    const auto epoch = std::make_shared<std::uint64_t>(0);
+    return std::vector<HandshakeStep>{
+        {.command = encode_command({"CLUSTER", "INFO"}),
+         .check =
+             [epoch](const Reply& reply) {
+               *epoch = epoch_from(reply.text);
+               return Result<void>();
+             }},
+        {.command = encode_command({"CLUSTER", "SLOTS"}),
+         .check = [this, epoch, which,
+                   where = servers[which].endpoint](const Reply& reply) -> Result<void> {
+           auto table = table_from(reply, where.host);
+           if (!table || table->owners.empty()) {
+             return fail(
+                 reply.text.starts_with("NOPERM") ? Errc::permission_denied : Errc::unavailable,
+                 name_of(where) + ": " +
+                     (table ? "the cluster has no nodes with slots" : reply.text));
+           }
+           table->epoch = *epoch;
+           reported_tables_[which] = std::move(table);
+           return {};
+         }}};
+  };
+  query_ = std::make_shared<FanOutQuery>(
+      loop_, std::move(servers),
+      FanOutQuery::Options{.steps = steps, .done = [this](const auto& all) { query_done(all); }});
+  query_->start();
+}
+
+/// Those that we know, and those that the URL names; not all of a hundred.
+std::vector<ServerOptions> ClusterRouter::servers_to_query() const {
+  std::vector<Endpoint> all = seeds_;
+  for (const auto& owner : table_ ? table_->owners : std::vector<SlotTable::Owner>()) {
+    if (std::ranges::find(all, owner.endpoint) == all.end()) {
+      all.push_back(owner.endpoint);
+    }
+  }
+  for (std::size_t at = 0; at + 1 < all.size(); ++at) {
+    std::swap(all[at], all[at + sys::random_id() % (all.size() - at)]);
+  }
+  all.resize(std::min(all.size(), queried_servers_max));
+  std::vector<ServerOptions> servers;
+  for (auto& endpoint : all) {
+    servers.push_back(server_);
+    servers.back().endpoint = std::move(endpoint);
+    servers.back().role = ServerRole::cluster_member;
+  }
+  return servers;
+}
+
+void ClusterRouter::query_done(const std::vector<Result<void>>& answers) {
+  query_.reset();
+  std::optional<SlotTable> newest;
+  for (auto& answer : reported_tables_) {
+    if (answer && (!newest || answer->epoch > newest->epoch)) {
+      newest = std::move(answer);
+    }
+  }
+  if (newest) {
+    apply(*std::move(newest));
+    return;
+  }
+  const auto refused = std::ranges::find_if(
+      answers, [](const auto& one) { return !one && one.error() != Errc::unavailable; });
+  const auto code = refused != answers.end() ? refused->error().code : Errc::unavailable;
+  disconnected({.code = code, .detail = "no node tells of the cluster: " + join_errors(answers)});
+}
+
+void ClusterRouter::apply(SlotTable table) {
+  const auto before = std::exchange(table_, std::move(table));
+  const auto changed = before ? changes(*before, *table_) : std::vector<bool>();
+  retire_stale_nodes();
+  if (!before) {
+    // So that it is known at once whether they let us in.
+    make_node(table_->owners.front());
+  }
+  if (!changed.empty()) {
+    callbacks_.ready(keys_in_slots([changed](Slot slot) { return changed[slot]; }));
+  }
+  unpark();
+  if (is_ready() && std::exchange(was_disconnected_, false)) {
+    callbacks_.recovered();
+  }
+}
+
+void ClusterRouter::retire_stale_nodes() {
+  const auto is_none = [this](const std::shared_ptr<ClusterNode>& node) {
+    return std::ranges::find(table_->owners, node->owner()) == table_->owners.end();
+  };
+  std::vector<std::shared_ptr<ClusterNode>> retired;
+  std::ranges::copy_if(nodes_, std::back_inserter(retired), is_none);
+  std::erase_if(nodes_, is_none);
+  for (const auto& node : retired) {
+    for (auto& rest : node->retire()) {
+      parked_.push_back({.command = std::move(rest.command), .replicas = rest.replicas});
+    }
+    // What is on its way to it is done before.
+    boost::asio::post(loop_, [node] {});
+  }
+}
+
+}  // namespace tenure::backends::redis

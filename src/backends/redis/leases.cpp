@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <utility>
+
+#include "backends/redis/locks.hpp"
+
+// Leases of a client: renewing them, and their end.
+
+namespace tenure::backends::redis {
+namespace {
+
+/// Members of one lock that are renewed by one command.
+constexpr std::size_t members_per_command_max = 256;
+
+}  // namespace
+
+/// One batch of leases, whose members are renewed by a command for each lock.
+struct Locks::Renewal {
+  std::vector<LeaseId> leases{};
+  Ttl ttl = Ttl::at_least;
+  Renewed alive{};
+  Backend::Done<Renewed> done{};
+  std::optional<Error> doubt{};
+  std::size_t parts = 1;  ///< Not answered; 1 for the asking itself.
+
+  void part_done() {
+    if (--parts > 0) {
+      return;
+    }
+    doubt ? done(std::unexpected(*doubt)) : done(std::move(alive));
+  }
+};
+
+void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
+  renew(std::move(leases), Ttl::at_least, std::move(done));
+}
+
+void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> done) {
+  const auto renewal = std::make_shared<Renewal>();
+  renewal->ttl = ttl;
+  renewal->leases = std::move(leases);
+  renewal->alive.assign(renewal->leases.size(), true);
+  renewal->done = std::move(done);
+  struct Group {
+    std::shared_ptr<const AcquireSpec> spec;
+    Members members;
+  };
+  absl::flat_hash_map<std::pair<std::string_view, std::uint32_t>, Group> groups;
+  for (std::size_t index = 0; index < renewal->leases.size(); ++index) {
+    const auto* const lease = memberships_.find(renewal->leases[index]);
+    if (lease == nullptr) {
+      renewal->alive[index] = false;
+      continue;
+    }
+    mark_waits_for_renewal(*lease, renewal->leases[index]);
+    for (const auto& [member_key, membership] : lease->memberships) {
+      if (!membership.is_confirmed) {
+        continue;  // nobody knows yet whether there is something to renew
+      }
+      if (membership.spec->fairness == Fairness::barging) {
+        renew_members(renewal, *membership.spec, membership.spec->min_replicas,
+                      {{index, member_key.member.to_string()}});
+        continue;
+      }
+      // Who waits has nothing yet that replicas would have to know.
+      const auto replicas =
+          is_only_a_wait(renewal->leases[index], member_key) ? 0 : membership.spec->min_replicas;
+      auto& group = groups[{member_key.name, replicas}];
+      group.spec = membership.spec;
+      group.members.emplace_back(index, member_key.member.to_string());
+      if (group.members.size() == members_per_command_max) {
+        renew_members(renewal, *group.spec, replicas, std::exchange(group.members, {}));
+      }
+    }
+  }
+  for (auto& [key, group] : groups) {
+    if (!group.members.empty()) {
+      renew_members(renewal, *group.spec, key.second, std::move(group.members));
+    }
+  }
+  renewal->part_done();
+}
+
+void Locks::renew_members(const std::shared_ptr<Renewal>& renewal, const AcquireSpec& spec,
+                          std::uint32_t replicas, Members members) {
+  const bool is_exact = renewal->ttl == Ttl::exact;
+  std::vector<std::string> words;
+  words.reserve(2 * members.size());
+  for (const auto& [index, member] : members) {
+    const auto ttl = std::to_string(memberships_.find(renewal->leases[index])->ttl.count());
+    words.push_back(is_exact ? "=" + ttl : ttl);
+    words.push_back(member);
+  }
+  ++renewal->parts;
+  Command command{.encoded = encoder_.renew(spec, words),
+                  .on_reply =
+                      [this, renewal, name = spec.items.front().name,
+                       members = std::move(members)](const Result<Command::Response>& answer) {
+                        members_renewed(*renewal, name, members, answer);
+                      },
+                  // A shorter one that arrives late would end what was lengthened since.
+                  .retry = is_exact ? Command::Retry::never : Command::Retry::until_timeout};
+  // What was renewed counts on as long as what was granted: a replica that did not hear of it would
+  // let it end before we stop believing in it.
+  replicas == 0 ? router_.run(std::move(command))
+                : router_.run_replicated(std::move(command), replicas);
+}
+
+void Locks::members_renewed(Renewal& renewal, const std::string& name, const Members& members,
+                            const Result<Command::Response>& answer) {
+  if (!answer) {
+    renewal.doubt = answer.error();
+    renewal.part_done();
+    return;
+  }
+  const auto& states = answer->reply.text;
+  bool is_grant_missed = false;
+  for (std::size_t at = 0; at < members.size() && at < states.size(); ++at) {
+    const auto& [index, member] = members[at];
+    const MemberKey member_key{.name = name, .member = MemberId(member)};
+    if (memberships_.find(renewal.leases[index], member_key) == nullptr) {
+      continue;  // given back meanwhile
+    }
+    if (states[at] != '0') {
+      mark_renewed(renewal.leases[index], member_key);
+    }
+    if (states[at] == '0' && is_only_a_wait(renewal.leases[index], member_key)) {
+      // Forgotten by a failover: it has nothing to lose but its membership.
+      is_grant_missed = true;
+    } else if (states[at] == '0') {
+      renewal.alive[index] = false;
+    } else if (states[at] == '1') {
+      is_grant_missed = is_grant_missed || is_waited_for(renewal.leases[index], member_key);
+    }
+  }
+  if (is_grant_missed) {
+    // Somebody waits who holds already, or so it looks: a message was lost.
+    resend_waits();
+  }
+  renewal.part_done();
+}
+
+void Locks::mark_waits_for_renewal(const LeaseMemberships::Lease& lease, LeaseId id) {
+  for (const auto request : lease.waits) {
+    const auto it = waits_.find(RequestKey{.lease = id, .request = request});
+    if (it != waits_.end() && !it->second.is_queued) {
+      it->second.needs_renewal = true;
+    }
+  }
+}
+
+void Locks::mark_renewed(LeaseId lease, const MemberKey& member_key) {
+  for (const auto request : memberships_.find(lease)->waits) {
+    const auto it = waits_.find(RequestKey{.lease = lease, .request = request});
+    if (it != waits_.end() && it->second.member_key == member_key) {
+      it->second.needs_renewal = false;
+    }
+  }
+}
+
+bool Locks::is_only_a_wait(LeaseId lease, const MemberKey& member_key) {
+  return memberships_.find(lease, member_key)->uses == 1 && is_waited_for(lease, member_key);
+}
+
+bool Locks::is_waited_for(LeaseId lease, const MemberKey& member_key) {
+  return std::ranges::any_of(memberships_.find(lease)->waits, [&](RequestId request) {
+    const auto it = waits_.find(RequestKey{.lease = lease, .request = request});
+    return it != waits_.end() && it->second.is_queued && it->second.member_key == member_key;
+  });
+}
+
+void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
+  auto* const lease = memberships_.find(request.lease);
+  if (lease == nullptr) {
+    done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
+    return;
+  }
+  lease->ttl = request.ttl;
+  renew({request.lease}, Ttl::exact,
+        [done = std::move(done)](const Result<Renewed>& renewed) mutable {
+          if (!renewed) {
+            done(std::unexpected(renewed.error()));
+          } else {
+            done(renewed->front() ? Result<void>()
+                                  : fail(Errc::lease_lost, "the lease has ended; begin anew"));
+          }
+        });
+}
+
+void Locks::verify_holds() {
+  auto leases = memberships_.all();
+  renew(leases, [this, leases](const Result<Renewed>& renewed) {
+    for (std::size_t index = 0; renewed && index < renewed->size(); ++index) {
+      if (!(*renewed)[index] && listener_ != nullptr &&
+          memberships_.find(leases[index]) != nullptr) {
+        listener_->lease_lost(leases[index]);
+      }
+    }
+  });
+  router_.flush();
+}
+
+void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
+  auto taken = memberships_.take(lease);
+  for (const auto request : taken.waits) {
+    settle({.lease = lease, .request = request},
+           fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
+  }
+  if (taken.memberships.empty()) {
+    done({});
+    return;
+  }
+  struct Parts {
+    Backend::Done<void> done;
+    std::size_t left;
+    Result<void> result{};
+  };
+  const auto parts =
+      std::make_shared<Parts>(Parts{.done = std::move(done), .left = taken.memberships.size()});
+  for (const auto& [member_key, membership] : taken.memberships) {
+    router_.run({.encoded = encoder_.remove(*membership.spec, member_key.member),
+                 .on_reply = [parts](const Result<Command::Response>& answer) {
+                   if (!answer) {
+                     parts->result = std::unexpected(answer.error());
+                   }
+                   if (--parts->left == 0) {
+                     parts->done(std::move(parts->result));
+                   }
+                 }});
+  }
+}
+
+void Locks::end() {
+  listener_ = nullptr;
+  timers_.clear();
+  std::vector<RequestKey> keys;
+  for (const auto& [key, wait] : waits_) {
+    keys.push_back(key);
+  }
+  for (const auto& key : keys) {
+    const auto member_key = waits_.at(key).member_key;
+    const auto spec = waits_.at(key).request.spec;
+    settle(key, std::unexpected(client_closed()));
+    router_.run(
+        {.encoded = encoder_.remove(*spec, member_key.member), .on_reply = [](const auto&) {}});
+  }
+  for (const auto lease : memberships_.all()) {
+    revoke(lease, [](const Result<void>&) {});
+  }
+  router_.flush();
+}
+
+}  // namespace tenure::backends::redis

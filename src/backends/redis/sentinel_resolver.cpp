@@ -1,0 +1,222 @@
+#include "backends/redis/sentinel_resolver.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "sys/parse_number.hpp"
+
+namespace tenure::backends::redis {
+namespace {
+
+constexpr std::string_view channel = "+switch-master";
+/// Between two attempts to subscribe.
+constexpr std::chrono::milliseconds resubscribe_delay{200};
+/// SentinelResolver tell each other every two seconds.
+constexpr std::chrono::seconds announcement_lifetime{5};
+
+std::optional<Endpoint> endpoint_from(std::string_view host, std::string_view port) {
+  const auto number = sys::parse_number<std::uint16_t>(port).value_or(0);
+  if (host.empty() || number == 0) {
+    return std::nullopt;
+  }
+  return Endpoint{.host = std::string(host), .port = number};
+}
+
+}  // namespace
+
+SentinelResolver::SentinelResolver(boost::asio::io_context& loop,
+                                   std::vector<ServerOptions> sentinels, std::string service)
+    : loop_(loop),
+      sentinels_(std::move(sentinels)),
+      service_(std::move(service)),
+      reported_(sentinels_.size()),
+      resubscribe_timer_(loop) {}
+
+SentinelResolver::~SentinelResolver() = default;
+
+void SentinelResolver::start(OnPrimaryChanged on_primary_changed) {
+  on_primary_changed_ = std::move(on_primary_changed);
+  subscribe();
+}
+
+void SentinelResolver::stop() {
+  is_stopped_ = true;
+  resubscribe_timer_.cancel();
+  pending_.clear();
+  if (query_) {
+    query_->stop();
+  }
+  if (subscriber_) {
+    subscriber_->stop();
+  }
+}
+
+// Asking.
+
+void SentinelResolver::resolve(OnResolved on_resolved) {
+  pending_.push_back(std::move(on_resolved));
+  query();
+}
+
+void SentinelResolver::query() {
+  if (query_ || is_stopped_) {
+    return;
+  }
+  std::ranges::fill(reported_, std::nullopt);
+  service_unknown_count_ = 0;
+  const auto steps = [this](std::size_t which) {
+    const std::array<std::string_view, 3> words{"SENTINEL", "get-master-addr-by-name", service_};
+    std::string command;
+    append_command(command, words);
+    return std::vector<HandshakeStep>{
+        {.command = std::move(command), .check = [this, which](const Reply& reply) -> Result<void> {
+           const auto where = name_of(sentinels_[which].endpoint);
+           if (reply.kind == Reply::Kind::error) {
+             return fail(
+                 reply.text.starts_with("NOPERM") ? Errc::permission_denied : Errc::unavailable,
+                 where + ": " + reply.text);
+           }
+           reported_[which] = endpoint_from(reply.text_at(0), reply.text_at(1));
+           if (!reported_[which]) {
+             ++service_unknown_count_;
+             return fail(Errc::unavailable, where + ": it knows no service \"" + service_ + '"');
+           }
+           return {};
+         }}};
+  };
+  query_ = std::make_shared<FanOutQuery>(
+      loop_, sentinels_,
+      FanOutQuery::Options{.steps = steps,
+                           .done = [this](const auto& answers) { query_done(answers); },
+                           .is_enough = [this] { return is_agreed(); }});
+  query_->start();
+}
+
+void SentinelResolver::query_done(const std::vector<Result<void>>& answers) {
+  query_.reset();
+  auto waiting = std::exchange(pending_, {});
+  const auto* const found = most_reported();
+  if (found == nullptr) {
+    const auto why = resolve_error(answers);
+    for (auto& one : waiting) {
+      one(std::unexpected(why));
+    }
+    return;
+  }
+  const auto endpoint = *found;
+  set_primary(endpoint);
+  for (auto& one : waiting) {
+    one(endpoint);
+  }
+}
+
+/// Most of all that there are say the same: the rest may not have handle_switch_master of the last
+/// failover, or may be cut off with the old primary.
+bool SentinelResolver::is_agreed() const {
+  const auto* const found = most_reported();
+  return found != nullptr && 2 * votes_for(*found) > reported_.size();
+}
+
+std::size_t SentinelResolver::votes_for(const Endpoint& endpoint) const {
+  // Who does a failover tells when it is done; the others hear of it from him, a little later.
+  const bool is_announced = announced_ == endpoint && std::chrono::steady_clock::now() <
+                                                          announced_at_ + announcement_lifetime;
+  return (is_announced ? reported_.size() : 0) +
+         static_cast<std::size_t>(
+             std::ranges::count_if(reported_, [&](const auto& one) { return one == endpoint; }));
+}
+
+const Endpoint* SentinelResolver::most_reported() const {
+  const Endpoint* most_reported = nullptr;
+  for (const auto& one : reported_) {
+    if (one && (most_reported == nullptr || votes_for(*one) > votes_for(*most_reported))) {
+      most_reported = &*one;
+    }
+  }
+  if (most_reported != nullptr && announced_ &&
+      votes_for(*announced_) > votes_for(*most_reported)) {
+    return &*announced_;
+  }
+  return most_reported;
+}
+
+Error SentinelResolver::resolve_error(const std::vector<Result<void>>& answers) const {
+  const auto is_refused = [](const Result<void>& answer) {
+    return !answer && answer.error() != Errc::unavailable;
+  };
+  if (2 * service_unknown_count_ > sentinels_.size()) {
+    return {.code = Errc::invalid_argument,
+            .detail = "no Sentinel knows the service \"" + service_ +
+                      "\"; it stands after the last '/' of redis+sentinel://… (" +
+                      join_errors(answers) + ")"};
+  }
+  const auto refused = std::ranges::find_if(answers, is_refused);
+  const auto code = refused != answers.end() ? refused->error().code : Errc::unavailable;
+  return {.code = code,
+          .detail = "no Sentinel tells where \"" + service_ + "\" is: " + join_errors(answers) +
+                    (code == Errc::permission_denied
+                         ? "; sentinel_user=… and sentinel_password=… say who we are to them"
+                         : "")};
+}
+
+void SentinelResolver::set_primary(const Endpoint& endpoint) {
+  const bool is_new = primary_ != endpoint;
+  primary_ = endpoint;
+  if (is_new && on_primary_changed_) {
+    // Not from inside: those who are on_primary_changed may be asking.
+    boost::asio::post(loop_, [this, endpoint] {
+      if (!is_stopped_) {
+        on_primary_changed_(endpoint);
+      }
+    });
+  }
+}
+
+// Listening.
+
+void SentinelResolver::subscribe() {
+  subscriber_ = std::make_unique<Subscriber>(
+      loop_, sentinels_[subscribed_index_], std::string(channel),
+      Subscriber::Callbacks{
+          .ready = [this] { query(); },  // what happened while nobody listened
+          .message = [this](std::string_view message) { handle_switch_master(message); },
+          .disconnected = [this](const Error&) { subscribe_to_next(); }});
+  subscriber_->start();
+}
+
+void SentinelResolver::subscribe_to_next() {
+  if (is_stopped_ || !subscriber_) {
+    return;
+  }
+  subscriber_->stop();
+  // What is on its way to it is done before.
+  boost::asio::post(loop_, [kept = std::shared_ptr<Subscriber>(std::move(subscriber_))] {});
+  subscribed_index_ = (subscribed_index_ + 1) % sentinels_.size();
+  resubscribe_timer_.expires_after(resubscribe_delay);
+  resubscribe_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && !is_stopped_) {
+      subscribe();
+    }
+  });
+}
+
+/// "service old-host old-port new-host new-port"
+void SentinelResolver::handle_switch_master(std::string_view message) {
+  std::array<std::string_view, 5> words;
+  for (auto& word : words) {
+    word = message.substr(0, message.find(' '));
+    message.remove_prefix(std::min(word.size() + 1, message.size()));
+  }
+  const auto endpoint = endpoint_from(words[3], words[4]);
+  if (words[0] == service_ && endpoint) {
+    announced_ = endpoint;
+    announced_at_ = std::chrono::steady_clock::now();
+    set_primary(*endpoint);
+  }
+}
+
+}  // namespace tenure::backends::redis

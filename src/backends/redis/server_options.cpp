@@ -1,0 +1,89 @@
+#include "backends/redis/server_options.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "backends/net/tls_files.hpp"
+#include "sys/parse_number.hpp"
+
+namespace tenure::backends::redis {
+namespace {
+
+constexpr std::uint16_t redis_port = 6379;
+constexpr std::size_t namespace_bytes_max = 64;
+
+Result<unsigned> database_of(const Url& url) {
+  const auto& text = url.path.text;
+  if (text.empty()) {
+    return 0U;
+  }
+  if (const auto number = sys::parse_number<unsigned>(text)) {
+    return *number;
+  }
+  return complain_at(url.path.position, "a database of Redis is a number, such as 0");
+}
+
+bool is_namespace_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+/// Empty: `name` may stand before keys. Else what is expected.
+std::string check_namespace(const std::string& name) {
+  const bool is_good = !name.empty() && name.size() <= namespace_bytes_max &&
+                       std::ranges::all_of(name, is_namespace_character);
+  return is_good ? "" : "a namespace has from 1 to 64 letters, digits, '-', '_' and '.'";
+}
+
+}  // namespace
+
+void take_user(Url& url, ServerOptions& server) {
+  if (auto login = take_login(url)) {
+    server.user = std::move(login->user);
+    server.password = std::move(login->password).value_or("");
+  }
+}
+
+Result<void> take_rest(Url& url, ServerOptions& server, UrlOptions options) {
+  const auto database = database_of(url);
+  if (!database) {
+    return std::unexpected(database.error());
+  }
+  server.database = *database;
+  TlsFiles files;
+  options.text("namespace", server.name_space, check_namespace);
+  files.add_to(options);
+  if (auto consumed = options.consume(url); !consumed) {
+    return consumed;
+  }
+  const bool is_tls_scheme = url.scheme.starts_with("rediss") || url.scheme == "redlocks";
+  auto tls = files.context(is_tls_scheme ? Tls::always : Tls::if_asked_for);
+  if (!tls) {
+    return std::unexpected(std::move(tls).error());
+  }
+  server.tls = *std::move(tls);
+  return {};
+}
+
+Result<ServerOptions> server_options_from(Url& url, std::chrono::milliseconds timeout) {
+  ServerOptions server{.timeout = timeout};
+  take_user(url, server);
+  auto endpoints = endpoints_of(url, redis_port);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
+  }
+  if (endpoints->size() > 1) {
+    return complain_at(url.authority.position,
+                       url.scheme +
+                           ":// is one server; several are redis+sentinel://, "
+                           "redis+cluster:// or redlock://");
+  }
+  server.endpoint = std::move(endpoints->front());
+  if (auto taken = take_rest(url, server); !taken) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return server;
+}
+
+}  // namespace tenure::backends::redis

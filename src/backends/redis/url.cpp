@@ -1,0 +1,113 @@
+#include "backends/redis/url.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure::backends::redis {
+namespace {
+
+constexpr std::uint16_t server_port = 6379;
+constexpr std::uint16_t sentinel_port = 26379;
+/// Those that are named; a cluster may have more.
+constexpr std::size_t endpoints_max = 64;
+
+Result<std::vector<Endpoint>> take_endpoints(const Url& url, std::uint16_t default_port) {
+  auto endpoints = endpoints_of(url, default_port);
+  if (!endpoints) {
+    return endpoints;
+  }
+  if (endpoints->size() > endpoints_max) {
+    return complain_at(url.authority.position, "at most 64 servers can be named");
+  }
+  std::vector<Endpoint> once;
+  for (auto& endpoint : *endpoints) {
+    if (std::ranges::find(once, endpoint) == once.end()) {
+      once.push_back(std::move(endpoint));
+    }
+  }
+  return once;
+}
+
+/// Cuts "service" and '/' off the path.
+Result<std::string> take_service(Url& url) {
+  auto& path = url.path;
+  const auto slash = std::min(path.text.find('/'), path.text.size());
+  auto service = path.text.substr(0, slash);
+  if (service.empty()) {
+    return complain_at(path.position,
+                       "the service that the SentinelResolver watch is missing: "
+                       "redis+sentinel://host:port,…/service");
+  }
+  const auto cut = std::min(slash + 1, path.text.size());
+  path.text.erase(0, cut);
+  path.position += cut;
+  return service;
+}
+
+Result<Deployment> sentinels_from(Url& url, std::chrono::milliseconds timeout) {
+  Deployment deployment{.form = Deployment::Form::sentinel, .server = {.timeout = timeout}};
+  take_user(url, deployment.server);
+  auto endpoints = take_endpoints(url, sentinel_port);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
+  }
+  auto service = take_service(url);
+  if (!service) {
+    return std::unexpected(std::move(service).error());
+  }
+  deployment.endpoints = *std::move(endpoints);
+  deployment.service = *std::move(service);
+  auto options = redis_options();
+  options.text("sentinel_user", deployment.sentinel_user)
+      .text("sentinel_password", deployment.sentinel_password);
+  if (auto taken = take_rest(url, deployment.server, std::move(options)); !taken) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return deployment;
+}
+
+Result<Deployment> cluster_from(Url& url, std::chrono::milliseconds timeout) {
+  Deployment deployment{.form = Deployment::Form::cluster, .server = {.timeout = timeout}};
+  take_user(url, deployment.server);
+  auto endpoints = take_endpoints(url, server_port);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
+  }
+  deployment.endpoints = *std::move(endpoints);
+  if (!url.path.text.empty()) {
+    return complain_at(url.path.position, "a cluster has no databases but the one");
+  }
+  if (auto taken = take_rest(url, deployment.server); !taken) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return deployment;
+}
+
+}  // namespace
+
+std::string Deployment::name() const {
+  if (form == Form::one_server) {
+    return name_of(server.endpoint);
+  }
+  std::string names;
+  for (const auto& endpoint : endpoints) {
+    names += (names.empty() ? "" : ",") + name_of(endpoint);
+  }
+  return names + (form == Form::sentinel ? "/" + service : "");
+}
+
+Result<Deployment> deployment_from(Url& url, std::chrono::milliseconds timeout) {
+  if (url.scheme.ends_with("+sentinel")) {
+    return sentinels_from(url, timeout);
+  }
+  if (url.scheme.ends_with("+cluster")) {
+    return cluster_from(url, timeout);
+  }
+  auto server = server_options_from(url, timeout);
+  if (!server) {
+    return std::unexpected(std::move(server).error());
+  }
+  return Deployment{.server = *std::move(server)};
+}
+
+}  // namespace tenure::backends::redis

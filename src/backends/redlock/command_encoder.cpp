@@ -1,0 +1,141 @@
+#include "backends/redlock/command_encoder.hpp"
+
+#include <charconv>
+#include <initializer_list>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backends/redis/reply.hpp"
+
+namespace tenure::backends::redlock {
+namespace {
+
+constexpr std::size_t time_digits = 16;  // µs since 1970, until the year 2286
+/// For so long the last token of a free lock is remembered; scripts/ count with the same.
+constexpr std::chrono::milliseconds token_memory{60'000};
+constexpr std::string_view no_time = "0000000000000000";
+
+std::string encode(std::initializer_list<std::string_view> words) {
+  std::size_t bytes = 16;
+  for (const auto word : words) {
+    bytes += word.size() + 10;
+  }
+  std::string command;
+  command.reserve(bytes);
+  redis::append_command(command, std::span(words.begin(), words.size()));
+  return command;
+}
+
+std::string pieces(std::initializer_list<std::string_view> all) {
+  std::string text;
+  for (const auto piece : all) {
+    text.append(piece);
+  }
+  return text;
+}
+
+bool is_plain(const AcquireSpec& spec) {
+  return spec.fairness == Fairness::barging;
+}
+
+const std::string& sha_of(Script script) {
+  return text_of(script).sha;
+}
+
+}  // namespace
+
+std::string member_of(LeaseId lease, RequestId request) {
+  constexpr std::size_t lease_digits = 16;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string member(lease_digits, '0');
+  auto rest = lease.get();
+  for (auto at = lease_digits; at-- > 0; rest >>= 4U) {
+    member[at] = digits[rest & 15U];
+  }
+  return member + "." + std::to_string(request.get());
+}
+
+CommandEncoder::CommandEncoder(std::string name_space, std::string client)
+    : client_(std::move(client)),
+      channels_(name_space + ":wake:"),
+      keys_(std::move(name_space), client_) {}
+
+std::string CommandEncoder::vote(const Vote& vote) const {
+  const auto& name = vote.spec.items.front().name;
+  const auto head = keys_.head_of(name);
+  const auto ttl = std::to_string(vote.ttl.count());
+  if (is_plain(vote.spec)) {
+    return encode(
+        {"EVALSHA", sha_of(Script::vote_plain), "2", name, head, vote.member, ttl, no_time});
+  }
+  const auto token = std::to_string(vote.token);
+  const auto life = std::to_string((vote.ttl + token_memory).count());
+  const auto value = pieces({"R ", vote.member, " ", ttl, " 0 ", token, " - ", client_, " ",
+                             vote.spec.owner, "\n", vote.spec.metadata});
+  if (!vote.waits) {
+    return encode(
+        {"EVALSHA", sha_of(Script::vote), "2", head, name, value, token, life, "-", no_time});
+  }
+  return encode({"EVALSHA", sha_of(Script::vote), "3", head, name, head + ":w", value, token, life,
+                 (vote.was_refused ? "*" : "+") + client_, no_time});
+}
+
+void CommandEncoder::set_not_after(std::string& vote, std::int64_t micros) {
+  std::string digits(time_digits, '0');
+  const auto text = std::to_string(micros);
+  if (micros > 0 && text.size() <= time_digits) {
+    digits.replace(time_digits - text.size(), text.size(), text);
+  }
+  // Before the last line end.
+  vote.replace(vote.size() - time_digits - 2, time_digits, digits);
+}
+
+std::string CommandEncoder::write_back(const AcquireSpec& spec, std::string_view member,
+                                       FencingToken token) const {
+  return encode({"EVALSHA", sha_of(Script::write_back), "1", keys_.head_of(spec.items.front().name),
+                 member, std::to_string(token.get())});
+}
+
+std::string CommandEncoder::release(const Release& release) const {
+  const auto token = std::to_string(release.token.get());
+  const auto begin =
+      pieces({"R ", release.member, " ", std::to_string(release.ttl.count()), " 0 ", token, " - "});
+  return withdraw_vote(release.spec, release.member, {token, begin}, release.waits);
+}
+
+std::string CommandEncoder::withdraw(const AcquireSpec& spec, std::string_view member,
+                                     Waits waits) const {
+  return withdraw_vote(spec, member, {.token = "0", .begin = "-"}, waits);
+}
+
+std::string CommandEncoder::withdraw_vote(const AcquireSpec& spec, std::string_view member,
+                                          const Known& known, Waits waits) const {
+  const auto& name = spec.items.front().name;
+  if (is_plain(spec)) {
+    return encode({"EVALSHA", sha_of(Script::withdraw_vote_plain), "1", name, member});
+  }
+  const auto head = keys_.head_of(name);
+  return encode({"EVALSHA", sha_of(Script::withdraw_vote), "2", head, head + ":w",
+                 pieces({"T ", known.token, " ", member}), known.begin,
+                 waits == Waits::no_longer ? client_ : "-"});
+}
+
+std::string CommandEncoder::extend(const AcquireSpec& spec, std::string_view member,
+                                   std::chrono::milliseconds ttl, RequestId change) const {
+  const auto& name = spec.items.front().name;
+  const auto script = is_plain(spec) ? Script::extend_plain : Script::extend;
+  return encode({"EVALSHA", sha_of(script), "1", is_plain(spec) ? name : keys_.head_of(name),
+                 member, std::to_string(ttl.count()), std::to_string(change.get())});
+}
+
+std::string CommandEncoder::holder(std::string_view name) const {
+  return encode({"EVALSHA", sha_of(Script::holder), "1", keys_.head_of(name)});
+}
+
+std::string CommandEncoder::force_release(std::string_view name) const {
+  return encode(
+      {"EVALSHA", sha_of(Script::force_release), "1", keys_.head_of(name), channels_, name});
+}
+
+}  // namespace tenure::backends::redlock

@@ -1,0 +1,370 @@
+// Having a lock, and giving it back: renewals, another ttl, releases, ends of leases. locks.cpp has
+// how one gets it.
+
+#include <algorithm>
+#include <charconv>
+
+#include "backends/redlock/locks.hpp"
+
+namespace tenure::backends::redlock {
+namespace {
+
+std::uint64_t number_from(std::string_view text, int base = 10) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return number;
+}
+
+RequestKey request_key_of(std::string_view member) {
+  const auto dot = std::min(member.find('.'), member.size());
+  return {.lease = LeaseId{number_from(member.substr(0, dot), 16)},
+          .request = RequestId{number_from(member.substr(std::min(dot + 1, member.size())))}};
+}
+
+Holder holder_from(const redis::Reply& reply) {
+  const auto label = reply.text_at(2);
+  const auto line = std::min(label.find('\n'), label.size());
+  return {.owner = std::string(label.substr(0, line)),
+          .token = FencingToken{number_from(reply.text_at(1))},
+          .lease = request_key_of(reply.text_at(0)).lease,
+          .metadata = std::string(label.substr(std::min(line + 1, label.size())))};
+}
+
+/// The one who has a quorum, or may have it by those that do not answer.
+std::vector<Holder> with_most_votes(const std::vector<Holder>& reported, const VoteTally& count) {
+  const auto votes = [&](const Holder& holder) {
+    return static_cast<std::size_t>(std::ranges::count(reported, holder.lease, &Holder::lease));
+  };
+  // Deployment may know a larger token than ours, from a vote that came late.
+  const auto agreeing = [&](const Holder& holder) {
+    return std::ranges::count(reported, holder.token, &Holder::token);
+  };
+  const Holder* most = nullptr;
+  for (const auto& holder : reported) {
+    if (votes(holder) + count.failed() >= count.quorum() &&
+        (most == nullptr ||
+         std::pair(votes(holder), agreeing(holder)) > std::pair(votes(*most), agreeing(*most)))) {
+      most = &holder;
+    }
+  }
+  return most == nullptr ? std::vector<Holder>() : std::vector<Holder>{*most};
+}
+
+}  // namespace
+
+// Renewing.
+
+/// One hold whose votes are asked to last longer.
+struct Locks::Extension {
+  std::shared_ptr<const AcquireSpec> spec{};
+  std::string member{};
+  FencingToken token{};
+  std::chrono::milliseconds ttl{};
+  bool is_won = false;
+  std::vector<std::size_t> without_vote{};  ///< Deployment where nobody has the vote.
+};
+
+void Locks::extend(const Held& held, std::chrono::milliseconds ttl, RequestId change,
+                   std::move_only_function<void(Extended)> done) {
+  const auto extension = std::make_shared<Extension>(
+      Extension{.spec = held.spec, .member = held.member, .token = held.token, .ttl = ttl});
+  const auto command = encoder_.extend(*held.spec, held.member, ttl, change);
+  quorum_.call(
+      {.command = [&](std::size_t) { return std::optional(command); },
+       .classify =
+           [this, extension](std::size_t server, const Result<QuorumClient::Response>& answer) {
+             if (!answer) {
+               return Verdict::failed;
+             }
+             if (answer->reply.number == 3 && extension->is_won) {
+               restore_vote(*extension, server);
+             } else if (answer->reply.number == 3) {
+               extension->without_vote.push_back(server);
+             }
+             return answer->reply.number == 1 ? Verdict::yes : Verdict::no;
+           },
+       .timeout = timeout_for(ttl),
+       .until = QuorumClient::Call::Until::refused},
+      [this, extension, done = std::move(done)](const VoteTally& count) mutable {
+        extension->is_won = count.is_won();
+        if (extension->is_won) {
+          for (const auto server : extension->without_vote) {
+            restore_vote(*extension, server);
+          }
+        }
+        done(count.is_won()       ? Extended::yes
+             : count.is_refused() ? Extended::lost
+                                  : Extended::unknown);
+      });
+}
+
+/// A server that restarted empty, or was away when we were voted for, gets our vote while a quorum
+/// has it for sure; else the next one to restart would end the lock.
+void Locks::restore_vote(const Extension& extension, std::size_t server) {
+  const auto [lease, request] = request_key_of(extension.member);
+  const auto it = leases_.find(lease);
+  if (it == leases_.end() || !it->second.holds.contains(request)) {
+    return;  // given back meanwhile
+  }
+  quorum_.send_to(server, vote_command_for(server,
+                                           encoder_.vote({.spec = *extension.spec,
+                                                          .member = extension.member,
+                                                          .ttl = extension.ttl,
+                                                          .token = extension.token.get()}),
+                                           extension.ttl));
+}
+
+struct Locks::Renewal {
+  Renewed alive{};
+  Backend::Done<Renewed> done{};
+  bool is_unknown = false;
+  std::size_t parts = 1;  ///< Not answered; 1 for the asking itself.
+};
+
+void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> done) {
+  const auto renewal = std::make_shared<Renewal>();
+  renewal->alive.assign(leases.size(), true);
+  renewal->done = std::move(done);
+  const auto part_done = [this](Renewal& all) {
+    if (--all.parts > 0) {
+      return;
+    }
+    all.is_unknown ? all.done(std::unexpected(no_quorum_error())) : all.done(std::move(all.alive));
+  };
+  const auto now = sys::BootClock::now();
+  for (std::size_t index = 0; index < leases.size(); ++index) {
+    const auto it = leases_.find(leases[index]);
+    if (it == leases_.end()) {
+      renewal->alive[index] = false;
+      continue;
+    }
+    auto& lease = it->second;
+    lease.touched = now;
+    for (const auto& [request, held] : lease.holds) {
+      ++renewal->parts;
+      extend(held, lease.ttl, RequestId{},
+             [this, renewal, part_done, index, id = leases[index], request](Extended extended) {
+               const auto found = leases_.find(id);
+               // What was given back meanwhile is nobody's loss.
+               const bool is_held = found != leases_.end() && found->second.holds.contains(request);
+               if (is_held && extended == Extended::lost) {
+                 renewal->alive[index] = false;
+               } else if (is_held && extended == Extended::unknown) {
+                 renewal->is_unknown = true;
+               }
+               part_done(*renewal);
+             });
+    }
+  }
+  part_done(*renewal);
+}
+
+void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
+  const auto it = leases_.find(request.lease);
+  if (it == leases_.end()) {
+    done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
+    return;
+  }
+  auto& lease = it->second;
+  lease.ttl = request.ttl;
+  lease.touched = sys::BootClock::now();
+  struct Parts {
+    Backend::Done<void> done;
+    Extended worst = Extended::yes;
+    std::size_t left = 1;
+  };
+  const auto parts = std::make_shared<Parts>(Parts{.done = std::move(done)});
+  const auto part_done = [this, parts] {
+    if (--parts->left > 0) {
+      return;
+    }
+    switch (parts->worst) {
+      case Extended::yes: parts->done({}); break;
+      case Extended::lost: parts->done(fail(Errc::lease_lost, "a quorum has forgotten it")); break;
+      case Extended::unknown: parts->done(std::unexpected(no_quorum_error())); break;
+    }
+  };
+  for (const auto& [acquired, held] : lease.holds) {
+    ++parts->left;
+    extend(held, request.ttl, request.request, [parts, part_done](Extended extended) {
+      const bool is_worse = parts->worst == Extended::yes || extended == Extended::lost;
+      parts->worst = is_worse && extended != Extended::yes ? extended : parts->worst;
+      part_done();
+    });
+  }
+  part_done();
+}
+
+// Giving back.
+
+void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
+  Held held{.spec = request.spec,
+            .member = member_of(request.lease, request.acquired),
+            .token = request.token};
+  const auto lease = leases_.find(request.lease);
+  bool was_known = false;
+  bool was_refused = false;
+  if (lease != leases_.end()) {
+    const auto it = lease->second.holds.find(request.acquired);
+    was_known = it != lease->second.holds.end();
+    was_refused = was_known && it->second.was_refused;
+    held.ttl = was_known ? it->second.ttl : held.ttl;
+    lease->second.holds.erase(request.acquired);
+  }
+  release_votes(held, was_refused ? CommandEncoder::Waits::no_longer : CommandEncoder::Waits::still,
+                std::move(done));
+  if (was_known) {
+    hold_ended(held.spec->items.front().name);
+  }
+}
+
+void Locks::release_votes(const Held& held, CommandEncoder::Waits waits, Backend::Done<void> done) {
+  const auto command = encoder_.release({.spec = *held.spec,
+                                         .member = held.member,
+                                         .token = held.token,
+                                         .ttl = held.ttl,
+                                         .waits = waits});
+  const auto name = held.spec->items.front().name;
+  quorum_.call({.command = [&](std::size_t) { return std::optional(command); },
+                .classify =
+                    [this, name](std::size_t, const Result<QuorumClient::Response>& answer) {
+                      if (!answer) {
+                        return Verdict::failed;
+                      }
+                      const auto result = answer->reply.number;
+                      if (const auto it = queues_.find(name); result == 2 && it != queues_.end()) {
+                        it->second.yields_to_others = true;
+                      }
+                      const bool is_ours =
+                          result == 1 || result == 2 || (result == 3 && answer->is_retry);
+                      return is_ours ? Verdict::yes : Verdict::no;
+                    },
+                .timeout = options_.deployment.node_timeout,
+                .until = QuorumClient::Call::Until::refused,
+                .recipients = QuorumClient::Call::Recipients::all},
+               [this, done = std::move(done)](const VoteTally& count) mutable {
+                 if (count.is_won()) {
+                   done({});
+                 } else if (count.is_refused()) {
+                   done(fail(Errc::not_held));
+                 } else {
+                   done(std::unexpected(no_quorum_error()));
+                 }
+               });
+}
+
+void Locks::hold_ended(const std::string& name) {
+  const auto it = queues_.find(name);
+  if (it != queues_.end() && it->second.held > 0) {
+    --it->second.held;
+    start_next_attempt(name);
+  }
+}
+
+void Locks::revoke(LeaseId id, Backend::Done<void> done) {
+  const auto it = leases_.find(id);
+  if (it == leases_.end()) {
+    done({});
+    return;
+  }
+  auto lease = std::move(it->second);
+  leases_.erase(it);
+  for (const auto request : lease.waits) {
+    const RequestKey key{.lease = id, .request = request};
+    if (const auto wait = waits_.find(key); wait != waits_.end()) {
+      withdraw_wait(wait->second);
+    }
+    settle(key, fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
+  }
+  struct Parts {
+    Backend::Done<void> done;
+    std::size_t left = 1;
+    Result<void> result{};
+  };
+  const auto parts = std::make_shared<Parts>(Parts{.done = std::move(done)});
+  const auto part_done = [parts] {
+    if (--parts->left == 0) {
+      parts->done(std::move(parts->result));
+    }
+  };
+  for (const auto& [request, held] : lease.holds) {
+    ++parts->left;
+    release_votes(held, CommandEncoder::Waits::no_longer,
+                  [parts, part_done](const Result<void>& answer) {
+                    if (!answer && answer.error() != Errc::not_held) {
+                      parts->result = answer;
+                    }
+                    part_done();
+                  });
+  }
+  for (const auto& [request, held] : lease.holds) {
+    hold_ended(held.spec->items.front().name);
+  }
+  part_done();
+}
+
+/// A server was told by an operator to take it away; when a quorum was, it is gone.
+void Locks::hold_force_released(std::string_view member) {
+  const auto [id, request] = request_key_of(member);
+  const auto lease = leases_.find(id);
+  if (lease == leases_.end()) {
+    return;
+  }
+  const auto it = lease->second.holds.find(request);
+  if (it == lease->second.holds.end() ||
+      ++it->second.force_release_notices < options_.deployment.quorum()) {
+    return;
+  }
+  const auto name = it->second.spec->items.front().name;
+  lease->second.holds.erase(it);
+  if (listener_ != nullptr) {
+    listener_->hold_force_released(id, request);
+  }
+  hold_ended(name);
+}
+
+void Locks::end() {
+  listener_ = nullptr;
+  is_ending_ = true;
+  std::vector<RequestKey> keys;
+  for (const auto& [key, wait] : waits_) {
+    keys.push_back(key);
+  }
+  for (const auto& key : keys) {
+    withdraw_wait(waits_.at(key));
+    settle(key, std::unexpected(client_closed()));
+  }
+  std::vector<LeaseId> ids;
+  for (const auto& [id, lease] : leases_) {
+    ids.push_back(id);
+  }
+  for (const auto id : ids) {
+    revoke(id, [](const Result<void>&) {});
+  }
+}
+
+// Looking.
+
+void Locks::holders(const std::string& name, Backend::Done<std::vector<Holder>> done) {
+  const auto reported = std::make_shared<std::vector<Holder>>();
+  const auto command = encoder_.holder(name);
+  quorum_.call({.command = [&](std::size_t) { return std::optional(command); },
+                .classify =
+                    [reported](std::size_t, const Result<QuorumClient::Response>& answer) {
+                      if (answer && !answer->reply.elements.empty()) {
+                        reported->push_back(holder_from(answer->reply));
+                      }
+                      return answer ? Verdict::yes : Verdict::failed;
+                    },
+                .timeout = options_.deployment.node_timeout,
+                .until = QuorumClient::Call::Until::all},
+               [this, reported, done = std::move(done)](const VoteTally& count) mutable {
+                 if (!count.is_won()) {
+                   done(std::unexpected(no_quorum_error()));
+                   return;
+                 }
+                 done(with_most_votes(*reported, count));
+               });
+}
+
+}  // namespace tenure::backends::redlock
