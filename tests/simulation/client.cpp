@@ -19,19 +19,19 @@ constexpr int renewals_per_ttl = 3;
 
 }  // namespace
 
-Client::Client(const Around& around, Endpoint endpoint, HostClock clock)
-    : world_(around.world),
-      network_(around.network),
-      judge_(around.judge),
-      directory_(around.directory),
-      storage_(around.storage),
+Client::Client(const Context& context, Endpoint endpoint, HostClock clock)
+    : world_(context.world),
+      network_(context.network),
+      judge_(context.judge),
+      directory_(context.directory),
+      storage_(context.storage),
       endpoint_(endpoint),
       clock_(clock) {}
 
 void Client::begin() {
-  server_ = world_.chance().index(directory_.hosts.size());
+  server_ = world_.random().index(directory_.hosts.size());
   open_session();
-  work_later();
+  schedule_work();
 }
 
 history::Time Client::real(sys::BootTime local) const {
@@ -41,7 +41,7 @@ history::Time Client::real(sys::BootTime local) const {
 void Client::after(nanoseconds delay, std::function<void()> task) {
   const auto when = clock_.real(boot_time().time_since_epoch() + delay);
   world_.at(
-      std::max(when, world_.now() + Moment(1)),
+      std::max(when, world_.now() + VirtualTime(1)),
       [this, life = life_, task = std::move(task)]() mutable { awake(life, std::move(task)); });
 }
 
@@ -57,7 +57,7 @@ void Client::awake(std::uint64_t life, std::function<void()> task) {
   task();
 }
 
-void Client::pause(Moment length) {
+void Client::pause(VirtualTime length) {
   if (world_.is_tracing()) {
     world_.trace("client " + std::to_string(endpoint_) + " pauses for " +
                  std::to_string(length.count()));
@@ -72,8 +72,8 @@ void Client::die() {
     world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
   }
   ++life_;
-  paused_until_ = Moment{};
-  questions_.clear();
+  paused_until_ = VirtualTime{};
+  pending_requests_.clear();
   acquisitions_.clear();
   renewals_.clear();
   reads_.clear();
@@ -82,13 +82,13 @@ void Client::die() {
   begin();
 }
 
-void Client::rest() {
+void Client::end_lease() {
   if (session_.has_value()) {
     world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
     judge_.forget_lease(session_->lease);
   }
   session_.reset();
-  questions_.clear();
+  pending_requests_.clear();
 }
 
 bool Client::is_idle() const {
@@ -107,25 +107,25 @@ std::string Client::status() const {
 // Questions
 // ----------------------------------------------------------------------------------------
 
-std::uint64_t Client::ask(core::Command command, Hear hear) {
+std::uint64_t Client::ask(core::Command command, OnOutcome on_outcome) {
   const auto number = ++last_number_;
-  questions_[number] = {.command = std::move(command), .hear = std::move(hear)};
+  pending_requests_[number] = {.command = std::move(command), .on_outcome = std::move(on_outcome)};
   send(number);
-  ask_again_later(number, reply_timeout);
+  retry_later(number, reply_timeout);
   return number;
 }
 
 void Client::send(std::uint64_t number) {
-  const auto& question = questions_.at(number);
-  const Ask ask{.client = endpoint_, .number = number, .what = question.command};
+  const auto& question = pending_requests_.at(number);
+  const Request ask{.client = endpoint_, .number = number, .what = question.command};
   network_.send(endpoint_, server_,
-                [this, ask, to = server_] { directory_.hosts[to]->asked(ask); });
+                [this, ask, to = server_] { directory_.hosts[to]->handle_request(ask); });
 }
 
-void Client::ask_again_later(std::uint64_t number, nanoseconds delay) {
+void Client::retry_later(std::uint64_t number, nanoseconds delay) {
   after(delay, [this, number] {
-    const auto it = questions_.find(number);
-    if (it == questions_.end()) {
+    const auto it = pending_requests_.find(number);
+    if (it == pending_requests_.end()) {
       return;
     }
     auto& question = it->second;
@@ -140,32 +140,32 @@ void Client::ask_again_later(std::uint64_t number, nanoseconds delay) {
       }
     }
     send(number);
-    ask_again_later(number, question.is_waiting ? wait_timeout : reply_timeout);
+    retry_later(number, question.is_waiting ? wait_timeout : reply_timeout);
   });
 }
 
-void Client::answered(const Answer& answer) {
-  awake(life_, [this, answer] { heed(answer); });
+void Client::handle_reply(const Reply& answer) {
+  awake(life_, [this, answer] { handle(answer); });
 }
 
-void Client::heed(const Answer& answer) {
+void Client::handle(const Reply& answer) {
   const auto number = answer.number;
   if (const auto* error = std::get_if<Error>(&answer.what)) {
     reads_.erase(number);
     renewals_.erase(number);
-    const auto known = questions_.contains(number);
+    const auto known = pending_requests_.contains(number);
     follow(answer);
     if (known && error->code == Errc::unavailable && answer.leader != 0 &&
         answer.leader != answer.from + 1) {
       after(1ms, [this, number] {
-        if (questions_.contains(number)) {
+        if (pending_requests_.contains(number)) {
           send(number);
         }
       });
     }
     return;
   }
-  if (const auto* sight = std::get_if<Sight>(&answer.what)) {
+  if (const auto* sight = std::get_if<ReadResult>(&answer.what)) {
     if (const auto read = reads_.extract(number); !read.empty()) {
       judge_.see_read(read.mapped().known, sight->revision);
       history::Event event{.kind = history::Kind::read,
@@ -179,17 +179,17 @@ void Client::heed(const Answer& answer) {
     return;
   }
   if (const auto* outcome = std::get_if<core::Outcome>(&answer.what)) {
-    heed_outcome(number, *outcome);
+    handle_outcome(number, *outcome);
   }
 }
 
-void Client::follow(const Answer& answer) {
+void Client::follow(const Reply& answer) {
   if (answer.from == server_ && answer.leader != 0 && answer.leader <= directory_.hosts.size()) {
     server_ = static_cast<std::size_t>(answer.leader - 1);
   }
 }
 
-void Client::heed_outcome(std::uint64_t number, const core::Outcome& outcome) {
+void Client::handle_outcome(std::uint64_t number, const core::Outcome& outcome) {
   if (const auto renewal = renewals_.extract(number); !renewal.empty()) {
     const auto* renewed = std::get_if<core::Renewed>(&outcome);
     const bool is_ours = session_.has_value() && renewed != nullptr &&
@@ -205,8 +205,8 @@ void Client::heed_outcome(std::uint64_t number, const core::Outcome& outcome) {
     }
     return;
   }
-  const auto it = questions_.find(number);
-  if (it == questions_.end()) {
+  const auto it = pending_requests_.find(number);
+  if (it == pending_requests_.end()) {
     // An answer that came twice, or too late. It must not be another one.
     const auto* granted = std::get_if<core::Granted>(&outcome);
     if (const auto id = acquisitions_.find(number);
@@ -220,17 +220,17 @@ void Client::heed_outcome(std::uint64_t number, const core::Outcome& outcome) {
   }
   if (std::holds_alternative<core::Queued>(outcome)) {
     it->second.is_waiting = true;
-    const auto hear = it->second.hear;
-    hear(outcome);
+    const auto on_outcome = it->second.on_outcome;
+    on_outcome(outcome);
     return;
   }
-  const auto hear = std::move(it->second.hear);
-  questions_.erase(it);
+  const auto on_outcome = std::move(it->second.on_outcome);
+  pending_requests_.erase(it);
   if (std::holds_alternative<core::LeaseLost>(outcome)) {
     lose_lease();
     return;
   }
-  hear(outcome);
+  on_outcome(outcome);
 }
 
 // The lease
@@ -238,7 +238,7 @@ void Client::heed_outcome(std::uint64_t number, const core::Outcome& outcome) {
 
 void Client::open_session() {
   const auto& options = world_.options();
-  const auto ttl = world_.chance().between(options.ttl_min, options.ttl_max);
+  const auto ttl = world_.random().between(options.ttl_min, options.ttl_max);
   const core::LeaseId lease{endpoint_ * 100'000 + ++sessions_};
   session_ = Session{.lease = lease, .ttl = ttl};
   const auto sent = boot_time();
@@ -271,16 +271,16 @@ void Client::session_opened(sys::BootTime sent) {
                  .until = real(session_->record->valid_until())});
   judge_.know_lease(session_->lease,
                     [this, record = session_->record] { return record->is_valid(boot_time()); });
-  look_at_lease();
+  check_lease();
 }
 
-bool Client::is_believed() const {
+bool Client::is_lease_valid() const {
   return session_.has_value() && session_->record && session_->record->is_valid(boot_time());
 }
 
-// As client/lease_keeper does it: renewed when due, again after half an interval, and lost when it
+// As client/lease_renewer does it: renewed when due, again after half an interval, and lost when it
 // has run out by our own clock.
-void Client::look_at_lease() {
+void Client::check_lease() {
   if (!session_.has_value() || !session_->record) {
     return;
   }
@@ -292,7 +292,7 @@ void Client::look_at_lease() {
     return;
   }
   auto interval = detail::renewal_interval(session_->ttl, renewals_per_ttl);
-  if (world_.options().renews_late && world_.chance().one_in(2)) {
+  if (world_.options().renews_late && world_.random().one_in(2)) {
     // So late that it meets the end of the lease.
     interval = nanoseconds(session_->ttl) * 97 / 100;
   }
@@ -303,7 +303,7 @@ void Client::look_at_lease() {
   const auto next = std::min(due > now ? due : now + interval / 2, record.valid_until());
   after(std::max<nanoseconds>(next - now, 1ms), [this, lease = session_->lease] {
     if (session_.has_value() && session_->lease == lease) {
-      look_at_lease();
+      check_lease();
     }
   });
 }
@@ -311,11 +311,11 @@ void Client::look_at_lease() {
 void Client::renew() {
   const auto number = ++last_number_;
   renewals_[number] = boot_time();
-  const Ask ask{.client = endpoint_,
-                .number = number,
-                .what = core::Command(core::RenewLeases{.leases = {session_->lease}})};
+  const Request ask{.client = endpoint_,
+                    .number = number,
+                    .what = core::Command(core::RenewLeases{.leases = {session_->lease}})};
   network_.send(endpoint_, server_,
-                [this, ask, to = server_] { directory_.hosts[to]->asked(ask); });
+                [this, ask, to = server_] { directory_.hosts[to]->handle_request(ask); });
   if (renewals_.size() > 2) {
     // Two were not answered: perhaps another knows more.
     server_ = (server_ + 1) % directory_.hosts.size();
@@ -333,9 +333,9 @@ void Client::lose_lease() {
   world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
   judge_.forget_lease(session_->lease);
   session_.reset();
-  questions_.clear();
+  pending_requests_.clear();
   renewals_.clear();
-  drop_work("lease_lost");
+  abandon_work("lease_lost");
   open_session();
 }
 

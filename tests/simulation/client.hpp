@@ -30,9 +30,9 @@ struct Storage {
 /// One process that uses locks: keeps a lease by the arithmetic of src/client, follows the leader,
 /// asks again with the same id until it is answered, and tells the history what it was told. Its
 /// tasks are in client_task.cpp.
-class Client final : public Asker {
+class Client final : public Requester {
  public:
-  struct Around {
+  struct Context {
     World& world;
     Network& network;
     Judge& judge;
@@ -40,24 +40,24 @@ class Client final : public Asker {
     Storage& storage;
   };
 
-  Client(const Around& around, Endpoint endpoint, HostClock clock);
+  Client(const Context& context, Endpoint endpoint, HostClock clock);
 
   void begin();
-  void answered(const Answer& answer) override;
-  void pause(Moment length);
+  void handle_reply(const Reply& answer) override;
+  void pause(VirtualTime length);
   /// Gone without a word; another process comes in its place.
   void die();
   /// Takes no new locks.
   void retire() { is_retired_ = true; }
   /// Lets its lease end. REQUIRES: it is retired and idle.
-  void rest();
+  void end_lease();
   /// Nothing is held and nothing waits.
   [[nodiscard]] bool is_idle() const;
   [[nodiscard]] std::string status() const;
   [[nodiscard]] std::size_t grants() const noexcept { return grants_; }
 
  private:
-  using Hear = std::function<void(const core::Outcome&)>;
+  using OnOutcome = std::function<void(const core::Outcome&)>;
 
   /// A lease, as far as it is one: nothing is believed before it is granted.
   struct Session {
@@ -68,9 +68,9 @@ class Client final : public Asker {
   };
 
   /// What was asked and not answered for good.
-  struct Question {
+  struct PendingRequest {
     core::Command command;
-    Hear hear;
+    OnOutcome on_outcome;
     bool is_waiting = false;  ///< It was told that it waits.
   };
 
@@ -103,36 +103,36 @@ class Client final : public Asker {
   void awake(std::uint64_t life, std::function<void()> task);
 
   // Questions.
-  std::uint64_t ask(core::Command command, Hear hear);
+  std::uint64_t ask(core::Command command, OnOutcome on_outcome);
   void send(std::uint64_t number);
-  void ask_again_later(std::uint64_t number, std::chrono::nanoseconds delay);
-  void heed(const Answer& answer);
-  void heed_outcome(std::uint64_t number, const core::Outcome& outcome);
-  void follow(const Answer& answer);
+  void retry_later(std::uint64_t number, std::chrono::nanoseconds delay);
+  void handle(const Reply& answer);
+  void handle_outcome(std::uint64_t number, const core::Outcome& outcome);
+  void follow(const Reply& answer);
 
   // The lease.
   void open_session();
   void session_opened(sys::BootTime sent);
-  void look_at_lease();
+  void check_lease();
   void renew();
   void lose_lease();
-  [[nodiscard]] bool is_believed() const;
+  [[nodiscard]] bool is_lease_valid() const;
 
   // Work: client_task.cpp
   void begin_work();
-  void work_later();
-  void take_one_more();
-  void asked(const core::Outcome& outcome);
+  void schedule_work();
+  void acquire_next();
+  void handle_request(const core::Outcome& outcome);
   void granted(const core::Granted& granted);
   void failed(const std::string& why);
   void time_out();
   void hold();
   void write_to_storage(const Held& held);
-  void weaken();
-  void give_back();
-  void given_back(const core::Outcome& outcome);
-  void drop_work(const std::string& why);
-  [[nodiscard]] bool chance_to_read();
+  void downgrade();
+  void release();
+  void released(const core::Outcome& outcome);
+  void abandon_work(const std::string& why);
+  [[nodiscard]] bool should_read();
   void read(const std::string& name);
   [[nodiscard]] std::vector<core::Item> choose_items();
   void record(history::Kind kind, const Held& held, history::Event event = {});
@@ -145,17 +145,17 @@ class Client final : public Asker {
   Endpoint endpoint_;
   HostClock clock_;
   std::uint64_t life_ = 0;
-  Moment paused_until_{};
+  VirtualTime paused_until_{};
   bool is_retired_ = false;
   std::size_t server_ = 0;  ///< Whom it asks at present.
   std::uint64_t last_number_ = 0;
-  std::map<std::uint64_t, Question> questions_;
+  std::map<std::uint64_t, PendingRequest> pending_requests_;
   std::map<std::uint64_t, std::string> acquisitions_;  ///< Ids in the history, also of those over.
   std::map<std::uint64_t, sys::BootTime>
       renewals_;  ///< When those were sent that are not answered.
   struct Reading {
     std::string name;
-    Moment since{};
+    VirtualTime since{};
     core::Revision known{};  ///< Acknowledged to anybody by then.
   };
   std::map<std::uint64_t, Reading> reads_;

@@ -29,8 +29,8 @@ void Client::record(history::Kind kind, const Held& held, history::Event event) 
   world_.record(std::move(event));
 }
 
-void Client::work_later() {
-  after(world_.chance().between<nanoseconds>(1ms, world_.options().think),
+void Client::schedule_work() {
+  after(world_.random().between<nanoseconds>(1ms, world_.options().think),
         [this] { begin_work(); });
 }
 
@@ -38,33 +38,33 @@ void Client::begin_work() {
   if (work_.step != Work::Step::idle || is_retired_) {
     return;
   }
-  if (!is_believed()) {
-    work_later();
+  if (!is_lease_valid()) {
+    schedule_work();
     return;
   }
-  if (chance_to_read()) {
-    read(world_.chance().one_in(2) ? "leader" : "rare" + std::to_string(world_.chance().index(12)));
+  if (should_read()) {
+    read(world_.random().one_in(2) ? "leader" : "rare" + std::to_string(world_.random().index(12)));
   }
   ++work_.number;
-  work_.wanted = world_.chance().one_in(4) ? 2 : 1;
-  take_one_more();
+  work_.wanted = world_.random().one_in(4) ? 2 : 1;
+  acquire_next();
 }
 
 std::vector<core::Item> Client::choose_items() {
-  auto& chance = world_.chance();
+  auto& random = world_.random();
   const auto name = [&](const char* kind) {
-    return kind + std::to_string(chance.index(world_.options().names));
+    return kind + std::to_string(random.index(world_.options().names));
   };
-  const auto mode = chance.one_in(2) ? LockMode::shared : LockMode::exclusive;
-  switch (chance.below(8)) {
+  const auto mode = random.one_in(2) ? LockMode::shared : LockMode::exclusive;
+  switch (random.below(8)) {
     case 0: return {{.name = name("rw"), .claim = core::Whole{.mode = mode}}};
     case 1: {
-      const auto wanted = static_cast<std::uint32_t>(1 + chance.below(2));
+      const auto wanted = static_cast<std::uint32_t>(1 + random.below(2));
       return {{.name = name("semaphore"), .claim = core::Permits{.capacity = 3, .wanted = wanted}}};
     }
     case 2: {
-      const auto start = static_cast<char>('a' + chance.below(8));
-      const auto end = static_cast<char>(start + 1 + static_cast<char>(chance.below(4)));
+      const auto start = static_cast<char>('a' + random.below(8));
+      const auto end = static_cast<char>(start + 1 + static_cast<char>(random.below(4)));
       return {{.name = name("space"),
                .claim = core::Keys{
                    .range = *BytesRange::half_open(std::string(1, start), std::string(1, end)),
@@ -82,13 +82,13 @@ std::vector<core::Item> Client::choose_items() {
     case 5:
       // Asked for so rarely that the exhaustive search can follow.
       return {
-          {.name = "rare" + std::to_string(chance.index(12)), .claim = core::Whole{.mode = mode}}};
+          {.name = "rare" + std::to_string(random.index(12)), .claim = core::Whole{.mode = mode}}};
     default: return {{.name = name("mutex"), .claim = core::Whole{}}};
   }
 }
 
-void Client::take_one_more() {
-  auto& chance = world_.chance();
+void Client::acquire_next() {
+  auto& random = world_.random();
   Held held;
   held.request = session_->last_request = core::RequestId{session_->last_request.get() + 1};
   held.id = std::to_string(session_->lease.get()) + "/" + std::to_string(held.request.get());
@@ -96,13 +96,13 @@ void Client::take_one_more() {
   auto again = core::SelfConflict::refuse;
   const auto* first = work_.held.empty() ? nullptr : &work_.held.front();
   if (first != nullptr && first->items.size() == 1 &&
-      std::holds_alternative<core::Whole>(first->items.front().claim) && chance.one_in(2)) {
+      std::holds_alternative<core::Whole>(first->items.front().claim) && random.one_in(2)) {
     // The same again: shared becomes exclusive.
     held.items = first->items;
     core::set_mode(held.items.front(), LockMode::exclusive);
     held.asking = history::Asking::reenter;
     again = core::SelfConflict::reenter;
-  } else if (chance.one_in(6)) {
+  } else if (random.one_in(6)) {
     held.asking = history::Asking::attempt;
   }
   history::Event event{
@@ -125,11 +125,11 @@ void Client::take_one_more() {
       ask(acquire,
           [this, work = work_.number, place = work_.held.size()](const core::Outcome& outcome) {
             if (work == work_.number && place == work_.held.size()) {
-              asked(outcome);
+              handle_request(outcome);
             }
           });
   acquisitions_[work_.held.back().question] = work_.held.back().id;
-  after(chance.between<nanoseconds>(200ms, 6s), [this, work = work_.number,
+  after(random.between<nanoseconds>(200ms, 6s), [this, work = work_.number,
                                                  place = work_.held.size()] {
     if (work == work_.number && place == work_.held.size() && work_.step == Work::Step::asking) {
       time_out();
@@ -137,7 +137,7 @@ void Client::take_one_more() {
   });
 }
 
-void Client::asked(const core::Outcome& outcome) {
+void Client::handle_request(const core::Outcome& outcome) {
   if (work_.step != Work::Step::asking && work_.step != Work::Step::leaving) {
     return;
   }
@@ -166,16 +166,17 @@ void Client::granted(const core::Granted& granted) {
     work_.held.front().token = granted.token;
   }
   // L2: what is believed comes from the last confirmed renewal, not from when the grant arrived.
-  const auto until = is_believed() ? real(session_->record->valid_until()) : world_.now().count();
+  const auto until =
+      is_lease_valid() ? real(session_->record->valid_until()) : world_.now().count();
   record(history::Kind::granted, held, {.token = granted.token.get(), .until = until});
-  questions_.erase(held.question);
-  if (work_.step == Work::Step::leaving || !is_believed()) {
+  pending_requests_.erase(held.question);
+  if (work_.step == Work::Step::leaving || !is_lease_valid()) {
     // Too late: it is not wanted any more.
-    give_back();
+    release();
     return;
   }
   if (work_.held.size() < work_.wanted) {
-    take_one_more();
+    acquire_next();
     return;
   }
   hold();
@@ -184,11 +185,11 @@ void Client::granted(const core::Granted& granted) {
 void Client::failed(const std::string& why) {
   auto& held = work_.held.back();
   record(history::Kind::failed, held, {.why = why});
-  questions_.erase(held.question);
+  pending_requests_.erase(held.question);
   work_.held.pop_back();
   if (work_.held.empty()) {
     work_.step = Work::Step::idle;
-    work_later();
+    schedule_work();
     return;
   }
   work_.wanted = work_.held.size();
@@ -199,47 +200,47 @@ void Client::time_out() {
   auto& held = work_.held.back();
   work_.step = Work::Step::leaving;
   record(history::Kind::leave, held);
-  questions_.erase(held.question);
+  pending_requests_.erase(held.question);
   held.question =
       ask(core::Abandon{.lease = session_->lease, .request = held.request},
           [this, work = work_.number, place = work_.held.size()](const core::Outcome& outcome) {
             if (work == work_.number && place == work_.held.size()) {
-              asked(outcome);
+              handle_request(outcome);
             }
           });
 }
 
 void Client::hold() {
-  auto& chance = world_.chance();
+  auto& random = world_.random();
   work_.step = Work::Step::holding;
-  if (chance_to_read()) {
+  if (should_read()) {
     read(work_.held.back().items.front().name);
   }
   const bool is_long = work_.held.front().items.front().name == "leader";
-  const auto length = chance.between<nanoseconds>(1ms, is_long ? 3s : 300ms);
+  const auto length = random.between<nanoseconds>(1ms, is_long ? 3s : 300ms);
   const auto is_current = [this, work = work_.number] {
     return work == work_.number && work_.step == Work::Step::holding;
   };
   for (const auto share : {1, 2}) {
     after(length * share / 3, [this, is_current] {
       // L4: compares the clock now.
-      if (is_current() && is_believed()) {
+      if (is_current() && is_lease_valid()) {
         for (const auto& held : work_.held) {
           write_to_storage(held);
         }
       }
     });
   }
-  if (chance.one_in(5)) {
+  if (random.one_in(5)) {
     after(length / 2, [this, is_current] {
       if (is_current()) {
-        weaken();
+        downgrade();
       }
     });
   }
   after(length, [this, is_current] {
     if (is_current()) {
-      give_back();
+      release();
     }
   });
 }
@@ -252,9 +253,10 @@ void Client::write_to_storage(const Held& held) {
     }
     // Sometimes the writer is stopped between its look at the clock and its write: only the fence
     // can help then.
-    const Moment longest = world_.chance().one_in(12) ? Moment(world_.options().ttl_max) * 2
-                                                      : world_.options().network_delay * 4;
-    const auto delay = world_.chance().between(Moment(100), longest);
+    const VirtualTime longest = world_.random().one_in(12)
+                                    ? VirtualTime(world_.options().ttl_max) * 2
+                                    : world_.options().network_delay * 4;
+    const auto delay = world_.random().between(VirtualTime(100), longest);
     world_.after(delay, [this, name = item.name, token = held.token] {
       const bool is_admitted =
           storage_.fence.admit(name.view(), FencingToken{token.get()}).has_value() ||
@@ -267,11 +269,11 @@ void Client::write_to_storage(const Held& held) {
   }
 }
 
-void Client::weaken() {
+void Client::downgrade() {
   auto& held = work_.held.back();
   const auto* whole = std::get_if<core::Whole>(&held.items.front().claim);
   if (work_.held.size() > 1 || held.items.size() > 1 || whole == nullptr ||
-      whole->mode != LockMode::exclusive || !is_believed()) {
+      whole->mode != LockMode::exclusive || !is_lease_valid()) {
     return;
   }
   core::set_mode(held.items.front(), LockMode::shared);
@@ -284,7 +286,7 @@ void Client::weaken() {
       [](const core::Outcome&) {});
 }
 
-void Client::give_back() {
+void Client::release() {
   auto& held = work_.held.back();
   work_.step = Work::Step::releasing;
   record(history::Kind::release, held);
@@ -294,16 +296,16 @@ void Client::give_back() {
           .lease = session_->lease, .request = session_->last_request, .what = held.token},
       [this, work = work_.number, place = work_.held.size()](const core::Outcome& outcome) {
         if (work == work_.number && place == work_.held.size()) {
-          given_back(outcome);
+          released(outcome);
         }
       });
 }
 
-void Client::given_back(const core::Outcome& outcome) {
+void Client::released(const core::Outcome& outcome) {
   if (std::holds_alternative<core::Released>(outcome)) {
     record(history::Kind::released, work_.held.back());
     // What was just given back must not be seen any more, whoever leads now.
-    if (chance_to_read()) {
+    if (should_read()) {
       read(work_.held.back().items.front().name);
     }
   } else {
@@ -313,14 +315,14 @@ void Client::given_back(const core::Outcome& outcome) {
   }
   work_.held.pop_back();
   if (!work_.held.empty()) {
-    give_back();
+    release();
     return;
   }
   work_.step = Work::Step::idle;
-  work_later();
+  schedule_work();
 }
 
-void Client::drop_work(const std::string& why) {
+void Client::abandon_work(const std::string& why) {
   for (const auto& held : work_.held) {
     if (held.token == core::FencingToken{}) {
       record(history::Kind::failed, held, {.why = why});
@@ -329,22 +331,22 @@ void Client::drop_work(const std::string& why) {
   ++work_.number;
   work_.held.clear();
   work_.step = Work::Step::idle;
-  work_later();
+  schedule_work();
 }
 
-bool Client::chance_to_read() {
-  return world_.chance().one_in(3);
+bool Client::should_read() {
+  return world_.random().one_in(3);
 }
 
 void Client::read(const std::string& name) {
   const auto number = ++last_number_;
   reads_[number] = {.name = name, .since = world_.now(), .known = judge_.acknowledged()};
   // Anybody may be asked; only a leader that a quorum confirms may answer.
-  const auto to = world_.options().mutant == Mutant::read_unconfirmed || world_.chance().one_in(2)
-                      ? world_.chance().index(directory_.hosts.size())
+  const auto to = world_.options().mutant == Mutant::read_unconfirmed || world_.random().one_in(2)
+                      ? world_.random().index(directory_.hosts.size())
                       : server_;
-  const Ask ask{.client = endpoint_, .number = number, .what = ReadName{name}};
-  network_.send(endpoint_, to, [this, ask, to] { directory_.hosts[to]->asked(ask); });
+  const Request ask{.client = endpoint_, .number = number, .what = ReadRequest{name}};
+  network_.send(endpoint_, to, [this, ask, to] { directory_.hosts[to]->handle_request(ask); });
 }
 
 }  // namespace tenure::simulation

@@ -43,9 +43,9 @@ void Disk::write_votes(const VoteSlot& slot, std::size_t slots) {
   std::fill_n(vote_slots_.begin(), slots, bytes);
 }
 
-Moment Disk::delay() {
-  auto& chance = world_.chance();
-  return chance.between(delay_ / 4, chance.one_in(20) ? delay_ * 4 : delay_);
+VirtualTime Disk::delay() {
+  auto& random = world_.random();
+  return random.between(delay_ / 4, random.one_in(20) ? delay_ * 4 : delay_);
 }
 
 void Disk::append(Index first, const std::vector<Entry>& entries) {
@@ -92,7 +92,7 @@ void Disk::begin() {
   }
   const bool lies = world_.options().mutant == Mutant::ack_before_durable;
   if (lies) {
-    world_.after(Moment(1), [this, operations, life = life_] {
+    world_.after(VirtualTime(1), [this, operations, life = life_] {
       if (life == life_) {
         done_(operations);
       }
@@ -204,7 +204,7 @@ void Disk::crash() {
     tear(*write);
   } else if (const auto* snapshot = std::get_if<Snapshot>(&under_way_)) {
     // The snapshot is there before the log goes.
-    const auto arrived = world_.chance().below(3);
+    const auto arrived = world_.random().below(3);
     if (arrived == 1) {
       put(*snapshot);
     } else if (arrived == 2) {
@@ -236,21 +236,21 @@ void Disk::tear_vote() {
 }
 
 void Disk::tear(const Write& write) {
-  auto& chance = world_.chance();
+  auto& random = world_.random();
   auto& bytes = segments_[write.segment].bytes;
-  const auto how = chance.below(4);
+  const auto how = random.below(4);
   if (how == 0) {
     return;
   }
   if (how == 1) {
-    const auto length = chance.index(write.bytes.size() + 1);
+    const auto length = random.index(write.bytes.size() + 1);
     bytes.replace(write.offset, length, write.bytes, 0, length);
     return;
   }
   for (std::size_t at = 0; at < write.bytes.size();) {
     const auto length =
         std::min(write.bytes.size() - at, sector_bytes - (write.offset + at) % sector_bytes);
-    if (how == 2 || chance.one_in(2)) {
+    if (how == 2 || random.one_in(2)) {
       bytes.replace(write.offset + at, length, write.bytes, at, length);
     }
     at += length;

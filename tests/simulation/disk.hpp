@@ -17,7 +17,7 @@
 #include "server/raft/record.hpp"
 #include "server/raft/replica.hpp"
 #include "server/raft/vote_slots.hpp"
-#include "simulation/chance.hpp"
+#include "simulation/random.hpp"
 #include "simulation/world.hpp"
 
 namespace tenure::simulation {
@@ -56,7 +56,7 @@ class Disk {
 
   /// Called when so many of the oldest operations are done.
   void when_done(std::function<void(std::size_t)> done) { done_ = std::move(done); }
-  void set_delay(Moment delay) { delay_ = delay; }
+  void set_delay(VirtualTime delay) { delay_ = delay; }
   void crash();
 
  private:
@@ -78,7 +78,7 @@ class Disk {
     std::string bytes;
   };
 
-  [[nodiscard]] Moment delay();
+  [[nodiscard]] VirtualTime delay();
   void push(Operation operation);
   void begin();
   [[nodiscard]] Write encode(const std::vector<Append>& appends);
@@ -97,8 +97,8 @@ class Disk {
   void settle_with_snapshot(Found& found);
 
   World& world_;
-  Moment delay_;
-  Chance decay_;  ///< Of its own: what decays changes nothing else in a run.
+  VirtualTime delay_;
+  Random decay_;  ///< Of its own: what decays changes nothing else in a run.
   std::function<void(std::size_t)> done_;
 
   // What survives.

@@ -16,8 +16,8 @@ Faults::Faults(World& world, Network& network, Operators& operators, std::vector
       clients_(std::move(clients)) {}
 
 void Faults::next() {
-  const Moment every = world_.options().fault_every;
-  world_.after(world_.chance().between(every / 4, every * 2), [this] {
+  const VirtualTime every = world_.options().fault_every;
+  world_.after(world_.random().between(every / 4, every * 2), [this] {
     if (world_.is_healed()) {
       return;
     }
@@ -28,25 +28,25 @@ void Faults::next() {
 }
 
 void Faults::break_something() {
-  auto& chance = world_.chance();
-  switch (chance.below(8)) {
+  auto& random = world_.random();
+  switch (random.below(8)) {
     case 0:
     case 1: break_network(); return;
     case 2:
     case 3:
     case 4: break_host(*hosts_[victim()]); return;
-    case 5: break_client(*clients_[chance.index(clients_.size())]); return;
-    case 6: operators_.meddle(); return;
-    default: usurp(); return;
+    case 5: break_client(*clients_[random.index(clients_.size())]); return;
+    case 6: operators_.disturb(); return;
+    default: depose_leader(); return;
   }
 }
 
 // Whoever leads has most to lose.
 std::size_t Faults::victim() {
-  auto& chance = world_.chance();
-  const auto any = chance.index(hosts_.size());
-  if (chance.one_in(2)) {
-    const auto leader = std::ranges::find_if(hosts_, &Host::presides);
+  auto& random = world_.random();
+  const auto any = random.index(hosts_.size());
+  if (random.one_in(2)) {
+    const auto leader = std::ranges::find_if(hosts_, &Host::believes_to_lead);
     return leader == hosts_.end() ? any : static_cast<std::size_t>(leader - hosts_.begin());
   }
   return any;
@@ -64,36 +64,37 @@ void Faults::cut_from_members(std::size_t alone) {
 
 // The leadership is handed over, and the old leader cut off before it can know: it does not miss
 // anybody yet, and goes on for up to an election timeout beside the new one.
-void Faults::usurp() {
+void Faults::depose_leader() {
   if (!world_.options().has_partitions || !world_.options().has_transfers) {
-    operators_.meddle();
+    operators_.disturb();
     return;
   }
   const auto old = victim();
   hosts_[old]->transfer_leadership();
-  world_.after(world_.chance().between(Moment(1), 3 * world_.options().network_delay), [this, old] {
-    if (!world_.is_healed()) {
-      cut_from_members(old);
-    }
-  });
+  world_.after(world_.random().between(VirtualTime(1), 3 * world_.options().network_delay),
+               [this, old] {
+                 if (!world_.is_healed()) {
+                   cut_from_members(old);
+                 }
+               });
 }
 
 void Faults::break_network() {
-  auto& chance = world_.chance();
+  auto& random = world_.random();
   if (!world_.options().has_partitions) {
-    network_.set_delay(chance.between(Moment(200), world_.options().network_delay * 4));
+    network_.set_delay(random.between(VirtualTime(200), world_.options().network_delay * 4));
     return;
   }
-  switch (chance.below(6)) {
+  switch (random.below(6)) {
     case 0: cut_from_members(victim()); return;
-    case 1: network_.isolate(chance.index(network_.endpoints())); return;
+    case 1: network_.isolate(random.index(network_.endpoints())); return;
     case 2:
       // One way only.
-      network_.cut(chance.index(network_.endpoints()), chance.index(hosts_.size()));
+      network_.cut(random.index(network_.endpoints()), random.index(hosts_.size()));
       return;
-    case 3: network_.set_delay(chance.between(Moment(200), Moment(100ms))); return;
+    case 3: network_.set_delay(random.between(VirtualTime(200), VirtualTime(100ms))); return;
     default:
-      network_.mend();
+      network_.heal_all();
       network_.set_delay(world_.options().network_delay);
       return;
   }
@@ -105,20 +106,20 @@ void Faults::crash(Host& host) {
 }
 
 void Faults::break_host(Host& host) {
-  auto& chance = world_.chance();
+  auto& random = world_.random();
   const auto& options = world_.options();
   if (!host.is_up()) {
     host.boot();
     return;
   }
-  switch (chance.below(6)) {
+  switch (random.below(6)) {
     case 0:
     case 1:
       if (options.has_crashes) {
         crash(host);
         // Mostly back soon.
-        if (!chance.one_in(4)) {
-          world_.after(chance.between(Moment(1ms), Moment(2s)), [&host] {
+        if (!random.one_in(4)) {
+          world_.after(random.between(VirtualTime(1ms), VirtualTime(2s)), [&host] {
             if (!host.is_up()) {
               host.boot();
             }
@@ -128,38 +129,40 @@ void Faults::break_host(Host& host) {
       return;
     case 2:
       if (options.has_pauses) {
-        host.pause(chance.between(Moment(10ms), chance.one_in(3) ? Moment(5s) : Moment(500ms)));
+        host.pause(random.between(VirtualTime(10ms),
+                                  random.one_in(3) ? VirtualTime(5s) : VirtualTime(500ms)));
       }
       return;
     case 3:
-      host.disk().set_delay(chance.one_in(2) ? options.disk_delay
-                                             : chance.between(Moment(100), Moment(200ms)));
+      host.disk().set_delay(random.one_in(2)
+                                ? options.disk_delay
+                                : random.between(VirtualTime(100), VirtualTime(200ms)));
       return;
     case 4:
       if (options.has_clock_jumps) {
-        host.jump(chance.between<std::chrono::nanoseconds>(1ms, 5s));
+        host.jump(random.between<std::chrono::nanoseconds>(1ms, 5s));
       }
       return;
     default:
       if (options.has_full_disks) {
-        host.fill_disk(chance.one_in(2));
+        host.fill_disk(random.one_in(2));
       }
       return;
   }
 }
 
 void Faults::break_client(Client& client) {
-  auto& chance = world_.chance();
-  if (chance.one_in(3)) {
+  auto& random = world_.random();
+  if (random.one_in(3)) {
     client.die();
   } else if (world_.options().has_pauses) {
-    client.pause(chance.between(Moment(10ms), Moment(world_.options().ttl_max) * 2));
+    client.pause(random.between(VirtualTime(10ms), VirtualTime(world_.options().ttl_max) * 2));
   }
 }
 
 void Faults::end() {
   world_.heal();
-  network_.mend();
+  network_.heal_all();
   network_.set_delay(world_.options().network_delay);
   for (auto* host : hosts_) {
     host->disk().set_delay(world_.options().disk_delay);

@@ -29,7 +29,7 @@ class Faults {
   void break_network();
   void break_host(Host& host);
   void break_client(Client& client);
-  void usurp();
+  void depose_leader();
   void cut_from_members(std::size_t alone);
   [[nodiscard]] std::size_t victim();
   void crash(Host& host);

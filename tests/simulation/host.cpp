@@ -5,27 +5,27 @@
 #include <utility>
 
 #include "core/snapshot.hpp"
-#include "simulation/message_words.hpp"
+#include "simulation/message_formatter.hpp"
 #include "support/raft_event_line.hpp"
 
 namespace tenure::simulation {
 
 using namespace server::raft;
 
-Host::Host(const Around& around, Endpoint endpoint, HostClock clock)
-    : world_(around.world),
-      network_(around.network),
-      judge_(around.judge),
-      directory_(around.directory),
+Host::Host(const Context& context, Endpoint endpoint, HostClock clock)
+    : world_(context.world),
+      network_(context.network),
+      judge_(context.judge),
+      directory_(context.directory),
       endpoint_(endpoint),
       clock_(clock),
-      disk_(around.world) {}
+      disk_(context.world) {}
 
 bool Host::leads() const {
   return is_up() && serving_->store->is_ready();
 }
 
-bool Host::presides() const {
+bool Host::believes_to_lead() const {
   return is_up() && serving_->store->replica().role() == Role::leader;
 }
 
@@ -52,7 +52,7 @@ void Host::boot() {
   checked_ = Index{};
   armed_.reset();
   is_drain_due_ = false;
-  paused_until_ = Moment{};
+  paused_until_ = VirtualTime{};
   auto found = disk_.load();
   if (world_.has_failed()) {
     return;
@@ -72,7 +72,7 @@ void Host::boot() {
   serving_ = std::make_unique<Serving>();
   serving_->store = std::make_unique<RaftStore>(
       RaftStoreOptions{.id = id(),
-                       .seed = static_cast<std::uint32_t>(world_.chance().below(1U << 31)),
+                       .seed = static_cast<std::uint32_t>(world_.random().below(1U << 31)),
                        .election_timeout = options.election_timeout,
                        .heartbeat = options.heartbeat,
                        .versions = versions(),
@@ -103,7 +103,7 @@ void Host::crash() {
   disk_.crash();
 }
 
-void Host::pause(Moment length) {
+void Host::pause(VirtualTime length) {
   if (world_.is_tracing()) {
     world_.trace("member " + std::to_string(id().get()) + " pauses for " +
                  std::to_string(length.count()));
@@ -112,14 +112,14 @@ void Host::pause(Moment length) {
   wake_at(paused_until_);
 }
 
-void Host::wake_at(Moment when) {
+void Host::wake_at(VirtualTime when) {
   world_.at(when, [this, life = life_] {
     if (life != life_ || is_paused()) {
       return;
     }
     while (!backlog_.empty()) {
       const auto source = std::next(
-          backlog_.begin(), static_cast<std::ptrdiff_t>(world_.chance().index(backlog_.size())));
+          backlog_.begin(), static_cast<std::ptrdiff_t>(world_.random().index(backlog_.size())));
       auto call = std::move(source->second.front());
       source->second.pop_front();
       if (source->second.empty()) {
@@ -145,7 +145,7 @@ void Host::enter(Endpoint source, Call call) {
   }
   auto& store = *serving_->store;
   call(store, time());
-  judge_.look(id(), store.replica(), store.state(), checked_);
+  judge_.poll(id(), store.replica(), store.state(), checked_);
   arm();
 }
 
@@ -154,7 +154,8 @@ void Host::arm() {
   if (!deadline.has_value()) {
     return;
   }
-  const auto due = std::max(clock_.real(deadline->time_since_epoch()), world_.now() + Moment(1));
+  const auto due =
+      std::max(clock_.real(deadline->time_since_epoch()), world_.now() + VirtualTime(1));
   if (armed_.has_value() && *armed_ <= due) {
     return;  // It goes off too early and looks again.
   }
@@ -175,7 +176,7 @@ void Host::arm() {
 void Host::receive(MemberId sender, const Message& message) {
   if (world_.is_tracing()) {
     world_.trace(std::to_string(sender.get()) + " -> " + std::to_string(id().get()) + " " +
-                 words(message));
+                 describe(message));
   }
   enter(static_cast<Endpoint>(sender.get() - 1),
         [sender, message](RaftStore& here, Time now) { here.receive(sender, message, now); });
@@ -278,7 +279,7 @@ void Host::drain_soon() {
   if (std::exchange(is_drain_due_, true)) {
     return;
   }
-  world_.after(Moment(1), [this, life = life_] {
+  world_.after(VirtualTime(1), [this, life = life_] {
     if (life == life_) {
       enter([this](RaftStore& here, Time now) {
         is_drain_due_ = false;

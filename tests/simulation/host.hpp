@@ -27,14 +27,14 @@ namespace tenure::simulation {
 /// network and a simulated clock, and in front of it what server/rpc does with calls.
 class Host final : public server::raft::Environment, public server::Listener {
  public:
-  struct Around {
+  struct Context {
     World& world;
     Network& network;
     Judge& judge;
     Directory& directory;
   };
 
-  Host(const Around& around, Endpoint endpoint, HostClock clock);
+  Host(const Context& context, Endpoint endpoint, HostClock clock);
 
   [[nodiscard]] server::raft::MemberId id() const { return server::raft::MemberId{endpoint_ + 1}; }
   [[nodiscard]] Disk& disk() noexcept { return disk_; }
@@ -42,19 +42,19 @@ class Host final : public server::raft::Environment, public server::Listener {
   /// Leads, and may answer.
   [[nodiscard]] bool leads() const;
   /// Believes that it leads.
-  [[nodiscard]] bool presides() const;
+  [[nodiscard]] bool believes_to_lead() const;
   [[nodiscard]] bool is_paused() const { return world_.now() < paused_until_; }
   [[nodiscard]] const server::raft::RaftStore& store() const;
 
   void boot();
   void crash();
   /// Does nothing for so long, and then everything that was to be done.
-  void pause(Moment length);
+  void pause(VirtualTime length);
   void jump(std::chrono::nanoseconds ahead) { clock_.jump(ahead); }
   void fill_disk(bool is_full);
 
   void receive(server::raft::MemberId sender, const server::raft::Message& message);
-  void asked(const Ask& ask);
+  void handle_request(const Request& request);
 
   // By operators.
   using Done = std::function<void(const Result<void>&)>;
@@ -69,7 +69,7 @@ class Host final : public server::raft::Environment, public server::Listener {
 
  private:
   struct Stream {
-    Ask ask;
+    Request request;
     std::shared_ptr<server::Watch> watch;
     std::uint64_t sent = 0;
   };
@@ -109,19 +109,20 @@ class Host final : public server::raft::Environment, public server::Listener {
   /// itself.
   void enter(Endpoint source, Call call);
   void enter(Call call) { enter(endpoint_, std::move(call)); }
-  void wake_at(Moment when);
+  void wake_at(VirtualTime when);
   static void nothing(const Result<void>& /*result*/) {}
   void arm();
   [[nodiscard]] server::raft::Time time() const;
 
   // What server/rpc does.
-  void propose(const Ask& ask, core::Command command);
-  void decided(const Ask& ask, const core::Command& command, Result<server::Decided> result);
-  void wait(const Ask& ask, const core::Acquire& acquire);
-  void read(const Ask& ask, const std::string& name);
-  void watch(const Ask& ask, core::Revision start);
+  void propose(const Request& request, core::Command command);
+  void decided(const Request& request, const core::Command& command,
+               Result<server::Decided> result);
+  void wait(const Request& request, const core::Acquire& acquire);
+  void read(const Request& request, const std::string& name);
+  void watch(const Request& request, core::Revision start);
   void tell_watcher(const std::shared_ptr<Stream>& stream);
-  void answer(const Ask& ask, decltype(Answer::what) what);
+  void reply(const Request& request, decltype(Reply::what) what);
   [[nodiscard]] bool misbehaves(Mutant mutant, std::uint64_t one_in);
 
   World& world_;
@@ -133,11 +134,11 @@ class Host final : public server::raft::Environment, public server::Listener {
   Disk disk_;
   std::unique_ptr<Serving> serving_;
   std::uint64_t life_ = 0;  ///< Odd: it is up. What was begun in another life is void.
-  Moment paused_until_{};
+  VirtualTime paused_until_{};
   /// What came in a pause. Afterwards each source is heard in its order, but who of them is first
   /// is chance, as with many sockets that are ready at once.
   std::map<Endpoint, std::deque<Call>> backlog_;
-  std::optional<Moment> armed_;
+  std::optional<VirtualTime> armed_;
   bool is_drain_due_ = false;
   bool is_disk_full_ = false;
   server::raft::Index checked_{};

@@ -7,34 +7,35 @@ namespace tenure::simulation {
 
 using namespace server::raft;
 
-void Host::asked(const Ask& ask) {
+void Host::handle_request(const Request& request) {
   if (!is_up()) {
     return;
   }
-  if (const auto* command = std::get_if<core::Command>(&ask.what)) {
-    propose(ask, *command);
-  } else if (const auto* read = std::get_if<ReadName>(&ask.what)) {
-    this->read(ask, read->name);
+  if (const auto* command = std::get_if<core::Command>(&request.what)) {
+    propose(request, *command);
+  } else if (const auto* read = std::get_if<ReadRequest>(&request.what)) {
+    this->read(request, read->name);
   } else {
-    watch(ask, std::get<WatchFrom>(ask.what).start);
+    watch(request, std::get<WatchRequest>(request.what).start);
   }
 }
 
 bool Host::misbehaves(Mutant mutant, std::uint64_t one_in) {
-  return world_.options().mutant == mutant && world_.chance().one_in(one_in);
+  return world_.options().mutant == mutant && world_.random().one_in(one_in);
 }
 
-void Host::propose(const Ask& ask, core::Command command) {
+void Host::propose(const Request& request, core::Command command) {
   if (std::holds_alternative<core::Release>(command) && misbehaves(Mutant::release_forgotten, 20)) {
-    answer(ask, core::Outcome(core::Released{}));
+    reply(request, core::Outcome(core::Released{}));
     return;
   }
-  enter(ask.client, [this, ask, command = std::move(command)](RaftStore& here, Time /*now*/) {
+  enter(request.client, [this, request, command = std::move(command)](RaftStore& here,
+                                                                      Time /*now*/) {
     const auto bytes = encoded_size(command);
     Proposal proposal{.command = command,
                       .decided =
-                          [this, ask, command](Result<server::Decided> result) {
-                            decided(ask, command, std::move(result));
+                          [this, request, command](Result<server::Decided> result) {
+                            decided(request, command, std::move(result));
                           },
                       .bytes = bytes};
     switch (here.proposal_queue().push(proposal)) {
@@ -42,73 +43,74 @@ void Host::propose(const Ask& ask, core::Command command) {
       case ProposalQueue::PushResult::queued_first: drain_soon(); return;
       case ProposalQueue::PushResult::full:
       case ProposalQueue::PushResult::closed:
-        answer(ask, Error{.code = Errc::resource_exhausted, .detail = "too much is in flight"});
+        reply(request, Error{.code = Errc::resource_exhausted, .detail = "too much is in flight"});
     }
   });
 }
 
-void Host::decided(const Ask& ask, const core::Command& command, Result<server::Decided> result) {
+void Host::decided(const Request& request, const core::Command& command,
+                   Result<server::Decided> result) {
   if (!result) {
-    answer(ask, std::move(result).error());
+    reply(request, std::move(result).error());
     return;
   }
   judge_.see_acknowledged(result->revision);
   if (std::holds_alternative<core::Queued>(result->outcome)) {
-    wait(ask, std::get<core::Acquire>(command));
+    wait(request, std::get<core::Acquire>(command));
     if (misbehaves(Mutant::grant_doubled, 30)) {
-      answer(ask,
-             core::Outcome(core::Granted{.token = core::FencingToken{result->revision.get()}}));
+      reply(request,
+            core::Outcome(core::Granted{.token = core::FencingToken{result->revision.get()}}));
       return;
     }
   }
-  answer(ask, std::move(result->outcome));
+  reply(request, std::move(result->outcome));
 }
 
-void Host::wait(const Ask& ask, const core::Acquire& acquire) {
+void Host::wait(const Request& request, const core::Acquire& acquire) {
   static_cast<void>(serving_->waiters.attach(
       {.lease = acquire.lease, .request = acquire.request},
-      [this, ask](const Result<core::Notice>& notice, core::Revision /*revision*/) {
+      [this, request](const Result<core::Notice>& notice, core::Revision /*revision*/) {
         if (!notice) {
-          answer(ask, notice.error());
+          reply(request, notice.error());
           return;
         }
-        std::visit([&](const auto& end) { answer(ask, core::Outcome(end)); }, notice->end);
+        std::visit([&](const auto& end) { reply(request, core::Outcome(end)); }, notice->end);
       }));
 }
 
-void Host::read(const Ask& ask, const std::string& name) {
-  enter(ask.client, [this, ask, name](RaftStore& here, Time now) {
-    auto look = [this, ask, name](Result<server::View> view) {
+void Host::read(const Request& request, const std::string& name) {
+  enter(request.client, [this, request, name](RaftStore& here, Time now) {
+    auto poll = [this, request, name](Result<server::View> view) {
       if (!view) {
-        answer(ask, std::move(view).error());
+        reply(request, std::move(view).error());
         return;
       }
-      Sight sight{.revision = view->state.revision};
-      const auto* lock = view->state.locks.find({.name = name, .kind = core::PlaceKind::name});
+      ReadResult sight{.revision = view->state.revision};
+      const auto* lock = view->state.locks.find({.name = name, .kind = core::ResourceKind::name});
       if (lock != nullptr) {
         sight.holders.assign(lock->holds().begin(), lock->holds().end());
       }
-      answer(ask, std::move(sight));
+      reply(request, std::move(sight));
     };
     if (world_.options().mutant == Mutant::read_unconfirmed) {
-      here.peek(std::move(look), now);
+      here.peek(std::move(poll), now);
     } else {
-      here.read(std::move(look), now);
+      here.read(std::move(poll), now);
     }
   });
 }
 
-void Host::watch(const Ask& ask, core::Revision start) {
-  enter(ask.client, [this, ask, start](RaftStore& here, Time now) {
+void Host::watch(const Request& request, core::Revision start) {
+  enter(request.client, [this, request, start](RaftStore& here, Time now) {
     here.peek(
-        [this, ask, start](Result<server::View> view) {
+        [this, request, start](Result<server::View> view) {
           if (view->log.leader == 0 || serving_->store->is_removed()) {
             // Nothing would ever come from here.
-            answer(ask, Error{.code = Errc::unavailable, .detail = "follows nobody"});
+            reply(request, Error{.code = Errc::unavailable, .detail = "follows nobody"});
             return;
           }
           auto stream = std::make_shared<Stream>();
-          stream->ask = ask;
+          stream->request = request;
           const auto weak = std::weak_ptr(stream);
           auto added =
               serving_->hub.add({.key = "", .match = server::Match::prefix, .start = start},
@@ -118,17 +120,17 @@ void Host::watch(const Ask& ask, core::Revision start) {
                                   }
                                 });
           if (!added) {
-            answer(ask, WatchLost{});
+            reply(request, WatchLost{});
             return;
           }
-          if (const auto old = std::exchange(serving_->streams[ask.client], stream)) {
+          if (const auto old = std::exchange(serving_->streams[request.client], stream)) {
             serving_->hub.remove(old->watch);
           }
           stream->watch = *added;
           const auto known = view->state.revision;
-          answer(ask, WatchBegan{.revision = start == core::Revision{}
-                                                 ? known
-                                                 : core::Revision{start.get() - 1}});
+          reply(request, WatchStarted{.revision = start == core::Revision{}
+                                                      ? known
+                                                      : core::Revision{start.get() - 1}});
           if (stream->watch->has_events()) {
             tell_watcher(stream);
           }
@@ -146,27 +148,27 @@ void Host::tell_watcher(const std::shared_ptr<Stream>& stream) {
     if (misbehaves(Mutant::event_doubled, 50)) {
       events.push_back(events.back());
     }
-    answer(stream->ask, WatchEvents{.place = stream->sent++, .events = std::move(events)});
+    reply(stream->request, WatchEvents{.sequence = stream->sent++, .events = std::move(events)});
   }
   if (stream->watch->cancelled_at().has_value()) {
-    answer(stream->ask, WatchLost{});
+    reply(stream->request, WatchLost{});
   }
 }
 
-void Host::answer(const Ask& ask, decltype(Answer::what) what) {
+void Host::reply(const Request& request, decltype(Reply::what) what) {
   const auto shared =
-      std::make_shared<const Answer>(Answer{.number = ask.number,
-                                            .from = endpoint_,
-                                            .leader = serving_->store->position().leader,
-                                            .what = std::move(what)});
-  const auto deliver = [this, to = ask.client, shared] {
-    directory_.askers.at(to)->answered(*shared);
+      std::make_shared<const Reply>(Reply{.number = request.number,
+                                          .from = endpoint_,
+                                          .leader = serving_->store->position().leader,
+                                          .what = std::move(what)});
+  const auto deliver = [this, to = request.client, shared] {
+    directory_.requesters.at(to)->handle_reply(*shared);
   };
   if (std::holds_alternative<WatchEvents>(shared->what) ||
-      std::holds_alternative<WatchBegan>(shared->what)) {
-    network_.stream(endpoint_, ask.client, deliver);
+      std::holds_alternative<WatchStarted>(shared->what)) {
+    network_.stream(endpoint_, request.client, deliver);
   } else {
-    network_.send(endpoint_, ask.client, deliver);
+    network_.send(endpoint_, request.client, deliver);
   }
 }
 

@@ -16,14 +16,14 @@ class HostClock {
   /// `ppm`: by how many millionths it is too fast.
   HostClock(Local offset, std::int64_t ppm) : offset_(offset), ppm_(ppm) {}
 
-  [[nodiscard]] Local local(Moment real) const {
+  [[nodiscard]] Local local(VirtualTime real) const {
     return offset_ + Local(real.count() * (1'000'000 + ppm_) / 1000);
   }
   /// The first moment when it is `local` here, if it does not jump before.
-  [[nodiscard]] Moment real(Local local) const {
+  [[nodiscard]] VirtualTime real(Local local) const {
     const auto wanted = (local - offset_).count() * 1000;
     const auto rate = 1'000'000 + ppm_;
-    return Moment(wanted <= 0 ? 0 : (wanted + rate - 1) / rate);
+    return VirtualTime(wanted <= 0 ? 0 : (wanted + rate - 1) / rate);
   }
   void jump(Local ahead) { offset_ += ahead; }
 

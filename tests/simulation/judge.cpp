@@ -23,7 +23,7 @@ std::string name(MemberId member) {
 
 }  // namespace
 
-void Judge::look(MemberId member, const Replica& replica, const core::State& state,
+void Judge::poll(MemberId member, const Replica& replica, const core::State& state,
                  Index& checked) {
   if (replica.role() == Role::leader) {
     look_at_leader(member, replica);

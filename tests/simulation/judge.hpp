@@ -24,7 +24,7 @@ class Judge {
 
   /// After everything that happened to a member. `checked` is how far it was looked at, in its
   /// present life.
-  void look(server::raft::MemberId member, const server::raft::Replica& replica,
+  void poll(server::raft::MemberId member, const server::raft::Replica& replica,
             const core::State& state, server::raft::Index& checked);
   /// A member has made or got this snapshot.
   void see_snapshot(const server::raft::Snapshot& snapshot);
@@ -36,8 +36,8 @@ class Judge {
   void see_read(core::Revision known, core::Revision shown);
 
   /// Whose belief is asked for when the lease expires.
-  void know_lease(core::LeaseId lease, std::function<bool()> is_believed) {
-    leases_[lease] = std::move(is_believed);
+  void know_lease(core::LeaseId lease, std::function<bool()> is_lease_valid) {
+    leases_[lease] = std::move(is_lease_valid);
   }
   void forget_lease(core::LeaseId lease) { leases_.erase(lease); }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the simulation with each seeded defect, and fails if one is not found.
 
-    mutants.py PROGRAM [--seeds 60] [--jobs 2] [--only words]
+    mutants.py PROGRAM [--seeds 60] [--jobs 2] [--only describe]
 
 These are defects of what surrounds the code: disks that lie, clients that believe too long. Those
 of the code itself are seeded by tests/mutants/run.py.

@@ -13,29 +13,29 @@ Network::Network(World& world, std::size_t endpoints)
 bool Network::loses(Endpoint from, Endpoint to) {
   const bool is_lost =
       cuts_.contains({from, to}) ||
-      (!world_.is_healed() && world_.chance().permille(world_.options().drop_permille));
+      (!world_.is_healed() && world_.random().permille(world_.options().drop_permille));
   lost_ += is_lost ? 1 : 0;
   return is_lost;
 }
 
-Moment Network::delay() {
+VirtualTime Network::delay() {
   // Mostly quick, sometimes as slow as it gets.
-  auto& chance = world_.chance();
-  return chance.between(delay_ / 8, chance.one_in(10) ? delay_ * 2 : delay_);
+  auto& random = world_.random();
+  return random.between(delay_ / 8, random.one_in(10) ? delay_ * 2 : delay_);
 }
 
 void Network::send(Endpoint from, Endpoint to, World::Task deliver) {
-  auto& chance = world_.chance();
+  auto& random = world_.random();
   if (loses(from, to)) {
     return;
   }
   const bool is_wild = world_.options().is_reordering && !world_.is_healed();
   const bool is_doubled =
-      !world_.is_healed() && chance.permille(world_.options().duplicate_permille);
+      !world_.is_healed() && random.permille(world_.options().duplicate_permille);
   for (int copies = is_doubled ? 2 : 1; copies > 0; --copies) {
     auto when = world_.now() + delay();
     if (is_wild) {
-      when += chance.one_in(30) ? Moment(chance.below(1'500'000)) : Moment(0);
+      when += random.one_in(30) ? VirtualTime(random.below(1'500'000)) : VirtualTime(0);
     } else {
       when = last(from, to) = std::max(last(from, to), when);
     }
@@ -51,7 +51,7 @@ void Network::stream(Endpoint from, Endpoint to, World::Task deliver) {
   arrive(from, to, when, std::move(deliver));
 }
 
-void Network::arrive(Endpoint from, Endpoint to, Moment when, World::Task deliver) {
+void Network::arrive(Endpoint from, Endpoint to, VirtualTime when, World::Task deliver) {
   world_.at(when, [this, from, to, deliver = std::move(deliver)] {
     if (cuts_.contains({from, to})) {
       ++lost_;

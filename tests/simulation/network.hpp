@@ -26,22 +26,24 @@ class Network {
 
   void cut(Endpoint from, Endpoint to) { cuts_.insert({from, to}); }
   void isolate(Endpoint endpoint);
-  void mend() { cuts_.clear(); }
-  void set_delay(Moment delay) { delay_ = delay; }
+  void heal_all() { cuts_.clear(); }
+  void set_delay(VirtualTime delay) { delay_ = delay; }
   [[nodiscard]] std::size_t endpoints() const noexcept { return endpoints_; }
   [[nodiscard]] std::size_t lost() const noexcept { return lost_; }
 
  private:
   [[nodiscard]] bool loses(Endpoint from, Endpoint to);
-  [[nodiscard]] Moment& last(Endpoint from, Endpoint to) { return last_[from * endpoints_ + to]; }
-  [[nodiscard]] Moment delay();
-  void arrive(Endpoint from, Endpoint to, Moment when, World::Task deliver);
+  [[nodiscard]] VirtualTime& last(Endpoint from, Endpoint to) {
+    return last_[from * endpoints_ + to];
+  }
+  [[nodiscard]] VirtualTime delay();
+  void arrive(Endpoint from, Endpoint to, VirtualTime when, World::Task deliver);
 
   World& world_;
   std::size_t endpoints_;
-  Moment delay_;
+  VirtualTime delay_;
   std::set<std::pair<Endpoint, Endpoint>> cuts_;
-  std::vector<Moment> last_;  ///< When the last message on each way arrives.
+  std::vector<VirtualTime> last_;  ///< When the last message on each way arrives.
   std::size_t lost_ = 0;
 };
 

@@ -9,8 +9,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Moment poll_interval = 20ms;
-constexpr Moment test_timeout = 60s;
+constexpr VirtualTime poll_interval = 20ms;
+constexpr VirtualTime test_timeout = 60s;
 
 }  // namespace
 
@@ -19,18 +19,18 @@ server::AddMember Operators::addition(const Host& host) {
   return {.id = host.id().get(), .peer_address = address + ":1", .client_address = address + ":2"};
 }
 
-void Operators::meddle() {
-  auto& chance = world_.chance();
+void Operators::disturb() {
+  auto& random = world_.random();
   const auto& options = world_.options();
-  const auto& subject = *directory_.hosts[chance.index(directory_.hosts.size())];
+  const auto& subject = *directory_.hosts[random.index(directory_.hosts.size())];
   for (auto* host : directory_.hosts) {
     if (!host->leads()) {
       continue;
     }
-    if (options.has_transfers && chance.one_in(2)) {
+    if (options.has_transfers && random.one_in(2)) {
       host->transfer_leadership();
     } else if (options.has_changes) {
-      if (chance.one_in(2)) {
+      if (random.one_in(2)) {
         host->change_members(addition(subject));
       } else {
         host->change_members(server::RemoveMember{.id = subject.id().get()});
@@ -39,7 +39,7 @@ void Operators::meddle() {
   }
 }
 
-void Operators::prove_everything_works() {
+void Operators::check_liveness() {
   const auto first = voters();
   const auto& hosts = directory_.hosts;
   // Somebody who may come. If all are there, one goes first.
@@ -50,39 +50,39 @@ void Operators::prove_everything_works() {
   if (is_voter(*guest) && !remove(*guest)) {
     return;
   }
-  if (!add(*guest) || !hand_over_to(*guest)) {
+  if (!add(*guest) || !transfer_to(*guest)) {
     return;
   }
   for (auto* host : first) {
     if (host == guest) {
       continue;
     }
-    if (!hand_over_to(*host) || !(is_member(*guest) ? remove(*guest) : add(*guest))) {
+    if (!transfer_to(*host) || !(is_member(*guest) ? remove(*guest) : add(*guest))) {
       return;
     }
   }
-  prove_the_dead_can_be_replaced(*guest);
+  check_replacement(*guest);
 }
 
 // Anybody first, and then the one that was added last, by a leader that may never have heard of it.
-void Operators::prove_the_dead_can_be_replaced(Host& guest) {
+void Operators::check_replacement(Host& guest) {
   if (is_voter(guest) && !remove(guest)) {
     return;
   }
   const auto before = voters();
-  auto& dead = *before[world_.chance().index(before.size())];
+  auto& dead = *before[world_.random().index(before.size())];
   if (!replace(dead, guest)) {
     return;
   }
   const auto now = voters();
-  auto& next = *now[world_.chance().index(now.size())];
-  if (hand_over_to(next)) {
+  auto& next = *now[world_.random().index(now.size())];
+  if (transfer_to(next)) {
     static_cast<void>(replace(guest, dead));
   }
 }
 
-bool Operators::achieve(const std::string& what, const std::function<void(Done)>& ask,
-                        const std::function<bool()>& is_done) {
+bool Operators::retry_until(const std::string& what, const std::function<void(Done)>& ask,
+                            const std::function<bool()>& is_done) {
   struct Attempt {
     bool is_under_way = false;
     std::string answer = "nothing";
@@ -108,14 +108,14 @@ bool Operators::achieve(const std::string& what, const std::function<void(Done)>
 }
 
 bool Operators::add(Host& host) {
-  return achieve(
+  return retry_until(
       "add member " + std::to_string(host.id().get()),
       [&](Done done) { leader()->change_members(addition(host), std::move(done)); },
       [&] { return is_voter(host); });
 }
 
 bool Operators::remove(Host& host) {
-  return achieve(
+  return retry_until(
       "remove member " + std::to_string(host.id().get()),
       [&](Done done) {
         leader()->change_members(server::RemoveMember{.id = host.id().get()}, std::move(done));
@@ -127,13 +127,13 @@ bool Operators::replace(Host& dead, Host& by) {
   const bool may_go_first = voters().size() > 3;
   dead.crash();
   const bool is_replaced =
-      may_go_first && world_.chance().one_in(2) ? remove(dead) && add(by) : add(by) && remove(dead);
+      may_go_first && world_.random().one_in(2) ? remove(dead) && add(by) : add(by) && remove(dead);
   dead.boot();
   return is_replaced;
 }
 
-bool Operators::hand_over_to(Host& host) {
-  return achieve(
+bool Operators::transfer_to(Host& host) {
+  return retry_until(
       "make member " + std::to_string(host.id().get()) + " lead",
       [&](Done done) { leader()->transfer_leadership(host.id(), std::move(done)); },
       [&] { return host.leads(); });

@@ -19,22 +19,22 @@ class Operators {
   Operators(World& world, Directory& directory) : world_(world), directory_(directory) {}
 
   /// Asks whoever leads for something, by chance.
-  void meddle();
+  void disturb();
   /// Fails the run if something stays impossible. REQUIRES: the faults are over.
-  void prove_everything_works();
+  void check_liveness();
 
  private:
   using Done = Host::Done;
 
-  void prove_the_dead_can_be_replaced(Host& guest);
+  void check_replacement(Host& guest);
   /// Asks again and again until it is so.
-  [[nodiscard]] bool achieve(const std::string& what, const std::function<void(Done)>& ask,
-                             const std::function<bool()>& is_done);
+  [[nodiscard]] bool retry_until(const std::string& what, const std::function<void(Done)>& ask,
+                                 const std::function<bool()>& is_done);
   [[nodiscard]] bool add(Host& host);
   [[nodiscard]] bool remove(Host& host);
   /// Lets one die and another come in its place.
   [[nodiscard]] bool replace(Host& dead, Host& by);
-  [[nodiscard]] bool hand_over_to(Host& host);
+  [[nodiscard]] bool transfer_to(Host& host);
   [[nodiscard]] Host* leader() const;
   [[nodiscard]] bool is_voter(const Host& host) const;
   [[nodiscard]] bool is_member(const Host& host) const;

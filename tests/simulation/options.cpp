@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "simulation/chance.hpp"
+#include "simulation/random.hpp"
 
 namespace tenure::simulation {
 namespace {
@@ -29,51 +29,51 @@ constexpr std::array mutant_names{
     "read_unconfirmed",
 };
 
-void draw_cluster(Options& options, Chance& chance) {
-  options.members = chance.one_in(4) ? 5 : 3;
-  const bool is_quick = chance.one_in(2);
+void draw_cluster(Options& options, Random& random) {
+  options.members = random.one_in(4) ? 5 : 3;
+  const bool is_quick = random.one_in(2);
   options.election_timeout = is_quick ? milliseconds(150) : milliseconds(300);
   options.heartbeat = is_quick ? milliseconds(30) : milliseconds(50);
-  options.batch_commands_max = chance.one_of<std::size_t>({1, 2, 3, 4096});
-  options.entries_in_flight_max = chance.one_of<std::size_t>({1, 2, 2, 8});
+  options.batch_commands_max = random.one_of<std::size_t>({1, 2, 3, 4096});
+  options.entries_in_flight_max = random.one_of<std::size_t>({1, 2, 2, 8});
   // Every few entries, or rarely. Half of the time fewer are kept than are in flight, against the
   // advice: R5 has to work.
-  options.snapshot_log_bytes = chance.one_of<std::size_t>({60, 300, 2000, 1U << 20});
-  options.peer_entries_max = chance.one_of<std::uint32_t>({4, 64});
-  options.trailing_entries = chance.one_of<std::uint32_t>({0, 4, 128});
-  options.segment_bytes = chance.one_of<std::size_t>({2048, 1U << 14, 1U << 16});
+  options.snapshot_log_bytes = random.one_of<std::size_t>({60, 300, 2000, 1U << 20});
+  options.peer_entries_max = random.one_of<std::uint32_t>({4, 64});
+  options.trailing_entries = random.one_of<std::uint32_t>({0, 4, 128});
+  options.segment_bytes = random.one_of<std::size_t>({2048, 1U << 14, 1U << 16});
 }
 
-void draw_users(Options& options, Chance& chance) {
-  options.clients = 2 + chance.index(5);
-  options.watchers = chance.index(3);
-  options.names = 1 + chance.index(3);
-  options.ttl_min = milliseconds(100 + chance.below(400));
-  options.ttl_max = options.ttl_min + milliseconds(chance.below(3000));
-  options.think = milliseconds(chance.one_of<std::int64_t>({100, 500, 1500}));
-  options.renews_late = chance.one_in(5);
+void draw_users(Options& options, Random& random) {
+  options.clients = 2 + random.index(5);
+  options.watchers = random.index(3);
+  options.names = 1 + random.index(3);
+  options.ttl_min = milliseconds(100 + random.below(400));
+  options.ttl_max = options.ttl_min + milliseconds(random.below(3000));
+  options.think = milliseconds(random.one_of<std::int64_t>({100, 500, 1500}));
+  options.renews_late = random.one_in(5);
 }
 
-void draw_faults(Options& options, Chance& chance) {
-  options.network_delay = microseconds(chance.one_of<std::int64_t>({300, 2000, 10'000}));
-  options.drop_permille = chance.one_of<std::uint64_t>({0, 0, 5, 50});
-  options.duplicate_permille = chance.one_of<std::uint64_t>({0, 0, 10, 50});
-  options.is_reordering = chance.one_in(3);
-  options.disk_delay = microseconds(chance.one_of<std::int64_t>({100, 1000, 10'000}));
+void draw_faults(Options& options, Random& random) {
+  options.network_delay = microseconds(random.one_of<std::int64_t>({300, 2000, 10'000}));
+  options.drop_permille = random.one_of<std::uint64_t>({0, 0, 5, 50});
+  options.duplicate_permille = random.one_of<std::uint64_t>({0, 0, 10, 50});
+  options.is_reordering = random.one_in(3);
+  options.disk_delay = microseconds(random.one_of<std::int64_t>({100, 1000, 10'000}));
   if (options.network_delay + options.disk_delay >= milliseconds(20)) {
     // Four on their way would be fewer than the clients make: whoever joins would never catch up.
     options.peer_entries_max = 64;
   }
-  options.drift_ppm = chance.one_of<std::int64_t>({0, 1000, 5000});
-  options.has_clock_jumps = chance.one_in(10);
-  options.has_crashes = !chance.one_in(5);
-  options.has_pauses = !chance.one_in(3);
-  options.has_partitions = !chance.one_in(4);
-  options.has_changes = chance.one_in(3);
-  options.spares = 1 + chance.index(options.has_changes ? 2 : 1);
-  options.has_transfers = chance.one_in(2);
-  options.has_full_disks = chance.one_in(8);
-  options.fault_every = milliseconds(chance.one_of<std::int64_t>({50, 200, 1000, 3000}));
+  options.drift_ppm = random.one_of<std::int64_t>({0, 1000, 5000});
+  options.has_clock_jumps = random.one_in(10);
+  options.has_crashes = !random.one_in(5);
+  options.has_pauses = !random.one_in(3);
+  options.has_partitions = !random.one_in(4);
+  options.has_changes = random.one_in(3);
+  options.spares = 1 + random.index(options.has_changes ? 2 : 1);
+  options.has_transfers = random.one_in(2);
+  options.has_full_disks = random.one_in(8);
+  options.fault_every = milliseconds(random.one_of<std::int64_t>({50, 200, 1000, 3000}));
 }
 
 }  // namespace
@@ -93,10 +93,10 @@ std::optional<Mutant> mutant_of(std::string_view name) {
 
 Options draw(std::uint64_t seed) {
   Options options{.seed = seed};
-  Chance chance(seed * 2);
-  draw_cluster(options, chance);
-  draw_users(options, chance);
-  draw_faults(options, chance);
+  Random random(seed * 2);
+  draw_cluster(options, random);
+  draw_users(options, random);
+  draw_faults(options, random);
   return options;
 }
 

@@ -19,50 +19,50 @@ namespace tenure::simulation {
 // gRPC calls without gRPC.
 
 /// A linearizable look at one name.
-struct ReadName {
+struct ReadRequest {
   std::string name;
 };
 /// All events from this revision on; 0: from now on.
-struct WatchFrom {
+struct WatchRequest {
   core::Revision start{};
 };
 
-struct Ask {
+struct Request {
   Endpoint client{};
   std::uint64_t number{};  ///< Of the client's questions; the answer has it too.
-  std::variant<core::Command, ReadName, WatchFrom> what;
+  std::variant<core::Command, ReadRequest, WatchRequest> what;
 };
 
-struct Sight {
+struct ReadResult {
   core::Revision revision{};  ///< Of the state that was looked at.
   std::vector<core::FencingToken> holders{};
 };
-struct WatchBegan {
+struct WatchStarted {
   core::Revision revision{};  ///< Everything after it will be told.
 };
 /// The watch has to begin anew.
 struct WatchLost {};
 struct WatchEvents {
-  std::uint64_t place{};  ///< Counted from 0; a gap means that some were lost on the way.
+  std::uint64_t sequence{};  ///< Counted from 0; a gap means that some were lost on the way.
   std::vector<std::shared_ptr<const core::Event>> events;
 };
 
-struct Answer {
+struct Reply {
   std::uint64_t number{};
   Endpoint from{};
   std::uint64_t leader{};  ///< Its id, if it is known; 0: not.
-  std::variant<core::Outcome, Error, Sight, WatchBegan, WatchLost, WatchEvents> what;
+  std::variant<core::Outcome, Error, ReadResult, WatchStarted, WatchLost, WatchEvents> what;
 };
 
 /// Who asks, and is answered.
-class Asker {
+class Requester {
  public:
-  Asker() = default;
-  Asker(const Asker&) = delete;
-  Asker& operator=(const Asker&) = delete;
-  virtual ~Asker() = default;
+  Requester() = default;
+  Requester(const Requester&) = delete;
+  Requester& operator=(const Requester&) = delete;
+  virtual ~Requester() = default;
 
-  virtual void answered(const Answer& answer) = 0;
+  virtual void handle_reply(const Reply& answer) = 0;
 };
 
 class Host;
@@ -70,7 +70,7 @@ class Host;
 /// Who is where.
 struct Directory {
   std::vector<Host*> hosts;
-  std::map<Endpoint, Asker*> askers;
+  std::map<Endpoint, Requester*> requesters;
 };
 
 }  // namespace tenure::simulation

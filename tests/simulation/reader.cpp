@@ -10,9 +10,9 @@ namespace {
 
 // Often enough to meet a new leader between its election and its first commit, which is a write to
 // a disk later.
-constexpr Moment read_interval = 3ms;
+constexpr VirtualTime read_interval = 3ms;
 // For so long an election is news.
-constexpr Moment fresh = 60ms;
+constexpr VirtualTime fresh = 60ms;
 // Whoever else is asked, to have something to compare with.
 constexpr std::uint64_t others_one_in = 100;
 // A host that pauses hears all of them afterwards.
@@ -22,31 +22,31 @@ constexpr std::size_t asked_max = 1000;
 
 }  // namespace
 
-void Reader::look_later() {
-  world_.after(world_.chance().between(read_interval / 2, read_interval * 3 / 2), [this] {
+void Reader::poll_later() {
+  world_.after(world_.random().between(read_interval / 2, read_interval * 3 / 2), [this] {
     if (world_.is_healed()) {
       return;
     }
-    look();
-    look_later();
+    poll();
+    poll_later();
   });
 }
 
-void Reader::look() {
+void Reader::poll() {
   for (const auto* host : directory_.hosts) {
-    if (host->presides() && host->store().replica().term().get() > newest_term_) {
+    if (host->believes_to_lead() && host->store().replica().term().get() > newest_term_) {
       newest_term_ = host->store().replica().term().get();
       elected_ = world_.now();
     }
   }
-  auto& chance = world_.chance();
+  auto& random = world_.random();
   for (Endpoint i = 0; i < directory_.hosts.size(); ++i) {
     const auto& host = *directory_.hosts[i];
     const bool is_news = world_.now() - elected_ < fresh;
     const bool is_doubtful =
-        host.presides() && (is_news || host.store().replica().term().get() < newest_term_);
-    if (is_doubtful ? !host.is_paused() || chance.one_in(paused_one_in)
-                    : chance.one_in(others_one_in)) {
+        host.believes_to_lead() && (is_news || host.store().replica().term().get() < newest_term_);
+    if (is_doubtful ? !host.is_paused() || random.one_in(paused_one_in)
+                    : random.one_in(others_one_in)) {
       ask(i);
     }
   }
@@ -57,13 +57,15 @@ void Reader::ask(Endpoint host) {
   if (asked_.size() > asked_max) {
     asked_.erase(asked_.begin());
   }
-  const Ask ask{.client = endpoint_, .number = last_number_, .what = ReadName{"leader"}};
-  network_.send(endpoint_, host, [this, ask, host] { directory_.hosts[host]->asked(ask); });
+  const Request ask{.client = endpoint_, .number = last_number_, .what = ReadRequest{"leader"}};
+  network_.send(endpoint_, host,
+                [this, ask, host] { directory_.hosts[host]->handle_request(ask); });
 }
 
-void Reader::answered(const Answer& answer) {
+void Reader::handle_reply(const Reply& answer) {
   const auto known = asked_.extract(answer.number);
-  if (const auto* sight = std::get_if<Sight>(&answer.what); sight != nullptr && !known.empty()) {
+  if (const auto* sight = std::get_if<ReadResult>(&answer.what);
+      sight != nullptr && !known.empty()) {
     judge_.see_read(known.mapped(), sight->revision);
   }
 }

@@ -15,7 +15,7 @@ namespace tenure::simulation {
 /// another leads already, and of one that leads since a moment ago and may not know yet what was
 /// acknowledged before. It sees whom to ask as nobody in the world could; the answers it judges
 /// come by the network and through the same calls as anybody's.
-class Reader final : public Asker {
+class Reader final : public Requester {
  public:
   Reader(World& world, Network& network, Judge& judge, Directory& directory, Endpoint endpoint)
       : world_(world),
@@ -24,12 +24,12 @@ class Reader final : public Asker {
         directory_(directory),
         endpoint_(endpoint) {}
 
-  void begin() { look_later(); }
-  void answered(const Answer& answer) override;
+  void begin() { poll_later(); }
+  void handle_reply(const Reply& answer) override;
 
  private:
-  void look_later();
-  void look();
+  void poll_later();
+  void poll();
   void ask(Endpoint host);
 
   World& world_;
@@ -38,7 +38,7 @@ class Reader final : public Asker {
   Directory& directory_;
   Endpoint endpoint_;
   std::uint64_t newest_term_ = 0;  ///< With a leader.
-  Moment elected_{};               ///< When that was seen.
+  VirtualTime elected_{};          ///< When that was seen.
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, core::Revision> asked_;  ///< What was acknowledged by then.
 };

@@ -27,7 +27,7 @@ namespace {
 
 // A lock that is free is granted within this time when everything works: an election, the longest
 // wait of a client before it asks again, twice.
-constexpr Moment bound = 6s;
+constexpr VirtualTime bound = 6s;
 constexpr const char* behind = "a member is behind";
 
 class Run {
@@ -64,7 +64,7 @@ class Run {
       client->retire();
     }
     wait_for_the_end();
-    operators_.prove_everything_works();
+    operators_.check_liveness();
     wait_for_the_end();
     world_.record({.kind = history::Kind::end});
     auto outcome = judge_history();
@@ -82,21 +82,21 @@ class Run {
     world_.record({.kind = history::Kind::history,
                    .properties = options.has_honest_clocks() ? "MTSFREXWQL" : "TSREX",
                    .bound = bound.count(),
-                   .ttl_max = Moment(options.ttl_max).count() * 11 / 10 + 10'000});
+                   .ttl_max = VirtualTime(options.ttl_max).count() * 11 / 10 + 10'000});
   }
 
   HostClock make_clock(bool is_member) {
-    auto& chance = world_.chance();
+    auto& random = world_.random();
     const auto ppm = world_.options().drift_ppm;
-    const auto offset = std::chrono::nanoseconds(chance.below(1'000'000'000'000));
+    const auto offset = std::chrono::nanoseconds(random.below(1'000'000'000'000));
     if (is_member && world_.options().mutant == Mutant::clock_too_fast) {
       return {offset, 60'000};
     }
     // At the edge more often than in between.
     const auto drift =
-        chance.one_in(2)
-            ? chance.one_of<std::int64_t>({-ppm, ppm})
-            : static_cast<std::int64_t>(chance.below(2 * static_cast<std::uint64_t>(ppm) + 1)) -
+        random.one_in(2)
+            ? random.one_of<std::int64_t>({-ppm, ppm})
+            : static_cast<std::int64_t>(random.below(2 * static_cast<std::uint64_t>(ppm) + 1)) -
                   ppm;
     return {offset, drift};
   }
@@ -111,10 +111,10 @@ class Run {
         .term = server::raft::Term{1},
         .type = server::raft::EntryType::change,
         .payload = std::make_shared<const std::string>(server::raft::encode_members(members))};
-    const Host::Around around{
+    const Host::Context context{
         .world = world_, .network = network_, .judge = judge_, .directory = directory_};
     for (std::size_t i = 0; i < options.members + options.spares; ++i) {
-      hosts_.push_back(std::make_unique<Host>(around, i, make_clock(true)));
+      hosts_.push_back(std::make_unique<Host>(context, i, make_clock(true)));
       directory_.hosts.push_back(hosts_.back().get());
       if (i < options.members) {
         hosts_.back()->disk().bootstrap(first);
@@ -129,23 +129,23 @@ class Run {
   void make_clients() {
     const auto& options = world_.options();
     const auto first = hosts_.size();
-    const Client::Around around{.world = world_,
-                                .network = network_,
-                                .judge = judge_,
-                                .directory = directory_,
-                                .storage = storage_};
+    const Client::Context context{.world = world_,
+                                  .network = network_,
+                                  .judge = judge_,
+                                  .directory = directory_,
+                                  .storage = storage_};
     for (std::size_t i = 0; i < options.clients; ++i) {
-      clients_.push_back(std::make_unique<Client>(around, first + i, make_clock(false)));
-      directory_.askers[first + i] = clients_.back().get();
+      clients_.push_back(std::make_unique<Client>(context, first + i, make_clock(false)));
+      directory_.requesters[first + i] = clients_.back().get();
     }
     for (std::size_t i = 0; i < options.watchers; ++i) {
       const auto endpoint = first + options.clients + i;
       watchers_.push_back(std::make_unique<Watcher>(world_, network_, directory_, endpoint));
-      directory_.askers[endpoint] = watchers_.back().get();
+      directory_.requesters[endpoint] = watchers_.back().get();
     }
     const auto last = first + options.clients + options.watchers;
     reader_ = std::make_unique<Reader>(world_, network_, judge_, directory_, last);
-    directory_.askers[last] = reader_.get();
+    directory_.requesters[last] = reader_.get();
   }
 
   std::vector<Host*> host_views() { return directory_.hosts; }
@@ -171,7 +171,7 @@ class Run {
         // They hear of the last entry by the next: while leases are renewed there may always be
         // one. Only then: operators have to cope with clients.
         for (const auto& client : clients_) {
-          client->rest();
+          client->end_lease();
         }
       }
       world_.run_until(world_.now() + 100ms);

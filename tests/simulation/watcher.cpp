@@ -16,37 +16,38 @@ Watcher::Watcher(World& world, Network& network, Directory& directory, Endpoint 
 
 void Watcher::connect() {
   ++stream_;
-  next_place_ = 0;
+  next_sequence_ = 0;
   is_open_ = false;
   heard_ = world_.now();
   server_ = (server_ + 1) % directory_.hosts.size();
-  const Ask ask{.client = endpoint_,
-                .number = stream_,
-                .what = WatchFrom{has_begun_ ? core::Revision{last_.get() + 1} : core::Revision{}}};
+  const Request ask{
+      .client = endpoint_,
+      .number = stream_,
+      .what = WatchRequest{has_begun_ ? core::Revision{last_.get() + 1} : core::Revision{}}};
   network_.send(endpoint_, server_,
-                [this, ask, to = server_] { directory_.hosts[to]->asked(ask); });
-  look_later();
+                [this, ask, to = server_] { directory_.hosts[to]->handle_request(ask); });
+  poll_later();
 }
 
-void Watcher::look_later() {
+void Watcher::poll_later() {
   world_.after(1s, [this, stream = stream_] {
     if (stream != stream_) {
       return;
     }
-    if (world_.now() - heard_ >= (is_open_ ? Moment(3s) : Moment(1s))) {
+    if (world_.now() - heard_ >= (is_open_ ? VirtualTime(3s) : VirtualTime(1s))) {
       connect();
       return;
     }
-    look_later();
+    poll_later();
   });
 }
 
-void Watcher::answered(const Answer& answer) {
+void Watcher::handle_reply(const Reply& answer) {
   if (answer.number != stream_) {
     return;
   }
   heard_ = world_.now();
-  if (const auto* began = std::get_if<WatchBegan>(&answer.what)) {
+  if (const auto* began = std::get_if<WatchStarted>(&answer.what)) {
     this->began(*began);
   } else if (const auto* events = std::get_if<WatchEvents>(&answer.what)) {
     take(*events);
@@ -57,7 +58,7 @@ void Watcher::answered(const Answer& answer) {
   }
 }
 
-void Watcher::began(const WatchBegan& began) {
+void Watcher::began(const WatchStarted& began) {
   is_open_ = true;
   if (has_begun_) {
     return;
@@ -79,11 +80,11 @@ void Watcher::began(const WatchBegan& began) {
 }
 
 void Watcher::take(const WatchEvents& events) {
-  if (!is_open_ || events.place != next_place_) {
+  if (!is_open_ || events.sequence != next_sequence_) {
     connect();
     return;
   }
-  ++next_place_;
+  ++next_sequence_;
   for (const auto& event : events.events) {
     last_ = event->revision;
     if (event->type != core::EventType::granted || event->item.name.starts_with("rare")) {

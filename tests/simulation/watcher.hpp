@@ -12,18 +12,18 @@ namespace tenure::simulation {
 
 /// Follows everything that happens to all locks, at one member or another: when its stream breaks
 /// or is silent, it goes on at the next from where it was.
-class Watcher final : public Asker {
+class Watcher final : public Requester {
  public:
   Watcher(World& world, Network& network, Directory& directory, Endpoint endpoint);
 
   void begin() { connect(); }
-  void answered(const Answer& answer) override;
+  void handle_reply(const Reply& answer) override;
   [[nodiscard]] std::size_t seen() const noexcept { return seen_; }
 
  private:
   void connect();
-  void look_later();
-  void began(const WatchBegan& began);
+  void poll_later();
+  void began(const WatchStarted& began);
   void take(const WatchEvents& events);
 
   World& world_;
@@ -32,11 +32,11 @@ class Watcher final : public Asker {
   Endpoint endpoint_;
   std::string name_;
   std::uint64_t stream_ = 0;  ///< Of the present one; what comes from another is void.
-  std::uint64_t next_place_ = 0;
+  std::uint64_t next_sequence_ = 0;
   std::size_t server_ = 0;
   bool has_begun_ = false;  ///< Knows from where to go on.
   bool is_open_ = false;
-  Moment heard_{};
+  VirtualTime heard_{};
   core::Revision last_{};  ///< Everything up to here was told.
   std::size_t seen_ = 0;
 };

@@ -8,14 +8,14 @@
 namespace tenure::simulation {
 
 World::World(const Options& options, std::ostream* trace)
-    : options_(options), trace_(trace), chance_(options.seed * 2 + 1) {}
+    : options_(options), trace_(trace), random_(options.seed * 2 + 1) {}
 
-void World::at(Moment when, Task task) {
+void World::at(VirtualTime when, Task task) {
   heap_.push_back({.when = std::max(when, now_), .order = ++tasks_made_, .task = std::move(task)});
   std::ranges::push_heap(heap_, is_later);
 }
 
-void World::run_until(Moment end) {
+void World::run_until(VirtualTime end) {
   while (!has_failed() && !heap_.empty() && heap_.front().when <= end) {
     std::ranges::pop_heap(heap_, is_later);
     auto due = std::move(heap_.back());

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "history/event.hpp"
-#include "simulation/chance.hpp"
 #include "simulation/options.hpp"
+#include "simulation/random.hpp"
 
 namespace tenure::simulation {
 
 /// Real time of the simulated world, which nobody in it can see.
-using Moment = std::chrono::microseconds;
+using VirtualTime = std::chrono::microseconds;
 
 /// Time, chance and what is to happen, for all parts of one run. Everything runs in one thread, in
 /// an order that follows from the seed alone.
@@ -26,13 +26,13 @@ class World {
   World(const Options& options, std::ostream* trace);
 
   [[nodiscard]] const Options& options() const noexcept { return options_; }
-  [[nodiscard]] Chance& chance() noexcept { return chance_; }
-  [[nodiscard]] Moment now() const noexcept { return now_; }
+  [[nodiscard]] Random& random() noexcept { return random_; }
+  [[nodiscard]] VirtualTime now() const noexcept { return now_; }
 
-  void at(Moment when, Task task);
-  void after(Moment delay, Task task) { at(now_ + delay, std::move(task)); }
+  void at(VirtualTime when, Task task);
+  void after(VirtualTime delay, Task task) { at(now_ + delay, std::move(task)); }
   /// Until then, or until something is broken.
-  void run_until(Moment end);
+  void run_until(VirtualTime end);
 
   /// The first failure counts; the run ends with it.
   void fail(const std::string& why);
@@ -53,7 +53,7 @@ class World {
 
  private:
   struct Due {
-    Moment when{};
+    VirtualTime when{};
     std::uint64_t order = 0;
     Task task;
   };
@@ -63,8 +63,8 @@ class World {
 
   Options options_;
   std::ostream* trace_;
-  Chance chance_;
-  Moment now_{std::chrono::seconds(1)};
+  Random random_;
+  VirtualTime now_{std::chrono::seconds(1)};
   std::vector<Due> heap_;
   std::uint64_t tasks_made_ = 0;
   std::string failure_;

@@ -54,7 +54,7 @@ TEST(ConfigCluster, a_list_is_read_by_id_whatever_its_order) {
 }
 
 // Found by a review: one of them was never read.
-TEST(ConfigCluster, what_is_set_about_the_log_reaches_the_store) {
+TEST(ConfigCluster, log_settings_reach_the_store) {
   auto config = member(2);
   config.node.data_dir = "somewhere";
   config.raft = {.segment_bytes = 1 << 20,
@@ -69,7 +69,7 @@ TEST(ConfigCluster, what_is_set_about_the_log_reaches_the_store) {
 
   EXPECT_EQ(options.folder, "somewhere");
   EXPECT_EQ(options.identity.member, raft::MemberId{2});
-  EXPECT_EQ(options.founders.size(), 3U);
+  EXPECT_EQ(options.initial_members.size(), 3U);
   EXPECT_EQ(options.segment_bytes, config.raft.segment_bytes);
   EXPECT_EQ(options.snapshot_log_bytes, config.raft.snapshot_bytes);
   EXPECT_EQ(options.entries_in_flight_max, config.raft.entries_in_flight_max);
@@ -124,7 +124,7 @@ TEST(ConfigCluster, a_member_finds_itself_in_the_list) {
   EXPECT_EQ(complaint_about(member(2)), "");
 }
 
-TEST(ConfigCluster, who_is_not_in_the_list_is_refused_unless_it_joins) {
+TEST(ConfigCluster, a_member_outside_the_list_is_refused_unless_it_joins) {
   expect_words(complaint_about(member(4)), "member 4 (node.member_id) is not in the list");
   expect_words(complaint_about(member(0)), "say which member this is");
 
@@ -138,14 +138,14 @@ TEST(ConfigCluster, who_is_not_in_the_list_is_refused_unless_it_joins) {
 }
 
 // Its former votes are lost with its data: the same id could vote twice.
-TEST(ConfigCluster, one_of_the_first_cannot_join_again_under_its_id) {
+TEST(ConfigCluster, an_initial_member_cannot_rejoin_under_its_id) {
   auto config = member(2);
   config.cluster.join = true;
 
   expect_words(complaint_about(config), "joins under an id that nobody had before");
 }
 
-TEST(ConfigCluster, who_joins_must_name_the_cluster) {
+TEST(ConfigCluster, a_joining_member_must_name_the_cluster) {
   auto config = member(4, "");
   config.cluster.join = true;
   expect_words(complaint_about(config), "name the cluster");
@@ -154,7 +154,7 @@ TEST(ConfigCluster, who_joins_must_name_the_cluster) {
 }
 
 // They would call themselves at 0.0.0.0.
-TEST(ConfigCluster, who_joins_must_say_where_the_others_reach_it) {
+TEST(ConfigCluster, a_joining_member_must_set_its_advertised_address) {
   auto config = member(4);
   config.cluster.join = true;
   config.listen.insecure = true;
@@ -202,7 +202,7 @@ TEST(ConfigCluster, requests_are_not_larger_than_what_members_pass_on) {
   expect_words(complaint_about(config), "members pass on at most 32MiB at once");
 }
 
-TEST(ConfigCluster, what_works_and_is_not_wise_is_a_warning) {
+TEST(ConfigCluster, a_questionable_configuration_is_a_warning) {
   const auto told = [](const Config& config) {
     std::string all;
     for (const auto& warning : warnings_about(config)) {
@@ -216,7 +216,7 @@ TEST(ConfigCluster, what_works_and_is_not_wise_is_a_warning) {
                "4 members stand no more failures than 3");
 }
 
-TEST(ConfigCluster, transport_is_refused_with_the_name_of_the_wrong_file) {
+TEST(ConfigCluster, an_unreadable_tls_file_is_refused_by_name) {
   const test::TemporaryFolder folder;
   test::Authority ours;
   test::Authority theirs;
@@ -224,7 +224,7 @@ TEST(ConfigCluster, transport_is_refused_with_the_name_of_the_wrong_file) {
   auto config = member(1);
   config.listen.peers = "127.0.0.1:0";
   const auto refused = [](const Config& wrong) {
-    const auto made = peers::prepare_transport(wrong, [](auto, const auto&) {});
+    const auto made = peers::prepare_transport(wrong, raft::ignore_event);
     return made ? std::string() : made.error().detail;
   };
 
@@ -244,7 +244,7 @@ TEST(ConfigCluster, transport_is_refused_with_the_name_of_the_wrong_file) {
   expect_words(refused(config), "listen.peers: cannot listen on");
 }
 
-TEST(ConfigCluster, one_authority_for_members_and_clients_is_a_warning) {
+TEST(ConfigCluster, a_shared_authority_of_members_and_clients_is_a_warning) {
   test::Authority ours;
   test::Authority theirs;
   const auto certificate = ours.sign({.name = "one", .alternatives = "URI:tenure:member/1"});
@@ -277,7 +277,7 @@ TEST(ConfigCluster, the_highest_cluster_version_is_one_that_the_program_has) {
   expect_words(complaint_about(config), "cluster.version_max: this program has cluster versions 1");
 }
 
-TEST(ConfigCluster, seed_is_an_order_of_its_own) {
+TEST(ConfigCluster, seed_is_a_subcommand) {
   const auto said = [](std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "tenured");
     return read_command_line(arguments);

@@ -52,7 +52,7 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
-TEST(Config, without_anything_it_listens_on_loopback) {
+TEST(Config, the_default_configuration_listens_on_loopback) {
   const auto said = run({});
 
   ASSERT_TRUE(std::holds_alternative<Config>(said));
@@ -73,7 +73,7 @@ TEST(Config, flags_win_over_the_file_and_the_file_over_defaults) {
   EXPECT_EQ(config.limits.ttl_max, 2min);
 }
 
-TEST(Config, what_is_printed_is_read_back_as_the_same) {
+TEST(Config, a_printed_configuration_reads_back_the_same) {
   Config changed;
   changed.node.name = "a \"quoted\"\n name \u20ac";
   changed.node.labels = "zone=a,rack=7";
@@ -113,7 +113,7 @@ TEST(Config, every_setting_prints_what_it_takes) {
   }
 }
 
-TEST(Config, an_unknown_key_is_named_with_its_place_and_the_nearest) {
+TEST(Config, an_unknown_key_is_reported_with_its_position_and_the_nearest_key) {
   EXPECT_EQ(error_of("[node]\nname = \"a\"\ndatadir = \"/x\"\n"),
             "t.toml:3:1: there is no key node.datadir; did you mean node.data_dir?");
   EXPECT_EQ(error_of("[service]\nleases_max = 3\n"),
@@ -124,7 +124,7 @@ TEST(Config, an_unknown_key_is_named_with_its_place_and_the_nearest) {
   EXPECT_EQ(error_of("[node]\nxyzzy = 1\n"), "t.toml:2:1: there is no key node.xyzzy");
 }
 
-TEST(Config, wrong_types_and_ranges_are_all_told_at_once) {
+TEST(Config, all_wrong_types_and_ranges_are_reported_at_once) {
   const auto told = error_of(
       "[limits]\nleases_max = \"many\"\nttl_max = 30\nitems_max = 0\n"
       "[log]\nlevel = \"loud\"\n[listen]\ngrpc = \"nowhere\"\ninsecure = 1\n"
@@ -148,7 +148,7 @@ TEST(Config, a_table_header_or_a_character_out_of_place_is_an_error) {
   EXPECT_TRUE(error_of("\xEF\xBA\xBF").starts_with("t.toml:1:"));
 }
 
-TEST(Config, broken_toml_is_told_with_its_place) {
+TEST(Config, a_toml_syntax_error_is_reported_with_its_position) {
   EXPECT_TRUE(error_of("[node\n").starts_with("t.toml:1:")) << error_of("[node\n");
 }
 
@@ -212,7 +212,7 @@ TEST(Config, users_open_the_grpc_address_with_tls_alone) {
   EXPECT_EQ(check(config).error().detail, "auth.file: cannot read '/nowhere/users.toml'");
 }
 
-TEST(CommandLine, ends_with_the_documented_codes) {
+TEST(CommandLine, the_command_line_exits_with_the_documented_codes) {
   EXPECT_EQ(exit_message({"--no-such-flag"}).code, ExitCode::usage);
   EXPECT_EQ(exit_message({"--limits-ttl-max", "5"}).code, ExitCode::usage);
   EXPECT_EQ(exit_message({"surplus"}).code, ExitCode::usage);

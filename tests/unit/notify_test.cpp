@@ -39,7 +39,7 @@ class Systemd : public ::testing::Test {
   boost::asio::io_context loop_;
 };
 
-TEST_F(Systemd, hears_when_the_service_is_ready_and_when_it_stops) {
+TEST_F(Systemd, systemd_is_notified_of_readiness_and_stop) {
   ServiceNotifier notifier(loop_);
 
   notifier.ready("leads\nREADY=0");
@@ -50,7 +50,7 @@ TEST_F(Systemd, hears_when_the_service_is_ready_and_when_it_stops) {
   EXPECT_EQ(hear(), "STOPPING=1");
 }
 
-TEST_F(Systemd, gets_a_sign_of_life_only_from_a_loop_that_runs) {
+TEST_F(Systemd, the_watchdog_is_notified_only_while_the_loop_runs) {
   ::setenv("WATCHDOG_USEC", "20000", 1);
   ServiceNotifier notifier(loop_);
   notifier.ready("");

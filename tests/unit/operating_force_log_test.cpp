@@ -68,7 +68,7 @@ class ForceLogTest : public ::testing::Test {
   }
   Result<server::Decided> force(const std::string& name) {
     return store.ask(core::ForceRelease{
-        .place = {.name = name}, .operator_name = "bob", .reason = "host is gone"});
+        .resource = {.name = name}, .operator_name = "bob", .reason = "host is gone"});
   }
 
   Lines lines;
@@ -79,7 +79,7 @@ class ForceLogTest : public ::testing::Test {
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
 
-TEST_F(ForceLogTest, a_forced_release_is_one_line_with_all_that_an_audit_needs) {
+TEST_F(ForceLogTest, a_forced_release_is_one_complete_audit_line) {
   hold(7, {.name = "a"});
 
   ASSERT_TRUE(force("a"));
@@ -93,7 +93,7 @@ TEST_F(ForceLogTest, a_forced_release_is_one_line_with_all_that_an_audit_needs) 
   }
 }
 
-TEST_F(ForceLogTest, a_release_that_took_nothing_away_is_not_logged) {
+TEST_F(ForceLogTest, an_ordinary_release_is_not_logged) {
   const auto decided = force("a");
 
   ASSERT_TRUE(decided);
@@ -112,7 +112,7 @@ TEST_F(ForceLogTest, a_member_that_does_not_lead_logs_nothing) {
       .lease = core::LeaseId(7), .request = core::RequestId(1), .items = {{.name = "a"}}});
 
   EXPECT_FALSE(force("a"));
-  const auto forced = leader.ask(core::ForceRelease{.place = {.name = "a"}});
+  const auto forced = leader.ask(core::ForceRelease{.resource = {.name = "a"}});
   ASSERT_TRUE(forced);
   EXPECT_TRUE(std::holds_alternative<core::Forced>(forced->outcome));
   store.look([](const server::View& view) { EXPECT_TRUE(view.state.locks.locks().empty()); });
@@ -131,7 +131,7 @@ TEST_F(ForceLogTest, a_hold_of_several_ranges_is_one_line_and_many_holders_are_l
                                       .request = core::RequestId(1),
                                       .items = {keys("a", "b"), keys("c", "d")}}));
   ASSERT_TRUE(
-      store.ask(core::ForceRelease{.place = {.name = "s", .kind = core::PlaceKind::space}}));
+      store.ask(core::ForceRelease{.resource = {.name = "s", .kind = core::ResourceKind::space}}));
   EXPECT_EQ(lines.forced().size(), 1U);
 
   for (std::uint64_t lease = 10; lease < 35; ++lease) {

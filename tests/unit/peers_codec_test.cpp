@@ -205,7 +205,7 @@ TEST(PeersCodec, a_long_message_is_split_into_several_that_mean_the_same) {
   EXPECT_EQ(split(AppendEntries{}, {}).size(), 1U) << "a heartbeat is one message";
 }
 
-TEST(PeersOutbox, keeps_the_order_and_drops_what_does_not_fit) {
+TEST(PeersOutbox, a_full_outbox_drops_new_messages_and_keeps_the_order) {
   Outbox outbox(
       {.messages_max = 4, .bytes_max = 250, .batch_bytes_max = 1, .batch_messages_max = 9});
   const auto entry = [](std::size_t size) {

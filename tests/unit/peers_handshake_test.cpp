@@ -125,7 +125,7 @@ TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_
 }
 
 // The handshake thread keeps a reference to the loop, and the loop one to that thread.
-TEST_F(PeersHandshake, a_member_stops_while_a_caller_has_not_finished_its_handshake) {
+TEST_F(PeersHandshake, a_member_stops_during_a_handshake) {
   auto options = with_tls(2, ours);
   options.timeouts.handshake = std::chrono::hours(1);
   auto end = std::make_unique<TestPeer>(options);

@@ -32,14 +32,14 @@ TEST_F(PeersRefusal, another_cluster_is_refused_by_name) {
   expect_refusal("belongs to cluster 0000000000000abc", "belongs to cluster 0000000000000abc");
 }
 
-TEST_F(PeersRefusal, another_member_than_the_one_meant_is_refused) {
+TEST_F(PeersRefusal, a_connection_to_the_wrong_member_is_refused) {
   begin(TestPeer::options(1), TestPeer::options(3));
 
   expect_refusal("wanted to reach member 2, and this is member 3",
                  "wanted to reach member 2, and this is member 3");
 }
 
-TEST_F(PeersRefusal, two_who_say_that_they_are_the_same_are_refused) {
+TEST_F(PeersRefusal, two_connections_of_one_member_id_are_refused) {
   begin(TestPeer::options(2), TestPeer::options(2));
   initiator->set_members({{5, acceptor->address()}});
 
@@ -62,7 +62,7 @@ TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
 }
 
 // Without the secret nobody can forge a vote, not even with the right ids.
-TEST_F(PeersRefusal, a_caller_without_the_secret_is_refused_after_its_proof) {
+TEST_F(PeersRefusal, an_initiator_without_the_secret_is_refused_after_its_proof) {
   auto two = TestPeer::options(2);
   two.self.secret = "secret";
   TestPeer end(two);
@@ -92,7 +92,7 @@ TEST_F(PeersRefusal, a_version_before_the_oldest_is_refused_with_both_numbers) {
 }
 
 // A founder that lost its directory has forgotten whom it voted for.
-TEST_F(PeersRefusal, a_voter_that_began_anew_is_refused_at_both_ends) {
+TEST_F(PeersRefusal, a_voter_with_a_new_incarnation_is_refused_at_both_ends) {
   auto one = TestPeer::options(1);
   auto two = TestPeer::options(2);
   one.self.incarnation = raft::Incarnation{11};
@@ -116,7 +116,7 @@ TEST_F(PeersRefusal, a_voter_that_began_anew_is_refused_at_both_ends) {
 }
 
 // Two of three that lost their directories would else be a majority that knows nothing.
-TEST_F(PeersRefusal, a_founder_that_began_anew_speaks_with_nobody) {
+TEST_F(PeersRefusal, an_initial_member_with_a_new_incarnation_is_quarantined) {
   auto one = TestPeer::options(1);
   one.self.incarnation = raft::Incarnation{11};
   one.self.origin = raft::origin_of_nothing;
@@ -141,7 +141,7 @@ TEST_F(PeersRefusal, a_founder_that_began_anew_speaks_with_nobody) {
   EXPECT_EQ(initiator->counts(3).messages_sent, sent);
 }
 
-TEST_F(PeersRefusal, members_that_began_with_different_states_are_refused) {
+TEST_F(PeersRefusal, members_with_different_origins_are_refused) {
   auto one = TestPeer::options(1);
   auto two = TestPeer::options(2);
   one.self.origin = raft::Origin{5};
@@ -152,7 +152,7 @@ TEST_F(PeersRefusal, members_that_began_with_different_states_are_refused) {
   expect_refusal("began with different states", "began with different states");
 }
 
-TEST_F(PeersRefusal, who_joined_has_no_state_that_it_began_with) {
+TEST_F(PeersRefusal, a_joined_member_has_no_origin) {
   auto one = TestPeer::options(1);
   one.self.origin = raft::Origin{5};
 
@@ -161,7 +161,7 @@ TEST_F(PeersRefusal, who_joined_has_no_state_that_it_began_with) {
   expect_connection();
 }
 
-TEST_F(PeersRefusal, bytes_that_are_no_greeting_are_refused) {
+TEST_F(PeersRefusal, bytes_that_are_no_handshake_are_refused) {
   TestPeer end(TestPeer::options(2));
 
   RawPeer(end.port()).say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -169,7 +169,7 @@ TEST_F(PeersRefusal, bytes_that_are_no_greeting_are_refused) {
   EXPECT_TRUE(eventually([&] { return end.reports_about("peer_rejected address=127.0.0.1"); }));
 }
 
-TEST_F(PeersRefusal, messages_before_the_greeting_are_refused) {
+TEST_F(PeersRefusal, messages_before_the_handshake_are_refused) {
   TestPeer end(TestPeer::options(2));
   RawPeer stranger(end.port());
 
@@ -181,7 +181,7 @@ TEST_F(PeersRefusal, messages_before_the_greeting_are_refused) {
 }
 
 // 16 connections that say nothing take no room from the one that does.
-TEST_F(PeersRefusal, strangers_that_say_nothing_are_few_and_give_way) {
+TEST_F(PeersRefusal, idle_unauthenticated_connections_are_limited_and_evicted) {
   auto options = TestPeer::options(2);
   options.unauthenticated_max = 4;
   acceptor = std::make_unique<TestPeer>(options);
@@ -203,7 +203,7 @@ Hello hello_of(std::uint64_t initiator) {
           .nonce = make_nonce()};
 }
 
-TEST_F(PeersRefusal, who_is_greeting_is_not_pushed_out_by_those_that_say_nothing) {
+TEST_F(PeersRefusal, a_handshake_in_progress_is_not_evicted_by_idle_connections) {
   auto options = TestPeer::options(2);
   options.unauthenticated_max = 4;
   TestPeer end(options);
@@ -222,7 +222,7 @@ TEST_F(PeersRefusal, who_is_greeting_is_not_pushed_out_by_those_that_say_nothing
   EXPECT_TRUE(eventually([&] { return end.reports_about("member 1 does not have the secret"); }));
 }
 
-TEST_F(PeersRefusal, many_connections_from_one_place_push_out_each_other_only) {
+TEST_F(PeersRefusal, connections_from_one_address_evict_only_each_other) {
   auto options = TestPeer::options(2);
   options.unauthenticated_max = 4;
   TestPeer end(options);
@@ -242,7 +242,7 @@ TEST_F(PeersRefusal, many_connections_from_one_place_push_out_each_other_only) {
 }
 
 // Else whoever is called would call itself.
-TEST_F(PeersRefusal, a_guest_that_listens_everywhere_is_called_back_where_it_calls_from) {
+TEST_F(PeersRefusal, a_non_member_with_a_wildcard_address_is_called_back_at_its_source_address) {
   auto one = TestPeer::options(1);
   one.self.address = "0.0.0.0:1";  // Nobody listens there, so that it is said where it was sought.
   begin(one, TestPeer::options(2));

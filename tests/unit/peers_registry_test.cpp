@@ -38,7 +38,7 @@ class PeersRegistry : public ::testing::Test {
 };
 
 // It could have voted and acknowledged before.
-TEST_F(PeersRegistry, a_voter_that_began_anew_is_refused_also_after_a_restart) {
+TEST_F(PeersRegistry, a_voter_with_a_new_incarnation_is_refused_also_after_a_restart) {
   {
     auto known = open();
     known.set_members({voter(two), voter(three)});
@@ -59,7 +59,7 @@ TEST_F(PeersRegistry, a_voter_that_began_anew_is_refused_also_after_a_restart) {
 }
 
 // Nobody counts on it: an attempt to join may fail and be made again.
-TEST_F(PeersRegistry, who_does_not_vote_may_begin_anew) {
+TEST_F(PeersRegistry, a_standby_may_have_a_new_incarnation) {
   auto known = open();
   known.set_members({voter(three), standby(two)});
 
@@ -72,7 +72,7 @@ TEST_F(PeersRegistry, who_does_not_vote_may_begin_anew) {
 }
 
 // It began anew once more between its last greeting and its vote.
-TEST_F(PeersRegistry, who_became_a_voter_while_it_was_away_is_entered_when_it_comes) {
+TEST_F(PeersRegistry, a_member_promoted_while_offline_is_recorded_when_it_connects) {
   auto known = open();
   known.set_members({voter(three), standby(two)});
   EXPECT_EQ(known.verify(two, Incarnation{5}), "");
@@ -83,7 +83,7 @@ TEST_F(PeersRegistry, who_became_a_voter_while_it_was_away_is_entered_when_it_co
   EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
-TEST_F(PeersRegistry, who_was_removed_and_added_again_is_another) {
+TEST_F(PeersRegistry, a_member_removed_and_added_again_may_have_a_new_incarnation) {
   auto known = open();
   known.set_members({voter(two), voter(three)});
   EXPECT_EQ(known.verify(two, Incarnation{5}), "");
@@ -97,7 +97,7 @@ TEST_F(PeersRegistry, who_was_removed_and_added_again_is_another) {
 }
 
 // The list of a snapshot comes first, and may be older than those of the log behind it.
-TEST_F(PeersRegistry, lists_that_come_while_the_log_is_read_forget_nobody) {
+TEST_F(PeersRegistry, member_lists_during_replay_forget_no_member) {
   {
     auto known = open();
     known.set_members({voter(two), voter(three)});
@@ -125,7 +125,7 @@ TEST_F(PeersRegistry, a_damaged_file_is_refused_by_name) {
 }
 
 // A full disk must not part the members.
-TEST_F(PeersRegistry, what_cannot_be_written_is_told_once_and_written_later) {
+TEST_F(PeersRegistry, a_failed_write_is_reported_once_and_repeated) {
   std::filesystem::create_directories(folder / "away");
   auto opened = PeerRegistry::open(folder / "away" / "peers", reports.report());
   ASSERT_TRUE(opened.has_value());

@@ -72,7 +72,7 @@ std::vector<InstallSnapshot> snapshots(const TestPeer& end) {
   return all;
 }
 
-TEST(PeersTransport, what_one_says_arrives_in_order_with_its_name_on_it) {
+TEST(PeersTransport, messages_arrive_in_order_with_their_sender) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
   one.set_members({{1, one.address()}, {2, two.address()}});
@@ -125,7 +125,7 @@ TEST(PeersTransport, entries_of_all_sizes_arrive_whole) {
 }
 
 // What is lost stays lost: an order with holes is Raft's business, an old message is not.
-TEST(PeersTransport, after_a_broken_connection_it_connects_again_and_nothing_comes_twice) {
+TEST(PeersTransport, a_broken_connection_is_reestablished_without_duplicates) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
   TcpProxy cable(two.port());
@@ -158,7 +158,7 @@ TEST(PeersTransport, after_a_broken_connection_it_connects_again_and_nothing_com
   EXPECT_TRUE(one.reports_about("peer_disconnected peer=2"));
 }
 
-TEST(PeersTransport, a_peer_that_comes_late_is_reached_and_its_absence_is_told_once) {
+TEST(PeersTransport, a_peer_that_starts_late_is_reached_and_reported_once) {
   TestPeer one(TestPeer::options(1));
   auto early = std::make_unique<TestPeer>(TestPeer::options(2));
   const auto port = early->port();
@@ -178,7 +178,7 @@ TEST(PeersTransport, a_peer_that_comes_late_is_reached_and_its_absence_is_told_o
   EXPECT_EQ(told.find("peer_unreachable"), told.rfind("peer_unreachable")) << told;
 }
 
-TEST(PeersTransport, what_is_for_a_peer_that_is_away_is_dropped_and_counted) {
+TEST(PeersTransport, messages_for_a_disconnected_peer_are_dropped_and_counted) {
   TestPeer one(TestPeer::options(1));
   one.set_members({{2, "127.0.0.1:1"}});
 
@@ -190,7 +190,7 @@ TEST(PeersTransport, what_is_for_a_peer_that_is_away_is_dropped_and_counted) {
 }
 
 // A peer that does not read must cost neither memory nor time.
-TEST(PeersTransport, a_full_queue_drops_entries_and_what_arrives_is_still_in_order) {
+TEST(PeersTransport, a_full_queue_drops_messages_and_keeps_their_order) {
   auto options = TestPeer::options(1);
   options.outbox = {.messages_max = 50, .bytes_max = std::size_t{1} << 20};
   options.timeouts.silence = std::chrono::minutes(1);
@@ -220,7 +220,7 @@ TEST(PeersTransport, a_full_queue_drops_entries_and_what_arrives_is_still_in_ord
   }
 }
 
-TEST(PeersTransport, a_peer_that_vanished_without_a_word_is_noticed) {
+TEST(PeersTransport, a_silent_peer_is_detected) {
   auto options = TestPeer::options(1);
   options.timeouts.handshake = std::chrono::milliseconds(50);
   TestPeer one(options);
@@ -248,7 +248,7 @@ TEST(PeersTransport, the_newest_connection_of_a_member_counts) {
 }
 
 // A member that joins has an empty log: it knows nobody, and must answer the leader who calls it.
-TEST(PeersTransport, who_is_not_in_the_configuration_can_call_and_is_called_back) {
+TEST(PeersTransport, a_non_member_can_connect_and_is_called_back) {
   TestPeer leader(TestPeer::options(1));
   TestPeer joiner(TestPeer::options(4));
   leader.set_members({{1, leader.address()}, {4, joiner.address()}});
@@ -262,7 +262,7 @@ TEST(PeersTransport, who_is_not_in_the_configuration_can_call_and_is_called_back
   EXPECT_TRUE(eventually([&] { return leader.received_count() == 1; }));
 }
 
-TEST(PeersTransport, connections_to_those_who_left_end) {
+TEST(PeersTransport, connections_to_removed_members_are_closed) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
@@ -277,7 +277,7 @@ TEST(PeersTransport, connections_to_those_who_left_end) {
 
 // The rest of the cluster goes on while a snapshot is on its way, and a heartbeat does not wait for
 // the end of it.
-TEST(PeersTransport, a_large_snapshot_goes_between_other_messages) {
+TEST(PeersTransport, a_large_snapshot_is_interleaved_with_other_messages) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});
@@ -304,7 +304,7 @@ TEST(PeersTransport, a_large_snapshot_goes_between_other_messages) {
   EXPECT_EQ(got[before].sender, MemberId{1});
 }
 
-TEST(PeersTransport, a_snapshot_goes_on_where_the_connection_was_cut) {
+TEST(PeersTransport, a_snapshot_resumes_after_a_disconnect) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
   TcpProxy cable(two.port());

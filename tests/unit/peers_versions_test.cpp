@@ -81,7 +81,7 @@ TEST(PeersVersions, versions_of_a_peer_are_known_while_it_is_connected) {
 }
 
 // A cluster is upgraded one member at a time.
-TEST(PeersVersions, a_member_that_speaks_only_version_2_is_greeted_with_version_2) {
+TEST(PeersVersions, an_acceptor_of_version_2_gets_a_hello_of_version_2) {
   const FakePeer old(answer_as_version_2);
   TestPeer initiator(member(1));
 
@@ -91,7 +91,7 @@ TEST(PeersVersions, a_member_that_speaks_only_version_2_is_greeted_with_version_
       << initiator.reports.all();
 }
 
-TEST(PeersVersions, a_caller_that_speaks_only_version_2_is_welcomed_with_version_2) {
+TEST(PeersVersions, an_initiator_of_version_2_gets_a_welcome_of_version_2) {
   const auto options = member(2);
   Hello hello{.version = 2,
               .cluster = options.self.cluster,
@@ -112,7 +112,7 @@ TEST(PeersVersions, a_caller_that_speaks_only_version_2_is_welcomed_with_version
   EXPECT_LT(encode(welcome).head.size(), encode(longer).head.size());
 }
 
-TEST(PeersVersions, a_caller_with_a_newer_protocol_is_understood) {
+TEST(PeersVersions, an_initiator_with_a_newer_protocol_is_understood) {
   const auto frame = encode(Hello{.version = newest_protocol + 1,
                                   .cluster = raft::ClusterId{77},
                                   .initiator = raft::MemberId{1},
@@ -128,7 +128,7 @@ TEST(PeersVersions, a_caller_with_a_newer_protocol_is_understood) {
   EXPECT_EQ(hello->versions, raft::newest_versions());
 }
 
-TEST(PeersVersions, cluster_versions_that_make_no_sense_are_refused) {
+TEST(PeersVersions, invalid_cluster_versions_are_refused) {
   Hello hello{.nonce = make_nonce()};
   hello.versions = {.newest = core::version_1, .wanted = core::version_2};
   EXPECT_FALSE(decode_hello(arrived(encode(hello))).has_value());

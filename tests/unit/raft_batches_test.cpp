@@ -19,7 +19,7 @@ core::Command grant(std::uint64_t lease) {
 }
 
 // An entry of the first few that come would cost every member a write of its own.
-TEST(RaftBatches, what_comes_while_the_disk_writes_is_one_entry) {
+TEST(RaftBatches, commands_that_arrive_during_a_write_form_one_entry) {
   RaftGroup group(3);
   auto& leader = group.elect();
   group.pass(milliseconds(100));

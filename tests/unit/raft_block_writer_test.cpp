@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Folders, BlockWriterTest,
                          testing::Values(test::TemporaryFolder::on_disk(),
                                          test::TemporaryFolder::in_memory()));
 
-TEST_P(BlockWriterTest, what_is_written_bit_by_bit_is_there_as_a_whole) {
+TEST_P(BlockWriterTest, small_writes_form_one_contiguous_file) {
   auto file = make(1 << 20);
   file.write_at(0, pattern(100, 9)).value();
   expected_.replace(0, 100, pattern(100, 9));
@@ -62,7 +62,7 @@ TEST_P(BlockWriterTest, what_is_written_bit_by_bit_is_there_as_a_whole) {
   }
 }
 
-TEST_P(BlockWriterTest, it_goes_on_exactly_where_another_one_ended) {
+TEST_P(BlockWriterTest, a_second_writer_continues_at_the_end_of_the_first) {
   auto file = make(1 << 16);
   auto first = BlockWriter::begin(file, 1 << 16, 0).value();
   write(first, file, pattern(5000, 1));

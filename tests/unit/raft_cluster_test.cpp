@@ -114,7 +114,7 @@ class RaftCluster : public ::testing::Test {
 };
 
 // 002.107
-TEST_F(RaftCluster, three_nodes_decide_and_the_next_leader_knows_it) {
+TEST_F(RaftCluster, a_command_decided_by_three_nodes_survives_a_leader_change) {
   start_all();
   auto& first = elect();
   RaftClient client(first);
@@ -149,7 +149,7 @@ TEST_F(RaftCluster, a_restart_of_every_member_in_turn_keeps_everything) {
   EXPECT_TRUE(test::eventually([&] { return leader() != 0 && agree(); }));
 }
 
-TEST_F(RaftCluster, a_leader_that_stops_hands_over) {
+TEST_F(RaftCluster, a_stopping_leader_transfers_the_leadership) {
   start_all();
   auto& first = elect();
   const auto id = first.identity().member;
@@ -288,7 +288,7 @@ TEST_F(RaftCluster, concurrent_clients_see_one_order) {
   EXPECT_TRUE(test::eventually([&] { return agree(); }));
 }
 
-TEST_F(RaftCluster, a_beginning_that_cannot_be_is_refused_and_nothing_is_written) {
+TEST_F(RaftCluster, an_invalid_bootstrap_is_refused_and_nothing_is_written) {
   auto stranger = options(4);
   auto pair = options(1);
   pair.initial_members.pop_back();

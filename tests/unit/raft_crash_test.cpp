@@ -40,7 +40,7 @@ struct Acknowledged {
 }
 
 // 002.108: a process that is killed at any moment has lost nothing that it acknowledged.
-TEST(RaftCrash, nothing_acknowledged_is_lost_when_the_process_is_killed_again_and_again) {
+TEST(RaftCrash, repeated_kills_lose_no_acknowledged_command) {
   const test::TemporaryFolder folder;
   test::Reports reports;
   auto options = test::small_node(folder.path(), reports);

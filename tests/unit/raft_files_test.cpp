@@ -28,7 +28,7 @@ const SnapshotMark mark{.index = Index{10},
                         .configuration_index = Index{1},
                         .configuration = "members"};
 
-TEST(RaftSnapshotFile, gives_back_what_was_written_and_never_an_older_one) {
+TEST(RaftSnapshotFile, a_newer_snapshot_is_never_replaced_by_an_older_one) {
   const TemporaryFolder folder;
   SnapshotFile file(folder / "snapshot");
   EXPECT_FALSE(file.read().value().has_value());
@@ -45,7 +45,7 @@ TEST(RaftSnapshotFile, gives_back_what_was_written_and_never_an_older_one) {
 }
 
 // It goes to the disk in pieces of a megabyte, so that others need not wait for all of it.
-TEST(RaftSnapshotFile, gives_back_a_large_one_whole) {
+TEST(RaftSnapshotFile, a_large_snapshot_is_read_back_whole) {
   const TemporaryFolder folder;
   std::string body((std::size_t{3} << 20) + 5, '\0');
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -62,7 +62,7 @@ TEST(RaftSnapshotFile, gives_back_a_large_one_whole) {
 }
 
 // The system tells of it once: a later sync of the same file would say that all is well.
-TEST(RaftFile, that_a_part_cannot_be_pushed_out_is_told) {
+TEST(RaftFile, a_failed_writeback_is_reported) {
   const TemporaryFolder folder;
   auto file = File::open(folder / "file", File::Mode::create).value();
   ASSERT_TRUE(file.write_at(0, "part").has_value());
@@ -76,7 +76,7 @@ TEST(RaftFile, that_a_part_cannot_be_pushed_out_is_told) {
   EXPECT_TRUE(mentions(failed.error().detail, (folder / "file").string())) << failed.error().detail;
 }
 
-TEST(RaftSnapshotFile, is_refused_by_name_with_any_byte_changed_or_missing) {
+TEST(RaftSnapshotFile, a_snapshot_file_with_a_changed_or_missing_byte_is_refused_by_name) {
   const TemporaryFolder folder;
   SnapshotFile file(folder / "snapshot");
   ASSERT_TRUE(file.write(mark, "the body").has_value());
@@ -96,7 +96,7 @@ TEST(RaftSnapshotFile, is_refused_by_name_with_any_byte_changed_or_missing) {
   }
 }
 
-TEST(RaftSnapshotFile, of_another_version_is_refused_by_name) {
+TEST(RaftSnapshotFile, a_snapshot_file_of_another_version_is_refused_by_name) {
   const TemporaryFolder folder;
   SnapshotFile file(folder / "snapshot");
   ASSERT_TRUE(file.write(mark, "the body").has_value());
@@ -107,7 +107,7 @@ TEST(RaftSnapshotFile, of_another_version_is_refused_by_name) {
   EXPECT_TRUE(mentions(file.read().error().detail, "version is 2"));
 }
 
-TEST(RaftFolder, keeps_the_identity_it_was_made_with) {
+TEST(RaftFolder, a_folder_keeps_its_identity) {
   const TemporaryFolder folder;
   ClusterId cluster;
   {
@@ -143,7 +143,7 @@ TEST(RaftFolder, every_new_folder_is_another_incarnation) {
   EXPECT_NE(incarnation_of("a"), first);
 }
 
-TEST(RaftFolder, of_an_earlier_version_gets_an_incarnation_and_keeps_it) {
+TEST(RaftFolder, a_folder_of_an_earlier_version_gets_an_incarnation_and_keeps_it) {
   const TemporaryFolder folder;
   write_content(folder / "identity", "tenure 1\ncluster 00000000000000ab\nmember 3\n");
   Incarnation incarnation;
@@ -184,7 +184,7 @@ TEST(RaftFolder, a_random_cluster_has_an_id_that_the_configuration_takes) {
   }
 }
 
-TEST(RaftFolder, of_another_cluster_or_member_is_refused) {
+TEST(RaftFolder, a_folder_of_another_cluster_or_member_is_refused) {
   const TemporaryFolder folder;
   {
     ASSERT_TRUE(Folder::open(folder.path(), {ClusterId{0xAB}, MemberId{1}}).has_value());
@@ -199,7 +199,7 @@ TEST(RaftFolder, of_another_cluster_or_member_is_refused) {
   EXPECT_TRUE(mentions(member.error().detail, "member 1")) << member.error().detail;
 }
 
-TEST(RaftFolder, is_made_for_its_owner_only) {
+TEST(RaftFolder, a_new_folder_is_accessible_to_its_owner_only) {
   const TemporaryFolder folder;
 
   ASSERT_TRUE(Folder::open(folder / "new", {}).has_value());
@@ -208,7 +208,7 @@ TEST(RaftFolder, is_made_for_its_owner_only) {
             std::filesystem::perms::owner_all);
 }
 
-TEST(RaftFolder, with_files_of_somebody_else_is_left_alone) {
+TEST(RaftFolder, a_folder_with_foreign_files_is_refused) {
   const TemporaryFolder folder;
   write_content(folder / "thesis.txt", "years of work");
 
@@ -219,7 +219,7 @@ TEST(RaftFolder, with_files_of_somebody_else_is_left_alone) {
   EXPECT_FALSE(std::filesystem::exists(folder / "LOCK")) << "nothing was written";
 }
 
-TEST(RaftFolder, of_an_unknown_format_is_refused_by_name) {
+TEST(RaftFolder, a_folder_of_an_unknown_format_is_refused_by_name) {
   const TemporaryFolder folder;
   write_content(folder / "identity", "tenure 2\ncluster 1\nmember 1\n");
 
@@ -229,7 +229,7 @@ TEST(RaftFolder, of_an_unknown_format_is_refused_by_name) {
   EXPECT_TRUE(mentions(opened.error().detail, "format 2")) << opened.error().detail;
 }
 
-TEST(RaftFolder, is_for_one_process_at_a_time) {
+TEST(RaftFolder, a_folder_is_locked_by_one_process) {
   const TemporaryFolder folder;
   const auto ours = Folder::open(folder.path(), {});
   ASSERT_TRUE(ours.has_value());

@@ -176,7 +176,7 @@ TEST_F(RaftGroupMember, a_member_that_stops_does_not_stand_for_election) {
   EXPECT_EQ(member.deadline(), std::nullopt);
 }
 
-TEST_F(RaftGroupMember, a_removed_peer_that_asks_for_votes_is_told) {
+TEST_F(RaftGroupMember, a_removed_peer_that_requests_votes_gets_a_notice) {
   const RequestVote request{.term = Term{5}, .candidate = MemberId{4}};
 
   member.answer_removed_peer(MemberId{4}, request);
@@ -187,7 +187,7 @@ TEST_F(RaftGroupMember, a_removed_peer_that_asks_for_votes_is_told) {
 }
 
 // It does not know yet which members there are.
-TEST_F(RaftGroupMember, a_joining_member_tells_no_peer_that_it_was_removed) {
+TEST_F(RaftGroupMember, a_joining_member_sends_no_removal_notices) {
   GroupMember joining{{.id = MemberId{5}}, environment};
   joining.start({});
 

@@ -20,7 +20,7 @@ using test::content_of;
 using test::write_content;
 class RaftJournal : public JournalTest {};
 
-TEST_F(RaftJournal, what_was_synced_is_there_after_a_restart) {
+TEST_F(RaftJournal, synced_entries_survive_a_restart) {
   {
     auto opened = open();
     ASSERT_TRUE(opened.has_value()) << opened.error().detail;
@@ -37,7 +37,7 @@ TEST_F(RaftJournal, what_was_synced_is_there_after_a_restart) {
   EXPECT_EQ(reports.warnings(), 0U) << reports.all();
 }
 
-TEST_F(RaftJournal, an_index_that_comes_again_replaces_what_followed_it) {
+TEST_F(RaftJournal, a_repeated_index_replaces_the_entries_after_it) {
   {
     auto opened = open();
     append(*opened->journal, Index{1}, {"one", "two", "three"});
@@ -47,7 +47,7 @@ TEST_F(RaftJournal, an_index_that_comes_again_replaces_what_followed_it) {
   EXPECT_EQ(payloads(open().value()), (Texts{"one", "zwei"}));
 }
 
-TEST_F(RaftJournal, goes_on_in_the_next_segment_and_is_cut_by_whole_segments) {
+TEST_F(RaftJournal, the_log_continues_in_the_next_segment_and_is_truncated_by_segments) {
   {
     auto opened = open();
     for (std::uint64_t index = 1; index <= 20; ++index) {
@@ -283,7 +283,7 @@ TEST_F(RaftJournal, a_log_that_does_not_contain_the_snapshot_is_removed_for_good
 }
 
 // A member that is to stop must not wait for space that nobody makes.
-TEST_F(RaftJournal, who_waits_for_space_is_woken_when_waiting_is_over_and_nothing_is_torn) {
+TEST_F(RaftJournal, stop_waiting_wakes_a_write_that_waits_for_space_and_tears_nothing) {
   auto patient = options();
   patient.retry = std::chrono::hours(1);
   {
@@ -332,7 +332,7 @@ TEST_F(RaftJournal, an_old_segment_that_cannot_be_removed_stops_the_process) {
               ::testing::ExitedWithCode(static_cast<int>(ExitCode::disk)), "cannot remove");
 }
 
-TEST_F(RaftJournal, restart_leaves_nothing_behind) {
+TEST_F(RaftJournal, restart_removes_all_segments) {
   {
     auto opened = open();
     append(*opened->journal, Index{1}, {"one", "two"});

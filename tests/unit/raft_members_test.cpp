@@ -46,7 +46,7 @@ TEST(RaftMembers, a_list_without_addresses_is_still_read) {
   EXPECT_NE(bytes.find(std::string("\x31\0", 2)), std::string::npos) << "the address is the id";
 }
 
-TEST(RaftMembers, lists_that_cannot_be_are_not_written) {
+TEST(RaftMembers, invalid_member_lists_are_not_encoded) {
   auto twice = RaftGroup::founder(1);
   auto longer = RaftGroup::founder(2);
   longer.peer = std::string(700, 'x');
@@ -55,7 +55,7 @@ TEST(RaftMembers, lists_that_cannot_be_are_not_written) {
   EXPECT_EQ(encode_members({longer}), "");
 }
 
-TEST(RaftMembers, all_see_the_same_members_and_the_leader_how_they_are) {
+TEST(RaftMembers, all_members_see_the_same_list_and_the_leader_their_progress) {
   RaftGroup group(3);
   auto& leader = group.elect();
   group.pass(milliseconds(100));
@@ -102,7 +102,7 @@ TEST(RaftMembers, a_new_member_can_begin_with_a_snapshot) {
   EXPECT_EQ(group.at(4).state_bytes(), leader.state_bytes());
 }
 
-TEST(RaftMembers, one_that_does_not_run_stays_a_stand_by_and_can_be_asked_again) {
+TEST(RaftMembers, a_stopped_member_stays_a_standby_and_can_be_added_again) {
   RaftGroup group(3, 1);
   auto& leader = group.elect();
   group.crash(4);
@@ -135,7 +135,7 @@ TEST(RaftMembers, a_dead_member_is_replaced_by_a_new_one) {
 
 // `make chaos`, seed 500: neither could it be removed, because three stay, nor another one be
 // added, because this leader had never heard of it.
-TEST(RaftMembers, of_three_the_one_that_was_added_last_can_be_replaced_by_a_later_leader) {
+TEST(RaftMembers, a_later_leader_can_replace_the_newest_of_three_members) {
   RaftGroup group(3, 2);
   auto& first = group.elect();
   const auto replaced = follower_of(first);
@@ -159,7 +159,7 @@ TEST(RaftMembers, of_three_the_one_that_was_added_last_can_be_replaced_by_a_late
 }
 
 // With more than three it may go before another comes.
-TEST(RaftMembers, of_four_the_one_that_was_added_last_can_be_removed_by_a_later_leader) {
+TEST(RaftMembers, a_later_leader_can_remove_the_newest_of_four_members) {
   RaftGroup group(3, 1);
   auto& first = group.elect();
   ASSERT_TRUE(group.change(first, RaftGroup::addition(4)).has_value());
@@ -179,7 +179,7 @@ TEST(RaftMembers, of_four_the_one_that_was_added_last_can_be_removed_by_a_later_
   EXPECT_TRUE(itself.has_value()) << itself.error().detail;
 }
 
-TEST(RaftMembers, changes_that_cannot_be_are_refused) {
+TEST(RaftMembers, impossible_member_changes_are_refused) {
   RaftGroup group(3, 1);
   auto& leader = group.elect();
   auto& follower = group.at(follower_of(leader));
@@ -198,7 +198,7 @@ TEST(RaftMembers, changes_that_cannot_be_are_refused) {
   EXPECT_EQ(voters(leader).size(), 3U);
 }
 
-TEST(RaftMembers, one_change_at_a_time) {
+TEST(RaftMembers, a_second_member_change_is_refused_during_the_first) {
   RaftGroup group(3, 2);
   auto& leader = group.elect();
   std::optional<Result<void>> first;
@@ -215,7 +215,7 @@ TEST(RaftMembers, one_change_at_a_time) {
 
 // Ongaro, 2015: until something of its own term is committed, a change of a former leader may be
 // in a log that it does not know, and two such changes have quorums that do not meet.
-TEST(RaftMembers, a_new_leader_changes_nothing_before_something_of_its_own_term_is_committed) {
+TEST(RaftMembers, a_new_leader_changes_no_members_before_an_entry_of_its_term_is_committed) {
   RaftGroup group(4, 1);
   auto& old = group.elect();
   ASSERT_TRUE(group.propose(old, core::Tick{}).has_value());
@@ -243,7 +243,7 @@ TEST(RaftMembers, a_new_leader_changes_nothing_before_something_of_its_own_term_
   EXPECT_EQ(voters(next).size(), 5U);
 }
 
-TEST(RaftMembers, a_new_leader_commits_something_of_its_own_term_by_itself) {
+TEST(RaftMembers, a_new_leader_commits_an_entry_of_its_own_term) {
   RaftGroup group(3);
   auto& old = group.elect();
   group.pass(milliseconds(200));
@@ -257,7 +257,7 @@ TEST(RaftMembers, a_new_leader_commits_something_of_its_own_term_by_itself) {
 }
 
 // Thesis, 4.2.2: nobody sends it anything any more, so somebody has to tell it.
-TEST(RaftMembers, a_removed_member_is_told_and_goes_quiet) {
+TEST(RaftMembers, a_removed_member_gets_a_notice_and_stops_elections) {
   RaftGroup group(4);
   auto& leader = group.elect();
   const auto gone = leader.id().get() % 4 + 1;
@@ -280,7 +280,7 @@ TEST(RaftMembers, a_removed_member_is_told_and_goes_quiet) {
   EXPECT_EQ(leader.known.size(), 3U) << "the transport forgets it in the end";
 }
 
-TEST(RaftMembers, a_member_that_was_away_when_it_was_removed_disturbs_nobody_and_is_told) {
+TEST(RaftMembers, a_member_removed_while_offline_starts_no_election_and_gets_a_notice) {
   RaftGroup group(4);
   auto& leader = group.elect();
   const auto gone = leader.id().get() % 4 + 1;
@@ -297,7 +297,7 @@ TEST(RaftMembers, a_member_that_was_away_when_it_was_removed_disturbs_nobody_and
   EXPECT_EQ(leader.store().position().term, term);
 }
 
-TEST(RaftMembers, a_leader_that_is_to_go_hands_over_first) {
+TEST(RaftMembers, a_leader_transfers_the_leadership_before_its_removal) {
   RaftGroup group(4);
   auto& old = group.elect();
   const auto id = old.id().get();
@@ -313,7 +313,7 @@ TEST(RaftMembers, a_leader_that_is_to_go_hands_over_first) {
   EXPECT_EQ(voters(next).size(), 3U);
 }
 
-TEST(RaftMembers, a_leader_that_falls_in_the_middle_of_a_change_leaves_it_to_be_looked_at) {
+TEST(RaftMembers, a_leader_that_fails_during_a_member_change_leaves_the_result_unknown) {
   RaftGroup group(3, 1);
   auto& leader = group.elect();
   std::optional<Result<void>> changed;

@@ -189,7 +189,7 @@ TEST_F(RaftMembershipChange, a_removal_ends_when_it_is_committed) {
   EXPECT_TRUE(result.value().has_value());
 }
 
-TEST_F(RaftMembershipChange, a_leader_that_is_to_be_removed_hands_over_once) {
+TEST_F(RaftMembershipChange, a_leader_transfers_the_leadership_once_before_its_removal) {
   begin(RemoveMember{.id = 1});
 
   EXPECT_TRUE(step<MembershipChange::HandOver>(group()).has_value());

@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(disk, RaftNode, ::testing::Values(DiskMode::loop, DiskM
                            return place.param == DiskMode::loop ? "on_the_loop" : "on_a_thread";
                          });
 
-TEST_P(RaftNode, decides_commands_and_shows_the_state) {
+TEST_P(RaftNode, a_node_applies_commands_and_serves_reads) {
   const auto node = start();
   RaftClient client(*node);
 
@@ -121,7 +121,7 @@ TEST_P(RaftNode, every_start_leads_in_a_new_term) {
 }
 
 // 002.083, 002-B26: a timer, no scan.
-TEST_P(RaftNode, a_lease_expires_by_itself_and_the_next_in_the_queue_is_told) {
+TEST_P(RaftNode, a_lease_expires_and_its_next_waiter_is_notified) {
   class Watcher final : public Listener {
    public:
     void applied(const core::Applied& what, const core::State& /*state*/) override {

@@ -144,7 +144,7 @@ TEST_F(RaftProposalBatcher, an_entry_of_another_term_is_not_taken_for_the_propos
   EXPECT_TRUE(batcher.take_applied(Index{1}, Term{1}).has_value());
 }
 
-TEST_F(RaftProposalBatcher, what_is_given_up_is_told_and_makes_room_in_the_queue) {
+TEST_F(RaftProposalBatcher, a_failed_entry_completes_its_proposals_and_frees_the_queue) {
   for (int i = 0; i < 10; ++i) {
     push(keeping());
   }

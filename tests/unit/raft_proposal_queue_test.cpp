@@ -37,7 +37,7 @@ std::vector<std::uint64_t> names(const std::vector<Proposal>& proposals) {
 
 using Names = std::vector<std::uint64_t>;
 
-TEST(RaftProposalQueue, gives_the_oldest_first_however_few_are_taken) {
+TEST(RaftProposalQueue, proposals_leave_in_fifo_order) {
   ProposalQueue proposal_queue({});
   push(proposal_queue, {1, 2, 3, 4, 5});
 
@@ -50,7 +50,7 @@ TEST(RaftProposalQueue, gives_the_oldest_first_however_few_are_taken) {
   EXPECT_EQ(names(proposal_queue.take(plenty, plenty)), (Names{}));
 }
 
-TEST(RaftProposalQueue, gives_as_many_bytes_as_fit_and_one_proposal_in_any_case) {
+TEST(RaftProposalQueue, take_returns_at_least_one_proposal_within_the_byte_limit) {
   ProposalQueue proposal_queue({});
   push(proposal_queue, {1, 2, 3}, 100);
 
@@ -59,7 +59,7 @@ TEST(RaftProposalQueue, gives_as_many_bytes_as_fit_and_one_proposal_in_any_case)
   EXPECT_TRUE(proposal_queue.go_idle());
 }
 
-TEST(RaftProposalQueue, the_first_push_after_a_rest_has_to_wake) {
+TEST(RaftProposalQueue, the_first_push_to_an_idle_queue_reports_queued_first) {
   ProposalQueue proposal_queue({});
   auto first = proposal(1);
   auto second = proposal(2);
@@ -72,7 +72,7 @@ TEST(RaftProposalQueue, the_first_push_after_a_rest_has_to_wake) {
   EXPECT_EQ(proposal_queue.push(third), ProposalQueue::PushResult::queued_first);
 }
 
-TEST(RaftProposalQueue, what_was_taken_counts_until_it_is_finished) {
+TEST(RaftProposalQueue, taken_proposals_count_until_they_are_finished) {
   ProposalQueue proposal_queue({.commands = 2, .bytes = plenty});
   push(proposal_queue, {1, 2});
   EXPECT_EQ(proposal_queue.take(1, plenty).size(), 1U);
@@ -83,7 +83,7 @@ TEST(RaftProposalQueue, what_was_taken_counts_until_it_is_finished) {
   EXPECT_EQ(proposal_queue.push(third), ProposalQueue::PushResult::queued);
 }
 
-TEST(RaftProposalQueue, closing_gives_back_what_was_not_taken) {
+TEST(RaftProposalQueue, close_returns_the_waiting_proposals) {
   ProposalQueue proposal_queue({});
   push(proposal_queue, {1, 2, 3});
   EXPECT_EQ(proposal_queue.take(1, plenty).size(), 1U);

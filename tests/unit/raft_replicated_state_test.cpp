@@ -50,7 +50,7 @@ class RaftReplicatedState : public ::testing::Test {
   ReplicatedState state{core::StateMachine(), listeners};
 };
 
-TEST_F(RaftReplicatedState, a_proposer_is_told_before_the_listeners) {
+TEST_F(RaftReplicatedState, a_proposer_is_notified_before_the_listeners) {
   state.begin_clock(now);
   ProposedEntry entry{.term = Term{3}, .batch = batch(seconds(5)), .proposals = 1, .proposed = now};
   entry.decisions.emplace_back([this](const Result<Decided>& decided) {
@@ -93,7 +93,7 @@ TEST_F(RaftReplicatedState, a_lease_expires_in_cluster_time) {
   EXPECT_TRUE(state.is_expiry_due(now + seconds(5)));
 }
 
-TEST_F(RaftReplicatedState, listeners_are_told_of_a_state_that_was_replaced) {
+TEST_F(RaftReplicatedState, listeners_are_notified_of_a_replaced_state) {
   state.replace([](core::StateMachine before) { return before; });
 
   EXPECT_EQ(log.calls, std::vector<std::string>{"restored"});

@@ -360,7 +360,7 @@ TEST(RaftRules, a_snapshot_that_an_install_has_overtaken_is_forgotten) {
 // R10. The library tells it when the last entry is on its way, and who still writes does not heed
 // it: nobody could write for an election timeout, and nothing would have changed. Seed 80 of the
 // simulation, where that happened for a minute, again and again.
-TEST(RaftRules, a_successor_is_told_to_take_over_when_it_has_written_everything) {
+TEST(RaftRules, a_successor_gets_timeout_now_when_it_has_the_whole_log) {
   Bench bench(1);
   bench.begin_as_founder(1, three);
   bench.lead();

@@ -16,7 +16,7 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise) {
 
 // 002.094, 002.103
 // A first check of the driver: TENURE_SEED=n TENURE_SEEDS=1 replays the run that a failure names.
-TEST(RaftSimulation, three_replicas_agree_whatever_network_disks_and_crashes_do) {
+TEST(RaftSimulation, three_replicas_agree_despite_network_disk_and_crash_faults) {
   const auto first = setting("TENURE_SEED", 1);
   const auto count = setting("TENURE_SEEDS", 200);
   SimulationResult sum;

@@ -116,7 +116,7 @@ TEST_F(RaftSnapshotScheduler, a_request_is_complete_when_a_snapshot_covers_it) {
   EXPECT_FALSE(results[1].has_value());
 }
 
-TEST_F(RaftSnapshotScheduler, the_disk_is_told_once_how_far_the_log_can_be_cut) {
+TEST_F(RaftSnapshotScheduler, each_log_truncation_is_requested_once) {
   scheduler.start(Index{3});
   EXPECT_EQ(scheduler.cut(Index{3}), std::nullopt);
 

@@ -82,7 +82,7 @@ class RaftSpace : public ::testing::Test {
   Error error{.code = Errc::unavailable};
 };
 
-TEST_F(RaftSpace, on_a_full_disk_what_is_held_can_be_renewed_and_given_back) {
+TEST_F(RaftSpace, a_full_disk_still_renews_and_releases) {
   ASSERT_TRUE(client->grant_lease(ann).has_value());
   const auto token = client->token(ann, "first");
   fill_disk();
@@ -98,7 +98,7 @@ TEST_F(RaftSpace, on_a_full_disk_what_is_held_can_be_renewed_and_given_back) {
   EXPECT_EQ(held_in_state(), held);
 }
 
-TEST_F(RaftSpace, goes_on_by_itself_when_there_is_space_again) {
+TEST_F(RaftSpace, the_store_recovers_when_space_returns) {
   ASSERT_TRUE(client->grant_lease(ann).has_value());
   fill_disk();
   acquire_until_full();
@@ -109,7 +109,7 @@ TEST_F(RaftSpace, goes_on_by_itself_when_there_is_space_again) {
   EXPECT_NE(client->token(ann, "more"), 0U);
 }
 
-TEST_F(RaftSpace, with_nothing_left_reads_go_on_and_a_restart_finds_everything) {
+TEST_F(RaftSpace, a_full_disk_serves_reads_and_survives_a_restart) {
   ASSERT_TRUE(client->grant_lease(ann).has_value());
   fill_disk();
   acquire_until_full();

@@ -51,7 +51,7 @@ bool agree(RaftGroup& group, std::size_t members) {
 }
 
 // 002.095
-TEST(RaftStore, three_elect_one_and_decide_the_same) {
+TEST(RaftStore, three_members_elect_a_leader_and_apply_the_same_commands) {
   RaftGroup group(3);
   auto& leader = group.elect();
 
@@ -81,7 +81,7 @@ TEST(RaftStore, a_new_leader_is_there_within_two_election_timeouts) {
 }
 
 // 002.107
-TEST(RaftStore, what_was_acknowledged_survives_the_leader) {
+TEST(RaftStore, an_acknowledged_command_survives_the_leader) {
   RaftGroup group(3);
   auto& first = group.elect();
   ASSERT_TRUE(group.propose(first, grant(ann)).has_value());
@@ -124,7 +124,7 @@ TEST(RaftStore, a_grant_that_arrives_during_a_drain_lasts_from_its_arrival) {
   EXPECT_GE(deadline_of(*decided) - before, seconds(5));
 }
 
-TEST(RaftStore, a_leader_that_is_cut_off_ends_what_is_in_flight_as_unknown) {
+TEST(RaftStore, an_isolated_leader_ends_proposals_in_flight_as_unknown) {
   RaftGroup group(3);
   auto& old = group.elect();
   // The entry with the cluster version goes alone, before any other.
@@ -285,7 +285,7 @@ TEST(RaftStore, a_paused_leader_can_neither_expire_nor_grant) {
   EXPECT_EQ(next.state().leases.all().size(), 2U) << "it was renewed all the time";
 }
 
-TEST(RaftStore, a_member_that_is_behind_gets_a_snapshot_and_goes_on) {
+TEST(RaftStore, a_lagging_member_gets_a_snapshot_and_continues) {
   RaftGroup group(3, 0, {.peer_entries_max = 4, .trailing_entries = 8});
   auto& leader = group.elect();
   const auto behind = leader.id().get() % 3 + 1;
@@ -354,7 +354,7 @@ TEST(RaftStore, limits_wait_for_space_and_are_not_forgotten) {
 
 // Found by tests/fault: it stayed behind for as long as the leader was the same, and nobody said
 // so.
-TEST(RaftStore, a_member_whose_disk_forgot_entries_is_named_and_gets_them_again) {
+TEST(RaftStore, a_member_that_lost_entries_is_reported_and_repaired) {
   RaftGroup group(3);
   auto& leader = group.elect();
   const auto forgetful = leader.id().get() % 3 + 1;
@@ -375,7 +375,7 @@ TEST(RaftStore, a_member_whose_disk_forgot_entries_is_named_and_gets_them_again)
   EXPECT_TRUE(is_granted(group.propose(group.elect(), acquire(ann, "more", 100))));
 }
 
-TEST(RaftStore, leadership_is_handed_over_within_a_few_round_trips) {
+TEST(RaftStore, a_leadership_transfer_takes_a_few_round_trips) {
   RaftGroup group(3);
   auto& old = group.elect();
   ASSERT_TRUE(group.propose(old, grant(ann)).has_value());
@@ -406,7 +406,7 @@ TEST(RaftStore, a_transfer_to_a_dead_member_is_given_up_and_the_leader_goes_on) 
   EXPECT_TRUE(is_granted(group.propose(leader, acquire(ann, "a"))));
 }
 
-TEST(RaftStore, a_transfer_to_nobody_is_refused) {
+TEST(RaftStore, a_transfer_to_an_unknown_member_is_refused) {
   RaftGroup group(3);
   auto& leader = group.elect();
 
@@ -414,7 +414,7 @@ TEST(RaftStore, a_transfer_to_nobody_is_refused) {
   EXPECT_EQ(group.transfer(leader, leader.id().get()).error().code, Errc::invalid_argument);
 }
 
-TEST(RaftStore, a_leader_that_stops_hands_over_first) {
+TEST(RaftStore, a_leader_transfers_the_leadership_before_it_stops) {
   RaftGroup group(3);
   auto& old = group.elect();
   ASSERT_TRUE(group.propose(old, grant(ann)).has_value());
@@ -430,7 +430,7 @@ TEST(RaftStore, a_leader_that_stops_hands_over_first) {
   EXPECT_TRUE(is_granted(group.propose(next, acquire(ann, "a"))));
 }
 
-TEST(RaftStore, a_leader_without_anybody_left_stops_all_the_same) {
+TEST(RaftStore, a_leader_without_peers_can_stop) {
   RaftGroup group(3);
   auto& leader = group.elect();
   ASSERT_TRUE(group.propose(leader, grant(ann)).has_value());
@@ -445,7 +445,7 @@ TEST(RaftStore, a_leader_without_anybody_left_stops_all_the_same) {
 }
 
 // A snapshot counts only when the log is durable so far, and here it never is.
-TEST(RaftStore, a_member_whose_disk_takes_nothing_stops_all_the_same) {
+TEST(RaftStore, a_member_with_a_blocked_disk_can_stop) {
   RaftGroup group(3);
   auto& leader = group.elect();
   leader.is_disk_stuck = true;

@@ -17,7 +17,7 @@ using std::chrono::steady_clock;
 using test::ann;
 
 // 002-B23
-TEST(RaftClusterClock, goes_on_from_the_last_stamp_and_counts_only_its_own_leadership) {
+TEST(RaftClusterClock, cluster_time_continues_from_the_last_stamp) {
   ClusterClock clock;
   const steady_clock::time_point morning{seconds(1'000'000)};
 
@@ -30,7 +30,7 @@ TEST(RaftClusterClock, goes_on_from_the_last_stamp_and_counts_only_its_own_leade
   EXPECT_EQ(clock.local(seconds(60)), morning + seconds(109));
 }
 
-TEST(RaftClusterClock, never_goes_back) {
+TEST(RaftClusterClock, cluster_time_never_goes_back) {
   ClusterClock clock;
   const steady_clock::time_point morning{seconds(1'000'000)};
   clock.begin(seconds(50), morning);
@@ -40,7 +40,7 @@ TEST(RaftClusterClock, never_goes_back) {
 }
 
 // 002-B23: the time in which nobody led does not count, and what is left afterwards does.
-TEST(RaftTime, a_lease_has_all_of_its_time_left_after_a_stop) {
+TEST(RaftTime, a_lease_keeps_its_remaining_ttl_across_a_restart) {
   const test::TemporaryFolder folder;
   test::Reports reports;
   const auto options = test::small_node(folder.path(), reports);

@@ -28,7 +28,7 @@ TEST(RaftVersions, the_version_is_raised_to_the_lowest_that_a_member_wants) {
 }
 
 // A stand-by gets the log, too.
-TEST(RaftVersions, a_member_that_is_away_or_only_a_stand_by_delays_the_raise) {
+TEST(RaftVersions, a_disconnected_member_or_standby_delays_the_raise) {
   EXPECT_EQ(next(version_1, {{.announced = newer}, {}}), std::nullopt);
   EXPECT_EQ(
       next(version_1, {{.announced = newer}, {.role = MemberRole::standby, .announced = older}}),

@@ -104,7 +104,7 @@ TEST_F(WatchReplay, events_during_a_replay_come_once_and_in_order) {
   EXPECT_EQ(revisions, remembered());
 }
 
-TEST_F(WatchReplay, a_replay_that_the_state_has_forgotten_is_cut_where_it_ended) {
+TEST_F(WatchReplay, a_replay_of_compacted_events_is_cancelled_with_its_resume_revision) {
   const auto watch = this->watch();
   const auto taken = take(*watch);
   apply(core::Compact{.revision = machine_.state().revision});

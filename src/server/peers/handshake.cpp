@@ -11,7 +11,7 @@
 
 #include "core/bytes.hpp"
 #include "server/peers/message_codec.hpp"
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::server::peers {
 namespace {
@@ -25,7 +25,7 @@ class Reader {
  public:
   Reader(const ReceivedFrame& frame, Kind kind) : reader_(frame.meta) {
     if (reader_.number() != static_cast<std::uint64_t>(kind) || !frame.body.empty()) {
-      reader_.complain("this is not how a connection between members begins");
+      reader_.set_error("this is not how a connection between members begins");
     }
   }
 
@@ -34,20 +34,20 @@ class Reader {
   std::string text() {
     auto text = reader_.text();
     if (text.size() > text_bytes_max) {
-      reader_.complain("a text is too long");
+      reader_.set_error("a text is too long");
     }
     return text;
   }
   void expect(std::string_view words) {
     if (reader_.text() != words) {
-      reader_.complain("this is not how a connection between members begins");
+      reader_.set_error("this is not how a connection between members begins");
     }
   }
   raft::Versions versions() {
     const core::ClusterVersion newest(reader_.number());
     const core::ClusterVersion wanted(reader_.number());
     if (wanted < core::version_1 || wanted > newest) {
-      reader_.complain("these cluster versions make no sense");
+      reader_.set_error("these cluster versions make no sense");
     }
     return {.newest = newest, .wanted = wanted};
   }
@@ -57,10 +57,10 @@ class Reader {
   template <class T>
   Result<T> result(T read) {
     if (reader_.ok() && reader_.left() != 0 && !is_open_ended_) {
-      reader_.complain("there is more than there should be");
+      reader_.set_error("there is more than there should be");
     }
     if (!reader_.ok()) {
-      return fail(Errc::invalid_argument, reader_.complaint());
+      return fail(Errc::invalid_argument, reader_.error());
     }
     return read;
   }

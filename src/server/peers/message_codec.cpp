@@ -72,13 +72,13 @@ Entry read_entry(ByteReader& reader, std::string_view& body, const MessageLimits
     return entry;
   }
   if (type == 0 || size > body.size()) {
-    reader.complain(type == 0 ? "an entry has no type" : "an entry is longer than its frame");
+    reader.set_error(type == 0 ? "an entry has no type" : "an entry is longer than its frame");
     return entry;
   }
   const auto payload = body.substr(0, size);
   body.remove_prefix(size);
   if (core::crc32c(payload) != checksum) {
-    reader.complain("the checksum of an entry is wrong");
+    reader.set_error("the checksum of an entry is wrong");
     return entry;
   }
   entry.type = static_cast<EntryType>(type);
@@ -221,7 +221,7 @@ Message read(Kind kind, ByteReader& reader, std::string_view& body, const Messag
     case Kind::removal_notice: return read_dismissal(reader);
     default: break;
   }
-  reader.complain("a message of a kind that is not known");
+  reader.set_error("a message of a kind that is not known");
   return TimeoutNow{};
 }
 
@@ -241,10 +241,10 @@ Result<Message> decode(const ReceivedFrame& frame, const MessageLimits& limits) 
   auto body = frame.body;
   auto message = read(kind, reader, body, limits);
   if (reader.ok() && (reader.left() != 0 || !body.empty())) {
-    reader.complain("a message has more than it should");
+    reader.set_error("a message has more than it should");
   }
   if (!reader.ok()) {
-    return fail(Errc::invalid_argument, reader.complaint());
+    return fail(Errc::invalid_argument, reader.error());
   }
   return message;
 }

@@ -6,7 +6,7 @@
 
 #include "core/bytes.hpp"
 #include "server/peers/message_codec.hpp"
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::server::peers {
 namespace {
@@ -16,12 +16,12 @@ constexpr std::size_t reserve_max = std::size_t{1} << 30;
 /// The first number of a frame that must be of this kind.
 void expect(core::ByteReader& reader, Kind kind) {
   if (reader.number() != static_cast<std::uint64_t>(kind)) {
-    reader.complain("a part of a snapshot was expected");
+    reader.set_error("a part of a snapshot was expected");
   }
 }
 
 std::unexpected<Error> complaint(const core::ByteReader& reader) {
-  return fail(Errc::invalid_argument, reader.complaint());
+  return fail(Errc::invalid_argument, reader.error());
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct Weight {
     return command.leases.size() * 10;
   }
   std::size_t operator()(const core::ForceRelease& command) const {
-    return command.place.name.size() + command.operator_name.size() + command.reason.size();
+    return command.resource.name.size() + command.operator_name.size() + command.reason.size();
   }
   std::size_t operator()(const core::SetLimits& /*command*/) const { return 4 * fixed_bytes; }
   std::size_t operator()(const core::ConfirmHolds& command) const {

@@ -67,7 +67,7 @@ Result<Header> decode_header(std::string_view bytes) {
   header.body_bytes = fields.fixed64();
   header.body_checksum = fields.fixed32();
   if (!fields.ok()) {
-    return fail(Errc::invalid_argument, "its header: " + fields.complaint());
+    return fail(Errc::invalid_argument, "its header: " + fields.error());
   }
   return header;
 }

@@ -2,10 +2,10 @@
 
 namespace tenure::server {
 
-TokenCheck check_token(const core::State& state, const core::Place& place,
+TokenCheck check_token(const core::State& state, const core::Resource& resource,
                        core::FencingToken token) {
   TokenCheck check{.verdict = TokenVerdict::ended};
-  if (const auto* lock = state.locks.find(place)) {
+  if (const auto* lock = state.locks.find(resource)) {
     if (const auto holds = lock->holds(); !holds.empty()) {
       check.newest = holds.back();
     }

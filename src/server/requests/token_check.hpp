@@ -23,7 +23,7 @@ struct TokenCheck {
 };
 
 /// Does whoever has this token still hold the lock?
-[[nodiscard]] TokenCheck check_token(const core::State& state, const core::Place& place,
+[[nodiscard]] TokenCheck check_token(const core::State& state, const core::Resource& resource,
                                      core::FencingToken token);
 
 }  // namespace tenure::server

@@ -10,9 +10,9 @@ namespace tenure::simulation {
 /// Everything random in a run, from its seed: SplitMix64 (Steele, Lea, Flood, "Fast Splittable
 /// Pseudorandom Number Generators", 2014). Not <random>: its distributions differ from library to
 /// library, and a seed has to mean the same everywhere.
-class Chance {
+class Random {
  public:
-  explicit Chance(std::uint64_t seed) : state_(seed) {}
+  explicit Random(std::uint64_t seed) : state_(seed) {}
 
   [[nodiscard]] std::uint64_t next() {
     auto mixed = state_ += 0x9E3779B97F4A7C15U;

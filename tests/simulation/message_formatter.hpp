@@ -8,7 +8,7 @@
 namespace tenure::simulation {
 
 /// A message between members, for a trace.
-struct MessageWords {
+struct MessageFormatter {
   static std::string number(auto id) { return std::to_string(id.get()); }
 
   std::string operator()(const server::raft::AppendEntries& message) const {
@@ -46,8 +46,8 @@ struct MessageWords {
   }
 };
 
-[[nodiscard]] inline std::string words(const server::raft::Message& message) {
-  return std::visit(MessageWords{}, message);
+[[nodiscard]] inline std::string describe(const server::raft::Message& message) {
+  return std::visit(MessageFormatter{}, message);
 }
 
 }  // namespace tenure::simulation
