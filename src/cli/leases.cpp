@@ -34,7 +34,8 @@ void write(sys::JsonWriter& json, const v1::Lease& lease) {
 void add_row(Table& table, const v1::Lease& lease) {
   table.add({std::to_string(lease.id()), plain(lease.client()),
              spoken(milliseconds(lease.left_ms())), spoken(milliseconds(lease.ttl_ms())),
-             std::to_string(lease.hold_count()), std::to_string(lease.wait_count()), plain(lease.address())});
+             std::to_string(lease.hold_count()), std::to_string(lease.wait_count()),
+             plain(lease.address())});
 }
 
 Table lease_table() {
@@ -46,15 +47,13 @@ Result<std::uint64_t> id_of(const Arguments& arguments) {
 }
 
 void write_attachments(sys::JsonWriter& json, std::string_view key,
-                   const google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& all,
-                   const Service& service) {
+                       const google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& all,
+                       const Service& service) {
   json.key(key).begin_array();
   for (const auto& one : all) {
-    json.begin_object()
-        .field("name", std::string_view(service.shown(one.item().name())));
+    json.begin_object().field("name", std::string_view(service.shown(one.item().name())));
     write_claim(json, one.item());
-    json.id("token", one.fencing_token())
-        .end_object();
+    json.id("token", one.fencing_token()).end_object();
   }
   json.end_array();
 }

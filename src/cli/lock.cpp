@@ -36,7 +36,8 @@ void announce(const Arguments& arguments, const Wish& wish, const LockHandle& he
   }
   json.end_array();
   if (wish.permits) {
-    json.field("permits", std::uint64_t{1}).field("capacity", std::uint64_t{wish.permits->capacity()});
+    json.field("permits", std::uint64_t{wish.permits->taken_at_once})
+        .field("capacity", std::uint64_t{wish.permits->capacity});
   } else {
     json.field("mode", std::string_view(wish.is_shared ? "S" : "X"));
   }

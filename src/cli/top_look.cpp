@@ -204,7 +204,8 @@ std::string text_of(const TopLook& look, TopOrder order) {
   for (const auto& lease : said.lease_ends()) {
     text += "lease\t" + std::to_string(lease.id()) + "\t" + plain(lease.client()) + "\t" +
             spoken(milliseconds(lease.left_ms())) + "\t" + spoken(milliseconds(lease.ttl_ms())) +
-            "\t" + std::to_string(lease.hold_count()) + "\t" + std::to_string(lease.wait_count()) + "\n";
+            "\t" + std::to_string(lease.hold_count()) + "\t" + std::to_string(lease.wait_count()) +
+            "\n";
   }
   return text;
 }

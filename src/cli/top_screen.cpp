@@ -158,7 +158,7 @@ List leases_of(const TopLook& look, const TopChoice& choice) {
       list.rows.push_back(
           {.cells = {plain(lease.client()), std::to_string(lease.id()),
                      spoken(milliseconds(lease.left_ms())), spoken(milliseconds(lease.ttl_ms())),
-                     std::to_string(lease.holds()), std::to_string(lease.waits())},
+                     std::to_string(lease.hold_count()), std::to_string(lease.wait_count())},
            .look = is_late ? coloured(hot) : static_cast<attr_t>(A_NORMAL)});
     }
   }

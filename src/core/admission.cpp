@@ -22,14 +22,14 @@ bool Admission::admits(const Wait& wanted) {
   const std::span<const Item> items(wanted.items);
   for (std::size_t i = 0; i < items.size();) {
     visits_.add();
-    if (items[i].kind() == PlaceKind::name) {
+    if (items[i].kind() == ResourceKind::name) {
       if (!admits_at_name(wanted, items[i])) {
         return false;
       }
       ++i;
       continue;
     }
-    const auto here = items_at(items, items[i].place_view());
+    const auto here = items_at(items, items[i].resource_view());
     if (!admits_in_space(wanted, here)) {
       return false;
     }
@@ -39,14 +39,14 @@ bool Admission::admits(const Wait& wanted) {
 }
 
 bool Admission::admits_at_name(const Wait& wanted, const Item& item) {
-  const auto place = item.place_view();
-  const auto* lock = table_.find(place);
+  const auto resource = item.resource_view();
+  const auto* lock = table_.find(resource);
   if (lock == nullptr) {
     return true;
   }
   auto held = lock->held();
   if (const auto* some = std::get_if<Permits>(&item.claim)) {
-    const auto ahead = load_before(*lock, place, wanted.turn());
+    const auto ahead = load_before(*lock, resource, wanted.turn());
     return held.permits + ahead.permits + some->wanted <= lock->capacity();
   }
   const auto mode = std::get<Whole>(item.claim).mode;
@@ -56,10 +56,10 @@ bool Admission::admits_at_name(const Wait& wanted, const Item& item) {
   if (!held.admits(mode)) {
     return false;  // without a look at the queue
   }
-  return load_before(*lock, place, wanted.turn()).admits(mode);
+  return load_before(*lock, resource, wanted.turn()).admits(mode);
 }
 
-Load Admission::load_before(const Lock& lock, const PlaceView& place, const Turn& turn) {
+Load Admission::load_before(const Lock& lock, const ResourceView& resource, const Turn& turn) {
   const auto& queue = lock.queue();
   if (queue.empty() || !(queue.front() < turn)) {
     return {};
@@ -67,15 +67,15 @@ Load Admission::load_before(const Lock& lock, const PlaceView& place, const Turn
   if (queue.back() < turn) {
     return lock.queued();
   }
-  auto it = ahead_.find(place);
+  auto it = ahead_.find(resource);
   if (it == ahead_.end()) {
-    it = ahead_.emplace(Place{.name = place.name, .kind = place.kind}, Ahead{}).first;
+    it = ahead_.emplace(Resource{.name = resource.name, .kind = resource.kind}, Ahead{}).first;
   }
   auto& ahead = it->second;
   auto other = queue.lower_bound(ahead.next);
   for (; other != queue.end() && *other < turn && !is_full(lock, ahead.load); ++other) {
     visits_.add();
-    for (const auto& item : items_at(table_.find(other->ticket)->items, place)) {
+    for (const auto& item : items_at(table_.find(other->ticket)->items, resource)) {
       ahead.load.add(item.claim);
     }
   }
@@ -86,8 +86,8 @@ Load Admission::load_before(const Lock& lock, const PlaceView& place, const Turn
 /// An index pays only for many waits: it is used when those before it have together looked at as
 /// much as there is.
 bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items) {
-  const auto place = items.front().place_view();
-  const auto* lock = table_.find(place);
+  const auto resource = items.front().resource_view();
+  const auto* lock = table_.find(resource);
   if (lock == nullptr) {
     return true;
   }
@@ -98,7 +98,7 @@ bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items)
       return admits_keys(wanted, std::get<Keys>(item.claim), ranges);
     });
   }
-  auto& space = space_of(place, *lock);
+  auto& space = space_of(resource, *lock);
   // Claims of waits that were granted since the index was built block as those of holds do.
   return std::ranges::all_of(space.index.of_turn(wanted.turn()), [&](ClaimIndex::Id claim) {
     return space.index.visit_blocking(
@@ -111,8 +111,8 @@ bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items)
   });
 }
 
-Admission::Space& Admission::space_of(const PlaceView& place, const Lock& lock) {
-  const auto it = spaces_.find(place);
+Admission::Space& Admission::space_of(const ResourceView& resource, const Lock& lock) {
+  const auto it = spaces_.find(resource);
   if (it != spaces_.end()) {
     return it->second;
   }
@@ -120,7 +120,7 @@ Admission::Space& Admission::space_of(const PlaceView& place, const Lock& lock) 
   visits_.add(index.size());
   auto heads = index.heads();
   return spaces_
-      .emplace(Place{.name = place.name, .kind = place.kind},
+      .emplace(Resource{.name = resource.name, .kind = resource.kind},
                Space{.index = std::move(index), .heads = std::move(heads)})
       .first->second;
 }

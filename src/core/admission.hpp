@@ -24,7 +24,7 @@ class Admission {
   [[nodiscard]] bool admits(const Wait& wanted);
   /// What the waits ahead of this turn want at a name. Of a load that admits no further wait, maybe
   /// only a part.
-  [[nodiscard]] Load load_before(const Lock& lock, const PlaceView& place, const Turn& turn);
+  [[nodiscard]] Load load_before(const Lock& lock, const ResourceView& resource, const Turn& turn);
 
  private:
   /// Part of a queue that was read.
@@ -40,13 +40,13 @@ class Admission {
   [[nodiscard]] bool admits_at_name(const Wait& wanted, const Item& item);
   [[nodiscard]] bool admits_in_space(const Wait& wanted, std::span<const Item> items);
   [[nodiscard]] bool admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges);
-  [[nodiscard]] Space& space_of(const PlaceView& place, const Lock& lock);
+  [[nodiscard]] Space& space_of(const ResourceView& resource, const Lock& lock);
 
   const LockTable& table_;
   Visits& visits_;
-  std::map<Place, Ahead, PlaceOrder> ahead_;
+  std::map<Resource, Ahead, ResourceOrder> ahead_;
   std::size_t range_visits_ = 0;  ///< Without an index.
-  std::map<Place, Space, PlaceOrder> spaces_;
+  std::map<Resource, Space, ResourceOrder> spaces_;
 };
 
 }  // namespace tenure::core

@@ -27,7 +27,7 @@ class Decoder : private ValueReader {
     repeat([&] { batch.commands.push_back(command()); });
     expect_end();
     if (!ok()) {
-      return fail(Errc::invalid_argument, "batch: " + complaint());
+      return fail(Errc::invalid_argument, "batch: " + error());
     }
     return batch;
   }
@@ -66,7 +66,7 @@ class Decoder : private ValueReader {
     command.request = id<RequestId>();
     command.items = items();
     command.queue = one_of(Queue::skip, "whether to wait");
-    command.again = one_of(Again::reenter, "what to do when asked again");
+    command.self_conflict = one_of(SelfConflict::reenter, "what to do when asked again");
     command.owner = text_view();
     command.metadata = text_view();
     return command;
@@ -117,7 +117,7 @@ class Decoder : private ValueReader {
   }
 
   ForceRelease force_release() {
-    ForceRelease command{.place = place()};
+    ForceRelease command{.resource = resource()};
     if (up_to(1, "whether there is a token") == 1) {
       command.token = id<FencingToken>();
     }

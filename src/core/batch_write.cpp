@@ -31,7 +31,7 @@ class Encoder : private ValueWriter {
     put(command.request);
     put(command.items);
     number(std::to_underlying(command.queue));
-    number(std::to_underlying(command.again));
+    number(std::to_underlying(command.self_conflict));
     text(command.owner.view());
     text(command.metadata.view());
   }
@@ -79,7 +79,7 @@ class Encoder : private ValueWriter {
   void put(const Tick&) {}
 
   void put(const ForceRelease& command) {
-    put(command.place);
+    put(command.resource);
     number(command.token ? 1 : 0);
     if (command.token) {
       put(*command.token);

@@ -6,10 +6,10 @@
 namespace tenure::core {
 
 BlockedClaims::BlockedClaims(ClaimIndex index, std::vector<LeaseId> leases,
-                             const std::set<LeaseId>& stuck)
+                             const std::set<LeaseId>& deadlocked)
     : index_(std::move(index)),
       leases_(std::move(leases)),
-      stuck_(stuck),
+      deadlocked_(deadlocked),
       fronts_(index_.list_count()) {}
 
 std::vector<LeaseId> BlockedClaims::begin() {
@@ -64,15 +64,17 @@ bool BlockedClaims::blocks(ListId list, Id id) {
 
 const BlockedClaims::Front& BlockedClaims::advance(ListId list) {
   const auto claims = index_.claims_of(list);
-  const auto is_stuck = [&](std::uint32_t at) { return stuck_.contains(leases_[claims[at]]); };
+  const auto is_deadlocked = [&](std::uint32_t at) {
+    return deadlocked_.contains(leases_[claims[at]]);
+  };
   auto& [first, second] = fronts_[list];
-  while (first < claims.size() && !is_stuck(first)) {
+  while (first < claims.size() && !is_deadlocked(first)) {
     ++first;
   }
   // All before it are of the first lease, or of none that is stuck.
   second = std::max(first, second);
   while (second < claims.size() &&
-         (!is_stuck(second) || leases_[claims[second]] == leases_[claims[first]])) {
+         (!is_deadlocked(second) || leases_[claims[second]] == leases_[claims[first]])) {
     ++second;
   }
   return fronts_[list];

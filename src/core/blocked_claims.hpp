@@ -14,7 +14,7 @@
 namespace tenure::core {
 
 /// The waits at one place whose claims have modes, and whether claims of other stuck leases block
-/// them, while fewer and fewer leases are stuck (core/stuck.hpp).
+/// them, while fewer and fewer leases are stuck (core/deadlock_set.hpp).
 ///
 /// Watched lists: a blocked wait watches one list of the index that blocks it, and moves on to its
 /// next list when that one does not any more; a list that does not block a wait never blocks it
@@ -25,7 +25,7 @@ class BlockedClaims {
  public:
   /// `leases` has the lease of each claim that is listed in the index, by id. All of them are
   /// stuck; `stuck` must outlive this.
-  BlockedClaims(ClaimIndex index, std::vector<LeaseId> leases, const std::set<LeaseId>& stuck);
+  BlockedClaims(ClaimIndex index, std::vector<LeaseId> leases, const std::set<LeaseId>& deadlocked);
 
   /// The lease of each claim that is blocked, once for each of its claims.
   [[nodiscard]] std::vector<LeaseId> begin();
@@ -56,7 +56,7 @@ class BlockedClaims {
 
   ClaimIndex index_;
   std::vector<LeaseId> leases_;
-  const std::set<LeaseId>& stuck_;
+  const std::set<LeaseId>& deadlocked_;
   std::vector<Front> fronts_;  ///< By list.
   std::map<ListId, Watchers> watchers_;
 };

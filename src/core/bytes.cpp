@@ -93,7 +93,7 @@ std::uint64_t ByteReader::number() {
   std::uint64_t value = 0;
   for (unsigned shift = 0; ok(); shift += 7) {
     if (left() == 0) {
-      complain("it ends in the middle of a number");
+      set_error("it ends in the middle of a number");
       break;
     }
     const auto byte = static_cast<unsigned char>(bytes_[at_++]);
@@ -101,7 +101,7 @@ std::uint64_t ByteReader::number() {
     const bool is_last = (byte & 0x80U) == 0;
     // The tenth byte has room for one bit; and a last byte of nothing could have been left out.
     if ((shift == 63 && byte > 1) || (is_last && bits == 0 && shift > 0)) {
-      complain("a number is not written in the one right way");
+      set_error("a number is not written in the one right way");
       break;
     }
     value |= bits << shift;
@@ -115,7 +115,7 @@ std::uint64_t ByteReader::number() {
 std::uint64_t ByteReader::number_up_to(std::uint64_t max, std::string_view what) {
   const auto value = number();
   if (value > max) {
-    complain(std::string(what) + " is out of range");
+    set_error(std::string(what) + " is out of range");
     return 0;
   }
   return value;
@@ -123,7 +123,7 @@ std::uint64_t ByteReader::number_up_to(std::uint64_t max, std::string_view what)
 
 std::uint64_t ByteReader::fixed(std::size_t count) {
   if (!ok() || left() < count) {
-    complain("it ends in the middle of a number");
+    set_error("it ends in the middle of a number");
     return 0;
   }
   std::uint64_t value = 0;
@@ -144,7 +144,7 @@ std::uint64_t ByteReader::fixed64() {
 std::string_view ByteReader::text_view() {
   const auto size = number();
   if (!ok() || size > left()) {
-    complain("it ends in the middle of a string");
+    set_error("it ends in the middle of a string");
     return {};
   }
   const auto value = bytes_.substr(at_, size);
@@ -152,9 +152,9 @@ std::string_view ByteReader::text_view() {
   return value;
 }
 
-void ByteReader::complain(std::string_view what) {
-  if (complaint_.empty()) {
-    complaint_ = std::string(what) + " (byte " + std::to_string(at_) + ")";
+void ByteReader::set_error(std::string_view what) {
+  if (error_.empty()) {
+    error_ = std::string(what) + " (byte " + std::to_string(at_) + ")";
   }
 }
 

@@ -47,9 +47,9 @@ class ByteReader {
   /// The same, where it stands.
   [[nodiscard]] std::string_view text_view();
 
-  void complain(std::string_view what);
-  [[nodiscard]] bool ok() const noexcept { return complaint_.empty(); }
-  [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
+  void set_error(std::string_view what);
+  [[nodiscard]] bool ok() const noexcept { return error_.empty(); }
+  [[nodiscard]] const std::string& error() const noexcept { return error_; }
   [[nodiscard]] std::size_t left() const noexcept { return bytes_.size() - at_; }
 
  private:
@@ -57,7 +57,7 @@ class ByteReader {
 
   std::string_view bytes_;
   std::size_t at_ = 0;
-  std::string complaint_;
+  std::string error_;
 };
 
 }  // namespace tenure::core

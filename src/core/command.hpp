@@ -10,7 +10,7 @@
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/limits.hpp"
-#include "core/text.hpp"
+#include "core/shared_string.hpp"
 #include "core/version.hpp"
 
 namespace tenure::core {
@@ -19,7 +19,7 @@ namespace tenure::core {
 enum class Queue : std::uint8_t { wait, skip };
 
 /// What to do when it is the lease's own hold or wait that stands in the way.
-enum class Again : std::uint8_t {
+enum class SelfConflict : std::uint8_t {
   refuse,   ///< Answer deadlock: one who waits for itself waits for ever.
   wait,     ///< Wait: several threads share the lease, and another of them will unlock.
   reenter,  ///< Share the hold: its token and a count; a stronger mode upgrades it.
@@ -31,9 +31,10 @@ struct Acquire {
   RequestId request{};  ///< Not 0. The same id again gets the same answer.
   std::vector<Item> items{};
   Queue queue = Queue::wait;
-  Again again = Again::refuse;  ///< `reenter` takes one item, which is not a semaphore.
-  Text owner{};                 ///< Who, for people.
-  Text metadata{};              ///< Anything the user wants to find in the record.
+  SelfConflict self_conflict =
+      SelfConflict::refuse;  ///< `reenter` takes one item, which is not a semaphore.
+  SharedString owner{};      ///< Who, for people.
+  SharedString metadata{};   ///< Anything the user wants to find in the record.
 
   friend bool operator==(const Acquire&, const Acquire&) = default;
 };
@@ -96,10 +97,10 @@ struct Tick {
 
 /// Takes a place from its holders, or from the one with this token. For operators.
 struct ForceRelease {
-  Place place{};
+  Resource resource{};
   std::optional<FencingToken> token{};
-  Text operator_name{};  ///< User or address that asked for it. Since version 2.
-  Text reason{};         ///< Free text of the operator. Since version 2.
+  SharedString operator_name{};  ///< User or address that asked for it. Since version 2.
+  SharedString reason{};         ///< Free text of the operator. Since version 2.
 
   friend bool operator==(const ForceRelease&, const ForceRelease&) = default;
 };

@@ -13,8 +13,8 @@
 #include <absl/container/btree_map.h>
 
 #include "core/claim_index.hpp"
+#include "core/deadlock_set.hpp"
 #include "core/items_at.hpp"
-#include "core/stuck.hpp"
 
 namespace tenure::core {
 namespace {
@@ -34,7 +34,7 @@ bool is_waited_for(const LockTable& table, LeaseId lease, VisitBudget& budget) {
   const bool behind_holds = std::ranges::any_of(owned.holds, [&](FencingToken token) {
     return std::ranges::any_of(table.find(token)->items, [&](const Item& item) {
       budget.spend();
-      return budget.is_exceeded() || has_waiter(*table.find(item.place_view()), item);
+      return budget.is_exceeded() || has_waiter(*table.find(item.resource_view()), item);
     });
   });
   return behind_holds || std::ranges::any_of(owned.waits, [&](Revision ticket) {
@@ -42,7 +42,7 @@ bool is_waited_for(const LockTable& table, LeaseId lease, VisitBudget& budget) {
            return std::ranges::any_of(wait->items, [&](const Item& item) {
              budget.spend();
              return budget.is_exceeded() ||
-                    table.find(item.place_view())->queue().back() != wait->turn();
+                    table.find(item.resource_view())->queue().back() != wait->turn();
            });
          });
 }
@@ -55,8 +55,9 @@ bool is_waited_for(const LockTable& table, LeaseId lease, VisitBudget& budget) {
 /// the others must find.
 class Search {
  public:
-  Search(const LockTable& table, LeaseId start, VisitBudget& budget, const Stuck* stuck = nullptr)
-      : table_(table), start_(start), budget_(budget), stuck_(stuck) {}
+  Search(const LockTable& table, LeaseId start, VisitBudget& budget,
+         const DeadlockSet* deadlocked = nullptr)
+      : table_(table), start_(start), budget_(budget), deadlocked_(deadlocked) {}
 
   /// A shortest cycle through `start`, or nothing. Without meaning if the budget is exceeded.
   std::vector<Edge> run() {
@@ -92,7 +93,7 @@ class Search {
   struct Wanted {
     const Wait& wait;
     const Item& item;
-    Place place;
+    Resource resource;
   };
 
   /// What the search has looked at in one space, apart for the waits of `start` and all others.
@@ -110,7 +111,7 @@ class Search {
         return;
       }
       budget_.spend();
-      const Wanted wanted{wait, item, item.place()};
+      const Wanted wanted{wait, item, item.resource()};
       if (std::holds_alternative<Keys>(item.claim)) {
         expand_range(wanted);
       } else if (!std::holds_alternative<Permits>(item.claim) || is_starving(wanted)) {
@@ -121,19 +122,19 @@ class Search {
 
   bool is_starving(const Wanted& wanted) {
     has_met_permits_ = true;
-    if (stuck_ == nullptr) {
+    if (deadlocked_ == nullptr) {
       return true;  // or it is waiting for something else only; that makes no difference yet
     }
-    const auto it = stuck_->starving.find(wanted.place);
-    return it != stuck_->starving.end() && it->second.contains(wanted.wait.ticket);
+    const auto it = deadlocked_->permit_waits.find(wanted.resource);
+    return it != deadlocked_->permit_waits.end() && it->second.contains(wanted.wait.ticket);
   }
 
   [[nodiscard]] bool is_of_start(const Wanted& wanted) const { return wanted.wait.lease == start_; }
 
   void expand_name(const Wanted& wanted) {
-    const auto& lock = *table_.find(wanted.place);
+    const auto& lock = *table_.find(wanted.resource);
     const auto turn = wanted.wait.turn();
-    const auto [seen, is_first] = seen_.try_emplace(Queue{.place = wanted.place,
+    const auto [seen, is_first] = seen_.try_emplace(Queue{.resource = wanted.resource,
                                                           .mode = mode_of(wanted.item),
                                                           .is_of_start = is_of_start(wanted)},
                                                     turn);
@@ -166,9 +167,11 @@ class Search {
 
   void reach_if_blocking(LeaseId lease, std::span<const Item> items, const Wanted& wanted) {
     budget_.spend();
-    const bool blocks = std::ranges::any_of(items_at(items, wanted.place), [&](const Item& item) {
-      return std::holds_alternative<Permits>(item.claim) || conflict(item.claim, wanted.item.claim);
-    });
+    const bool blocks =
+        std::ranges::any_of(items_at(items, wanted.resource), [&](const Item& item) {
+          return std::holds_alternative<Permits>(item.claim) ||
+                 conflict(item.claim, wanted.item.claim);
+        });
     if (blocks) {
       reach(lease, wanted);
     }
@@ -177,8 +180,8 @@ class Search {
   /// An index pays only for many searches: it is built when those before it have together looked at
   /// as much as there is.
   void expand_range(const Wanted& wanted) {
-    const auto& ranges = table_.find(wanted.place)->ranges();
-    auto& space = spaces_[wanted.place];
+    const auto& ranges = table_.find(wanted.resource)->ranges();
+    auto& space = spaces_[wanted.resource];
     const auto size = ranges.held.size() + ranges.queued.size();
     if (space.visits < size) {
       expand_overlapping(wanted, ranges, space);
@@ -260,11 +263,12 @@ class Search {
   }
 
   void reach(LeaseId lease, const Wanted& wanted) {
-    if (lease == wanted.wait.lease || (stuck_ != nullptr && !stuck_->leases.contains(lease))) {
+    if (lease == wanted.wait.lease ||
+        (deadlocked_ != nullptr && !deadlocked_->leases.contains(lease))) {
       return;
     }
     const Step step{.from = wanted.wait.lease,
-                    .edge = {.ticket = wanted.wait.ticket, .place = wanted.place}};
+                    .edge = {.ticket = wanted.wait.ticket, .resource = wanted.resource}};
     if (lease != start_) {
       if (reached_.emplace(lease, step).second) {
         frontier_.push_back(lease);
@@ -287,7 +291,7 @@ class Search {
 
   /// A search through the queue of a name.
   struct Queue {
-    Place place;
+    Resource resource;
     std::optional<LockMode> mode;
     bool is_of_start = false;
 
@@ -297,11 +301,11 @@ class Search {
   const LockTable& table_;
   LeaseId start_;
   VisitBudget& budget_;
-  const Stuck* stuck_;
+  const DeadlockSet* deadlocked_;
   absl::btree_map<LeaseId, Step> reached_;
   std::deque<LeaseId> frontier_;
   std::map<Queue, Turn> seen_;  ///< How far the search has looked.
-  std::map<Place, Space> spaces_;
+  std::map<Resource, Space> spaces_;
   std::optional<Step> closing_;
   bool has_met_permits_ = false;
 };
@@ -323,14 +327,14 @@ std::optional<std::vector<Edge>> find_cycle(const LockTable& table, LeaseId star
     return cycle;
   }
   // Where permits are counted, a cycle alone proves nothing: a lease outside may give back some.
-  const auto stuck = find_stuck(table, search.reached(), budget);
-  if (!stuck) {
+  const auto deadlocked = find_deadlocked(table, search.reached(), budget);
+  if (!deadlocked) {
     return std::nullopt;
   }
-  if (!stuck->leases.contains(start)) {
+  if (!deadlocked->leases.contains(start)) {
     return std::vector<Edge>{};
   }
-  cycle = Search(table, start, budget, &*stuck).run();
+  cycle = Search(table, start, budget, &*deadlocked).run();
   return budget.is_exceeded() ? std::nullopt : std::optional(std::move(cycle));
 }
 
@@ -338,8 +342,10 @@ std::vector<CycleStep> describe(const LockTable& table, const std::vector<Edge>&
   std::vector<CycleStep> steps;
   for (const auto& edge : cycle) {
     const auto& wait = *table.find(edge.ticket);
-    steps.push_back(
-        {.lease = wait.lease, .request = wait.request, .owner = wait.owner, .place = edge.place});
+    steps.push_back({.lease = wait.lease,
+                     .request = wait.request,
+                     .owner = wait.owner,
+                     .resource = edge.resource});
   }
   return steps;
 }

@@ -14,7 +14,7 @@ namespace tenure::core {
 /// One edge of the cycle and the wait it comes from.
 struct Edge {
   Revision ticket{};
-  Place place;
+  Resource resource;
 };
 
 /// Upper bounds for the visits of all searches of one command, and of all commands of one batch.

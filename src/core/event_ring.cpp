@@ -11,7 +11,7 @@ void Events::push_back(Event event) {
   if (chunks_.empty() || chunks_.back()->size() == chunk_events) {
     std::vector<Event> chunk;
     chunk.reserve(chunk_events);
-    chunks_.push_back(Shared(std::move(chunk)));
+    chunks_.push_back(CowPtr(std::move(chunk)));
   }
   chunks_.edit_back().edit().push_back(std::move(event));
   ++size_;

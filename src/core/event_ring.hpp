@@ -4,10 +4,10 @@
 #include <ranges>
 #include <vector>
 
+#include "core/cow_ptr.hpp"
 #include "core/flat_queue.hpp"
 #include "core/ids.hpp"
 #include "core/outcome.hpp"
-#include "core/shared.hpp"
 
 namespace tenure::core {
 
@@ -18,8 +18,8 @@ class Events {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] const Event& operator[](std::size_t index) const {
-    const auto place = gone_ + index;
-    return (*chunks_[place / chunk_events])[place % chunk_events];
+    const auto position = gone_ + index;
+    return (*chunks_[position / chunk_events])[position % chunk_events];
   }
   [[nodiscard]] const Event& front() const { return (*this)[0]; }
   [[nodiscard]] const Event& back() const { return chunks_.back()->back(); }
@@ -36,7 +36,7 @@ class Events {
   static constexpr std::size_t chunk_events = 64;
 
   /// INVARIANT: all but the last are full.
-  FlatQueue<Shared<std::vector<Event>>> chunks_;
+  FlatQueue<CowPtr<std::vector<Event>>> chunks_;
   std::size_t gone_ = 0;  ///< Of the first chunk, those that were popped.
   std::size_t size_ = 0;
 };

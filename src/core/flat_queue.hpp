@@ -36,25 +36,25 @@ class FlatQueue {
   }
 
   void insert(Iterator before, Value value) {
-    const auto place = slots_.begin() + (before - slots_.data());
+    const auto position = slots_.begin() + (before - slots_.data());
     if (gone_ == 0 || before - begin() > end() - before) {
-      slots_.insert(place, std::move(value));
+      slots_.insert(position, std::move(value));
       return;
     }
     const auto first = slots_.begin() + static_cast<std::ptrdiff_t>(gone_);
-    std::move(first, place, first - 1);
-    *(place - 1) = std::move(value);
+    std::move(first, position, first - 1);
+    *(position - 1) = std::move(value);
     --gone_;
   }
 
   void erase(Iterator which) {
-    const auto place = slots_.begin() + (which - slots_.data());
+    const auto position = slots_.begin() + (which - slots_.data());
     if (which - begin() > end() - which) {
-      slots_.erase(place);
+      slots_.erase(position);
       return;
     }
     const auto first = slots_.begin() + static_cast<std::ptrdiff_t>(gone_);
-    std::move_backward(first, place, place + 1);
+    std::move_backward(first, position, position + 1);
     pop_front();
   }
 
@@ -83,15 +83,15 @@ class SortedQueue {
 
   /// A value is there once, however often it is inserted.
   void insert(const Value& value) {
-    const auto place = lower_bound(value);
-    if (place == end() || *place != value) {
-      values_.insert(place, value);
+    const auto position = lower_bound(value);
+    if (position == end() || *position != value) {
+      values_.insert(position, value);
     }
   }
   void erase(const Value& value) {
-    const auto place = lower_bound(value);
-    if (place != end() && *place == value) {
-      values_.erase(place);
+    const auto position = lower_bound(value);
+    if (position != end() && *position == value) {
+      values_.erase(position);
     }
   }
   void pop_front() { values_.pop_front(); }
@@ -102,8 +102,8 @@ class SortedQueue {
     return empty() || back() < value ? end() : std::lower_bound(begin(), end(), value);
   }
   [[nodiscard]] bool contains(const Value& value) const {
-    const auto place = lower_bound(value);
-    return place != end() && *place == value;
+    const auto position = lower_bound(value);
+    return position != end() && *position == value;
   }
   /// How many are before `value`.
   [[nodiscard]] std::size_t count_before(const Value& value) const {

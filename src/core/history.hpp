@@ -9,10 +9,10 @@
 #include <variant>
 
 #include "core/box.hpp"
+#include "core/cow_map.hpp"
 #include "core/flat_queue.hpp"
 #include "core/ids.hpp"
 #include "core/outcome.hpp"
-#include "core/shared_map.hpp"
 #include "core/usage.hpp"
 
 namespace tenure::core {
@@ -101,9 +101,9 @@ class History {
   void erase(RequestId request);
 
   /// Nearly all that live: the token they were granted says everything.
-  SharedMap<RequestId, FencingToken> held_;
-  SharedMap<RequestId, Line> lines_;        ///< All others,
-  SharedMap<RequestId, Refused> refusals_;  ///< and why, of those that were refused.
+  CowMap<RequestId, FencingToken> held_;
+  CowMap<RequestId, Line> lines_;        ///< All others,
+  CowMap<RequestId, Refused> refusals_;  ///< and why, of those that were refused.
   /// Of lines_, those that are over. They come in this order, but for a snapshot.
   SortedQueue<std::pair<Revision, RequestId>> finished_;
   /// No request after this one was ever noted: most are new, and need not be looked for.

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "core/admission.hpp"
-#include "core/stuck.hpp"
+#include "core/deadlock_set.hpp"
 
 namespace tenure::core::invariants {
 namespace {
 
-std::string named(const Place& place) {
-  return (place.kind == PlaceKind::name ? "lock '" : "space '") + std::string(place.name) + "'";
+std::string named(const Resource& resource) {
+  return (resource.kind == ResourceKind::name ? "lock '" : "space '") + std::string(resource.name) +
+         "'";
 }
 
 /// What a complaint is about. A million of them are looked at and none is complained about, so the
@@ -22,12 +23,12 @@ std::string named(const Place& place) {
 struct Subject {
   std::string_view kind{};
   std::uint64_t number = 0;
-  const Place* place = nullptr;  ///< Instead of these.
+  const Resource* resource = nullptr;  ///< Instead of these.
 };
 
 std::string operator+(const std::string& words, const Subject& subject) {
-  return words + (subject.place != nullptr
-                      ? named(*subject.place)
+  return words + (subject.resource != nullptr
+                      ? named(*subject.resource)
                       : std::string(subject.kind) + std::to_string(subject.number));
 }
 
@@ -42,8 +43,8 @@ class Inspection {
     look_at_leases();
     look_at_holds();
     look_at_waits();
-    for (const auto& [place, lock] : state_.locks.locks()) {
-      look_at_lock(place, lock);
+    for (const auto& [resource, lock] : state_.locks.locks()) {
+      look_at_lock(resource, lock);
     }
     look_at_owners();
     look_at_clients();
@@ -138,9 +139,9 @@ class Inspection {
       expect(hold.count > 0, name, " is held zero times");
       expect(hold.count == 1 || hold.items.size() == 1, name, ": several items, entered again");
       for (const auto& item : hold.items) {
-        const auto* lock = state_.locks.find(item.place_view());
+        const auto* lock = state_.locks.find(item.resource_view());
         if (lock == nullptr || !lock->has_holder(token)) {
-          expect(false, name, " is not known to ", named(item.place()));
+          expect(false, name, " is not known to ", named(item.resource()));
         }
         ++held[kind_of(item.claim)];
       }
@@ -160,9 +161,9 @@ class Inspection {
       expect(entry && entry->answer == Answer(Waiting{ticket}), name,
              " is not remembered as a wait");
       for (const auto& item : wait.items) {
-        const auto* lock = state_.locks.find(item.place());
+        const auto* lock = state_.locks.find(item.resource());
         expect(lock != nullptr && lock->queue().contains(wait.turn()), name,
-               " is not in the queue of ", named(item.place()));
+               " is not in the queue of ", named(item.resource()));
       }
       if (look_at_upgrade(wait, name)) {
         waits.push_back(&wait);
@@ -191,14 +192,14 @@ class Inspection {
     }
     const bool fits = hold->lease == wait.lease && hold->items.size() == 1 &&
                       wait.items.size() == 1 &&
-                      hold->items.front().place() == wait.items.front().place() &&
+                      hold->items.front().resource() == wait.items.front().resource() &&
                       hold->items.front().claim.index() == wait.items.front().claim.index();
     expect(fits, name, " upgrades a hold that does not fit");
     return fits;
   }
 
-  void look_at_lock(const Place& place, const Lock& lock) {
-    const Subject name{.place = &place};
+  void look_at_lock(const Resource& resource, const Lock& lock) {
+    const Subject name{.resource = &resource};
     expect(!lock.holds().empty() || !lock.queue().empty(), name, " is free and has a record");
     expect(lock.create_revision() <= lock.mod_revision() && is_past(lock.mod_revision()), name,
            ": its revisions are not in order");
@@ -208,7 +209,7 @@ class Inspection {
       const auto* hold = state_.locks.find(token);
       expect(hold != nullptr, name, " has a holder that is not known");
       if (hold != nullptr) {
-        add_items(place, lock, hold->items, held);
+        add_items(resource, lock, hold->items, held);
       }
     }
     Load queued;
@@ -216,20 +217,21 @@ class Inspection {
       const auto* wait = state_.locks.find(turn.ticket);
       expect(wait != nullptr, name, " has a waiter that is not known");
       if (wait != nullptr) {
-        add_items(place, lock, wait->items, queued);
+        add_items(resource, lock, wait->items, queued);
       }
     }
     expect(held == lock.held(), name, " counts its holders wrong");
     expect(queued == lock.queued(), name, " counts its waiters wrong");
-    look_at_holders(place, lock);
+    look_at_holders(resource, lock);
   }
 
-  void add_items(const Place& place, const Lock& lock, std::span<const Item> items, Load& load) {
+  void add_items(const Resource& resource, const Lock& lock, std::span<const Item> items,
+                 Load& load) {
     bool is_here = false;
     for (const auto& item : items) {
-      if (item.is_at(place)) {
+      if (item.is_at(resource)) {
         const auto* permits = std::get_if<Permits>(&item.claim);
-        const Subject name{.place = &place};
+        const Subject name{.resource = &resource};
         expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity(), name,
                ": capacities differ");
         expect(permits == nullptr || (permits->wanted > 0 && permits->wanted <= permits->capacity),
@@ -238,11 +240,11 @@ class Inspection {
         is_here = true;
       }
     }
-    expect(is_here, Subject{.place = &place}, " lists somebody who is not there");
+    expect(is_here, Subject{.resource = &resource}, " lists somebody who is not there");
   }
 
-  void look_at_holders(const Place& place, const Lock& lock) {
-    const Subject name{.place = &place};
+  void look_at_holders(const Resource& resource, const Lock& lock) {
+    const Subject name{.resource = &resource};
     const auto held = lock.held();
     expect(lock.capacity() == 0 || held.permits <= lock.capacity(), name,
            ": more permits are held than there are");
@@ -254,18 +256,18 @@ class Inspection {
         expect(others.admits(mode), name, ": holders are not compatible");
       }
     }
-    if (place.kind == PlaceKind::space) {
-      look_at_index(place, lock);
-      look_at_ranges(place, lock);
+    if (resource.kind == ResourceKind::space) {
+      look_at_index(resource, lock);
+      look_at_ranges(resource, lock);
     }
   }
 
   /// Every item of theirs, and as many ranges as there are items.
-  void look_at_index(const Place& place, const Lock& lock) {
+  void look_at_index(const Resource& resource, const Lock& lock) {
     std::size_t held = 0;
     for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
-      for_each_range(place, hold == nullptr ? nullptr : &hold->items, [&](const Keys& keys) {
+      for_each_range(resource, hold == nullptr ? nullptr : &hold->items, [&](const Keys& keys) {
         const RangeIndex::Held entry{.token = token, .mode = keys.mode};
         held += has(lock.ranges().held, keys.range, entry) ? 1 : 0;
       });
@@ -273,20 +275,21 @@ class Inspection {
     std::size_t queued = 0;
     for (const auto& turn : lock.queue()) {
       const auto* wait = state_.locks.find(turn.ticket);
-      for_each_range(place, wait == nullptr ? nullptr : &wait->items, [&](const Keys& keys) {
+      for_each_range(resource, wait == nullptr ? nullptr : &wait->items, [&](const Keys& keys) {
         const RangeIndex::Queued entry{.turn = turn, .mode = keys.mode};
         queued += has(lock.ranges().queued, keys.range, entry) ? 1 : 0;
       });
     }
-    expect(held == lock.ranges().held.size(), named(place), ": its index of held ranges is wrong");
-    expect(queued == lock.ranges().queued.size(), named(place),
+    expect(held == lock.ranges().held.size(), named(resource),
+           ": its index of held ranges is wrong");
+    expect(queued == lock.ranges().queued.size(), named(resource),
            ": its index of wanted ranges is wrong");
   }
 
   template <class Visit>
-  static void for_each_range(const Place& place, const Items* items, const Visit& visit) {
+  static void for_each_range(const Resource& resource, const Items* items, const Visit& visit) {
     for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
-      if ((*items)[i].is_at(place)) {
+      if ((*items)[i].is_at(resource)) {
         visit(std::get<Keys>((*items)[i].claim));
       }
     }
@@ -297,18 +300,18 @@ class Inspection {
     return !tree.visit_overlapping(range, [&](const Entry& other) { return other != entry; });
   }
 
-  void look_at_ranges(const Place& place, const Lock& lock) {
+  void look_at_ranges(const Resource& resource, const Lock& lock) {
     std::vector<const Keys*> ranges;
     for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
-      for_each_range(place, hold == nullptr ? nullptr : &hold->items,
+      for_each_range(resource, hold == nullptr ? nullptr : &hold->items,
                      [&](const Keys& keys) { ranges.push_back(&keys); });
     }
     std::ranges::sort(ranges, {}, [](const Keys* keys) { return keys->range.start(); });
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       for (std::size_t j = i + 1;
            j < ranges.size() && ranges[i]->range.contains(ranges[j]->range.start()); ++j) {
-        expect(!conflict(*ranges[i], *ranges[j]), named(place), ": holders are not compatible");
+        expect(!conflict(*ranges[i], *ranges[j]), named(resource), ": holders are not compatible");
       }
     }
   }
@@ -406,7 +409,7 @@ std::vector<std::string> check(const State& state) {
 
 std::vector<std::string> check_no_deadlock(const State& state) {
   std::vector<std::string> broken;
-  for (const auto lease : find_stuck(state.locks).leases) {
+  for (const auto lease : find_deadlocked(state.locks).leases) {
     broken.push_back("lease " + std::to_string(lease.get()) + " can never go on");
   }
   return broken;
@@ -423,17 +426,17 @@ std::vector<std::string> check_step(const State& before, const State& after) {
   if (after.events.compact_revision() < before.events.compact_revision()) {
     broken.emplace_back("what was compacted came back");
   }
-  for (const auto& [place, lock] : after.locks.locks()) {
-    const auto* old = before.locks.find(place);
+  for (const auto& [resource, lock] : after.locks.locks()) {
+    const auto* old = before.locks.find(resource);
     if (old != nullptr && (lock.mod_revision() < old->mod_revision() ||
                            lock.create_revision() < old->create_revision())) {
-      broken.push_back(named(place) + ": its revisions went back");
+      broken.push_back(named(resource) + ": its revisions went back");
     }
     const bool is_same = old != nullptr && lock.create_revision() == old->create_revision();
     if (is_same &&
         (std::ranges::equal(old->holds(), lock.holds()) ? lock.version() < old->version()
                                                         : lock.version() <= old->version())) {
-      broken.push_back(named(place) + ": its version does not count its changes");
+      broken.push_back(named(resource) + ": its version does not count its changes");
     }
   }
   for (const auto& [token, shared] : after.locks.holds()) {

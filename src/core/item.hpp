@@ -15,36 +15,36 @@
 #include <tenure/lock_mode.hpp>
 
 #include "core/box.hpp"
-#include "core/text.hpp"
+#include "core/shared_string.hpp"
 
 namespace tenure::core {
 
 /// A lock by name, and the space of keys of the same name, are two places.
-enum class PlaceKind : std::uint8_t { name, space };
+enum class ResourceKind : std::uint8_t { name, space };
 
 /// A place by somebody else's name, to look it up without a copy.
-struct PlaceView {
+struct ResourceView {
   std::string_view name{};
-  PlaceKind kind = PlaceKind::name;
+  ResourceKind kind = ResourceKind::name;
 
-  friend auto operator<=>(const PlaceView&, const PlaceView&) = default;
+  friend auto operator<=>(const ResourceView&, const ResourceView&) = default;
 };
 
 /// Where requests meet: it has holders and one queue.
-struct Place {
-  Text name{};
-  PlaceKind kind = PlaceKind::name;
+struct Resource {
+  SharedString name{};
+  ResourceKind kind = ResourceKind::name;
 
   // NOLINTNEXTLINE(google-explicit-constructor): as a string is a string_view
-  operator PlaceView() const noexcept { return {.name = name.view(), .kind = kind}; }
+  operator ResourceView() const noexcept { return {.name = name.view(), .kind = kind}; }
   /// By name first: effects on several places happen in this order.
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const Resource&, const Resource&) = default;
 };
 
 /// The order of places, for maps that are asked with views.
-struct PlaceOrder {
+struct ResourceOrder {
   using is_transparent = void;
-  bool operator()(const PlaceView& left, const PlaceView& right) const noexcept {
+  bool operator()(const ResourceView& left, const ResourceView& right) const noexcept {
     return left < right;
   }
 };
@@ -100,17 +100,19 @@ using Claim = std::variant<Whole, Permits, Keys>;
 
 /// One thing that a request asks for.
 struct Item {
-  Text name{};
+  SharedString name{};
   Claim claim{};
 
-  [[nodiscard]] PlaceKind kind() const noexcept {
-    return std::holds_alternative<Keys>(claim) ? PlaceKind::space : PlaceKind::name;
+  [[nodiscard]] ResourceKind kind() const noexcept {
+    return std::holds_alternative<Keys>(claim) ? ResourceKind::space : ResourceKind::name;
   }
-  [[nodiscard]] Place place() const { return {.name = name, .kind = kind()}; }
-  [[nodiscard]] PlaceView place_view() const noexcept {
+  [[nodiscard]] Resource resource() const { return {.name = name, .kind = kind()}; }
+  [[nodiscard]] ResourceView resource_view() const noexcept {
     return {.name = name.view(), .kind = kind()};
   }
-  [[nodiscard]] bool is_at(const PlaceView& place) const noexcept { return place_view() == place; }
+  [[nodiscard]] bool is_at(const ResourceView& resource) const noexcept {
+    return resource_view() == resource;
+  }
 
   friend bool operator==(const Item&, const Item&) = default;
 };
@@ -144,7 +146,7 @@ using Items = absl::InlinedVector<Item, 1>;
 /// The order in which a request keeps its items: by place, then by the first key.
 [[nodiscard]] inline bool comes_before(const Item& left, const Item& right) {
   if (left.name != right.name || left.kind() != right.kind()) {
-    return left.place_view() < right.place_view();
+    return left.resource_view() < right.resource_view();
   }
   const auto* a = std::get_if<Keys>(&left.claim);
   const auto* b = std::get_if<Keys>(&right.claim);

@@ -9,11 +9,11 @@ namespace tenure::core {
 
 /// The items at one place. REQUIRES: they are in the order of comes_before().
 [[nodiscard]] inline std::span<const Item> items_at(std::span<const Item> items,
-                                                    const PlaceView& place) {
+                                                    const ResourceView& resource) {
   if (items.size() == 1) {
-    return items.front().is_at(place) ? items : std::span<const Item>();
+    return items.front().is_at(resource) ? items : std::span<const Item>();
   }
-  const auto found = std::ranges::equal_range(items, place, {}, &Item::place_view);
+  const auto found = std::ranges::equal_range(items, resource, {}, &Item::resource_view);
   return {found.begin(), found.end()};
 }
 

@@ -51,7 +51,7 @@ const Lease& LeaseTable::add(Lease lease) {
   usage_.add(lease.user.view(), lease.bytes);
   const auto id = lease.id;
   auto& added = leases_[id];
-  added = Shared(std::move(lease));
+  added = CowPtr(std::move(lease));
   return *added;
 }
 

@@ -14,11 +14,11 @@
 
 #include <absl/container/btree_set.h>
 
+#include "core/cow_map.hpp"
+#include "core/cow_ptr.hpp"
 #include "core/history.hpp"
 #include "core/ids.hpp"
-#include "core/shared.hpp"
-#include "core/shared_map.hpp"
-#include "core/text.hpp"
+#include "core/shared_string.hpp"
 #include "core/usage.hpp"
 #include "core/version.hpp"
 
@@ -33,10 +33,10 @@ struct Lease {
   ClusterTime granted{};       ///< When.
   Revision create_revision{};  ///< Likewise.
   RequestId request{};         ///< Of the GrantLease, to know a retry.
-  Text client{};               ///< Whose. One client may have several leases.
-  Text address{};              ///< Where the client was last known to be.
+  SharedString client{};       ///< Whose. One client may have several leases.
+  SharedString address{};      ///< Where the client was last known to be.
   ClusterTime last_seen{};     ///< The last command in its name.
-  Text user{};                 ///< Authenticated user that it belongs to. Since version 2.
+  SharedString user{};         ///< Authenticated user that it belongs to. Since version 2.
   History history{};
   Bytes bytes{};  ///< With all that depends on it. Derived; set by LeaseTable.
 };
@@ -53,7 +53,7 @@ struct LeaseOrigin {
 /// All leases that live, by id, by deadline and by client.
 class LeaseTable {
  public:
-  using Leases = SharedMap<LeaseId, Shared<Lease>>;
+  using Leases = CowMap<LeaseId, CowPtr<Lease>>;
   /// Limit of remembered leases that ended, in version 1 and since version 2.
   static constexpr std::size_t ended_max_1 = 1024;
   static constexpr std::size_t ended_max_2 = 65'536;

@@ -51,145 +51,145 @@ Load Load::without(const Load& part) const noexcept {
 }
 
 Lock::Counters Lock::counters() const noexcept {
-  if (crowd_) {
-    return crowd_->counters;
+  if (full_) {
+    return full_->counters;
   }
-  if (sole_ == FencingToken{}) {
+  if (sole_holder_ == FencingToken{}) {
     return {};
   }
-  const Revision grant{sole_.get()};
+  const Revision grant{sole_holder_.get()};
   return {.create_revision = grant, .mod_revision = grant, .version = 1};
 }
 
 std::span<const FencingToken> Lock::holds() const noexcept {
-  if (crowd_) {
-    return {crowd_->holds.begin(), crowd_->holds.end()};
+  if (full_) {
+    return {full_->holds.begin(), full_->holds.end()};
   }
-  return {&sole_, sole_ == FencingToken{} ? 0U : 1U};
+  return {&sole_holder_, sole_holder_ == FencingToken{} ? 0U : 1U};
 }
 
 bool Lock::has_holder(FencingToken token) const {
-  return crowd_ ? crowd_->holds.contains(token) : sole_ == token;
+  return full_ ? full_->holds.contains(token) : sole_holder_ == token;
 }
 
 Load Lock::held() const noexcept {
-  if (crowd_) {
-    return crowd_->held;
+  if (full_) {
+    return full_->held;
   }
   Load load;
-  load.modes[index_of(mode_)] = sole_ == FencingToken{} ? 0 : 1;
+  load.modes[index_of(mode_)] = sole_holder_ == FencingToken{} ? 0 : 1;
   return load;
 }
 
-const Lock::Crowd& Lock::crowd() const noexcept {
-  static const Crowd nobody;
-  return crowd_ ? *crowd_ : nobody;
+const Lock::FullState& Lock::full() const noexcept {
+  static const FullState empty;
+  return full_ ? *full_ : empty;
 }
 
-Lock::Crowd& Lock::widen() {
-  if (!crowd_) {
-    Crowd crowd;
-    crowd.counters = counters();
-    crowd.held = held();
-    if (sole_ != FencingToken{}) {
-      crowd.holds.insert(sole_);
+Lock::FullState& Lock::inflate() {
+  if (!full_) {
+    FullState full;
+    full.counters = counters();
+    full.held = held();
+    if (sole_holder_ != FencingToken{}) {
+      full.holds.insert(sole_holder_);
     }
-    crowd_ = Shared(std::move(crowd));
+    full_ = CowPtr(std::move(full));
   }
-  return crowd_.edit();
+  return full_.edit();
 }
 
-void Lock::change(Crowd& crowd, Revision when) {
-  if (crowd.counters.version == 0) {
-    crowd.counters.create_revision = when;
+void Lock::change(FullState& full, Revision when) {
+  if (full.counters.version == 0) {
+    full.counters.create_revision = when;
   }
-  crowd.counters.mod_revision = when;
-  ++crowd.counters.version;
+  full.counters.mod_revision = when;
+  ++full.counters.version;
 }
 
-void Lock::add(const Stake& stake, Revision when) {
+void Lock::add(const HeldClaim& stake, Revision when) {
   const auto* whole = std::get_if<Whole>(&stake.claim);
-  const bool is_alone = !crowd_ && sole_ == FencingToken{};
+  const bool is_alone = !full_ && sole_holder_ == FencingToken{};
   if (is_alone && whole != nullptr && when.get() == stake.token.get()) {
-    sole_ = stake.token;
+    sole_holder_ = stake.token;
     mode_ = whole->mode;
     return;
   }
-  auto& crowd = widen();
+  auto& full = inflate();
   if (is_alone) {
-    crowd.capacity = capacity_of(stake.claim);
+    full.capacity = capacity_of(stake.claim);
   }
-  change(crowd, when);
-  crowd.holds.insert(stake.token);
-  crowd.held.add(stake.claim);
+  change(full, when);
+  full.holds.insert(stake.token);
+  full.held.add(stake.claim);
   if (const auto* keys = std::get_if<Keys>(&stake.claim)) {
-    crowd.ranges.held.insert(keys->range, {.token = stake.token, .mode = keys->mode});
+    full.ranges.held.insert(keys->range, {.token = stake.token, .mode = keys->mode});
   }
 }
 
-void Lock::remove(const Stake& stake, Revision when) {
-  if (!crowd_) {
+void Lock::remove(const HeldClaim& stake, Revision when) {
+  if (!full_) {
     // Its only claim, so the holder goes next, and with it the record.
     return;
   }
-  auto& crowd = crowd_.edit();
-  change(crowd, when);
-  crowd.held.remove(stake.claim);
+  auto& full = full_.edit();
+  change(full, when);
+  full.held.remove(stake.claim);
   if (const auto* keys = std::get_if<Keys>(&stake.claim)) {
-    crowd.ranges.held.erase(keys->range, {.token = stake.token, .mode = keys->mode});
+    full.ranges.held.erase(keys->range, {.token = stake.token, .mode = keys->mode});
   }
 }
 
 void Lock::remove_holder(FencingToken token) {
-  if (crowd_) {
-    crowd_.edit().holds.erase(token);
-  } else if (sole_ == token) {
-    sole_ = {};
+  if (full_) {
+    full_.edit().holds.erase(token);
+  } else if (sole_holder_ == token) {
+    sole_holder_ = {};
   }
 }
 
-void Lock::replace(const Stake& old, const Stake& next, Revision when) {
-  auto& crowd = widen();
-  change(crowd, when);
-  crowd.held.remove(old.claim);
-  crowd.held.add(next.claim);
+void Lock::replace(const HeldClaim& old, const HeldClaim& next, Revision when) {
+  auto& full = inflate();
+  change(full, when);
+  full.held.remove(old.claim);
+  full.held.add(next.claim);
   if (const auto* keys = std::get_if<Keys>(&old.claim)) {
-    crowd.ranges.held.erase(keys->range, {.token = old.token, .mode = keys->mode});
+    full.ranges.held.erase(keys->range, {.token = old.token, .mode = keys->mode});
   }
   if (const auto* keys = std::get_if<Keys>(&next.claim)) {
-    crowd.ranges.held.insert(keys->range, {.token = next.token, .mode = keys->mode});
+    full.ranges.held.insert(keys->range, {.token = next.token, .mode = keys->mode});
   }
-  crowd.holds.erase(old.token);
-  crowd.holds.insert(next.token);
+  full.holds.erase(old.token);
+  full.holds.insert(next.token);
 }
 
 void Lock::join(const Turn& turn, const Claim& claim) {
   const bool is_new = is_free();
-  auto& crowd = widen();
+  auto& full = inflate();
   if (is_new) {
     // Free itself, but part of a request that waits elsewhere: the queue keeps its turn.
-    crowd.counters = {.create_revision = turn.ticket, .mod_revision = turn.ticket};
-    crowd.capacity = capacity_of(claim);
+    full.counters = {.create_revision = turn.ticket, .mod_revision = turn.ticket};
+    full.capacity = capacity_of(claim);
   }
-  crowd.queue.insert(turn);
-  crowd.queued.add(claim);
+  full.queue.insert(turn);
+  full.queued.add(claim);
   if (const auto* keys = std::get_if<Keys>(&claim)) {
-    crowd.ranges.queued.insert(keys->range, {.turn = turn, .mode = keys->mode});
+    full.ranges.queued.insert(keys->range, {.turn = turn, .mode = keys->mode});
   }
 }
 
 void Lock::leave(const Turn& turn, const Claim& claim) {
-  auto& crowd = widen();
-  crowd.queue.erase(turn);
-  crowd.queued.remove(claim);
+  auto& full = inflate();
+  full.queue.erase(turn);
+  full.queued.remove(claim);
   if (const auto* keys = std::get_if<Keys>(&claim)) {
-    crowd.ranges.queued.erase(keys->range, {.turn = turn, .mode = keys->mode});
+    full.ranges.queued.erase(keys->range, {.turn = turn, .mode = keys->mode});
   }
 }
 
 void Lock::set_counters(const Counters& counters) {
   if (this->counters() != counters) {
-    widen().counters = counters;
+    inflate().counters = counters;
   }
 }
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <span>
 
+#include "core/cow_ptr.hpp"
 #include "core/flat_queue.hpp"
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/range_index.hpp"
-#include "core/shared.hpp"
 #include "core/turn_queue.hpp"
 
 namespace tenure::core {
@@ -34,7 +34,7 @@ struct Load {
 };
 
 /// What one holder has at a place.
-struct Stake {
+struct HeldClaim {
   FencingToken token{};
   const Claim& claim;
 };
@@ -56,7 +56,7 @@ class Lock {
   };
 
   /// Of a semaphore; 0 for all others.
-  [[nodiscard]] std::uint32_t capacity() const noexcept { return crowd_ ? crowd_->capacity : 0; }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return full_ ? full_->capacity : 0; }
   [[nodiscard]] Counters counters() const noexcept;
   [[nodiscard]] Revision create_revision() const noexcept { return counters().create_revision; }
   [[nodiscard]] Revision mod_revision() const noexcept { return counters().mod_revision; }
@@ -65,26 +65,26 @@ class Lock {
   /// By token.
   [[nodiscard]] std::span<const FencingToken> holds() const noexcept;
   [[nodiscard]] bool has_holder(FencingToken token) const;
-  [[nodiscard]] const TurnQueue& queue() const noexcept { return crowd().queue; }
+  [[nodiscard]] const TurnQueue& queue() const noexcept { return full().queue; }
   [[nodiscard]] Load held() const noexcept;
-  [[nodiscard]] const Load& queued() const noexcept { return crowd().queued; }
+  [[nodiscard]] const Load& queued() const noexcept { return full().queued; }
   [[nodiscard]] const RangeIndex& ranges() const noexcept {
-    return crowd().ranges;
+    return full().ranges;
   }  ///< Of a space.
   [[nodiscard]] bool is_free() const noexcept { return holds().empty() && queue().empty(); }
 
-  void add(const Stake& stake, Revision when);
+  void add(const HeldClaim& stake, Revision when);
   /// The holder stays, maybe with other claims.
-  void remove(const Stake& stake, Revision when);
+  void remove(const HeldClaim& stake, Revision when);
   void remove_holder(FencingToken token);
-  void replace(const Stake& old, const Stake& next, Revision when);
+  void replace(const HeldClaim& old, const HeldClaim& next, Revision when);
   void join(const Turn& turn, const Claim& claim);
   /// Only this claim of the turn.
   void leave(const Turn& turn, const Claim& claim);
   void set_counters(const Counters& counters);
 
  private:
-  struct Crowd {
+  struct FullState {
     std::uint32_t capacity = 0;
     Counters counters;
     SortedQueue<FencingToken> holds;
@@ -95,14 +95,14 @@ class Lock {
   };
 
   /// An empty one if there is none.
-  [[nodiscard]] const Crowd& crowd() const noexcept;
+  [[nodiscard]] const FullState& full() const noexcept;
   /// There is one from now on.
-  Crowd& widen();
-  static void change(Crowd& crowd, Revision when);
+  FullState& inflate();
+  static void change(FullState& full, Revision when);
 
-  FencingToken sole_{};  ///< The holder when there is no crowd; 0 is nobody.
-  LockMode mode_{};      ///< In which it holds all of the name.
-  Shared<Crowd> crowd_;
+  FencingToken sole_holder_{};  ///< The holder when there is no crowd; 0 is nobody.
+  LockMode mode_{};             ///< In which it holds all of the name.
+  CowPtr<FullState> full_;
 };
 
 }  // namespace tenure::core

@@ -13,8 +13,8 @@
 namespace tenure::core {
 namespace {
 
-bool has_item_at(std::span<const Item> items, const PlaceView& place) {
-  return !items_at(items, place).empty();
+bool has_item_at(std::span<const Item> items, const ResourceView& resource) {
+  return !items_at(items, resource).empty();
 }
 
 /// The same thing, in whatever mode.
@@ -108,8 +108,8 @@ class FreedWaits {
 
 }  // namespace
 
-const Lock* LockTable::find(const PlaceView& place) const {
-  return locks_.find(place);
+const Lock* LockTable::find(const ResourceView& resource) const {
+  return locks_.find(resource);
 }
 
 const Hold* LockTable::find(FencingToken token) const {
@@ -129,7 +129,7 @@ const LockTable::Owned& LockTable::owned(LeaseId lease) const {
 }
 
 const Hold* LockTable::own_hold(LeaseId lease, const Item& like, Visits& visits) const {
-  const auto* lock = find(like.place_view());
+  const auto* lock = find(like.resource_view());
   if (lock == nullptr) {
     return nullptr;
   }
@@ -138,7 +138,7 @@ const Hold* LockTable::own_hold(LeaseId lease, const Item& like, Visits& visits)
       const auto& hold = *find(*it);
       visits.add();
       if (hold.lease == lease &&
-          std::ranges::any_of(items_at(hold.items, like.place_view()),
+          std::ranges::any_of(items_at(hold.items, like.resource_view()),
                               [&](const Item& item) { return is_like(item, like); })) {
         return &hold;
       }
@@ -159,7 +159,7 @@ void LockTable::add(Hold hold, Revision when) {
     attach(hold, item, when);
   }
   auto& added = holds_[hold.token];
-  added = Shared(std::move(hold));
+  added = CowPtr(std::move(hold));
 }
 
 void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
@@ -168,7 +168,7 @@ void LockTable::attach(const Hold& hold, const Item& item, Revision when) {
 }
 
 Lock& LockTable::record_of(const Item& item) {
-  return locks_[item.place()];
+  return locks_[item.resource()];
 }
 
 void LockTable::add(Wait wait) {
@@ -180,7 +180,7 @@ void LockTable::add(Wait wait) {
     record_of(item).join(wait.turn(), item.claim);
   }
   auto& added = waits_[wait.ticket];
-  added = Shared(std::move(wait));
+  added = CowPtr(std::move(wait));
 }
 
 Hold LockTable::remove(FencingToken token, Revision when) {
@@ -190,7 +190,7 @@ Hold LockTable::remove(FencingToken token, Revision when) {
   owner.holds.erase(token);
   owner.items -= hold.items.size();
   owner.bytes -= bytes_of(hold);
-  disown(hold.lease);
+  drop_owned_if_empty(hold.lease);
   for (std::size_t i = 0; i < hold.items.size(); ++i) {
     detach(token, std::span(hold.items).subspan(i + 1), hold.items[i], when);
   }
@@ -214,14 +214,14 @@ Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when
 void LockTable::detach(FencingToken token, std::span<const Item> left, const Item& item,
                        Revision when) {
   --held_[kind_of(item.claim)];
-  const auto place = item.place_view();
-  auto& lock = *locks_.edit(place);
+  const auto resource = item.resource_view();
+  auto& lock = *locks_.edit(resource);
   lock.remove({.token = token, .claim = item.claim}, when);
-  if (!has_item_at(left, place)) {
+  if (!has_item_at(left, resource)) {
     lock.remove_holder(token);
   }
   if (lock.is_free()) {
-    locks_.erase(place);
+    locks_.erase(resource);
   }
 }
 
@@ -232,24 +232,24 @@ Wait LockTable::remove(Revision ticket) {
   owner.waits.erase(ticket);
   owner.items -= wait.items.size();
   owner.bytes -= bytes_of(wait);
-  disown(wait.lease);
+  drop_owned_if_empty(wait.lease);
   for (const auto& item : wait.items) {
-    locks_.edit(item.place_view())->leave(wait.turn(), item.claim);
+    locks_.edit(item.resource_view())->leave(wait.turn(), item.claim);
   }
   for (const auto& item : wait.items) {
-    drop_if_free(item.place_view());
+    drop_if_free(item.resource_view());
   }
   return wait;
 }
 
-void LockTable::drop_if_free(const PlaceView& place) {
-  const auto* lock = find(place);
+void LockTable::drop_if_free(const ResourceView& resource) {
+  const auto* lock = find(resource);
   if (lock != nullptr && lock->is_free()) {
-    locks_.erase(place);
+    locks_.erase(resource);
   }
 }
 
-void LockTable::disown(LeaseId lease) {
+void LockTable::drop_owned_if_empty(LeaseId lease) {
   const auto it = owners_.find(lease);
   if (it->second.holds.empty() && it->second.waits.empty()) {
     owners_.erase(it);
@@ -260,11 +260,11 @@ void LockTable::set_count(FencingToken token, std::uint32_t count) {
   holds_.edit(token)->edit().count = count;
 }
 
-void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now) {
+void LockTable::upgrade(const Wait& wait, FencingToken token, ClusterTime now) {
   assert(wait.upgrades.has_value());
   auto hold = *find(*wait.upgrades);
   holds_.erase(hold.token);
-  locks_.edit(wait.items.front().place_view())
+  locks_.edit(wait.items.front().resource_view())
       ->replace({.token = hold.token, .claim = hold.items.front().claim},
                 {.token = token, .claim = wait.items.front().claim}, Revision{token.get()});
   --held_[kind_of(hold.items.front().claim)];
@@ -280,29 +280,29 @@ void LockTable::strengthen(const Wait& wait, FencingToken token, ClusterTime now
   hold.acquired = now;
   ++hold.count;
   owner.bytes += bytes_of(hold);
-  holds_[token] = Shared(std::move(hold));
+  holds_[token] = CowPtr(std::move(hold));
 }
 
-void LockTable::weaken(FencingToken token, LockMode mode, Revision when) {
+void LockTable::downgrade(FencingToken token, LockMode mode, Revision when) {
   auto& item = holds_.edit(token)->edit().items.front();
   const auto before = item.claim;
   set_mode(item, mode);
   --held_[kind_of(before)];
   ++held_[kind_of(item.claim)];
-  locks_.edit(item.place_view())
+  locks_.edit(item.resource_view())
       ->replace({.token = token, .claim = before}, {.token = token, .claim = item.claim}, when);
 }
 
-void LockTable::admit_waiters(const PlaceView& place, const Grant& grant, Visits& visits) {
+void LockTable::admit_waiters(const ResourceView& resource, const Grant& grant, Visits& visits) {
   Admission admission(*this, visits);
   std::size_t left_behind = 0;
   // A grant may move the record of the lock, which lives on: it has a holder then.
-  for (const auto* lock = find(place); lock != nullptr && left_behind < lock->queue().size();
-       lock = find(place)) {
+  for (const auto* lock = find(resource); lock != nullptr && left_behind < lock->queue().size();
+       lock = find(resource)) {
     const auto turn = lock->queue()[left_behind];
     visits.add();
     if (turn.rank != Rank::upgrade &&
-        !lets_in_more(*lock, admission.load_before(*lock, place, turn))) {
+        !lets_in_more(*lock, admission.load_before(*lock, resource, turn))) {
       return;
     }
     if (admission.admits(*find(turn.ticket))) {
@@ -314,7 +314,7 @@ void LockTable::admit_waiters(const PlaceView& place, const Grant& grant, Visits
   }
 }
 
-void LockTable::admit_waiters(const PlaceView& space, const std::vector<BytesRange>& freed,
+void LockTable::admit_waiters(const ResourceView& space, const std::vector<BytesRange>& freed,
                               const Grant& grant, Visits& visits) {
   const auto* lock = find(space);
   if (lock == nullptr) {
@@ -328,8 +328,8 @@ void LockTable::admit_waiters(const PlaceView& space, const std::vector<BytesRan
   }
 }
 
-void LockTable::set_counters(const PlaceView& place, const Lock::Counters& counters) {
-  locks_.edit(place)->set_counters(counters);
+void LockTable::set_counters(const ResourceView& resource, const Lock::Counters& counters) {
+  locks_.edit(resource)->set_counters(counters);
 }
 
 }  // namespace tenure::core

@@ -12,12 +12,12 @@
 
 #include <absl/container/btree_set.h>
 
+#include "core/cow_map.hpp"
+#include "core/cow_ptr.hpp"
 #include "core/ids.hpp"
 #include "core/item.hpp"
 #include "core/lock.hpp"
-#include "core/shared.hpp"
-#include "core/shared_map.hpp"
-#include "core/text.hpp"
+#include "core/shared_string.hpp"
 #include "core/turn_queue.hpp"
 #include "core/visits.hpp"
 
@@ -30,8 +30,8 @@ struct Hold {
   LeaseId lease{};
   RequestId request{};  ///< The one that began it.
   Items items{};        ///< In the order of comes_before().
-  Text owner{};
-  Text metadata{};
+  SharedString owner{};
+  SharedString metadata{};
   ClusterTime acquired{};   ///< When the token was granted.
   std::uint32_t count = 1;  ///< Releases that it takes.
 
@@ -44,8 +44,8 @@ struct Wait {
   LeaseId lease{};
   RequestId request{};
   Items items{};  ///< In the order of comes_before().
-  Text owner{};
-  Text metadata{};
+  SharedString owner{};
+  SharedString metadata{};
   ClusterTime since{};
   std::optional<FencingToken> upgrades{};  ///< The hold it wants to strengthen.
 
@@ -63,9 +63,9 @@ struct Wait {
 /// the holder.
 class LockTable {
  public:
-  using Locks = SharedMap<Place, Lock, PlaceOrder>;
-  using Holds = SharedMap<FencingToken, Shared<Hold>>;
-  using Waits = SharedMap<Revision, Shared<Wait>>;
+  using Locks = CowMap<Resource, Lock, ResourceOrder>;
+  using Holds = CowMap<FencingToken, CowPtr<Hold>>;
+  using Waits = CowMap<Revision, CowPtr<Wait>>;
 
   /// What hangs on one lease.
   struct Owned {
@@ -76,7 +76,7 @@ class LockTable {
   };
 
   // What find() returns may be of another age after any change: then ask again.
-  [[nodiscard]] const Lock* find(const PlaceView& place) const;
+  [[nodiscard]] const Lock* find(const ResourceView& resource) const;
   [[nodiscard]] const Hold* find(FencingToken token) const;
   [[nodiscard]] const Wait* find(Revision ticket) const;
   [[nodiscard]] const Owned& owned(LeaseId lease) const;
@@ -92,18 +92,18 @@ class LockTable {
   Item remove_item(FencingToken token, std::size_t index, Revision when);
   void set_count(FencingToken token, std::uint32_t count);
   /// The hold of `wait.upgrades` gets the mode of the wait and this token.
-  void strengthen(const Wait& wait, FencingToken token, ClusterTime now);
+  void upgrade(const Wait& wait, FencingToken token, ClusterTime now);
 
   /// The hold keeps its token and gets this mode. REQUIRES: it has one item, with a mode.
-  void weaken(FencingToken token, LockMode mode, Revision when);
+  void downgrade(FencingToken token, LockMode mode, Revision when);
 
   /// Must add the hold and then remove the wait.
   using Grant = std::function<void(Revision)>;
   /// Calls grant(ticket) for everybody who may go at this name, in order.
-  void admit_waiters(const PlaceView& place, const Grant& grant, Visits& visits);
+  void admit_waiters(const ResourceView& resource, const Grant& grant, Visits& visits);
   /// The same for a space, of which something in these ranges came free. Who waits for none of
   /// them is not looked at.
-  void admit_waiters(const PlaceView& space, const std::vector<BytesRange>& freed,
+  void admit_waiters(const ResourceView& space, const std::vector<BytesRange>& freed,
                      const Grant& grant, Visits& visits);
 
   [[nodiscard]] const Locks& locks() const noexcept { return locks_; }
@@ -116,15 +116,15 @@ class LockTable {
   [[nodiscard]] const Counts& held() const noexcept { return held_; }
 
   /// For the snapshot: the counters of a lock, after its holds were added.
-  void set_counters(const PlaceView& place, const Lock::Counters& counters);
+  void set_counters(const ResourceView& resource, const Lock::Counters& counters);
 
  private:
   void attach(const Hold& hold, const Item& item, Revision when);
   void detach(FencingToken token, std::span<const Item> left, const Item& item, Revision when);
   /// Makes one if there is none.
   Lock& record_of(const Item& item);
-  void drop_if_free(const PlaceView& place);
-  void disown(LeaseId lease);
+  void drop_if_free(const ResourceView& resource);
+  void drop_owned_if_empty(LeaseId lease);
 
   Locks locks_;
   Holds holds_;

@@ -11,7 +11,7 @@
 
 #include "core/ids.hpp"
 #include "core/item.hpp"
-#include "core/text.hpp"
+#include "core/shared_string.hpp"
 
 namespace tenure::core {
 
@@ -20,7 +20,7 @@ struct CycleStep {
   LeaseId lease{};
   RequestId request{};
   std::string owner{};
-  Place place{};
+  Resource resource{};
 
   friend bool operator==(const CycleStep&, const CycleStep&) = default;
 };
@@ -126,11 +126,11 @@ struct Event {
   LeaseId lease{};
   RequestId request{};
   FencingToken token{};  ///< 0 for a wait.
-  Text owner{};
-  Text metadata{};
-  Text user{};           ///< Authenticated user of the lease. Since version 2, as what follows.
-  Text operator_name{};  ///< With `forced`: user or address that forced the release.
-  Text reason{};         ///< With `forced`: the operator's reason.
+  SharedString owner{};
+  SharedString metadata{};
+  SharedString user{};  ///< Authenticated user of the lease. Since version 2, as what follows.
+  SharedString operator_name{};  ///< With `forced`: user or address that forced the release.
+  SharedString reason{};         ///< With `forced`: the operator's reason.
 
   friend bool operator==(const Event&, const Event&) = default;
 };
@@ -156,11 +156,11 @@ struct Loss {
 };
 
 /// What a hold was before it ended, or was strengthened.
-struct Former {
+struct PreviousHold {
   Revision create_revision{};  ///< Of its first grant.
   ClusterTime acquired{};      ///< When it got the token that it had.
 
-  friend bool operator==(const Former&, const Former&) = default;
+  friend bool operator==(const PreviousHold&, const PreviousHold&) = default;
 };
 
 /// What one command did.
@@ -170,11 +170,11 @@ struct Applied {
   Outcome outcome{};
   std::vector<Event> events{};
   std::vector<Notice> notices{};
-  std::vector<Loss> losses{};   ///< One per hold.
-  std::vector<Former> ended{};  ///< One for each event of an end with a token, in that order.
-  std::vector<Former> strengthened{};  ///< Holds that were upgraded.
-  std::uint64_t visits = 0;            ///< What it cost (core/visits.hpp).
-  std::uint64_t search_visits = 0;     ///< Part of `visits`, of the searches for deadlocks.
+  std::vector<Loss> losses{};         ///< One per hold.
+  std::vector<PreviousHold> ended{};  ///< One for each event of an end with a token, in that order.
+  std::vector<PreviousHold> upgraded{};  ///< Holds that were upgraded.
+  std::uint64_t visits = 0;              ///< What it cost (core/visits.hpp).
+  std::uint64_t search_visits = 0;       ///< Part of `visits`, of the searches for deadlocks.
   /// Answers to finished requests that were forgotten earlier than Limits::answer_retention.
   std::size_t answers_dropped = 0;
 

@@ -51,7 +51,7 @@ class Decoder : private ValueReader {
     }
     expect_end();
     if (!ok()) {
-      return fail(Errc::invalid_argument, "snapshot: " + complaint());
+      return fail(Errc::invalid_argument, "snapshot: " + error());
     }
     recount_bytes(state);
     if (const auto broken = invariants::check(state); !broken.empty()) {
@@ -59,8 +59,9 @@ class Decoder : private ValueReader {
     }
     // A deadlock ends in the step that closes it, so only a forged snapshot contains one. Later
     // steps search for cycles through their own lease only and would never end it.
-    if (const auto stuck = invariants::check_no_deadlock(state); !stuck.empty()) {
-      return fail(Errc::invalid_argument, "snapshot: it contains a deadlock: " + stuck.front());
+    if (const auto deadlocked = invariants::check_no_deadlock(state); !deadlocked.empty()) {
+      return fail(Errc::invalid_argument,
+                  "snapshot: it contains a deadlock: " + deadlocked.front());
     }
     return state;
   }
@@ -70,7 +71,7 @@ class Decoder : private ValueReader {
   template <class Id>
   bool follows(std::optional<Id>& last, const Id& next) {
     if (ok() && last && !(*last < next)) {
-      complain("records are not in ascending order");
+      set_error("records are not in ascending order");
     }
     last = next;
     return ok();
@@ -80,7 +81,7 @@ class Decoder : private ValueReader {
     Items all;
     repeat([&] { all.push_back(item()); });
     if (all.empty()) {
-      complain("a request without items");
+      set_error("a request without items");
     }
     return all;
   }
@@ -158,7 +159,7 @@ class Decoder : private ValueReader {
     Refused refused;
     const auto code = up_to(code_max, "an error code");
     if (code == 0) {
-      complain("an error code is out of range");
+      set_error("an error code is out of range");
     }
     refused.error.code = static_cast<Errc>(code);
     refused.error.detail = text();
@@ -167,7 +168,7 @@ class Decoder : private ValueReader {
       step.lease = id<LeaseId>();
       step.request = id<RequestId>();
       step.owner = text();
-      step.place = place();
+      step.resource = resource();
       refused.cycle.push_back(std::move(step));
     });
     return refused;
@@ -215,11 +216,11 @@ class Decoder : private ValueReader {
 
   /// The locks are those of the holds and waits, so they come one by one with what is read.
   void get_counters(State& state) {
-    std::vector<std::pair<Place, Lock::Counters>> unusual;
+    std::vector<std::pair<Resource, Lock::Counters>> unusual;
     const auto& locks = state.locks.locks();
     auto it = locks.begin();
     repeat([&] {
-      const auto where = place_view();
+      const auto where = resource_view();
       Lock::Counters counters;
       counters.create_revision = id<Revision>();
       counters.mod_revision = id<Revision>();
@@ -227,8 +228,8 @@ class Decoder : private ValueReader {
       if (!ok()) {
         return;
       }
-      if (it == locks.end() || PlaceView(it->first) != where) {
-        complain("the locks are not those that are held and waited for, in ascending order");
+      if (it == locks.end() || ResourceView(it->first) != where) {
+        set_error("the locks are not those that are held and waited for, in ascending order");
         return;
       }
       if (it->second.counters() != counters) {
@@ -237,10 +238,10 @@ class Decoder : private ValueReader {
       ++it;
     });
     if (ok() && it != locks.end()) {
-      complain("a lock without a record");
+      set_error("a lock without a record");
     }
-    for (const auto& [place, counters] : unusual) {
-      state.locks.set_counters(place, counters);
+    for (const auto& [resource, counters] : unusual) {
+      state.locks.set_counters(resource, counters);
     }
   }
 
@@ -264,7 +265,7 @@ class Decoder : private ValueReader {
         event.reason = text_view();
       }
       if (is_first ? event.revision <= last : event.revision < last) {
-        complain("events are not in order");
+        set_error("events are not in order");
       }
       if (ok()) {
         last = event.revision;
@@ -282,7 +283,7 @@ class Decoder : private ValueReader {
       }
       if (origin.request == RequestId{} ||
           state.leases.ended().size() == LeaseTable::ended_max(version_)) {
-        complain("an ended lease that would not be remembered");
+        set_error("an ended lease that would not be remembered");
       }
       state.leases.remember_ended(origin);
     });

@@ -25,9 +25,9 @@ class Encoder : private ValueWriter {
     put_all(image.holds);
     put_all(image.waits);
     number(image.locks.size());
-    for (const auto& [place, lock] : image.locks) {
+    for (const auto& [resource, lock] : image.locks) {
       const auto counters = lock.counters();
-      put(place);
+      put(resource);
       put(counters.create_revision);
       put(counters.mod_revision);
       number(counters.version);
@@ -119,7 +119,7 @@ class Encoder : private ValueWriter {
       put(step.lease);
       put(step.request);
       text(step.owner);
-      put(step.place);
+      put(step.resource);
     }
   }
 

@@ -24,7 +24,7 @@ std::size_t records(const State& state) {
   return state.leases.all().size() + state.locks.holds().size() + state.locks.waits().size();
 }
 
-[[noreturn]] void complain(const std::vector<std::string>& broken) {
+[[noreturn]] void terminate_with(const std::vector<std::string>& broken) {
   std::string text = "the state machine is broken:";
   for (const auto& sentence : broken) {
     text += "\n  " + sentence;
@@ -39,7 +39,7 @@ void expect_nothing(const std::vector<std::string>& broken) noexcept {
     return;
   }
   try {
-    complain(broken);
+    terminate_with(broken);
   } catch (const std::logic_error&) {
     std::terminate();
   }

@@ -51,7 +51,7 @@ void Step::begin(const Stamp& stamp) {
 }
 
 Applied Step::finish(Outcome outcome) {
-  settle();
+  process_touched();
   for (const auto id : changed_) {
     if (auto* lease = state_.leases.edit(id)) {
       state_.leases.set_bytes(*lease, count_bytes(state_, *lease));
@@ -69,30 +69,30 @@ Applied Step::finish(Outcome outcome) {
 
 void Step::touch(std::span<const Item> items) {
   for (const auto& item : items) {
-    const auto* lock = state_.locks.find(item.place_view());
+    const auto* lock = state_.locks.find(item.resource_view());
     if (lock == nullptr || lock->queue().empty()) {
       continue;  // Nobody to let in, and a wait begins only when all is settled.
     }
-    auto& ranges = touched_[item.place()];
+    auto& ranges = touched_[item.resource()];
     if (const auto* keys = std::get_if<Keys>(&item.claim)) {
       ranges.push_back(keys->range);
     }
   }
 }
 
-void Step::settle() {
+void Step::process_touched() {
   if (is_restoring()) {
     touched_.clear();  // end_restoration() looks at all waits.
   }
   while (!touched_.empty() || suspect_) {
     if (!touched_.empty()) {
       const auto touched = touched_.extract(touched_.begin());
-      const auto& place = touched.key();
+      const auto& resource = touched.key();
       const auto grant = [this](Revision ticket) { grant_waiting(ticket); };
-      if (place.kind == PlaceKind::space) {
-        state_.locks.admit_waiters(place, touched.mapped(), grant, visits_);
+      if (resource.kind == ResourceKind::space) {
+        state_.locks.admit_waiters(resource, touched.mapped(), grant, visits_);
       } else {
-        state_.locks.admit_waiters(place, grant, visits_);
+        state_.locks.admit_waiters(resource, grant, visits_);
       }
     } else {
       end_deadlocks(*std::exchange(suspect_, std::nullopt));
@@ -161,7 +161,7 @@ void Step::end_wait(Revision ticket, Refused refused, EventType why) {
   const auto wait = remove_wait(ticket);
   touch(wait.items);
   for (const auto& item : wait.items) {
-    tell(why, item, wait, {});
+    emit(why, item, wait, {});
   }
   refuse(*state_.leases.edit(wait.lease), wait.request, refused);
   applied_.notices.push_back(

@@ -51,10 +51,10 @@ class Step {
   Outcome wait_for(Lease& lease, const Wait& wanted);
   /// What a request was for: an id is not used for two kinds.
   enum class Kind : std::uint8_t { acquire, release, downgrade, set_ttl };
-  [[nodiscard]] std::optional<Outcome> recall(const Lease& lease, RequestId request,
-                                              Kind kind) const;
+  [[nodiscard]] std::optional<Outcome> find_answer(const Lease& lease, RequestId request,
+                                                   Kind kind) const;
   [[nodiscard]] Queued queued(const Wait& wait) const;
-  [[nodiscard]] bool is_in_its_own_way(const Wait& wanted);
+  [[nodiscard]] bool is_self_blocking(const Wait& wanted);
   /// Turns what was wanted into a hold, with the present revision as token.
   Granted grant(Lease& lease, const Wait& wanted);
 
@@ -62,7 +62,7 @@ class Step {
   Outcome release(Lease& lease, const Release& command);
   Outcome release_token(Lease& lease, FencingToken token);
   Outcome release_item(Lease& lease, const Target& target);
-  void take_item(FencingToken token, std::size_t index, EventType why);
+  void remove_item(FencingToken token, std::size_t index, EventType why);
   /// Ends the waits and then the holds of these leases, and then the leases.
   void end_leases(std::span<const LeaseId> leases, EventType why);
   void end_waits_of(std::span<const LeaseId> leases, EventType why);
@@ -90,7 +90,7 @@ class Step {
   // Letting in: step.cpp
   void touch(std::span<const Item> items);
   /// Lets in whoever can go at the touched places, and ends the deadlocks this leads to.
-  void settle();
+  void process_touched();
   void grant_waiting(Revision ticket);
   /// Adds the wait to the table, removes it from there: the waits of its client are counted.
   void add_wait(const Wait& wait);
@@ -116,21 +116,21 @@ class Step {
   /// Its bytes are counted again when the step ends.
   void account(LeaseId lease) { changed_.push_back(lease); }
   /// Empty if the lease has none or is gone.
-  [[nodiscard]] Text user_of(LeaseId lease) const {
+  [[nodiscard]] SharedString user_of(LeaseId lease) const {
     const auto* known = state_.leases.find(lease);
-    return known == nullptr ? Text() : known->user;
+    return known == nullptr ? SharedString() : known->user;
   }
   template <class Record>
-  void tell(EventType type, const Item& item, const Record& record, FencingToken token);
+  void emit(EventType type, const Item& item, const Record& record, FencingToken token);
 
   State& state_;
   Applied applied_;
   /// Where somebody may be able to go now; of a space, the ranges.
-  std::map<Place, std::vector<BytesRange>> touched_;
+  std::map<Resource, std::vector<BytesRange>> touched_;
   /// Operator and reason of the forced release that this step carries out, for its events.
   struct ForcedBy {
-    Text operator_name{};
-    Text reason{};
+    SharedString operator_name{};
+    SharedString reason{};
   };
   ForcedBy forced_by_;
   std::vector<LeaseId> changed_;  ///< See account().
@@ -147,7 +147,7 @@ class Step {
 
 /// One event at the present revision, about an item of a hold or a wait.
 template <class Record>
-void Step::tell(EventType type, const Item& item, const Record& record, FencingToken token) {
+void Step::emit(EventType type, const Item& item, const Record& record, FencingToken token) {
   applied_.events.push_back({.revision = state_.revision,
                              .time = state_.now,
                              .type = type,

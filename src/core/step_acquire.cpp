@@ -22,7 +22,7 @@ class OwnClaims {
   void add(std::span<const Item> items, Blocks blocks) {
     visits_.add(items.size());
     for (const auto& item : items) {
-      const auto same = items_at(wanted_, item.place_view());
+      const auto same = items_at(wanted_, item.resource_view());
       has_conflict_ = has_conflict_ ||
                       (blocks == Blocks::yes && std::ranges::any_of(same, [&](const Item& other) {
                          return conflict(item.claim, other.claim);
@@ -62,7 +62,7 @@ Outcome Step::operator()(const Acquire& command) {
     return LeaseLost{command.lease};
   }
   lease->last_seen = state_.now;
-  if (auto known = recall(*lease, command.request, Kind::acquire)) {
+  if (auto known = find_answer(*lease, command.request, Kind::acquire)) {
     // Already applied: answer as before, change nothing.
     return *std::move(known);
   }
@@ -79,7 +79,7 @@ Outcome Step::operator()(const Acquire& command) {
   if (auto error = check_kinds(wanted.items, state_.locks)) {
     return Refused{*std::move(error)};
   }
-  if (command.again == Again::reenter) {
+  if (command.self_conflict == SelfConflict::reenter) {
     const auto* hold = state_.locks.own_hold(command.lease, wanted.items.front(), visits_);
     if (hold != nullptr && hold->items.size() == 1) {
       return acquire_held(*lease, *hold, std::move(wanted), command);
@@ -88,7 +88,7 @@ Outcome Step::operator()(const Acquire& command) {
   return acquire_new(*lease, wanted, command);
 }
 
-std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind kind) const {
+std::optional<Outcome> Step::find_answer(const Lease& lease, RequestId request, Kind kind) const {
   const auto entry = request == RequestId{} ? std::nullopt : lease.history.find(request);
   if (!entry) {
     return std::nullopt;
@@ -122,7 +122,7 @@ std::optional<Outcome> Step::recall(const Lease& lease, RequestId request, Kind 
 Queued Step::queued(const Wait& wait) const {
   Queued answer{.ticket = wait.ticket};
   for (const auto& item : wait.items) {
-    const auto& queue = state_.locks.find(item.place_view())->queue();
+    const auto& queue = state_.locks.find(item.resource_view())->queue();
     const auto before = queue.count_before(wait.turn());
     if (before + 1 > answer.position) {
       answer.position = before + 1;
@@ -156,7 +156,7 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
 
 Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& command) {
   if (!is_restoring() && Admission(state_.locks, visits_).admits(wanted)) {
-    if (auto error = check_room(wanted, Room::hold, state_)) {
+    if (auto error = check_limits(wanted, LimitsFor::hold, state_)) {
       return Refused{*std::move(error)};
     }
     if (wanted.upgrades && !state_.locks.owned(lease.id).waits.empty()) {
@@ -175,25 +175,26 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
     return refused;
   }
   // What an unconfirmed lease holds may have been released since the backup.
-  if (command.again != Again::wait && !is_unconfirmed(lease.id) && is_in_its_own_way(wanted)) {
+  if (command.self_conflict != SelfConflict::wait && !is_unconfirmed(lease.id) &&
+      is_self_blocking(wanted)) {
     for (const auto& item : wanted.items) {
-      tell(EventType::deadlock, item, wanted, {});
+      emit(EventType::deadlock, item, wanted, {});
     }
     Refused refused{{.code = Errc::deadlock, .detail = "the lease waits for itself"},
                     {{.lease = lease.id,
                       .request = wanted.request,
                       .owner = wanted.owner,
-                      .place = wanted.items.front().place()}}};
+                      .resource = wanted.items.front().resource()}}};
     refuse(lease, command.request, refused);
     return refused;
   }
-  if (auto error = check_room(wanted, Room::wait, state_)) {
+  if (auto error = check_limits(wanted, LimitsFor::wait, state_)) {
     return Refused{*std::move(error)};
   }
   return wait_for(lease, wanted);
 }
 
-bool Step::is_in_its_own_way(const Wait& wanted) {
+bool Step::is_self_blocking(const Wait& wanted) {
   const auto& owned = state_.locks.owned(wanted.lease);
   OwnClaims own(wanted.items, visits_);
   for (const auto token : owned.holds) {
@@ -226,13 +227,13 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
     Refused refused{{.code = Errc::deadlock}, describe(state_.locks, *cycle)};
     remove_wait(ticket);
     for (const auto& item : wanted.items) {
-      tell(EventType::deadlock, item, wanted, {});
+      emit(EventType::deadlock, item, wanted, {});
     }
     refuse(lease, wanted.request, refused);
     return refused;
   }
   for (const auto& item : wanted.items) {
-    tell(EventType::queued, item, wanted, {});
+    emit(EventType::queued, item, wanted, {});
   }
   remember(lease, wanted.request,
            {.answer = Waiting{ticket}, .since = ticket, .life = History::Life::live});
@@ -246,9 +247,9 @@ Granted Step::grant(Lease& lease, const Wait& wanted) {
   const auto* old = wanted.upgrades ? state_.locks.find(*wanted.upgrades) : nullptr;
   const bool is_upgrade = old != nullptr;
   if (is_upgrade) {
-    applied_.strengthened.push_back(
+    applied_.upgraded.push_back(
         {.create_revision = old->create_revision, .acquired = old->acquired});
-    state_.locks.strengthen(wanted, token, state_.now);
+    state_.locks.upgrade(wanted, token, state_.now);
     granted.count = state_.locks.find(token)->count;
   } else {
     state_.locks.add(Hold{.token = token,
@@ -262,7 +263,7 @@ Granted Step::grant(Lease& lease, const Wait& wanted) {
                      state_.revision);
   }
   for (const auto& item : wanted.items) {
-    tell(EventType::granted, item, wanted, token);
+    emit(EventType::granted, item, wanted, token);
   }
   remember(lease, wanted.request,
            {.answer = granted,

@@ -19,7 +19,7 @@ Outcome Step::operator()(const Downgrade& command) {
     return LeaseLost{command.lease};
   }
   lease->last_seen = state_.now;
-  if (auto known = recall(*lease, command.request, Kind::downgrade)) {
+  if (auto known = find_answer(*lease, command.request, Kind::downgrade)) {
     // Already applied: answer as before, change nothing.
     return *std::move(known);
   }
@@ -29,9 +29,9 @@ Outcome Step::operator()(const Downgrade& command) {
   }
   const Downgraded downgraded{.mode = command.mode};
   if (mode_of(state_.locks.find(command.token)->items.front()) != command.mode) {
-    state_.locks.weaken(command.token, command.mode, state_.revision);
+    state_.locks.downgrade(command.token, command.mode, state_.revision);
     const auto& hold = *state_.locks.find(command.token);
-    tell(EventType::downgraded, hold.items.front(), hold, command.token);
+    emit(EventType::downgraded, hold.items.front(), hold, command.token);
     touch(hold.items);
   }
   remember(*lease, command.request,

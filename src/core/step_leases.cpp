@@ -50,7 +50,7 @@ Outcome Step::operator()(const GrantLease& command) {
   if (state_.leases.has_ended(command.id, command.request)) {
     return LeaseLost{command.id};
   }
-  if (auto error = check_room(command, state_)) {
+  if (auto error = check_limits(command, state_)) {
     return Refused{*std::move(error)};
   }
   const auto& lease = state_.leases.add({
@@ -63,7 +63,7 @@ Outcome Step::operator()(const GrantLease& command) {
       .client = command.client,
       .address = command.address,
       .last_seen = state_.now,
-      .user = is_at_least(version_2) ? Text(command.user) : Text(),
+      .user = is_at_least(version_2) ? SharedString(command.user) : SharedString(),
       .history = {},
   });
   return LeaseGranted{.id = lease.id, .ttl = lease.ttl, .deadline = lease.deadline};
@@ -110,7 +110,7 @@ Outcome Step::operator()(const SetTtl& command) {
     return Renewed{{{.id = command.lease, .ttl = std::nullopt}}};
   }
   lease->last_seen = state_.now;
-  if (auto known = recall(*lease, command.request, Kind::set_ttl)) {
+  if (auto known = find_answer(*lease, command.request, Kind::set_ttl)) {
     // Already applied: answer as before, change nothing.
     return *std::move(known);
   }
@@ -143,7 +143,7 @@ void Step::end_leases(std::span<const LeaseId> leases, EventType why) {
     state_.restoration.unconfirmed.erase(id);
     forget_ended();
   }
-  settle();
+  process_touched();
 }
 
 void Step::end_waits_of(std::span<const LeaseId> leases, EventType why) {
@@ -161,7 +161,7 @@ void Step::end_waits_of(std::span<const LeaseId> leases, EventType why) {
         {.lease = wait.lease, .request = wait.request, .end = LeaseLost{wait.lease}});
   }
   for (const auto& ending : in_name_order(waits)) {
-    tell(why, *ending.item, *ending.record, {});
+    emit(why, *ending.item, *ending.record, {});
   }
 }
 
@@ -186,7 +186,7 @@ std::vector<Hold> Step::end_holds(std::span<const FencingToken> tokens, EventTyp
     touch(holds.back().items);
   }
   for (const auto& ending : in_name_order(holds)) {
-    tell(why, *ending.item, *ending.record, ending.record->token);
+    emit(why, *ending.item, *ending.record, ending.record->token);
   }
   return holds;
 }

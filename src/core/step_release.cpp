@@ -22,7 +22,7 @@ Outcome Step::operator()(const Release& command) {
     return LeaseLost{command.lease};
   }
   lease->last_seen = state_.now;
-  if (auto known = recall(*lease, command.request, Kind::release)) {
+  if (auto known = find_answer(*lease, command.request, Kind::release)) {
     // Already applied: answer as before, change nothing.
     return *std::move(known);
   }
@@ -56,7 +56,7 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
   visits_.add(ended.items.size());
   touch(ended.items);
   for (const auto& item : ended.items) {
-    tell(EventType::released, item, ended, token);
+    emit(EventType::released, item, ended, token);
   }
   lease.history.retire(ended.request, state_.revision, time_at(version_2));
   forget_answers(lease);
@@ -66,7 +66,7 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
 
 Outcome Step::release_item(Lease& lease, const Target& target) {
   auto wanted = like(target);
-  const auto* lock = state_.locks.find(wanted.place());
+  const auto* lock = state_.locks.find(wanted.resource());
   if (lock != nullptr && lock->capacity() > 0) {
     wanted.claim = Permits{};
   }
@@ -79,13 +79,13 @@ Outcome Step::release_item(Lease& lease, const Target& target) {
   }
   const auto it = std::ranges::find_if(hold->items, [&](const Item& item) {
     const auto* keys = std::get_if<Keys>(&item.claim);
-    return item.is_at(wanted.place()) && (keys == nullptr || keys->range == target.range);
+    return item.is_at(wanted.resource()) && (keys == nullptr || keys->range == target.range);
   });
-  take_item(hold->token, static_cast<std::size_t>(it - hold->items.begin()), EventType::released);
+  remove_item(hold->token, static_cast<std::size_t>(it - hold->items.begin()), EventType::released);
   return Released{};
 }
 
-void Step::take_item(FencingToken token, std::size_t index, EventType why) {
+void Step::remove_item(FencingToken token, std::size_t index, EventType why) {
   const auto& before = *state_.locks.find(token);
   const bool is_last = before.items.size() == 1;
   // Without its items: a hold of many that is taken item by item would be copied in full each time.
@@ -100,7 +100,7 @@ void Step::take_item(FencingToken token, std::size_t index, EventType why) {
   const auto item = state_.locks.remove_item(token, index, state_.revision);
   visits_.add();
   touch(std::span(&item, 1));
-  tell(why, item, hold, token);
+  emit(why, item, hold, token);
   account(hold.lease);
   if (is_last) {
     auto& lease = *state_.leases.edit(hold.lease);
@@ -127,12 +127,12 @@ Outcome Step::operator()(const Abandon& command) {
   }
   const auto* waiting = std::get_if<Waiting>(&entry->answer);
   if (waiting == nullptr) {
-    return *recall(*lease, command.request, Kind::acquire);
+    return *find_answer(*lease, command.request, Kind::acquire);
   }
   const auto wait = remove_wait(waiting->ticket);
   touch(wait.items);
   for (const auto& item : wait.items) {
-    tell(EventType::abandoned, item, wait, {});
+    emit(EventType::abandoned, item, wait, {});
   }
   refuse(*lease, command.request, cancelled);
   return cancelled;
@@ -145,7 +145,7 @@ Outcome Step::operator()(const ForceRelease& command) {
   if (is_at_least(version_2)) {
     forced_by_ = {.operator_name = command.operator_name, .reason = command.reason};
   }
-  const auto* lock = state_.locks.find(command.place);
+  const auto* lock = state_.locks.find(command.resource);
   // A copy: the lock may go with the last of them.
   const auto tokens = lock == nullptr ? std::vector<FencingToken>{}
                                       : std::vector(lock->holds().begin(), lock->holds().end());
@@ -161,13 +161,13 @@ Outcome Step::operator()(const ForceRelease& command) {
         {.lease = taken.lease, .request = taken.request, .token = token, .why = EventType::forced});
     for (const auto* hold = state_.locks.find(token); hold != nullptr;
          hold = state_.locks.find(token)) {
-      const auto here = items_at(hold->items, command.place);
+      const auto here = items_at(hold->items, command.resource);
       if (here.empty()) {
         applied_.losses.back().items_left = hold->items.size();
         break;
       }
-      take_item(token, static_cast<std::size_t>(&here.front() - hold->items.data()),
-                EventType::forced);
+      remove_item(token, static_cast<std::size_t>(&here.front() - hold->items.data()),
+                  EventType::forced);
     }
   }
   if (forced.holds == 0) {

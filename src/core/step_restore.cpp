@@ -18,8 +18,8 @@ std::vector<LeaseId> Step::end_restoration() {
   for (const auto& [ticket, wait] : state_.locks.waits()) {
     visits_.add(wait->items.size());
     for (const auto& item : wait->items) {
-      const auto [touched, is_new] = touched_.try_emplace(item.place());
-      if (is_new && item.kind() == PlaceKind::space) {
+      const auto [touched, is_new] = touched_.try_emplace(item.resource());
+      if (is_new && item.kind() == ResourceKind::space) {
         touched->second.push_back(BytesRange::all());
       }
     }

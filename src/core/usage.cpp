@@ -33,7 +33,7 @@ std::size_t bytes_of(const Wait& wait) noexcept {
 std::size_t bytes_of(const Refused& refused) noexcept {
   auto bytes = refused.error.detail.size();
   for (const auto& step : refused.cycle) {
-    bytes += bytes_per_cycle_step + step.owner.size() + step.place.name.size();
+    bytes += bytes_per_cycle_step + step.owner.size() + step.resource.name.size();
   }
   return bytes;
 }

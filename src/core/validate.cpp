@@ -108,7 +108,7 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
     }
   }
   const auto& first = command.items.front();
-  if (command.again == Again::reenter &&
+  if (command.self_conflict == SelfConflict::reenter &&
       (command.items.size() > 1 || std::holds_alternative<Permits>(first.claim))) {
     return invalid("only a single lock or range can be entered again");
   }
@@ -164,7 +164,7 @@ Items in_order(std::span<const Item> items) {
 
 std::optional<Error> check_kinds(std::span<const Item> items, const LockTable& table) {
   for (const auto& item : items) {
-    const auto* lock = table.find(item.place_view());
+    const auto* lock = table.find(item.resource_view());
     const auto* permits = std::get_if<Permits>(&item.claim);
     if (lock != nullptr && lock->capacity() != (permits != nullptr ? permits->capacity : 0)) {
       return invalid(lock->capacity() == 0
@@ -193,7 +193,7 @@ std::optional<Error> check_bytes(std::string_view user, std::size_t added, const
   return std::nullopt;
 }
 
-std::optional<Error> check_room(const Wait& wanted, Room room, const State& state) {
+std::optional<Error> check_limits(const Wait& wanted, LimitsFor room, const State& state) {
   const auto& table = state.locks;
   const auto& limits = state.limits;
   const auto& owned = table.owned(wanted.lease);
@@ -201,11 +201,12 @@ std::optional<Error> check_room(const Wait& wanted, Room room, const State& stat
     return exhausted(at_most("locks held and waited for by one lease", limits.items_per_lease_max));
   }
   const auto& lease = *state.leases.find(wanted.lease);
-  const auto bytes = bytes_of(wanted) - (room == Room::hold ? bytes_per_wait - bytes_per_hold : 0);
+  const auto bytes =
+      bytes_of(wanted) - (room == LimitsFor::hold ? bytes_per_wait - bytes_per_hold : 0);
   if (auto error = check_bytes(lease.user.view(), bytes, state)) {
     return error;
   }
-  if (room == Room::hold) {
+  if (room == LimitsFor::hold) {
     return std::nullopt;
   }
   if (owned.waits.size() >= limits.waits_per_lease_max) {
@@ -217,7 +218,7 @@ std::optional<Error> check_room(const Wait& wanted, Room room, const State& stat
     return exhausted(at_most("waiting requests of one client", limits.waits_per_client_max));
   }
   const bool is_full = std::ranges::any_of(wanted.items, [&](const Item& item) {
-    const auto* lock = table.find(item.place_view());
+    const auto* lock = table.find(item.resource_view());
     return lock != nullptr && lock->queue().size() >= limits.waiters_per_lock_max;
   });
   if (is_full) {
@@ -226,7 +227,7 @@ std::optional<Error> check_room(const Wait& wanted, Room room, const State& stat
   return std::nullopt;
 }
 
-std::optional<Error> check_room(const GrantLease& command, const State& state) {
+std::optional<Error> check_limits(const GrantLease& command, const State& state) {
   const auto& limits = state.limits;
   if (state.leases.all().size() >= limits.leases_max) {
     return exhausted(at_most("leases", limits.leases_max));

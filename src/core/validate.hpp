@@ -27,9 +27,10 @@ namespace tenure::core {
 
 /// Room for the items under the lease; with `wait`, also for one more in every queue and among the
 /// waits of the lease and its client. REQUIRES: the lease lives.
-enum class Room : std::uint8_t { hold, wait };
-[[nodiscard]] std::optional<Error> check_room(const Wait& wanted, Room room, const State& state);
+enum class LimitsFor : std::uint8_t { hold, wait };
+[[nodiscard]] std::optional<Error> check_limits(const Wait& wanted, LimitsFor room,
+                                                const State& state);
 /// Room for one more lease of this client.
-[[nodiscard]] std::optional<Error> check_room(const GrantLease& command, const State& state);
+[[nodiscard]] std::optional<Error> check_limits(const GrantLease& command, const State& state);
 
 }  // namespace tenure::core

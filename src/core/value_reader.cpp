@@ -19,14 +19,14 @@ std::uint32_t ValueReader::count32(std::string_view what) {
   return static_cast<std::uint32_t>(up_to(u32_max, what));
 }
 
-Place ValueReader::place() {
-  const auto view = place_view();
+Resource ValueReader::resource() {
+  const auto view = resource_view();
   return {.name = view.name, .kind = view.kind};
 }
 
-PlaceView ValueReader::place_view() {
+ResourceView ValueReader::resource_view() {
   const auto name = text_view();
-  return {.name = name, .kind = one_of(PlaceKind::space, "the kind of a place")};
+  return {.name = name, .kind = one_of(ResourceKind::space, "the kind of a resource")};
 }
 
 BytesRange ValueReader::range() {
@@ -36,7 +36,7 @@ BytesRange ValueReader::range() {
   }
   const auto range = BytesRange::half_open(start, text());
   if (!range) {
-    complain("a range is empty");
+    set_error("a range is empty");
   }
   return range.value_or(BytesRange::all());
 }
@@ -80,7 +80,7 @@ Limits ValueReader::limits(ClusterVersion version) {
 
 void ValueReader::expect_end() {
   if (ok() && in_.left() > 0) {
-    complain("there is something behind the end");
+    set_error("there is something behind the end");
   }
 }
 

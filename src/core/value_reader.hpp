@@ -43,9 +43,9 @@ class ValueReader {
   }
 
   LockMode mode() { return one_of(last_lock_mode, "a mode"); }
-  Place place();
+  Resource resource();
   /// The same, where it stands.
-  PlaceView place_view();
+  ResourceView resource_view();
   BytesRange range();
   Item item();
   std::vector<Item> items();
@@ -62,9 +62,9 @@ class ValueReader {
   }
 
   void expect_end();
-  void complain(std::string_view what) { in_.complain(what); }
+  void set_error(std::string_view what) { in_.set_error(what); }
   [[nodiscard]] bool ok() const noexcept { return in_.ok(); }
-  [[nodiscard]] const std::string& complaint() const noexcept { return in_.complaint(); }
+  [[nodiscard]] const std::string& error() const noexcept { return in_.error(); }
 
  private:
   static constexpr LockMode last_lock_mode = all_lock_modes.back();

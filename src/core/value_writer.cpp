@@ -10,9 +10,9 @@ void ValueWriter::put(LockMode mode) {
   number(std::to_underlying(mode));
 }
 
-void ValueWriter::put(const Place& place) {
-  text(place.name.view());
-  number(std::to_underlying(place.kind));
+void ValueWriter::put(const Resource& resource) {
+  text(resource.name.view());
+  number(std::to_underlying(resource.kind));
 }
 
 void ValueWriter::put(const BytesRange& range) {

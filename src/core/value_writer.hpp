@@ -27,7 +27,7 @@ class ValueWriter {
   /// Any time, also one that no store would accept: it must arrive to be refused.
   void put(ClusterTime time) { out_.number(static_cast<std::uint64_t>(time.count())); }
   void put(LockMode mode);
-  void put(const Place& place);
+  void put(const Resource& resource);
   void put(const BytesRange& range);
   void put(const Item& item);
   void put(std::span<const Item> items);

@@ -12,18 +12,18 @@ constexpr std::size_t queued_bytes_max = 256 * 1024;
 
 }  // namespace
 
-Call::Call(const Opening& opening)
-    : connection_(&opening.connection),
-      stream_(opening.stream),
-      peer_(opening.connection.peer()),
-      reader_(opening.message_bytes_max) {}
+Call::Call(const CallInfo& info)
+    : connection_(&info.connection),
+      stream_(info.stream),
+      peer_(info.connection.peer()),
+      reader_(info.message_bytes_max) {}
 
 void Call::send(const google::protobuf::MessageLite& message) {
   if (connection_ == nullptr || status_) {
     return;
   }
   append_framed(message, out_);
-  connection_->wants_to_write(*this);
+  connection_->schedule_write(*this);
 }
 
 void Call::finish(Status status) {
@@ -35,50 +35,50 @@ void Call::finish(Status status) {
     return;
   }
   reader_.clear();
-  connection_->wants_to_write(*this);
+  connection_->schedule_write(*this);
 }
 
-void Call::read_on() {
-  if (std::exchange(is_held_back_, false)) {
-    take_in();
+void Call::resume_reading() {
+  if (std::exchange(is_reading_paused_, false)) {
+    deliver_messages();
   }
 }
 
-bool Call::may_take_in() const {
-  return connection_ != nullptr && !status_ && !is_held_back_ &&
+bool Call::may_deliver() const {
+  return connection_ != nullptr && !status_ && !is_reading_paused_ &&
          out_.size() - sent_ < queued_bytes_max;
 }
 
-void Call::take_in() {
-  // A message may lead to read_on() at once; the loop that is under way sees to it.
-  if (is_taking_in_ || connection_ == nullptr) {
+void Call::deliver_messages() {
+  // A message may lead to resume_reading() at once; the loop that is under way sees to it.
+  if (is_delivering_ || connection_ == nullptr) {
     return;
   }
-  is_taking_in_ = true;
+  is_delivering_ = true;
   const auto self = shared_from_this();
-  while (may_take_in()) {
+  while (may_deliver()) {
     const auto message = reader_.next();
     if (!message) {
       break;
     }
     received(*message);
   }
-  is_taking_in_ = false;
+  is_delivering_ = false;
   if (connection_ == nullptr) {
     return;
   }
-  if (reader_.fault() != MessageReader::Fault::none) {
-    refuse_fault();
+  if (reader_.error() != MessageReader::Error::none) {
+    finish_with_reader_error();
   }
   reader_.trim();
-  connection_->took_in(*this);
-  if (is_half_closed_ && may_take_in() && !std::exchange(is_half_closed_told_, true)) {
+  connection_->on_delivered(*this);
+  if (is_half_closed_ && may_deliver() && !std::exchange(is_half_close_delivered_, true)) {
     half_closed();
   }
 }
 
-void Call::refuse_fault() {
-  if (reader_.fault() == MessageReader::Fault::compressed) {
+void Call::finish_with_reader_error() {
+  if (reader_.error() == MessageReader::Error::compressed) {
     finish({StatusCode::unimplemented, "compressed messages are not understood"});
     return;
   }

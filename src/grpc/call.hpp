@@ -18,7 +18,7 @@ namespace tenure::grpc {
 class Connection;
 
 /// What a call knows when it begins.
-struct Opening {
+struct CallInfo {
   Connection& connection;
   std::int32_t stream{};
   std::string_view authorization{};   ///< The client's field of that name; lasts as long as this.
@@ -30,7 +30,7 @@ struct Opening {
 /// and whoever needs it for longer holds a shared_ptr: what is sent then goes nowhere.
 class Call : public std::enable_shared_from_this<Call> {
  public:
-  explicit Call(const Opening& opening);
+  explicit Call(const CallInfo& info);
   virtual ~Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -55,34 +55,34 @@ class Call : public std::enable_shared_from_this<Call> {
   void send(const google::protobuf::MessageLite& message);
   [[nodiscard]] bool has_queued() const noexcept { return sent_ < out_.size(); }
 
-  /// No more messages until read_on(). The client feels it when its window is full.
-  void hold_back() noexcept { is_held_back_ = true; }
-  void read_on();
+  /// No more messages until resume_reading(). The client feels it when its window is full.
+  void pause_reading() noexcept { is_reading_paused_ = true; }
+  void resume_reading();
 
  private:
   friend class Connection;
 
   /// Hands over what has arrived, as far as it may.
-  void take_in();
-  [[nodiscard]] bool may_take_in() const;
-  void refuse_fault();
+  void deliver_messages();
+  [[nodiscard]] bool may_deliver() const;
+  void finish_with_reader_error();
 
   Connection* connection_;  ///< Null: closed.
   std::int32_t stream_;
   std::string peer_;
   MessageReader reader_;
-  std::string out_;          ///< Framed, not yet passed to the connection but for the
-  std::size_t sent_ = 0;     ///< first so many bytes.
-  std::size_t unread_ = 0;   ///< Arrived, and the client has no new window for it yet.
-  std::size_t counted_ = 0;  ///< What of this call is in the connection's count of memory.
+  std::string out_;                       ///< Framed, not yet passed to the connection but for the
+  std::size_t sent_ = 0;                  ///< first so many bytes.
+  std::size_t unacknowledged_bytes_ = 0;  ///< Arrived, and the client has no new window for it yet.
+  std::size_t accounted_bytes_ = 0;  ///< What of this call is in the connection's count of memory.
   std::optional<Status> status_;
-  const std::function<void(StatusCode)>* ended_ = nullptr;  ///< The router's, to be told.
-  bool is_open_ = false;                                    ///< Needs no authentication.
-  bool is_begun_ = false;                                   ///< The response has headers.
-  bool is_half_closed_ = false;                             ///< By the client,
-  bool is_half_closed_told_ = false;  ///< and we were told after its last message.
-  bool is_held_back_ = false;
-  bool is_taking_in_ = false;
+  const std::function<void(StatusCode)>* on_ended_ = nullptr;  ///< The router's, to be told.
+  bool is_open_ = false;                                       ///< Needs no authentication.
+  bool has_headers_ = false;                                   ///< The response has headers.
+  bool is_half_closed_ = false;                                ///< By the client,
+  bool is_half_close_delivered_ = false;  ///< and we were told after its last message.
+  bool is_reading_paused_ = false;
+  bool is_delivering_ = false;
 };
 
 }  // namespace tenure::grpc

@@ -74,9 +74,9 @@ struct Channel::Events {
     return 0;
   }
 
-  static ssize_t read_pending(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
-                          std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
-                          void* /*user*/) {
+  static ssize_t read_pending(nghttp2_session* /*session*/, std::int32_t /*stream*/,
+                              std::uint8_t* room, std::size_t size, std::uint32_t* flags,
+                              nghttp2_data_source* source, void* /*user*/) {
     return Channel::read_pending(*static_cast<ClientCall*>(source->ptr), {room, size}, *flags);
   }
 };
@@ -105,7 +105,8 @@ void ClientCall::cancel() {
 
 Channel::Channel(boost::asio::io_context& loop, std::unique_ptr<net::Transport> transport,
                  Origin origin, KeepAlive keep_alive)
-    : Http2Connection(loop.get_executor(), std::move(transport), keep_alive), origin_(std::move(origin)) {}
+    : Http2Connection(loop.get_executor(), std::move(transport), keep_alive),
+      origin_(std::move(origin)) {}
 
 void Channel::open(OnReady on_ready, OnClosed on_closed) {
   on_ready_ = std::move(on_ready);
@@ -185,8 +186,8 @@ void Channel::add_header(std::int32_t stream, std::string_view name, std::string
     auto message = call->status_ ? std::move(call->status_->message) : std::string();
     call->status_ = Status{code_from(value), std::move(message)};
   } else if (name == "grpc-message") {
-    call->status_ = Status{call->status_ ? call->status_->code : StatusCode::unknown,
-                               percent_decoded(value)};
+    call->status_ =
+        Status{call->status_ ? call->status_->code : StatusCode::unknown, percent_decoded(value)};
   } else if (name == ":status" && value != "200") {
     call->status_ =
         Status{StatusCode::unavailable, "the server answered HTTP " + std::string(value)};
@@ -219,8 +220,8 @@ void Channel::end(std::int32_t stream, std::uint32_t error) {
   const auto& call = node.mapped();
   call->channel_ = nullptr;
   if (!call->status_) {
-    call->status_ =
-        error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "called off"} : status_from(close_error());
+    call->status_ = error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "called off"}
+                                            : status_from(close_error());
   }
   call->status_->trailers = std::move(call->trailers_);
   call->ended(*call->status_);
@@ -241,7 +242,7 @@ void Channel::cancel(ClientCall& call) {
 }
 
 std::ptrdiff_t Channel::read_pending(ClientCall& call, std::span<std::uint8_t> room,
-                                 std::uint32_t& flags) {
+                                     std::uint32_t& flags) {
   const auto size = std::min(room.size(), call.out_.size() - call.sent_);
   if (size == 0 && !call.is_half_closed_) {
     return NGHTTP2_ERR_DEFERRED;

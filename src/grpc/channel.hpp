@@ -81,7 +81,8 @@ class Channel final : public Http2Connection {
   [[nodiscard]] const std::string& authority() const noexcept { return origin_.authority; }
   [[nodiscard]] bool is_tls() const noexcept { return origin_.is_tls; }
   using Http2Connection::is_closed;
-  /// Lines of our own, for every call that begins from now on. REQUIRES: not more than metadata_fields_max.
+  /// Lines of our own, for every call that begins from now on. REQUIRES: not more than
+  /// metadata_fields_max.
   void set_metadata(std::vector<MetadataField> lines) { metadata_ = std::move(lines); }
   static constexpr std::size_t metadata_fields_max = 4;
   /// REQUIRES: on_ready. `path`: "/package.Service/Method".
@@ -103,7 +104,7 @@ class Channel final : public Http2Connection {
   void schedule_write(ClientCall& call);
   void cancel(ClientCall& call);
   [[nodiscard]] static std::ptrdiff_t read_pending(ClientCall& call, std::span<std::uint8_t> room,
-                                               std::uint32_t& flags);
+                                                   std::uint32_t& flags);
 
   Origin origin_;
   std::vector<MetadataField> metadata_;
@@ -121,7 +122,7 @@ class UnaryClientCall final : public ClientCall {
   explicit UnaryClientCall(Done done) : done_(std::move(done)) {}
 
   static void start(Channel& channel, const std::string& path,
-                  const google::protobuf::MessageLite& request, Done done) {
+                    const google::protobuf::MessageLite& request, Done done) {
     const auto call = std::make_shared<UnaryClientCall>(std::move(done));
     channel.begin(path, call);
     call->send(request);

@@ -112,14 +112,15 @@ struct Connection::Events {
     return 0;
   }
 
-  static ssize_t read_pending(nghttp2_session* /*session*/, std::int32_t /*stream*/, std::uint8_t* room,
-                          std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
-                          void* user) {
+  static ssize_t read_pending(nghttp2_session* /*session*/, std::int32_t /*stream*/,
+                              std::uint8_t* room, std::size_t size, std::uint32_t* flags,
+                              nghttp2_data_source* source, void* user) {
     return of(user).read_pending(*static_cast<Call*>(source->ptr), {room, size}, *flags);
   }
 };
 
-Connection::Connection(ServerContext& context, std::unique_ptr<net::Transport> transport, std::string peer)
+Connection::Connection(ServerContext& context, std::unique_ptr<net::Transport> transport,
+                       std::string peer)
     : Http2Connection(context.work, std::move(transport), context.keep_alive),
       context_(context),
       peer_(std::move(peer)) {}
@@ -223,7 +224,8 @@ void Connection::begin_call(std::int32_t stream) {
     refuse(stream, {StatusCode::unavailable, "the server stops"});
     return;
   }
-  if (route->authentication == Router::Authentication::none && open_calls_ >= context_.open_calls_max) {
+  if (route->authentication == Router::Authentication::none &&
+      open_calls_ >= context_.open_calls_max) {
     context_.limited("open_calls");
     refuse(stream, {StatusCode::resource_exhausted,
                     "too many calls without authentication on one connection"});
@@ -315,7 +317,8 @@ void Connection::end_call(std::int32_t stream) {
 }
 
 void Connection::count(Call& call) {
-  recount(call.accounted_bytes_, call_bytes + call.reader_.waiting() + call.out_.size() - call.sent_);
+  recount(call.accounted_bytes_,
+          call_bytes + call.reader_.waiting() + call.out_.size() - call.sent_);
 }
 
 void Connection::recount(std::size_t& counted, std::size_t bytes) {
@@ -442,7 +445,7 @@ void Connection::refuse_http(std::int32_t stream, const char* http_status) {
 }
 
 std::ptrdiff_t Connection::read_pending(Call& call, std::span<std::uint8_t> room,
-                                    std::uint32_t& flags) {
+                                        std::uint32_t& flags) {
   const auto size = std::min(room.size(), call.out_.size() - call.sent_);
   if (size == 0 && !call.status_) {
     return NGHTTP2_ERR_DEFERRED;

@@ -80,7 +80,9 @@ class Connection final : public Http2Connection {
   void drain();
 
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
-  [[nodiscard]] std::size_t message_bytes_max() const noexcept { return context_.message_bytes_max; }
+  [[nodiscard]] std::size_t message_bytes_max() const noexcept {
+    return context_.message_bytes_max;
+  }
   /// Bytes buffered for its calls.
   [[nodiscard]] std::size_t buffered() const noexcept { return buffered_; }
   [[nodiscard]] bool is_shed() const noexcept { return is_overfull_; }
@@ -125,7 +127,7 @@ class Connection final : public Http2Connection {
   [[nodiscard]] bool note_refusal(std::int32_t stream);
   void submit_end(Call& call, bool with_head);
   [[nodiscard]] std::ptrdiff_t read_pending(Call& call, std::span<std::uint8_t> room,
-                                        std::uint32_t& flags);
+                                            std::uint32_t& flags);
   /// Brings the count of buffered bytes up to date.
   void count(Call& call);
   void recount(std::size_t& counted, std::size_t bytes);

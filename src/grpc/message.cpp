@@ -32,7 +32,7 @@ void append_framed(const google::protobuf::MessageLite& message, std::string& ou
 }
 
 void MessageReader::add(std::span<const std::uint8_t> piece) {
-  if (fault_ != Fault::none) {
+  if (error_ != Error::none) {
     return;
   }
   if (begin_ > 0) {
@@ -43,11 +43,11 @@ void MessageReader::add(std::span<const std::uint8_t> piece) {
 }
 
 std::optional<std::string_view> MessageReader::next() {
-  if (fault_ != Fault::none || waiting() < prefix_bytes) {
+  if (error_ != Error::none || waiting() < prefix_bytes) {
     return std::nullopt;
   }
   if (byte_at(buffer_, begin_) != 0) {
-    fault_ = Fault::compressed;
+    error_ = Error::compressed;
     return std::nullopt;
   }
   std::size_t size = 0;
@@ -55,7 +55,7 @@ std::optional<std::string_view> MessageReader::next() {
     size = (size << 8U) | byte_at(buffer_, begin_ + n);
   }
   if (size > bytes_max_) {
-    fault_ = Fault::too_large;
+    error_ = Error::too_large;
     return std::nullopt;
   }
   if (waiting() < prefix_bytes + size) {

@@ -19,14 +19,14 @@ void append_framed(const google::protobuf::MessageLite& message, std::string& ou
 class MessageReader {
  public:
   /// Why no further message can be read.
-  enum class Fault : std::uint8_t { none, compressed, too_large };
+  enum class Error : std::uint8_t { none, compressed, too_large };
 
   explicit MessageReader(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   void add(std::span<const std::uint8_t> piece);
   /// The next whole message, if there is one. It lasts until the next call of anything.
   [[nodiscard]] std::optional<std::string_view> next();
-  [[nodiscard]] Fault fault() const noexcept { return fault_; }
+  [[nodiscard]] Error error() const noexcept { return error_; }
   /// Bytes that are not part of a message that was taken.
   [[nodiscard]] std::size_t waiting() const noexcept { return buffer_.size() - begin_; }
   /// Largest message that is accepted.
@@ -39,7 +39,7 @@ class MessageReader {
   std::size_t bytes_max_;
   std::string buffer_;
   std::size_t begin_ = 0;  ///< Of what was not taken.
-  Fault fault_ = Fault::none;
+  Error error_ = Error::none;
 };
 
 }  // namespace tenure::grpc

@@ -17,21 +17,21 @@ namespace tenure::grpc {
 /// Which call serves which path.
 class Router {
  public:
-  using Open = std::function<std::shared_ptr<Call>(const Opening&)>;
+  using Open = std::function<std::shared_ptr<Call>(const CallInfo&)>;
   /// Is told the code of every call that ended.
   using Ended = std::function<void(StatusCode)>;
   /// How many messages a client sends in one call. The only message of a unary call has to arrive
-  /// within House::request_time.
+  /// within ServerContext::request_time.
   enum class Request : std::uint8_t { stream, unary };
   /// Whether a call needs no authentication. Such calls are few per connection
-  /// (House::open_calls_max).
-  enum class Audience : std::uint8_t { users, open };
+  /// (ServerContext::open_calls_max).
+  enum class Authentication : std::uint8_t { required, none };
   struct Route {
     Open open;
     Ended ended;
     Request request = Request::stream;
-    Audience audience = Audience::users;
-    std::size_t message_bytes_max = 0;  ///< Of a request; 0: House::message_bytes_max.
+    Authentication authentication = Authentication::required;
+    std::size_t message_bytes_max = 0;  ///< Of a request; 0: ServerContext::message_bytes_max.
   };
 
   /// `path`: "/package.Service/Method".

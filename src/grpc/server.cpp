@@ -180,7 +180,8 @@ void Server::admit(tcp::socket socket) {
 }
 
 void Server::check_soon() {
-  timer_.expires_after(std::min({check_every_max, context_.keep_alive.ping_timeout, context_.request_time}));
+  timer_.expires_after(
+      std::min({check_every_max, context_.keep_alive.ping_timeout, context_.request_time}));
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || self->is_accepting_stopped_) {
       return;

@@ -29,7 +29,8 @@ struct ServerOptions {
   std::uint16_t port = 0;                    ///< 0: any free one.
   std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
   std::size_t connections_max = 10'000;
-  std::function<void()> on_connection_rejected = [] {};   ///< Called for each connection beyond that.
+  std::function<void()> on_connection_rejected = [] {
+  };                                           ///< Called for each connection beyond that.
   net::HandshakeLimiter::Limits handshakes{};  ///< With TLS; more are closed at once.
 };
 

@@ -32,11 +32,11 @@ enum class StatusCode : std::uint8_t {
 [[nodiscard]] const char* name_of(StatusCode code);
 
 /// Something a server says besides the status, in a line of its own.
-struct Trailer {
+struct MetadataField {
   std::string name{};   ///< Lower case.
   std::string value{};  ///< Printable ASCII.
 
-  friend bool operator==(const Trailer&, const Trailer&) = default;
+  friend bool operator==(const MetadataField&, const MetadataField&) = default;
 };
 
 inline constexpr std::size_t trailers_max = 4;  ///< Of one status; more are dropped.
@@ -44,7 +44,7 @@ inline constexpr std::size_t trailers_max = 4;  ///< Of one status; more are dro
 struct Status {
   StatusCode code = StatusCode::ok;
   std::string message{};
-  std::vector<Trailer> trailers{};
+  std::vector<MetadataField> trailers{};
 
   [[nodiscard]] bool ok() const noexcept { return code == StatusCode::ok; }
   friend bool operator==(const Status&, const Status&) = default;

@@ -51,7 +51,7 @@ v1::Change change_of(const core::Event& event) {
 
 void write_record(const core::Event& event, v1::LockRecord& out) {
   out.set_key(event.item.name);
-  out.set_holder(event.owner);
+  out.set_owner(event.owner);
   out.set_lease_id(event.lease.get());
   out.set_fencing_token(event.token.get());
   out.set_mod_revision(event.revision.get());
@@ -156,13 +156,13 @@ void write(const core::Event& event, PreviousRecord previous, v1::Event& out) {
   out.set_operator_name(event.operator_name);
   out.set_reason(event.reason);
   if (change != v1::CHANGE_DELETE) {
-    write_record(event, *out.mutable_kv());
+    write_record(event, *out.mutable_record());
     return;
   }
-  out.mutable_kv()->set_key(event.item.name);
-  out.mutable_kv()->set_mod_revision(event.revision.get());
+  out.mutable_record()->set_key(event.item.name);
+  out.mutable_record()->set_mod_revision(event.revision.get());
   if (previous == PreviousRecord::include) {
-    write_record(event, *out.mutable_prev_kv());
+    write_record(event, *out.mutable_previous());
   }
 }
 

@@ -103,8 +103,8 @@ void write(const core::CycleStep& step, v1::CycleStep& out) {
   out.set_lease_id(step.lease.get());
   out.set_request_id(step.request.get());
   out.set_owner(step.owner);
-  out.set_name(step.place.name);
-  out.set_is_space(step.place.kind == core::PlaceKind::space);
+  out.set_name(step.resource.name);
+  out.set_is_space(step.resource.kind == core::ResourceKind::space);
 }
 
 }  // namespace tenure::wire

@@ -20,27 +20,27 @@ core::ClusterTime time_from(std::uint64_t milliseconds) {
   return std::chrono::milliseconds(std::min(milliseconds, milliseconds_max));
 }
 
-Result<core::Again> again_from(v1::Again again) {
-  switch (again) {
-    case v1::AGAIN_REFUSE: return core::Again::refuse;
-    case v1::AGAIN_WAIT: return core::Again::wait;
-    case v1::AGAIN_REENTER: return core::Again::reenter;
+Result<core::SelfConflict> self_conflict_from(v1::SelfConflict policy) {
+  switch (policy) {
+    case v1::SELF_CONFLICT_REFUSE: return core::SelfConflict::refuse;
+    case v1::SELF_CONFLICT_WAIT: return core::SelfConflict::wait;
+    case v1::SELF_CONFLICT_REENTER: return core::SelfConflict::reenter;
     default: break;
   }
-  return fail(Errc::invalid_argument, "again " + std::to_string(again) +
-                                          " is not known; 0 (refuse), 1 (wait), 2 (reenter) are");
+  return fail(Errc::invalid_argument, "self_conflict: unknown value " + std::to_string(policy) +
+                                          "; expected 0 (refuse), 1 (wait) or 2 (reenter)");
 }
 
 /// What the three requests have in common.
 template <class Request>
 Result<core::Acquire> begin_acquire(const Request& request) {
-  const auto again = again_from(request.again());
+  const auto again = self_conflict_from(request.self_conflict());
   if (!again) {
     return std::unexpected(again.error());
   }
   core::Acquire acquire{.lease = core::LeaseId(request.lease_id()),
                         .request = core::RequestId(request.request_id()),
-                        .again = *again,
+                        .self_conflict = *again,
                         .owner = request.owner(),
                         .metadata = request.metadata()};
   acquire.items.reserve(static_cast<std::size_t>(request.items_size()));

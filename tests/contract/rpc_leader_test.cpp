@@ -290,7 +290,7 @@ TEST_F(RpcLeader, changes_many_times_before_a_client_has_anything_to_ask) {
     ASSERT_TRUE(eventually([&] {
       std::size_t streams = 0;
       cluster.leader().look(
-          [&](const server::View&) { streams = cluster.rpc(round % 3).desk().streams; });
+          [&](const server::View&) { streams = cluster.rpc(round % 3).context().streams; });
       return streams > 0;
     }));
   }

@@ -43,7 +43,7 @@ class HealthAnswer final : public grpc::Call {
 class Refusal final : public grpc::Call {
  public:
   using Call::Call;
-  Refusal(const grpc::Opening& opening, grpc::Status status) : Call(opening) {
+  Refusal(const grpc::CallInfo& info, grpc::Status status) : Call(info) {
     finish(std::move(status));
   }
 
@@ -58,12 +58,12 @@ class RefusingServer {
  public:
   explicit RefusingServer(const std::map<std::string, grpc::Status>& refusals) {
     add("/grpc.health.v1.Health/Check",
-        [](const grpc::Opening& opening) { return std::make_shared<HealthAnswer>(opening); });
+        [](const grpc::CallInfo& info) { return std::make_shared<HealthAnswer>(info); });
     add("/tenure.v1.LockService/Session",
-        [](const grpc::Opening& opening) { return std::make_shared<Refusal>(opening); });
+        [](const grpc::CallInfo& info) { return std::make_shared<Refusal>(info); });
     for (const auto& [call, status] : refusals) {
-      add(call, [status](const grpc::Opening& opening) {
-        return std::make_shared<Refusal>(opening, status);
+      add(call, [status](const grpc::CallInfo& info) {
+        return std::make_shared<Refusal>(info, status);
       });
     }
     port_ = server_->listen().value();
@@ -71,7 +71,7 @@ class RefusingServer {
     thread_ = std::thread([this] { loop_.run(); });
   }
   ~RefusingServer() {
-    server_->shut();
+    server_->stop_accepting();
     server_->stop(0ms);
     work_.reset();
     thread_.join();
@@ -83,15 +83,15 @@ class RefusingServer {
 
  private:
   void add(const std::string& call, grpc::Router::Open open) {
-    house_.router.add(call, {.open = std::move(open), .ended = [](grpc::StatusCode) {}});
+    context_.router.add(call, {.open = std::move(open), .ended = [](grpc::StatusCode) {}});
   }
 
   boost::asio::io_context loop_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       loop_.get_executor()};
-  grpc::House house_{.loop = loop_};
+  grpc::ServerContext context_{.loop = loop_};
   std::shared_ptr<grpc::Server> server_ =
-      std::make_shared<grpc::Server>(house_, grpc::ServerOptions{});
+      std::make_shared<grpc::Server>(context_, grpc::ServerOptions{});
   std::uint16_t port_ = 0;
   std::thread thread_;
 };

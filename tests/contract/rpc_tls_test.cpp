@@ -57,7 +57,7 @@ TEST_F(RpcTls, the_authority_alone_is_enough_if_the_server_asks_for_no_more) {
   EXPECT_TRUE(client->mutex("a").lock());
 }
 
-TEST_F(RpcTls, a_certificate_that_the_server_asks_for_is_shown) {
+TEST_F(RpcTls, a_client_certificate_is_sent_on_request) {
   const RpcService service({.tls = ours.mutual_files(server)});
 
   const auto client = connect(service.url(trusting(ours) + showing(ours.sign({.name = "client"}))));

@@ -231,7 +231,7 @@ TEST_P(RwLockContract, an_upgrade_that_is_granted_too_late_is_undone) {
 }
 
 // 000-B15: two readers that both want to write would wait for each other for ever.
-TEST_P(RwLockContract, the_second_of_two_upgrades_is_told_of_the_deadlock) {
+TEST_P(RwLockContract, the_second_of_two_upgrades_fails_with_deadlock) {
   if (!supports(backends::Capability::upgrade) || !supports(backends::Capability::deadlocks)) {
     return;
   }

@@ -105,7 +105,7 @@ TEST_P(LeaseContract, a_lease_lives_as_long_as_something_made_with_it) {
 }
 
 // 002-B16, 000-B16: one explicit policy.
-TEST_P(LeaseContract, a_lease_that_would_wait_for_itself_is_told_at_once) {
+TEST_P(LeaseContract, a_lease_that_would_wait_for_itself_fails_at_once) {
   if (!supports(backends::Capability::one_lease) || !supports(backends::Capability::deadlocks)) {
     return;
   }

@@ -24,7 +24,7 @@ TEST_P(WatchContract, a_watch_tells_what_happens_in_order) {
     return;
   }
   ASSERT_TRUE(watch);
-  auto guard = bob.mutex("jobs/1", {.note = "nightly"}).lock().value();
+  auto guard = bob.mutex("jobs/1", {.metadata = "nightly"}).lock().value();
   EXPECT_TRUE(bob.mutex("other").lock());
   EXPECT_TRUE(guard.unlock());
 

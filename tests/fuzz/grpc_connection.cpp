@@ -106,8 +106,8 @@ struct Tally {
 
 class FuzzedCall final : public grpc::Call {
  public:
-  FuzzedCall(const grpc::Opening& opening, Manner manner, Tally& tally)
-      : Call(opening), manner_(manner), tally_(tally) {
+  FuzzedCall(const grpc::CallInfo& info, Manner manner, Tally& tally)
+      : Call(info), manner_(manner), tally_(tally) {
     ++tally_.opened;
   }
 
@@ -120,7 +120,7 @@ class FuzzedCall final : public grpc::Call {
         answer(std::string(message) + std::string(2000, 'x'));
         break;
       case Manner::holds_back:
-        hold_back();
+        pause_reading();
         answer(message);
         break;
       case Manner::finishes_early:
@@ -134,7 +134,7 @@ class FuzzedCall final : public grpc::Call {
       finish({});
     }
   }
-  void drained() override { read_on(); }
+  void drained() override { resume_reading(); }
   void closed() override {
     require(!std::exchange(is_closed_, true), "a call is closed once");
     ++tally_.closed;
@@ -203,15 +203,15 @@ class Session {
  public:
   Session() {
     for (std::size_t i = 0; i + 1 < paths.size(); ++i) {
-      house_.router.add(std::string(paths[i]), {.open =
-                                                    [this, i](const grpc::Opening& opening) {
+      context_.router.add(std::string(paths[i]), {.open =
+                                                    [this, i](const grpc::CallInfo& info) {
                                                       return std::make_shared<FuzzedCall>(
-                                                          opening, static_cast<Manner>(i), tally_);
+                                                          info, static_cast<Manner>(i), tally_);
                                                     },
                                                 .ended = [](grpc::StatusCode) {}});
     }
     connection_ = std::make_shared<grpc::Connection>(
-        house_, std::make_unique<FakeTransport>(loop_, wire_), "127.0.0.1:1");
+        context_, std::make_unique<FakeTransport>(loop_, wire_), "127.0.0.1:1");
     connection_->open([this](const std::shared_ptr<grpc::Connection>&) { connection_.reset(); });
     run();
   }
@@ -230,7 +230,7 @@ class Session {
     run();
     require(!connection_, "a closed connection is given up");
     require(tally_.opened == tally_.closed, "every call is told of its end");
-    require(house_.buffered == 0, "no buffered byte is left in the count");
+    require(context_.buffered == 0, "no buffered byte is left in the count");
   }
 
  private:
@@ -273,7 +273,7 @@ class Session {
   void leave(Input& input) {
     // Seldom: the rest of the input would have nothing to do.
     if (input.byte() == 0) {
-      connection_->farewell();
+      connection_->drain();
     }
   }
   void run() {
@@ -284,14 +284,14 @@ class Session {
   asio::io_context loop_{1};
   std::shared_ptr<Wire> wire_ = std::make_shared<Wire>(loop_);
   Tally tally_;
-  grpc::House house_{.loop = loop_,
+  grpc::ServerContext context_{.loop = loop_,
                      .message_bytes_max = 1024,
                      .calls_per_connection_max = 8,
                      .connection_bytes_max = 16'384,
                      .memory_bytes_max = 32'768,
                      .open_calls_max = 4};
   std::shared_ptr<grpc::Connection> connection_;
-  grpc::Link::Clock::time_point now_ = grpc::Link::Clock::now();
+  grpc::Http2Connection::Clock::time_point now_ = grpc::Http2Connection::Clock::now();
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ def peer_frames():
              "request_vote": varint(3) + numbers + varint(0),
              "vote_result": varint(4) + numbers[:2],
              "timeout_now": varint(5) + numbers[:3], "probe": varint(6) + numbers[:2],
-             "probe_result": varint(7) + numbers[:2], "dismissal": varint(8) + numbers[:1],
+             "probe_result": varint(7) + numbers[:2], "removal_notice": varint(8) + numbers[:1],
              "hello": hello, "welcome": welcome, "proof": varint(66) + text(b"p" * 32),
              "refusal": varint(67) + varint(5) + text(b"why"),
              "snapshot_begin": varint(32) + numbers * 3, "snapshot_chunk": varint(33) + numbers,
@@ -149,7 +149,7 @@ def grpc_connection():
 
     written, unary = step(0, 8), b"\1"
     calls = {name: unary + headers(0, path) + data(0, b"question", True) + written * 3
-             for path, name in enumerate(("echo", "stream", "hold_back", "finish_early", "silent"))}
+             for path, name in enumerate(("echo", "stream", "pause_reading", "finish_early", "silent"))}
     return calls | {
         "unknown": unary + headers(0, 5, True) + written * 2,
         "many": unary + b"".join(headers(n, n % 5) + data(n, b"x" * 50 * n) for n in range(12)) +
@@ -158,7 +158,7 @@ def grpc_connection():
         "half_message": unary + headers(0, 0) + step(0, 3, sized(b"ab"), b"\0", sized(b"")[:2],
                                                      b"\1", b"\0") + written,
         "ping": unary + (step(0, 10, b"\x0b") + written) * 3,
-        "farewell": unary + headers(0, 4) + step(0, 11, b"\0") + written * 3,
+        "drain": unary + headers(0, 4) + step(0, 11, b"\0") + written * 3,
         "window": unary + step(0, 7, b"\0\4\0\0\0\1") + headers(0, 1) + data(0, b"xyz") +
                   step(0, 6, b"\1", sized(b"")) + written * 2,
         "http1": b"\0" + step(0, 0, sized(b"GET / HTTP/1.1\r\n\r\n"))}

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/input.hpp"
-#include "server/auth/rulebook.hpp"
+#include "server/auth/policy.hpp"
 #include "server/config/config.hpp"
 #include "server/config/config_file.hpp"
 
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   "a printed configuration is read");
     fuzz::require(server::print_config(again) == printed, "and is the same");
   }
-  if (const auto users = server::auth::read_rulebook(text, "users.toml")) {
+  if (const auto users = server::auth::parse_policy(text, "users.toml")) {
     fuzz::require(users->users() > 0, "a file of users has one");
   }
   return 0;

@@ -95,7 +95,7 @@ TEST_F(AdminRpc, explain_tells_who_holds_who_waits_and_for_whom) {
   EXPECT_EQ(explained.queue(0).blockers(0).owner(), "migrator");
   EXPECT_EQ(explained.queue(1).predecessor(), explained.queue(0).ticket());
   EXPECT_EQ(explained.queue(1).blockers_size(), 2);
-  EXPECT_EQ(explained.sentence(), "a is held by migrator (lease " + std::to_string(holder) +
+  EXPECT_EQ(explained.summary(), "a is held by migrator (lease " + std::to_string(holder) +
                                       ") for 3000 ms; 2 wait, next is reporter (lease " +
                                       std::to_string(second) + ") after 3000 ms.");
 }
@@ -115,7 +115,7 @@ TEST_F(AdminRpc, explain_says_what_the_holder_waits_for_meanwhile) {
 }
 
 TEST_F(AdminRpc, a_free_lock_is_explained_as_free) {
-  EXPECT_EQ(explain("nothing").sentence(), "nothing is free.");
+  EXPECT_EQ(explain("nothing").summary(), "nothing is free.");
 }
 
 // 002.061: a record that nobody holds is gone.

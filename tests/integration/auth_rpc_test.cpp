@@ -14,7 +14,7 @@ namespace {
 using google::protobuf::Message;
 using server::auth::digest_of;
 using server::auth::Level;
-using server::auth::Rulebook;
+using server::auth::Policy;
 
 TEST_F(AuthRpc, who_is_nobody_is_told_what_to_do_and_who_may_not_by_which_rule) {
   Asker stranger(address_, "");
@@ -245,7 +245,7 @@ TEST_F(AuthRpc, an_explanation_does_not_name_what_may_not_be_read) {
 
   const auto shown = reader.ask(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
   EXPECT_EQ(shown.waits_of_holders_size(), 0);
-  EXPECT_EQ(shown.sentence().find("b/x"), std::string::npos);
+  EXPECT_EQ(shown.summary().find("b/x"), std::string::npos);
   const auto all = ops.ask(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
   EXPECT_EQ(all.waits_of_holders_size(), 1);
   waiting->cancel();
@@ -267,7 +267,7 @@ TEST_F(AuthRpc, a_watch_of_a_prefix_tells_only_what_may_be_read) {
   v1::WatchResponse told;
   ASSERT_TRUE(told.ParseFromString(watch->answer.messages.at(1)));
   ASSERT_EQ(told.events_size(), 1);
-  EXPECT_EQ(told.events(0).kv().key(), "a/1");
+  EXPECT_EQ(told.events(0).record().key(), "a/1");
   watch->cancel();
 }
 
@@ -302,11 +302,11 @@ TEST_F(AuthRpc, new_rules_count_at_once_on_a_stream_that_is_open) {
   };
   EXPECT_TRUE(acquire("a/1").has_granted());
 
-  gate.replace(auth_rules({{"c/", Level::lock}}));
+  authorizer.replace(auth_rules({{"c/", Level::lock}}));
   EXPECT_EQ(acquire("a/2").refused().code(), v1::CODE_PERMISSION_DENIED);
   EXPECT_TRUE(acquire("c/1").has_granted());
 
-  gate.replace(*Rulebook::make({{.name = "x", .tokens = {digest_of("x")}}}));
+  authorizer.replace(*Policy::make({{.name = "x", .tokens = {digest_of("x")}}}));
   (void)acquire("c/2");
   ASSERT_TRUE(session->answer.status);
   EXPECT_EQ(session->answer.code(), grpc::StatusCode::unauthenticated);

@@ -98,7 +98,7 @@ TEST_F(OpenRoutesRpc, a_large_message_is_refused_where_no_user_is_needed) {
 
 TEST_F(OpenRoutesRpc, calls_that_need_no_user_are_few_on_one_connection) {
   RawClient client(address_);
-  const auto most = static_cast<int>(grpc::House{.loop = store_.loop()}.open_calls_max);
+  const auto most = static_cast<int>(grpc::ServerContext{.loop = store_.loop()}.open_calls_max);
   for (int call = 0; call <= most; ++call) {
     client.write(RawClient::headers(2 * call + 1, check_path));
   }

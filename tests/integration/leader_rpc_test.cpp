@@ -240,7 +240,7 @@ TEST_F(LeaderRpc, a_watch_ends_at_once_with_the_leader) {
   EXPECT_FALSE(watch->Read(&answer));
   EXPECT_EQ(watch->Finish().error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(leader_in(*context), named_leader(1));
-  EXPECT_EQ(cluster.rpc(0).desk().watches.watches(), 0U);
+  EXPECT_EQ(cluster.rpc(0).context().watches.watches(), 0U);
 }
 
 TEST_F(LeaderRpc, stale_reads_are_answered_by_every_member) {

@@ -136,7 +136,7 @@ TEST_F(LockRpc, the_same_lease_reenters_if_it_asks_to_and_counts) {
   const auto holder = lease();
   const auto held = lock("a", holder);
   auto again = lock_request("a", holder);
-  again.set_again(v1::AGAIN_REENTER);
+  again.set_self_conflict(v1::SELF_CONFLICT_REENTER);
 
   const auto response = lock(again);
 
@@ -185,7 +185,7 @@ TEST_F(LockRpc, a_retry_joins_the_wait_of_its_first_call_and_outlives_it) {
 
   // The retry is attached once a later command has been decided after it.
   ASSERT_TRUE(
-      becomes_true([&](const server::View&) { return server_.desk().callers.attached() == 2; }));
+      becomes_true([&](const server::View&) { return server_.context().waiters.attached() == 2; }));
   first.cancel();
   EXPECT_EQ(first.wait().error_code(), ::grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(waits_become(1));
@@ -216,7 +216,7 @@ v1::LockRequest upgrade_without_id(std::uint64_t lease) {
   v1::LockRequest request;
   request.set_name("a");
   request.set_lease_id(lease);
-  request.set_again(v1::AGAIN_REENTER);
+  request.set_self_conflict(v1::SELF_CONFLICT_REENTER);
   return request;
 }
 

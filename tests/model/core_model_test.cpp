@@ -101,7 +101,7 @@ TEST(CoreModel, everything_together_behaves_as_the_reference) {
 TEST(CoreModel, deadlocks_over_all_shapes_are_found_as_by_the_reference) {
   behave_as_the_reference(300, {.things = everything(),
                                 .verbs = mostly_waiting(),
-                                .agains = {Again::wait, Again::reenter},
+                                .self_conflicts = {SelfConflict::wait, SelfConflict::reenter},
                                 .leases = 5,
                                 .requests = 1000,
                                 .pauses = 1});
@@ -115,7 +115,7 @@ TEST(CoreModel, deadlocks_over_permits_are_found_as_by_the_reference) {
   things.push_back({semaphores()[0][0], semaphores()[1][0]});
   behave_as_the_reference(300, {.things = things,
                                 .verbs = mostly_waiting(),
-                                .agains = {Again::refuse, Again::wait},
+                                .self_conflicts = {SelfConflict::refuse, SelfConflict::wait},
                                 .leases = 5,
                                 .requests = 1000,
                                 .pauses = 1});
@@ -124,7 +124,7 @@ TEST(CoreModel, deadlocks_over_permits_are_found_as_by_the_reference) {
 TEST(CoreModel, deadlocks_over_names_are_found_as_by_the_reference) {
   behave_as_the_reference(300, {.things = names(),
                                 .verbs = mostly_waiting(),
-                                .agains = {Again::wait, Again::reenter},
+                                .self_conflicts = {SelfConflict::wait, SelfConflict::reenter},
                                 .leases = 5,
                                 .requests = 1000,
                                 .pauses = 1});

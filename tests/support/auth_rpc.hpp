@@ -7,19 +7,19 @@
 
 #include <gtest/gtest.h>
 
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "support/rpc_asker.hpp"
 #include "support/rpc_fixture.hpp"
 
 namespace tenure::test {
 
 /// Tokens "r", "l", "o" and "ad".
-inline server::auth::Rulebook auth_rules(const std::vector<server::auth::Rule>& of_locker = {
+inline server::auth::Policy auth_rules(const std::vector<server::auth::Rule>& of_locker = {
                                              {"a/", server::auth::Level::lock}}) {
   using server::auth::digest_of;
   using server::auth::Level;
-  using server::auth::Rulebook;
-  return *Rulebook::make(
+  using server::auth::Policy;
+  return *Policy::make(
       {{.name = "reader", .tokens = {digest_of("r")}, .rules = {{"a/", Level::read}}},
        {.name = "locker", .tokens = {digest_of("l")}, .rules = of_locker},
        {.name = "other", .tokens = {digest_of("o")}, .rules = {{"b/", Level::lock}}},
@@ -27,13 +27,13 @@ inline server::auth::Rulebook auth_rules(const std::vector<server::auth::Rule>& 
 }
 
 struct GateRoom {
-  server::auth::Gate gate{auth_rules()};
+  server::auth::Authorizer authorizer{auth_rules()};
 };
 
 /// A server that has these users.
 class AuthRpc : public GateRoom, public RpcTest {
  protected:
-  AuthRpc() : RpcTest({.gate = &gate}, core::Limits{}) {}
+  AuthRpc() : RpcTest({.authorizer = &authorizer}, core::Limits{}) {}
 
   static constexpr auto locks = "/tenure.v1.LockService/";
   static constexpr auto admin = "/tenure.v1.Admin/";

@@ -59,7 +59,7 @@ Acquire any_acquire() {
     item = any_item();
   }
   command.queue = any_of_first<Queue>(2);
-  command.again = any_of_first<Again>(3);
+  command.self_conflict = any_of_first<SelfConflict>(3);
   command.owner = any_text();
   command.metadata = any_text();
   return command;
@@ -76,7 +76,7 @@ Release any_release() {
 }
 
 ForceRelease any_force_release() {
-  ForceRelease command{.place = {.name = any_text(), .kind = any_of_first<PlaceKind>(2)}};
+  ForceRelease command{.resource = {.name = any_text(), .kind = any_of_first<ResourceKind>(2)}};
   if (*rc::gen::arbitrary<bool>()) {
     command.token = any_id<FencingToken>();
   }

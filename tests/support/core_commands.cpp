@@ -74,12 +74,12 @@ Command acquire(const Draw& draw, const World& world, const State& state, Queue 
                   .request = request_of(draw, world, state, 1),
                   .items = items_of(draw, world),
                   .queue = queue,
-                  .again = draw.again,
+                  .self_conflict = draw.self_conflict,
                   .owner = "owner " + std::to_string(draw.lease),
                   .metadata = std::string(draw.pick % 3, 'm')};
-  if (command.again == Again::reenter &&
+  if (command.self_conflict == SelfConflict::reenter &&
       (command.items.size() > 1 || std::holds_alternative<Permits>(command.items[0].claim))) {
-    command.again = Again::wait;
+    command.self_conflict = SelfConflict::wait;
   }
   return command;
 }
@@ -173,9 +173,9 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
     case Verb::renew: return RenewLeases{{lease, LeaseId{1 + draw.pick % world.leases}}};
     case Verb::revoke: return RevokeLease{lease};
     case Verb::force: {
-      const auto place = items_of(draw, world).front().place();
+      const auto resource = items_of(draw, world).front().resource();
       return ForceRelease{
-          .place = place,
+          .resource = resource,
           .token = draw.request % 2 == 0 ? std::nullopt : std::optional(token_of(draw, state))};
     }
     case Verb::compact: return Compact{Revision{state.revision.get() * (draw.pick % 4) / 3}};
@@ -198,7 +198,8 @@ Command command_of(const Draw& draw, const World& world, const State& state) {
 std::ostream& operator<<(std::ostream& out, const Draw& draw) {
   return out << "\n{" << verb_names[static_cast<std::size_t>(draw.verb)] << ", lease " << draw.lease
              << ", request " << draw.request << ", pick " << draw.pick << ", thing " << draw.thing
-             << ", pause " << draw.pause << ", again " << static_cast<int>(draw.again) << "}";
+             << ", pause " << draw.pause << ", again " << static_cast<int>(draw.self_conflict)
+             << "}";
 }
 
 std::vector<std::vector<Item>> names() {
@@ -259,27 +260,27 @@ std::vector<std::pair<std::size_t, Verb>> mostly_waiting() {
 
 rc::Gen<std::vector<Draw>> draws_in(const World& world) {
   std::vector<Verb> verbs;
-  for (const auto& [weight, verb] : world.verbs) {
-    verbs.insert(verbs.end(), weight, verb);
+  for (const auto& [encoded_size, verb] : world.verbs) {
+    verbs.insert(verbs.end(), encoded_size, verb);
   }
   const auto one = rc::gen::apply(
-      [verbs, agains = world.agains](std::size_t verb, std::size_t lease, std::size_t request,
-                                     std::size_t pick, std::size_t thing, std::size_t pause,
-                                     std::size_t again) {
+      [verbs, self_conflicts = world.self_conflicts](
+          std::size_t verb, std::size_t lease, std::size_t request, std::size_t pick,
+          std::size_t thing, std::size_t pause, std::size_t again) {
         return Draw{.verb = verbs[verb],
                     .lease = lease,
                     .request = request,
                     .pick = pick,
                     .thing = thing,
                     .pause = pause,
-                    .again = agains[again]};
+                    .self_conflict = self_conflicts[again]};
       },
       rc::gen::inRange<std::size_t>(0, verbs.size()),
       rc::gen::inRange<std::size_t>(0, world.leases),
       rc::gen::inRange<std::size_t>(0, world.requests), rc::gen::inRange<std::size_t>(0, 1000),
       rc::gen::inRange<std::size_t>(0, world.things.size()),
       rc::gen::inRange<std::size_t>(0, world.pauses),
-      rc::gen::inRange<std::size_t>(0, world.agains.size()));
+      rc::gen::inRange<std::size_t>(0, world.self_conflicts.size()));
   return rc::gen::container<std::vector<Draw>>(one);
 }
 

@@ -41,7 +41,7 @@ struct Draw {
   std::size_t pick = 0;   ///< Which hold, which mode, which permits.
   std::size_t thing = 0;  ///< Which of the things of the world, or several of them.
   std::size_t pause = 0;  ///< How much time passes before.
-  Again again = Again::refuse;
+  SelfConflict self_conflict = SelfConflict::refuse;
 };
 
 std::ostream& operator<<(std::ostream& out, const Draw& draw);
@@ -51,7 +51,8 @@ struct World {
   std::vector<std::vector<Item>> things;  ///< Modes and permits are drawn.
   std::vector<std::pair<std::size_t, Verb>> verbs;
   std::vector<LockMode> modes{all_lock_modes.begin(), all_lock_modes.end()};
-  std::vector<Again> agains{Again::refuse, Again::wait, Again::reenter};
+  std::vector<SelfConflict> self_conflicts{SelfConflict::refuse, SelfConflict::wait,
+                                           SelfConflict::reenter};
   std::size_t leases = 4;
   std::size_t requests = 60;  ///< Few of them make retries.
   std::size_t pauses = 6;     ///< 1: time stands still.

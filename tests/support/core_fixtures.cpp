@@ -36,7 +36,7 @@ Acquire acquire(LeaseId lease, std::uint64_t request, std::vector<Item> items) {
   return {.lease = lease,
           .request = RequestId{request},
           .items = std::move(items),
-          .again = Again::wait,
+          .self_conflict = SelfConflict::wait,
           .owner = "owner " + std::to_string(lease.get()),
           .metadata = std::string("\0meta\xFF", 6)};
 }
@@ -71,14 +71,14 @@ State fixture_state() {
   apply(acquire(bob, 2, {lock("r", LockMode::shared)}));
   apply(acquire(cid, 1, {lock("r", LockMode::shared), lock("x")}));
   auto stronger = acquire(bob, 3, {lock("r")});
-  stronger.again = Again::reenter;
+  stronger.self_conflict = SelfConflict::reenter;
   apply(stronger);
   apply(acquire(cid, 2, {lock("a"), lock("free")}));
   auto impatient = acquire(bob, 5, {lock("a")});
   impatient.queue = Queue::skip;
   apply(impatient);
   auto own = acquire(ann, 2, {permits("p", 200)});
-  own.again = Again::refuse;
+  own.self_conflict = SelfConflict::refuse;
   apply(own);
   apply(acquire(dora, 3, {lock("free"), lock("r", LockMode::shared)}));
   apply(Release{.lease = cid, .request = RequestId{3}, .what = Target{.name = "x"}});
@@ -96,32 +96,32 @@ Batch fixture_batch() {
                        {lock("a"), permits("p", 2), keys("s", range, LockMode::update),
                         keys("t", BytesRange::at_least("x"), LockMode::shared)});
   first.queue = Queue::skip;
-  first.again = Again::reenter;
-  return {
-      .stamp = {.time = seconds(1), .revision = Revision{77}},
-      .commands = {
-          first,
-          Acquire{},
-          Release{.lease = ann, .request = RequestId{3}, .what = FencingToken{300}},
-          Release{.lease = ann, .what = Target{.name = "a"}},
-          Release{.lease = ann, .what = Target{.name = "s", .range = range}},
-          Abandon{.lease = ann, .request = RequestId{4}},
-          GrantLease{.id = LeaseId{5},
-                     .request = RequestId{6},
-                     .ttl = seconds(30),
-                     .client = "ann",
-                     .address = "[::1]:7420"},
-          GrantLease{.ttl = ClusterTime{-1}},
-          RenewLeases{.leases = {ann, LeaseId{~0ULL}}},
-          RevokeLease{.lease = LeaseId{7}},
-          Tick{},
-          ForceRelease{.place = {.name = "a"}},
-          ForceRelease{.place = {.name = "s", .kind = PlaceKind::space}, .token = FencingToken{8}},
-          Compact{.revision = Revision{9}},
-          SetLimits{.limits = {.name_bytes_max = 10,
-                               .ttl_min = ClusterTime{-1},
-                               .answers_per_lease_max = 1024}},
-      }};
+  first.self_conflict = SelfConflict::reenter;
+  return {.stamp = {.time = seconds(1), .revision = Revision{77}},
+          .commands = {
+              first,
+              Acquire{},
+              Release{.lease = ann, .request = RequestId{3}, .what = FencingToken{300}},
+              Release{.lease = ann, .what = Target{.name = "a"}},
+              Release{.lease = ann, .what = Target{.name = "s", .range = range}},
+              Abandon{.lease = ann, .request = RequestId{4}},
+              GrantLease{.id = LeaseId{5},
+                         .request = RequestId{6},
+                         .ttl = seconds(30),
+                         .client = "ann",
+                         .address = "[::1]:7420"},
+              GrantLease{.ttl = ClusterTime{-1}},
+              RenewLeases{.leases = {ann, LeaseId{~0ULL}}},
+              RevokeLease{.lease = LeaseId{7}},
+              Tick{},
+              ForceRelease{.resource = {.name = "a"}},
+              ForceRelease{.resource = {.name = "s", .kind = ResourceKind::space},
+                           .token = FencingToken{8}},
+              Compact{.revision = Revision{9}},
+              SetLimits{.limits = {.name_bytes_max = 10,
+                                   .ttl_min = ClusterTime{-1},
+                                   .answers_per_lease_max = 1024}},
+          }};
 }
 
 State fixture_state_2() {
@@ -144,7 +144,7 @@ State fixture_state_2() {
                          .user = "eve"});
   const auto held = run(before, acquire(eve, 1, {lock("e")})).outcome;
   run(before, acquire(eve, 2, {lock("f")}));
-  run(before, ForceRelease{.place = {.name = "f"}, .operator_name = "root", .reason = "a test"});
+  run(before, ForceRelease{.resource = {.name = "f"}, .operator_name = "root", .reason = "a test"});
   run(before, Downgrade{.lease = eve,
                         .request = RequestId{3},
                         .token = std::get<Granted>(held).token,
@@ -164,7 +164,7 @@ Batch fixture_batch_2() {
   batch.version = version_2;
   const std::vector<Command> added{
       GrantLease{.id = LeaseId{5}, .ttl = seconds(30), .client = "ann/app", .user = "ann"},
-      ForceRelease{.place = {.name = "a"}, .operator_name = "root", .reason = "a test"},
+      ForceRelease{.resource = {.name = "a"}, .operator_name = "root", .reason = "a test"},
       SetLimits{.limits = {.answers_per_lease_max = 1024,
                            .state_bytes_max = 1'000'000,
                            .state_bytes_per_user_max = 100'000,

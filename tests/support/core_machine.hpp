@@ -37,7 +37,7 @@ class CoreTest : public ::testing::Test {
     return {.name = std::move(space),
             .claim = Keys{.range = BytesRange::half_open(start, end).value(), .mode = mode}};
   }
-  static Place place(std::string name) { return {.name = std::move(name)}; }
+  static Resource resource(std::string name) { return {.name = std::move(name)}; }
 
   /// Applies at the time of the last step, or later by `after`.
   const Applied& apply(const Command& command, ClusterTime after = {}) {
@@ -56,11 +56,12 @@ class CoreTest : public ::testing::Test {
   }
 
   /// With a request id that was not used before.
-  Outcome acquire(LeaseId lease, std::vector<Item> items, Again again = Again::refuse) {
+  Outcome acquire(LeaseId lease, std::vector<Item> items,
+                  SelfConflict self_conflict = SelfConflict::refuse) {
     return apply(Acquire{.lease = lease,
                          .request = fresh(),
                          .items = std::move(items),
-                         .again = again,
+                         .self_conflict = again,
                          .owner = "owner " + std::to_string(lease.get())})
         .outcome;
   }
@@ -91,7 +92,7 @@ class CoreTest : public ::testing::Test {
     const auto* refused = std::get_if<Refused>(&outcome);
     return refused == nullptr ? std::nullopt : std::optional(refused->error.code);
   }
-  std::vector<LeaseId> holders_of(const Place& where) const {
+  std::vector<LeaseId> holders_of(const Resource& where) const {
     std::vector<LeaseId> leases;
     if (const auto* found = machine.state().locks.find(where)) {
       for (const auto token : found->holds()) {
@@ -101,7 +102,7 @@ class CoreTest : public ::testing::Test {
     return leases;
   }
   std::vector<LeaseId> holders_of(std::string name) const {
-    return holders_of(place(std::move(name)));
+    return holders_of(resource(std::move(name)));
   }
   /// The leases that were granted something they waited for, in order.
   std::vector<LeaseId> let_in() const {

@@ -64,7 +64,7 @@ Outcome Reference::apply(const Acquire& command) {
   for (const auto& item : wanted.items) {
     const auto differs = [&](const auto& other) {
       return std::ranges::any_of(other.items, [&](const Item& its) {
-        return its.is_at(item.place()) && its.claim.index() != item.claim.index();
+        return its.is_at(item.resource()) && its.claim.index() != item.claim.index();
       });
     };
     if (std::ranges::any_of(holds_, differs) || std::ranges::any_of(waits_, differs)) {
@@ -104,7 +104,7 @@ std::optional<Outcome> Reference::reenter(const Acquire& command, Wait& wanted) 
 }
 
 Outcome Reference::enter(const Acquire& command, Wait wanted) {
-  if (command.again == Again::reenter) {
+  if (command.self_conflict == SelfConflict::reenter) {
     if (auto outcome = reenter(command, wanted)) {
       return *outcome;
     }
@@ -118,7 +118,8 @@ Outcome Reference::enter(const Acquire& command, Wait wanted) {
     lease.answers[command.request] = refused(Errc::would_block);
     return refused(Errc::would_block);
   }
-  if (command.again != Again::wait && !is_unconfirmed(command.lease) && is_own_obstacle(wanted)) {
+  if (command.self_conflict != SelfConflict::wait && !is_unconfirmed(command.lease) &&
+      is_own_obstacle(wanted)) {
     lease.answers[command.request] = refused(Errc::deadlock);
     return refused(Errc::deadlock);
   }
@@ -202,7 +203,7 @@ Outcome Reference::release(const Release& command) {
       continue;
     }
     if (target != nullptr && hold.items.size() > 1) {
-      touched_.insert(item->place());
+      touched_.insert(item->resource());
       hold.items.erase(item);
       return Released{};
     }
@@ -353,10 +354,10 @@ Outcome Reference::apply(const RevokeLease& command) {
 Outcome Reference::apply(const ForceRelease& command) {
   Forced forced;
   for (auto& hold : holds_) {
-    if (has(hold.items, command.place) && (!command.token || *command.token == hold.token)) {
+    if (has(hold.items, command.resource) && (!command.token || *command.token == hold.token)) {
       ++forced.holds;
       const auto taken = std::ranges::remove_if(
-          hold.items, [&](const Item& item) { return item.is_at(command.place); });
+          hold.items, [&](const Item& item) { return item.is_at(command.resource); });
       hold.items.erase(taken.begin(), taken.end());
       losses_.push_back({.lease = hold.lease,
                          .request = hold.request,
@@ -366,7 +367,7 @@ Outcome Reference::apply(const ForceRelease& command) {
     }
   }
   std::erase_if(holds_, [](const Hold& hold) { return hold.items.empty(); });
-  touched_.insert(command.place);
+  touched_.insert(command.resource);
   return forced.holds == 0 ? Outcome(refused(Errc::not_held)) : Outcome(forced);
 }
 

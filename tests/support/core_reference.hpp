@@ -18,8 +18,8 @@
 
 namespace tenure::core::model {
 
-[[nodiscard]] inline bool has(std::span<const Item> items, const Place& place) {
-  return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(place); });
+[[nodiscard]] inline bool has(std::span<const Item> items, const Resource& resource) {
+  return std::ranges::any_of(items, [&](const Item& item) { return item.is_at(resource); });
 }
 
 [[nodiscard]] inline Refused refused(Errc code) {
@@ -105,9 +105,9 @@ class Reference {
   [[nodiscard]] std::set<LeaseId> blockers(const Wait& wait, const Item& item,
                                            const std::set<LeaseId>& among) const;
   [[nodiscard]] bool is_own_obstacle(const Wait& wanted) const;
-  [[nodiscard]] std::vector<Wait> in_turn(const Place& place) const;
+  [[nodiscard]] std::vector<Wait> in_turn(const Resource& resource) const;
   [[nodiscard]] Hold* hold_of(FencingToken token);
-  [[nodiscard]] std::uint64_t permits_of(LeaseId lease, const Place& place) const;
+  [[nodiscard]] std::uint64_t permits_of(LeaseId lease, const Resource& resource) const;
 
   /// Bytes of all leases, or of one user's, with their holds and waits.
   [[nodiscard]] std::size_t bytes_of(const std::optional<std::string>& user) const;
@@ -140,7 +140,7 @@ class Reference {
   std::vector<std::pair<LeaseId, RequestId>> ended_;  ///< Leases and who asked for them.
   std::vector<Hold> holds_;                           ///< By token.
   std::vector<Wait> waits_;                           ///< By ticket.
-  std::set<Place> touched_;
+  std::set<Resource> touched_;
   std::set<LeaseId> suspects_;
   std::vector<Notice> notices_;
   std::vector<Loss> losses_;

@@ -11,14 +11,14 @@ namespace {
 
 bool clash(std::span<const Item> items, const Item& wanted) {
   return std::ranges::any_of(items, [&](const Item& item) {
-    return item.is_at(wanted.place()) && conflict(item.claim, wanted.claim);
+    return item.is_at(wanted.resource()) && conflict(item.claim, wanted.claim);
   });
 }
 
-std::uint64_t permits_at(std::span<const Item> items, const Place& place) {
+std::uint64_t permits_at(std::span<const Item> items, const Resource& resource) {
   std::uint64_t sum = 0;
   for (const auto& item : items) {
-    if (item.is_at(place)) {
+    if (item.is_at(resource)) {
       sum += std::get<Permits>(item.claim).wanted;
     }
   }
@@ -42,20 +42,20 @@ bool Reference::is_own_obstacle(const Wait& wanted) const {
     }
     const auto* permits = std::get_if<Permits>(&item.claim);
     if (permits != nullptr &&
-        permits_of(wanted.lease, item.place()) + permits->wanted > permits->capacity) {
+        permits_of(wanted.lease, item.resource()) + permits->wanted > permits->capacity) {
       return true;
     }
   }
   return false;
 }
 
-std::uint64_t Reference::permits_of(LeaseId lease, const Place& place) const {
+std::uint64_t Reference::permits_of(LeaseId lease, const Resource& resource) const {
   std::uint64_t sum = 0;
   for (const auto& hold : holds_) {
-    sum += hold.lease == lease ? permits_at(hold.items, place) : 0;
+    sum += hold.lease == lease ? permits_at(hold.items, resource) : 0;
   }
   for (const auto& wait : waits_) {
-    sum += wait.lease == lease ? permits_at(wait.items, place) : 0;
+    sum += wait.lease == lease ? permits_at(wait.items, resource) : 0;
   }
   return sum;
 }
@@ -63,7 +63,7 @@ std::uint64_t Reference::permits_of(LeaseId lease, const Place& place) const {
 Queued Reference::position_of(const Wait& wait) const {
   Queued queued{.ticket = wait.ticket};
   for (const auto& item : wait.items) {
-    const auto queue = in_turn(item.place());
+    const auto queue = in_turn(item.resource());
     const auto it = std::ranges::find(queue, wait.ticket, &Wait::ticket);
     const auto position = static_cast<std::size_t>(it - queue.begin()) + 1;
     if (position > queued.position) {
@@ -74,10 +74,10 @@ Queued Reference::position_of(const Wait& wait) const {
   return queued;
 }
 
-std::vector<Wait> Reference::in_turn(const Place& place) const {
+std::vector<Wait> Reference::in_turn(const Resource& resource) const {
   std::vector<Wait> queue;
   std::ranges::copy_if(waits_, std::back_inserter(queue),
-                       [&](const Wait& wait) { return has(wait.items, place); });
+                       [&](const Wait& wait) { return has(wait.items, resource); });
   std::ranges::sort(queue, {}, &Wait::turn);
   return queue;
 }
@@ -91,7 +91,7 @@ bool Reference::is_blocked(const Wait& wait, const Item& item) const {
   std::uint64_t taken = 0;
   for (const auto& hold : holds_) {
     if (permits != nullptr) {
-      taken += permits_at(hold.items, item.place());
+      taken += permits_at(hold.items, item.resource());
     } else if (hold.token != wait.upgrades && clash(hold.items, item)) {
       return true;
     }
@@ -101,7 +101,7 @@ bool Reference::is_blocked(const Wait& wait, const Item& item) const {
       continue;
     }
     if (permits != nullptr) {
-      taken += permits_at(other.items, item.place());
+      taken += permits_at(other.items, item.resource());
     } else if (clash(other.items, item)) {
       return true;
     }
@@ -117,11 +117,11 @@ std::set<LeaseId> Reference::blockers(const Wait& wait, const Item& item,
   const auto* permits = std::get_if<Permits>(&item.claim);
   const auto look = [&](LeaseId lease, std::span<const Item> items) {
     if (permits != nullptr && lease == wait.lease) {
-      own += permits_at(items, item.place());
+      own += permits_at(items, item.resource());
     } else if (lease != wait.lease && among.contains(lease) &&
-               (permits == nullptr ? clash(items, item) : has(items, item.place()))) {
+               (permits == nullptr ? clash(items, item) : has(items, item.resource()))) {
       found.insert(lease);
-      others += permits == nullptr ? 0 : permits_at(items, item.place());
+      others += permits == nullptr ? 0 : permits_at(items, item.resource());
     }
   };
   for (const auto& hold : holds_) {
@@ -171,7 +171,7 @@ std::string Reference::is_no_cycle(const std::vector<CycleStep>& cycle) const {
       return "a member could go on";
     }
     const bool leads_on = std::ranges::any_of(it->items, [&](const Item& item) {
-      return item.is_at(cycle[i].place) && blockers(*it, item, among).contains(next.lease);
+      return item.is_at(cycle[i].resource) && blockers(*it, item, among).contains(next.lease);
     });
     if (!leads_on) {
       return "a member does not wait for the next";
@@ -216,8 +216,8 @@ void Reference::settle() {
       give_way(suspects_.extract(suspects_.begin()).value());
       continue;
     }
-    const auto place = touched_.extract(touched_.begin()).value();
-    for (const auto& wait : in_turn(place)) {
+    const auto resource = touched_.extract(touched_.begin()).value();
+    for (const auto& wait : in_turn(resource)) {
       if (!is_blocked(wait)) {
         drop_wait(wait.ticket);
         ++revision_;
@@ -293,7 +293,7 @@ Hold* Reference::hold_of(FencingToken token) {
 
 void Reference::touch(std::span<const Item> items) {
   for (const auto& item : items) {
-    touched_.insert(item.place());
+    touched_.insert(item.resource());
   }
 }
 

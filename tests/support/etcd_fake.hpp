@@ -52,7 +52,7 @@ class FakeEtcd {
   }
   ~FakeEtcd() {
     if (server_) {
-      server_->shut();
+      server_->stop_accepting();
       server_->stop(std::chrono::milliseconds(0));
     }
     work_.reset();
@@ -63,15 +63,15 @@ class FakeEtcd {
 
   /// REQUIRES: before start().
   void answer(std::string path, Answer answer) {
-    house_.router.add(std::move(path),
+    context_.router.add(std::move(path),
                       {.open =
-                           [answer = std::move(answer)](const grpc::Opening& opening) {
-                             return std::make_shared<Call>(opening, answer);
+                           [answer = std::move(answer)](const grpc::CallInfo& info) {
+                             return std::make_shared<Call>(info, answer);
                            },
                        .ended = [](grpc::StatusCode) {}});
   }
   [[nodiscard]] std::string start() {
-    server_ = std::make_shared<grpc::Server>(house_, grpc::ServerOptions{});
+    server_ = std::make_shared<grpc::Server>(context_, grpc::ServerOptions{});
     const auto port = server_->listen().value();
     server_->open();
     thread_ = std::jthread([this] { loop_.run(); });
@@ -81,8 +81,8 @@ class FakeEtcd {
  private:
   class Call final : public grpc::Call {
    public:
-    Call(const grpc::Opening& opening, Answer answer)
-        : grpc::Call(opening), answer_(std::move(answer)) {}
+    Call(const grpc::CallInfo& info, Answer answer)
+        : grpc::Call(info), answer_(std::move(answer)) {}
 
    private:
     void received(std::string_view message) override {
@@ -107,7 +107,7 @@ class FakeEtcd {
   boost::asio::io_context loop_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_{
       loop_.get_executor()};
-  grpc::House house_{.loop = loop_};
+  grpc::ServerContext context_{.loop = loop_};
   std::shared_ptr<grpc::Server> server_;
   std::jthread thread_;
 };

@@ -43,22 +43,22 @@ class EtcdRelay {
          {"/etcdserverpb.Maintenance/Status", "/etcdserverpb.KV/Range", txn_path,
           "/etcdserverpb.Lease/LeaseGrant", "/etcdserverpb.Lease/LeaseRevoke",
           "/etcdserverpb.Lease/LeaseKeepAlive", "/etcdserverpb.Watch/Watch"}) {
-      house_.router.add(path, {.open =
-                                   [this, path](const grpc::Opening& opening) {
-                                     return std::make_shared<Call>(opening, *this, path);
+      context_.router.add(path, {.open =
+                                   [this, path](const grpc::CallInfo& info) {
+                                     return std::make_shared<Call>(info, *this, path);
                                    },
                                .ended = [](grpc::StatusCode) {}});
     }
     std::latch is_ready(1);
     boost::asio::post(loop_, [&] { channel_->open([&] { is_ready.count_down(); }, [] {}); });
-    server_ = std::make_shared<grpc::Server>(house_, grpc::ServerOptions{});
+    server_ = std::make_shared<grpc::Server>(context_, grpc::ServerOptions{});
     port_ = server_->listen().value();
     server_->open();
     thread_ = std::jthread([this] { loop_.run(); });
     is_ready.wait();
   }
   ~EtcdRelay() {
-    server_->shut();
+    server_->stop_accepting();
     server_->stop(std::chrono::milliseconds(0));
     do_there([this] {
       kept_.clear();
@@ -123,7 +123,7 @@ class EtcdRelay {
     std::latch is_done(static_cast<std::ptrdiff_t>(question_count_.exchange(0)));
     do_there([&] {
       for (const auto& one : std::exchange(questions_, {})) {
-        grpc::Question<backends::etcd::pb::TxnResponse>::ask(
+        grpc::UnaryClientCall<backends::etcd::pb::TxnResponse>::start(
             *channel_, txn_path, Call::message_of(one.message),
             [&](const grpc::Status&, const auto&) { is_done.count_down(); });
       }
@@ -139,8 +139,8 @@ class EtcdRelay {
   /// A call of a client, and the same one to etcd.
   class Call final : public grpc::Call {
    public:
-    Call(const grpc::Opening& opening, EtcdRelay& relay, std::string_view path)
-        : grpc::Call(opening), relay_(relay), path_(path) {}
+    Call(const grpc::CallInfo& info, EtcdRelay& relay, std::string_view path)
+        : grpc::Call(info), relay_(relay), path_(path) {}
 
     void answer(std::string_view message) { send(message_of(message)); }
     /// Whatever it says: a message without fields keeps all of them.
@@ -151,7 +151,7 @@ class EtcdRelay {
     }
 
    private:
-    class Upstream final : public grpc::Exchange {
+    class Upstream final : public grpc::ClientCall {
      public:
       explicit Upstream(std::shared_ptr<Call> call) : call_(std::move(call)) {}
 
@@ -162,7 +162,7 @@ class EtcdRelay {
       std::shared_ptr<Call> call_;
     };
 
-    grpc::Exchange& upstream() {
+    grpc::ClientCall& upstream() {
       if (!upstream_) {
         upstream_ = std::make_shared<Upstream>(std::static_pointer_cast<Call>(shared_from_this()));
         relay_.channel_->begin(std::string(path_), upstream_);
@@ -240,7 +240,7 @@ class EtcdRelay {
   boost::asio::io_context loop_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_{
       loop_.get_executor()};
-  grpc::House house_{.loop = loop_};
+  grpc::ServerContext context_{.loop = loop_};
   std::shared_ptr<grpc::Channel> channel_;
   std::shared_ptr<grpc::Server> server_;
   std::uint16_t port_ = 0;

@@ -53,8 +53,8 @@ class MemoryStore final : public server::Store {
   void stop();
 
   void propose(core::Command command, Decision decided) override;
-  void read(Look look) override;
-  void peek(Look look) override;
+  void read(OnRead on_read) override;
+  void peek(OnRead on_read) override;
   void take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) override;
   void change_members(server::MemberChange change,
                       std::move_only_function<void(Result<void>)> done) override;

@@ -11,7 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <google/protobuf/message_lite.h>
 
-#include "backends/rpc/dialer.hpp"
+#include "backends/rpc/channel_connector.hpp"
 #include "backends/url.hpp"
 #include "grpc/channel.hpp"
 
@@ -41,17 +41,17 @@ class Asker {
 
   Asker(const std::string& address, std::string token) {
     const auto url = backends::parse_url("tenure://" + address);
-    dialer_ = std::make_shared<backends::Dialer>(
+    connector_ = std::make_shared<backends::ChannelConnector>(
         loop_,
         backends::Servers{.endpoints = backends::endpoints_of(*url, 0).value(),
                           .token = std::move(token)},
-        backends::Dialer::Calls{.connected = [this](const auto& channel) { channel_ = channel; },
+        backends::ChannelConnector::Calls{.connected = [this](const auto& channel) { channel_ = channel; },
                                 .failed = [](const Error&) {}});
-    dialer_->dial();
+    connector_->dial();
     run_until([this] { return channel_ != nullptr; });
   }
   ~Asker() {
-    dialer_->stop();
+    connector_->stop();
     if (channel_) {
       channel_->close();
     }
@@ -74,7 +74,7 @@ class Asker {
   }
 
   /// A call that goes on.
-  class Talk final : public grpc::Exchange {
+  class Talk final : public grpc::ClientCall {
    public:
     Answer answer{};
 
@@ -106,7 +106,7 @@ class Asker {
  private:
   boost::asio::io_context loop_;
   std::shared_ptr<grpc::Channel> channel_;
-  std::shared_ptr<backends::Dialer> dialer_;
+  std::shared_ptr<backends::ChannelConnector> connector_;
 };
 
 }  // namespace tenure::test

@@ -6,7 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "server/auth/access.hpp"
-#include "server/auth/denials.hpp"
+#include "server/auth/denial_log_limiter.hpp"
 #include "server/auth/rights.hpp"
 
 namespace tenure::server::auth {
@@ -21,8 +21,8 @@ TEST(Rights, without_rules_nothing_is_allowed) {
 
   EXPECT_FALSE(none.may(Verb::read, ""));
   EXPECT_FALSE(none.may(Verb::read, "a"));
-  EXPECT_FALSE(none.may_somewhere(Verb::read));
-  EXPECT_FALSE(none.may_everywhere(Verb::read));
+  EXPECT_FALSE(none.may_any(Verb::read));
+  EXPECT_FALSE(none.may_all(Verb::read));
   EXPECT_EQ(none.skip("a"), std::nullopt);
 }
 
@@ -72,14 +72,14 @@ TEST(Rights, the_first_of_two_rules_for_one_prefix_counts) {
 TEST(Rights, somewhere_and_everywhere_look_below_a_prefix) {
   const auto rights = of({{"app/", Level::read}, {"app/a/", Level::none}, {"b/c/", Level::read}});
 
-  EXPECT_TRUE(rights.may_somewhere(Verb::read, "app/"));
-  EXPECT_TRUE(rights.may_somewhere(Verb::read, ""));
-  EXPECT_TRUE(rights.may_somewhere(Verb::read, "b/"));
-  EXPECT_FALSE(rights.may_somewhere(Verb::read, "app/a/"));
-  EXPECT_FALSE(rights.may_somewhere(Verb::lock, ""));
-  EXPECT_TRUE(rights.may_everywhere(Verb::read, "app/b"));
-  EXPECT_FALSE(rights.may_everywhere(Verb::read, "app/"));
-  EXPECT_FALSE(rights.may_everywhere(Verb::read, "b/"));
+  EXPECT_TRUE(rights.may_any(Verb::read, "app/"));
+  EXPECT_TRUE(rights.may_any(Verb::read, ""));
+  EXPECT_TRUE(rights.may_any(Verb::read, "b/"));
+  EXPECT_FALSE(rights.may_any(Verb::read, "app/a/"));
+  EXPECT_FALSE(rights.may_any(Verb::lock, ""));
+  EXPECT_TRUE(rights.may_all(Verb::read, "app/b"));
+  EXPECT_FALSE(rights.may_all(Verb::read, "app/"));
+  EXPECT_FALSE(rights.may_all(Verb::read, "b/"));
 }
 
 std::string any_name(const std::vector<int>& letters) {
@@ -153,17 +153,17 @@ RC_GTEST_PROP(Rights, a_walk_that_skips_sees_every_name_that_may_be_read,
 }
 
 TEST(Access, nobody_may_do_nothing_and_without_users_everybody_may_do_everything) {
-  const Access nobody(std::make_shared<const Rulebook>(), nullptr);
+  const Access nobody(std::make_shared<const Policy>(), nullptr);
 
-  EXPECT_FALSE(nobody.is_known());
+  EXPECT_FALSE(nobody.is_authenticated());
   EXPECT_FALSE(nobody.may(Verb::read, "a"));
-  EXPECT_TRUE(Access::everything().may_overall(Verb::admin));
+  EXPECT_TRUE(Access::unrestricted().may_globally(Verb::admin));
 }
 
 TEST(Access, a_denial_says_who_what_and_by_which_prefix) {
-  auto rules = std::make_shared<const Rulebook>(*Rulebook::make(
+  auto rules = std::make_shared<const Policy>(*Policy::make(
       {{.name = "alice", .tokens = {digest_of("t")}, .rules = {{"a/", Level::read}}}}));
-  const Access alice(rules, rules->by_token(digest_of("t")));
+  const Access alice(rules, rules->find_by_token(digest_of("t")));
 
   EXPECT_EQ(alice.denial(Verb::lock, "a/x").detail,
             "alice may not lock \"a/x\": the right under \"a/\" is read");
@@ -175,50 +175,50 @@ TEST(Access, a_denial_says_who_what_and_by_which_prefix) {
 TEST(Access, a_lease_is_of_the_user_whose_name_its_client_begins_with) {
   const User alice{.name = "alice"};
 
-  EXPECT_TRUE(is_of(alice, client_of(alice, "host 1")));
-  EXPECT_TRUE(is_of(alice, "alice/"));
-  EXPECT_FALSE(is_of(alice, "alice"));
-  EXPECT_FALSE(is_of(alice, "alicex/host"));
-  EXPECT_FALSE(is_of(alice, "bob/alice/"));
+  EXPECT_TRUE(is_owned_by(alice, qualified_client(alice, "host 1")));
+  EXPECT_TRUE(is_owned_by(alice, "alice/"));
+  EXPECT_FALSE(is_owned_by(alice, "alice"));
+  EXPECT_FALSE(is_owned_by(alice, "alicex/host"));
+  EXPECT_FALSE(is_owned_by(alice, "bob/alice/"));
 }
 
 using namespace std::chrono_literals;
 
-TEST(Denials, each_who_and_what_is_told_once_in_a_minute) {
-  Denials denials;
-  const auto begin = Denials::Clock::time_point{} + 1h;
+TEST(DenialLogLimiter, each_who_and_what_is_told_once_in_a_minute) {
+  DenialLogLimiter limiter;
+  const auto begin = DenialLogLimiter::Clock::time_point{} + 1h;
 
-  EXPECT_TRUE(denials.note("alice", "lock", begin));
-  EXPECT_FALSE(denials.note("alice", "lock", begin + 1s));
-  EXPECT_TRUE(denials.note("alice", "read", begin + 1s));
-  EXPECT_TRUE(denials.note("bob", "lock", begin + 1s));
-  EXPECT_FALSE(denials.note("alice", "lock", begin + 59s));
-  EXPECT_EQ(denials.note("alice", "lock", begin + 61s)->before, 2U);
+  EXPECT_TRUE(limiter.admit("alice", "lock", begin));
+  EXPECT_FALSE(limiter.admit("alice", "lock", begin + 1s));
+  EXPECT_TRUE(limiter.admit("alice", "read", begin + 1s));
+  EXPECT_TRUE(limiter.admit("bob", "lock", begin + 1s));
+  EXPECT_FALSE(limiter.admit("alice", "lock", begin + 59s));
+  EXPECT_EQ(limiter.admit("alice", "lock", begin + 61s)->suppressed, 2U);
 }
 
 // HTTP gives no port: of "::1" there was ":" in the log, and neighbours were taken for one.
-TEST(Denials, strangers_are_counted_by_their_machine) {
-  EXPECT_EQ(machine_of("127.0.0.1:5000"), "127.0.0.1");
-  EXPECT_EQ(machine_of("127.0.0.1"), "127.0.0.1");
-  EXPECT_EQ(machine_of("[fe80::1]:5000"), "[fe80::1]");
-  EXPECT_EQ(machine_of("[fe80::1]"), "[fe80::1]");
-  EXPECT_EQ(machine_of("fe80::1"), "fe80::1");
-  EXPECT_EQ(machine_of("::1"), "::1");
-  EXPECT_EQ(machine_of(""), "");
+TEST(DenialLogLimiter, strangers_are_counted_by_their_machine) {
+  EXPECT_EQ(host_of("127.0.0.1:5000"), "127.0.0.1");
+  EXPECT_EQ(host_of("127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(host_of("[fe80::1]:5000"), "[fe80::1]");
+  EXPECT_EQ(host_of("[fe80::1]"), "[fe80::1]");
+  EXPECT_EQ(host_of("fe80::1"), "fe80::1");
+  EXPECT_EQ(host_of("::1"), "::1");
+  EXPECT_EQ(host_of(""), "");
 }
 
 // Somebody with many names must neither fill the memory nor the log.
-TEST(Denials, a_flood_of_strangers_is_taken_together) {
-  Denials denials;
-  const auto now = Denials::Clock::time_point{} + 1h;
+TEST(DenialLogLimiter, a_flood_of_strangers_is_taken_together) {
+  DenialLogLimiter limiter;
+  const auto now = DenialLogLimiter::Clock::time_point{} + 1h;
 
   std::size_t lines = 0;
   for (int n = 0; n < 10'000; ++n) {
-    lines += denials.note("10.0." + std::to_string(n), "identify", now) ? 1 : 0;
+    lines += limiter.admit("10.0." + std::to_string(n), "identify", now) ? 1 : 0;
   }
 
-  EXPECT_LE(lines, Denials::known_max + 1);
-  EXPECT_EQ(denials.note("new", "identify", now + 61s)->who, "new");
+  EXPECT_LE(lines, DenialLogLimiter::entries_max + 1);
+  EXPECT_EQ(limiter.admit("new", "identify", now + 61s)->principal, "new");
 }
 
 }  // namespace

@@ -152,11 +152,11 @@ TEST_F(Keeper, an_idle_lease_is_let_go) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
   }
-  EXPECT_EQ(session->keeper().size(), 1U);
+  EXPECT_EQ(session->renewer().size(), 1U);
 
   EXPECT_TRUE(eventually([&] {
     clock.advance(10s);
-    return session->keeper().size() == 0;
+    return session->renewer().size() == 0;
   }));
 
   EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
@@ -204,7 +204,7 @@ TEST_F(Keeper, a_lease_of_another_ttl_is_renewed_after_a_third_of_that) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 600s}).lock().value();
   ASSERT_TRUE(guard.extend(30s));
-  EXPECT_EQ(session->keeper().size(), 1U);
+  EXPECT_EQ(session->renewer().size(), 1U);
 
   for (int i = 0; i < 5; ++i) {
     clock.advance(10s);
@@ -213,7 +213,7 @@ TEST_F(Keeper, a_lease_of_another_ttl_is_renewed_after_a_third_of_that) {
   }
 
   EXPECT_TRUE(guard.owns_lock());
-  EXPECT_EQ(session->keeper().size(), 1U);
+  EXPECT_EQ(session->renewer().size(), 1U);
 }
 
 // 003.006: nobody answers, and the keeper does not sleep until the old ttl is over.

@@ -60,21 +60,21 @@ TEST(LeaseRecord, doubt_is_a_risk_that_a_confirmation_ends) {
   EXPECT_FALSE(lease.is_at_risk(start + 19s));
   EXPECT_TRUE(lease.is_at_risk(start + 20s));
 
-  lease.doubt();
+  lease.mark_suspect();
   EXPECT_TRUE(lease.is_at_risk(start + 1s));
-  EXPECT_TRUE(lease.shall_warn());
-  EXPECT_FALSE(lease.shall_warn());
+  EXPECT_TRUE(lease.should_warn());
+  EXPECT_FALSE(lease.should_warn());
   lease.confirm(start + 2s);
 
   EXPECT_FALSE(lease.is_at_risk(start + 3s));
-  EXPECT_TRUE(lease.shall_warn());
+  EXPECT_TRUE(lease.should_warn());
 }
 
 // 003.006: until somebody answers it may be the old one or the new one that the service counts.
 TEST(LeaseRecord, a_shorter_ttl_counts_from_before_it_is_sent) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
-  EXPECT_TRUE(lease.ask_ttl({.sent = start + 9s, .ttl = 1s}));
+  EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 9s, .ttl = 1s}));
 
   EXPECT_EQ(lease.valid_until(), valid_until(start + 9s, 1s));
   EXPECT_TRUE(lease.is_valid(start + 9s)) << "more than the new ttl since the last renewal";
@@ -88,7 +88,7 @@ TEST(LeaseRecord, a_shorter_ttl_counts_from_before_it_is_sent) {
 TEST(LeaseRecord, a_shorter_ttl_does_not_make_an_old_one_last_longer) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
-  EXPECT_TRUE(lease.ask_ttl({.sent = start + 29s, .ttl = 20s}));
+  EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 29s, .ttl = 20s}));
 
   EXPECT_EQ(lease.valid_until(), valid_until(start, 30s));
   lease.confirm_ttl();
@@ -98,7 +98,7 @@ TEST(LeaseRecord, a_shorter_ttl_does_not_make_an_old_one_last_longer) {
 TEST(LeaseRecord, a_longer_ttl_counts_when_it_is_confirmed_from_when_it_was_sent) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 10s, .renewals_per_ttl = 3}, start);
 
-  EXPECT_TRUE(lease.ask_ttl({.sent = start + 1s, .ttl = 60s}));
+  EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 1s, .ttl = 60s}));
   EXPECT_EQ(lease.valid_until(), valid_until(start, 10s));
   lease.confirm(start + 2s);  // a renewal that was sent after it, and answered before
   EXPECT_EQ(lease.valid_until(), valid_until(start + 2s, 10s));
@@ -113,7 +113,7 @@ TEST(LeaseRecord, a_longer_ttl_counts_when_it_is_confirmed_from_when_it_was_sent
 TEST(LeaseRecord, a_renewal_under_way_does_not_bring_back_the_longer_ttl) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
-  EXPECT_TRUE(lease.ask_ttl({.sent = start + 11s, .ttl = 2s}));
+  EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 11s, .ttl = 2s}));
   lease.confirm(start + 10s);
 
   EXPECT_EQ(lease.valid_until(), valid_until(start + 11s, 2s));
@@ -123,10 +123,10 @@ TEST(LeaseRecord, a_renewal_under_way_does_not_bring_back_the_longer_ttl) {
 
 TEST(LeaseRecord, a_ttl_that_is_refused_leaves_all_as_it_was) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
-  EXPECT_TRUE(lease.ask_ttl({.sent = start + 9s, .ttl = 1s}));
+  EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 9s, .ttl = 1s}));
   lease.confirm(start + 8s);
 
-  lease.refuse_ttl();
+  lease.reject_ttl();
 
   EXPECT_EQ(lease.term(), (Term{.sent = start + 8s, .ttl = 30s}));
   EXPECT_TRUE(lease.is_ttl_known());
@@ -135,12 +135,12 @@ TEST(LeaseRecord, a_ttl_that_is_refused_leaves_all_as_it_was) {
 // A copy of what was never answered may still arrive, also after a longer one that was.
 TEST(LeaseRecord, an_answer_that_never_came_is_feared_for_ever) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
-  EXPECT_TRUE(lease.ask_ttl({.sent = start + 1s, .ttl = 5s}));
-  EXPECT_FALSE(lease.ask_ttl({.sent = start + 1s, .ttl = 60s})) << "one at a time";
+  EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 1s, .ttl = 5s}));
+  EXPECT_FALSE(lease.begin_ttl_change({.sent = start + 1s, .ttl = 60s})) << "one at a time";
 
-  lease.fear_ttl();
+  lease.mark_ttl_unknown();
   EXPECT_TRUE(lease.is_at_risk(start + 1s));
-  EXPECT_TRUE(lease.ask_ttl({.sent = start + 2s, .ttl = 60s}));
+  EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 2s, .ttl = 60s}));
   lease.confirm_ttl();
 
   EXPECT_EQ(lease.valid_until(), valid_until(start + 2s, 5s));

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/rpc/itinerary.hpp"
+#include "backends/rpc/endpoint_selector.hpp"
 
 namespace tenure::backends::tenured {
 namespace {
@@ -21,106 +21,106 @@ const Endpoint stranger{.host = "d", .port = 4};
 std::uint64_t shortest() {
   return 0;
 }
-const Itinerary::Clock::time_point now = Itinerary::Clock::now();
+const EndpointSelector::Clock::time_point now = EndpointSelector::Clock::now();
 
 TEST(ClusterItinerary, the_first_round_has_no_pauses_and_later_ones_have_pauses_that_grow) {
-  Itinerary way({a, b, c}, shortest);
+  EndpointSelector way({a, b, c}, shortest);
   std::vector<Endpoint> seen;
-  std::vector<Itinerary::Pause> pauses;
+  std::vector<EndpointSelector::Delay> pauses;
 
   for (int tries = 0; tries < 300; ++tries) {
-    const auto [server, pause] = way.next();
+    const auto [server, delay] = way.next();
     seen.push_back(server);
-    pauses.push_back(pause);
+    pauses.push_back(delay);
   }
 
   EXPECT_EQ(std::vector(seen.begin(), seen.begin() + 6), (std::vector{a, b, c, a, b, c}));
   EXPECT_EQ(std::vector(pauses.begin(), pauses.begin() + 7),
-            (std::vector<Itinerary::Pause>{0ms, 0ms, 0ms, 10ms, 10ms, 10ms, 20ms}));
+            (std::vector<EndpointSelector::Delay>{0ms, 0ms, 0ms, 10ms, 10ms, 10ms, 20ms}));
   EXPECT_TRUE(std::ranges::is_sorted(pauses));
-  EXPECT_EQ(pauses.back(), Itinerary::pause_max / 2);
+  EXPECT_EQ(pauses.back(), EndpointSelector::retry_delay_max / 2);
 }
 
 TEST(ClusterItinerary, one_server_is_tried_at_once_and_then_with_pauses) {
-  Itinerary way({a}, shortest);
-  EXPECT_EQ(way.next().pause, 0ms);
-  EXPECT_EQ(way.next().pause, 10ms);
+  EndpointSelector way({a}, shortest);
+  EXPECT_EQ(way.next().delay, 0ms);
+  EXPECT_EQ(way.next().delay, 10ms);
 
-  way.arrived(a);
+  way.mark_healthy(a);
 
-  EXPECT_EQ(way.next().pause, 0ms);
+  EXPECT_EQ(way.next().delay, 0ms);
 }
 
 TEST(ClusterItinerary, a_leader_that_is_named_is_next_and_without_a_pause) {
-  Itinerary way({a, b, c});
+  EndpointSelector way({a, b, c});
   for (int tries = 0; tries < 10; ++tries) {
     (void)way.next();
   }
 
-  ASSERT_TRUE(way.follow(stranger, now));
+  ASSERT_TRUE(way.redirect_to(stranger, now));
 
   EXPECT_EQ(way.next().server, stranger);
 }
 
 // Until there is a new leader the others name the one that has died.
 TEST(ClusterItinerary, one_that_just_failed_is_not_gone_to_because_it_is_named) {
-  Itinerary way({a, b, c});
-  way.failed(b, now);
+  EndpointSelector way({a, b, c});
+  way.mark_failed(b, now);
 
-  EXPECT_FALSE(way.follow(b, now + Itinerary::grudge - 1ms));
-  EXPECT_TRUE(way.follow(b, now + Itinerary::grudge));
+  EXPECT_FALSE(way.redirect_to(b, now + EndpointSelector::failure_cooldown - 1ms));
+  EXPECT_TRUE(way.redirect_to(b, now + EndpointSelector::failure_cooldown));
 }
 
 TEST(ClusterItinerary, one_that_failed_and_leads_again_is_forgiven) {
-  Itinerary way({a, b, c});
+  EndpointSelector way({a, b, c});
   (void)way.next();
-  way.failed(b, now);
-  way.arrived(b);
+  way.mark_failed(b, now);
+  way.mark_healthy(b);
 
-  EXPECT_TRUE(way.follow(b, now));
+  EXPECT_TRUE(way.redirect_to(b, now));
 }
 
 // Two servers that name each other would keep us busy for ever.
 TEST(ClusterItinerary, a_chain_of_names_is_bounded) {
-  Itinerary way({a, b});
+  EndpointSelector way({a, b});
   std::size_t followed = 0;
 
-  while (way.follow(followed % 2 == 0 ? a : b, now)) {
+  while (way.redirect_to(followed % 2 == 0 ? a : b, now)) {
     (void)way.next();
     ++followed;
   }
 
-  EXPECT_EQ(followed, Itinerary::hops_max);
+  EXPECT_EQ(followed, EndpointSelector::redirects_max);
   // After the pauses of a round they are heard again.
-  while (way.next().pause == 0ms) {
+  while (way.next().delay == 0ms) {
   }
-  EXPECT_TRUE(way.follow(a, now));
+  EXPECT_TRUE(way.redirect_to(a, now));
 }
 
 // While the leadership moves, the old leader and the new one name each other for a moment: a client
 // that had had enough of it stayed half a second with the wrong one.
 TEST(ClusterItinerary, names_are_followed_again_after_a_pause_where_we_are) {
-  Itinerary way({a, b});
-  while (way.follow(b, now)) {
+  EndpointSelector way({a, b});
+  while (way.redirect_to(b, now)) {
     (void)way.next();
   }
 
-  way.rested();
+  way.reset_redirects();
 
-  EXPECT_TRUE(way.follow(b, now));
+  EXPECT_TRUE(way.redirect_to(b, now));
 }
 
 // Members change: all that the URL names may be gone one day.
 TEST(ClusterItinerary, those_that_led_are_remembered_up_to_a_limit) {
-  Itinerary way({a});
+  EndpointSelector way({a});
   for (std::uint16_t port = 1; port <= 20; ++port) {
     const Endpoint leader{.host = "new", .port = port};
-    ASSERT_TRUE(way.follow(leader, now));
+    ASSERT_TRUE(way.redirect_to(leader, now));
     ASSERT_EQ(way.next().server, leader);
-    way.arrived(leader);
+    way.mark_healthy(leader);
   }
 
-  EXPECT_EQ(way.size(), 1 + Itinerary::learned_max);
+  EXPECT_EQ(way.size(), 1 + EndpointSelector::learned_max);
   std::set<std::string> names;
   for (std::size_t tries = 0; tries < way.size(); ++tries) {
     names.insert(name_of(way.next().server));

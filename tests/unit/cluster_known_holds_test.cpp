@@ -68,7 +68,7 @@ TEST(KnownHolds, what_is_taken_or_ends_with_its_lease_is_not_known) {
   holds.granted(acquire_of("a"), granted_by(5));
   holds.granted(acquire_of("b"), granted_by(6));
 
-  holds.taken(1, 5);
+  holds.force_released(1, 5);
   EXPECT_EQ(holds.tokens(1), Tokens{6});
   holds.lease_ended(1);
   EXPECT_EQ(holds.tokens(1), Tokens{});

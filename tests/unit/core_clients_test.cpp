@@ -85,7 +85,7 @@ TEST_F(CoreClients, the_count_of_waits_follows_every_end_of_a_wait) {
   const auto waits = [&] { return machine.state().leases.waits_of_client("service"); };
   const auto token = token_of(acquire(ann, {lock("a")}));
   acquire(bob, {lock("a")});
-  acquire(bob, {lock("a")}, Again::wait);
+  acquire(bob, {lock("a")}, SelfConflict::wait);
   acquire(cid, {lock("a")});
   EXPECT_EQ(waits(), 3U);
 
@@ -112,9 +112,9 @@ TEST_F(CoreClients, waits_of_a_client_are_counted_over_its_leases) {
   acquire(bob, {lock("a")});
   acquire(cid, {lock("a")});
 
-  EXPECT_EQ(code_of(acquire(bob, {lock("a")}, Again::wait)), Errc::resource_exhausted);
+  EXPECT_EQ(code_of(acquire(bob, {lock("a")}, SelfConflict::wait)), Errc::resource_exhausted);
   apply(RevokeLease{cid});
-  EXPECT_TRUE(is_queued(acquire(bob, {lock("a")}, Again::wait)));
+  EXPECT_TRUE(is_queued(acquire(bob, {lock("a")}, SelfConflict::wait)));
   EXPECT_TRUE(is_queued(acquire(dora, {lock("a")}))) << "counts for nobody";
 }
 

@@ -13,7 +13,7 @@
 
 #include "core/batch.hpp"
 #include "core/deadlock.hpp"
-#include "core/stuck.hpp"
+#include "core/deadlock_set.hpp"
 #include "support/core_machine.hpp"
 
 namespace tenure::core {
@@ -42,9 +42,10 @@ class CoreCost : public CoreTest, public ::testing::WithParamInterface<std::uint
   Applied run(const Command& command, ClusterTime after = {}) {
     return big.apply(command, {.time = big.state().now + after});
   }
-  Applied want(LeaseId lease, std::vector<Item> items, Again again = Again::refuse) {
-    return run(
-        Acquire{.lease = lease, .request = fresh(), .items = std::move(items), .again = again});
+  Applied want(LeaseId lease, std::vector<Item> items,
+               SelfConflict self_conflict = SelfConflict::refuse) {
+    return run(Acquire{
+        .lease = lease, .request = fresh(), .items = std::move(items), .self_conflict = again});
   }
   /// `other` waits for `start`, so that a wait of `start` leads to a search.
   void make_start_waited_for() {
@@ -108,14 +109,14 @@ TEST_P(CoreCost, claims_behind_a_wait_are_not_visited_again_and_again) {
   const auto waiters = GetParam() / 10;
   want(holder, {span(0, 2 * waiters)});
   for (std::uint64_t i = 0; i < waiters; ++i) {
-    want(waiter(i), {i % 2 == 0 ? span(i, i + 1) : span(i, 2 * waiters)}, Again::wait);
+    want(waiter(i), {i % 2 == 0 ? span(i, i + 1) : span(i, 2 * waiters)}, SelfConflict::wait);
   }
   // Each waiter waits for a lock of the next one, too: they are reached in the order of the queue.
   for (std::uint64_t i = 1; i < waiters; ++i) {
     want(waiter(i), {lock("own " + key(i))});
   }
   for (std::uint64_t i = 0; i < waiters / 2; ++i) {
-    expect_linear(want(waiter(2 * i), {lock("own " + key((2 * i) + 1))}, Again::wait));
+    expect_linear(want(waiter(2 * i), {lock("own " + key((2 * i) + 1))}, SelfConflict::wait));
   }
   make_start_waited_for();
   want(waiter(0), {lock("first")});
@@ -142,7 +143,7 @@ TEST_P(CoreCost, a_search_from_many_waits_of_one_lease_is_linear) {
   make_start_waited_for();
   for (std::uint64_t i = 0; i < GetParam() / 10; ++i) {
     want(waiter(i), {lock("name")});
-    expect_linear(want(start, {lock("name")}, Again::wait));
+    expect_linear(want(start, {lock("name")}, SelfConflict::wait));
   }
 }
 
@@ -200,7 +201,7 @@ TEST_P(CoreCost, a_search_for_stuck_leases_in_the_whole_state_is_linear) {
   Visits visits;
   VisitBudget budget(visits, std::numeric_limits<std::uint64_t>::max());
 
-  const auto stuck = find_stuck(big.state().locks, all, budget);
+  const auto stuck = find_deadlocked(big.state().locks, all, budget);
 
   ASSERT_TRUE(stuck);
   EXPECT_TRUE(stuck->leases.empty());
@@ -330,8 +331,8 @@ TEST_P(CoreCost, a_forced_release_of_many_holders_is_linear) {
   }
   want(other, {lock("name"), span(0, 40'000)});
 
-  expect_linear(run(ForceRelease{.place = place("name")}));
-  expect_linear(run(ForceRelease{.place = {.name = "space", .kind = PlaceKind::space}}));
+  expect_linear(run(ForceRelease{.resource = resource("name")}));
+  expect_linear(run(ForceRelease{.resource = {.name = "space", .kind = ResourceKind::space}}));
 }
 
 TEST_P(CoreCost, a_renewal_visits_each_lease_once) {

@@ -27,8 +27,8 @@ TEST_F(CoreDeadlock, the_wait_that_closes_a_cycle_is_refused_and_told_the_cycle)
 
   EXPECT_EQ(code_of(outcome), Errc::deadlock);
   EXPECT_EQ(cycle_of(outcome), (Leases{bob, ann}));
-  EXPECT_EQ(std::get<Refused>(outcome).cycle[0].place, place("a"));
-  EXPECT_EQ(std::get<Refused>(outcome).cycle[1].place, place("b"));
+  EXPECT_EQ(std::get<Refused>(outcome).cycle[0].resource, resource("a"));
+  EXPECT_EQ(std::get<Refused>(outcome).cycle[1].resource, resource("b"));
   EXPECT_EQ(event_types(), Types{EventType::deadlock});
   EXPECT_EQ(machine.state().locks.waits().size(), 1U) << "ann still waits";
 }
@@ -60,9 +60,9 @@ TEST_F(CoreDeadlock, a_place_in_a_queue_is_waited_for_too) {
 TEST_F(CoreDeadlock, two_upgrades_of_one_lock_deadlock) {
   acquire(ann, {lock("a", LockMode::shared)});
   acquire(bob, {lock("a", LockMode::shared)});
-  acquire(ann, {lock("a")}, Again::reenter);
+  acquire(ann, {lock("a")}, SelfConflict::reenter);
 
-  EXPECT_EQ(code_of(acquire(bob, {lock("a")}, Again::reenter)), Errc::deadlock);
+  EXPECT_EQ(code_of(acquire(bob, {lock("a")}, SelfConflict::reenter)), Errc::deadlock);
 }
 
 TEST_F(CoreDeadlock, permits_that_others_can_give_back_are_no_deadlock) {
@@ -138,7 +138,7 @@ TEST_F(CoreDeadlock, a_grant_that_closes_a_cycle_makes_the_youngest_wait_give_wa
   acquire(ann, {lock("b")});                                 // waits for bob
   acquire(bob, {lock("a", LockMode::intention_exclusive)});  // waits for cid
 
-  token_of(acquire(ann, {lock("a", LockMode::shared)}, Again::reenter));
+  token_of(acquire(ann, {lock("a", LockMode::shared)}, SelfConflict::reenter));
 
   ASSERT_EQ(applied.notices.size(), 1U);
   EXPECT_EQ(applied.notices[0].lease, bob);

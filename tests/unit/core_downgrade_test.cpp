@@ -82,12 +82,12 @@ TEST_F(CoreDowngrade, to_update_lets_in_readers_and_no_second_updater) {
 
 TEST_F(CoreDowngrade, keeps_the_count_and_can_be_upgraded_again) {
   const auto first = token_of(acquire(ann, {lock("a", LockMode::shared)}));
-  const auto second = token_of(acquire(ann, {lock("a")}, Again::reenter));
+  const auto second = token_of(acquire(ann, {lock("a")}, SelfConflict::reenter));
   ASSERT_GT(second, first);
 
   downgrade(ann, second);
   EXPECT_EQ(machine.state().locks.find(second)->count, 2U);
-  const auto third = acquire(ann, {lock("a")}, Again::reenter);
+  const auto third = acquire(ann, {lock("a")}, SelfConflict::reenter);
 
   EXPECT_GT(token_of(third), second);
   EXPECT_EQ(std::get<Granted>(third).count, 3U);
@@ -95,12 +95,12 @@ TEST_F(CoreDowngrade, keeps_the_count_and_can_be_upgraded_again) {
 
 TEST_F(CoreDowngrade, to_the_mode_it_has_changes_nothing) {
   const auto token = token_of(acquire(ann, {lock("a", LockMode::shared)}));
-  const auto version = machine.state().locks.find(place("a"))->version();
+  const auto version = machine.state().locks.find(resource("a"))->version();
 
   EXPECT_EQ(downgrade(ann, token), Outcome(to_shared));
 
   EXPECT_EQ(event_types(), Types{});
-  EXPECT_EQ(machine.state().locks.find(place("a"))->version(), version);
+  EXPECT_EQ(machine.state().locks.find(resource("a"))->version(), version);
 }
 
 // 002-B32, property X: also when it was upgraded again meanwhile.
@@ -108,7 +108,7 @@ TEST_F(CoreDowngrade, a_retry_gets_the_same_answer_and_changes_nothing) {
   const auto token = token_of(acquire(ann, {lock("a")}));
   const Downgrade command{.lease = ann, .request = RequestId{50}, .token = token};
   apply(command);
-  const auto stronger = token_of(acquire(ann, {lock("a")}, Again::reenter));
+  const auto stronger = token_of(acquire(ann, {lock("a")}, SelfConflict::reenter));
 
   EXPECT_EQ(apply(command).outcome, Outcome(to_shared));
 
@@ -121,7 +121,7 @@ TEST_F(CoreDowngrade, a_refusal_is_remembered_too) {
   const Downgrade command{
       .lease = ann, .request = RequestId{50}, .token = token, .mode = LockMode::exclusive};
   ASSERT_EQ(code_of(apply(command).outcome), Errc::invalid_argument);
-  acquire(ann, {lock("a")}, Again::reenter);
+  acquire(ann, {lock("a")}, SelfConflict::reenter);
 
   EXPECT_EQ(code_of(apply(command).outcome), Errc::invalid_argument);
 }
@@ -173,7 +173,7 @@ TEST_F(CoreDowngrade, several_items_and_semaphores_are_refused) {
 TEST_F(CoreDowngrade, a_hold_whose_upgrade_waits_is_refused) {
   const auto token = token_of(acquire(ann, {lock("a", LockMode::shared)}));
   acquire(bob, {lock("a", LockMode::shared)});
-  ASSERT_TRUE(is_queued(acquire(ann, {lock("a")}, Again::reenter)));
+  ASSERT_TRUE(is_queued(acquire(ann, {lock("a")}, SelfConflict::reenter)));
 
   EXPECT_EQ(code_of(downgrade(ann, token, LockMode::intention_shared)), Errc::invalid_argument);
   EXPECT_NE(detail_of(applied.outcome).find("upgrade"), std::string::npos);

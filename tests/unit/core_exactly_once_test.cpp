@@ -53,7 +53,7 @@ TEST_F(CoreExactlyOnce, would_block_stays_would_block_for_that_id) {
 
 TEST_F(CoreExactlyOnce, a_retried_release_counts_down_once) {
   const auto token = token_of(acquire(ann, {lock("a")}));
-  acquire(ann, {lock("a")}, Again::reenter);
+  acquire(ann, {lock("a")}, SelfConflict::reenter);
   const Release command{.lease = ann, .request = RequestId{50}, .what = token};
 
   EXPECT_EQ(apply(command).outcome, Outcome(Released{1}));

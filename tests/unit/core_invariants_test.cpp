@@ -113,7 +113,7 @@ TEST_F(CoreInvariants, a_broken_machine_ends_the_program_and_says_why) {
 
 TEST_F(CoreInvariants, a_hold_that_gets_stronger_without_a_new_token_is_found) {
   auto weaker = state;
-  weaker.locks.weaken(token, LockMode::shared, state.revision);
+  weaker.locks.downgrade(token, LockMode::shared, state.revision);
   state.revision = Revision{state.revision.get() + 1};
 
   const auto broken = invariants::check_step(weaker, state);

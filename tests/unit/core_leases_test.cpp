@@ -189,7 +189,7 @@ TEST_F(CoreLeases, a_dead_waiter_is_never_granted) {
   grant_leases({ann, bob});
   grant_leases({cid}, seconds(60));
   acquire(ann, {lock("a")});
-  acquire(ann, {lock("a")}, Again::wait);
+  acquire(ann, {lock("a")}, SelfConflict::wait);
   acquire(bob, {lock("a")});
   acquire(cid, {lock("a")});
 
@@ -243,7 +243,7 @@ TEST_F(CoreLeases, a_new_lease_of_the_same_client_does_not_inherit) {
   const auto token = token_of(acquire(ann, {lock("a")}));
 
   EXPECT_EQ(code_of(release(bob, token)), Errc::not_held);
-  EXPECT_TRUE(is_queued(acquire(bob, {lock("a")}, Again::reenter)));
+  EXPECT_TRUE(is_queued(acquire(bob, {lock("a")}, SelfConflict::reenter)));
 }
 
 // 002-B22, 002-B23

@@ -93,8 +93,10 @@ TEST_F(CoreLimits, an_acquisition_needs_an_id) {
 }
 
 TEST_F(CoreLimits, only_a_single_lock_can_be_entered_again) {
-  EXPECT_EQ(code_of(acquire(ann, {lock("a"), lock("b")}, Again::reenter)), Errc::invalid_argument);
-  EXPECT_EQ(code_of(acquire(ann, {permits("s", 1, 2)}, Again::reenter)), Errc::invalid_argument);
+  EXPECT_EQ(code_of(acquire(ann, {lock("a"), lock("b")}, SelfConflict::reenter)),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of(acquire(ann, {permits("s", 1, 2)}, SelfConflict::reenter)),
+            Errc::invalid_argument);
 }
 
 TEST_F(CoreLimits, permits_are_between_one_and_the_capacity) {
@@ -163,9 +165,9 @@ TEST_F(CoreLimits, waits_of_a_lease_are_counted) {
 TEST_F(CoreLimits, entering_again_is_counted) {
   begin({.reentries_max = 2});
   acquire(ann, {lock("a")});
-  token_of(acquire(ann, {lock("a")}, Again::reenter));
+  token_of(acquire(ann, {lock("a")}, SelfConflict::reenter));
 
-  EXPECT_EQ(code_of(acquire(ann, {lock("a")}, Again::reenter)), Errc::resource_exhausted);
+  EXPECT_EQ(code_of(acquire(ann, {lock("a")}, SelfConflict::reenter)), Errc::resource_exhausted);
 }
 
 // What was refused for its size or number is not remembered: later the same id may succeed.

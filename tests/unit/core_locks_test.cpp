@@ -19,7 +19,7 @@ TEST_F(CoreLocks, a_record_has_every_field_of_the_document) {
                 .metadata = "schema-migration"},
         seconds(2));
 
-  const auto* record = machine.state().locks.find(place("/locks/database/users-table"));
+  const auto* record = machine.state().locks.find(resource("/locks/database/users-table"));
   ASSERT_NE(record, nullptr);
   const auto& hold = *machine.state().locks.find(*record->holds().begin());
   EXPECT_EQ(hold.owner, "service-a");
@@ -81,7 +81,7 @@ TEST_F(CoreLocks, hand_over_keeps_create_revision_and_raises_the_others) {
 
   release(ann, first);
 
-  const auto& record = *machine.state().locks.find(place("a"));
+  const auto& record = *machine.state().locks.find(resource("a"));
   EXPECT_EQ(record.create_revision().get(), first.get());
   EXPECT_EQ(record.mod_revision(), applied.revision);
   EXPECT_EQ(record.version(), 3U);
@@ -91,7 +91,7 @@ TEST_F(CoreLocks, hand_over_keeps_create_revision_and_raises_the_others) {
 TEST_F(CoreLocks, a_lock_nobody_wants_has_no_record) {
   release(ann, token_of(acquire(ann, {lock("a")})));
 
-  EXPECT_EQ(machine.state().locks.find(place("a")), nullptr);
+  EXPECT_EQ(machine.state().locks.find(resource("a")), nullptr);
 }
 
 // 002.079 "not lock holder", 002-B17, 002-B18
@@ -161,7 +161,7 @@ TEST_F(CoreLocks, grants_of_one_command_have_growing_tokens) {
 TEST_F(CoreLocks, a_reentrant_lease_gets_its_token_and_a_count) {
   const auto token = token_of(acquire(ann, {lock("a")}));
 
-  EXPECT_EQ(acquire(ann, {lock("a")}, Again::reenter), Outcome(Granted{token, 2}));
+  EXPECT_EQ(acquire(ann, {lock("a")}, SelfConflict::reenter), Outcome(Granted{token, 2}));
   EXPECT_EQ(release(ann, token), Outcome(Released{1}));
   EXPECT_EQ(holders_of("a"), Leases{ann});
   EXPECT_EQ(release(ann, token), Outcome(Released{0}));
@@ -173,7 +173,7 @@ TEST_F(CoreLocks, a_lease_waits_behind_itself_only_if_it_asked_to) {
   const auto token = token_of(acquire(ann, {lock("a")}));
 
   EXPECT_EQ(code_of(acquire(ann, {lock("a")})), Errc::deadlock);
-  EXPECT_TRUE(is_queued(acquire(ann, {lock("a")}, Again::wait)));
+  EXPECT_TRUE(is_queued(acquire(ann, {lock("a")}, SelfConflict::wait)));
   release(ann, token);
   EXPECT_EQ(let_in(), Leases{ann});
 }
@@ -183,7 +183,7 @@ TEST_F(CoreLocks, an_upgrade_goes_before_the_queue_and_gets_a_new_token) {
   const auto other = token_of(acquire(bob, {lock("a", LockMode::shared)}));
   acquire(cid, {lock("a")});
 
-  EXPECT_TRUE(is_queued(acquire(ann, {lock("a")}, Again::reenter)));
+  EXPECT_TRUE(is_queued(acquire(ann, {lock("a")}, SelfConflict::reenter)));
   release(bob, other);
 
   EXPECT_EQ(let_in(), Leases{ann});
@@ -236,7 +236,7 @@ TEST_F(CoreLocks, two_ranges_of_one_space_are_one_request) {
       .lease = ann, .request = fresh(), .what = Target{"users", BytesRange::half_open("a", "c")}});
   token_of(try_acquire(bob, {keys("users", "b", "d")}));
   release(ann, token);
-  EXPECT_EQ(holders_of(Place{"users", PlaceKind::space}), Leases{bob});
+  EXPECT_EQ(holders_of(Resource{"users", ResourceKind::space}), Leases{bob});
 }
 
 TEST_F(CoreLocks, a_semaphore_admits_up_to_its_capacity_in_order) {
@@ -264,12 +264,12 @@ TEST_F(CoreLocks, an_operator_can_take_a_lock_away) {
   acquire(ann, {lock("a"), lock("b")});
   acquire(bob, {lock("a")});
 
-  EXPECT_EQ(apply(ForceRelease{.place = place("a")}).outcome, Outcome(Forced{1}));
+  EXPECT_EQ(apply(ForceRelease{.resource = resource("a")}).outcome, Outcome(Forced{1}));
 
   EXPECT_EQ(event_types(), (Types{EventType::forced, EventType::granted}));
   EXPECT_EQ(holders_of("a"), Leases{bob});
   EXPECT_EQ(holders_of("b"), Leases{ann});
-  EXPECT_EQ(code_of(apply(ForceRelease{.place = place("z")}).outcome), Errc::not_held);
+  EXPECT_EQ(code_of(apply(ForceRelease{.resource = resource("z")}).outcome), Errc::not_held);
 }
 
 // 002.096, 002-B6: every acquisition has its own id, so also two of one lease have two places in
@@ -277,7 +277,7 @@ TEST_F(CoreLocks, an_operator_can_take_a_lock_away) {
 TEST_F(CoreLocks, each_acquisition_has_its_own_place_in_a_fair_queue) {
   auto token = token_of(acquire(ann, {lock("a")}));
   const auto first = std::get<Queued>(acquire(bob, {lock("a")}));
-  const auto second = std::get<Queued>(acquire(bob, {lock("a")}, Again::wait));
+  const auto second = std::get<Queued>(acquire(bob, {lock("a")}, SelfConflict::wait));
   const auto third = std::get<Queued>(acquire(cid, {lock("a")}));
   EXPECT_EQ(first.position, 1U);
   EXPECT_EQ(second.position, 2U);

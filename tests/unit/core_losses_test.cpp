@@ -20,7 +20,7 @@ class CoreLosses : public CoreTest {
 TEST_F(CoreLosses, a_forced_release_is_told_to_the_holder) {
   const auto token = hold(ann, RequestId{7}, {lock("a")});
 
-  apply(ForceRelease{.place = place("a")});
+  apply(ForceRelease{.resource = resource("a")});
 
   EXPECT_EQ(
       applied.losses,
@@ -30,7 +30,7 @@ TEST_F(CoreLosses, a_forced_release_is_told_to_the_holder) {
 TEST_F(CoreLosses, a_holder_of_several_items_is_told_how_many_are_left) {
   const auto token = hold(ann, RequestId{7}, {keys("a", "b", "c"), keys("a", "d", "e"), lock("a")});
 
-  apply(ForceRelease{.place = {.name = "a", .kind = PlaceKind::space}});
+  apply(ForceRelease{.resource = {.name = "a", .kind = ResourceKind::space}});
 
   EXPECT_EQ(applied.losses, (Losses{{.lease = ann,
                                      .request = RequestId{7},

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include "core/text.hpp"
+#include "core/shared_string.hpp"
 #include "support/core_machine.hpp"
 
 namespace tenure::core {
@@ -45,19 +45,19 @@ TEST_F(CoreMemory, a_held_lock_of_its_own_request_takes_less_than_270_bytes) {
   EXPECT_LT(bytes_per_lock(30'000, 1), 270U);
 }
 
-TEST(Text, it_keeps_any_bytes_and_compares_like_a_string) {
+TEST(SharedString, it_keeps_any_bytes_and_compares_like_a_string) {
   const std::string bytes("a\0b", 3);
-  const Text text(bytes);
-  const Text copy = text;
+  const SharedString text(bytes);
+  const SharedString copy = text;
 
   EXPECT_EQ(std::string(copy), bytes);
   EXPECT_EQ(copy, text);
-  EXPECT_NE(copy, Text());
-  EXPECT_EQ(Text(), std::string_view());
+  EXPECT_NE(copy, SharedString());
+  EXPECT_EQ(SharedString(), std::string_view());
 }
 
-TEST(Text, one_that_was_given_itself_is_the_same) {
-  Text text(std::string_view("owner"));
+TEST(SharedString, one_that_was_given_itself_is_the_same) {
+  SharedString text(std::string_view("owner"));
   const auto& same = text;
 
   text = same;

@@ -152,9 +152,9 @@ TEST_F(CoreRestore, unconfirmed_leases_end_with_the_restoration_at_the_latest) {
 TEST_F(CoreRestore, a_hold_is_not_entered_again_before_it_is_confirmed) {
   restore();
 
-  EXPECT_EQ(code_of(acquire(ann, {lock("x")}, Again::reenter)), Errc::would_block);
+  EXPECT_EQ(code_of(acquire(ann, {lock("x")}, SelfConflict::reenter)), Errc::would_block);
   confirm(ann, {held});
-  EXPECT_EQ(acquire(ann, {lock("x")}, Again::reenter), Outcome(Granted{held, 2}));
+  EXPECT_EQ(acquire(ann, {lock("x")}, SelfConflict::reenter), Outcome(Granted{held, 2}));
 }
 
 TEST_F(CoreRestore, a_state_without_its_leases_keeps_its_revision_and_its_ids) {

@@ -69,7 +69,7 @@ TEST_F(CoreSearchLimit, the_searches_of_a_batch_share_a_limit) {
     return Acquire{.lease = ann,
                    .request = RequestId{1 + i},
                    .items = {keys("space", "1", "2")},
-                   .again = Again::wait};
+                   .self_conflict = SelfConflict::wait};
   };
   Batch batch{.version = version_2};
   for (std::uint64_t i = 0; i < 40; ++i) {
@@ -100,7 +100,7 @@ TEST_F(CoreSearchLimit, a_search_after_the_limit_of_its_batch_stops_early) {
     return Acquire{.lease = lease,
                    .request = request = RequestId{request.get() + 1},
                    .items = std::move(items),
-                   .again = Again::wait};
+                   .self_conflict = SelfConflict::wait};
   };
   // Whether anybody waits for cid takes 2000 visits to find out.
   for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -127,7 +127,7 @@ TEST_F(CoreSearchLimit, a_cheap_search_after_the_limit_of_its_batch_is_made) {
     return Acquire{.lease = lease,
                    .request = RequestId{request},
                    .items = {std::move(item)},
-                   .again = Again::wait};
+                   .self_conflict = SelfConflict::wait};
   };
   Batch batch{.version = version_2};
   for (std::uint64_t i = 0; i < 40; ++i) {
@@ -147,11 +147,12 @@ TEST_F(CoreSearchLimit, a_cheap_search_after_the_limit_of_its_batch_is_made) {
 TEST_F(CoreSearchLimit, the_searches_of_one_command_share_a_limit) {
   auto big = with_many_holds(version_2, 1000);
   RequestId request{1};
-  const auto want = [&](LeaseId lease, std::vector<Item> items, Again again = Again::refuse) {
+  const auto want = [&](LeaseId lease, std::vector<Item> items,
+                        SelfConflict self_conflict = SelfConflict::refuse) {
     return big.apply(Acquire{.lease = lease,
                              .request = request = RequestId{request.get() + 1},
                              .items = std::move(items),
-                             .again = again},
+                             .self_conflict = again},
                      {});
   };
   constexpr std::uint64_t cycles = 10;
@@ -167,7 +168,7 @@ TEST_F(CoreSearchLimit, the_searches_of_one_command_share_a_limit) {
         is_queued(want(LeaseId{10 + i}, {lock("c", LockMode::intention_exclusive)}).outcome));
   }
 
-  const auto step = want(ann, {lock("c", LockMode::shared)}, Again::reenter);
+  const auto step = want(ann, {lock("c", LockMode::shared)}, SelfConflict::reenter);
 
   std::size_t deadlocks = 0;
   std::size_t exhausted = 0;
@@ -207,7 +208,7 @@ TEST_F(CoreSearchLimit, an_upgrade_that_closes_too_many_cycles_ends_the_waits_of
     acquire(LeaseId{100 + i}, {lock("a", LockMode::intention_exclusive)});
   }
 
-  token_of(acquire(ann, {lock("a", LockMode::shared)}, Again::reenter));
+  token_of(acquire(ann, {lock("a", LockMode::shared)}, SelfConflict::reenter));
 
   std::size_t deadlocks = 0;
   std::size_t exhausted = 0;

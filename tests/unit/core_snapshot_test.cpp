@@ -14,12 +14,12 @@ class CoreSnapshot : public CoreTest {
     acquire(ann, {lock("a"), keys("s", "k", "m", LockMode::shared), permits("p", 2, 3)});
     acquire(bob, {lock("r", LockMode::shared)});
     acquire(cid, {lock("r", LockMode::shared)});
-    acquire(bob, {lock("r", LockMode::update)}, Again::reenter);
+    acquire(bob, {lock("r", LockMode::update)}, SelfConflict::reenter);
     acquire(cid, {lock("a"), lock("free")});
     acquire(bob, {keys("s", "a", "z")});
     try_acquire(bob, {lock("a")});
     acquire(ann, {lock("r")});
-    acquire(ann, {lock("a")}, Again::wait);
+    acquire(ann, {lock("a")}, SelfConflict::wait);
     acquire(cid, {Item{.name = "t", .claim = Keys{.range = BytesRange::at_least("x")}}});
     release(bob, "nothing");
     apply(GrantLease{.id = LeaseId{99}, .request = RequestId{7}, .ttl = seconds(1)});

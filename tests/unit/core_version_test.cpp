@@ -21,7 +21,7 @@ class CoreVersion : public CoreTest {
                      .user = "ann"});
     apply(Acquire{
         .lease = LeaseId{1}, .request = RequestId{1}, .items = {{.name = "a", .claim = Whole{}}}});
-    apply(ForceRelease{.place = {.name = "a"}, .operator_name = "root", .reason = "stuck"});
+    apply(ForceRelease{.resource = {.name = "a"}, .operator_name = "root", .reason = "stuck"});
     apply(GrantLease{.id = LeaseId{2}, .request = RequestId{9}, .ttl = seconds(60)});
     apply(RevokeLease{LeaseId{2}});
   }

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/http/router.hpp"
 #include "support/http_service.hpp"
 
@@ -16,9 +16,9 @@ namespace {
 
 using server::HttpForce;
 using server::auth::digest_of;
-using server::auth::Gate;
+using server::auth::Authorizer;
 using server::auth::Level;
-using server::auth::Rulebook;
+using server::auth::Policy;
 using server::http::Method;
 using server::http::Router;
 
@@ -26,8 +26,8 @@ constexpr auto intent = "Tenure-Intent: test\r\n";
 
 class HttpAuth : public ::testing::Test {
  protected:
-  static Rulebook rules() {
-    return *Rulebook::make(
+  static Policy rules() {
+    return *Policy::make(
         {{.name = "reader", .tokens = {digest_of("r")}, .rules = {{"a/", Level::read}}},
          {.name = "overseer", .tokens = {digest_of("o")}, .rules = {{"", Level::read}}},
          {.name = "keeper",
@@ -35,9 +35,9 @@ class HttpAuth : public ::testing::Test {
           .rules = {{"", Level::read}, {"a/", Level::admin}}},
          {.name = "admin", .tokens = {digest_of("ad")}, .rules = {{"", Level::admin}}}});
   }
-  static server::http::ServerOptions behind(Gate& gate) {
+  static server::http::ServerOptions behind(Authorizer& authorizer) {
     server::http::ServerOptions options;
-    options.gate = &gate;
+    options.authorizer = &authorizer;
     return options;
   }
   [[nodiscard]] std::string get(const std::string& target, const std::string& token) const {
@@ -62,8 +62,8 @@ class HttpAuth : public ::testing::Test {
     service.acquire(lease, {lock(name)});
   }
 
-  Gate gate{rules()};
-  HttpService service{behind(gate)};
+  Authorizer authorizer{rules()};
+  HttpService service{behind(authorizer)};
 };
 
 #define EXPECT_HAS(text, part) \
@@ -190,7 +190,7 @@ TEST_F(HttpAuth, who_may_lock_no_more_gives_back_what_it_has) {
   const auto grant = ask("/v1/locks/a/1:acquire");
   const auto key =
       R"({"lease":")" + field(grant, "lease") + R"(","token":")" + field(grant, "token") + "\"}";
-  gate.replace(*Rulebook::make({{.name = "keeper", .tokens = {digest_of("k")}, .rules = {}}}));
+  authorizer.replace(*Policy::make({{.name = "keeper", .tokens = {digest_of("k")}, .rules = {}}}));
 
   EXPECT_EQ(status_of(ask("/v1/locks/a/2:acquire")), 403);
   EXPECT_EQ(status_of(ask("/v1/leases")), 403);
@@ -253,7 +253,7 @@ TEST_F(HttpAuth, events_tell_what_may_be_read) {
 }
 
 TEST_F(HttpAuth, metrics_may_be_open) {
-  auto options = behind(gate);
+  auto options = behind(authorizer);
   options.open_metrics = true;
   const HttpService open(options);
 
@@ -300,13 +300,13 @@ TEST_F(HttpAuth, a_wrong_token_logs_nobody_in) {
 // The user was found, then the users were reloaded without it, and its name was read from null.
 TEST_F(HttpAuth, a_login_while_the_users_are_reloaded_is_answered) {
   const auto others = [] {
-    return *Rulebook::make(
+    return *Policy::make(
         {{.name = "admin", .tokens = {digest_of("ad")}, .rules = {{"", Level::admin}}}});
   };
   std::jthread reloads([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      gate.replace(others());
-      gate.replace(rules());
+      authorizer.replace(others());
+      authorizer.replace(rules());
     }
   });
   int answered = 0;
@@ -327,7 +327,7 @@ TEST_F(HttpAuth, a_cookie_counts_until_logout_and_until_the_user_is_gone) {
   EXPECT_EQ(status_of(service.get("/v1/locks", cookie)), 401);
   EXPECT_EQ(status_of(service.get("/v1/locks", other)), 200);
 
-  gate.replace(*Rulebook::make({{.name = "x", .tokens = {digest_of("x")}}}));
+  authorizer.replace(*Policy::make({{.name = "x", .tokens = {digest_of("x")}}}));
   EXPECT_EQ(status_of(service.get("/v1/locks", other)), 401);
 }
 

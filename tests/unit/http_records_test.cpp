@@ -51,14 +51,14 @@ TEST_F(HttpRecords, a_page_of_locks_ends_when_it_is_large) {
     }
   }
   std::set<std::string> names;
-  std::optional<core::Place> after;
+  std::optional<core::Resource> after;
   std::size_t pages = 0;
 
   do {
     const auto page = copy_locks(view(), {.after = after, .limit = 1000});
     EXPECT_LE(page.records.size(), 120U);
     for (const auto& record : page.records) {
-      names.insert(std::string(record.place.name.view()));
+      names.insert(std::string(record.resource.name.view()));
     }
     after = page.next;
     ++pages;
@@ -91,7 +91,7 @@ TEST_F(HttpRecords, a_graph_is_incomplete_when_it_is_large) {
     }
   }
 
-  const auto graph = copy_graph(view(), auth::Access::everything());
+  const auto graph = copy_graph(view(), auth::Access::unrestricted());
 
   EXPECT_FALSE(graph.is_complete);
   EXPECT_GT(graph.locks.size(), 10U);
@@ -109,7 +109,7 @@ TEST_F(HttpRecords, a_graph_looks_at_a_limited_number_of_items) {
     want(lease(i), items);
   }
 
-  const auto graph = copy_graph(view(), auth::Access::everything());
+  const auto graph = copy_graph(view(), auth::Access::unrestricted());
 
   EXPECT_EQ(graph.waits, 40U);
   EXPECT_EQ(graph.locks.size(), 64U);
@@ -122,7 +122,7 @@ TEST_F(HttpRecords, a_lease_with_many_locks_is_cut) {
     want(lease(0), {lock("lock " + std::to_string(n))});
   }
 
-  const auto record = copy_lease(view(), lease(0), auth::Access::everything());
+  const auto record = copy_lease(view(), lease(0), auth::Access::unrestricted());
 
   ASSERT_TRUE(record);
   EXPECT_EQ(record->hold_count, 1500U);

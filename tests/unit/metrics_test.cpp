@@ -26,9 +26,9 @@ class MetricsTest : public core::CoreTest {
 
   void heard(const core::Applied& what) { metrics.applied(what, machine.state()); }
   void run(const core::Command& command, ClusterTime after = {}) { heard(apply(command, after)); }
-  void ask(LeaseId lease, std::vector<core::Item> items, core::Again again = core::Again::refuse) {
+  void ask(LeaseId lease, std::vector<core::Item> items, core::SelfConflict again = core::SelfConflict::refuse) {
     run(core::Acquire{
-        .lease = lease, .request = fresh(), .items = std::move(items), .again = again});
+        .lease = lease, .request = fresh(), .items = std::move(items), .self_conflict = again});
   }
   void give_back(LeaseId lease, std::string name, ClusterTime after) {
     run(
@@ -83,11 +83,11 @@ TEST_F(MetricsTest, waiting_is_measured_in_cluster_time_from_queue_to_grant) {
 }
 
 TEST_F(MetricsTest, an_upgrade_changes_the_mode_and_not_the_beginning) {
-  ask(ann, {lock("a", LockMode::shared)}, core::Again::reenter);
+  ask(ann, {lock("a", LockMode::shared)}, core::SelfConflict::reenter);
   run(core::Tick{}, 1s);
-  ask(ann, {lock("a", LockMode::update)}, core::Again::reenter);
+  ask(ann, {lock("a", LockMode::update)}, core::SelfConflict::reenter);
   run(core::Tick{}, 1s);
-  ask(ann, {lock("a")}, core::Again::reenter);
+  ask(ann, {lock("a")}, core::SelfConflict::reenter);
   EXPECT_EQ(value(R"(tenure_locks_held{mode="S"})"), "0");
   EXPECT_EQ(value(R"(tenure_locks_held{mode="U"})"), "0");
   EXPECT_EQ(value(R"(tenure_locks_held{mode="X"})"), "1");
@@ -101,8 +101,8 @@ TEST_F(MetricsTest, an_upgrade_changes_the_mode_and_not_the_beginning) {
 }
 
 TEST_F(MetricsTest, a_downgrade_changes_the_mode_and_is_no_grant) {
-  ask(ann, {lock("a", LockMode::shared)}, core::Again::reenter);
-  ask(ann, {lock("a")}, core::Again::reenter);
+  ask(ann, {lock("a", LockMode::shared)}, core::SelfConflict::reenter);
+  ask(ann, {lock("a")}, core::SelfConflict::reenter);
   const auto token = token_of(applied.outcome);
 
   run(core::Downgrade{.lease = ann, .token = token}, 1s);

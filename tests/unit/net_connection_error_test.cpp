@@ -10,7 +10,7 @@
 
 #include <tenure/error.hpp>
 
-#include "grpc/fault.hpp"
+#include "grpc/transport_status.hpp"
 #include "net/connection_error.hpp"
 
 namespace tenure::net {
@@ -49,14 +49,14 @@ TEST(NetConnectionError, a_server_without_tls_is_reported_as_such) {
 }
 
 TEST(H2Fault, a_rejected_certificate_ends_calls_as_unauthenticated) {
-  const auto status = grpc::explain({X509_V_ERR_CERT_HAS_EXPIRED, certificate_category()});
+  const auto status = grpc::status_from({X509_V_ERR_CERT_HAS_EXPIRED, certificate_category()});
   EXPECT_EQ(status.code, grpc::StatusCode::unauthenticated);
 }
 
 TEST(H2Fault, bytes_that_are_not_http2_end_calls_as_unavailable) {
-  const auto status = grpc::explain(make_error_code(boost::system::errc::protocol_error));
+  const auto status = grpc::status_from(make_error_code(boost::system::errc::protocol_error));
   EXPECT_EQ(status.code, grpc::StatusCode::unavailable);
-  EXPECT_EQ(status.message, "what it says is not gRPC");
+  EXPECT_EQ(status.message, "the server does not speak gRPC");
 }
 
 }  // namespace

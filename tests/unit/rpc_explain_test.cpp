@@ -43,8 +43,8 @@ class RpcExplain : public core::CoreTest {
 
     v1::ExplainResponse out;
     const LogPosition log;
-    explain({.name = "space", .kind = core::PlaceKind::space},
-            {.state = machine.state(), .log = log, .now = {}}, auth::Access::everything(), out);
+    explain({.name = "space", .kind = core::ResourceKind::space},
+            {.state = machine.state(), .log = log, .now = {}}, auth::Access::unrestricted(), out);
     return out;
   }
 

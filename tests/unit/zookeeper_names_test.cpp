@@ -7,8 +7,8 @@
 
 #include "backends/zookeeper/nodes.hpp"
 #include "backends/zookeeper/paths.hpp"
-#include "backends/zookeeper/terms.hpp"
-#include "backends/zookeeper/values.hpp"
+#include "backends/zookeeper/session_timing.hpp"
+#include "backends/zookeeper/node_value.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {
@@ -128,7 +128,7 @@ TEST(ZookeeperTerms, a_session_outlives_what_is_believed) {
   for (auto ttl = 2250ms; ttl < 600'000ms; ttl += 250ms) {
     const auto timeout = timeout_for(ttl);
 
-    EXPECT_GE(timeout - beat_of(timeout) - half_a_tick, ttl);
+    EXPECT_GE(timeout - heartbeat_interval(timeout) - half_a_tick, ttl);
     EXPECT_GE(shortest_ttl(timeout) + 1ms, ttl);
   }
 }
@@ -138,7 +138,7 @@ TEST(ZookeeperTerms, a_session_outlives_what_is_believed) {
 TEST(ZookeeperTerms, the_longest_ttl_of_a_session_is_outlived_by_it) {
   constexpr auto half_a_tick = 1000ms;
   for (auto timeout = 4000ms; timeout < 600'000ms; timeout += 250ms) {
-    EXPECT_GE(timeout - beat_of(timeout) - half_a_tick, longest_ttl(timeout));
+    EXPECT_GE(timeout - heartbeat_interval(timeout) - half_a_tick, longest_ttl(timeout));
   }
 }
 

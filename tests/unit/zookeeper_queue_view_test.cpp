@@ -164,9 +164,9 @@ TEST(ZookeeperQueueView, those_behind_are_up_to_the_first_that_wants_all) {
   view.add(contender("d-__WRIT__0000000003", 3));
   view.add(contender("e-__READ__0000000004", 4));
 
-  EXPECT_EQ(view.behind(*ticket_of("a-__WRIT__0000000000")),
+  EXPECT_EQ(view.waiters_of(*ticket_of("a-__WRIT__0000000000")),
             (std::vector{ClaimId{1}, ClaimId{2}, ClaimId{3}}));
-  EXPECT_EQ(view.behind(*ticket_of("b-__READ__0000000001")), std::vector{ClaimId{3}})
+  EXPECT_EQ(view.waiters_of(*ticket_of("b-__READ__0000000001")), std::vector{ClaimId{3}})
       << "readers wait for no reader";
   EXPECT_TRUE(view.remove("a-__WRIT__0000000000"));
   EXPECT_FALSE(view.remove("a-__WRIT__0000000000"));
@@ -184,7 +184,7 @@ TEST(ZookeeperQueueView, what_is_forgotten_is_others_only) {
   EXPECT_FALSE(view.is_usable());
   EXPECT_EQ(view.find("a-lock-0000000001"), nullptr);
   EXPECT_EQ(view.ours(), std::vector{ClaimId{1}});
-  EXPECT_EQ(view.in_the_way_of(Kind::read)->ours, ClaimId{1});
+  EXPECT_EQ(view.conflicting_with(Kind::read)->ours, ClaimId{1});
 }
 
 TEST(ZookeeperQueueView, other_nodes_and_permits_count_for_nothing) {
@@ -192,7 +192,7 @@ TEST(ZookeeperQueueView, other_nodes_and_permits_count_for_nothing) {
   view.replace({"users", "lease-0000000001"});
 
   EXPECT_TRUE(view.empty());
-  EXPECT_EQ(view.in_the_way_of(Kind::lock), nullptr);
+  EXPECT_EQ(view.conflicting_with(Kind::lock), nullptr);
 }
 
 }  // namespace

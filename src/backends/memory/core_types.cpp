@@ -45,8 +45,9 @@ core::Acquire to_core(const AcquireRequest& request) {
           .request = request.request,
           .items = std::move(items),
           .queue = request.queue == Queue::wait ? core::Queue::wait : core::Queue::skip,
-          .self_conflict = request.spec->self_conflict == SelfConflict::refuse ? core::SelfConflict::refuse
-                                                                       : core::SelfConflict::reenter,
+          .self_conflict = request.spec->self_conflict == SelfConflict::refuse
+                               ? core::SelfConflict::refuse
+                               : core::SelfConflict::reenter,
           .owner = request.spec->owner,
           .metadata = request.spec->metadata};
 }

@@ -12,63 +12,68 @@
 
 #include "core/item.hpp"
 #include "core/outcome.hpp"
-#include "server/auth/rulebook.hpp"
+#include "server/auth/policy.hpp"
 
 namespace tenure::server::auth {
 
-/// What somebody may do by the rules of one moment. A value. Thread safe.
+/// Effective rights of one principal under one version of the policy. A value; holds the policy
+/// alive. Thread safe.
 class Access {
  public:
-  /// Where there are no users everybody may do everything.
-  [[nodiscard]] static Access everything() { return {}; }
-  /// Null: nobody, who may do nothing.
-  Access(std::shared_ptr<const Rulebook> rules, const User* user)
+  /// Rights without a policy: everything is allowed.
+  [[nodiscard]] static Access unrestricted() { return {}; }
+  /// Rights of `user` under `rules`. Null `user`: unauthenticated, nothing is allowed.
+  Access(std::shared_ptr<const Policy> rules, const User* user)
       : rules_(std::move(rules)), user_(user) {}
 
-  [[nodiscard]] bool is_everything() const noexcept { return rules_ == nullptr; }
-  [[nodiscard]] bool is_known() const noexcept { return is_everything() || user_ != nullptr; }
-  /// Null: nobody, or everybody.
+  [[nodiscard]] bool is_unrestricted() const noexcept { return rules_ == nullptr; }
+  [[nodiscard]] bool is_authenticated() const noexcept {
+    return is_unrestricted() || user_ != nullptr;
+  }
+  /// Null: unauthenticated, or no policy is in force.
   [[nodiscard]] const User* user() const noexcept { return user_; }
 
   [[nodiscard]] bool may(Verb verb, std::string_view name) const {
-    return is_everything() || (user_ != nullptr && user_->rights.may(verb, name));
+    return is_unrestricted() || (user_ != nullptr && user_->rights.may(verb, name));
   }
-  [[nodiscard]] bool may_somewhere(Verb verb, std::string_view prefix = {}) const {
-    return is_everything() || (user_ != nullptr && user_->rights.may_somewhere(verb, prefix));
+  [[nodiscard]] bool may_any(Verb verb, std::string_view prefix = {}) const {
+    return is_unrestricted() || (user_ != nullptr && user_->rights.may_any(verb, prefix));
   }
-  /// By the rule for "", which is for whatever has no name: leases of others, the cluster.
-  [[nodiscard]] bool may_overall(Verb verb) const { return may(verb, {}); }
-  /// As Rights::skip.
+  /// Decided by the rule for the empty prefix, which governs requests without a lock name: leases
+  /// of other users, cluster administration.
+  [[nodiscard]] bool may_globally(Verb verb) const { return may(verb, {}); }
+  /// Next name that can have other rights; see Rights::skip.
   [[nodiscard]] std::optional<std::string> skip(std::string_view name) const {
     return user_ == nullptr ? std::nullopt : user_->rights.skip(name);
   }
 
-  /// `permission_denied`: who may not do what, and which rule says so.
+  /// `permission_denied`, with the user, the denied action and the rule that decided.
   [[nodiscard]] Error denial(Verb verb, std::string_view name) const;
 
  private:
   Access() = default;
 
-  std::shared_ptr<const Rulebook> rules_;  ///< Null: there are no users here.
+  std::shared_ptr<const Policy> rules_;  ///< Policy in force; null: none.
   const User* user_ = nullptr;
 };
 
-/// The first lock at or behind `it` that may be read; takes as long as there are rules, not locks.
+/// First lock at or after `it` that `access` may read. The cost depends on the number of rules, not
+/// of locks.
 template <class Locks, class Position>
 [[nodiscard]] Position first_readable(const Locks& locks, Position it, const Access& access) {
   while (it != locks.end() && !access.may(Verb::read, it->first.name.view())) {
     const auto next = access.skip(it->first.name.view());
-    it = next ? locks.lower_bound(core::PlaceView{.name = *next}) : locks.end();
+    it = next ? locks.lower_bound(core::ResourceView{.name = *next}) : locks.end();
   }
   return it;
 }
 
-/// Puts the names and owners out of a cycle of waits that may not be read; how many steps that
-/// were.
-std::size_t hide_unreadable(const Access& access, std::vector<core::CycleStep>& cycle);
+/// Redacts names and owners the principal may not read; returns the number of redacted steps.
+std::size_t redact_unreadable(const Access& access, std::vector<core::CycleStep>& cycle);
 
-/// A lease is its user's, whose name stands before the '/' in the name of its client.
-[[nodiscard]] std::string client_of(const User& user, std::string_view client);
-[[nodiscard]] bool is_of(const User& user, std::string_view client);
+/// Client name of a lease of `user`: the user name, '/', the label that the client chose. Ties a
+/// lease to its user.
+[[nodiscard]] std::string qualified_client(const User& user, std::string_view client);
+[[nodiscard]] bool is_owned_by(const User& user, std::string_view client);
 
 }  // namespace tenure::server::auth

@@ -9,7 +9,7 @@
 namespace tenure::server::auth {
 namespace {
 
-/// Nothing if it has a zero in it: such a name looks like another one to many programs.
+/// Skips names with an embedded NUL: programs that stop reading there would see another name.
 void add(const ASN1_STRING* text, std::vector<std::string>& names) {
   if (text == nullptr) {
     return;
@@ -23,7 +23,7 @@ void add(const ASN1_STRING* text, std::vector<std::string>& names) {
 
 }  // namespace
 
-std::vector<std::string> names_shown(SSL* tls) {
+std::vector<std::string> certificate_names(SSL* tls) {
   std::vector<std::string> names;
   auto* certificate = tls == nullptr ? nullptr : SSL_get0_peer_certificate(tls);
   if (certificate == nullptr || SSL_get_verify_result(tls) != X509_V_OK) {

@@ -7,9 +7,8 @@
 
 namespace tenure::server::auth {
 
-/// The names in the certificate that the other end showed and that was verified: its common name,
-/// and its alternative names that are DNS names, addresses of mail or URIs. None if it showed none.
-/// Null: there is no TLS.
-[[nodiscard]] std::vector<std::string> names_shown(SSL* tls);
+/// Names in the verified client certificate of a TLS connection: the common name, and the DNS,
+/// e-mail and URI alternative names. Empty without a certificate; `tls` may be null (plain text).
+[[nodiscard]] std::vector<std::string> certificate_names(SSL* tls);
 
 }  // namespace tenure::server::auth

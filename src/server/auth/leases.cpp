@@ -5,8 +5,8 @@
 namespace tenure::server::auth {
 namespace {
 
-/// The first ids in the range of the leases of a user and one more, in order. Visits each client of
-/// the user, and no more leases of one client than the range has.
+/// First ids of the leases of a user in the range, plus one that shows whether more follow, sorted.
+/// Visits each client of the user, and at most `limit` + 1 leases of each.
 std::vector<core::LeaseId> own_ids(const core::LeaseTable& table, const User& user,
                                    const LeaseRange& range) {
   std::vector<core::LeaseId> ids;
@@ -15,8 +15,8 @@ std::vector<core::LeaseId> own_ids(const core::LeaseTable& table, const User& us
     ids.resize(std::min(ids.size(), range.limit + 1));
   };
   const auto& clients = table.clients();
-  for (auto it = clients.lower_bound(client_of(user, {}));
-       it != clients.end() && is_of(user, it->first); ++it) {
+  for (auto it = clients.lower_bound(qualified_client(user, {}));
+       it != clients.end() && is_owned_by(user, it->first); ++it) {
     const auto& leases = it->second;
     auto next = leases.upper_bound(range.after);
     for (std::size_t n = 0; n <= range.limit && next != leases.end(); ++n, ++next) {
@@ -32,15 +32,15 @@ std::vector<core::LeaseId> own_ids(const core::LeaseTable& table, const User& us
 
 }  // namespace
 
-bool may_see(const Access& access, const core::Lease& lease) {
-  return access.may_overall(Verb::read) ||
-         (access.user() != nullptr && is_of(*access.user(), lease.client.view()));
+bool is_visible(const Access& access, const core::Lease& lease) {
+  return access.may_globally(Verb::read) ||
+         (access.user() != nullptr && is_owned_by(*access.user(), lease.client.view()));
 }
 
-LeaseList leases_behind(const core::LeaseTable& table, const Access& access,
-                        const LeaseRange& range) {
+LeaseList visible_leases_after(const core::LeaseTable& table, const Access& access,
+                               const LeaseRange& range) {
   LeaseList list;
-  if (access.may_overall(Verb::read)) {
+  if (access.may_globally(Verb::read)) {
     auto it = table.all().upper_bound(range.after);
     for (; it != table.all().end() && list.leases.size() < range.limit; ++it) {
       list.leases.push_back(&*it->second);

@@ -6,21 +6,23 @@
 #include "core/lease_table.hpp"
 #include "server/auth/access.hpp"
 
-/// Whose leases somebody sees: who may read "" all of them, everybody else his own.
+/// Visibility of leases: with `read` on the empty prefix all leases, otherwise those of the own
+/// user.
 namespace tenure::server::auth {
 
-[[nodiscard]] bool may_see(const Access& access, const core::Lease& lease);
+[[nodiscard]] bool is_visible(const Access& access, const core::Lease& lease);
 
 struct LeaseRange {
   core::LeaseId after{};
   std::size_t limit = 0;
 };
 struct LeaseList {
-  std::vector<const core::Lease*> leases{};  ///< By id.
-  bool has_more = false;                     ///< Behind them.
+  std::vector<const core::Lease*> leases{};  ///< Sorted by id.
+  bool has_more = false;                     ///< Another page follows.
 };
-/// The first of those behind an id that it may see. Costs what it may see, not all there are.
-[[nodiscard]] LeaseList leases_behind(const core::LeaseTable& table, const Access& access,
-                                      const LeaseRange& range);
+/// First visible leases with an id greater than `range.after`. The cost depends on the number of
+/// visible leases, not of all leases.
+[[nodiscard]] LeaseList visible_leases_after(const core::LeaseTable& table, const Access& access,
+                                             const LeaseRange& range);
 
 }  // namespace tenure::server::auth

@@ -7,10 +7,10 @@
 namespace tenure::server::auth {
 namespace {
 
-constexpr std::array<std::string_view, 4> words{"none", "read", "lock", "admin"};
+constexpr std::array<std::string_view, 4> level_names{"none", "read", "lock", "admin"};
 
-/// The first string behind all that begin with this one; nothing: there is none.
-std::optional<std::string> behind_all(std::string prefix) {
+/// First string after all strings with this prefix, in byte order; nullopt: there is none.
+std::optional<std::string> successor_of(std::string prefix) {
   while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF) {
     prefix.pop_back();
   }
@@ -24,24 +24,25 @@ std::optional<std::string> behind_all(std::string prefix) {
 }  // namespace
 
 std::string_view to_string(Verb verb) noexcept {
-  return words[static_cast<std::size_t>(verb)];
+  return level_names[static_cast<std::size_t>(verb)];
 }
 
 std::string_view to_string(Level level) noexcept {
-  return words[static_cast<std::size_t>(level)];
+  return level_names[static_cast<std::size_t>(level)];
 }
 
 std::optional<Level> level_from(std::string_view word) noexcept {
-  const auto* const it = std::ranges::find(words, word);
-  return it == words.end() ? std::nullopt : std::optional(static_cast<Level>(it - words.begin()));
+  const auto* const it = std::ranges::find(level_names, word);
+  return it == level_names.end() ? std::nullopt
+                                 : std::optional(static_cast<Level>(it - level_names.begin()));
 }
 
 Rights::Rights(std::vector<Rule> rules) : rules_(std::move(rules)) {
   std::ranges::stable_sort(rules_, {}, &Rule::prefix);
   const auto same = std::ranges::unique(rules_, {}, &Rule::prefix);
   rules_.erase(same.begin(), same.end());
-  // In this order a prefix stands before all that begin with it: those that are still open are a
-  // chain.
+  // Sorted order puts a prefix before all strings that start with it, so the open rules form a
+  // chain and one pass finds all parents.
   std::vector<std::size_t> open;
   for (std::size_t index = 0; index < rules_.size(); ++index) {
     while (!open.empty() && !rules_[index].prefix.starts_with(rules_[open.back()].prefix)) {
@@ -62,13 +63,13 @@ const Rule* Rights::rule_for(std::string_view name) const {
   return index == none ? nullptr : &rules_[index];
 }
 
-bool Rights::may_somewhere(Verb verb, std::string_view prefix) const {
+bool Rights::may_any(Verb verb, std::string_view prefix) const {
   return may(verb, prefix) || std::ranges::any_of(rules_, [&](const Rule& rule) {
            return covers(rule.level, verb) && rule.prefix.starts_with(prefix);
          });
 }
 
-bool Rights::may_everywhere(Verb verb, std::string_view prefix) const {
+bool Rights::may_all(Verb verb, std::string_view prefix) const {
   return may(verb, prefix) && std::ranges::all_of(rules_, [&](const Rule& rule) {
            return covers(rule.level, verb) || !rule.prefix.starts_with(prefix);
          });
@@ -76,7 +77,7 @@ bool Rights::may_everywhere(Verb verb, std::string_view prefix) const {
 
 std::optional<std::string> Rights::skip(std::string_view name) const {
   const auto* rule = rule_for(name);
-  auto next = rule == nullptr ? std::nullopt : behind_all(rule->prefix);
+  auto next = rule == nullptr ? std::nullopt : successor_of(rule->prefix);
   const auto it = std::ranges::upper_bound(
       rules_, name, {}, [](const Rule& other) { return std::string_view(other.prefix); });
   if (it != rules_.end() && (!next || it->prefix < *next)) {

@@ -9,11 +9,11 @@
 
 namespace tenure::server::auth {
 
-/// What is done with a name.
+/// Action on a lock name.
 enum class Verb : std::uint8_t { read = 1, lock = 2, admin = 3 };
 [[nodiscard]] std::string_view to_string(Verb verb) noexcept;
 
-/// What somebody may do with the names under a prefix. Each includes those before it.
+/// Right on the names with a prefix. Each level includes the levels before it.
 enum class Level : std::uint8_t { none, read, lock, admin };
 [[nodiscard]] std::string_view to_string(Level level) noexcept;
 [[nodiscard]] std::optional<Level> level_from(std::string_view word) noexcept;
@@ -22,7 +22,7 @@ enum class Level : std::uint8_t { none, read, lock, admin };
   return static_cast<std::uint8_t>(level) >= static_cast<std::uint8_t>(verb);
 }
 
-/// One line of the rights of a user. A prefix is bytes: "app" is also a prefix of "apple/1".
+/// Right of a user on a prefix. Prefixes are byte strings: "app" is also a prefix of "apple/1".
 struct Rule {
   std::string prefix{};
   Level level = Level::none;
@@ -30,36 +30,36 @@ struct Rule {
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-/// What one user may do: for every name the rule with the longest prefix of it decides; without one
-/// nothing is allowed. A function of its rules alone. Thread safe.
+/// Rules of one user. The rule with the longest matching prefix decides; without a matching rule
+/// the action is denied. Immutable; thread safe.
 class Rights {
  public:
   Rights() = default;
-  /// Of several rules for one prefix the first counts.
+  /// The first of several rules for the same prefix applies.
   explicit Rights(std::vector<Rule> rules);
 
   [[nodiscard]] bool may(Verb verb, std::string_view name) const {
     const auto* rule = rule_for(name);
     return rule != nullptr && covers(rule->level, verb);
   }
-  /// The one that decides; null: none does.
+  /// Rule with the longest prefix of `name`; null: none.
   [[nodiscard]] const Rule* rule_for(std::string_view name) const;
-  /// Is there any name with this prefix for which it may?
-  [[nodiscard]] bool may_somewhere(Verb verb, std::string_view prefix = {}) const;
-  /// May it for all names with this prefix?
-  [[nodiscard]] bool may_everywhere(Verb verb, std::string_view prefix = {}) const;
-  /// Behind a name for which it may not: the first one in the order of bytes at which that could be
-  /// different. Nothing: there is none. So that a walk over many names costs what it may see.
+  /// Whether the action is allowed for at least one name with this prefix.
+  [[nodiscard]] bool may_any(Verb verb, std::string_view prefix = {}) const;
+  /// Whether the action is allowed for all names with this prefix.
+  [[nodiscard]] bool may_all(Verb verb, std::string_view prefix = {}) const;
+  /// First name after `name`, in byte order, at which another rule can apply; nullopt: there is
+  /// none. Lets a listing skip unreadable ranges instead of visiting each lock.
   [[nodiscard]] std::optional<std::string> skip(std::string_view name) const;
 
-  /// By prefix.
+  /// Sorted by prefix.
   [[nodiscard]] const std::vector<Rule>& rules() const noexcept { return rules_; }
 
  private:
   static constexpr std::size_t none = ~std::size_t{0};
 
   std::vector<Rule> rules_;
-  /// For each rule: the one with the longest other prefix of its prefix, or `none`.
+  /// For each rule, the index of the rule with the longest proper prefix of its prefix, or `none`.
   std::vector<std::size_t> parents_;
 };
 

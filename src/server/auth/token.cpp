@@ -5,7 +5,7 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::server::auth {
 namespace {
@@ -53,11 +53,11 @@ std::optional<Digest> digest_from(std::string_view text) {
 
 std::string make_token() {
   Digest bytes{};
-  sys::fill_by_chance(bytes);
+  sys::fill_random(bytes);
   return "tenure_" + hexadecimal(bytes);
 }
 
-bool SameDigest::operator()(const Digest& left, const Digest& right) const noexcept {
+bool DigestEqual::operator()(const Digest& left, const Digest& right) const noexcept {
   return CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
 }
 

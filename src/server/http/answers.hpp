@@ -7,7 +7,7 @@
 #include <tenure/error.hpp>
 
 #include "core/item.hpp"
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/http/message.hpp"
 
 /// What the pages of a Router have in common.
@@ -46,8 +46,8 @@ inline constexpr std::string_view revoke_suffix = ":revoke";
 }
 
 /// 401 if one may log in, 403 if that was done.
-[[nodiscard]] inline Response refusal(const auth::Denial& denial) {
-  if (denial.kind == auth::Denial::Kind::denied) {
+[[nodiscard]] inline Response refusal(const auth::AccessDenied& denial) {
+  if (denial.kind == auth::AccessDenied::Kind::forbidden) {
     return forbidden(denial.error);
   }
   auto response = problem(401, "Unauthorized", denial.error.detail);
@@ -56,12 +56,12 @@ inline constexpr std::string_view revoke_suffix = ":revoke";
 }
 
 /// `kind` of a lock that is named in the path.
-[[nodiscard]] inline Result<core::PlaceKind> place_kind(const Request& request) {
+[[nodiscard]] inline Result<core::ResourceKind> resource_kind(const Request& request) {
   const auto kind = request.parameter("kind").value_or("name");
   if (kind != "name" && kind != "space") {
     return fail(Errc::invalid_argument, "kind: name or space");
   }
-  return kind == "space" ? core::PlaceKind::space : core::PlaceKind::name;
+  return kind == "space" ? core::ResourceKind::space : core::ResourceKind::name;
 }
 
 }  // namespace tenure::server::http

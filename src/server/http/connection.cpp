@@ -169,7 +169,7 @@ void Connection::on_greeted(const Error& error) {
     close();
     return;
   }
-  certificate_ = auth::names_shown(wire_.tls());
+  certificate_ = auth::certificate_names(wire_.tls());
   open();
 }
 
@@ -385,7 +385,7 @@ void Connection::stream_events(Request& request) {
     respond({.content_type = "text/event-stream"});
     return;
   }
-  if (!request.access.may_somewhere(auth::Verb::read, filter->prefix)) {
+  if (!request.access.may_any(auth::Verb::read, filter->prefix)) {
     respond(around_.router.deny(request, auth::Verb::read, filter->prefix));
     return;
   }

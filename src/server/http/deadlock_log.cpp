@@ -31,7 +31,7 @@ void DeadlockLog::note(const core::Applied& what, const core::Refused& refused) 
 std::vector<DeadlockRecord> DeadlockLog::latest(const auth::Access& access) const {
   std::vector<DeadlockRecord> latest(found_.rbegin(), found_.rend());
   std::erase_if(latest, [&](DeadlockRecord& record) {
-    return auth::hide_unreadable(access, record.cycle) == record.cycle.size();
+    return auth::redact_unreadable(access, record.cycle) == record.cycle.size();
   });
   return latest;
 }

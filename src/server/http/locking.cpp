@@ -13,8 +13,8 @@
 #include "server/config/units.hpp"
 #include "server/http/body.hpp"
 #include "server/http/pages.hpp"
-#include "sys/chance.hpp"
 #include "sys/json_writer.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -79,7 +79,7 @@ Result<core::Claim> claim_of(const std::optional<std::string>& mode,
 /// Makes a new lease that of the authenticated user: see sign() of gRPC.
 void sign(const auth::Access& access, core::GrantLease& grant) {
   if (access.user() != nullptr) {
-    grant.client = auth::client_of(*access.user(), grant.client);
+    grant.client = auth::qualified_client(*access.user(), grant.client);
     grant.user = access.user()->name;
     grant.id = core::LeaseId(sys::random_id());
   }
@@ -89,7 +89,7 @@ void sign(const auth::Access& access, core::GrantLease& grant) {
 
 /// Request of :acquire.
 struct Wish {
-  Acquisition::Order order{};
+  PendingAcquire::Request order{};
   std::optional<core::GrantLease> lease{};  ///< To be granted first.
 };
 
@@ -148,7 +148,7 @@ Result<Wish> wish_from(const Request& request, const std::string& name) {
                   .owner = fields->owner,
                   .metadata = fields->metadata},
       .timeout = fields->wait,
-      .has_own_id = fields->request != 0};
+      .has_client_request_id = fields->request != 0};
   if (!fields->lease) {
     const auto& address = request.caller.address;
     wish.lease = core::GrantLease{.ttl = fields->ttl.value_or(ttl_default),
@@ -176,9 +176,9 @@ const core::Hold* find_hold(const View& view, const HoldKey& key, const std::str
   if (hold == nullptr || hold->lease != key.lease) {
     return nullptr;
   }
-  const core::Place place{.name = name};
+  const core::Resource resource{.name = name};
   const bool is_here =
-      std::ranges::any_of(hold->items, [&](const auto& item) { return item.is_at(place); });
+      std::ranges::any_of(hold->items, [&](const auto& item) { return item.is_at(resource); });
   return is_here ? hold : nullptr;
 }
 
@@ -230,7 +230,7 @@ class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
   void leave() {
     is_left_ = true;
     if (const auto here = acquisition_.lock()) {
-      here->cut_off();
+      here->on_disconnect();
     }
   }
 
@@ -239,15 +239,15 @@ class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
     lease_ = wish_.order.acquire.lease;
     request_ = wish_.order.acquire.request;
     item_ = wish_.order.acquire.items.front();
-    acquisition_ = Acquisition::begin(
+    acquisition_ = PendingAcquire::begin(
         locking_.around(), std::move(wish_.order),
-        [self = shared_from_this()](const Acquisition::End& end) { self->answer(end); });
+        [self = shared_from_this()](const PendingAcquire::Completion& end) { self->answer(end); });
     if (is_left_) {
       leave();
     }
   }
 
-  void answer(const Acquisition::End& end) {
+  void answer(const PendingAcquire::Completion& end) {
     const auto* granted = end.outcome ? std::get_if<core::Granted>(&*end.outcome) : nullptr;
     // Nobody else knows the lease. A server that stops leaves it to its time: the client may be
     // asking the next leader already.
@@ -280,13 +280,13 @@ class Locking::Attempt : public std::enable_shared_from_this<Locking::Attempt> {
   core::LeaseId lease_{};
   core::RequestId request_{};
   core::Item item_{};
-  std::weak_ptr<Acquisition> acquisition_;
+  std::weak_ptr<PendingAcquire> acquisition_;
   bool is_left_ = false;
 };
 
-Locking::Locking(Store& store, boost::asio::any_io_executor home, auth::Gate* gate)
-    : store_(store), home_(std::move(home)), gate_(gate) {
-  store_.listen(callers_);
+Locking::Locking(Store& store, boost::asio::any_io_executor home, auth::Authorizer* authorizer)
+    : store_(store), home_(std::move(home)), authorizer_(authorizer) {
+  store_.listen(waiters_);
 }
 
 Reply Locking::at_home(Reply reply) const {
@@ -299,19 +299,19 @@ Reply Locking::at_home(Reply reply) const {
 
 bool Locking::is_foreign(const Asker& asker, core::LeaseId id) const {
   const auto* lease = store_.state().leases.find(id);
-  if (gate_ == nullptr || lease == nullptr) {
+  if (authorizer_ == nullptr || lease == nullptr) {
     return false;
   }
   const auto& access = asker.access;
   const auto* user = access.user();
-  if (access.may_overall(auth::Verb::admin) ||
-      (user != nullptr && auth::is_of(*user, lease->client.view()))) {
+  if (access.may_globally(auth::Verb::admin) ||
+      (user != nullptr && auth::is_owned_by(*user, lease->client.view()))) {
     return false;
   }
-  gate_->note({.who = user == nullptr ? asker.address : user->name,
-               .verb = "lease",
-               .name = std::to_string(id.get()),
-               .address = asker.address});
+  authorizer_->record_denial({.principal = user == nullptr ? asker.address : user->name,
+                              .verb = "lease",
+                              .name = std::to_string(id.get()),
+                              .address = asker.address});
   return true;
 }
 

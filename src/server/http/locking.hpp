@@ -6,10 +6,10 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "server/auth/access.hpp"
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/http/message.hpp"
-#include "server/requests/acquisition.hpp"
-#include "server/requests/callers.hpp"
+#include "server/requests/pending_acquire.hpp"
+#include "server/requests/waiter_registry.hpp"
 #include "server/store/store.hpp"
 
 namespace tenure::server::http {
@@ -25,8 +25,8 @@ namespace tenure::server::http {
 class Locking {
  public:
   /// REQUIRES: the store has not started; it is stopped before this is destroyed.
-  /// `gate` is told of who wants a lease of somebody else; null: there are no users.
-  Locking(Store& store, boost::asio::any_io_executor home, auth::Gate* gate);
+  /// `authorizer` is told of who wants a lease of somebody else; null: there are no users.
+  Locking(Store& store, boost::asio::any_io_executor home, auth::Authorizer* authorizer);
 
   void acquire(const Request& request, const std::string& name, Reply reply);
   void release(const Request& request, std::string name, Reply reply);
@@ -53,8 +53,8 @@ class Locking {
   /// store's thread.
   [[nodiscard]] bool is_foreign(const Asker& asker, core::LeaseId lease) const;
 
-  [[nodiscard]] Acquisition::Around around() {
-    return {.store = store_, .callers = callers_, .is_stopping = is_stopping_};
+  [[nodiscard]] PendingAcquire::Context around() {
+    return {.store = store_, .waiters = waiters_, .is_stopping = is_stopping_};
   }
   /// Proposes what is about a lease, unless it is somebody else's: then it is lost.
   void propose_for(core::LeaseId lease, const Request& request, core::Command command,
@@ -64,8 +64,8 @@ class Locking {
 
   Store& store_;
   boost::asio::any_io_executor home_;
-  auth::Gate* gate_;
-  Callers callers_;
+  auth::Authorizer* authorizer_;
+  WaiterRegistry waiters_;
   std::atomic<bool> is_stopping_ = false;
 };
 

@@ -26,7 +26,7 @@ void Logins::end(std::string_view secret) {
 void Logins::make_room(const auth::Digest& token, Clock::time_point now) {
   absl::erase_if(logins_, [&](const auto& login) { return now - login.second.began >= life; });
   const auto is_same = [&](const auto& login) {
-    return auth::SameDigest{}(login.second.token, token);
+    return auth::DigestEqual{}(login.second.token, token);
   };
   const auto same = static_cast<std::size_t>(std::ranges::count_if(logins_, is_same));
   if (same < of_token_max && logins_.size() < all_max) {

@@ -39,7 +39,7 @@ class Logins {
   };
   void make_room(const auth::Digest& token, Clock::time_point now);
 
-  absl::flat_hash_map<auth::Digest, Login, absl::Hash<auth::Digest>, auth::SameDigest> logins_;
+  absl::flat_hash_map<auth::Digest, Login, absl::Hash<auth::Digest>, auth::DigestEqual> logins_;
 };
 
 }  // namespace tenure::server::http

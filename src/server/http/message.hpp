@@ -51,7 +51,7 @@ struct Request {
   Method method = Method::get;
   Caller caller{};
   /// What the caller may do; Router::admit() says it.
-  auth::Access access = auth::Access::everything();
+  auth::Access access = auth::Access::unrestricted();
   std::shared_ptr<Departure> departure{};  ///< For answers that are waited for; null: nobody looks.
 
   /// The value of a parameter, or nothing.

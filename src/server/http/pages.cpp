@@ -55,7 +55,7 @@ void write_wait(sys::JsonWriter& json, const WaitRecord& wait) {
 }
 
 std::string_view kind_of(const LockRecord& lock) {
-  if (lock.place.kind == core::PlaceKind::space) {
+  if (lock.resource.kind == core::ResourceKind::space) {
     return "space";
   }
   return lock.capacity > 0 ? "semaphore" : "lock";
@@ -63,7 +63,7 @@ std::string_view kind_of(const LockRecord& lock) {
 
 void write_lock(sys::JsonWriter& json, const LockRecord& lock) {
   json.object([&] {
-    json.bytes("name", lock.place.name.view());
+    json.bytes("name", lock.resource.name.view());
     json.field("kind", kind_of(lock));
     if (lock.capacity > 0) {
       json.field("capacity", lock.capacity);
@@ -156,7 +156,7 @@ void write_limits(sys::JsonWriter& json, const core::Limits& limits) {
 
 template <class Position>
 std::string print(const Position& position) {
-  if constexpr (std::is_same_v<Position, core::Place>) {
+  if constexpr (std::is_same_v<Position, core::Resource>) {
     return print_position(position);
   } else {
     return std::to_string(position.get());
@@ -263,7 +263,7 @@ std::string write(const core::Event& event) {
     json.field("revision", event.revision);
     json.field("cluster_time_ms", in_ms(event.time));
     json.bytes("name", event.item.name.view());
-    json.field("kind", event.item.kind() == core::PlaceKind::space ? "space" : "lock");
+    json.field("kind", event.item.kind() == core::ResourceKind::space ? "space" : "lock");
     write_claim(json, event.item.claim);
     json.field("lease", event.lease);
     json.field("request", event.request);
@@ -310,8 +310,8 @@ std::string write(const DeadlockPage& page) {
       json.field("lease", step.lease);
       json.field("request", step.request);
       json.bytes("owner", step.owner);
-      json.bytes("name", step.place.name.view());
-      json.field("kind", step.place.kind == core::PlaceKind::space ? "space" : "lock");
+      json.bytes("name", step.resource.name.view());
+      json.field("kind", step.resource.kind == core::ResourceKind::space ? "space" : "lock");
     });
   };
   sys::JsonWriter json;
@@ -349,17 +349,17 @@ std::string write(const Rights& rights) {
   return json.take() + '\n';
 }
 
-std::string print_position(const core::Place& place) {
-  std::string out = place.kind == core::PlaceKind::space ? "s" : "n";
+std::string print_position(const core::Resource& resource) {
+  std::string out = resource.kind == core::ResourceKind::space ? "s" : "n";
   constexpr std::string_view digits = "0123456789abcdef";
-  for (const auto byte : place.name.view()) {
+  for (const auto byte : resource.name.view()) {
     out += digits[static_cast<std::uint8_t>(byte) >> 4U];
     out += digits[static_cast<std::uint8_t>(byte) & 15U];
   }
   return out;
 }
 
-Result<core::Place> parse_position(std::string_view text) {
+Result<core::Resource> parse_position(std::string_view text) {
   const auto wrong = [] {
     return fail(Errc::invalid_argument, "'after' is not what a page gave as 'next'");
   };
@@ -376,8 +376,8 @@ Result<core::Place> parse_position(std::string_view text) {
     }
     name += static_cast<char>(byte);
   }
-  return core::Place{.name = name,
-                     .kind = text[0] == 's' ? core::PlaceKind::space : core::PlaceKind::name};
+  return core::Resource{
+      .name = name, .kind = text[0] == 's' ? core::ResourceKind::space : core::ResourceKind::name};
 }
 
 std::string_view front_page() {

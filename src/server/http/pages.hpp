@@ -51,8 +51,8 @@ struct DeadlockPage {
 [[nodiscard]] std::string write(const Rights& rights);
 
 /// Where a list goes on, as a word that needs no escaping in a URL, and back.
-[[nodiscard]] std::string print_position(const core::Place& place);
-[[nodiscard]] Result<core::Place> parse_position(std::string_view text);
+[[nodiscard]] std::string print_position(const core::Resource& resource);
+[[nodiscard]] Result<core::Resource> parse_position(std::string_view text);
 
 /// What `/` shows.
 [[nodiscard]] std::string_view front_page();

@@ -69,7 +69,8 @@ LockRecord copy_head(const core::Resource& resource, const core::Lock& lock) {
           .waiter_count = lock.queue().size()};
 }
 
-LockRecord copy(const View& view, const core::Resource& resource, const core::Lock& lock, Depth depth) {
+LockRecord copy(const View& view, const core::Resource& resource, const core::Lock& lock,
+                Depth depth) {
   auto record = copy_head(resource, lock);
   const auto& table = view.state.locks;
   for (const auto token : lock.holds()) {
@@ -239,7 +240,8 @@ GraphRecord copy_graph(const View& view, const auth::Access& access) {
   return record;
 }
 
-TokenRecord copy_token_check(const View& view, const core::Resource& resource, core::FencingToken token) {
+TokenRecord copy_token_check(const View& view, const core::Resource& resource,
+                             core::FencingToken token) {
   const auto found = check_token(view.state, resource, token);
   return {.revision = view.state.revision,
           .verdict = found.verdict,

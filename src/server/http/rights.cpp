@@ -14,12 +14,12 @@ Rights rights_of_user(const RightsPolicy& policy, const auth::Access& access) {
   rights.user = access.user()->name;
   rights.rules = access.user()->rights.rules();
   const bool is_forceful = policy.force != HttpForce::off;
-  rights.may_force = is_forceful && access.may_somewhere(auth::Verb::admin);
+  rights.may_force = is_forceful && access.may_any(auth::Verb::admin);
   rights.why = rights.may_force ? rights.user + " is admin of some locks"
                : is_forceful    ? rights.user + " is admin of no locks"
                                 : "listen.http_force is off";
   const bool is_locking = policy.lock != HttpLock::off;
-  rights.may_lock = is_locking && access.may_somewhere(auth::Verb::lock);
+  rights.may_lock = is_locking && access.may_any(auth::Verb::lock);
   rights.why_lock = rights.may_lock ? rights.user + " may lock some names"
                     : is_locking    ? rights.user + " may lock no names"
                                     : "listen.http_lock is off";
@@ -49,7 +49,7 @@ bool is_trusted(const Caller& caller, std::string& why) {
 }  // namespace
 
 Rights rights_of(const Caller& caller, const RightsPolicy& policy, const auth::Access& access) {
-  if (!access.is_everything()) {
+  if (!access.is_unrestricted()) {
     return rights_of_user(policy, access);
   }
   Rights rights;

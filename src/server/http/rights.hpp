@@ -31,7 +31,7 @@ struct Rights {
   bool needs_secret = false;        ///< With the secret of the server it may force.
 };
 [[nodiscard]] Rights rights_of(const Caller& caller, const RightsPolicy& policy,
-                               const auth::Access& access = auth::Access::everything());
+                               const auth::Access& access = auth::Access::unrestricted());
 
 /// Why this must be taken for a request that a page of somebody else made a browser send; nothing
 /// if it is not. To be asked before anything is changed.

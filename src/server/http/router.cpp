@@ -73,71 +73,76 @@ Router::Router(const Sources& sources, boost::asio::any_io_executor home, Server
       deadlocks_(sources.deadlocks),
       history_(sources.history),
       logins_(sources.logins),
-      gate_(sources.gate),
+      authorizer_(sources.authorizer),
       locking_(sources.locking),
       home_(std::move(home)),
       facts_(std::move(facts)),
       options_(options) {}
 
 std::span<const Router::Route> Router::routes() {
-  using enum auth::Need;
+  using enum auth::Permission;
   using R = Router;
   constexpr auto post = Method::post;
   // The longer path first.
   static constexpr std::array all{
-      Route{.path = "/", .need = nothing, .page = &R::front},
-      Route{.path = "/healthz", .need = nothing, .page = &R::health},
-      Route{.path = "/readyz", .need = nothing, .page = &R::ready},
-      Route{.path = "/metrics", .need = read_overall, .page = &R::metrics},
-      Route{.path = "/v1/status", .need = identity, .page = &R::status},
-      Route{.path = "/v1/cluster", .need = identity, .page = &R::cluster},
-      Route{.path = "/v1/history", .need = read_overall, .page = &R::history},
-      Route{.path = "/v1/deadlocks", .need = read_names, .page = &R::deadlocks},
-      Route{.path = "/v1/graph", .need = read_names, .page = &R::graph},
-      Route{.path = "/v1/events", .need = read_names, .page = nullptr},
-      Route{.path = "/v1/watch", .need = read_names, .page = nullptr},
-      Route{.path = "/v1/openapi.json", .need = nothing, .page = &R::openapi},
-      Route{.path = "/v1/locks", .need = read_names, .page = &R::locks},
-      Route{.path = "/v1/leases", .need = own_lease, .page = &R::leases},
-      Route{.path = "/v1/leases/", .need = own_lease, .page = &R::lease},
-      Route{.path = "/v1/rights", .need = nothing, .page = &R::rights},
-      Route{.path = "/v1/login", .method = post, .need = nothing, .page = &R::login},
-      Route{.path = "/v1/logout", .method = post, .need = nothing, .page = &R::logout},
-      Route{.path = "/v1/leases", .method = post, .need = lock_somewhere, .page = &R::grant_lease},
+      Route{.path = "/", .permission = none, .page = &R::front},
+      Route{.path = "/healthz", .permission = none, .page = &R::health},
+      Route{.path = "/readyz", .permission = none, .page = &R::ready},
+      Route{.path = "/metrics", .permission = read_global, .page = &R::metrics},
+      Route{.path = "/v1/status", .permission = authenticated, .page = &R::status},
+      Route{.path = "/v1/cluster", .permission = authenticated, .page = &R::cluster},
+      Route{.path = "/v1/history", .permission = read_global, .page = &R::history},
+      Route{.path = "/v1/deadlocks", .permission = read_names, .page = &R::deadlocks},
+      Route{.path = "/v1/graph", .permission = read_names, .page = &R::graph},
+      Route{.path = "/v1/events", .permission = read_names, .page = nullptr},
+      Route{.path = "/v1/watch", .permission = read_names, .page = nullptr},
+      Route{.path = "/v1/openapi.json", .permission = none, .page = &R::openapi},
+      Route{.path = "/v1/locks", .permission = read_names, .page = &R::locks},
+      Route{.path = "/v1/leases", .permission = own_lease, .page = &R::leases},
+      Route{.path = "/v1/leases/", .permission = own_lease, .page = &R::lease},
+      Route{.path = "/v1/rights", .permission = none, .page = &R::rights},
+      Route{.path = "/v1/login", .method = post, .permission = none, .page = &R::login},
+      Route{.path = "/v1/logout", .method = post, .permission = none, .page = &R::logout},
+      Route{.path = "/v1/leases",
+            .method = post,
+            .permission = lock_any_name,
+            .page = &R::grant_lease},
       Route{.path = lease_prefix,
             .suffix = renew_suffix,
             .method = post,
-            .need = own_lease,
+            .permission = own_lease,
             .page = &R::renew_lease},
       Route{.path = lease_prefix,
             .suffix = revoke_suffix,
             .method = post,
-            .need = own_lease,
+            .permission = own_lease,
             .page = &R::revoke_lease},
       Route{.path = lock_prefix,
             .suffix = acquire_suffix,
             .method = post,
-            .need = lock_names,
+            .permission = lock_names,
             .page = &R::acquire},
       Route{.path = lock_prefix,
             .suffix = release_suffix,
             .method = post,
-            .need = own_lease,
+            .permission = own_lease,
             .page = &R::release},
       Route{.path = lock_prefix,
             .suffix = extend_suffix,
             .method = post,
-            .need = own_lease,
+            .permission = own_lease,
             .page = &R::extend},
-      Route{
-          .path = "/v1/tokens:check", .method = post, .need = read_names, .page = &R::check_token},
+      Route{.path = "/v1/tokens:check",
+            .method = post,
+            .permission = read_names,
+            .page = &R::check_token},
       Route{.path = lock_prefix,
             .suffix = force_suffix,
             .method = post,
-            .need = admin_name,
+            .permission = admin_name,
             .page = &R::force_release},
       // Names look like paths, so what follows is the name, slashes and all.
-      Route{.path = lock_prefix, .need = read_names, .page = &R::lock},
+      Route{.path = lock_prefix, .permission = read_names, .page = &R::lock},
   };
   return all;
 }
@@ -166,14 +171,14 @@ std::string Router::allowed(std::string_view path) {
   return takes(Method::get) ? "GET, HEAD, POST" : "POST";
 }
 
-auth::Proof Router::proof_of(const Caller& caller) const {
+auth::Credentials Router::credentials_of(const Caller& caller) const {
   if (!caller.authorization.empty()) {
-    return auth::Gate::proof_in(caller.authorization);
+    return auth::Authorizer::credentials_from(caller.authorization);
   }
   if (const auto token = login_of(caller)) {
     return *token;
   }
-  return caller.certificate.empty() ? auth::Proof() : auth::Proof(caller.certificate);
+  return caller.certificate.empty() ? auth::Credentials() : auth::Credentials(caller.certificate);
 }
 
 std::optional<auth::Digest> Router::login_of(const Caller& caller) const {
@@ -183,7 +188,7 @@ std::optional<auth::Digest> Router::login_of(const Caller& caller) const {
 }
 
 bool Router::is_secret(const auth::Digest& digest) const {
-  return options_.secret && auth::SameDigest{}(digest, *options_.secret);
+  return options_.secret && auth::DigestEqual{}(digest, *options_.secret);
 }
 
 bool Router::shows_secret(const Caller& caller) const {
@@ -195,38 +200,40 @@ bool Router::shows_secret(const Caller& caller) const {
 }
 
 std::optional<Response> Router::admit(Request& request) const {
-  if (gate_ == nullptr) {
+  if (authorizer_ == nullptr) {
     request.caller.has_secret = shows_secret(request.caller);
     return std::nullopt;
   }
   const auto* route = find(request);
   const bool is_open =
       route == nullptr || (route->page == &Router::metrics && options_.open_metrics);
-  const auto guest = gate_->admit(proof_of(request.caller), request.caller.address);
-  const auto denial = guest->why_not(is_open ? auth::Need::nothing : route->need);
-  request.access = guest->access();
+  const auto principal =
+      authorizer_->authenticate(credentials_of(request.caller), request.caller.address);
+  const auto denial = principal->authorize(is_open ? auth::Permission::none : route->permission);
+  request.access = principal->access();
   return denial ? std::optional(refusal(*denial)) : std::nullopt;
 }
 
 Response Router::deny(const Request& request, auth::Verb verb, std::string_view name) const {
   const auto& caller = request.caller;
-  const auto denial = gate_ == nullptr
+  const auto denial = authorizer_ == nullptr
                           ? std::nullopt
-                          : gate_->admit(proof_of(caller), caller.address)->why_not(verb, name);
+                          : authorizer_->authenticate(credentials_of(caller), caller.address)
+                                ->authorize(verb, name);
   // The rules may be others than a moment ago, when it was denied.
   return denial ? refusal(*denial) : forbidden(request.access.denial(verb, name));
 }
 
 std::function<bool(std::string_view)> Router::reader_of(const Request& request) const {
-  if (gate_ == nullptr) {
+  if (authorizer_ == nullptr) {
     return [](std::string_view) { return true; };
   }
   const bool is_login = login_of(request.caller).has_value();
-  const std::shared_ptr<auth::Guest> guest =
-      gate_->admit(proof_of(request.caller), request.caller.address);
-  return [this, guest,
+  const std::shared_ptr<auth::Principal> principal =
+      authorizer_->authenticate(credentials_of(request.caller), request.caller.address);
+  return [this, principal,
           session = is_login ? request.caller.session : std::string()](std::string_view name) {
-    return guest->access().may(auth::Verb::read, name) &&
+    return principal->access().may(auth::Verb::read, name) &&
            (session.empty() || logins_.find(session, Logins::Clock::now()));
   };
 }
@@ -312,17 +319,17 @@ void Router::locks(const Request& request, Reply reply) const {
   LockQuery query{.prefix = std::string(request.parameter("prefix").value_or("")),
                   .limit = *limit,
                   .access = request.access};
-  if (!query.access.may_somewhere(auth::Verb::read, query.prefix)) {
+  if (!query.access.may_any(auth::Verb::read, query.prefix)) {
     reply(deny(request, auth::Verb::read, query.prefix));
     return;
   }
   if (const auto after = request.parameter("after")) {
-    auto place = parse_position(*after);
-    if (!place) {
-      reply(refusal(place.error()));
+    auto resource = parse_position(*after);
+    if (!resource) {
+      reply(refusal(resource.error()));
       return;
     }
-    query.after = *std::move(place);
+    query.after = *std::move(resource);
   }
   look(
       request, std::move(reply),
@@ -337,15 +344,15 @@ void Router::lock(const Request& request, Reply reply) const {
     reply(deny(request, auth::Verb::read, name));
     return;
   }
-  const auto kind = place_kind(request);
+  const auto kind = resource_kind(request);
   if (!kind) {
     reply(refusal(kind.error()));
     return;
   }
-  const core::Place place{.name = name, .kind = *kind};
+  const core::Resource resource{.name = name, .kind = *kind};
   look(
       request, std::move(reply),
-      [place](const View& view) { return copy_lock(view, place, in_full); },
+      [resource](const View& view) { return copy_lock(view, resource, in_full); },
       [](const std::optional<LockRecord>& found) {
         return found ? json(write(*found)) : not_found("nobody holds it and nobody waits for it");
       });

@@ -11,7 +11,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/post.hpp>
 
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/http/deadlock_log.hpp"
 #include "server/http/history.hpp"
 #include "server/http/locking.hpp"
@@ -34,7 +34,7 @@ class Router {
     const History& history;
     Logins& logins;
     Locking& locking;
-    auth::Gate* gate = nullptr;  ///< Null: there are no users, and everybody may look.
+    auth::Authorizer* authorizer = nullptr;  ///< Null: there are no users, and everybody may look.
   };
   struct Options {
     RightsPolicy rights{};
@@ -49,7 +49,7 @@ class Router {
     std::string_view path;      ///< All of it; or if it ends in '/', its beginning,
     std::string_view suffix{};  ///< and its end.
     Method method = Method::get;
-    auth::Need need;
+    auth::Permission permission;
     /// Null: it is no page but a stream, see Connection.
     void (Router::*page)(const Request&, Reply) const;
   };
@@ -74,7 +74,7 @@ class Router {
 
  private:
   static const Route* find(const Request& request);
-  [[nodiscard]] auth::Proof proof_of(const Caller& caller) const;
+  [[nodiscard]] auth::Credentials credentials_of(const Caller& caller) const;
   /// The token of whoever is logged in, if that is by what it asks.
   [[nodiscard]] std::optional<auth::Digest> login_of(const Caller& caller) const;
   /// Is this the digest of the secret? Takes the same time for every digest.
@@ -126,7 +126,7 @@ class Router {
   const DeadlockLog& deadlocks_;
   const History& history_;
   Logins& logins_;
-  auth::Gate* gate_;
+  auth::Authorizer* authorizer_;
   Locking& locking_;
   boost::asio::any_io_executor home_;
   ServerFacts facts_;

@@ -213,9 +213,8 @@ void Router::check_token(const Request& request, Reply reply) const {
   }
   look(
       request, std::move(reply),
-      [resource = core::Resource{.name = name}, wanted = core::FencingToken(token)](const View& view) {
-        return copy_token_check(view, resource, wanted);
-      },
+      [resource = core::Resource{.name = name}, wanted = core::FencingToken(token)](
+          const View& view) { return copy_token_check(view, resource, wanted); },
       [this](const TokenRecord& record) {
         if (record.verdict != TokenVerdict::held) {
           metrics_.fencing_rejected();

@@ -27,14 +27,14 @@ class Server::Core {
         feed_(store, metrics, loop_->get_executor(),
               {.buffer_max = options_.buffer_events_max, .leader_grace = options_.leader_grace}),
         store_(store),
-        locking_(store, loop_->get_executor(), options_.gate),
+        locking_(store, loop_->get_executor(), options_.authorizer),
         router_({.store = store,
                  .metrics = metrics,
                  .deadlocks = deadlocks_,
                  .history = history_,
                  .logins = logins_,
                  .locking = locking_,
-                 .gate = options_.gate},
+                 .authorizer = options_.authorizer},
                 loop_->get_executor(), facts(store),
                 {.rights = options_.rights,
                  .open_metrics = options_.open_metrics,
@@ -81,7 +81,7 @@ class Server::Core {
       const net::ServerTlsFiles& files) const {
     // Users may show a token; where there are none a certificate is all that keeps others out.
     return net::server_context(files, {.protocol = net::ServerTlsOptions::Protocol::http1,
-                                       .requires_certificate = !options_.gate});
+                                       .requires_certificate = !options_.authorizer});
   }
 
   void renew_tls(std::unique_ptr<asio::ssl::context> context) {

@@ -11,7 +11,7 @@
 
 #include "net/handshake_limiter.hpp"
 #include "net/tls_context.hpp"
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/config/config.hpp"
 #include "server/config/units.hpp"
 #include "server/http/pages.hpp"
@@ -26,8 +26,9 @@ struct ServerOptions {
   std::string hosts{};                       ///< Names it may be asked for by; see is_known_host().
   std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
   RightsPolicy rights{};
-  auth::Gate* gate = nullptr;  ///< Who may see what; outlives this. Null: all everything.
-  bool open_metrics = false;   ///< /metrics is for everybody.
+  auth::Authorizer* authorizer =
+      nullptr;                ///< Who may see what; outlives this. Null: all everything.
+  bool open_metrics = false;  ///< /metrics is for everybody.
   /// Digest of the secret that changes require without users; nothing: they are all refused,
   /// except locks with HttpLock::open.
   std::optional<auth::Digest> secret{};

@@ -59,192 +59,196 @@ v1::TokenVerdict verdict_of(TokenVerdict verdict) {
   return v1::TOKEN_VERDICT_UNSPECIFIED;
 }
 
-core::PlaceKind kind_of(bool is_space) {
-  return is_space ? core::PlaceKind::space : core::PlaceKind::name;
+core::ResourceKind kind_of(bool is_space) {
+  return is_space ? core::ResourceKind::space : core::ResourceKind::name;
 }
 
 }  // namespace
 
 void AdminService::add_to(Routes& routes) {
   const std::string service = "/tenure.v1.Admin/";
-  using enum auth::Need;
+  using enum auth::Permission;
   routes.add(service + "List", read_names, *this, &AdminService::list);
   routes.add(service + "Explain", read_names, *this, &AdminService::explain_one);
   routes.add(service + "ForceRelease", admin_name, *this, &AdminService::force_release);
-  routes.add(service + "Compact", admin_overall, *this, &AdminService::compact);
-  routes.add(service + "Snapshot", admin_overall, *this, &AdminService::snapshot);
-  routes.add(service + "ReloadUsers", admin_overall, *this, &AdminService::reload_users);
+  routes.add(service + "Compact", admin_global, *this, &AdminService::compact);
+  routes.add(service + "Snapshot", admin_global, *this, &AdminService::snapshot);
+  routes.add(service + "ReloadUsers", admin_global, *this, &AdminService::reload_users);
   routes.add(service + "Top", read_names, *this, &AdminService::top);
   routes.add(service + "CheckToken", read_names, *this, &AdminService::check);
-  routes.add(service + "Status", identity, *this, &AdminService::status);
+  routes.add(service + "Status", authenticated, *this, &AdminService::status);
   members_.add_to(routes);
   snapshots_.add_to(routes);
 }
 
-void AdminService::list(const v1::ListRequest& request, const ReplyTo<v1::ListResponse>& reply) {
+void AdminService::list(const v1::ListRequest& request, const ReplyPtr<v1::ListResponse>& reply) {
   const auto limit = page_size(request.limit());
-  core::Place after{.name = request.after(), .kind = kind_of(request.after_is_space())};
-  if (!access_of(reply->guest).may_somewhere(auth::Verb::read, request.prefix()) &&
-      is_denied(reply, auth::Verb::read, request.prefix())) {
+  core::Resource after{.name = request.after(), .kind = kind_of(request.after_is_space())};
+  if (!access_of(reply->principal).may_any(auth::Verb::read, request.prefix()) &&
+      reply_if_denied(reply, auth::Verb::read, request.prefix())) {
     return;
   }
-  look(desk_, reply, freshness_of(request),
-       [after, limit, prefix = request.prefix(), access = access_of(reply->guest)](
-           const View& view, v1::ListResponse& out) {
-         const auto& locks = view.state.locks.locks();
-         auto it = after.name.view() < prefix ? locks.lower_bound(core::PlaceView{.name = prefix})
-                                              : locks.upper_bound(after);
-         const auto is_wanted = [&] {
-           it = auth::first_readable(locks, it, access);
-           return it != locks.end() && it->first.name.starts_with(prefix);
-         };
-         std::size_t bytes = 0;
-         for (std::uint32_t n = 0; n < limit && bytes < page_bytes && is_wanted(); ++n) {
-           auto& lock = *out.add_locks();
-           write(it->first, it->second, view, lock);
-           bytes += lock.ByteSizeLong();
-           ++it;
-         }
-         out.set_more(is_wanted());
-         return grpc::Status{};
-       });
+  read_and_reply(context_, reply, consistency_of(request),
+                 [after, limit, prefix = request.prefix(), access = access_of(reply->principal)](
+                     const View& view, v1::ListResponse& out) {
+                   const auto& locks = view.state.locks.locks();
+                   auto it = after.name.view() < prefix
+                                 ? locks.lower_bound(core::ResourceView{.name = prefix})
+                                 : locks.upper_bound(after);
+                   const auto is_wanted = [&] {
+                     it = auth::first_readable(locks, it, access);
+                     return it != locks.end() && it->first.name.starts_with(prefix);
+                   };
+                   std::size_t bytes = 0;
+                   for (std::uint32_t n = 0; n < limit && bytes < page_bytes && is_wanted(); ++n) {
+                     auto& lock = *out.add_locks();
+                     write(it->first, it->second, view, lock);
+                     bytes += lock.ByteSizeLong();
+                     ++it;
+                   }
+                   out.set_more(is_wanted());
+                   return grpc::Status{};
+                 });
 }
 
 void AdminService::explain_one(const v1::ExplainRequest& request,
-                               const ReplyTo<v1::ExplainResponse>& reply) {
-  core::Place place{.name = request.name(), .kind = kind_of(request.is_space())};
-  if (place.name.empty()) {
-    reply->answer({grpc::StatusCode::invalid_argument, "which name?"});
+                               const ReplyPtr<v1::ExplainResponse>& reply) {
+  core::Resource resource{.name = request.name(), .kind = kind_of(request.is_space())};
+  if (resource.name.empty()) {
+    reply->complete({grpc::StatusCode::invalid_argument, "which name?"});
     return;
   }
-  if (is_denied(reply, auth::Verb::read, request.name())) {
+  if (reply_if_denied(reply, auth::Verb::read, request.name())) {
     return;
   }
-  look(desk_, reply, freshness_of(request),
-       [place, access = access_of(reply->guest)](const View& view, v1::ExplainResponse& out) {
-         explain(place, view, access, out);
-         return grpc::Status{};
-       });
+  read_and_reply(
+      context_, reply, consistency_of(request),
+      [resource, access = access_of(reply->principal)](const View& view, v1::ExplainResponse& out) {
+        explain(resource, view, access, out);
+        return grpc::Status{};
+      });
 }
 
 void AdminService::force_release(const v1::ForceReleaseRequest& request,
-                                 const ReplyTo<v1::ForceReleaseResponse>& reply) {
-  if (is_denied(reply, auth::Verb::admin, request.name())) {
+                                 const ReplyPtr<v1::ForceReleaseResponse>& reply) {
+  if (reply_if_denied(reply, auth::Verb::admin, request.name())) {
     return;
   }
-  core::ForceRelease force{.place = {.name = request.name(), .kind = kind_of(request.is_space())}};
+  core::ForceRelease force{
+      .resource = {.name = request.name(), .kind = kind_of(request.is_space())}};
   if (request.fencing_token() != 0) {
     force.token = core::FencingToken(request.fencing_token());
   }
-  const auto access = access_of(reply->guest);
+  const auto access = access_of(reply->principal);
   force.operator_name = access.user() == nullptr ? reply->peer() : access.user()->name;
   force.reason = request.reason();
-  decide<core::Forced>(desk_, reply, std::move(force),
-                       [](const core::Forced& forced, v1::ForceReleaseResponse& out) {
-                         out.set_holds(forced.holds);
-                       });
+  propose_and_reply<core::Forced>(context_, reply, std::move(force),
+                                  [](const core::Forced& forced, v1::ForceReleaseResponse& out) {
+                                    out.set_holds(forced.holds);
+                                  });
 }
 
 void AdminService::compact(const v1::CompactRequest& request,
-                           const ReplyTo<v1::CompactResponse>& reply) {
-  decide<core::Done>(desk_, reply, core::Compact{.revision = core::Revision(request.revision())},
-                     [](const core::Done&, v1::CompactResponse&) {});
+                           const ReplyPtr<v1::CompactResponse>& reply) {
+  propose_and_reply<core::Done>(context_, reply,
+                                core::Compact{.revision = core::Revision(request.revision())},
+                                [](const core::Done&, v1::CompactResponse&) {});
 }
 
 void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
-                            const ReplyTo<v1::SnapshotResponse>& reply) {
-  desk_.store.take_snapshot([&desk = desk_, reply](const Result<std::uint64_t>& index) {
+                            const ReplyPtr<v1::SnapshotResponse>& reply) {
+  context_.store.take_snapshot([&context = context_, reply](const Result<std::uint64_t>& index) {
     if (!index) {
-      refuse(desk, reply, index.error());
+      reply_error(context, reply, index.error());
       return;
     }
     reply->response.set_index(*index);
-    desk.store.peek([&desk, reply](const Result<View>& view) {
+    context.store.peek([&context, reply](const Result<View>& view) {
       if (view) {
-        desk.write_header(*view, *reply->response.mutable_header());
+        context.write_header(*view, *reply->response.mutable_header());
       }
-      reply->answer();
+      reply->complete();
     });
   });
 }
 
 void AdminService::reload_users(const v1::ReloadUsersRequest& /*request*/,
-                                const ReplyTo<v1::ReloadUsersResponse>& reply) {
-  if (!desk_.reload && desk_.gate == nullptr) {
-    reply->answer({grpc::StatusCode::failed_precondition,
-                   "there are neither users nor certificates here: start tenured with "
-                   "--auth-file or --tls-cert"});
+                                const ReplyPtr<v1::ReloadUsersResponse>& reply) {
+  if (!context_.reload && context_.authorizer == nullptr) {
+    reply->complete({grpc::StatusCode::failed_precondition,
+                     "there are neither users nor certificates here: start tenured with "
+                     "--auth-file or --tls-cert"});
     return;
   }
-  const auto users = desk_.reload ? desk_.reload() : desk_.gate->reload();
+  const auto users = context_.reload ? context_.reload() : context_.authorizer->reload();
   if (!users) {
-    reply->answer({grpc::StatusCode::failed_precondition, users.error().detail});
+    reply->complete({grpc::StatusCode::failed_precondition, users.error().detail});
     return;
   }
   reply->response.set_users(*users);
-  desk_.store.peek([&desk = desk_, reply](const Result<View>& view) {
+  context_.store.peek([&context = context_, reply](const Result<View>& view) {
     if (view) {
-      desk.write_header(*view, *reply->response.mutable_header());
+      context.write_header(*view, *reply->response.mutable_header());
     }
-    reply->answer();
+    reply->complete();
   });
 }
 
-void AdminService::top(const v1::TopRequest& request, const ReplyTo<v1::TopResponse>& reply) {
-  if (!access_of(reply->guest).may_somewhere(auth::Verb::read, request.prefix()) &&
-      is_denied(reply, auth::Verb::read, request.prefix())) {
+void AdminService::top(const v1::TopRequest& request, const ReplyPtr<v1::TopResponse>& reply) {
+  if (!access_of(reply->principal).may_any(auth::Verb::read, request.prefix()) &&
+      reply_if_denied(reply, auth::Verb::read, request.prefix())) {
     return;
   }
-  look(desk_, reply, freshness_of(request),
-       [&desk = desk_, request, access = access_of(reply->guest)](const View& view,
-                                                                  v1::TopResponse& out) {
-         out.set_version(desk.version);
-         if (desk.metrics != nullptr) {
-           write(desk.metrics->totals(), *out.mutable_counters());
-         }
-         write_top(request, view, access, out);
-         return grpc::Status{};
-       });
+  read_and_reply(context_, reply, consistency_of(request),
+                 [&context = context_, request, access = access_of(reply->principal)](
+                     const View& view, v1::TopResponse& out) {
+                   out.set_version(context.version);
+                   if (context.metrics != nullptr) {
+                     write(context.metrics->totals(), *out.mutable_counters());
+                   }
+                   write_top(request, view, access, out);
+                   return grpc::Status{};
+                 });
 }
 
 void AdminService::check(const v1::CheckTokenRequest& request,
-                         const ReplyTo<v1::CheckTokenResponse>& reply) {
-  if (is_denied(reply, auth::Verb::read, request.name())) {
+                         const ReplyPtr<v1::CheckTokenResponse>& reply) {
+  if (reply_if_denied(reply, auth::Verb::read, request.name())) {
     return;
   }
-  core::Place place{.name = request.name(), .kind = kind_of(request.is_space())};
-  if (place.name.empty() || request.fencing_token() == 0) {
-    reply->answer({grpc::StatusCode::invalid_argument, "which name, and which token?"});
+  core::Resource resource{.name = request.name(), .kind = kind_of(request.is_space())};
+  if (resource.name.empty() || request.fencing_token() == 0) {
+    reply->complete({grpc::StatusCode::invalid_argument, "which name, and which token?"});
     return;
   }
-  look(desk_, reply, freshness_of(request),
-       [place, token = core::FencingToken(request.fencing_token())](const View& view,
-                                                                    v1::CheckTokenResponse& out) {
-         const auto found = check_token(view.state, place, token);
-         out.set_verdict(verdict_of(found.verdict));
-         out.set_newest_token(found.newest.get());
-         if (found.holder != nullptr) {
-           const auto& items = found.holder->items;
-           const auto* item =
-               std::ranges::find_if(items, [&](const core::Item& one) { return one.is_at(place); });
-           write_holder(*found.holder, item == items.end() ? items.front() : *item, view,
-                        *out.mutable_holder());
-         }
-         return grpc::Status{};
-       });
+  read_and_reply(context_, reply, consistency_of(request),
+                 [resource, token = core::FencingToken(request.fencing_token())](
+                     const View& view, v1::CheckTokenResponse& out) {
+                   const auto found = check_token(view.state, resource, token);
+                   out.set_verdict(verdict_of(found.verdict));
+                   out.set_newest_token(found.newest.get());
+                   if (found.holder != nullptr) {
+                     const auto& items = found.holder->items;
+                     const auto* item = std::ranges::find_if(
+                         items, [&](const core::Item& one) { return one.is_at(resource); });
+                     write_holder(*found.holder, item == items.end() ? items.front() : *item, view,
+                                  *out.mutable_holder());
+                   }
+                   return grpc::Status{};
+                 });
 }
 
 void AdminService::status(const v1::StatusRequest& /*request*/,
-                          const ReplyTo<v1::StatusResponse>& reply) {
-  desk_.store.peek([&desk = desk_, reply](const Result<View>& view) {
+                          const ReplyPtr<v1::StatusResponse>& reply) {
+  context_.store.peek([&context = context_, reply](const Result<View>& view) {
     if (!view) {
-      reply->answer(wire::status_of(view.error()));
+      reply->complete(wire::status_of(view.error()));
       return;
     }
     const auto& state = view->state;
     const auto& log = view->log;
-    desk.write_header(*view, *reply->response.mutable_header());
-    reply->response.set_version(desk.version);
+    context.write_header(*view, *reply->response.mutable_header());
+    reply->response.set_version(context.version);
     reply->response.set_is_leader(log.is_leader);
     reply->response.set_leader_id(log.leader);
     reply->response.set_commit_index(log.commit);
@@ -266,7 +270,7 @@ void AdminService::status(const v1::StatusRequest& /*request*/,
     reply->response.set_cluster_version(state.version.get());
     write_members(*view, *reply->response.mutable_members());
     write_limits(state.limits, *reply->response.mutable_limits());
-    reply->answer();
+    reply->complete();
   });
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "server/rpc/desk.hpp"
 #include "server/rpc/membership.hpp"
 #include "server/rpc/routes.hpp"
-#include "server/rpc/snapshot_reads.hpp"
+#include "server/rpc/rpc_context.hpp"
+#include "server/rpc/snapshot_read_service.hpp"
 #include "server/rpc/unary.hpp"
 #include "tenure/v1/admin.pb.h"
 
@@ -12,27 +12,28 @@ namespace tenure::server {
 /// For operators; see proto/tenure/v1/admin.proto.
 class AdminService {
  public:
-  explicit AdminService(Desk& desk) : desk_(desk), members_(desk), snapshots_(desk) {}
+  explicit AdminService(RpcContext& context)
+      : context_(context), members_(context), snapshots_(context) {}
 
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
 
  private:
-  void list(const v1::ListRequest& request, const ReplyTo<v1::ListResponse>& reply);
-  void explain_one(const v1::ExplainRequest& request, const ReplyTo<v1::ExplainResponse>& reply);
+  void list(const v1::ListRequest& request, const ReplyPtr<v1::ListResponse>& reply);
+  void explain_one(const v1::ExplainRequest& request, const ReplyPtr<v1::ExplainResponse>& reply);
   void force_release(const v1::ForceReleaseRequest& request,
-                     const ReplyTo<v1::ForceReleaseResponse>& reply);
-  void compact(const v1::CompactRequest& request, const ReplyTo<v1::CompactResponse>& reply);
-  void snapshot(const v1::SnapshotRequest& request, const ReplyTo<v1::SnapshotResponse>& reply);
+                     const ReplyPtr<v1::ForceReleaseResponse>& reply);
+  void compact(const v1::CompactRequest& request, const ReplyPtr<v1::CompactResponse>& reply);
+  void snapshot(const v1::SnapshotRequest& request, const ReplyPtr<v1::SnapshotResponse>& reply);
   void reload_users(const v1::ReloadUsersRequest& request,
-                    const ReplyTo<v1::ReloadUsersResponse>& reply);
-  void top(const v1::TopRequest& request, const ReplyTo<v1::TopResponse>& reply);
-  void check(const v1::CheckTokenRequest& request, const ReplyTo<v1::CheckTokenResponse>& reply);
-  void status(const v1::StatusRequest& request, const ReplyTo<v1::StatusResponse>& reply);
+                    const ReplyPtr<v1::ReloadUsersResponse>& reply);
+  void top(const v1::TopRequest& request, const ReplyPtr<v1::TopResponse>& reply);
+  void check(const v1::CheckTokenRequest& request, const ReplyPtr<v1::CheckTokenResponse>& reply);
+  void status(const v1::StatusRequest& request, const ReplyPtr<v1::StatusResponse>& reply);
 
-  Desk& desk_;
+  RpcContext& context_;
   Membership members_;
-  SnapshotReads snapshots_;
+  SnapshotReadService snapshots_;
 };
 
 }  // namespace tenure::server

@@ -24,10 +24,10 @@ constexpr std::size_t waits_looked_at_max = 10'000;
 
 /// The items of a hold or a wait at one place.
 template <class Record>
-std::vector<const core::Item*> items_at(const Record& record, const core::Place& place) {
+std::vector<const core::Item*> items_at(const Record& record, const core::Resource& resource) {
   std::vector<const core::Item*> items;
   for (const auto& item : record.items) {
-    if (item.is_at(place)) {
+    if (item.is_at(resource)) {
       items.push_back(&item);
     }
   }
@@ -37,9 +37,9 @@ std::vector<const core::Item*> items_at(const Record& record, const core::Place&
 /// Does one have to wait for the other at this place? Permits are counted, so everybody who has
 /// some is in the way of who wants some.
 template <class Record>
-bool blocks(const Record& other, const core::Wait& wait, const core::Place& place) {
-  const auto theirs = items_at(other, place);
-  const auto ours = items_at(wait, place);
+bool blocks(const Record& other, const core::Wait& wait, const core::Resource& resource) {
+  const auto theirs = items_at(other, resource);
+  const auto ours = items_at(wait, resource);
   return std::ranges::any_of(ours, [&](const core::Item* mine) {
     return std::ranges::any_of(theirs, [&](const core::Item* item) {
       return std::holds_alternative<core::Permits>(mine->claim) ||
@@ -49,19 +49,19 @@ bool blocks(const Record& other, const core::Wait& wait, const core::Place& plac
 }
 
 /// `comparisons` counts those of the whole answer.
-void write_blockers(const core::Wait& wait, const core::Place& place, const View& view,
+void write_blockers(const core::Wait& wait, const core::Resource& resource, const View& view,
                     std::size_t& comparisons, v1::Waiter& out) {
   const auto is_full = [&](std::size_t items) {
     comparisons += items * wait.items.size();
     return out.blockers_size() >= blockers_shown_max || comparisons > comparisons_max;
   };
-  const auto& lock = *view.state.locks.find(place);
+  const auto& lock = *view.state.locks.find(resource);
   for (const auto token : lock.holds()) {
     const auto& hold = *view.state.locks.find(token);
     if (is_full(hold.items.size())) {
       return;
     }
-    if (wait.upgrades != token && blocks(hold, wait, place)) {
+    if (wait.upgrades != token && blocks(hold, wait, resource)) {
       auto& blocker = *out.add_blockers();
       blocker.set_lease_id(hold.lease.get());
       blocker.set_owner(std::string(hold.owner));
@@ -73,7 +73,7 @@ void write_blockers(const core::Wait& wait, const core::Place& place, const View
     if (!(turn < wait.turn()) || is_full(ahead.items.size())) {
       return;
     }
-    if (blocks(ahead, wait, place)) {
+    if (blocks(ahead, wait, resource)) {
       auto& blocker = *out.add_blockers();
       blocker.set_lease_id(ahead.lease.get());
       blocker.set_owner(ahead.owner);
@@ -87,17 +87,17 @@ std::string user_of(const View& view, core::LeaseId lease) {
   return std::string(view.state.leases.find(lease)->user);
 }
 
-void write_queue(const core::Place& place, const View& view, v1::ExplainResponse& out) {
+void write_queue(const core::Resource& resource, const View& view, v1::ExplainResponse& out) {
   std::size_t comparisons = 0;
   std::size_t position = 0;
   core::Revision predecessor{};
-  for (const auto turn : view.state.locks.find(place)->queue()) {
+  for (const auto turn : view.state.locks.find(resource)->queue()) {
     if (++position > waiters_shown_max) {
       break;
     }
     const auto& wait = *view.state.locks.find(turn.ticket);
     auto& waiter = *out.add_queue();
-    wire::write(*items_at(wait, place).front(), *waiter.mutable_item());
+    wire::write(*items_at(wait, resource).front(), *waiter.mutable_item());
     waiter.set_lease_id(wait.lease.get());
     waiter.set_request_id(wait.request.get());
     waiter.set_ticket(wait.ticket.get());
@@ -108,7 +108,7 @@ void write_queue(const core::Place& place, const View& view, v1::ExplainResponse
     waiter.set_position(position);
     waiter.set_predecessor(std::exchange(predecessor, turn.ticket).get());
     waiter.set_is_upgrade(wait.upgrades.has_value());
-    write_blockers(wait, place, view, comparisons, waiter);
+    write_blockers(wait, resource, view, comparisons, waiter);
   }
 }
 
@@ -134,7 +134,7 @@ void write_waits_of_holders(const core::Lock& lock, const View& view, const auth
       elsewhere.set_lease_id(wait.lease.get());
       elsewhere.set_owner(wait.owner);
       elsewhere.set_name(wait.items.front().name);
-      elsewhere.set_is_space(wait.items.front().kind() == core::PlaceKind::space);
+      elsewhere.set_is_space(wait.items.front().kind() == core::ResourceKind::space);
       elsewhere.set_waited_ms(wire::milliseconds(view.now - wait.since));
     }
   }
@@ -145,7 +145,7 @@ std::string who(const std::string& owner, std::uint64_t lease) {
          ")";
 }
 
-std::string sentence_of(const v1::ExplainResponse& explained, const std::string& name) {
+std::string summary_of(const v1::ExplainResponse& explained, const std::string& name) {
   const auto& lock = explained.lock();
   if (lock.holder_count() == 0 && lock.waiter_count() == 0) {
     return name + " is free.";
@@ -156,7 +156,7 @@ std::string sentence_of(const v1::ExplainResponse& explained, const std::string&
   } else {
     const auto& first = lock.holders(0);
     text += " is held by " + who(first.owner(), first.lease_id()) + " for " +
-            std::to_string(first.held_ms()) + " ms";
+            std::to_string(first.held_for_ms()) + " ms";
     if (lock.holder_count() > 1) {
       text += " and " + std::to_string(lock.holder_count() - 1) + " more";
     }
@@ -186,16 +186,16 @@ void write_holder(const core::Hold& hold, const core::Item& item, const View& vi
   out.set_fencing_token(hold.token.get());
   out.set_owner(std::string(hold.owner));
   out.set_metadata(std::string(hold.metadata));
-  out.set_held_ms(wire::milliseconds(view.now - hold.acquired));
+  out.set_held_for_ms(wire::milliseconds(view.now - hold.acquired));
   out.set_count(hold.count);
   out.set_create_revision(hold.create_revision.get());
   out.set_user(user_of(view, hold.lease));
 }
 
-void write(const core::Place& place, const core::Lock& lock, const View& view,
+void write(const core::Resource& resource, const core::Lock& lock, const View& view,
            v1::LockStatus& out) {
-  out.set_name(place.name);
-  out.set_is_space(place.kind == core::PlaceKind::space);
+  out.set_name(resource.name);
+  out.set_is_space(resource.kind == core::ResourceKind::space);
   out.set_capacity(lock.capacity());
   out.set_create_revision(lock.create_revision().get());
   out.set_mod_revision(lock.mod_revision().get());
@@ -207,23 +207,23 @@ void write(const core::Place& place, const core::Lock& lock, const View& view,
       break;
     }
     const auto& hold = *view.state.locks.find(token);
-    for (const auto* item : items_at(hold, place)) {
+    for (const auto* item : items_at(hold, resource)) {
       write_holder(hold, *item, view, *out.add_holders());
     }
   }
 }
 
-void explain(const core::Place& place, const View& view, const auth::Access& access,
+void explain(const core::Resource& resource, const View& view, const auth::Access& access,
              v1::ExplainResponse& out) {
-  if (const auto* lock = view.state.locks.find(place)) {
-    write(place, *lock, view, *out.mutable_lock());
-    write_queue(place, view, out);
+  if (const auto* lock = view.state.locks.find(resource)) {
+    write(resource, *lock, view, *out.mutable_lock());
+    write_queue(resource, view, out);
     write_waits_of_holders(*lock, view, access, out);
   } else {
-    out.mutable_lock()->set_name(place.name);
-    out.mutable_lock()->set_is_space(place.kind == core::PlaceKind::space);
+    out.mutable_lock()->set_name(resource.name);
+    out.mutable_lock()->set_is_space(resource.kind == core::ResourceKind::space);
   }
-  out.set_sentence(sentence_of(out, place.name));
+  out.set_summary(summary_of(out, resource.name));
 }
 
 }  // namespace tenure::server

@@ -11,12 +11,13 @@ namespace tenure::server {
 /// What operators look at.
 void write_holder(const core::Hold& hold, const core::Item& item, const View& view,
                   v1::Holder& out);
-void write(const core::Place& place, const core::Lock& lock, const View& view, v1::LockStatus& out);
+void write(const core::Resource& resource, const core::Lock& lock, const View& view,
+           v1::LockStatus& out);
 
 /// Who holds a lock, who waits for it and for whom, and a sentence about it. Nothing is filled in
 /// if nobody holds it or waits for it, except the sentence.
 /// What its holders wait for is there as far as `access` may read it.
-void explain(const core::Place& place, const View& view, const auth::Access& access,
+void explain(const core::Resource& resource, const View& view, const auth::Access& access,
              v1::ExplainResponse& out);
 
 }  // namespace tenure::server

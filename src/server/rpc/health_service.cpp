@@ -10,7 +10,7 @@
 namespace tenure::server {
 namespace {
 
-constexpr std::chrono::milliseconds look_every{500};
+constexpr std::chrono::milliseconds poll_interval{500};
 
 }  // namespace
 
@@ -20,14 +20,14 @@ using ::grpc::health::v1::HealthCheckResponse;
 /// A client that wants to hear of changes.
 class HealthService::Watch final : public grpc::Call {
  public:
-  Watch(const grpc::Opening& opening, HealthService& service)
-      : Call(opening), connection_(&opening.connection), service_(service) {}
+  Watch(const grpc::CallInfo& info, HealthService& service)
+      : Call(info), connection_(&info.connection), service_(service) {}
 
   [[nodiscard]] const grpc::Connection* connection() const noexcept { return connection_; }
 
   void notify() {
     const auto now = service_.status_of(wanted_.service());
-    if (is_asked_ && std::exchange(last_, now.status()) != now.status()) {
+    if (has_request_ && std::exchange(last_, now.status()) != now.status()) {
       send(now);
     }
   }
@@ -39,7 +39,7 @@ class HealthService::Watch final : public grpc::Call {
     }
   }
   void half_closed() override {
-    is_asked_ = true;
+    has_request_ = true;
     notify();
   }
   void closed() override { service_.watches_.erase(this); }
@@ -48,19 +48,19 @@ class HealthService::Watch final : public grpc::Call {
   HealthService& service_;
   HealthCheckRequest wanted_;
   int last_ = -1;
-  bool is_asked_ = false;
+  bool has_request_ = false;
 };
 
 void HealthService::add_to(Routes& routes) {
-  routes.add("/grpc.health.v1.Health/Check", auth::Need::nothing, *this, &HealthService::check);
-  routes.add("/grpc.health.v1.Health/Watch", auth::Need::nothing,
-             [this](const grpc::Opening& opening, const std::unique_ptr<auth::Guest>&) {
-               return open_watch(opening);
+  routes.add("/grpc.health.v1.Health/Check", auth::Permission::none, *this, &HealthService::check);
+  routes.add("/grpc.health.v1.Health/Watch", auth::Permission::none,
+             [this](const grpc::CallInfo& info, const std::unique_ptr<auth::Principal>&) {
+               return open_watch(info);
              });
 }
 
-std::shared_ptr<grpc::Call> HealthService::open_watch(const grpc::Opening& opening) {
-  auto watch = std::make_shared<Watch>(opening, *this);
+std::shared_ptr<grpc::Call> HealthService::open_watch(const grpc::CallInfo& info) {
+  auto watch = std::make_shared<Watch>(info, *this);
   const auto of_connection = std::ranges::count_if(
       watches_, [&](const Watch* other) { return other->connection() == watch->connection(); });
   if (watches_.size() >= watches_max ||
@@ -69,15 +69,15 @@ std::shared_ptr<grpc::Call> HealthService::open_watch(const grpc::Opening& openi
     return watch;
   }
   watches_.insert(watch.get());
-  look_soon();
+  schedule_poll();
   return watch;
 }
 
 void HealthService::role_changed(const LogPosition& log) {
-  see(log);
+  update_roles(log);
 }
 
-void HealthService::see(const LogPosition& log) {
+void HealthService::update_roles(const LogPosition& log) {
   const bool has_leader = log.is_leader || log.leader != 0;
   if (is_leader_ == log.is_leader && has_leader_ == has_leader) {
     return;
@@ -89,41 +89,42 @@ void HealthService::see(const LogPosition& log) {
 
 void HealthService::stop() {
   is_stopped_ = true;
-  look_.cancel();
+  poll_timer_.cancel();
   notify();
 }
 
-void HealthService::check(const HealthCheckRequest& request, const ReplyTo<Answer>& reply) {
-  desk_.store.peek([this, service = request.service(), reply](const Result<View>& view) {
+void HealthService::check(const HealthCheckRequest& request, const ReplyPtr<Answer>& reply) {
+  context_.store.peek([this, service = request.service(), reply](const Result<View>& view) {
     if (view) {
-      see(view->log);
+      update_roles(view->log);
     }
     reply->response = status_of(service);
     if (reply->response.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
-      reply->answer({grpc::StatusCode::not_found, "no service has this name"});
+      reply->complete({grpc::StatusCode::not_found, "no service has this name"});
       return;
     }
     const bool serves = reply->response.status() == HealthCheckResponse::SERVING;
-    reply->answer(serves || !view ? grpc::Status{} : desk_.leadership.with_leader({}, view->log));
+    reply->complete(serves || !view ? grpc::Status{}
+                                    : context_.leadership.with_leader({}, view->log));
   });
 }
 
-void HealthService::look_soon() {
-  if (std::exchange(is_look_due_, true)) {
+void HealthService::schedule_poll() {
+  if (std::exchange(is_poll_scheduled_, true)) {
     return;
   }
-  look_.expires_after(look_every);
-  look_.async_wait([this](const boost::system::error_code& error) {
-    is_look_due_ = false;
+  poll_timer_.expires_after(poll_interval);
+  poll_timer_.async_wait([this](const boost::system::error_code& error) {
+    is_poll_scheduled_ = false;
     if (error || is_stopped_ || watches_.empty()) {
       return;
     }
-    desk_.store.peek([this](const Result<View>& view) {
+    context_.store.peek([this](const Result<View>& view) {
       if (view) {
-        see(view->log);
+        update_roles(view->log);
       }
     });
-    look_soon();
+    schedule_poll();
   });
 }
 

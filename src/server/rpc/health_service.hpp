@@ -8,8 +8,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "grpc/health/v1/health.pb.h"
-#include "server/rpc/desk.hpp"
 #include "server/rpc/routes.hpp"
+#include "server/rpc/rpc_context.hpp"
 #include "server/rpc/unary.hpp"
 #include "server/store/store.hpp"
 
@@ -25,7 +25,8 @@ class HealthService final : public Listener {
   static constexpr std::size_t watches_max = 1000;
   static constexpr std::size_t watches_per_connection_max = 16;
 
-  explicit HealthService(Desk& desk) : desk_(desk), look_(desk.store.loop()) {}
+  explicit HealthService(RpcContext& context)
+      : context_(context), poll_timer_(context.store.loop()) {}
 
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
@@ -38,20 +39,20 @@ class HealthService final : public Listener {
   using Answer = ::grpc::health::v1::HealthCheckResponse;
   class Watch;
 
-  void check(const ::grpc::health::v1::HealthCheckRequest& request, const ReplyTo<Answer>& reply);
+  void check(const ::grpc::health::v1::HealthCheckRequest& request, const ReplyPtr<Answer>& reply);
   [[nodiscard]] Answer status_of(const std::string& service) const;
-  [[nodiscard]] std::shared_ptr<grpc::Call> open_watch(const grpc::Opening& opening);
+  [[nodiscard]] std::shared_ptr<grpc::Call> open_watch(const grpc::CallInfo& info);
   /// Notifies the watches if that changes anything.
-  void see(const LogPosition& log);
+  void update_roles(const LogPosition& log);
   void notify();
   /// Another member may begin and cease to lead without a call of role_changed(): while there are
   /// watches, the position of the log is polled.
-  void look_soon();
+  void schedule_poll();
 
-  Desk& desk_;
-  boost::asio::steady_timer look_;
+  RpcContext& context_;
+  boost::asio::steady_timer poll_timer_;
   absl::flat_hash_set<Watch*> watches_;  ///< All that are open.
-  bool is_look_due_ = false;
+  bool is_poll_scheduled_ = false;
   bool is_leader_ = false;
   bool has_leader_ = false;
   bool is_stopped_ = false;

@@ -9,14 +9,14 @@
 namespace tenure::server {
 namespace {
 
-void answer(Desk& desk, core::LeaseId lease, const ReplyTo<v1::LockResponse>& reply,
-            const Acquisition::End& end) {
+void answer(RpcContext& context, core::LeaseId lease, const ReplyPtr<v1::LockResponse>& reply,
+            const PendingAcquire::Completion& end) {
   auto& response = reply->response;
   const auto write_header = [&] {
-    desk.write_header(end.revision, end.term, *response.mutable_header());
+    context.write_header(end.revision, end.term, *response.mutable_header());
   };
   if (!end.outcome) {
-    refuse(desk, reply, end.outcome.error());
+    reply_error(context, reply, end.outcome.error());
     return;
   }
   if (end.position > 0) {
@@ -25,34 +25,36 @@ void answer(Desk& desk, core::LeaseId lease, const ReplyTo<v1::LockResponse>& re
   if (const auto* granted = std::get_if<core::Granted>(&*end.outcome)) {
     wire::write(*granted, response);
     write_header();
-    reply->answer();
+    reply->complete();
   } else if (const auto* refused = std::get_if<core::Refused>(&*end.outcome);
              refused != nullptr && wire::is_busy(*refused)) {
     auto shown = *end.outcome;
-    hide_unreadable(reply->guest.get(), shown);
+    redact_unreadable(reply->principal.get(), shown);
     wire::write(std::get<core::Refused>(shown), response);
     write_header();
-    reply->answer();
+    reply->complete();
   } else if (std::holds_alternative<core::LeaseLost>(*end.outcome)) {
-    reply->answer(wire::lease_lost(lease));
+    reply->complete(wire::lease_lost(lease));
   } else {
-    reply->answer(failure_of(*end.outcome));
+    reply->complete(status_of_failure(*end.outcome));
   }
 }
 
 }  // namespace
 
-void answer_lock(Desk& desk, Acquisition::Order order, const ReplyTo<v1::LockResponse>& reply) {
+void run_lock_call(RpcContext& context, PendingAcquire::Request order,
+                   const ReplyPtr<v1::LockResponse>& reply) {
   reply->response.set_key(wire::key_of(order.acquire));
   reply->response.set_request_id(order.acquire.request.get());
   const auto lease = order.acquire.lease;
-  const auto acquisition = Acquisition::begin(
-      {.store = desk.store, .callers = desk.callers, .is_stopping = desk.is_stopping},
-      std::move(order),
-      [&desk, lease, reply](const Acquisition::End& end) { answer(desk, lease, reply, end); });
-  reply->when_cut_off = [weak = std::weak_ptr(acquisition)] {
+  const auto acquisition = PendingAcquire::begin(
+      {.store = context.store, .waiters = context.waiters, .is_stopping = context.is_stopping},
+      std::move(order), [&context, lease, reply](const PendingAcquire::Completion& end) {
+        answer(context, lease, reply, end);
+      });
+  reply->on_disconnect = [weak = std::weak_ptr(acquisition)] {
     if (const auto here = weak.lock()) {
-      here->cut_off();
+      here->on_disconnect();
     }
   };
 }

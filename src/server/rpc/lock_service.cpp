@@ -118,9 +118,9 @@ void LockService::unlock(const v1::UnlockRequest& request,
     return;
   }
   propose_and_reply<core::Released>(context_, reply, *std::move(release),
-                         [](const core::Released& released, v1::UnlockResponse& out) {
-                           out.set_count_left(released.count_left);
-                         });
+                                    [](const core::Released& released, v1::UnlockResponse& out) {
+                                      out.set_count_left(released.count_left);
+                                    });
 }
 
 void LockService::downgrade(const v1::DowngradeRequest& request,
@@ -133,10 +133,11 @@ void LockService::downgrade(const v1::DowngradeRequest& request,
   if (reply_if_denied(context_, reply, downgrade->lease)) {
     return;
   }
-  propose_and_reply<core::Downgraded>(context_, reply, *std::move(downgrade),
-                           [](const core::Downgraded& downgraded, v1::DowngradeResponse& out) {
-                             out.set_mode(wire::mode_of(downgraded.mode));
-                           });
+  propose_and_reply<core::Downgraded>(
+      context_, reply, *std::move(downgrade),
+      [](const core::Downgraded& downgraded, v1::DowngradeResponse& out) {
+        out.set_mode(wire::mode_of(downgraded.mode));
+      });
 }
 
 void LockService::grant(const v1::LeaseGrantRequest& request,
@@ -145,11 +146,12 @@ void LockService::grant(const v1::LeaseGrantRequest& request,
   grant.address = reply->peer();
   grant.client = request.client().empty() ? grant.address : request.client();
   bind_to_principal(reply->principal.get(), grant);
-  propose_and_reply<core::LeaseGranted>(context_, reply, std::move(grant),
-                             [](const core::LeaseGranted& lease, v1::LeaseGrantResponse& out) {
-                               out.set_id(lease.id.get());
-                               out.set_ttl_ms(wire::milliseconds(lease.ttl));
-                             });
+  propose_and_reply<core::LeaseGranted>(
+      context_, reply, std::move(grant),
+      [](const core::LeaseGranted& lease, v1::LeaseGrantResponse& out) {
+        out.set_id(lease.id.get());
+        out.set_ttl_ms(wire::milliseconds(lease.ttl));
+      });
 }
 
 void LockService::revoke(const v1::LeaseRevokeRequest& request,
@@ -157,48 +159,51 @@ void LockService::revoke(const v1::LeaseRevokeRequest& request,
   if (reply_if_denied(context_, reply, core::LeaseId(request.id()))) {
     return;
   }
-  propose_and_reply<core::Done>(context_, reply, core::RevokeLease{.lease = core::LeaseId(request.id())},
-                     [](const core::Done&, v1::LeaseRevokeResponse&) {});
+  propose_and_reply<core::Done>(context_, reply,
+                                core::RevokeLease{.lease = core::LeaseId(request.id())},
+                                [](const core::Done&, v1::LeaseRevokeResponse&) {});
 }
 
 void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
                                const ReplyPtr<v1::LeaseTimeToLiveResponse>& reply) {
   read_and_reply(context_, reply, consistency_of(request),
-       [id = core::LeaseId(request.id()), wants_keys = request.keys(),
-        access = access_of(reply->principal)](const View& view,
-                                          v1::LeaseTimeToLiveResponse& out) -> grpc::Status {
-         const auto* lease = view.state.leases.find(id);
-         if (lease == nullptr || !auth::is_visible(access, *lease)) {
-           return wire::lease_lost(id);
-         }
-         write(*lease, view, *out.mutable_lease());
-         const auto& owned = view.state.locks.owned(id);
-         if (!wants_keys) {
-           return {};
-         }
-         for (const auto token : owned.holds) {
-           write_items(*view.state.locks.find(token), token, access, *out.mutable_held());
-         }
-         for (const auto ticket : owned.waits) {
-           write_items(*view.state.locks.find(ticket), {}, access, *out.mutable_waiting());
-         }
-         return {};
-       });
+                 [id = core::LeaseId(request.id()), wants_keys = request.keys(),
+                  access = access_of(reply->principal)](
+                     const View& view, v1::LeaseTimeToLiveResponse& out) -> grpc::Status {
+                   const auto* lease = view.state.leases.find(id);
+                   if (lease == nullptr || !auth::is_visible(access, *lease)) {
+                     return wire::lease_lost(id);
+                   }
+                   write(*lease, view, *out.mutable_lease());
+                   const auto& owned = view.state.locks.owned(id);
+                   if (!wants_keys) {
+                     return {};
+                   }
+                   for (const auto token : owned.holds) {
+                     write_items(*view.state.locks.find(token), token, access, *out.mutable_held());
+                   }
+                   for (const auto ticket : owned.waits) {
+                     write_items(*view.state.locks.find(ticket), {}, access,
+                                 *out.mutable_waiting());
+                   }
+                   return {};
+                 });
 }
 
 void LockService::leases(const v1::LeasesRequest& request,
                          const ReplyPtr<v1::LeasesResponse>& reply) {
   const auto limit = page_size(request.limit());
-  read_and_reply(context_, reply, consistency_of(request),
-       [after = core::LeaseId(request.after()), limit, access = access_of(reply->principal)](
-           const View& view, v1::LeasesResponse& out) -> grpc::Status {
-         const auto page = auth::visible_leases_after(view.state.leases, access, {after, limit});
-         for (const auto* lease : page.leases) {
-           write(*lease, view, *out.add_leases());
-         }
-         out.set_more(page.has_more);
-         return {};
-       });
+  read_and_reply(
+      context_, reply, consistency_of(request),
+      [after = core::LeaseId(request.after()), limit, access = access_of(reply->principal)](
+          const View& view, v1::LeasesResponse& out) -> grpc::Status {
+        const auto page = auth::visible_leases_after(view.state.leases, access, {after, limit});
+        for (const auto* lease : page.leases) {
+          write(*lease, view, *out.add_leases());
+        }
+        out.set_more(page.has_more);
+        return {};
+      });
 }
 
 }  // namespace tenure::server

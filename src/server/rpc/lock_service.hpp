@@ -1,7 +1,7 @@
 #pragma once
 
-#include "server/rpc/desk.hpp"
 #include "server/rpc/routes.hpp"
+#include "server/rpc/rpc_context.hpp"
 #include "server/rpc/unary.hpp"
 #include "tenure/v1/lock.pb.h"
 
@@ -11,23 +11,24 @@ namespace tenure::server {
 /// proto/tenure/v1/lock.proto.
 class LockService {
  public:
-  explicit LockService(Desk& desk) : desk_(desk) {}
+  explicit LockService(RpcContext& context) : context_(context) {}
 
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
 
  private:
-  void lock(const v1::LockRequest& request, const ReplyTo<v1::LockResponse>& reply);
-  void try_lock(const v1::TryLockRequest& request, const ReplyTo<v1::LockResponse>& reply);
-  void unlock(const v1::UnlockRequest& request, const ReplyTo<v1::UnlockResponse>& reply);
-  void downgrade(const v1::DowngradeRequest& request, const ReplyTo<v1::DowngradeResponse>& reply);
-  void grant(const v1::LeaseGrantRequest& request, const ReplyTo<v1::LeaseGrantResponse>& reply);
-  void revoke(const v1::LeaseRevokeRequest& request, const ReplyTo<v1::LeaseRevokeResponse>& reply);
+  void lock(const v1::LockRequest& request, const ReplyPtr<v1::LockResponse>& reply);
+  void try_lock(const v1::TryLockRequest& request, const ReplyPtr<v1::LockResponse>& reply);
+  void unlock(const v1::UnlockRequest& request, const ReplyPtr<v1::UnlockResponse>& reply);
+  void downgrade(const v1::DowngradeRequest& request, const ReplyPtr<v1::DowngradeResponse>& reply);
+  void grant(const v1::LeaseGrantRequest& request, const ReplyPtr<v1::LeaseGrantResponse>& reply);
+  void revoke(const v1::LeaseRevokeRequest& request,
+              const ReplyPtr<v1::LeaseRevokeResponse>& reply);
   void time_to_live(const v1::LeaseTimeToLiveRequest& request,
-                    const ReplyTo<v1::LeaseTimeToLiveResponse>& reply);
-  void leases(const v1::LeasesRequest& request, const ReplyTo<v1::LeasesResponse>& reply);
+                    const ReplyPtr<v1::LeaseTimeToLiveResponse>& reply);
+  void leases(const v1::LeasesRequest& request, const ReplyPtr<v1::LeasesResponse>& reply);
 
-  Desk& desk_;
+  RpcContext& context_;
 };
 
 }  // namespace tenure::server

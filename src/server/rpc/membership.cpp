@@ -12,17 +12,17 @@ namespace {
 
 /// Done, with where the log stands then; or not, and why.
 template <class Response>
-auto answer_to(Desk& desk, const ReplyTo<Response>& reply) {
-  return [&desk, reply](const Result<void>& done) {
+auto answer_to(RpcContext& context, const ReplyPtr<Response>& reply) {
+  return [&context, reply](const Result<void>& done) {
     if (!done) {
-      refuse(desk, reply, done.error());
+      reply_error(context, reply, done.error());
       return;
     }
-    desk.store.peek([&desk, reply](const Result<View>& view) {
+    context.store.peek([&context, reply](const Result<View>& view) {
       if (view) {
-        desk.write_header(*view, *reply->response.mutable_header());
+        context.write_header(*view, *reply->response.mutable_header());
       }
-      reply->answer();
+      reply->complete();
     });
   };
 }
@@ -35,7 +35,7 @@ std::string why_no_member(const v1::MemberAddRequest& request) {
   const std::pair<const char*, const std::string&> addresses[] = {
       {"peer_address", request.peer_address()}, {"client_address", request.client_address()}};
   for (const auto& [field, text] : addresses) {
-    if (const auto checked = check_called_address(text); !checked) {
+    if (const auto checked = check_advertised_address(text); !checked) {
       return std::string(field) + ": " + checked.error().detail;
     }
   }
@@ -66,42 +66,43 @@ void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Memb
 
 void Membership::add_to(Routes& routes) {
   const std::string service = "/tenure.v1.Admin/";
-  using enum auth::Need;
-  routes.add(service + "MemberList", identity, *this, &Membership::list);
-  routes.add(service + "MemberAdd", admin_overall, *this, &Membership::add);
-  routes.add(service + "MemberRemove", admin_overall, *this, &Membership::remove);
-  routes.add(service + "TransferLeadership", admin_overall, *this, &Membership::transfer);
+  using enum auth::Permission;
+  routes.add(service + "MemberList", authenticated, *this, &Membership::list);
+  routes.add(service + "MemberAdd", admin_global, *this, &Membership::add);
+  routes.add(service + "MemberRemove", admin_global, *this, &Membership::remove);
+  routes.add(service + "TransferLeadership", admin_global, *this, &Membership::transfer);
 }
 
 void Membership::list(const v1::MemberListRequest& request,
-                      const ReplyTo<v1::MemberListResponse>& reply) {
-  look(desk_, reply, freshness_of(request), [](const View& view, v1::MemberListResponse& out) {
-    write_members(view, *out.mutable_members());
-    out.set_cluster_version(view.state.version.get());
-    return grpc::Status{};
-  });
+                      const ReplyPtr<v1::MemberListResponse>& reply) {
+  read_and_reply(context_, reply, consistency_of(request),
+                 [](const View& view, v1::MemberListResponse& out) {
+                   write_members(view, *out.mutable_members());
+                   out.set_cluster_version(view.state.version.get());
+                   return grpc::Status{};
+                 });
 }
 
 void Membership::add(const v1::MemberAddRequest& request,
-                     const ReplyTo<v1::MemberAddResponse>& reply) {
+                     const ReplyPtr<v1::MemberAddResponse>& reply) {
   if (const auto why = why_no_member(request); !why.empty()) {
-    reply->answer({grpc::StatusCode::invalid_argument, why});
+    reply->complete({grpc::StatusCode::invalid_argument, why});
     return;
   }
-  desk_.store.change_members(AddMember{.id = request.id(),
-                                       .peer_address = request.peer_address(),
-                                       .client_address = request.client_address()},
-                             answer_to(desk_, reply));
+  context_.store.change_members(AddMember{.id = request.id(),
+                                          .peer_address = request.peer_address(),
+                                          .client_address = request.client_address()},
+                                answer_to(context_, reply));
 }
 
 void Membership::remove(const v1::MemberRemoveRequest& request,
-                        const ReplyTo<v1::MemberRemoveResponse>& reply) {
-  desk_.store.change_members(RemoveMember{.id = request.id()}, answer_to(desk_, reply));
+                        const ReplyPtr<v1::MemberRemoveResponse>& reply) {
+  context_.store.change_members(RemoveMember{.id = request.id()}, answer_to(context_, reply));
 }
 
 void Membership::transfer(const v1::TransferLeadershipRequest& request,
-                          const ReplyTo<v1::TransferLeadershipResponse>& reply) {
-  desk_.store.transfer_leadership(request.to(), answer_to(desk_, reply));
+                          const ReplyPtr<v1::TransferLeadershipResponse>& reply) {
+  context_.store.transfer_leadership(request.to(), answer_to(context_, reply));
 }
 
 }  // namespace tenure::server

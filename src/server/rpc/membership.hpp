@@ -1,7 +1,7 @@
 #pragma once
 
-#include "server/rpc/desk.hpp"
 #include "server/rpc/routes.hpp"
+#include "server/rpc/rpc_context.hpp"
 #include "server/rpc/unary.hpp"
 #include "tenure/v1/admin.pb.h"
 
@@ -10,20 +10,20 @@ namespace tenure::server {
 /// The calls of Admin about who is in the cluster.
 class Membership {
  public:
-  explicit Membership(Desk& desk) : desk_(desk) {}
+  explicit Membership(RpcContext& context) : context_(context) {}
 
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
 
  private:
-  void list(const v1::MemberListRequest& request, const ReplyTo<v1::MemberListResponse>& reply);
-  void add(const v1::MemberAddRequest& request, const ReplyTo<v1::MemberAddResponse>& reply);
+  void list(const v1::MemberListRequest& request, const ReplyPtr<v1::MemberListResponse>& reply);
+  void add(const v1::MemberAddRequest& request, const ReplyPtr<v1::MemberAddResponse>& reply);
   void remove(const v1::MemberRemoveRequest& request,
-              const ReplyTo<v1::MemberRemoveResponse>& reply);
+              const ReplyPtr<v1::MemberRemoveResponse>& reply);
   void transfer(const v1::TransferLeadershipRequest& request,
-                const ReplyTo<v1::TransferLeadershipResponse>& reply);
+                const ReplyPtr<v1::TransferLeadershipResponse>& reply);
 
-  Desk& desk_;
+  RpcContext& context_;
 };
 
 /// By id.

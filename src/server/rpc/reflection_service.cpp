@@ -95,9 +95,10 @@ class Reflection final : public grpc::Call {
 }  // namespace
 
 void add_reflection(Routes& routes) {
-  routes.add("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", auth::Need::nothing,
-             [](const grpc::Opening& opening, const std::unique_ptr<auth::Guest>&) {
-               return std::make_shared<Reflection>(opening);
+  routes.add("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+             auth::Permission::none,
+             [](const grpc::CallInfo& info, const std::unique_ptr<auth::Principal>&) {
+               return std::make_shared<Reflection>(info);
              });
 }
 

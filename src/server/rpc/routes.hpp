@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "grpc/router.hpp"
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/metrics/metrics.hpp"
-#include "server/rpc/permission.hpp"
+#include "server/rpc/authorization.hpp"
 #include "server/rpc/unary.hpp"
 
 namespace tenure::server {
@@ -22,12 +22,12 @@ class Routes {
   /// Largest request of a call that needs no authentication: the name of a service or a symbol.
   static constexpr std::size_t open_message_bytes_max = 4096;
 
-  /// `metrics`: where calls are counted, or nowhere. `gate`: who may call; null: everybody.
-  Routes(grpc::Router& router, Metrics* metrics, auth::Gate* gate)
-      : router_(router), metrics_(metrics), gate_(gate) {}
+  /// `metrics`: where calls are counted, or nowhere. `authorizer`: who may call; null: everybody.
+  Routes(grpc::Router& router, Metrics* metrics, auth::Authorizer* authorizer)
+      : router_(router), metrics_(metrics), authorizer_(authorizer) {}
 
   /// `path`: "/package.Service/Method".
-  void add(const std::string& path, auth::Need need, GuestOpen open,
+  void add(const std::string& path, auth::Permission permission, OpenCall open,
            grpc::Router::Request request = grpc::Router::Request::stream) {
     grpc::Router::Ended ended;
     if (metrics_ != nullptr) {
@@ -35,22 +35,22 @@ class Routes {
         method.done(static_cast<int>(code));
       };
     }
-    const bool is_open = need == auth::Need::nothing;
-    router_.add(path,
-                {.open = behind(gate_, need, std::move(open)),
-                 .ended = std::move(ended),
-                 .request = request,
-                 .audience = is_open ? grpc::Router::Audience::open : grpc::Router::Audience::users,
-                 .message_bytes_max = is_open ? open_message_bytes_max : 0});
+    const bool is_open = permission == auth::Permission::none;
+    router_.add(path, {.open = with_authorization(authorizer_, permission, std::move(open)),
+                       .ended = std::move(ended),
+                       .request = request,
+                       .authentication = is_open ? grpc::Router::Authentication::none
+                                                 : grpc::Router::Authentication::required,
+                       .message_bytes_max = is_open ? open_message_bytes_max : 0});
   }
 
   /// A call with one question and one answer: `(object.*answer)(request, reply)`.
   template <class Service, class Request, class Response>
-  void add(const std::string& path, auth::Need need, Service& service,
-           void (Service::*answer)(const Request&, const ReplyTo<Response>&)) {
-    add(path, need,
-        answered_by<Request, Response>(
-            [&service, answer](const Request& request, const ReplyTo<Response>& reply) {
+  void add(const std::string& path, auth::Permission permission, Service& service,
+           void (Service::*answer)(const Request&, const ReplyPtr<Response>&)) {
+    add(path, permission,
+        unary_handler<Request, Response>(
+            [&service, answer](const Request& request, const ReplyPtr<Response>& reply) {
               (service.*answer)(request, reply);
             }),
         grpc::Router::Request::unary);
@@ -59,7 +59,7 @@ class Routes {
  private:
   grpc::Router& router_;
   Metrics* metrics_;
-  auth::Gate* gate_;
+  auth::Authorizer* authorizer_;
 };
 
 }  // namespace tenure::server

@@ -22,23 +22,23 @@ constexpr std::chrono::milliseconds drain_timeout{500};
 
 RpcServer::RpcServer(Store& store, RpcOptions options)
     : context_{.store = store,
-            .limits = options.limits,
-            .version = options.version,
-            .authorizer = options.authorizer,
-            .metrics = options.metrics,
-            .reload = options.reload,
-            .watches = WatchHub(options.metrics)},
+               .limits = options.limits,
+               .version = options.version,
+               .authorizer = options.authorizer,
+               .metrics = options.metrics,
+               .reload = options.reload,
+               .watches = WatchHub(options.metrics)},
       options_(std::move(options)),
       locks_(context_),
       admin_(context_),
       health_(context_),
       grpc_context_{.loop = store.loop(),
-             .message_bytes_max = options_.message_bytes_max,
-             .calls_per_connection_max = options_.calls_per_connection_max,
-             .connection_bytes_max = options_.connection_bytes_max,
-             .memory_bytes_max = options_.memory_bytes_max,
-             .request_time = options_.request_time,
-             .keep_alive = options_.keep_alive} {
+                    .message_bytes_max = options_.message_bytes_max,
+                    .calls_per_connection_max = options_.calls_per_connection_max,
+                    .connection_bytes_max = options_.connection_bytes_max,
+                    .memory_bytes_max = options_.memory_bytes_max,
+                    .request_time = options_.request_time,
+                    .keep_alive = options_.keep_alive} {
   if (options_.executor) {
     grpc_context_.work = options_.executor;
   }
@@ -74,16 +74,16 @@ Result<int> RpcServer::start() {
   }
   auto server = std::make_shared<grpc::Server>(
       grpc_context_, grpc::ServerOptions{.host = address->host,
-                                  .port = address->port,
-                                  .tls = options_.tls,
-                                  .connections_max = options_.connections_max,
-                                  .on_connection_rejected = [metrics = options_.metrics] {
-                                    log::warning("connection_refused",
-                                                 {{"limit", "service.connections_max"}});
-                                    if (metrics != nullptr) {
-                                      metrics->limit_rejected("connections_max");
-                                    }
-                                  }});
+                                         .port = address->port,
+                                         .tls = options_.tls,
+                                         .connections_max = options_.connections_max,
+                                         .on_connection_rejected = [metrics = options_.metrics] {
+                                           log::warning("connection_refused",
+                                                        {{"limit", "service.connections_max"}});
+                                           if (metrics != nullptr) {
+                                             metrics->limit_rejected("connections_max");
+                                           }
+                                         }});
   const auto port = server->listen();
   if (!port) {
     return std::unexpected(port.error());
@@ -104,7 +104,7 @@ void RpcServer::stop() {
     health_.stop();
     context_.leadership.stop();
     context_.waiters.fail_all({.code = Errc::unavailable,
-                           .detail = "the server stops; ask again with the same request id"});
+                               .detail = "the server stops; ask again with the same request id"});
     notified.set_value();
   });
   notified.get_future().wait();

@@ -12,9 +12,9 @@
 
 #include "grpc/server.hpp"
 #include "server/rpc/admin_service.hpp"
-#include "server/rpc/rpc_context.hpp"
 #include "server/rpc/health_service.hpp"
 #include "server/rpc/lock_service.hpp"
+#include "server/rpc/rpc_context.hpp"
 #include "server/store/store.hpp"
 
 namespace tenure::server {
@@ -36,10 +36,11 @@ struct RpcOptions {
   /// serves clients and its own work in the order of arrival.
   boost::asio::any_io_executor executor{};
   RpcLimits limits{};
-  std::string version{};       ///< For Status.
-  auth::Authorizer* authorizer = nullptr;  ///< Who may do what; outlives the server. Null: all everything.
-  RpcContext::Reload reload{};       ///< What Admin.ReloadUsers calls; empty: the authorizer's.
-  Metrics* metrics = nullptr;  ///< Where calls and watches are counted; outlives the server.
+  std::string version{};  ///< For Status.
+  auth::Authorizer* authorizer =
+      nullptr;                  ///< Who may do what; outlives the server. Null: all everything.
+  RpcContext::Reload reload{};  ///< What Admin.ReloadUsers calls; empty: the authorizer's.
+  Metrics* metrics = nullptr;   ///< Where calls and watches are counted; outlives the server.
 };
 
 /// The gRPC side of the daemon: lock service, admin, health, reflection; all on the store's thread

@@ -135,19 +135,20 @@ void SessionStream::begin_acquire(OperationId id, const v1::Acquire& request) {
     return;
   }
   const RequestKey key{.lease = acquire->lease, .request = acquire->request};
-  context_.store.propose(*std::move(acquire), [self = self(), id, key, timeout = timeout_of(request)](
-                                               const Result<Decided>& result) {
-    self->acquire_decided(id, key, timeout, result);
-  });
+  context_.store.propose(
+      *std::move(acquire),
+      [self = self(), id, key, timeout = timeout_of(request)](const Result<Decided>& result) {
+        self->acquire_decided(id, key, timeout, result);
+      });
 }
 
 void SessionStream::begin_revoke(OperationId id, core::LeaseId lease) {
   context_.store.propose(core::RevokeLease{.lease = lease},
-                      [self = self(), id, lease](const Result<Decided>& result) {
-                        // Before its events come: what one does oneself is no loss.
-                        self->unsubscribe(lease);
-                        self->decided(id, result);
-                      });
+                         [self = self(), id, lease](const Result<Decided>& result) {
+                           // Before its events come: what one does oneself is no loss.
+                           self->unsubscribe(lease);
+                           self->decided(id, result);
+                         });
 }
 
 void SessionStream::begin_confirm(OperationId id, const v1::ConfirmHolds& request) {
@@ -249,7 +250,7 @@ void SessionStream::wait(OperationId id, RequestKey key, std::uint64_t timeout_m
 }
 
 void SessionStream::on_notice(RequestKey key, const Result<core::Notice>& notice,
-                         core::Revision revision) {
+                              core::Revision revision) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     return;
@@ -279,14 +280,14 @@ void SessionStream::time_out(RequestKey key) {
   }
   ++in_flight_;
   context_.store.propose(core::Abandon{.lease = key.lease, .request = key.request},
-                      [self = self(), id](Result<Decided> result) {
-                        auto* refused =
-                            result ? std::get_if<core::Refused>(&result->outcome) : nullptr;
-                        if (refused != nullptr && refused->error == Errc::cancelled) {
-                          refused->error.code = Errc::timed_out;
-                        }
-                        self->decided(id, result);
-                      });
+                         [self = self(), id](Result<Decided> result) {
+                           auto* refused =
+                               result ? std::get_if<core::Refused>(&result->outcome) : nullptr;
+                           if (refused != nullptr && refused->error == Errc::cancelled) {
+                             refused->error.code = Errc::timed_out;
+                           }
+                           self->decided(id, result);
+                         });
 }
 
 void SessionStream::abandon(RequestKey key, OperationId id) {
@@ -304,7 +305,8 @@ void SessionStream::subscribe(core::LeaseId lease, bool is_own) {
   const auto [it, is_new] = leases_.try_emplace(lease.get());
   it->second.is_own |= is_own;
   if (is_new) {
-    it->second.ticket = context_.waiters.subscribe(lease, [this](const core::Loss& loss) { lost(loss); });
+    it->second.ticket =
+        context_.waiters.subscribe(lease, [this](const core::Loss& loss) { lost(loss); });
   }
 }
 

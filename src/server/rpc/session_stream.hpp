@@ -27,47 +27,47 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   /// A wait of this stream.
   struct Waiting {
     OperationId operation{};
-    Callers::Ticket ticket{};
+    WaiterRegistry::Ticket ticket{};
     std::unique_ptr<boost::asio::steady_timer> timer{};
   };
 
-  void asked(v1::SessionRequest& request) override;
+  void on_request(v1::SessionRequest& request) override;
   void half_closed() override;
   /// Ends the client's waits, and its leases if it asked for that.
   void closed() override;
-  void leader_lost() override { lead_away(leadership_lost()); }
-  [[nodiscard]] bool greet(const v1::SessionRequest& request);
+  void on_leadership_lost() override { end_for_redirect(leadership_lost()); }
+  [[nodiscard]] bool handle_hello(const v1::SessionRequest& request);
   /// Says that this member leads, so that a client with nothing to ask knows where it is.
-  void welcome();
-  /// May our guest? Else it is told so. REQUIRES: there is one.
-  [[nodiscard]] bool is_allowed(v1::Operation& operation);
+  void acknowledge_hello();
+  /// May our principal? Else it is told so. REQUIRES: there is one.
+  [[nodiscard]] bool authorize_operation(v1::Operation& operation);
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
   void begin_confirm(OperationId id, const v1::ConfirmHolds& request);
   void begin_revoke(OperationId id, core::LeaseId lease);
   void propose(OperationId id, core::Command command);
-  void refuse(OperationId id, const Error& error);
+  void reject(OperationId id, const Error& error);
 
   void decided(OperationId id, const Result<Decided>& result);
   void acquire_decided(OperationId id, RequestKey key, std::uint64_t timeout_ms,
                        const Result<Decided>& result);
   void wait(OperationId id, RequestKey key, std::uint64_t timeout_ms);
-  void told(RequestKey key, const Result<core::Notice>& notice, core::Revision revision);
+  void on_notice(RequestKey key, const Result<core::Notice>& notice, core::Revision revision);
   void time_out(RequestKey key);
   void abandon(RequestKey key, OperationId id);
   void add(OperationId id, const core::Outcome& outcome);
   void add(OperationId id, const Error& error);
-  void follow(core::LeaseId lease, bool is_own);
-  void unfollow(core::LeaseId lease);
+  void subscribe(core::LeaseId lease, bool is_own);
+  void unsubscribe(core::LeaseId lease);
   void lost(const core::Loss& loss);
-  [[nodiscard]] v1::SessionResponse& gathered();
-  void settle_one();
-  void flush_soon();
+  [[nodiscard]] v1::SessionResponse& pending_response();
+  void operation_done();
+  void schedule_flush();
   void flush();
   void finish_if_idle();
   /// Ends the stream because others will know what becomes of what was asked here: waits and leases
   /// stay for them.
-  void lead_away(const Error& why);
+  void end_for_redirect(const Error& why);
   /// A burst of outcomes fits into one block or two.
   [[nodiscard]] static google::protobuf::ArenaOptions arena_options() {
     google::protobuf::ArenaOptions options;
@@ -81,24 +81,24 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   }
 
   std::string client_;
-  bool is_greeted_ = false;
-  bool keeps_waits_ = false;
-  bool revokes_leases_ = false;
+  bool has_hello_ = false;
+  bool keep_waits_ = false;
+  bool revoke_leases_ = false;
 
-  std::size_t in_flight_ = 0;                       ///< Operations proposed and not decided.
-  google::protobuf::Arena arena_{arena_options()};  ///< Of what is gathered.
-  v1::SessionResponse* gathered_ = nullptr;         ///< Null: nothing.
+  std::size_t in_flight_ = 0;                        ///< Operations proposed and not decided.
+  google::protobuf::Arena arena_{arena_options()};   ///< Of what is pending_response.
+  v1::SessionResponse* pending_response_ = nullptr;  ///< Null: nothing.
   std::uint64_t term_ = 0;
   core::Revision revision_{};
   absl::flat_hash_map<RequestKey, Waiting> waits_;
   struct Lease {
-    Callers::Ticket ticket{};
+    WaiterRegistry::Ticket ticket{};
     bool is_own = false;  ///< Granted on this stream.
   };
   absl::flat_hash_map<std::uint64_t, Lease> leases_;  ///< Used on this stream.
   bool is_flush_due_ = false;
   bool is_half_closed_ = false;
-  bool is_gone_ = false;
+  bool is_closed_ = false;
 };
 
 }  // namespace tenure::server

@@ -11,8 +11,8 @@
 #include "grpc/call.hpp"
 #include "grpc/router.hpp"
 #include "net/shares.hpp"
-#include "server/rpc/rpc_context.hpp"
 #include "server/rpc/authorization.hpp"
+#include "server/rpc/rpc_context.hpp"
 
 namespace tenure::server {
 
@@ -20,7 +20,8 @@ namespace tenure::server {
 template <class Request, class Response>
 class Stream : public grpc::Call, public LeaderBoundCall {
  public:
-  Stream(const grpc::CallInfo& info, RpcContext& context, std::unique_ptr<auth::Principal> principal)
+  Stream(const grpc::CallInfo& info, RpcContext& context,
+         std::unique_ptr<auth::Principal> principal)
       : Call(info), context_(context), principal_(std::move(principal)) {
     ++context_.streams;
     context_.leadership.add(*this);

@@ -24,7 +24,7 @@ constexpr std::size_t looked_at_max = 2000;
 
 /// A lock that somebody waits for, and since when the first of them does.
 struct Queue {
-  core::Place place;
+  core::Resource resource;
   const core::Lock* lock;
   core::ClusterTime longest;
 };
@@ -61,14 +61,14 @@ class Overview {
   }
 
   [[nodiscard]] bool is_wanted(const core::Item& item) const {
-    const auto name = item.place_view().name;
+    const auto name = item.resource_view().name;
     return name.starts_with(prefix_) && access_.may(auth::Verb::read, name);
   }
 
   /// Waits are in the order of their arrival, so the first are the longest.
   void write_waits() {
     std::vector<Queue> queues;
-    std::set<core::Place> seen;
+    std::set<core::Resource> seen;
     std::size_t looked_at = 0;
     out_.set_is_complete(true);
     for (auto it = table_.waits().begin(); it != table_.waits().end(); ++it) {
@@ -88,8 +88,9 @@ class Overview {
           is_told = true;
           write_wait(wait, item);
         }
-        if (auto place = item.place(); seen.insert(place).second) {
-          queues.push_back({.place = place, .lock = table_.find(place), .longest = waited});
+        if (auto resource = item.resource(); seen.insert(resource).second) {
+          queues.push_back(
+              {.resource = resource, .lock = table_.find(resource), .longest = waited});
         }
       }
     }
@@ -99,7 +100,7 @@ class Overview {
     queues.resize(std::min<std::size_t>(queues.size(), rows_));
     for (const auto& queue : queues) {
       auto& row = *out_.add_queues();
-      write_lock(queue.place, *queue.lock, row);
+      write_lock(queue.resource, *queue.lock, row);
       row.set_longest_wait_ms(wire::milliseconds(queue.longest));
     }
   }
@@ -109,8 +110,8 @@ class Overview {
       return;
     }
     auto& row = *out_.add_long_waits();
-    row.set_name(std::string(item.place_view().name));
-    row.set_is_space(item.kind() == core::PlaceKind::space);
+    row.set_name(std::string(item.resource_view().name));
+    row.set_is_space(item.kind() == core::ResourceKind::space);
     row.set_lease_id(wait.lease.get());
     row.set_owner(std::string(wait.owner));
     row.set_metadata(std::string(wait.metadata));
@@ -121,7 +122,7 @@ class Overview {
 
   /// Holds are in the order of their grants, so the first are the longest.
   void write_holds() {
-    std::set<core::Place> seen;
+    std::set<core::Resource> seen;
     std::size_t looked_at = 0;
     for (auto it = table_.holds().begin(); it != table_.holds().end(); ++it) {
       if (looked_at >= looked_at_max) {
@@ -132,16 +133,16 @@ class Overview {
         if (static_cast<std::uint32_t>(out_.long_holds_size()) >= rows_) {
           return;
         }
-        if (auto place = item.place(); is_wanted(item) && seen.insert(place).second) {
-          write_lock(place, *table_.find(place), *out_.add_long_holds());
+        if (auto resource = item.resource(); is_wanted(item) && seen.insert(resource).second) {
+          write_lock(resource, *table_.find(resource), *out_.add_long_holds());
         }
       }
     }
   }
 
-  void write_lock(const core::Place& place, const core::Lock& lock, v1::BusyLock& row) {
-    row.set_name(place.name);
-    row.set_is_space(place.kind == core::PlaceKind::space);
+  void write_lock(const core::Resource& resource, const core::Lock& lock, v1::BusyLock& row) {
+    row.set_name(resource.name);
+    row.set_is_space(resource.kind == core::ResourceKind::space);
     row.set_holder_count(lock.holds().size());
     row.set_waiter_count(lock.queue().size());
     row.set_version(lock.version());
@@ -151,7 +152,7 @@ class Overview {
     const auto& hold = *table_.find(lock.holds().front());
     leases_.insert(hold.lease);
     for (const auto& item : hold.items) {
-      if (item.is_at(place)) {
+      if (item.is_at(resource)) {
         write_holder(hold, item, view_, *row.mutable_first_holder());
         return;
       }
@@ -159,7 +160,7 @@ class Overview {
   }
 
   void write_leases() {
-    if (!access_.may_overall(auth::Verb::read)) {
+    if (!access_.may_globally(auth::Verb::read)) {
       return;
     }
     std::vector<const core::Lease*> leases;
@@ -177,8 +178,8 @@ class Overview {
       row.set_client(std::string(lease->client));
       row.set_ttl_ms(wire::milliseconds(lease->ttl));
       row.set_left_ms(wire::milliseconds(std::max(lease->deadline - view_.now, {})));
-      row.set_holds(owned.holds.size());
-      row.set_waits(owned.waits.size());
+      row.set_hold_count(owned.holds.size());
+      row.set_wait_count(owned.waits.size());
     }
   }
 

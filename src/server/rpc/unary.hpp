@@ -11,8 +11,8 @@
 
 #include "grpc/call.hpp"
 #include "grpc/router.hpp"
-#include "server/rpc/desk.hpp"
-#include "server/rpc/permission.hpp"
+#include "server/rpc/authorization.hpp"
+#include "server/rpc/rpc_context.hpp"
 #include "wire/errors.hpp"
 
 namespace tenure::server {
@@ -29,16 +29,16 @@ inline constexpr std::uint32_t page_entries_max = 1000;
 template <class Response>
 class Reply : public grpc::Call {
  public:
-  Reply(const grpc::Opening& opening, std::unique_ptr<auth::Guest> caller)
-      : Call(opening), guest(std::move(caller)) {}
+  Reply(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller)
+      : Call(info), principal(std::move(caller)) {}
 
-  const std::unique_ptr<auth::Guest> guest;  ///< Who asks; null: there are no users.
+  const std::unique_ptr<auth::Principal> principal;  ///< Who asks; null: there are no users.
   Response response;
   /// Called if the client goes away before it has its answer.
-  std::function<void()> when_cut_off;
+  std::function<void()> on_disconnect;
 
   /// With `ok`, the response goes along. The first one counts.
-  void answer(grpc::Status status = {}) {
+  void complete(grpc::Status status = {}) {
     if (status.ok()) {
       this->send(response);
     }
@@ -47,27 +47,27 @@ class Reply : public grpc::Call {
 
  private:
   void closed() final {
-    if (const auto tell = std::exchange(when_cut_off, {}); tell && !this->is_finished()) {
+    if (const auto tell = std::exchange(on_disconnect, {}); tell && !this->is_finished()) {
       tell();
     }
   }
 };
 template <class Response>
-using ReplyTo = std::shared_ptr<Reply<Response>>;
+using ReplyPtr = std::shared_ptr<Reply<Response>>;
 
 /// A call with one question and one answer.
 template <class Request, class Response>
 class Unary final : public Reply<Response> {
  public:
-  using Asked = std::function<void(const Request&, const ReplyTo<Response>&)>;
+  using Handler = std::function<void(const Request&, const ReplyPtr<Response>&)>;
 
   /// `asked` outlives this.
-  Unary(const grpc::Opening& opening, std::unique_ptr<auth::Guest> caller, const Asked& asked)
-      : Reply<Response>(opening, std::move(caller)), asked_(asked) {}
+  Unary(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller, const Handler& asked)
+      : Reply<Response>(info, std::move(caller)), asked_(asked) {}
 
  private:
   void received(std::string_view message) override {
-    if (std::exchange(is_asked_, true)) {
+    if (std::exchange(has_request_, true)) {
       this->finish({grpc::StatusCode::invalid_argument, "one message only"});
     } else if (!request_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
       this->finish({grpc::StatusCode::invalid_argument,
@@ -75,55 +75,55 @@ class Unary final : public Reply<Response> {
     }
   }
   void half_closed() override {
-    if (!is_asked_) {
+    if (!has_request_) {
       this->finish({grpc::StatusCode::invalid_argument, "where is the message?"});
       return;
     }
     asked_(request_, std::static_pointer_cast<Reply<Response>>(this->shared_from_this()));
   }
 
-  const Asked& asked_;
+  const Handler& asked_;
   Request request_;
-  bool is_asked_ = false;
+  bool has_request_ = false;
 };
 
 /// Makes calls that are answered by `asked`.
 template <class Request, class Response>
-[[nodiscard]] GuestOpen answered_by(typename Unary<Request, Response>::Asked asked) {
-  return
-      [asked = std::make_shared<const typename Unary<Request, Response>::Asked>(std::move(asked))](
-          const grpc::Opening& opening, std::unique_ptr<auth::Guest> guest) {
-        return std::make_shared<Unary<Request, Response>>(opening, std::move(guest), *asked);
-      };
+[[nodiscard]] OpenCall unary_handler(typename Unary<Request, Response>::Handler asked) {
+  return [asked =
+              std::make_shared<const typename Unary<Request, Response>::Handler>(std::move(asked))](
+             const grpc::CallInfo& info, std::unique_ptr<auth::Principal> principal) {
+    return std::make_shared<Unary<Request, Response>>(info, std::move(principal), *asked);
+  };
 }
 
 /// Answers that it may not, if it may not. True: it was answered.
 template <class Response>
-[[nodiscard]] bool is_denied(const ReplyTo<Response>& reply,
-                             const std::optional<auth::Denial>& denial) {
+[[nodiscard]] bool reply_if_denied(const ReplyPtr<Response>& reply,
+                                   const std::optional<auth::AccessDenied>& denial) {
   if (denial) {
-    reply->answer(status_of(*denial));
+    reply->complete(status_of(*denial));
   }
   return denial.has_value();
 }
 template <class Response>
-[[nodiscard]] bool is_denied(const ReplyTo<Response>& reply, auth::Verb verb,
-                             std::string_view name) {
-  return reply->guest && is_denied(reply, reply->guest->why_not(verb, name));
+[[nodiscard]] bool reply_if_denied(const ReplyPtr<Response>& reply, auth::Verb verb,
+                                   std::string_view name) {
+  return reply->principal && reply_if_denied(reply, reply->principal->authorize(verb, name));
 }
 /// The same for a lease: somebody else's is not known to it.
 template <class Response>
-[[nodiscard]] bool is_denied(const Desk& desk, const ReplyTo<Response>& reply,
-                             core::LeaseId lease) {
-  const bool is_denied = is_foreign(reply->guest.get(), desk.store.state(), lease);
-  if (is_denied) {
-    reply->answer(wire::lease_lost(lease));
+[[nodiscard]] bool reply_if_denied(const RpcContext& context, const ReplyPtr<Response>& reply,
+                                   core::LeaseId lease) {
+  const bool reply_if_denied = is_foreign(reply->principal.get(), context.store.state(), lease);
+  if (reply_if_denied) {
+    reply->complete(wire::lease_lost(lease));
   }
-  return is_denied;
+  return reply_if_denied;
 }
 
 /// What the store said when it did not do what was asked.
-[[nodiscard]] inline grpc::Status failure_of(const core::Outcome& outcome) {
+[[nodiscard]] inline grpc::Status status_of_failure(const core::Outcome& outcome) {
   if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
     return wire::status_of(refused->error);
   }
@@ -135,52 +135,55 @@ template <class Response>
 
 /// Answers with the error, and who leads if that is what is wrong.
 template <class Response>
-void refuse(Desk& desk, const ReplyTo<Response>& reply, const Error& error) {
-  desk.leadership.refuse(error, [reply](grpc::Status status) { reply->answer(std::move(status)); });
+void reply_error(RpcContext& context, const ReplyPtr<Response>& reply, const Error& error) {
+  context.leadership.reject(error,
+                            [reply](grpc::Status status) { reply->complete(std::move(status)); });
 }
 
 /// Proposes a command and answers with what became of it: `fill(expected outcome, response)`, or
 /// the error.
 template <class Expected, class Response, class Fill>
-void decide(Desk& desk, const ReplyTo<Response>& reply, core::Command command, Fill fill) {
-  desk.store.propose(std::move(command), [&desk, reply, fill](const Result<Decided>& result) {
+void propose_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, core::Command command,
+                       Fill fill) {
+  context.store.propose(std::move(command), [&context, reply, fill](const Result<Decided>& result) {
     if (!result) {
-      refuse(desk, reply, result.error());
+      reply_error(context, reply, result.error());
       return;
     }
     const auto* expected = std::get_if<Expected>(&result->outcome);
     if (expected == nullptr) {
-      reply->answer(failure_of(result->outcome));
+      reply->complete(status_of_failure(result->outcome));
       return;
     }
-    desk.write_header(*result, *reply->response.mutable_header());
+    context.write_header(*result, *reply->response.mutable_header());
     fill(*expected, reply->response);
-    reply->answer();
+    reply->complete();
   });
 }
 
 /// What may be shown: all that was acknowledged before, or what this member happens to have.
-enum class Freshness : std::uint8_t { newest, any };
+enum class Consistency : std::uint8_t { linearizable, stale };
 template <class Request>
-[[nodiscard]] Freshness freshness_of(const Request& request) {
-  return request.stale() ? Freshness::any : Freshness::newest;
+[[nodiscard]] Consistency consistency_of(const Request& request) {
+  return request.stale() ? Consistency::stale : Consistency::linearizable;
 }
 
 /// Reads the state: `fill(view, response)` returns a status.
 template <class Response, class Fill>
-void look(Desk& desk, const ReplyTo<Response>& reply, Freshness freshness, Fill fill) {
-  auto looker = [&desk, reply, fill](const Result<View>& view) {
+void read_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, Consistency freshness,
+                    Fill fill) {
+  auto reader = [&context, reply, fill](const Result<View>& view) {
     if (!view) {
-      refuse(desk, reply, view.error());
+      reply_error(context, reply, view.error());
       return;
     }
-    desk.write_header(*view, *reply->response.mutable_header());
-    reply->answer(fill(*view, reply->response));
+    context.write_header(*view, *reply->response.mutable_header());
+    reply->complete(fill(*view, reply->response));
   };
-  if (freshness == Freshness::any) {
-    desk.store.peek(std::move(looker));
+  if (freshness == Consistency::stale) {
+    context.store.peek(std::move(reader));
   } else {
-    desk.store.read(std::move(looker));
+    context.store.read(std::move(reader));
   }
 }
 

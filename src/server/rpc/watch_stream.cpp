@@ -14,50 +14,50 @@ namespace {
 /// Of one message: with the largest metadata still below gRPC's 4 MiB.
 constexpr std::size_t events_per_message_max = 500;
 
-std::optional<WatchWish> wish_from(const v1::WatchCreate& wanted) {
-  WatchWish wish{.key = wanted.key(),
+std::optional<WatchSpec> spec_of(const v1::WatchCreate& wanted) {
+  WatchSpec spec{.key = wanted.key(),
                  .match = wanted.prefix() ? Match::prefix : Match::exact,
                  .start = core::Revision(wanted.start_revision())};
   if (wanted.only_size() > 0) {
-    wish.types = EventTypes::none();
+    spec.types = EventTypes::none();
   }
   for (const auto type : wanted.only()) {
     if (type == v1::EVENT_TYPE_UNSPECIFIED || !v1::EventType_IsValid(type)) {
       return std::nullopt;
     }
-    wish.types.add(static_cast<core::EventType>(static_cast<int>(type) - 1));
+    spec.types.add(static_cast<core::EventType>(static_cast<int>(type) - 1));
   }
-  return wish;
+  return spec;
 }
 
 }  // namespace
 
-void WatchStream::asked(v1::WatchRequest& request) {
-  if (has_lost_its_user()) {
+void WatchStream::on_request(v1::WatchRequest& request) {
+  if (finish_if_unauthenticated()) {
     return;
   }
   // Until this one is dealt with.
-  hold_back();
+  pause_reading();
   const bool is_create = request.has_create();
   auto look = [self = self(), request = std::move(request)](Result<View> view) {
     if (view) {
-      self->looked(request, *view);
+      self->handle(request, *view);
     } else if (request.has_create() && view.error() == Errc::unavailable &&
-               self->desk_.leadership.is_ours() && !self->desk_.is_stopping) {
-      self->put_off(request.create(), view.error());
+               self->context_.leadership.is_leader() && !self->context_.is_stopping) {
+      self->defer(request.create(), view.error());
     } else {
-      self->refuse_all(view.error());
+      self->fail_stream(view.error());
     }
   };
   if (is_create) {
-    desk_.store.read(std::move(look));
+    context_.store.read(std::move(look));
   } else {
     // Whoever ends a watch needs no majority for it.
-    desk_.store.peek(std::move(look));
+    context_.store.peek(std::move(look));
   }
 }
 
-void WatchStream::looked(const v1::WatchRequest& request, const View& view) {
+void WatchStream::handle(const v1::WatchRequest& request, const View& view) {
   term_ = view.log.term;
   revision_ = view.state.revision;
   switch (request.request_case()) {
@@ -67,20 +67,20 @@ void WatchStream::looked(const v1::WatchRequest& request, const View& view) {
       finish({grpc::StatusCode::invalid_argument, "either create or cancel"});
       return;
   }
-  read_on();
+  resume_reading();
 }
 
-void WatchStream::put_off(const v1::WatchCreate& wanted, const Error& why) {
-  desk_.store.peek([self = self(), wanted, why](const Result<View>& view) {
-    if (self->is_gone_) {
+void WatchStream::defer(const v1::WatchCreate& wanted, const Error& why) {
+  context_.store.peek([self = self(), wanted, why](const Result<View>& view) {
+    if (self->is_closed_) {
       return;
     }
     if (!view) {
-      self->refuse_all(why);
+      self->fail_stream(why);
       return;
     }
     v1::WatchResponse response;
-    self->desk_.write_header(*view, *response.mutable_header());
+    self->context_.write_header(*view, *response.mutable_header());
     // A watch that has this id lives on, as in create().
     response.set_watch_id(self->watches_.contains(wanted.watch_id()) ? 0 : wanted.watch_id());
     response.set_cancelled(true);
@@ -89,30 +89,30 @@ void WatchStream::put_off(const v1::WatchCreate& wanted, const Error& why) {
     const auto next = view->state.revision.get() + 1;
     response.set_resume_revision(wanted.start_revision() != 0 ? wanted.start_revision() : next);
     self->send(std::move(response));
-    self->read_on();
+    self->resume_reading();
   });
 }
 
 void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
-  if (is_gone_) {
+  if (is_closed_) {
     return;
   }
   auto id = wanted.watch_id();
   while (id == 0 || (wanted.watch_id() == 0 && watches_.contains(id))) {
     id = ++last_id_;
   }
-  auto wish = wish_from(wanted);
-  if (!wish) {
+  auto spec = spec_of(wanted);
+  if (!spec) {
     reject(id, "an event type in `only` that is not known", {});
     return;
   }
-  wish->buffer_events_max = desk_.limits.watch_buffer_events_max;
-  if (wish->key.empty() && wish->match == Match::exact) {
+  spec->buffer_events_max = context_.limits.watch_buffer_events_max;
+  if (spec->key.empty() && spec->match == Match::exact) {
     reject(id, "which key? An empty one with `prefix` is all locks", {});
     return;
   }
-  if (guest_ && !may_watch(*wish)) {
-    reject(id, guest_->access().denial(auth::Verb::read, wish->key).detail, {},
+  if (principal_ && !may_watch(*spec)) {
+    reject(id, principal_->access().denial(auth::Verb::read, spec->key).detail, {},
            v1::CODE_PERMISSION_DENIED);
     return;
   }
@@ -121,11 +121,11 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
     reject(0, "watch_id " + std::to_string(id) + " is in use on this stream", {});
     return;
   }
-  if (watches_.size() >= desk_.limits.watches_per_stream_max) {
+  if (watches_.size() >= context_.limits.watches_per_stream_max) {
     reject(id, "too many watches on one stream (service.watches_per_client_max)", {});
     return;
   }
-  auto watch = desk_.watches.add(*std::move(wish), view.state, [weak = std::weak_ptr(self())] {
+  auto watch = context_.watches.add(*std::move(spec), view.state, [weak = std::weak_ptr(self())] {
     if (const auto stream = weak.lock()) {
       stream->pump();
     }
@@ -135,25 +135,25 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
     return;
   }
   watches_.emplace(id, Entry{.watch = *std::move(watch),
-                             .previous = wanted.prev_kv() ? wire::PreviousRecord::include
-                                                          : wire::PreviousRecord::omit});
+                             .previous = wanted.previous_record() ? wire::PreviousRecord::include
+                                                                  : wire::PreviousRecord::omit});
   v1::WatchResponse response;
-  desk_.write_header(view, *response.mutable_header());
+  context_.write_header(view, *response.mutable_header());
   response.set_watch_id(id);
   response.set_created(true);
   send(std::move(response));
   pump();
 }
 
-bool WatchStream::may_watch(const WatchWish& wish) {
-  return (wish.match == Match::prefix &&
-          guest_->access().may_somewhere(auth::Verb::read, wish.key)) ||
-         !guest_->why_not(auth::Verb::read, wish.key);
+bool WatchStream::may_watch(const WatchSpec& spec) {
+  return (spec.match == Match::prefix &&
+          principal_->access().may_any(auth::Verb::read, spec.key)) ||
+         !principal_->authorize(auth::Verb::read, spec.key);
 }
 
 void WatchStream::reject(WatchId id, std::string detail, core::Revision compacted, v1::Code code) {
   v1::WatchResponse response;
-  desk_.write_header(revision_, term_, *response.mutable_header());
+  context_.write_header(revision_, term_, *response.mutable_header());
   response.set_watch_id(id);
   response.set_cancelled(true);
   response.set_detail(std::move(detail));
@@ -171,10 +171,10 @@ void WatchStream::cancel(WatchId id, const View& view) {
     reject(id, "no watch has this id", {});
     return;
   }
-  desk_.watches.remove(it->second.watch);
+  context_.watches.remove(it->second.watch);
   watches_.erase(it);
   v1::WatchResponse response;
-  desk_.write_header(view, *response.mutable_header());
+  context_.write_header(view, *response.mutable_header());
   response.set_watch_id(id);
   response.set_cancelled(true);
   response.set_detail("as asked for");
@@ -183,16 +183,16 @@ void WatchStream::cancel(WatchId id, const View& view) {
 }
 
 void WatchStream::pump() {
-  if (is_gone_ || has_queued()) {
+  if (is_closed_ || has_queued()) {
     // drained() comes back.
     return;
   }
   for (std::size_t tried = 0; tried < watches_.size(); ++tried) {
-    auto it = watches_.lower_bound(next_turn_);
+    auto it = watches_.lower_bound(next_id_);
     if (it == watches_.end()) {
       it = watches_.begin();
     }
-    next_turn_ = it->first + 1;
+    next_id_ = it->first + 1;
     if (send_next(it->first, it->second)) {
       return;
     }
@@ -205,25 +205,25 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
   do {
     for (const auto& event : entry.watch->take(events_per_message_max)) {
       revision_ = std::max(revision_, event->revision);
-      if (!guest_ || guest_->access().may(auth::Verb::read, event->item.name.view())) {
+      if (!principal_ || principal_->access().may(auth::Verb::read, event->item.name.view())) {
         wire::write(*event, entry.previous, *response.add_events());
       }
     }
-    // All that was taken may be nothing for this guest.
+    // All that was taken may be nothing for this principal.
   } while (response.events_size() == 0 && entry.watch->has_events());
   if (entry.watch->is_replaying() && !entry.watch->has_events()) {
     fetch(id, entry);
   }
-  if (const auto cut = entry.watch->cut(); cut && response.events_size() == 0) {
+  if (const auto cut = entry.watch->cancelled_at(); cut && response.events_size() == 0) {
     response.set_cancelled(true);
     response.set_detail("too slow: events were dropped; watch again from resume_revision");
     response.set_resume_revision(cut->get());
-    desk_.watches.remove(entry.watch);
+    context_.watches.remove(entry.watch);
     watches_.erase(id);
   } else if (response.events_size() == 0) {
     return false;
   }
-  desk_.write_header(revision_, term_, *response.mutable_header());
+  context_.write_header(revision_, term_, *response.mutable_header());
   send(std::move(response));
   return true;
 }
@@ -232,13 +232,13 @@ void WatchStream::fetch(WatchId id, Entry& entry) {
   if (std::exchange(entry.is_fetching, true)) {
     return;
   }
-  desk_.store.peek([self = self(), id](const Result<View>& view) {
+  context_.store.peek([self = self(), id](const Result<View>& view) {
     const auto it = self->watches_.find(id);
     // Another watch may have got the id of one that was cancelled.
     if (!view || it == self->watches_.end() || !std::exchange(it->second.is_fetching, false)) {
       return;
     }
-    self->desk_.watches.replay(*it->second.watch, view->state);
+    self->context_.watches.replay(*it->second.watch, view->state);
     self->pump();
   });
 }
@@ -250,16 +250,16 @@ void WatchStream::half_closed() {
   }
 }
 
-void WatchStream::leader_lost() {
+void WatchStream::on_leadership_lost() {
   // As a follower it may be given a snapshot, and what happened before that is told to nobody.
   closed();
-  refuse_all(leadership_lost());
+  fail_stream(leadership_lost());
 }
 
 void WatchStream::closed() {
-  is_gone_ = true;
+  is_closed_ = true;
   for (const auto& [id, entry] : std::exchange(watches_, {})) {
-    desk_.watches.remove(entry.watch);
+    context_.watches.remove(entry.watch);
   }
 }
 

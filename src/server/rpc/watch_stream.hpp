@@ -25,22 +25,22 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
     bool is_fetching = false;  ///< The next part of its replay has been requested.
   };
 
-  void asked(v1::WatchRequest& request) override;
+  void on_request(v1::WatchRequest& request) override;
   void half_closed() override;
   void closed() override;
-  void leader_lost() override;
+  void on_leadership_lost() override;
   void drained() override { pump(); }
 
-  void looked(const v1::WatchRequest& request, const View& view);
+  void handle(const v1::WatchRequest& request, const View& view);
   void create(const v1::WatchCreate& wanted, const View& view);
   /// This member leads, and cannot be sure of it at present: this one has to be asked for again,
   /// and the others of the stream go on.
-  void put_off(const v1::WatchCreate& wanted, const Error& why);
+  void defer(const v1::WatchCreate& wanted, const Error& why);
   void cancel(WatchId id, const View& view);
   void reject(WatchId id, std::string detail, core::Revision compacted,
               v1::Code code = v1::CODE_UNSPECIFIED);
-  /// May our guest hear anything of it? REQUIRES: there is one.
-  [[nodiscard]] bool may_watch(const WatchWish& wish);
+  /// May our principal hear anything of it? REQUIRES: there is one.
+  [[nodiscard]] bool may_watch(const WatchSpec& spec);
   /// Sends what there is, one message at a time.
   void pump();
   [[nodiscard]] bool send_next(WatchId id, Entry& entry);
@@ -53,11 +53,10 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
 
   std::map<WatchId, Entry> watches_;
   WatchId last_id_ = 0;  ///< Of those the server chose.
-  WatchId next_turn_ =
-      0;  ///< Who sends next: one that always has something must not starve others.
+  WatchId next_id_ = 0;  ///< Who sends next: one that always has something must not starve others.
   core::Revision revision_{};
   std::uint64_t term_ = 0;
-  bool is_gone_ = false;
+  bool is_closed_ = false;
 };
 
 }  // namespace tenure::server

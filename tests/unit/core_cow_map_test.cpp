@@ -10,13 +10,13 @@
 
 #include <gtest/gtest.h>
 
-#include "core/shared_map.hpp"
-#include "core/text.hpp"
+#include "core/cow_map.hpp"
+#include "core/shared_string.hpp"
 
 namespace tenure::core {
 namespace {
 
-using Map = SharedMap<std::uint64_t, Text>;
+using Map = CowMap<std::uint64_t, SharedString>;
 using Plain = std::map<std::uint64_t, std::string>;
 
 bool is_same(const Map& map, const Plain& plain) {
@@ -78,7 +78,7 @@ class Pair {
   std::uint64_t keys_;
 };
 
-TEST(SharedMap, it_behaves_as_a_plain_map_of_any_size) {
+TEST(CowMap, it_behaves_as_a_plain_map_of_any_size) {
   for (const std::uint64_t keys : {3U, 70U, 500U, 20'000U}) {
     Pair pair(keys, keys);
     for (int round = 0; round < 50; ++round) {
@@ -89,7 +89,7 @@ TEST(SharedMap, it_behaves_as_a_plain_map_of_any_size) {
   }
 }
 
-TEST(SharedMap, it_can_be_emptied_from_either_end_and_filled_again) {
+TEST(CowMap, it_can_be_emptied_from_either_end_and_filled_again) {
   constexpr std::uint64_t count = 10'000;
   Map map;
   for (int round = 0; round < 2; ++round) {
@@ -106,7 +106,7 @@ TEST(SharedMap, it_can_be_emptied_from_either_end_and_filled_again) {
 }
 
 // What a snapshot is written from.
-TEST(SharedMap, copies_keep_what_they_had_while_the_original_changes) {
+TEST(CowMap, copies_keep_what_they_had_while_the_original_changes) {
   Pair pair(7, 5'000);
   std::vector<std::pair<Map, Plain>> copies;
   for (int round = 0; round < 20; ++round) {
@@ -121,7 +121,7 @@ TEST(SharedMap, copies_keep_what_they_had_while_the_original_changes) {
 }
 
 // For the thread sanitizer: a copy is read and dropped while the original changes.
-TEST(SharedMap, a_copy_may_be_read_and_dropped_by_another_thread) {
+TEST(CowMap, a_copy_may_be_read_and_dropped_by_another_thread) {
   Pair pair(11, 2'000);
   pair.change(10'000);
 

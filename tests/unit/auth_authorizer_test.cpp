@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/auth/leases.hpp"
 #include "server/http/logins.hpp"
 #include "support/raft_folder.hpp"
@@ -12,8 +12,8 @@
 namespace tenure::server::auth {
 namespace {
 
-Result<Rulebook> read(const std::string& text) {
-  return read_rulebook(text, "users.toml");
+Result<Policy> read(const std::string& text) {
+  return parse_policy(text, "users.toml");
 }
 
 std::string complaint(const std::string& text) {
@@ -50,7 +50,7 @@ TEST(Token, is_found_behind_bearer_in_whatever_case) {
   EXPECT_FALSE(bearer_token(""));
 }
 
-TEST(Rulebook, a_file_says_who_may_what) {
+TEST(Policy, a_file_says_who_may_what) {
   const auto book = read(
       "[users.alice]\n"
       "tokens = [\"" +
@@ -64,20 +64,20 @@ TEST(Rulebook, a_file_says_who_may_what) {
       "\"\" = \"admin\"\n");
 
   ASSERT_TRUE(book) << book.error().detail;
-  const auto* alice = book->by_token(digest_of("secret"));
+  const auto* alice = book->find_by_token(digest_of("secret"));
   ASSERT_NE(alice, nullptr);
   EXPECT_EQ(alice->name, "alice");
   EXPECT_TRUE(alice->rights.may(Verb::lock, "app/x"));
   EXPECT_FALSE(alice->rights.may(Verb::lock, "x"));
-  EXPECT_EQ(book->by_token(digest_of("another")), nullptr);
-  EXPECT_EQ(book->by_certificate(std::vector<std::string>{"x", "alice.example"}), alice);
-  EXPECT_EQ(book->by_certificate(std::vector<std::string>{"ops"})->name, "ops@example");
+  EXPECT_EQ(book->find_by_token(digest_of("another")), nullptr);
+  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{"x", "alice.example"}), alice);
+  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{"ops"})->name, "ops@example");
   // Two names of two users: it is not clear who that is.
-  EXPECT_EQ(book->by_certificate(std::vector<std::string>{"ops", "alice.example"}), nullptr);
-  EXPECT_EQ(book->by_certificate(std::vector<std::string>{}), nullptr);
+  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{"ops", "alice.example"}), nullptr);
+  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{}), nullptr);
 }
 
-TEST(Rulebook, all_mistakes_are_told_with_their_places) {
+TEST(Policy, all_mistakes_are_told_with_their_places) {
   const auto text = complaint(
       "[users.alice]\n"
       "tokens = [\"sha256:12\"]\n"
@@ -94,7 +94,7 @@ TEST(Rulebook, all_mistakes_are_told_with_their_places) {
 }
 
 // Somebody who puts the token itself into the file must not find it in the log.
-TEST(Rulebook, a_complaint_does_not_repeat_a_token) {
+TEST(Policy, a_complaint_does_not_repeat_a_token) {
   const auto token = make_token();
 
   const auto text = complaint("[users.alice]\ntokens = [\"" + token + "\"]\n");
@@ -103,7 +103,7 @@ TEST(Rulebook, a_complaint_does_not_repeat_a_token) {
   EXPECT_EQ(text.find(token), std::string::npos);
 }
 
-TEST(Rulebook, what_makes_no_sense_is_refused) {
+TEST(Policy, what_makes_no_sense_is_refused) {
   EXPECT_NE(complaint(""), "");
   EXPECT_NE(complaint("not toml"), "");
   EXPECT_NE(complaint("[users.alice]\nrights = { \"\" = \"read\" }\n"), "");
@@ -114,104 +114,104 @@ TEST(Rulebook, what_makes_no_sense_is_refused) {
             "");
 }
 
-Rulebook one(const std::string& name, std::vector<Rule> rules) {
-  return *Rulebook::make(
+Policy one(const std::string& name, std::vector<Rule> rules) {
+  return *Policy::make(
       {{.name = name, .tokens = {digest_of("secret")}, .rules = std::move(rules)}});
 }
 
-TEST(Gate, a_guest_is_who_its_token_says) {
-  Gate gate(one("alice", {{"a/", Level::lock}}));
+TEST(Authorizer, a_guest_is_who_its_token_says) {
+  Authorizer authorizer(one("alice", {{"a/", Level::lock}}));
 
-  const auto alice = gate.admit(Gate::proof_in("Bearer secret"), "10.0.0.1:5");
-  EXPECT_FALSE(alice->why_not(Need::identity));
-  EXPECT_FALSE(alice->why_not(Need::lock_somewhere));
-  EXPECT_FALSE(alice->why_not(Verb::lock, "a/x"));
-  EXPECT_EQ(alice->why_not(Verb::lock, "b/x")->kind, Denial::Kind::denied);
-  EXPECT_EQ(alice->why_not(Need::admin_overall)->kind, Denial::Kind::denied);
-  EXPECT_EQ(alice->why_not(Need::read_overall)->kind, Denial::Kind::denied);
+  const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer secret"), "10.0.0.1:5");
+  EXPECT_FALSE(alice->authorize(Permission::authenticated));
+  EXPECT_FALSE(alice->authorize(Permission::lock_any_name));
+  EXPECT_FALSE(alice->authorize(Verb::lock, "a/x"));
+  EXPECT_EQ(alice->authorize(Verb::lock, "b/x")->kind, AccessDenied::Kind::forbidden);
+  EXPECT_EQ(alice->authorize(Permission::admin_global)->kind, AccessDenied::Kind::forbidden);
+  EXPECT_EQ(alice->authorize(Permission::read_global)->kind, AccessDenied::Kind::forbidden);
 }
 
-TEST(Gate, who_shows_nothing_or_something_wrong_is_told_what_to_do) {
-  Gate gate(one("alice", {{"", Level::admin}}));
+TEST(Authorizer, who_shows_nothing_or_something_wrong_is_told_what_to_do) {
+  Authorizer authorizer(one("alice", {{"", Level::admin}}));
 
   for (const auto* field : {"", "Bearer wrong", "Basic c2VjcmV0", "secret2"}) {
-    const auto guest = gate.admit(Gate::proof_in(field), "10.0.0.1:5");
-    const auto denial = guest->why_not(Need::identity);
+    const auto principal = authorizer.authenticate(Authorizer::credentials_from(field), "10.0.0.1:5");
+    const auto denial = principal->authorize(Permission::authenticated);
     ASSERT_TRUE(denial) << field;
-    EXPECT_EQ(denial->kind, Denial::Kind::unknown);
+    EXPECT_EQ(denial->kind, AccessDenied::Kind::unauthenticated);
     EXPECT_NE(denial->error.detail.find("authorization: Bearer"), std::string::npos);
     EXPECT_EQ(denial->error.detail.find("secret"), std::string::npos);
-    EXPECT_FALSE(guest->why_not(Need::nothing));
+    EXPECT_FALSE(principal->authorize(Permission::none));
   }
 }
 
-TEST(Gate, new_rules_count_for_guests_that_are_already_in) {
-  Gate gate(one("alice", {{"a/", Level::lock}}));
-  const auto alice = gate.admit(Gate::proof_in("Bearer secret"), "");
-  ASSERT_FALSE(alice->why_not(Verb::lock, "a/x"));
+TEST(Authorizer, new_rules_count_for_guests_that_are_already_in) {
+  Authorizer authorizer(one("alice", {{"a/", Level::lock}}));
+  const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer secret"), "");
+  ASSERT_FALSE(alice->authorize(Verb::lock, "a/x"));
 
-  gate.replace(one("alice", {{"a/", Level::read}}));
-  EXPECT_TRUE(alice->why_not(Verb::lock, "a/x"));
-  EXPECT_FALSE(alice->why_not(Verb::read, "a/x"));
+  authorizer.replace(one("alice", {{"a/", Level::read}}));
+  EXPECT_TRUE(alice->authorize(Verb::lock, "a/x"));
+  EXPECT_FALSE(alice->authorize(Verb::read, "a/x"));
 
-  gate.replace(*Rulebook::make(
+  authorizer.replace(*Policy::make(
       {{.name = "bob", .tokens = {digest_of("other")}, .rules = {{"", Level::admin}}}}));
-  EXPECT_EQ(alice->why_not(Need::identity)->kind, Denial::Kind::unknown);
+  EXPECT_EQ(alice->authorize(Permission::authenticated)->kind, AccessDenied::Kind::unauthenticated);
 }
 
-TEST(Gate, a_broken_file_keeps_the_old_rights) {
+TEST(Authorizer, a_broken_file_keeps_the_old_rights) {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "users.toml";
   const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
   const std::string head = "[users.alice]\ntokens = [\"" + some_digest + "\"]\n";
   write(head + "rights = { \"a/\" = \"lock\" }\n");
-  auto gate = Gate::open(file);
-  ASSERT_TRUE(gate) << gate.error().detail;
-  const auto alice = (*gate)->admit(Gate::proof_in("Bearer secret"), "");
+  auto authorizer = Authorizer::open(file);
+  ASSERT_TRUE(authorizer) << authorizer.error().detail;
+  const auto alice = (*authorizer)->authenticate(Authorizer::credentials_from("Bearer secret"), "");
 
   write(head + "rights = { \"a/\" = \"everything\" }\n");
-  EXPECT_FALSE((*gate)->reload());
-  EXPECT_FALSE(alice->why_not(Verb::lock, "a/x"));
+  EXPECT_FALSE((*authorizer)->reload());
+  EXPECT_FALSE(alice->authorize(Verb::lock, "a/x"));
 
   std::filesystem::remove(file);
-  EXPECT_FALSE((*gate)->reload());
-  EXPECT_FALSE(alice->why_not(Verb::lock, "a/x"));
+  EXPECT_FALSE((*authorizer)->reload());
+  EXPECT_FALSE(alice->authorize(Verb::lock, "a/x"));
 
   write(head + "rights = { \"b/\" = \"lock\" }\n");
-  EXPECT_EQ((*gate)->reload(), 1U);
-  EXPECT_TRUE(alice->why_not(Verb::lock, "a/x"));
-  EXPECT_FALSE(alice->why_not(Verb::lock, "b/x"));
+  EXPECT_EQ((*authorizer)->reload(), 1U);
+  EXPECT_TRUE(alice->authorize(Verb::lock, "a/x"));
+  EXPECT_FALSE(alice->authorize(Verb::lock, "b/x"));
 }
 
-TEST(Gate, a_file_that_is_wrong_opens_no_gate) {
+TEST(Authorizer, a_file_that_is_wrong_opens_no_gate) {
   const test::TemporaryFolder folder;
 
-  const auto gate = Gate::open(folder.path() / "nothing.toml");
+  const auto authorizer = Authorizer::open(folder.path() / "nothing.toml");
 
-  ASSERT_FALSE(gate);
-  EXPECT_NE(gate.error().detail.find("nothing.toml"), std::string::npos);
+  ASSERT_FALSE(authorizer);
+  EXPECT_NE(authorizer.error().detail.find("nothing.toml"), std::string::npos);
 }
 
-TEST(Gate, every_denial_is_counted_by_its_verb) {
-  Gate gate(one("alice", {{"a/", Level::lock}}));
+TEST(Authorizer, every_denial_is_counted_by_its_verb) {
+  Authorizer authorizer(one("alice", {{"a/", Level::lock}}));
   std::vector<std::string> counted;
-  gate.when_denied([&](std::string_view verb) { counted.emplace_back(verb); });
-  const auto alice = gate.admit(Gate::proof_in("Bearer secret"), "");
+  authorizer.on_denied([&](std::string_view verb) { counted.emplace_back(verb); });
+  const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer secret"), "");
 
-  (void)alice->why_not(Verb::lock, "b");
-  (void)alice->why_not(Verb::lock, "b");
+  (void)alice->authorize(Verb::lock, "b");
+  (void)alice->authorize(Verb::lock, "b");
   (void)alice->is_foreign("bob/x", 7);
-  (void)gate.admit({}, "")->why_not(Need::identity);
+  (void)authorizer.authenticate({}, "")->authorize(Permission::authenticated);
 
   EXPECT_EQ(counted, (std::vector<std::string>{"lock", "lock", "lease", "identify"}));
 }
 
-TEST(Gate, leases_of_others_are_foreign_but_to_an_admin) {
-  Gate gate(*Rulebook::make(
+TEST(Authorizer, leases_of_others_are_foreign_but_to_an_admin) {
+  Authorizer authorizer(*Policy::make(
       {{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"", Level::lock}}},
        {.name = "ops", .tokens = {digest_of("o")}, .rules = {{"", Level::admin}}}}));
-  const auto alice = gate.admit(Gate::proof_in("Bearer a"), "");
-  const auto ops = gate.admit(Gate::proof_in("Bearer o"), "");
+  const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer a"), "");
+  const auto ops = authorizer.authenticate(Authorizer::credentials_from("Bearer o"), "");
 
   EXPECT_FALSE(alice->is_foreign("alice/host", 1));
   EXPECT_TRUE(alice->is_foreign("bob/host", 1));
@@ -219,29 +219,29 @@ TEST(Gate, leases_of_others_are_foreign_but_to_an_admin) {
   EXPECT_FALSE(ops->is_foreign("bob/host", 1));
 }
 
-TEST(Gate, leases_are_listed_to_their_user_and_to_who_may_read_everything) {
+TEST(Authorizer, leases_are_listed_to_their_user_and_to_who_may_read_everything) {
   core::LeaseTable table;
   for (std::uint64_t id = 1; id <= 6; ++id) {
     table.add({.id = core::LeaseId{id},
                .client = id % 2 == 0 ? "alice/host " + std::to_string(id) : "bob/host"});
   }
-  auto rules = std::make_shared<const Rulebook>(
-      *Rulebook::make({{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"x", Level::lock}}},
+  auto rules = std::make_shared<const Policy>(
+      *Policy::make({{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"x", Level::lock}}},
                        {.name = "eve", .tokens = {digest_of("e")}, .rules = {{"", Level::read}}}}));
-  const Access alice(rules, rules->by_token(digest_of("a")));
-  const Access eve(rules, rules->by_token(digest_of("e")));
+  const Access alice(rules, rules->find_by_token(digest_of("a")));
+  const Access eve(rules, rules->find_by_token(digest_of("e")));
   const Access nobody(rules, nullptr);
 
-  const auto mine = leases_behind(table, alice, {core::LeaseId{}, 2});
+  const auto mine = visible_leases_after(table, alice, {core::LeaseId{}, 2});
   ASSERT_EQ(mine.leases.size(), 2U);
   EXPECT_EQ(mine.leases.front()->id, core::LeaseId{2});
   EXPECT_EQ(mine.leases.back()->id, core::LeaseId{4});
   EXPECT_TRUE(mine.has_more);
-  const auto rest = leases_behind(table, alice, {core::LeaseId{4}, 2});
+  const auto rest = visible_leases_after(table, alice, {core::LeaseId{4}, 2});
   ASSERT_EQ(rest.leases.size(), 1U);
   EXPECT_FALSE(rest.has_more);
-  EXPECT_EQ(leases_behind(table, eve, {core::LeaseId{}, 10}).leases.size(), 6U);
-  EXPECT_EQ(leases_behind(table, nobody, {core::LeaseId{}, 10}).leases.size(), 0U);
+  EXPECT_EQ(visible_leases_after(table, eve, {core::LeaseId{}, 10}).leases.size(), 6U);
+  EXPECT_EQ(visible_leases_after(table, nobody, {core::LeaseId{}, 10}).leases.size(), 0U);
 }
 
 using http::Logins;

@@ -3,30 +3,30 @@
 #include <memory>
 #include <utility>
 
-#include "core/owners.hpp"
+#include "core/ref_count.hpp"
 
 namespace tenure::core {
 
 /// A value that its copies share until one of them is changed. May be absent; takes eight bytes.
 /// Copies may be read, changed and dropped by different threads, one copy by one thread.
 template <class Value>
-class Shared {
+class CowPtr {
  public:
-  Shared() noexcept = default;
-  explicit Shared(Value value) : cell_(std::make_unique<Cell>(std::move(value)).release()) {}
-  Shared(const Shared& other) noexcept : cell_(other.cell_) {
+  CowPtr() noexcept = default;
+  explicit CowPtr(Value value) : cell_(std::make_unique<Cell>(std::move(value)).release()) {}
+  CowPtr(const CowPtr& other) noexcept : cell_(other.cell_) {
     if (cell_ != nullptr) {
-      cell_->owners.join();
+      cell_->references.add();
     }
   }
-  Shared(Shared&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
-  Shared& operator=(const Shared& other) noexcept { return *this = Shared(other); }
-  Shared& operator=(Shared&& other) noexcept {
+  CowPtr(CowPtr&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
+  CowPtr& operator=(const CowPtr& other) noexcept { return *this = CowPtr(other); }
+  CowPtr& operator=(CowPtr&& other) noexcept {
     std::swap(cell_, other.cell_);
     return *this;
   }
-  ~Shared() {
-    if (cell_ != nullptr && cell_->owners.leave()) {
+  ~CowPtr() {
+    if (cell_ != nullptr && cell_->references.drop()) {
       std::unique_ptr<Cell>(cell_).reset();
     }
   }
@@ -37,13 +37,13 @@ class Shared {
   [[nodiscard]] const Value* operator->() const noexcept { return &cell_->value; }
   /// To be changed. Copies keep what they have, and references to it are theirs from now on.
   [[nodiscard]] Value& edit() {
-    if (!cell_->owners.is_one()) {
-      *this = Shared(Value(cell_->value));
+    if (!cell_->references.is_unique()) {
+      *this = CowPtr(Value(cell_->value));
     }
     return cell_->value;
   }
 
-  friend bool operator==(const Shared& left, const Shared& right) {
+  friend bool operator==(const CowPtr& left, const CowPtr& right) {
     return left.cell_ == right.cell_ || (left && right && *left == *right);
   }
 
@@ -51,7 +51,7 @@ class Shared {
   struct Cell {
     explicit Cell(Value&& content) : value(std::move(content)) {}
 
-    Owners owners;
+    RefCount references;
     Value value;
   };
 

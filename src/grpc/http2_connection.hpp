@@ -16,31 +16,33 @@
 namespace tenure::grpc {
 
 /// One end of an HTTP/2 connection: passes bytes between a transport and nghttp2, and finds out
-/// when the other end is gone. All on the loop's thread.
-class Link : public std::enable_shared_from_this<Link> {
+/// when the other end is on_closed. All on the loop's thread.
+class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  struct Patience {
-    std::chrono::milliseconds ping_every{10'000};
-    /// Whoever does not answer for so long is gone, though no FIN came.
-    std::chrono::milliseconds ping_wait{5'000};
+  struct KeepAlive {
+    std::chrono::milliseconds ping_interval{10'000};
+    /// Whoever does not answer for so long is on_closed, though no FIN came.
+    std::chrono::milliseconds ping_timeout{5'000};
   };
 
   /// `executor` runs one handler at a time.
-  Link(boost::asio::any_io_executor executor, std::unique_ptr<net::Transport> transport,
-       Patience patience);
-  virtual ~Link() = default;
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  Http2Connection(boost::asio::any_io_executor executor, std::unique_ptr<net::Transport> transport,
+                  KeepAlive keep_alive);
+  virtual ~Http2Connection() = default;
+  Http2Connection(const Http2Connection&) = delete;
+  Http2Connection& operator=(const Http2Connection&) = delete;
 
   /// Sends a ping if it is quiet, and closes if the last one was not answered.
-  void check(Clock::time_point now) { check(now, patience_); }
-  /// The same with another patience, this time.
-  void check(Clock::time_point now, const Patience& patience);
+  void check(Clock::time_point now) { check(now, keep_alive_); }
+  /// The same with another keep_alive, this time.
+  void check(Clock::time_point now, const KeepAlive& keep_alive);
   void close();
   /// Why it closed, where the transport or the other end's bytes told.
-  [[nodiscard]] const boost::system::error_code& fault() const noexcept { return fault_; }
+  [[nodiscard]] const boost::system::error_code& close_error() const noexcept {
+    return close_error_;
+  }
   /// Null: it is plain text.
   [[nodiscard]] SSL* tls() noexcept { return transport_->tls(); }
 
@@ -55,7 +57,7 @@ class Link : public std::enable_shared_from_this<Link> {
   /// After bytes went to the transport.
   virtual void wrote() {}
   /// Whether there is nothing more to do, so that it may close when all is written.
-  [[nodiscard]] virtual bool is_through() const { return false; }
+  [[nodiscard]] virtual bool is_done() const { return false; }
   /// Whether it must be closed now.
   [[nodiscard]] virtual bool is_overfull() const { return false; }
   /// Whether more bytes may be read before more is written. While it is false the transport is not
@@ -69,8 +71,8 @@ class Link : public std::enable_shared_from_this<Link> {
   /// At the end of what the loop is doing: what was submitted meanwhile leaves together.
   void flush_soon();
   /// A ping was answered.
-  void ponged() noexcept { is_ping_open_ = false; }
-  [[nodiscard]] bool is_open() const noexcept { return is_greeted_ && !is_closed_; }
+  void on_pong() noexcept { is_ping_outstanding_ = false; }
+  [[nodiscard]] bool is_open() const noexcept { return is_handshake_done_ && !is_closed_; }
   [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
 
  private:
@@ -79,24 +81,24 @@ class Link : public std::enable_shared_from_this<Link> {
   };
 
   /// Reads the next bytes, unless that is under way or must wait.
-  void read_on();
+  void resume_reading();
   void arrived(std::span<const std::uint8_t> bytes);
   void flush();
 
   boost::asio::any_io_executor executor_;
   std::unique_ptr<net::Transport> transport_;
-  Patience patience_;
+  KeepAlive keep_alive_;
   std::unique_ptr<nghttp2_session, SessionDeleter> session_;
-  std::string out_;           ///< Being written.
-  Clock::time_point heard_;   ///< When something last arrived,
-  Clock::time_point pinged_;  ///< and when we asked whether anybody is there.
-  boost::system::error_code fault_;
-  bool is_ping_open_ = false;
+  std::string out_;                  ///< Being written.
+  Clock::time_point last_received_;  ///< When something last arrived,
+  Clock::time_point last_ping_;      ///< and when we asked whether anybody is there.
+  boost::system::error_code close_error_;
+  bool is_ping_outstanding_ = false;
   bool is_reading_ = false;
   bool is_writing_ = false;
   bool is_flush_due_ = false;
-  bool is_broken_ = false;  ///< The other end does not speak HTTP/2.
-  bool is_greeted_ = false;
+  bool has_protocol_error_ = false;  ///< The other end does not speak HTTP/2.
+  bool is_handshake_done_ = false;
   bool is_closed_ = false;
 };
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "net/shares.hpp"
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/events/watch_hub.hpp"
 #include "server/metrics/metrics.hpp"
-#include "server/requests/callers.hpp"
+#include "server/requests/waiter_registry.hpp"
 #include "server/rpc/leadership.hpp"
 #include "server/store/store.hpp"
 #include "tenure/v1/header.pb.h"
@@ -25,18 +25,19 @@ struct RpcLimits {
 };
 
 /// What stands behind every call. Outlives them all.
-struct Desk {
+struct RpcContext {
   /// Reads the files of users and certificates again; the number of users.
   using Reload = std::function<Result<std::size_t>()>;
 
   Store& store;
   RpcLimits limits{};
   std::string version{};
-  auth::Gate* gate = nullptr;        ///< Null: there are no users, and everybody may do everything.
+  auth::Authorizer* authorizer =
+      nullptr;                       ///< Null: there are no users, and everybody may do everything.
   const Metrics* metrics = nullptr;  ///< What is counted; null: nothing.
   Reload reload{};                   ///< Empty: there are no such files.
   Leadership leadership{store};
-  Callers callers{};
+  WaiterRegistry waiters{};
   WatchHub watches{};
   /// The server stops: who is cut off now did not go away, so its wait stays in the queue.
   std::atomic<bool> is_stopping = false;

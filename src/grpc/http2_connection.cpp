@@ -1,4 +1,4 @@
-#include "grpc/link.hpp"
+#include "grpc/http2_connection.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -22,29 +22,29 @@ nghttp2_nv header(std::string_view name, std::string_view value, std::uint8_t fl
   return {bytes(name), bytes(value), name.size(), value.size(), flags};
 }
 
-Link::Link(boost::asio::any_io_executor executor, std::unique_ptr<net::Transport> transport,
-           Patience patience)
+Http2Connection::Http2Connection(boost::asio::any_io_executor executor,
+                                 std::unique_ptr<net::Transport> transport, KeepAlive keep_alive)
     : executor_(std::move(executor)),
       transport_(std::move(transport)),
-      patience_(patience),
-      heard_(Clock::now()) {}
+      keep_alive_(keep_alive),
+      last_received_(Clock::now()) {}
 
-void Link::open() {
+void Http2Connection::open() {
   transport_->handshake([self = shared_from_this()](const boost::system::error_code& error) {
     if (error || self->is_closed_) {
-      self->fault_ = error;
+      self->close_error_ = error;
       self->close();
       return;
     }
-    self->is_greeted_ = true;
+    self->is_handshake_done_ = true;
     self->start_session();
     self->flush_soon();
-    self->read_on();
+    self->resume_reading();
   });
 }
 
-void Link::make_session(Side side, nghttp2_session_callbacks* events, nghttp2_option* options,
-                        void* user) {
+void Http2Connection::make_session(Side side, nghttp2_session_callbacks* events,
+                                   nghttp2_option* options, void* user) {
   nghttp2_session* session = nullptr;
   if (side == Side::server) {
     nghttp2_session_server_new2(&session, events, user, options);
@@ -56,29 +56,29 @@ void Link::make_session(Side side, nghttp2_session_callbacks* events, nghttp2_op
   nghttp2_session_callbacks_del(events);
 }
 
-void Link::check(Clock::time_point now, const Patience& patience) {
-  if (!is_greeted_ || is_through()) {
+void Http2Connection::check(Clock::time_point now, const KeepAlive& keep_alive) {
+  if (!is_handshake_done_ || is_done()) {
     // It has as long as a silent one to get through the handshake, or to read our good-bye.
-    if (now - heard_ > patience.ping_every + patience.ping_wait) {
+    if (now - last_received_ > keep_alive.ping_interval + keep_alive.ping_timeout) {
       close();
     }
     return;
   }
-  if (is_ping_open_) {
-    if (now - std::max(pinged_, heard_) > patience.ping_wait) {
+  if (is_ping_outstanding_) {
+    if (now - std::max(last_ping_, last_received_) > keep_alive.ping_timeout) {
       close();
     }
     return;
   }
-  if (now - heard_ >= patience.ping_every) {
-    is_ping_open_ = true;
-    pinged_ = now;
+  if (now - last_received_ >= keep_alive.ping_interval) {
+    is_ping_outstanding_ = true;
+    last_ping_ = now;
     nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
     flush_soon();
   }
 }
 
-void Link::close() {
+void Http2Connection::close() {
   if (std::exchange(is_closed_, true)) {
     return;
   }
@@ -87,8 +87,8 @@ void Link::close() {
   closed();
 }
 
-void Link::read_on() {
-  if (!is_greeted_ || is_closed_ || is_broken_ || is_reading_ || !may_read()) {
+void Http2Connection::resume_reading() {
+  if (!is_handshake_done_ || is_closed_ || has_protocol_error_ || is_reading_ || !may_read()) {
     return;
   }
   is_reading_ = true;
@@ -99,7 +99,7 @@ void Link::read_on() {
       return;
     }
     if (error) {
-      self->fault_ = error;
+      self->close_error_ = error;
       self->close();
       return;
     }
@@ -107,30 +107,30 @@ void Link::read_on() {
   });
 }
 
-void Link::arrived(std::span<const std::uint8_t> bytes) {
-  heard_ = Clock::now();
+void Http2Connection::arrived(std::span<const std::uint8_t> bytes) {
+  last_received_ = Clock::now();
   const auto used = nghttp2_session_mem_recv(session_.get(), bytes.data(), bytes.size());
   flush_soon();
   if (used < 0) {
     // Not HTTP/2, or a flood. What nghttp2 has to say about it goes out first.
-    is_broken_ = true;
-    fault_ = make_error_code(boost::system::errc::protocol_error);
+    has_protocol_error_ = true;
+    close_error_ = make_error_code(boost::system::errc::protocol_error);
     return;
   }
-  read_on();
+  resume_reading();
 }
 
-void Link::flush_soon() {
+void Http2Connection::flush_soon() {
   if (!std::exchange(is_flush_due_, true)) {
     boost::asio::post(executor_, [self = shared_from_this()] {
       self->is_flush_due_ = false;
       self->flush();
-      self->read_on();
+      self->resume_reading();
     });
   }
 }
 
-void Link::flush() {
+void Http2Connection::flush() {
   if (is_overfull()) {
     close();
   }
@@ -152,20 +152,20 @@ void Link::flush() {
     }
     const bool is_over = nghttp2_session_want_read(session_.get()) == 0 &&
                          nghttp2_session_want_write(session_.get()) == 0;
-    if (is_over || is_broken_ || is_through()) {
+    if (is_over || has_protocol_error_ || is_done()) {
       close();
     }
     return;
   }
   is_writing_ = true;
   transport_->write(out_, [self = shared_from_this()](const boost::system::error_code& error) {
-    if (error && !self->is_broken_) {
+    if (error && !self->has_protocol_error_) {
       // The read fails too, and knows why: what the other end said last still arrives.
       return;
     }
     self->is_writing_ = false;
     error ? self->close() : self->flush();
-    self->read_on();
+    self->resume_reading();
   });
   wrote();
 }

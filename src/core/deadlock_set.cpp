@@ -1,4 +1,4 @@
-#include "core/stuck.hpp"
+#include "core/deadlock_set.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -107,7 +107,7 @@ class Reduction {
     for (const auto lease : among) {
       const auto& waits = table.owned(lease).waits;
       if (!waits.empty()) {
-        stuck_.leases.insert(lease);
+        deadlocked_.leases.insert(lease);
       }
       for (const auto ticket : waits) {
         const auto& items = table.find(ticket)->items;
@@ -115,19 +115,19 @@ class Reduction {
         if (budget_.is_exceeded()) {
           return;
         }
-        std::ranges::transform(items, std::inserter(places_, places_.end()), &Item::place);
+        std::ranges::transform(items, std::inserter(resources_, resources_.end()), &Item::resource);
       }
     }
   }
 
-  std::optional<Stuck> run() && {
-    for (const auto& place : places_) {
-      add(place);
+  std::optional<DeadlockSet> run() && {
+    for (const auto& resource : resources_) {
+      add(resource);
       if (budget_.is_exceeded()) {
         return std::nullopt;
       }
     }
-    for (const auto lease : stuck_.leases) {
+    for (const auto lease : deadlocked_.leases) {
       if (!blocked_.contains(lease)) {
         free_.push_back(lease);
       }
@@ -139,52 +139,54 @@ class Reduction {
       }
       free_.pop_front();
     }
-    for (const auto& [place, permits] : permits_) {
-      stuck_.starving.emplace(place, permits.blocked());
+    for (const auto& [resource, permits] : permits_) {
+      deadlocked_.permit_waits.emplace(resource, permits.blocked());
     }
-    return std::move(stuck_);
+    return std::move(deadlocked_);
   }
 
  private:
-  [[nodiscard]] bool is_stuck(LeaseId lease) const { return stuck_.leases.contains(lease); }
+  [[nodiscard]] bool is_deadlocked(LeaseId lease) const {
+    return deadlocked_.leases.contains(lease);
+  }
 
-  void add(const Place& place) {
-    const auto& lock = *table_.find(place);
-    const bool is_space = place.kind == PlaceKind::space;
+  void add(const Resource& resource) {
+    const auto& lock = *table_.find(resource);
+    const bool is_space = resource.kind == ResourceKind::space;
     budget_.spend(is_space ? lock.ranges().held.size() + lock.ranges().queued.size()
                            : lock.holds().size() + lock.queue().size());
     if (budget_.is_exceeded()) {
       return;
     }
     if (is_space) {
-      add_space(place, lock);
+      add_space(resource, lock);
     } else {
-      lock.capacity() > 0 ? add_semaphore(place, lock) : add_name(place, lock);
+      lock.capacity() > 0 ? add_semaphore(resource, lock) : add_name(resource, lock);
     }
   }
 
   /// Calls on_hold(hold, item) and then on_wait(wait, item) for what stuck leases have at a name.
   template <class OnHold, class OnWait>
-  void visit_stuck(const Place& place, const Lock& lock, const OnHold& on_hold,
-                   const OnWait& on_wait) const {
+  void visit_deadlocked(const Resource& resource, const Lock& lock, const OnHold& on_hold,
+                        const OnWait& on_wait) const {
     for (const auto token : lock.holds()) {
       const auto& hold = *table_.find(token);
-      if (is_stuck(hold.lease)) {
-        on_hold(hold, items_at(hold.items, place).front());
+      if (is_deadlocked(hold.lease)) {
+        on_hold(hold, items_at(hold.items, resource).front());
       }
     }
     for (const auto& turn : lock.queue()) {
       const auto& wait = *table_.find(turn.ticket);
-      if (is_stuck(wait.lease)) {
-        on_wait(wait, items_at(wait.items, place).front());
+      if (is_deadlocked(wait.lease)) {
+        on_wait(wait, items_at(wait.items, resource).front());
       }
     }
   }
 
-  void add_semaphore(const Place& place, const Lock& lock) {
-    auto& permits = permits_.emplace(place, BlockedPermits(lock.capacity())).first->second;
-    visit_stuck(
-        place, lock,
+  void add_semaphore(const Resource& resource, const Lock& lock) {
+    auto& permits = permits_.emplace(resource, BlockedPermits(lock.capacity())).first->second;
+    visit_deadlocked(
+        resource, lock,
         [&](const Hold& hold, const Item& item) {
           permits.add_hold(hold.lease, std::get<Permits>(item.claim));
         },
@@ -194,11 +196,11 @@ class Reduction {
     block(permits.begin());
   }
 
-  void add_name(const Place& place, const Lock& lock) {
+  void add_name(const Resource& resource, const Lock& lock) {
     std::vector<ClaimIndex::Claim> claims;
     std::vector<LeaseId> leases;
-    visit_stuck(
-        place, lock,
+    visit_deadlocked(
+        resource, lock,
         [&](const Hold& hold, const Item& item) {
           claims.push_back({.token = hold.token, .mode = mode_of(item)});
           leases.push_back(hold.lease);
@@ -207,17 +209,18 @@ class Reduction {
           claims.push_back({.turn = wait.turn(), .mode = mode_of(item)});
           leases.push_back(wait.lease);
         });
-    add_claims(place, ClaimIndex(std::move(claims)), std::move(leases));
+    add_claims(resource, ClaimIndex(std::move(claims)), std::move(leases));
   }
 
-  void add_space(const Place& place, const Lock& lock) {
-    ClaimIndex index(lock.ranges(),
-                     [&](const ClaimIndex::Claim& claim) { return is_stuck(lease_of(claim)); });
+  void add_space(const Resource& resource, const Lock& lock) {
+    ClaimIndex index(lock.ranges(), [&](const ClaimIndex::Claim& claim) {
+      return is_deadlocked(lease_of(claim));
+    });
     std::vector<LeaseId> leases(index.size());
     for (const auto id : index.in_turn_order()) {
       leases[id] = lease_of(index[id]);
     }
-    add_claims(place, std::move(index), std::move(leases));
+    add_claims(resource, std::move(index), std::move(leases));
   }
 
   [[nodiscard]] LeaseId lease_of(const ClaimIndex::Claim& claim) const {
@@ -225,14 +228,14 @@ class Reduction {
                                          : table_.find(claim.token)->lease;
   }
 
-  void add_claims(const Place& place, ClaimIndex index, std::vector<LeaseId> leases) {
+  void add_claims(const Resource& resource, ClaimIndex index, std::vector<LeaseId> leases) {
     const auto added =
-        claims_.try_emplace(place, std::move(index), std::move(leases), stuck_.leases);
+        claims_.try_emplace(resource, std::move(index), std::move(leases), deadlocked_.leases);
     block(added.first->second.begin());
   }
 
   void remove(LeaseId lease) {
-    stuck_.leases.erase(lease);
+    deadlocked_.leases.erase(lease);
     const auto& owned = table_.owned(lease);
     budget_.spend(owned.items);
     if (budget_.is_exceeded()) {
@@ -258,11 +261,11 @@ class Reduction {
   template <class RemovePermits>
   void remove(const Item& item, const RemovePermits& remove_permits) {
     if (const auto* some = std::get_if<Permits>(&item.claim)) {
-      const auto it = permits_.find(item.place_view());
+      const auto it = permits_.find(item.resource_view());
       if (it != permits_.end()) {
         unblock(remove_permits(it->second, *some));
       }
-    } else if (const auto it = claims_.find(item.place_view()); it != claims_.end()) {
+    } else if (const auto it = claims_.find(item.resource_view()); it != claims_.end()) {
       unblock(it->second.remove(item));
     }
   }
@@ -283,29 +286,29 @@ class Reduction {
 
   const LockTable& table_;
   VisitBudget& budget_;
-  Stuck stuck_;
-  std::set<Place> places_;                  ///< That the leases wait at.
+  DeadlockSet deadlocked_;
+  std::set<Resource> resources_;            ///< That the leases wait at.
   std::map<LeaseId, std::size_t> blocked_;  ///< How many items of its waits are blocked.
-  std::map<Place, BlockedPermits, PlaceOrder> permits_;
-  std::map<Place, BlockedClaims, PlaceOrder> claims_;
+  std::map<Resource, BlockedPermits, ResourceOrder> permits_;
+  std::map<Resource, BlockedClaims, ResourceOrder> claims_;
   std::deque<LeaseId> free_;  ///< To be removed.
 };
 
 }  // namespace
 
-std::optional<Stuck> find_stuck(const LockTable& table, const std::set<LeaseId>& among,
-                                VisitBudget& budget) {
+std::optional<DeadlockSet> find_deadlocked(const LockTable& table, const std::set<LeaseId>& among,
+                                           VisitBudget& budget) {
   return Reduction(table, among, budget).run();
 }
 
-Stuck find_stuck(const LockTable& table) {
+DeadlockSet find_deadlocked(const LockTable& table) {
   std::set<LeaseId> all;
   for (const auto& [ticket, wait] : table.waits()) {
     all.insert(wait->lease);
   }
   Visits visits;
   VisitBudget unlimited(visits, std::numeric_limits<std::uint64_t>::max());
-  return *find_stuck(table, all, unlimited);
+  return *find_deadlocked(table, all, unlimited);
 }
 
 }  // namespace tenure::core

@@ -14,7 +14,7 @@
 
 #include <absl/container/inlined_vector.h>
 
-#include "core/shared.hpp"
+#include "core/cow_ptr.hpp"
 
 namespace tenure::core {
 
@@ -26,7 +26,7 @@ namespace tenure::core {
 /// when keys come in any order, and small when there are few. Pointers to values last until the
 /// next insertion or erasure; a pointer from a copy is not one into the original.
 template <class Key, class Value, class Order = std::less<>>
-class SharedMap {
+class CowMap {
  public:
   struct Slot {
     Key first{};
@@ -63,7 +63,7 @@ class SharedMap {
   template <class Wanted>
   [[nodiscard]] Iterator upper_bound(const Wanted& key) const;
 
-  friend bool operator==(const SharedMap& left, const SharedMap& right) {
+  friend bool operator==(const CowMap& left, const CowMap& right) {
     return left.size_ == right.size_ && std::ranges::equal(left, right);
   }
 
@@ -73,7 +73,7 @@ class SharedMap {
     /// Not greater than any key below it, but greater than all of the child before. Of the first
     /// child of a branch it says nothing.
     Key first{};
-    Shared<Node> node{};
+    CowPtr<Node> node{};
   };
   /// A change moves half of what is in a row, hence not too many bytes.
   template <class Entry>
@@ -113,7 +113,7 @@ class SharedMap {
     bool is_new = false;
     std::optional<Child> split{};  ///< A new node right of the one that was full.
   };
-  static Inserted insert(Shared<Node>& link, const Key& key, Side side);
+  static Inserted insert(CowPtr<Node>& link, const Key& key, Side side);
   static Inserted insert_in(Leaf& leaf, const Key& key, Side side);
   static Inserted insert_in(Branch& branch, const Key& key, Side side);
   template <class Entry>
@@ -122,18 +122,18 @@ class SharedMap {
   static std::vector<Entry> split(std::vector<Entry>& row, std::size_t index);
 
   template <class Wanted>
-  static bool erase_from(Shared<Node>& link, const Wanted& key);
-  static void tidy(Branch& branch, std::size_t index);
+  static bool erase_from(CowPtr<Node>& link, const Wanted& key);
+  static void merge_if_sparse(Branch& branch, std::size_t index);
   template <class Entry>
   static void remove(std::vector<Entry>& row, std::size_t index);
 
-  Shared<Node> root_;
+  CowPtr<Node> root_;
   std::size_t size_ = 0;
 };
 
 /// In ascending order. Valid until the map changes.
 template <class Key, class Value, class Order>
-class SharedMap<Key, Value, Order>::Iterator {
+class CowMap<Key, Value, Order>::Iterator {
  public:
   using value_type = Slot;
   using difference_type = std::ptrdiff_t;
@@ -147,7 +147,7 @@ class SharedMap<Key, Value, Order>::Iterator {
   pointer operator->() const { return at_; }
   Iterator& operator++() {
     ++at_;
-    settle();
+    skip_to_next_leaf();
     return *this;
   }
   Iterator operator++(int) {
@@ -160,7 +160,7 @@ class SharedMap<Key, Value, Order>::Iterator {
   }
 
  private:
-  friend SharedMap;
+  friend CowMap;
 
   /// From here down, by the child that `choose` names in each branch.
   template <class Choose>
@@ -176,7 +176,7 @@ class SharedMap<Key, Value, Order>::Iterator {
     end_ = leaf.data() + leaf.size();
   }
   /// From the end of a leaf to the next one.
-  void settle() {
+  void skip_to_next_leaf() {
     while (at_ == end_ && at_ != nullptr) {
       while (!path_.empty() && path_.back().index + 1 == path_.back().branch->size()) {
         path_.pop_back();
@@ -190,18 +190,18 @@ class SharedMap<Key, Value, Order>::Iterator {
     }
   }
 
-  struct Turn {
+  struct PathStep {
     const Branch* branch;
     std::size_t index;
   };
-  absl::InlinedVector<Turn, 6> path_;
+  absl::InlinedVector<PathStep, 6> path_;
   const Slot* at_ = nullptr;
   const Slot* end_ = nullptr;  ///< Of the leaf.
 };
 
 template <class Key, class Value, class Order>
 template <class Wanted>
-const Value* SharedMap<Key, Value, Order>::find(const Wanted& key) const {
+const Value* CowMap<Key, Value, Order>::find(const Wanted& key) const {
   if (!root_) {
     return nullptr;
   }
@@ -216,7 +216,7 @@ const Value* SharedMap<Key, Value, Order>::find(const Wanted& key) const {
 
 template <class Key, class Value, class Order>
 template <class Wanted>
-Value* SharedMap<Key, Value, Order>::edit(const Wanted& key) {
+Value* CowMap<Key, Value, Order>::edit(const Wanted& key) {
   if (!root_) {
     return nullptr;
   }
@@ -230,31 +230,31 @@ Value* SharedMap<Key, Value, Order>::edit(const Wanted& key) {
 }
 
 template <class Key, class Value, class Order>
-auto SharedMap<Key, Value, Order>::begin() const -> Iterator {
+auto CowMap<Key, Value, Order>::begin() const -> Iterator {
   Iterator it;
   if (root_) {
     it.descend(*root_, [](const Branch&) { return std::size_t{0}; });
-    it.settle();
+    it.skip_to_next_leaf();
   }
   return it;
 }
 
 template <class Key, class Value, class Order>
 template <class Wanted>
-auto SharedMap<Key, Value, Order>::lower_bound(const Wanted& key) const -> Iterator {
+auto CowMap<Key, Value, Order>::lower_bound(const Wanted& key) const -> Iterator {
   Iterator it;
   if (root_) {
     it.descend(*root_, [&](const Branch& branch) { return child_of(branch, key); });
     it.at_ = std::partition_point(it.at_, it.end_,
                                   [&](const Slot& slot) { return Order{}(slot.first, key); });
-    it.settle();
+    it.skip_to_next_leaf();
   }
   return it;
 }
 
 template <class Key, class Value, class Order>
 template <class Wanted>
-auto SharedMap<Key, Value, Order>::upper_bound(const Wanted& key) const -> Iterator {
+auto CowMap<Key, Value, Order>::upper_bound(const Wanted& key) const -> Iterator {
   auto it = lower_bound(key);
   if (it != end() && !Order{}(key, it->first)) {
     ++it;
@@ -263,29 +263,28 @@ auto SharedMap<Key, Value, Order>::upper_bound(const Wanted& key) const -> Itera
 }
 
 template <class Key, class Value, class Order>
-Value& SharedMap<Key, Value, Order>::operator[](const Key& key) {
+Value& CowMap<Key, Value, Order>::operator[](const Key& key) {
   if (!root_) {
-    root_ = Shared(Node{});
+    root_ = CowPtr(Node{});
   }
   auto inserted = insert(root_, key, Side::end);
   if (inserted.split) {
     Branch branch;
     branch.push_back({.first = {}, .node = std::move(root_)});
     branch.push_back(*std::move(inserted.split));
-    root_ = Shared(Node{.row = std::move(branch)});
+    root_ = CowPtr(Node{.row = std::move(branch)});
   }
   size_ += inserted.is_new ? 1 : 0;
   return *inserted.value;
 }
 
 template <class Key, class Value, class Order>
-auto SharedMap<Key, Value, Order>::insert(Shared<Node>& link, const Key& key, Side side)
-    -> Inserted {
+auto CowMap<Key, Value, Order>::insert(CowPtr<Node>& link, const Key& key, Side side) -> Inserted {
   return std::visit([&](auto& row) { return insert_in(row, key, side); }, link.edit().row);
 }
 
 template <class Key, class Value, class Order>
-auto SharedMap<Key, Value, Order>::insert_in(Leaf& leaf, const Key& key, Side side) -> Inserted {
+auto CowMap<Key, Value, Order>::insert_in(Leaf& leaf, const Key& key, Side side) -> Inserted {
   const auto index = count_before(leaf, key);
   if (has_at(leaf, index, key)) {
     return {.value = &leaf[index].second};
@@ -302,12 +301,11 @@ auto SharedMap<Key, Value, Order>::insert_in(Leaf& leaf, const Key& key, Side si
   const auto first = right.front().first;
   return {.value = value,
           .is_new = true,
-          .split = Child{.first = first, .node = Shared(Node{.row = std::move(right)})}};
+          .split = Child{.first = first, .node = CowPtr(Node{.row = std::move(right)})}};
 }
 
 template <class Key, class Value, class Order>
-auto SharedMap<Key, Value, Order>::insert_in(Branch& branch, const Key& key, Side side)
-    -> Inserted {
+auto CowMap<Key, Value, Order>::insert_in(Branch& branch, const Key& key, Side side) -> Inserted {
   const auto index = child_of(branch, key);
   const auto is_last = index + 1 == branch.size();
   auto inserted = insert(branch[index].node, key, is_last ? side : Side::middle);
@@ -324,13 +322,13 @@ auto SharedMap<Key, Value, Order>::insert_in(Branch& branch, const Key& key, Sid
   auto& half = index + 1 > middle || right.empty() ? right : branch;
   put(half, index + 1 - (&half == &branch ? 0 : middle), std::move(fresh));
   const auto first = right.front().first;
-  inserted.split = Child{.first = first, .node = Shared(Node{.row = std::move(right)})};
+  inserted.split = Child{.first = first, .node = CowPtr(Node{.row = std::move(right)})};
   return inserted;
 }
 
 template <class Key, class Value, class Order>
 template <class Entry>
-Entry& SharedMap<Key, Value, Order>::put(std::vector<Entry>& row, std::size_t index, Entry entry) {
+Entry& CowMap<Key, Value, Order>::put(std::vector<Entry>& row, std::size_t index, Entry entry) {
   if (row.size() == row.capacity()) {
     row.reserve(std::min(row_max<Entry>, row.size() + row.size() / 4 + 1));
   }
@@ -340,7 +338,7 @@ Entry& SharedMap<Key, Value, Order>::put(std::vector<Entry>& row, std::size_t in
 /// Takes away what is from `index` on.
 template <class Key, class Value, class Order>
 template <class Entry>
-std::vector<Entry> SharedMap<Key, Value, Order>::split(std::vector<Entry>& row, std::size_t index) {
+std::vector<Entry> CowMap<Key, Value, Order>::split(std::vector<Entry>& row, std::size_t index) {
   const auto from = row.begin() + static_cast<std::ptrdiff_t>(index);
   std::vector<Entry> right(std::make_move_iterator(from), std::make_move_iterator(row.end()));
   row.erase(from, row.end());
@@ -350,7 +348,7 @@ std::vector<Entry> SharedMap<Key, Value, Order>::split(std::vector<Entry>& row, 
 
 template <class Key, class Value, class Order>
 template <class Wanted>
-bool SharedMap<Key, Value, Order>::erase(const Wanted& key) {
+bool CowMap<Key, Value, Order>::erase(const Wanted& key) {
   if (!root_ || !erase_from(root_, key)) {
     return false;
   }
@@ -360,14 +358,14 @@ bool SharedMap<Key, Value, Order>::erase(const Wanted& key) {
   }
   for (const auto* branch = std::get_if<Branch>(&root_->row);
        branch != nullptr && branch->size() == 1; branch = std::get_if<Branch>(&root_->row)) {
-    root_ = Shared<Node>(branch->front().node);
+    root_ = CowPtr<Node>(branch->front().node);
   }
   return true;
 }
 
 template <class Key, class Value, class Order>
 template <class Wanted>
-bool SharedMap<Key, Value, Order>::erase_from(Shared<Node>& link, const Wanted& key) {
+bool CowMap<Key, Value, Order>::erase_from(CowPtr<Node>& link, const Wanted& key) {
   auto& node = link.edit();
   if (auto* leaf = std::get_if<Leaf>(&node.row)) {
     const auto index = count_before(*leaf, key);
@@ -382,13 +380,13 @@ bool SharedMap<Key, Value, Order>::erase_from(Shared<Node>& link, const Wanted& 
   if (!erase_from(branch[index].node, key)) {
     return false;
   }
-  tidy(branch, index);
+  merge_if_sparse(branch, index);
   return true;
 }
 
 /// A child that became small goes into a neighbour, if both are small together.
 template <class Key, class Value, class Order>
-void SharedMap<Key, Value, Order>::tidy(Branch& branch, std::size_t index) {
+void CowMap<Key, Value, Order>::merge_if_sparse(Branch& branch, std::size_t index) {
   const auto& child = *branch[index].node;
   const auto most = std::holds_alternative<Leaf>(child.row) ? row_max<Slot> : row_max<Child>;
   if (size_of(child) == 0) {
@@ -419,7 +417,7 @@ void SharedMap<Key, Value, Order>::tidy(Branch& branch, std::size_t index) {
 
 template <class Key, class Value, class Order>
 template <class Entry>
-void SharedMap<Key, Value, Order>::remove(std::vector<Entry>& row, std::size_t index) {
+void CowMap<Key, Value, Order>::remove(std::vector<Entry>& row, std::size_t index) {
   row.erase(row.begin() + static_cast<std::ptrdiff_t>(index));
   if (row.capacity() > 2 * row.size() + 2) {
     row.shrink_to_fit();

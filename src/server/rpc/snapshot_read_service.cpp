@@ -1,4 +1,4 @@
-#include "server/rpc/snapshot_reads.hpp"
+#include "server/rpc/snapshot_read_service.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,15 +23,15 @@ constexpr std::chrono::seconds stall_max{30};
 }  // namespace
 
 /// The call of one reader.
-class SnapshotReads::Reading final : public grpc::Call {
+class SnapshotReadService::Reading final : public grpc::Call {
  public:
-  Reading(const grpc::Opening& opening, SnapshotReads& reads)
-      : Call(opening), reads_(reads), patience_(reads.desk_.store.loop()) {}
+  Reading(const grpc::CallInfo& info, SnapshotReadService& reads)
+      : Call(info), reads_(reads), timeout_timer_(reads.context_.store.loop()) {}
 
   [[nodiscard]] bool is_over() const noexcept { return is_over_ || is_finished(); }
 
-  void refuse(const Error& error) {
-    reads_.desk_.leadership.refuse(error, [self = shared_from_this()](grpc::Status status) {
+  void reject(const Error& error) {
+    reads_.context_.leadership.reject(error, [self = shared_from_this()](grpc::Status status) {
       self->finish(std::move(status));
     });
   }
@@ -62,7 +62,7 @@ class SnapshotReads::Reading final : public grpc::Call {
   }
   void closed() override {
     is_over_ = true;
-    patience_.cancel();
+    timeout_timer_.cancel();
     bytes_.reset();
   }
 
@@ -71,7 +71,7 @@ class SnapshotReads::Reading final : public grpc::Call {
       return;
     }
     if (sent_ == bytes_->size()) {
-      patience_.cancel();
+      timeout_timer_.cancel();
       bytes_.reset();
       finish({});
       return;
@@ -86,8 +86,8 @@ class SnapshotReads::Reading final : public grpc::Call {
   }
 
   void await_reader() {
-    patience_.expires_after(stall_max);
-    patience_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    timeout_timer_.expires_after(stall_max);
+    timeout_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       const auto call = weak.lock();
       if (error || !call) {
         return;
@@ -99,28 +99,28 @@ class SnapshotReads::Reading final : public grpc::Call {
     });
   }
 
-  SnapshotReads& reads_;
+  SnapshotReadService& reads_;
   v1::SnapshotReadRequest request_;
-  boost::asio::steady_timer patience_;
+  boost::asio::steady_timer timeout_timer_;
   std::shared_ptr<const std::string> bytes_;  ///< Null before they are there, and at the end.
   std::size_t sent_ = 0;
   bool is_over_ = false;
 };
 
-void SnapshotReads::add_to(Routes& routes) {
+void SnapshotReadService::add_to(Routes& routes) {
   // All of it, so only those who may see and do everything.
-  routes.add("/tenure.v1.Admin/SnapshotRead", auth::Need::admin_overall,
-             [this](const grpc::Opening& opening, std::unique_ptr<auth::Guest>) {
-               return std::make_shared<Reading>(opening, *this);
+  routes.add("/tenure.v1.Admin/SnapshotRead", auth::Permission::admin_global,
+             [this](const grpc::CallInfo& info, std::unique_ptr<auth::Principal>) {
+               return std::make_shared<Reading>(info, *this);
              });
 }
 
-bool SnapshotReads::is_taken() const {
+bool SnapshotReadService::is_taken() const {
   const auto reader = turn_->reader.lock();
   return turn_->is_encoding || (reader && !reader->is_over());
 }
 
-void SnapshotReads::begin(const std::shared_ptr<Reading>& reading, bool is_stale) {
+void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is_stale) {
   if (is_taken()) {
     reading->finish(
         {grpc::StatusCode::resource_exhausted, "somebody else reads a snapshot; one at a time"});
@@ -129,25 +129,25 @@ void SnapshotReads::begin(const std::shared_ptr<Reading>& reading, bool is_stale
   turn_->reader = reading;
   auto look = [this, reading](const Result<View>& view) {
     if (!view) {
-      reading->refuse(view.error());
+      reading->reject(view.error());
     } else if (!reading->is_over()) {
-      desk_.write_header(*view, *reading->head.mutable_header());
+      context_.write_header(*view, *reading->head.mutable_header());
       reading->head.set_applied_index(view->log.applied);
       encode(core::image_of(view->state), reading);
     }
   };
   if (is_stale) {
-    desk_.store.peek(std::move(look));
+    context_.store.peek(std::move(look));
   } else {
-    desk_.store.read(std::move(look));
+    context_.store.read(std::move(look));
   }
 }
 
-void SnapshotReads::encode(core::Image image, const std::shared_ptr<Reading>& reading) {
+void SnapshotReadService::encode(core::Image image, const std::shared_ptr<Reading>& reading) {
   turn_->is_encoding = true;
   // The one before has ended: is_encoding was false.
-  encoder_ = std::jthread([&loop = desk_.store.loop(), turn = turn_, weak = std::weak_ptr(reading),
-                           image = std::move(image)] {
+  encoder_ = std::jthread([&loop = context_.store.loop(), turn = turn_,
+                           weak = std::weak_ptr(reading), image = std::move(image)] {
     auto bytes = std::make_shared<const std::string>(core::encode(image));
     boost::asio::post(loop, [turn, weak, bytes = std::move(bytes)]() mutable {
       turn->is_encoding = false;

@@ -11,18 +11,18 @@
 #include <string_view>
 #include <utility>
 
-#include "core/owners.hpp"
+#include "core/ref_count.hpp"
 
 namespace tenure::core {
 
 /// A string that does not change and that its copies share: a lock, its holder and the events about
 /// it have one name in memory. Eight bytes when it is empty, one piece of memory of its size when
 /// not. Copies may live in different threads.
-class Text {
+class SharedString {
  public:
-  Text() noexcept = default;
+  SharedString() noexcept = default;
   // NOLINTNEXTLINE(google-explicit-constructor): it is one
-  Text(std::string_view text) {
+  SharedString(std::string_view text) {
     assert(text.size() <= std::numeric_limits<std::uint32_t>::max());
     if (text.empty()) {
       return;
@@ -32,22 +32,24 @@ class Text {
     std::memcpy(bytes_ + sizeof(Head), text.data(), text.size());
   }
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Text(const std::string& text) : Text(std::string_view(text)) {}
+  SharedString(const std::string& text) : SharedString(std::string_view(text)) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Text(const char* text) : Text(std::string_view(text)) {}
-  Text(const Text& other) noexcept : bytes_(other.bytes_) {
+  SharedString(const char* text) : SharedString(std::string_view(text)) {}
+  SharedString(const SharedString& other) noexcept : bytes_(other.bytes_) {
     if (bytes_ != nullptr) {
-      head()->owners.join();
+      head()->references.add();
     }
   }
-  Text(Text&& other) noexcept : bytes_(std::exchange(other.bytes_, nullptr)) {}
-  Text& operator=(const Text& other) noexcept { return *this = Text(other); }
-  Text& operator=(Text&& other) noexcept {
+  SharedString(SharedString&& other) noexcept : bytes_(std::exchange(other.bytes_, nullptr)) {}
+  SharedString& operator=(const SharedString& other) noexcept {
+    return *this = SharedString(other);
+  }
+  SharedString& operator=(SharedString&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~Text() {
-    if (bytes_ != nullptr && head()->owners.leave()) {
+  ~SharedString() {
+    if (bytes_ != nullptr && head()->references.drop()) {
       std::unique_ptr<std::byte[]>(bytes_).reset();
     }
   }
@@ -66,26 +68,26 @@ class Text {
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator std::string() const { return std::string(view()); }
 
-  friend bool operator==(const Text& left, const Text& right) noexcept {
+  friend bool operator==(const SharedString& left, const SharedString& right) noexcept {
     return left.bytes_ == right.bytes_ || left.view() == right.view();
   }
-  friend bool operator==(const Text& left, std::string_view right) noexcept {
+  friend bool operator==(const SharedString& left, std::string_view right) noexcept {
     return left.view() == right;
   }
-  friend bool operator==(const Text& left, const std::string& right) noexcept {
+  friend bool operator==(const SharedString& left, const std::string& right) noexcept {
     return left.view() == right;
   }
-  friend bool operator==(const Text& left, const char* right) noexcept {
+  friend bool operator==(const SharedString& left, const char* right) noexcept {
     return left.view() == right;
   }
-  friend auto operator<=>(const Text& left, const Text& right) noexcept {
+  friend auto operator<=>(const SharedString& left, const SharedString& right) noexcept {
     return left.view() <=> right.view();
   }
 
  private:
   /// What the bytes begin with.
   struct Head {
-    Owners owners;
+    RefCount references;
     std::uint32_t size = 0;
   };
 

@@ -55,7 +55,7 @@ TEST(H2Message, that_is_too_large_is_known_from_its_first_bytes) {
   reader.add(bytes_of(framed(std::string(99, 'x')).substr(0, 5)));
 
   EXPECT_FALSE(reader.next());
-  EXPECT_EQ(reader.fault(), MessageReader::Fault::too_large);
+  EXPECT_EQ(reader.error(), MessageReader::Error::too_large);
 }
 
 TEST(H2Message, of_exactly_the_limit_is_read) {
@@ -64,7 +64,7 @@ TEST(H2Message, of_exactly_the_limit_is_read) {
   reader.add(bytes_of(message));
 
   EXPECT_TRUE(reader.next());
-  EXPECT_EQ(reader.fault(), MessageReader::Fault::none);
+  EXPECT_EQ(reader.error(), MessageReader::Error::none);
 }
 
 TEST(H2Message, that_is_compressed_is_not_mistaken_for_a_message) {
@@ -74,7 +74,7 @@ TEST(H2Message, that_is_compressed_is_not_mistaken_for_a_message) {
   reader.add(bytes_of(message));
 
   EXPECT_FALSE(reader.next());
-  EXPECT_EQ(reader.fault(), MessageReader::Fault::compressed);
+  EXPECT_EQ(reader.error(), MessageReader::Error::compressed);
 }
 
 TEST(H2Message, keeps_nothing_after_a_fault) {

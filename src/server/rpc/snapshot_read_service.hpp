@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "core/snapshot.hpp"
-#include "server/rpc/desk.hpp"
 #include "server/rpc/routes.hpp"
+#include "server/rpc/rpc_context.hpp"
 
 namespace tenure::server {
 
@@ -13,9 +13,9 @@ namespace tenure::server {
 /// taken in passing; a thread of its own makes bytes of it, and the reader gets the next piece when
 /// it has taken the last, so that a slow one costs nothing but the memory of the bytes, and that
 /// for a limited time. Of the store's thread.
-class SnapshotReads {
+class SnapshotReadService {
  public:
-  explicit SnapshotReads(Desk& desk) : desk_(desk) {}
+  explicit SnapshotReadService(RpcContext& context) : context_(context) {}
 
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
@@ -32,7 +32,7 @@ class SnapshotReads {
   void encode(core::Image image, const std::shared_ptr<Reading>& reading);
   [[nodiscard]] bool is_taken() const;
 
-  Desk& desk_;
+  RpcContext& context_;
   std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
   std::jthread encoder_;
 };
