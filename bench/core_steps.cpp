@@ -177,7 +177,7 @@ void queue() {
   {
     const Timed timed("one name: 10,000 releases, each lets one in", waiters);
     for (std::uint64_t i = 1; i <= waiters; ++i) {
-      release(machine, i, *machine.state().locks.find(Place{.name = "a"})->holds().begin());
+      release(machine, i, *machine.state().locks.find(Resource{.name = "a"})->holds().begin());
     }
   }
   {

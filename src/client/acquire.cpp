@@ -14,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Why nothing is asked of the service at all.
-std::optional<Error> refusal_of(const LockSpec& spec) {
+/// Error that makes a request pointless, before the service is involved.
+std::optional<Error> precondition_error(const LockSpec& spec) {
   if (spec.error) {
     return spec.error;
   }
@@ -28,20 +28,20 @@ std::shared_ptr<LeaseRecord> lease_for(const LockSpec& spec, Session::Freshness 
              : spec.session->take_lease(spec.ttl, spec.renewals_per_ttl, freshness);
 }
 
-std::shared_ptr<PendingAcquire> ask(const LockSpec& spec, backends::Queue queue,
-                                    Session::Freshness freshness) {
-  auto acquisition = std::make_shared<PendingAcquire>(
+std::shared_ptr<PendingAcquire> start_acquire(const LockSpec& spec, backends::Queue queue,
+                                              Session::Freshness freshness) {
+  auto pending = std::make_shared<PendingAcquire>(
       *spec.session,
-      PendingAcquire::Question{
+      PendingAcquire::Request{
           .spec = spec.acquire_spec, .lease = lease_for(spec, freshness), .queue = queue});
-  acquisition->start();
-  return acquisition;
+  pending->start();
+  return pending;
 }
 
-/// What was wrong, in words that tell what to do.
+/// Completes an error with its cause and the name of the lock.
 Error explain(Error error, const LockSpec& spec, LeaseRecord& lease) {
   if (error == Errc::lease_lost) {
-    // The service never granted the lease of this hold: that is what went wrong.
+    // The lease was never granted: report the cause instead of the consequence.
     if (auto refused = lease.refused()) {
       return *std::move(refused);
     }
@@ -52,11 +52,11 @@ Error explain(Error error, const LockSpec& spec, LeaseRecord& lease) {
   return error;
 }
 
-/// Makes a hold of a settled acquisition, or gives its lease back. `began`: when it was asked for.
-Acquired finish(const LockSpec& spec, PendingAcquire& acquisition, sys::BootTime began) {
+/// Converts a settled request to a hold, or frees its lease. `began`: time of the request.
+Acquired finish(const LockSpec& spec, PendingAcquire& pending, sys::BootTime began) {
   auto& session = *spec.session;
-  const auto& lease = acquisition.lease();
-  auto answer = acquisition.take_answer();
+  const auto& lease = pending.lease();
+  auto answer = pending.take_answer();
   if (!answer) {
     auto error = explain(std::move(answer).error(), spec, *lease);
     if (spec.lease == nullptr) {
@@ -68,38 +68,39 @@ Acquired finish(const LockSpec& spec, PendingAcquire& acquisition, sys::BootTime
   const auto now = session.clock().now();
   auto hold = std::make_shared<Hold>(
       spec,
-      Hold::Start{.request = acquisition.request(),
+      Hold::Start{.request = pending.request(),
                   .lease = lease,
                   .granted = *answer,
                   .report = {.waited = now - began, .queue_position = answer->queue_position}});
   if (!lease->attach(*hold)) {
-    return fail(Errc::lease_lost, "the lease ended while the lock was granted; ask again");
+    return fail(Errc::lease_lost, "the lease ended while the lock was granted; acquire again");
   }
   if (!lease->is_valid(now)) {
-    // Granted, but so long ago that it may be somebody else's by now.
+    // The reply took longer than the lease: the service may have granted the lock again.
     session.lose(lease);
-    return fail(Errc::lease_lost, "the grant came too late for its lease; ask again");
+    return fail(Errc::lease_lost, "the grant arrived after the end of its lease; acquire again");
   }
-  if (lease->was_taken(acquisition.request())) {
-    hold->take_away();
+  if (lease->was_force_released(pending.request())) {
+    hold->mark_lost();
   }
   return hold;
 }
 
-/// Sleeps until the answer is there; leaves the queue if it takes too long.
-void wait_for(Session& session, PendingAcquire& acquisition, const WaitLimits& wait) {
-  acquisition.sleep(wait.deadline, wait.cancel);
-  if (acquisition.is_settled()) {
+/// Blocks until the request is settled. After the deadline or a cancellation it leaves the wait
+/// queue, and waits at most another request_timeout for the confirmation.
+void wait_for(Session& session, PendingAcquire& pending, const WaitLimits& wait) {
+  pending.sleep(wait.deadline, wait.cancel);
+  if (pending.is_settled()) {
     return;
   }
-  acquisition.call_off(wait.cancel.stop_requested() ? Errc::cancelled : Errc::timed_out);
-  acquisition.sleep(Clock::now() + session.request_timeout(), {});
-  if (!acquisition.is_settled()) {
-    acquisition.give_up();
+  pending.cancel(wait.cancel.stop_requested() ? Errc::cancelled : Errc::timed_out);
+  pending.sleep(Clock::now() + session.request_timeout(), {});
+  if (!pending.is_settled()) {
+    pending.abandon();
   }
 }
 
-/// Sleeps between two attempts. False if it was called off.
+/// Delay between two attempts. False if it was cancelled.
 bool pause(std::chrono::nanoseconds length, const std::stop_token& cancel) {
   sys::Mutex mutex;
   sys::Signal changed;
@@ -115,37 +116,38 @@ bool pause(std::chrono::nanoseconds length, const std::stop_token& cancel) {
   return !cancel.stop_requested();
 }
 
-/// An acquisition that a coroutine waits for. Keeps the session alive until it is settled.
-struct Pending {
+/// Request that a coroutine waits for. Keeps the session alive until it is settled.
+struct AsyncAcquire {
   std::shared_ptr<const LockSpec> spec;
-  std::shared_ptr<PendingAcquire> acquisition;
+  std::shared_ptr<PendingAcquire> request;
   std::move_only_function<void(Acquired)> done;
   sys::BootTime began;
   std::optional<std::stop_callback<std::function<void()>>> on_cancel;
 
   void settle() {
     on_cancel.reset();
-    auto acquired = finish(*spec, *acquisition, began);
+    auto acquired = finish(*spec, *request, began);
     std::exchange(done, {})(std::move(acquired));
   }
 };
 
-/// Sees to it that a wait ends in time, though no thread sleeps for it.
-void end_in_time(const Pending& pending) {
-  if (!pending.spec->max_wait) {
+/// Schedules the timeout of a wait without a blocked thread: cancel at max_wait, abandon if the
+/// service has not confirmed that after request_timeout.
+void schedule_timeout(const AsyncAcquire& async) {
+  if (!async.spec->max_wait) {
     return;
   }
-  auto& session = *pending.spec->session;
-  const auto end = pending.began + *pending.spec->max_wait;
-  const std::weak_ptr<PendingAcquire> weak = pending.acquisition;
-  session.keeper().call_at(end, weak, [weak] {
-    if (const auto acquisition = weak.lock()) {
-      acquisition->call_off(Errc::timed_out);
+  auto& session = *async.spec->session;
+  const auto end = async.began + *async.spec->max_wait;
+  const std::weak_ptr<PendingAcquire> weak = async.request;
+  session.renewer().call_at(end, weak, [weak] {
+    if (const auto request = weak.lock()) {
+      request->cancel(Errc::timed_out);
     }
   });
-  session.keeper().call_at(end + session.request_timeout(), weak, [weak] {
-    if (const auto acquisition = weak.lock(); acquisition && !acquisition->is_settled()) {
-      acquisition->give_up();
+  session.renewer().call_at(end + session.request_timeout(), weak, [weak] {
+    if (const auto request = weak.lock(); request && !request->is_settled()) {
+      request->abandon();
     }
   });
 }
@@ -153,23 +155,23 @@ void end_in_time(const Pending& pending) {
 }  // namespace
 
 Acquired acquire(const LockSpec& spec, const WaitLimits& wait) {
-  if (auto error = refusal_of(spec)) {
+  if (auto error = precondition_error(spec)) {
     return std::unexpected(*std::move(error));
   }
   if (wait.cancel.stop_requested()) {
-    return fail(Errc::cancelled, '"' + spec.name + "\": called off before it was asked for");
+    return fail(Errc::cancelled, '"' + spec.name + "\": cancelled before it was sent");
   }
   auto& session = *spec.session;
   auto freshness = Session::Freshness::any;
   const auto began = session.clock().now();
   for (;;) {
-    const auto acquisition = ask(spec, wait.queue, freshness);
-    if (!acquisition->is_settled()) {
-      wait_for(session, *acquisition, wait);
+    const auto pending = start_acquire(spec, wait.queue, freshness);
+    if (!pending->is_settled()) {
+      wait_for(session, *pending, wait);
     }
-    auto acquired = finish(spec, *acquisition, began);
-    // An idle lease may have run out unseen, such as while the machine slept. Once is enough: a new
-    // one is not idle.
+    auto acquired = finish(spec, *pending, began);
+    // A pooled lease may have expired unnoticed, for example while the machine was suspended. One
+    // retry is enough, because a new lease is not from the pool.
     const bool is_stale = !acquired && acquired.error() == Errc::lease_lost &&
                           freshness == Session::Freshness::any && spec.lease == nullptr;
     if (!is_stale) {
@@ -181,7 +183,8 @@ Acquired acquire(const LockSpec& spec, const WaitLimits& wait) {
 
 Acquired acquire(const LockSpec& spec, Attempts attempts, const std::stop_token& cancel) {
   if (attempts.count <= 0 || attempts.delay < std::chrono::milliseconds::zero()) {
-    return fail(Errc::invalid_argument, "attempts: a positive count and no negative delay");
+    return fail(Errc::invalid_argument,
+                "attempts: count must be positive and delay must not be negative");
   }
   const auto began = spec.session->clock().now();
   for (int attempt = 1;; ++attempt) {
@@ -194,12 +197,11 @@ Acquired acquire(const LockSpec& spec, Attempts attempts, const std::stop_token&
       return acquired;
     }
     if (attempt == attempts.count) {
-      return fail(Errc::would_block, '"' + spec.name +
-                                         "\": held or waited for by somebody else, at " +
+      return fail(Errc::would_block, '"' + spec.name + "\": not available in " +
                                          std::to_string(attempt) + " attempts");
     }
     if (!pause(attempts.delay + sys::with_jitter(attempts.delay / 2, sys::Jitter::full), cancel)) {
-      return fail(Errc::cancelled, '"' + spec.name + "\": called off between two attempts");
+      return fail(Errc::cancelled, '"' + spec.name + "\": cancelled between two attempts");
     }
   }
 }
@@ -207,53 +209,53 @@ Acquired acquire(const LockSpec& spec, Attempts attempts, const std::stop_token&
 std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
                                       const std::stop_token& cancel,
                                       std::move_only_function<void(Acquired)> done) {
-  if (auto error = refusal_of(*spec)) {
+  if (auto error = precondition_error(*spec)) {
     return std::unexpected(*std::move(error));
   }
   auto& session = *spec->session;
   const auto began = session.clock().now();
-  auto acquisition = ask(*spec, backends::Queue::wait, Session::Freshness::any);
-  if (acquisition->is_settled()) {
-    return finish(*spec, *acquisition, began);
+  auto request = start_acquire(*spec, backends::Queue::wait, Session::Freshness::any);
+  if (request->is_settled()) {
+    return finish(*spec, *request, began);
   }
-  const auto pending = std::make_shared<Pending>();
-  pending->spec = std::move(spec);
-  pending->acquisition = std::move(acquisition);
-  pending->done = std::move(done);
-  pending->began = began;
-  // Before it can be settled: afterwards it belongs to the notifier.
-  end_in_time(*pending);
+  const auto async = std::make_shared<AsyncAcquire>();
+  async->spec = std::move(spec);
+  async->request = std::move(request);
+  async->done = std::move(done);
+  async->began = began;
+  // Before on_settled(): afterwards the callback thread owns it.
+  schedule_timeout(*async);
   if (cancel.stop_possible()) {
-    pending->on_cancel.emplace(cancel, [weak = std::weak_ptr(pending->acquisition)] {
+    async->on_cancel.emplace(cancel, [weak = std::weak_ptr(async->request)] {
       if (const auto waiting = weak.lock()) {
-        waiting->call_off(Errc::cancelled);
+        waiting->cancel(Errc::cancelled);
       }
     });
   }
-  if (!pending->acquisition->when_settled([pending] { pending->settle(); })) {
-    session.notifier().post([pending] { pending->settle(); });
+  if (!async->request->on_settled([async] { async->settle(); })) {
+    session.callbacks().post([async] { async->settle(); });
   }
   return std::nullopt;
 }
 
 Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
                      const WaitLimits& wait) {
-  if (auto error = refusal_of(exclusive)) {
+  if (auto error = precondition_error(exclusive)) {
     return std::unexpected(*std::move(error));
   }
   auto& session = *exclusive.session;
-  const auto acquisition = std::make_shared<PendingAcquire>(
-      session, PendingAcquire::Question{.spec = exclusive.acquire_spec,
-                                        .lease = hold->lease(),
-                                        .queue = wait.queue,
-                                        .upgrades = hold});
-  acquisition->start();
-  wait_for(session, *acquisition, wait);
-  auto answer = acquisition->take_answer();
+  const auto pending = std::make_shared<PendingAcquire>(
+      session, PendingAcquire::Request{.spec = exclusive.acquire_spec,
+                                       .lease = hold->lease(),
+                                       .queue = wait.queue,
+                                       .upgrades = hold});
+  pending->start();
+  wait_for(session, *pending, wait);
+  auto answer = pending->take_answer();
   if (!answer) {
     return std::unexpected(explain(std::move(answer).error(), exclusive, *hold->lease()));
   }
-  hold->strengthen(*answer, exclusive.acquire_spec);
+  hold->apply_upgrade(*answer, exclusive.acquire_spec);
   if (hold->state() == GuardState::lost) {
     return fail(Errc::lease_lost, "the lease ended while the lock was upgraded");
   }

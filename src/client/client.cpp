@@ -75,7 +75,7 @@ Result<Lease> Client::lease(LeaseOptions options) const {
     return std::unexpected(*std::move(error));
   }
   if (!session_->backend().capabilities().has(backends::Capability::one_lease)) {
-    return fail(Errc::unsupported, "this backend has no lease for several locks");
+    return fail(Errc::unsupported, "this backend does not support a lease for several locks");
   }
   detail::Completion<void> granted(session_->backend());
   auto record = session_->new_lease({.id = LeaseId{sys::random_id()},

@@ -46,13 +46,13 @@ Result<void> check(const ConnectOptions& options, const backends::Limits& limits
   if (std::ranges::any_of(options.owner, [](char byte) {
         return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
       })) {
-    return fail(Errc::invalid_argument, "the owner has a control character; people read it");
+    return fail(Errc::invalid_argument, "the owner contains a control character");
   }
   return {};
 }
 
-/// Ends a session where it was begun. In a child of fork() its threads do not exist, and to wait
-/// for them would be for ever: there it is left as it is.
+/// Deleter of sessions. In a child of fork() the threads of the session do not exist and cannot be
+/// joined, so the session is leaked there.
 struct EndSession {
   void operator()(Session* session) const {
     std::unique_ptr<Session> owned(session);
@@ -76,8 +76,8 @@ Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOpti
     return std::unexpected(std::move(consumed).error());
   }
   if (url->scheme != "tenure" && !(options.auth_token.empty() && options.auth_token_file.empty())) {
-    return fail(Errc::unsupported, "auth_token is for tenure://; " + url->scheme +
-                                       ":// has user:password@ in the URL, if anything");
+    return fail(Errc::unsupported, "auth_token is for tenure:// only; " + url->scheme +
+                                       ":// takes user:password@ in the URL, if it has users");
   }
   auto backend = (*open)(*url, options);
   if (!backend) {
@@ -108,10 +108,10 @@ Result<Client> connect(std::string_view url, ConnectOptions options) {
     }
     return detail::Factory::make<Client>(*std::move(session));
   } catch (const std::runtime_error& error) {
-    // How Asio and the standard library report that there is no descriptor or thread left.
-    return fail(Errc::resource_exhausted,
-                std::string(error.what()) +
-                    "; are the limits of open files and of threads (ulimit -n, -u) too low?");
+    // Asio and the standard library report exhausted descriptors and threads by exceptions.
+    return fail(
+        Errc::resource_exhausted,
+        std::string(error.what()) + "; check the limits of open files and threads (ulimit -n, -u)");
   }
 }
 

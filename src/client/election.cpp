@@ -46,8 +46,9 @@ std::shared_ptr<const detail::LockSpec> Election::with_value(std::string value) 
   auto spec = *spec_;
   const auto most = spec.session->limits().metadata_bytes_max;
   if (!spec.error && value.size() > most) {
-    spec.error = Error{.code = Errc::invalid_argument,
-                       .detail = "a leader's value has at most " + std::to_string(most) + " bytes"};
+    spec.error =
+        Error{.code = Errc::invalid_argument,
+              .detail = "the value of a leader has at most " + std::to_string(most) + " bytes"};
   }
   auto acquire_spec = *spec.acquire_spec;
   acquire_spec.metadata = std::move(value);

@@ -9,16 +9,16 @@ namespace tenure::detail {
 
 EventStream::EventStream(std::shared_ptr<Session> session, std::size_t events_max)
     : session_(std::move(session)) {
-  inbox_->events_max = events_max;
+  buffer_->events_max = events_max;
 }
 
 void EventStream::start(backends::WatchRequest request) {
-  watch_ = session_->backend().watch(std::move(request), [inbox = inbox_](Result<LockEvent> event) {
-    inbox->put(std::move(event));
-  });
+  watch_ = session_->backend().watch(
+      std::move(request),
+      [buffer = buffer_](Result<LockEvent> event) { buffer->put(std::move(event)); });
 }
 
-void EventStream::Inbox::put(Result<LockEvent> event) {
+void EventStream::Buffer::put(Result<LockEvent> event) {
   {
     const sys::MutexGuard lock(mutex);
     if (end) {
@@ -28,7 +28,7 @@ void EventStream::Inbox::put(Result<LockEvent> event) {
       end = std::move(event).error();
     } else if (events.size() >= events_max) {
       end = Error{.code = Errc::resource_exhausted,
-                  .detail = "events came faster than they were read; watch again from revision " +
+                  .detail = "the reader is too slow; watch again from revision " +
                             std::to_string(event->revision.get())};
     } else {
       events.push_back(*std::move(event));
@@ -43,31 +43,31 @@ Result<LockEvent> EventStream::next(std::optional<std::chrono::steady_clock::tim
     return std::unexpected(backends::inherited_error());
   }
   const std::stop_callback on_stop(cancel, [this] {
-    const sys::MutexGuard lock(inbox_->mutex);
-    inbox_->changed.notify_all();
+    const sys::MutexGuard lock(buffer_->mutex);
+    buffer_->changed.notify_all();
   });
-  const sys::MutexGuard lock(inbox_->mutex);
+  const sys::MutexGuard lock(buffer_->mutex);
   for (;;) {
-    if (!inbox_->events.empty()) {
-      auto event = std::move(inbox_->events.front());
-      inbox_->events.pop_front();
+    if (!buffer_->events.empty()) {
+      auto event = std::move(buffer_->events.front());
+      buffer_->events.pop_front();
       return event;
     }
-    if (inbox_->end) {
-      return std::unexpected(*inbox_->end);
+    if (buffer_->end) {
+      return std::unexpected(*buffer_->end);
     }
     if (cancel.stop_requested()) {
       return fail(Errc::cancelled);
     }
     if (!deadline) {
-      inbox_->changed.wait(inbox_->mutex);
+      buffer_->changed.wait(buffer_->mutex);
       continue;
     }
     const auto left = *deadline - std::chrono::steady_clock::now();
     if (left <= std::chrono::nanoseconds::zero()) {
-      return fail(Errc::timed_out, "no event in time");
+      return fail(Errc::timed_out, "no event before the timeout");
     }
-    inbox_->changed.wait_for(inbox_->mutex, left);
+    buffer_->changed.wait_for(buffer_->mutex, left);
   }
 }
 
@@ -78,7 +78,7 @@ void EventStream::stop() noexcept {
   if (watch_) {
     session_->backend().unwatch(*watch_);
   }
-  inbox_->put(fail(Errc::cancelled));
+  buffer_->put(fail(Errc::cancelled));
 }
 
 }  // namespace tenure::detail

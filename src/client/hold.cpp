@@ -8,7 +8,7 @@
 namespace tenure::detail {
 namespace {
 
-/// A token that has stopped already, for what was lost before anybody asked.
+/// A stop token that is triggered already, for holds that were lost before the first lost().
 std::stop_token stopped() {
   static const std::stop_source source = [] {
     std::stop_source made;
@@ -18,17 +18,17 @@ std::stop_token stopped() {
   return source.get_token();
 }
 
-/// The answer to a release, as the user is told.
+/// The reply to a release in terms of the caller: not_held means that the hold was lost.
 Result<void> explained(Result<void> answer) {
   if (!answer && answer.error() == Errc::not_held) {
     return fail(Errc::lease_lost,
-                "it was taken away before unlock(); work done since may have raced");
+                "the lock was lost before unlock(); work done since may have raced");
   }
   return answer;
 }
 
 Result<void> unanswered() {
-  return fail(Errc::unavailable, "no answer to the release before its lease ended");
+  return fail(Errc::unavailable, "no reply to the release before its lease ended");
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ GuardState Hold::state() const noexcept {
   }
   const auto now = session_.clock().now();
   if (!lease_->is_valid(now)) {
-    // The keeper has not come to it yet. Nobody may hear success of it any more.
+    // The renewer has not noticed yet, but no later call may succeed.
     session_.lose(lease_);
     return GuardState::lost;
   }
@@ -71,8 +71,8 @@ std::stop_token Hold::lost() {
   if (!lost_) {
     lost_.emplace();
   }
-  // If it is lost but the notifier has not come to it yet: callbacks are its business, but whoever
-  // looks must see it now.
+  // The callback thread may not have triggered lost_ yet. It runs the callbacks, but a caller that
+  // polls must see the loss now.
   return is_lost && !lost_->stop_requested() ? stopped() : lost_->get_token();
 }
 
@@ -82,13 +82,12 @@ Result<void> Hold::leave() {
     return fail(Errc::not_held, "unlocked before");
   }
   if (session_.is_inherited()) {
-    return fail(Errc::lease_lost, "the lock is the parent's; a child of fork() does not hold it");
+    return fail(Errc::lease_lost, "the parent process holds the lock; a child of fork() does not");
   }
   if (was_lost) {
-    // It may live on over there, if only the answers were lost: so the service is told all the
-    // same.
+    // If only the replies were lost, the service may still count the hold: release it there too.
     lease_->detach(*this);
-    send_release(Hears::nobody);
+    send_release(Waiter::none);
     session_.backend().parker().flush();
     return fail(Errc::lease_lost,
                 "the lease ended before unlock(); work done since may have raced");
@@ -101,10 +100,10 @@ Result<void> Hold::unlock() {
     return left;
   }
   lease_->detach(*this);
-  send_release(Hears::sleeper);
+  send_release(Waiter::thread);
   auto answer = released_.wait_for(session_.backend(), session_.request_timeout());
   if (!answer) {
-    return fail(Errc::unavailable, "no answer to the release; it is free when its lease ends");
+    return fail(Errc::unavailable, "no reply to the release; the lock is free when its lease ends");
   }
   return explained(*std::move(answer));
 }
@@ -113,8 +112,8 @@ std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> don
   if (auto left = leave(); !left) {
     return left;
   }
-  // It stays attached: if nobody answers, the end of the lease does.
-  send_release(Hears::awaiter);
+  // Stays attached: without a reply, the end of the lease completes the release.
+  send_release(Waiter::coroutine);
   auto& parker = session_.backend().parker();
   parker.begin_background();
   std::optional<Result<void>> answer;
@@ -136,49 +135,51 @@ std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> don
 }
 
 void Hold::settle_release(Result<void> answer) {
-  backends::Backend::Done<void> told;
+  backends::Backend::Done<void> done;
   {
     const sys::LatchGuard lock(latch_);
-    told = std::exchange(releasing_, nullptr);
-    if (!told) {
+    done = std::exchange(releasing_, nullptr);
+    if (!done) {
       release_answer_ = std::move(answer);
       return;
     }
   }
   session_.backend().parker().end_background();
-  session_.notifier().post(
-      [told = std::move(told), answer = std::move(answer)]() mutable { told(std::move(answer)); });
+  session_.callbacks().post(
+      [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); });
 }
 
 void Hold::drop() noexcept {
   if (begin_release() && !session_.is_inherited()) {
     lease_->detach(*this);
-    send_release(Hears::nobody);
+    send_release(Waiter::none);
     session_.backend().parker().flush();
   }
 }
 
-void Hold::send_release(Hears who) {
+void Hold::send_release(Waiter waiter) {
   for (auto extra = releases_.load(); extra > 1; --extra) {
     send_one_release();
   }
-  session_.backend().release({.lease = lease_->id(),
-                              .request = session_.fresh_request(),
-                              .acquired = request_,
-                              .token = token(),
-                              .spec = acquire_spec()},
-                             [self = std::static_pointer_cast<Hold>(shared_from_this()), who](
-                                 Result<void> answer) { self->released(who, std::move(answer)); });
+  session_.backend().release(
+      {.lease = lease_->id(),
+       .request = session_.fresh_request(),
+       .acquired = request_,
+       .token = token(),
+       .spec = acquire_spec()},
+      [self = std::static_pointer_cast<Hold>(shared_from_this()), waiter](Result<void> answer) {
+        self->on_released(waiter, std::move(answer));
+      });
 }
 
-void Hold::released(Hears who, Result<void> answer) {
+void Hold::on_released(Waiter waiter, Result<void> answer) {
   if (!is_lease_shared_) {
     session_.free_lease(lease_, answer.has_value());
   }
-  switch (who) {
-    case Hears::nobody: return;
-    case Hears::sleeper: released_.settle(session_.backend(), std::move(answer)); return;
-    case Hears::awaiter:
+  switch (waiter) {
+    case Waiter::none: return;
+    case Waiter::thread: released_.settle(session_.backend(), std::move(answer)); return;
+    case Waiter::coroutine:
       lease_->detach(*this);
       settle_release(explained(std::move(answer)));
       return;
@@ -211,9 +212,9 @@ Result<void> Hold::downgrade(std::shared_ptr<const backends::AcquireSpec> shared
   const auto answer = answered.wait_for(session_.request_timeout());
   const auto why = answer && !*answer ? std::optional(answer->error()) : std::nullopt;
   if (why && (*why == Errc::not_held || *why == Errc::lease_lost)) {
-    take_away();
+    mark_lost();
     return fail(Errc::lease_lost,
-                "it was taken away before the downgrade; work done since may have raced");
+                "the lock was lost before the downgrade; work done since may have raced");
   }
   if (why && *why != Errc::unavailable) {
     return *answer;
@@ -222,7 +223,7 @@ Result<void> Hold::downgrade(std::shared_ptr<const backends::AcquireSpec> shared
     const sys::LatchGuard lock(latch_);
     acquire_spec_ = std::move(shared);
   }
-  // What upgrades counted is given back: who goes up and down for ever must not count for ever.
+  // Release what upgrades have counted, so that repeated upgrades and downgrades do not accumulate.
   for (; releases_ > 1; --releases_) {
     send_one_release();
   }
@@ -232,8 +233,8 @@ Result<void> Hold::downgrade(std::shared_ptr<const backends::AcquireSpec> shared
   return {};
 }
 
-void Hold::strengthen(const backends::Granted& granted,
-                      std::shared_ptr<const backends::AcquireSpec> acquire_spec) {
+void Hold::apply_upgrade(const backends::Granted& granted,
+                         std::shared_ptr<const backends::AcquireSpec> acquire_spec) {
   token_ = granted.token.get();
   ++releases_;
   const sys::LatchGuard lock(latch_);
@@ -250,7 +251,7 @@ void Hold::undo_upgrade(const backends::Granted& granted,
                                 .mode = LockMode::shared,
                                 .spec = std::move(exclusive)},
                                [](const Result<void>&) {});
-  // What the upgrade counted. The share itself is released by its guard.
+  // Only the count of the upgrade: the guard releases the shared hold.
   send_one_release();
 }
 
@@ -261,7 +262,7 @@ void Hold::lease_lost() {
   if (is_released_ || is_lost_.exchange(true)) {
     return;
   }
-  session_.notifier().post([self = shared_from_this(), this] { fire_lost(); });
+  session_.callbacks().post([self = shared_from_this(), this] { fire_lost(); });
 }
 
 void Hold::fire_lost() {

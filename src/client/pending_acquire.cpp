@@ -4,20 +4,20 @@
 
 namespace tenure::detail {
 
-PendingAcquire::PendingAcquire(Session& session, Question question)
+PendingAcquire::PendingAcquire(Session& session, Request question)
     : session_(session),
       parker_(session.backend().parker()),
-      question_(std::move(question)),
+      parameters_(std::move(question)),
       request_(session.fresh_request()) {}
 
 void PendingAcquire::start() {
-  session_.backend().acquire({.lease = question_.lease->id(),
+  session_.backend().acquire({.lease = parameters_.lease->id(),
                               .request = request_,
-                              .spec = question_.spec,
-                              .queue = question_.queue},
+                              .spec = parameters_.spec,
+                              .queue = parameters_.queue},
                              [self = std::static_pointer_cast<PendingAcquire>(shared_from_this())](
                                  Granted answer) { self->settle(std::move(answer)); });
-  if (!is_settled() && !question_.lease->attach(*this)) {
+  if (!is_settled() && !parameters_.lease->attach(*this)) {
     lease_lost();
   }
 }
@@ -36,7 +36,7 @@ void PendingAcquire::settle(Granted answer) {
       then = std::move(then_);
       is_background = static_cast<bool>(then);
     } else if (answer) {
-      then = [self = shared_from_this(), this, granted = *answer] { give_back(granted); };
+      then = [self = shared_from_this(), this, granted = *answer] { undo(granted); };
     }
   }
   is_settled_ = true;
@@ -45,30 +45,30 @@ void PendingAcquire::settle(Granted answer) {
     parker_.end_background();
   }
   if (then) {
-    session_.notifier().post(std::move(then));
+    session_.callbacks().post(std::move(then));
   }
 }
 
-void PendingAcquire::give_back(const backends::Granted& granted) {
+void PendingAcquire::undo(const backends::Granted& granted) {
   if (session_.is_closing()) {
-    return;  // its lease ends with the backend
+    return;  // The backend ends its lease.
   }
-  if (question_.upgrades != nullptr) {
-    question_.upgrades->undo_upgrade(granted, question_.spec);
+  if (parameters_.upgrades != nullptr) {
+    parameters_.upgrades->undo_upgrade(granted, parameters_.spec);
     return;
   }
-  session_.backend().release({.lease = question_.lease->id(),
+  session_.backend().release({.lease = parameters_.lease->id(),
                               .request = session_.fresh_request(),
                               .acquired = request_,
                               .token = granted.token,
-                              .spec = question_.spec},
+                              .spec = parameters_.spec},
                              [](const Result<void>&) {});
 }
 
 void PendingAcquire::sleep(std::optional<std::chrono::steady_clock::time_point> deadline,
                            const std::stop_token& cancel) {
   auto& parker = session_.backend().parker();
-  // An earlier sleep may have been cancelled.
+  // A stop token may have signalled the slot during an earlier sleep.
   slot_.reset();
   const std::stop_callback on_stop(cancel, [&] { parker.signal(slot_); });
   if (!is_settled()) {
@@ -76,7 +76,7 @@ void PendingAcquire::sleep(std::optional<std::chrono::steady_clock::time_point> 
   }
 }
 
-bool PendingAcquire::when_settled(std::move_only_function<void()> then) {
+bool PendingAcquire::on_settled(std::move_only_function<void()> then) {
   auto& parker = session_.backend().parker();
   parker.begin_background();
   {
@@ -90,15 +90,15 @@ bool PendingAcquire::when_settled(std::move_only_function<void()> then) {
   return false;
 }
 
-void PendingAcquire::call_off(Errc why) {
+void PendingAcquire::cancel(Errc why) {
   if (!is_settled()) {
     why_ = why;
-    session_.backend().abandon(question_.lease->id(), request_);
+    session_.backend().abandon(parameters_.lease->id(), request_);
   }
 }
 
-void PendingAcquire::give_up() {
-  settle(fail(Errc::unavailable, "no answer; what may still be granted is given back at once"));
+void PendingAcquire::abandon() {
+  settle(fail(Errc::unavailable, "no reply; a late grant is released at once"));
 }
 
 bool PendingAcquire::is_settled() const noexcept {
@@ -106,13 +106,13 @@ bool PendingAcquire::is_settled() const noexcept {
 }
 
 PendingAcquire::Granted PendingAcquire::take_answer() {
-  question_.lease->detach(*this);
+  parameters_.lease->detach(*this);
   const sys::LatchGuard lock(latch_);
   return std::move(answer_);
 }
 
 void PendingAcquire::lease_lost() {
-  settle(fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
+  settle(fail(Errc::lease_lost, "the lease of this wait ended; acquire again"));
 }
 
 }  // namespace tenure::detail

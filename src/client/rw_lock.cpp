@@ -9,24 +9,24 @@
 namespace tenure {
 namespace {
 
-/// Is the possession one of this lock's, and there to be changed?
+/// Checks that the hold is of this lock and has not ended.
 Result<void> check_change(const LockHandle& held, std::string_view name, std::string_view what) {
   if (held.state() == GuardState::released) {
-    return fail(Errc::not_held, "the " + std::string(what) + " was unlocked or moved away before");
+    return fail(Errc::not_held, "the " + std::string(what) + " was unlocked or moved from before");
   }
   if (held.name() != name) {
-    return fail(Errc::invalid_argument, "the " + std::string(what) + " is of another lock, " +
+    return fail(Errc::invalid_argument, "the " + std::string(what) + " belongs to another lock, " +
                                             std::string(held.name()) + ", not of " +
                                             std::string(name));
   }
   if (held.state() == GuardState::lost) {
-    return fail(Errc::lease_lost, "the " + std::string(what) + " was lost; lock anew");
+    return fail(Errc::lease_lost, "the " + std::string(what) + " was lost; lock again");
   }
   return {};
 }
 
 Error of_another_client() {
-  return {.code = Errc::invalid_argument, .detail = "it was locked by another client"};
+  return {.code = Errc::invalid_argument, .detail = "the guard belongs to another client"};
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const 
     return std::unexpected(of_another_client());
   }
   if (exclusive_->acquire_spec->items.size() > 1) {
-    return fail(Errc::unsupported, "several at once are not upgraded; unlock, then lock()");
+    return fail(Errc::unsupported, "rw_all_of() does not support upgrade; unlock, then lock()");
   }
   if (!exclusive_->session->backend().capabilities().has(backends::Capability::upgrade)) {
     return fail(Errc::unsupported, "this backend does not support upgrade; unlock, then lock()");
@@ -112,7 +112,7 @@ Result<SharedGuard> RwLock::downgrade(Guard& guard) const {
   }
   if (exclusive_->acquire_spec->items.size() > 1) {
     return fail(Errc::unsupported,
-                "several at once are not downgraded; unlock, then lock_shared()");
+                "rw_all_of() does not support downgrade; unlock, then lock_shared()");
   }
   if (!exclusive_->session->backend().capabilities().has(backends::Capability::downgrade)) {
     return fail(Errc::unsupported,
@@ -120,7 +120,7 @@ Result<SharedGuard> RwLock::downgrade(Guard& guard) const {
   }
   if (guard.spec_->acquire_spec->self_conflict == backends::SelfConflict::reenter) {
     return fail(Errc::invalid_argument,
-                "a lock with Reentry::counted may have other guards, which rely on being alone; "
+                "with Reentry::counted, other guards may rely on exclusive access; "
                 "unlock, then lock_shared()");
   }
   if (auto downgraded = guard.hold_->downgrade(shared_->acquire_spec); !downgraded) {

@@ -6,8 +6,8 @@
 #include "client/completion.hpp"
 #include "client/hold.hpp"
 #include "client/lock_spec.hpp"
-#include "sys/random.hpp"
 #include "sys/process.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::detail {
 namespace {
@@ -28,23 +28,23 @@ Session::Session(std::unique_ptr<backends::Backend> backend, ConnectOptions opti
       backend_(std::move(backend)),
       limits_(backend_->limits()) {
   sys::watch_forks();
-  keeper_ = std::make_unique<LeaseKeeper>(*backend_, clock_, *this);
+  renewer_ = std::make_unique<LeaseRenewer>(*backend_, clock_, *this);
   backend_->start(*this);
 }
 
 Session::~Session() {
-  keeper_->stop();
+  renewer_->stop();
   for (const auto& lease : pool_.take_all()) {
     end_lease(lease);
   }
   is_closing_ = true;
-  // While all the rest is still there for what it has to do.
-  notifier_.close();
+  // Runs the remaining callbacks while the other members still exist.
+  callbacks_.close();
 }
 
 Session::Record Session::take_lease(std::chrono::milliseconds ttl, int renewals_per_ttl,
                                     Freshness freshness) {
-  // A lease that is not renewed cannot be used twice: the second hold would have less time.
+  // A lease without renewals cannot be reused: the second hold would get only the rest of its TTL.
   if (freshness == Freshness::any && renewals_per_ttl > 0) {
     while (auto lease = pool_.take(ttl, renewals_per_ttl)) {
       if (!lease->has_ended()) {
@@ -72,9 +72,9 @@ Session::Record Session::new_lease(LeaseRecord::Terms terms,
                           }
                           granted(std::move(answer));
                         });
-  if (!lease->has_ended() && !keeper_->keep(lease)) {
-    lease->refuse({.code = Errc::resource_exhausted,
-                   .detail = "no thread can be started to renew the lease"});
+  if (!lease->has_ended() && !renewer_->add(lease)) {
+    lease->refuse(
+        {.code = Errc::resource_exhausted, .detail = "cannot start a thread to renew the lease"});
     lose(lease);
   }
   return lease;
@@ -86,23 +86,24 @@ Result<void> Session::renew(const Record& lease, std::optional<std::chrono::mill
   }
   Completion<void> renewed(*backend_);
   if (!ttl) {
-    keeper_->renew(lease, renewed.callback());
+    renewer_->renew(lease, renewed.callback());
   } else if (auto error = check_ttl(*ttl, lease->renewals_per_ttl(), limits_)) {
     return std::unexpected(*std::move(error));
   } else if (!backend_->capabilities().has(backends::Capability::new_ttl)) {
     return fail(Errc::unsupported,
                 "this backend does not support new_ttl; extend() without one renews");
   } else {
-    keeper_->set_ttl(lease, fresh_request(), *ttl, renewed.callback());
+    renewer_->set_ttl(lease, fresh_request(), *ttl, renewed.callback());
   }
   auto answer = renewed.wait_for(request_timeout());
   return answer ? *std::move(answer)
-                : fail(Errc::unavailable, "no answer to the renewal; it runs until valid_until()");
+                : fail(Errc::unavailable,
+                       "no reply to the renewal; the lease runs until valid_until()");
 }
 
 void Session::free_lease(const Record& lease, bool is_clean) {
   if (is_clean && lease->renewals_per_ttl() > 0 && lease->is_ttl_known()) {
-    pool_.give_back(lease);
+    pool_.release(lease);
   } else if (!lease->has_ended()) {
     end_lease(lease);
   }
@@ -123,7 +124,7 @@ void Session::end_lease(const Record& lease, backends::Backend::Done<void> done)
     return;
   }
   if (is_closing_) {
-    // The backend is ending, and gave up on an answer. All its leases end by themselves.
+    // The backend is closing; its leases expire.
     done(fail(Errc::unavailable));
     return;
   }
@@ -131,7 +132,7 @@ void Session::end_lease(const Record& lease, backends::Backend::Done<void> done)
 }
 
 void Session::lose(const Record& lease) {
-  // It may live on over there, by the service's clock; nobody needs it any more.
+  // Revoke it too: by the clock of the service it may still run.
   lose(lease, [](const Result<void>&) {});
 }
 
@@ -148,7 +149,7 @@ void Session::lose(const Record& lease, backends::Backend::Done<void> revoked) {
   }
   for (auto& dependent : *dependents) {
     dependent->lease_lost();
-    let_go(std::move(dependent));
+    drop_later(std::move(dependent));
   }
   backend_->revoke_lease(lease->id(), std::move(revoked));
 }
@@ -164,12 +165,12 @@ void Session::hold_force_released(LeaseId lease, backends::RequestId acquired) {
   if (record == nullptr) {
     return;
   }
-  for (auto& dependent : record->note_taken(acquired)) {
+  for (auto& dependent : record->note_force_released(acquired)) {
     if (auto* hold = dynamic_cast<Hold*>(dependent.get());
         hold != nullptr && hold->request() == acquired) {
-      hold->take_away();
+      hold->mark_lost();
     }
-    let_go(std::move(dependent));
+    drop_later(std::move(dependent));
   }
 }
 
@@ -179,11 +180,11 @@ void Session::connection_changed(bool is_connected, std::string_view /*detail*/)
 
 void Session::at_risk(const Record& lease) {
   for (auto& dependent : lease->dependents()) {
-    notifier_.post([told = std::move(dependent)] { told->lease_at_risk(); });
+    callbacks_.post([dependent = std::move(dependent)] { dependent->lease_at_risk(); });
   }
 }
 
-bool Session::give_up(const Record& lease) {
+bool Session::retire_if_idle(const Record& lease) {
   if (lease->was_used() || !pool_.remove(lease)) {
     return false;
   }
@@ -191,8 +192,8 @@ bool Session::give_up(const Record& lease) {
   return lease->end();
 }
 
-void Session::let_go(std::shared_ptr<Dependent> dependent) {
-  notifier_.post([kept = std::move(dependent)] {});
+void Session::drop_later(std::shared_ptr<Dependent> dependent) {
+  callbacks_.post([kept = std::move(dependent)] {});
 }
 
 Session::Record Session::find(LeaseId lease) {

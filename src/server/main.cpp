@@ -1,5 +1,5 @@
 // tenured: the lock service. Reads its configuration, composes the daemon, and waits for the
-// signal to stop. docs/operating.md tells how it is run.
+// signal to stop. docs/how_to/install.md describes operation.
 
 #include <chrono>
 #include <csignal>
@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "server/auth/gate.hpp"
+#include "server/auth/authorizer.hpp"
 #include "server/auth/token.hpp"
 #include "server/config/cluster_config.hpp"
 #include "server/config/command_line.hpp"
@@ -28,8 +28,8 @@
 #include "server/http/options.hpp"
 #include "server/http/server.hpp"
 #include "server/metrics/metrics.hpp"
-#include "server/peers/joining.hpp"
-#include "server/peers/seeding.hpp"
+#include "server/peers/peer_setup.hpp"
+#include "server/peers/seed_command.hpp"
 #include "server/process/exit_code.hpp"
 #include "server/process/notify.hpp"
 #include "server/raft/node.hpp"
@@ -51,34 +51,29 @@ struct Failure {
 template <class T>
 using Started = std::expected<T, Failure>;
 
-void write_log(const char* event, raft::Severity severity, const std::string& what) {
-  switch (severity) {
-    case raft::Severity::note: log::info(event, {{"what", what}}); return;
-    case raft::Severity::warning: log::warning(event, {{"what", what}}); return;
-    case raft::Severity::error: break;
+void report(log::Level level, std::string_view event, log::Fields fields) {
+  switch (level) {
+    case log::Level::debug: log::debug(event, fields); return;
+    case log::Level::info: log::info(event, fields); return;
+    case log::Level::warning: log::warning(event, fields); return;
+    case log::Level::error: break;
   }
-  log::error(event, {{"what", what}});
-  // The process may end right after this.
+  log::error(event, fields);
+  // An error of the store may end the process right after this call.
   log::flush();
 }
 
-constexpr auto report = [](raft::Severity severity, const std::string& what) {
-  write_log("store", severity, what);
-};
-constexpr auto report_peers = [](raft::Severity severity, const std::string& what) {
-  write_log("peers", severity, what);
-};
-
 /// Null: there are no users.
-Started<std::unique_ptr<auth::Gate>> open_gate(const Config& config) {
+Started<std::unique_ptr<auth::Authorizer>> open_authorizer(const Config& config) {
   if (config.auth.file.empty()) {
     return nullptr;
   }
-  auto gate = auth::Gate::open(config.auth.file);
-  if (!gate) {
-    return std::unexpected(Failure{ExitCode::configuration, "auth.file: " + gate.error().detail});
+  auto authorizer = auth::Authorizer::open(config.auth.file);
+  if (!authorizer) {
+    return std::unexpected(
+        Failure{ExitCode::configuration, "auth.file: " + authorizer.error().detail});
   }
-  return *std::move(gate);
+  return *std::move(authorizer);
 }
 
 RpcOptions rpc_options(const Config& config, std::optional<net::ServerTlsFiles> tls,
@@ -102,7 +97,7 @@ Started<std::unique_ptr<peers::PeerTransport>> make_transport(const Config& conf
   for (const auto& warning : warnings_about(config)) {
     log::warning("configuration", {{"what", warning}});
   }
-  auto transport = peers::prepare_transport(config, report_peers);
+  auto transport = peers::prepare_transport(config, report);
   if (!transport) {
     const bool is_port = transport.error() == Errc::unavailable;
     return std::unexpected(Failure{is_port ? ExitCode::unavailable : ExitCode::configuration,
@@ -152,10 +147,10 @@ class Daemon {
   [[nodiscard]] bool reload();
 
  private:
-  Daemon(std::unique_ptr<raft::Node> node, std::unique_ptr<auth::Gate> gate)
-      : gate_(std::move(gate)), node_(std::move(node)), notifier_(node_->loop()) {
-    if (gate_) {
-      gate_->when_denied([this](std::string_view verb) { metrics_.denied(verb); });
+  Daemon(std::unique_ptr<raft::Node> node, std::unique_ptr<auth::Authorizer> authorizer)
+      : authorizer_(std::move(authorizer)), node_(std::move(node)), notifier_(node_->loop()) {
+    if (authorizer_) {
+      authorizer_->on_denied([this](std::string_view verb) { metrics_.denied(verb); });
     }
   }
   void connect(std::unique_ptr<peers::PeerTransport> transport);
@@ -172,7 +167,7 @@ class Daemon {
   /// once.
   void hand_over();
 
-  std::unique_ptr<auth::Gate> gate_;
+  std::unique_ptr<auth::Authorizer> authorizer_;
   std::unique_ptr<raft::Node> node_;
   ServiceNotifier notifier_;
   peers::PeerTransport* peers_ = nullptr;  ///< The node's; null: it is alone.
@@ -190,9 +185,9 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (!tls) {
     return std::unexpected(Failure{ExitCode::configuration, tls.error().detail});
   }
-  auto gate = open_gate(config);
-  if (!gate) {
-    return std::unexpected(std::move(gate).error());
+  auto authorizer = open_authorizer(config);
+  if (!authorizer) {
+    return std::unexpected(std::move(authorizer).error());
   }
   auto transport = make_transport(config);
   if (!transport) {
@@ -206,16 +201,16 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     return std::unexpected(std::move(node).error());
   }
   if (*transport) {
-    if (auto introduced = (*transport)->introduce((*node)->folder()); !introduced) {
+    if (auto introduced = (*transport)->load_identity((*node)->folder()); !introduced) {
       return std::unexpected(Failure{ExitCode::disk, introduced.error().detail});
     }
   }
-  std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node), *std::move(gate)));
+  std::unique_ptr<Daemon> daemon(new Daemon(*std::move(node), *std::move(authorizer)));
   daemon->connect(*std::move(transport));
   auto options = rpc_options(config, *tls, daemon->metrics_);
-  options.gate = daemon->gate_.get();
+  options.authorizer = daemon->authorizer_.get();
   options.executor = daemon->node_->client_executor();
-  if (daemon->gate_ || !config.tls.cert.empty() || !config.peer_tls.cert.empty()) {
+  if (daemon->authorizer_ || !config.tls.cert.empty() || !config.peer_tls.cert.empty()) {
     options.reload = [me = daemon.get()] { return me->reload_files(); };
   }
   daemon->rpc_.emplace(*daemon->node_, std::move(options));
@@ -241,7 +236,7 @@ Started<void> Daemon::prepare_http(const Config& config, std::optional<net::Serv
   if (config.listen.http == "off") {
     return {};
   }
-  auto read = http::options_from(config, gate_ ? http::Users::some : http::Users::none);
+  auto read = http::options_from(config, authorizer_ ? http::Users::some : http::Users::none);
   if (!read) {
     return std::unexpected(Failure{ExitCode::disk, read.error().detail});
   }
@@ -249,7 +244,7 @@ Started<void> Daemon::prepare_http(const Config& config, std::optional<net::Serv
   if (config.has_https()) {
     options.tls = std::move(tls);
   }
-  options.gate = gate_.get();
+  options.authorizer = authorizer_.get();
   options.facts = {.identity = node_->identity(),
                    .version = std::string(version()),
                    .name = config.node.name,
@@ -306,7 +301,7 @@ Result<Certificates::Install> Daemon::prepare_client_tls(const Config& config) {
 }
 
 Result<std::size_t> Daemon::reload_files() {
-  auto users = gate_ ? gate_->reload() : Result<std::size_t>(0);
+  auto users = authorizer_ ? authorizer_->reload() : Result<std::size_t>(0);
   if (!users) {
     metrics_.reload_failed("users");
   }
@@ -318,7 +313,7 @@ Result<std::size_t> Daemon::reload_files() {
 }
 
 bool Daemon::reload() {
-  if (gate_ || !certificates_.is_empty()) {
+  if (authorizer_ || !certificates_.is_empty()) {
     (void)reload_files();  // The log has the result.
     return true;
   }
@@ -360,7 +355,7 @@ Started<void> Daemon::listen(const Config& config) {
                       {"http", config.listen.http},
                       {"http_port", http_port},
                       {"https", config.has_https()},
-                      {"users", gate_ ? config.auth.file.string() : "off"},
+                      {"users", authorizer_ ? config.auth.file.string() : "off"},
                       {"peers", config.has_peers() ? config.listen.peers : "off"},
                       {"data_dir", config.node.data_dir.string()},
                       {"cluster", std::to_string(node_->identity().cluster)},
@@ -448,14 +443,15 @@ int main(int count, char** arguments) {
   using namespace tenure::server;
   const auto read =
       read_command_line(std::span<const char* const>(arguments, static_cast<std::size_t>(count)));
-  if (const auto* farewell = std::get_if<Farewell>(&read)) {
-    std::fputs(farewell->text.c_str(), farewell->code == ExitCode::stopped ? stdout : stderr);
-    return static_cast<int>(farewell->code);
+  if (const auto* exit_message = std::get_if<ExitMessage>(&read)) {
+    std::fputs(exit_message->text.c_str(),
+               exit_message->code == ExitCode::stopped ? stdout : stderr);
+    return static_cast<int>(exit_message->code);
   }
-  if (const auto* seed = std::get_if<SeedOrder>(&read)) {
+  if (const auto* seed = std::get_if<SeedCommand>(&read)) {
     return static_cast<int>(peers::run_seed(*seed));
   }
-  if (std::holds_alternative<TokenOrder>(read)) {
+  if (std::holds_alternative<TokenCommand>(read)) {
     return run_token();
   }
   return run(std::get<Config>(read));

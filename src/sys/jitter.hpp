@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::sys {
 

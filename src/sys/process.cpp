@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::sys {
 

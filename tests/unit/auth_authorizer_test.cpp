@@ -6,7 +6,7 @@
 
 #include "server/auth/authorizer.hpp"
 #include "server/auth/leases.hpp"
-#include "server/http/logins.hpp"
+#include "server/http/login_sessions.hpp"
 #include "support/raft_folder.hpp"
 
 namespace tenure::server::auth {
@@ -244,41 +244,41 @@ TEST(Authorizer, leases_are_listed_to_their_user_and_to_who_may_read_everything)
   EXPECT_EQ(visible_leases_after(table, nobody, {core::LeaseId{}, 10}).leases.size(), 0U);
 }
 
-using http::Logins;
+using http::LoginSessions;
 using namespace std::chrono_literals;
 
-TEST(Logins, a_cookie_stands_for_a_token_until_it_ends) {
-  Logins logins;
-  const auto now = Logins::Clock::time_point{} + 1000h;
+TEST(LoginSessions, a_cookie_stands_for_a_token_until_it_ends) {
+  LoginSessions sessions;
+  const auto now = LoginSessions::Clock::time_point{} + 1000h;
 
-  const auto secret = logins.begin(digest_of("a"), now);
-  EXPECT_EQ(logins.find(secret, now), digest_of("a"));
-  EXPECT_EQ(logins.find(secret, now + Logins::life - 1s), digest_of("a"));
-  EXPECT_FALSE(logins.find(secret, now + Logins::life));
-  EXPECT_FALSE(logins.find(secret + "x", now));
-  EXPECT_FALSE(logins.find("", now));
+  const auto secret = sessions.begin(digest_of("a"), now);
+  EXPECT_EQ(sessions.find(secret, now), digest_of("a"));
+  EXPECT_EQ(sessions.find(secret, now + LoginSessions::life - 1s), digest_of("a"));
+  EXPECT_FALSE(sessions.find(secret, now + LoginSessions::life));
+  EXPECT_FALSE(sessions.find(secret + "x", now));
+  EXPECT_FALSE(sessions.find("", now));
 
-  logins.end(secret);
-  EXPECT_FALSE(logins.find(secret, now));
+  sessions.end(secret);
+  EXPECT_FALSE(sessions.find(secret, now));
 }
 
-TEST(Logins, are_no_more_than_a_number_and_the_oldest_gives_way) {
-  Logins logins;
-  auto now = Logins::Clock::time_point{} + 1000h;
-  const auto first = logins.begin(digest_of("a"), now);
-  const auto other = logins.begin(digest_of("b"), now += 1s);
+TEST(LoginSessions, are_no_more_than_a_number_and_the_oldest_gives_way) {
+  LoginSessions sessions;
+  auto now = LoginSessions::Clock::time_point{} + 1000h;
+  const auto first = sessions.begin(digest_of("a"), now);
+  const auto other = sessions.begin(digest_of("b"), now += 1s);
 
-  for (std::size_t n = 0; n < Logins::of_token_max; ++n) {
-    (void)logins.begin(digest_of("a"), now += 1s);
+  for (std::size_t n = 0; n < LoginSessions::of_token_max; ++n) {
+    (void)sessions.begin(digest_of("a"), now += 1s);
   }
-  EXPECT_FALSE(logins.find(first, now));
-  EXPECT_TRUE(logins.find(other, now));
+  EXPECT_FALSE(sessions.find(first, now));
+  EXPECT_TRUE(sessions.find(other, now));
 
-  for (std::size_t n = 0; n < 2 * Logins::all_max; ++n) {
-    (void)logins.begin(digest_of(std::to_string(n)), now += 1ms);
+  for (std::size_t n = 0; n < 2 * LoginSessions::all_max; ++n) {
+    (void)sessions.begin(digest_of(std::to_string(n)), now += 1ms);
   }
-  EXPECT_EQ(logins.count(), Logins::all_max);
-  EXPECT_FALSE(logins.find(other, now));
+  EXPECT_EQ(sessions.count(), LoginSessions::all_max);
+  EXPECT_FALSE(sessions.find(other, now));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "server/http/assets.hpp"
 #include "server/http/history.hpp"
-#include "server/http/rights.hpp"
+#include "server/http/request_rights.hpp"
 #include "support/http_service.hpp"
 
 namespace tenure::test {
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using server::HttpForce;
 using server::Totals;
-using server::http::Caller;
+using server::http::ClientInfo;
 using server::http::quantile_between;
 
 std::string post(const HttpService& service, std::string_view target, std::string_view fields) {
@@ -239,9 +239,9 @@ TEST(HttpForce, it_is_refused_when_it_is_off_and_through_a_proxy_that_names_itse
 }
 
 TEST(HttpForce, it_needs_this_machine_and_the_secret) {
-  const Caller elsewhere{.address = "10.0.0.7", .has_secret = true};
-  const Caller here{.address = "127.0.0.1", .is_local = true};
-  const Caller trusted{.address = "127.0.0.1", .is_local = true, .has_secret = true};
+  const ClientInfo elsewhere{.address = "10.0.0.7", .has_secret = true};
+  const ClientInfo here{.address = "127.0.0.1", .is_local = true};
+  const ClientInfo trusted{.address = "127.0.0.1", .is_local = true, .has_secret = true};
 
   EXPECT_FALSE(rights_of(elsewhere, {}).may_force);
   EXPECT_FALSE(rights_of(elsewhere, {}).needs_secret);
@@ -273,7 +273,7 @@ TEST(HttpForce, a_local_request_without_the_secret_changes_nothing) {
 
 // A server without a secret must not take an empty one for it.
 TEST(HttpForce, a_server_without_a_secret_refuses_every_change) {
-  const Caller here{.address = "127.0.0.1", .is_local = true};
+  const ClientInfo here{.address = "127.0.0.1", .is_local = true};
 
   EXPECT_FALSE(rights_of(here, {}).may_force);
   EXPECT_FALSE(rights_of(here, {}).may_lock);

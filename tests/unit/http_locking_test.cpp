@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/rights.hpp"
+#include "server/http/request_rights.hpp"
 #include "support/http_service.hpp"
 #include "support/wait_until.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using server::HttpLock;
-using server::http::Caller;
+using server::http::ClientInfo;
 using server::http::rights_of;
 
 #define EXPECT_HAS(text, part) \
@@ -306,7 +306,7 @@ TEST(HttpLocking, pages_of_others_and_those_who_may_not_are_refused) {
 }
 
 TEST(HttpLocking, who_asks_from_elsewhere_may_when_it_is_open) {
-  const Caller elsewhere{.address = "10.0.0.7"};
+  const ClientInfo elsewhere{.address = "10.0.0.7"};
 
   EXPECT_FALSE(rights_of(elsewhere, {}).may_lock);
   EXPECT_TRUE(rights_of(elsewhere, {.lock = HttpLock::open}).may_lock);

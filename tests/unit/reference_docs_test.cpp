@@ -7,7 +7,7 @@
 
 #include "server/config/config_file.hpp"
 #include "server/config/settings.hpp"
-#include "server/http/pages.hpp"
+#include "server/http/record_json.hpp"
 #include "server/metrics/metrics.hpp"
 
 namespace tenure::server {

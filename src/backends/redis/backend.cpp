@@ -36,7 +36,7 @@ RedisBackend::RedisBackend(const Deployment& deployment)
       locks_(loop(), *router_, encoder_) {}
 
 std::unique_ptr<CommandRouter> RedisBackend::make_router(const Deployment& deployment,
-                                                         const CommandEncoder& commands) {
+                                                         const CommandEncoder& encoder) {
   CommandRouter::Callbacks callbacks{
       .ready = [this](const KeyFilter& affected) { ready(affected); },
       .recovered =
@@ -63,7 +63,7 @@ std::unique_ptr<CommandRouter> RedisBackend::make_router(const Deployment& deplo
   switch (deployment.form) {
     case Deployment::Form::cluster:
       return std::make_unique<ClusterRouter>(loop(), deployment.endpoints, std::move(server),
-                                             commands.channel(), std::move(callbacks));
+                                             encoder.channel(), std::move(callbacks));
     case Deployment::Form::sentinel:
       sentinels =
           std::make_shared<SentinelResolver>(loop(), sentinels_of(deployment), deployment.service);
@@ -72,7 +72,7 @@ std::unique_ptr<CommandRouter> RedisBackend::make_router(const Deployment& deplo
     case Deployment::Form::one_server: break;
   }
   return std::make_unique<StandaloneRouter>(loop(), std::move(server), std::move(sentinels),
-                                            commands.channel(), std::move(callbacks));
+                                            encoder.channel(), std::move(callbacks));
 }
 
 Result<std::unique_ptr<RedisBackend>> RedisBackend::open(const Deployment& deployment,

@@ -7,8 +7,8 @@
 
 #include <boost/asio/post.hpp>
 
-#include "sys/random.hpp"
 #include "sys/jitter.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::backends::redis {
 namespace {

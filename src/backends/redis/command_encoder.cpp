@@ -10,8 +10,8 @@
 #include <absl/container/inlined_vector.h>
 
 #include "backends/redis/reply.hpp"
-#include "sys/random.hpp"
 #include "sys/parse_number.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::backends::redis {
 namespace {

@@ -63,7 +63,7 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
       }
       // Who waits has nothing yet that replicas would have to know.
       const auto replicas =
-          is_only_a_wait(renewal->leases[index], member_key) ? 0 : membership.spec->min_replicas;
+          is_wait_only(renewal->leases[index], member_key) ? 0 : membership.spec->min_replicas;
       auto& group = groups[{member_key.name, replicas}];
       group.spec = membership.spec;
       group.members.emplace_back(index, member_key.member.to_string());
@@ -123,13 +123,13 @@ void Locks::members_renewed(Renewal& renewal, const std::string& name, const Mem
     if (states[at] != '0') {
       mark_renewed(renewal.leases[index], member_key);
     }
-    if (states[at] == '0' && is_only_a_wait(renewal.leases[index], member_key)) {
+    if (states[at] == '0' && is_wait_only(renewal.leases[index], member_key)) {
       // Forgotten by a failover: it has nothing to lose but its membership.
       is_grant_missed = true;
     } else if (states[at] == '0') {
       renewal.alive[index] = false;
     } else if (states[at] == '1') {
-      is_grant_missed = is_grant_missed || is_waited_for(renewal.leases[index], member_key);
+      is_grant_missed = is_grant_missed || has_queued_wait(renewal.leases[index], member_key);
     }
   }
   if (is_grant_missed) {
@@ -157,11 +157,11 @@ void Locks::mark_renewed(LeaseId lease, const MemberKey& member_key) {
   }
 }
 
-bool Locks::is_only_a_wait(LeaseId lease, const MemberKey& member_key) {
-  return memberships_.find(lease, member_key)->uses == 1 && is_waited_for(lease, member_key);
+bool Locks::is_wait_only(LeaseId lease, const MemberKey& member_key) {
+  return memberships_.find(lease, member_key)->uses == 1 && has_queued_wait(lease, member_key);
 }
 
-bool Locks::is_waited_for(LeaseId lease, const MemberKey& member_key) {
+bool Locks::has_queued_wait(LeaseId lease, const MemberKey& member_key) {
   return std::ranges::any_of(memberships_.find(lease)->waits, [&](RequestId request) {
     const auto it = waits_.find(RequestKey{.lease = lease, .request = request});
     return it != waits_.end() && it->second.is_queued && it->second.member_key == member_key;

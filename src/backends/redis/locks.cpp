@@ -63,8 +63,8 @@ Result<void> release_result(const Result<Command::Response>& answer) {
 
 }  // namespace
 
-Locks::Locks(boost::asio::io_context& loop, CommandRouter& router, CommandEncoder commands)
-    : router_(router), encoder_(std::move(commands)), timers_(loop) {}
+Locks::Locks(boost::asio::io_context& loop, CommandRouter& router, CommandEncoder encoder)
+    : router_(router), encoder_(std::move(encoder)), timers_(loop) {}
 
 // Acquiring.
 
@@ -106,8 +106,8 @@ void Locks::acquire_replied(const RequestKey& key, const std::shared_ptr<const A
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
     if (answer) {
-      give_back_if_abandoned({.lease = key.lease, .request = key.request, .spec = spec},
-                             answer->reply);
+      release_grant_if_abandoned({.lease = key.lease, .request = key.request, .spec = spec},
+                                 answer->reply);
     }
     return;
   }
@@ -237,7 +237,7 @@ void Locks::leave_replied(const RequestKey& key, bool is_kept,
     return;
   }
   if (is_granted) {
-    give_back(it->second);
+    release_grant(it->second);
   }
   settle(key, fail(Errc::cancelled));
 }

@@ -58,7 +58,7 @@ void Locks::renewal_replied(const RequestKey& key, const Result<Command::Respons
     router_.flush();
     return;
   }
-  give_back(wait);
+  release_grant(wait);
   settle(key, fail(answer.error().code, "granted, and given back: " + answer.error().detail));
 }
 
@@ -103,7 +103,7 @@ void Locks::confirm(Waits::iterator it, const Reply& reply) {
                    wait.is_queued ? wait.position : static_cast<std::size_t>(reply.number_at(2))});
 }
 
-void Locks::give_back(const AcquireRequest& request, std::string_view member) {
+void Locks::release_grant(const AcquireRequest& request, std::string_view member) {
   const auto& spec = *request.spec;
   router_.run({.encoded = spec.fairness == Fairness::barging
                               ? encoder_.remove(spec, member)
@@ -116,12 +116,12 @@ void Locks::give_back(const AcquireRequest& request, std::string_view member) {
 /// Either it was granted by a message that was quicker, or it was called off and the server was
 /// told so before it heard the question, which had to wait for its slot: then it stands there for
 /// nobody.
-void Locks::give_back_if_abandoned(const AcquireRequest& request, const Reply& reply) {
+void Locks::release_grant_if_abandoned(const AcquireRequest& request, const Reply& reply) {
   const auto member = member_of(*request.spec, request.lease, request.request);
   const bool is_there = reply.kind == Reply::Kind::integer || reply.number_at(0) > 0;
   if (is_there && memberships_.find(request.lease, {.name = request.spec->items.front().name,
                                                     .member = member}) == nullptr) {
-    give_back(request, member);
+    release_grant(request, member);
   }
 }
 

@@ -29,7 +29,7 @@ RedlockBackend::RedlockBackend(Deployment deployment, std::chrono::milliseconds 
 void RedlockBackend::make_voters() {
   for (const auto& server : deployment_.servers) {
     voters_.push_back(std::make_unique<Voter>(
-        loop(), server, locks_.commands().channel(),
+        loop(), server, locks_.encoder().channel(),
         Voter::Callbacks{.changed = [this] { voter_changed(); },
                          .message =
                              [this](std::string_view message) {

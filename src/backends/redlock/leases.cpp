@@ -65,7 +65,7 @@ struct Locks::Extension {
 };
 
 void Locks::extend(const Held& held, std::chrono::milliseconds ttl, RequestId change,
-                   std::move_only_function<void(Extended)> done) {
+                   std::move_only_function<void(ExtendResult)> done) {
   const auto extension = std::make_shared<Extension>(
       Extension{.spec = held.spec, .member = held.member, .token = held.token, .ttl = ttl});
   const auto command = encoder_.extend(*held.spec, held.member, ttl, change);
@@ -92,9 +92,9 @@ void Locks::extend(const Held& held, std::chrono::milliseconds ttl, RequestId ch
             restore_vote(*extension, server);
           }
         }
-        done(count.is_won()       ? Extended::yes
-             : count.is_refused() ? Extended::lost
-                                  : Extended::unknown);
+        done(count.is_won()       ? ExtendResult::yes
+             : count.is_refused() ? ExtendResult::lost
+                                  : ExtendResult::unknown);
       });
 }
 
@@ -143,13 +143,13 @@ void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> don
     for (const auto& [request, held] : lease.holds) {
       ++renewal->parts;
       extend(held, lease.ttl, RequestId{},
-             [this, renewal, part_done, index, id = leases[index], request](Extended extended) {
+             [this, renewal, part_done, index, id = leases[index], request](ExtendResult extended) {
                const auto found = leases_.find(id);
                // What was given back meanwhile is nobody's loss.
                const bool is_held = found != leases_.end() && found->second.holds.contains(request);
-               if (is_held && extended == Extended::lost) {
+               if (is_held && extended == ExtendResult::lost) {
                  renewal->alive[index] = false;
-               } else if (is_held && extended == Extended::unknown) {
+               } else if (is_held && extended == ExtendResult::unknown) {
                  renewal->is_unknown = true;
                }
                part_done(*renewal);
@@ -170,7 +170,7 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   lease.touched = sys::BootClock::now();
   struct Parts {
     Backend::Done<void> done;
-    Extended worst = Extended::yes;
+    ExtendResult worst = ExtendResult::yes;
     std::size_t left = 1;
   };
   const auto parts = std::make_shared<Parts>(Parts{.done = std::move(done)});
@@ -179,16 +179,16 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
       return;
     }
     switch (parts->worst) {
-      case Extended::yes: parts->done({}); break;
-      case Extended::lost: parts->done(fail(Errc::lease_lost, "a quorum has forgotten it")); break;
-      case Extended::unknown: parts->done(std::unexpected(no_quorum_error())); break;
+      case ExtendResult::yes: parts->done({}); break;
+      case ExtendResult::lost: parts->done(fail(Errc::lease_lost, "a quorum has forgotten it")); break;
+      case ExtendResult::unknown: parts->done(std::unexpected(no_quorum_error())); break;
     }
   };
   for (const auto& [acquired, held] : lease.holds) {
     ++parts->left;
-    extend(held, request.ttl, request.request, [parts, part_done](Extended extended) {
-      const bool is_worse = parts->worst == Extended::yes || extended == Extended::lost;
-      parts->worst = is_worse && extended != Extended::yes ? extended : parts->worst;
+    extend(held, request.ttl, request.request, [parts, part_done](ExtendResult extended) {
+      const bool is_worse = parts->worst == ExtendResult::yes || extended == ExtendResult::lost;
+      parts->worst = is_worse && extended != ExtendResult::yes ? extended : parts->worst;
       part_done();
     });
   }

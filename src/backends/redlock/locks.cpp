@@ -28,18 +28,18 @@ std::string_view take_word(std::string_view& text) {
 }  // namespace
 
 Locks::Locks(Options options, const QuorumClient::Voters& voters, QuorumClient& quorum,
-             net::TimerQueue& timers, CommandEncoder commands)
+             net::TimerQueue& timers, CommandEncoder encoder)
     : options_(options),
       retry_{.min = pause_min, .max = std::max(options.deployment.retry_delay, pause_min / 2)},
       voters_(voters),
       quorum_(quorum),
       timers_(timers),
-      encoder_(std::move(commands)) {}
+      encoder_(std::move(encoder)) {}
 
 // Standing in waiters.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
-  if (auto error = refuse_at_once(request)) {
+  if (auto error = immediate_error(request)) {
     done(std::unexpected(*std::move(error)));
     return;
   }
@@ -53,7 +53,7 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   start_next_attempt(name);
 }
 
-std::optional<Error> Locks::refuse_at_once(const AcquireRequest& request) {
+std::optional<Error> Locks::immediate_error(const AcquireRequest& request) {
   const auto lease = leases_.find(request.lease);
   if (lease == leases_.end()) {
     return Error{.code = Errc::lease_lost, .detail = "the lease has ended; begin anew"};
@@ -178,7 +178,7 @@ Verdict Locks::handle_vote(Attempt& attempt, std::size_t server,
 }
 
 void Locks::voting_done(const std::shared_ptr<Attempt>& attempt, const VoteTally& count) {
-  if (!is_under_way(*attempt)) {
+  if (!is_current(*attempt)) {
     return;  // called off, and undone
   }
   if (count.is_won() && has_trusted_quorum(*attempt) && is_in_time(*attempt)) {
@@ -189,7 +189,7 @@ void Locks::voting_done(const std::shared_ptr<Attempt>& attempt, const VoteTally
     attempt->refusal.reset();  // of a minority, which is not missed
   }
   withdraw_votes(*attempt, CommandEncoder::Waits::still);
-  attempt_failed(attempt, count.is_quorum_there());
+  attempt_failed(attempt, count.is_quorum_reachable());
 }
 
 /// Deployment that may have forgotten a vote do not count, and it may be of a longer ttl than ours.
@@ -242,7 +242,7 @@ void Locks::agree_on_token(const std::shared_ptr<Attempt>& attempt) {
                     },
                 .timeout = timeout_for(attempt->ttl)},
                [this, attempt](const VoteTally& count) {
-                 if (!is_under_way(*attempt)) {
+                 if (!is_current(*attempt)) {
                    return;
                  }
                  if (count.is_won()) {
@@ -250,7 +250,7 @@ void Locks::agree_on_token(const std::shared_ptr<Attempt>& attempt) {
                    return;
                  }
                  withdraw_votes(*attempt, CommandEncoder::Waits::still);
-                 attempt_failed(attempt, count.is_quorum_there());
+                 attempt_failed(attempt, count.is_quorum_reachable());
                });
 }
 
@@ -263,17 +263,17 @@ void Locks::grant(const std::shared_ptr<Attempt>& attempt) {
     const auto began = sys::BootClock::now();
     attempt->ttl = lease.ttl;
     extend({.spec = attempt->spec, .member = attempt->member, .token = attempt->token}, lease.ttl,
-           RequestId{}, [this, attempt, began](Extended extended) {
-             if (!is_under_way(*attempt)) {
+           RequestId{}, [this, attempt, began](ExtendResult extended) {
+             if (!is_current(*attempt)) {
                return;
              }
              attempt->valid_from = began;
-             if (extended == Extended::yes && is_in_time(*attempt)) {
+             if (extended == ExtendResult::yes && is_in_time(*attempt)) {
                grant(attempt);
                return;
              }
              withdraw_votes(*attempt, CommandEncoder::Waits::still);
-             attempt_failed(attempt, extended == Extended::lost);
+             attempt_failed(attempt, extended == ExtendResult::lost);
            });
     return;
   }
@@ -292,7 +292,7 @@ void Locks::grant(const std::shared_ptr<Attempt>& attempt) {
 
 // When it came to nothing.
 
-void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quorum_there) {
+void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quorum_reachable) {
   const auto name = attempt->spec->items.front().name;
   auto& wait = waits_.at(attempt->key);
   auto& queue = queues_.at(name);
@@ -305,13 +305,13 @@ void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quor
   }
   if (wait.request.queue == Queue::skip) {
     settle(attempt->key,
-           is_quorum_there ? fail(Errc::would_block) : std::unexpected(no_quorum_error(age)));
+           is_quorum_reachable ? fail(Errc::would_block) : std::unexpected(no_quorum_error(age)));
     return;
   }
   const auto now = sys::BootClock::now();
   const bool is_one_recently_started =
       std::ranges::any_of(attempt->slots, &Attempt::Slot::is_recently_started);
-  if (is_quorum_there || is_one_recently_started) {
+  if (is_quorum_reachable || is_one_recently_started) {
     queue.no_quorum_since.reset();
   } else if (!queue.no_quorum_since) {
     queue.no_quorum_since = now;
@@ -434,7 +434,7 @@ void Locks::withdraw_votes(const Attempt& attempt, CommandEncoder::Waits waits) 
                [](const VoteTally&) {});
 }
 
-bool Locks::is_under_way(const Attempt& attempt) const {
+bool Locks::is_current(const Attempt& attempt) const {
   const auto it = waits_.find(attempt.key);
   return it != waits_.end() && it->second.attempt.get() == &attempt;
 }

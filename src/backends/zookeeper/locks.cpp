@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/zookeeper/node_value.hpp"
 #include "backends/zookeeper/paths.hpp"
-#include "backends/zookeeper/values.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {
@@ -22,44 +22,44 @@ Error lease_ended() {
 
 }  // namespace
 
-Locks::Locks(Surroundings around) : around_(std::move(around)) {}
+Locks::Locks(Environment environment) : environment_(std::move(environment)) {}
 
 // Acquiring.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   const auto it = leases_.find(request.lease);
   if (it == leases_.end()) {
-    around_.outbox.tell<Granted>(std::move(done), std::unexpected(lease_ended()));
+    environment_.deferred.complete<Granted>(std::move(done), std::unexpected(lease_ended()));
     return;
   }
-  if (share(it->second, request, done)) {
+  if (try_reenter(it->second, request, done)) {
     return;
   }
   const Number number = ++last_number_;
   auto hold = std::make_unique<Hold>();
   const auto& item = request.spec->items.front();
   hold->lease = request.lease;
-  hold->seat = it->second.seat;
-  hold->folder = folder_of(around_.address.chroot, item.name);
+  hold->slot = it->second.slot;
+  hold->folder = folder_of(environment_.address.chroot, item.name);
   hold->kind = kind_of(*request.spec);
   hold->queue = request.queue;
   if (const auto* const permits = std::get_if<Permits>(&item.claim)) {
     hold->permits = *permits;
   }
   hold->spec = std::move(request.spec);
-  hold->sharers.push_back({.request = request.request, .done = std::move(done)});
+  hold->requests.push_back({.request = request.request, .done = std::move(done)});
   it->second.holds.push_back(number);
   by_request_[{.lease = request.lease, .request = request.request}] = number;
   holds_.emplace(number, std::move(hold));
-  begin(number);
+  begin_claim(number);
 }
 
 /// What the lease has of this name already. True: that decides it.
-bool Locks::share(Lease& lease, AcquireRequest& request, Backend::Done<Granted>& done) {
+bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Granted>& done) {
   const auto& item = request.spec->items.front();
   for (const auto number : lease.holds) {
     auto* const hold = find(number);
-    if (hold == nullptr || hold->is_leaving || hold->permits.has_value() ||
+    if (hold == nullptr || hold->is_releasing || hold->permits.has_value() ||
         std::holds_alternative<Permits>(item.claim) ||
         hold->spec->items.front().name != item.name) {
       continue;
@@ -71,21 +71,22 @@ bool Locks::share(Lease& lease, AcquireRequest& request, Backend::Done<Granted>&
       continue;  // Two shares are no conflict.
     }
     if (request.spec->self_conflict == SelfConflict::refuse) {
-      around_.outbox.tell<Granted>(
+      environment_.deferred.complete<Granted>(
           std::move(done),
           fail(Errc::deadlock, '"' + item.name + "\": the lease would wait for itself"));
     } else if (!is_covered) {
-      around_.outbox.tell<Granted>(
+      environment_.deferred.complete<Granted>(
           std::move(done), fail(Errc::unsupported, '"' + item.name +
                                                        "\": on ZooKeeper a share does not become "
                                                        "exclusive; unlock, then lock()"));
     } else {
       by_request_[{.lease = request.lease, .request = request.request}] = number;
-      hold->sharers.push_back({.request = request.request, .done = std::move(done)});
+      hold->requests.push_back({.request = request.request, .done = std::move(done)});
       if (hold->granted) {
         auto granted = *hold->granted;
-        granted.count = static_cast<std::uint32_t>(hold->sharers.size());
-        around_.outbox.tell<Granted>(std::exchange(hold->sharers.back().done, nullptr), granted);
+        granted.count = static_cast<std::uint32_t>(hold->requests.size());
+        environment_.deferred.complete<Granted>(std::exchange(hold->requests.back().done, nullptr),
+                                                granted);
       }
     }
     return true;
@@ -93,50 +94,50 @@ bool Locks::share(Lease& lease, AcquireRequest& request, Backend::Done<Granted>&
   return false;
 }
 
-void Locks::begin(Number number) {
+void Locks::begin_claim(Number number) {
   auto& hold = *find(number);
   auto* const session = session_of(hold);
   const auto folder = hold.permits ? gate_of(hold.folder) : hold.folder;
   const auto kind = hold.permits ? Kind::lock : hold.kind;
-  if (hold.queue == Queue::skip && session->is_ours_in_the_way(folder, kind)) {
+  if (hold.queue == Queue::skip && session->has_own_conflict(folder, kind)) {
     settle(hold, fail(Errc::would_block));
     forget(number);
     return;
   }
-  auto verdict = [this, number](Result<Place> place) {
-    auto* const decided_hold = find(number);
-    if (decided_hold != nullptr && decided_hold->permits) {
-      gate_open(number, std::move(place));
+  auto on_decision = [this, number](Result<Grant> grant) {
+    auto* const hold = find(number);
+    if (hold != nullptr && hold->permits) {
+      gate_acquired(number, std::move(grant));
     } else {
-      decided(number, std::move(place));
+      claim_decided(number, std::move(grant));
     }
   };
   hold.claim =
       session->claim({.folder = folder, .kind = kind, .queue = hold.queue, .value = value_of(hold)},
-                     std::move(verdict));
-  by_claim_[{hold.seat, hold.claim}] = number;
+                     std::move(on_decision));
+  by_claim_[{hold.slot, hold.claim}] = number;
 }
 
-void Locks::decided(Number number, Result<Place> place) {
+void Locks::claim_decided(Number number, Result<Grant> grant) {
   auto* const hold = find(number);
   if (hold == nullptr) {
     return;
   }
-  if (!place) {
-    by_claim_.erase({hold->seat, hold->claim});
+  if (!grant) {
+    by_claim_.erase({hold->slot, hold->claim});
     hold->claim = {};
-    drop(number, place.error());
+    reject(number, grant.error());
     return;
   }
-  hold->granted = Granted{.token = place->token, .queue_position = place->position};
+  hold->granted = Granted{.token = grant->token, .queue_position = grant->position};
   settle(*hold, *hold->granted);
 }
 
 /// Tells everybody who waits for it.
 void Locks::settle(Hold& hold, const Result<Granted>& answer) {
-  for (auto& sharer : hold.sharers) {
-    if (sharer.done) {
-      around_.outbox.tell<Granted>(std::exchange(sharer.done, nullptr), answer);
+  for (auto& entry : hold.requests) {
+    if (entry.done) {
+      environment_.deferred.complete<Granted>(std::exchange(entry.done, nullptr), answer);
     }
   }
 }
@@ -144,26 +145,26 @@ void Locks::settle(Hold& hold, const Result<Granted>& answer) {
 void Locks::abandon(LeaseId lease, RequestId request) {
   const auto it = by_request_.find(RequestKey{.lease = lease, .request = request});
   auto* const hold = it == by_request_.end() ? nullptr : find(it->second);
-  if (hold == nullptr || hold->granted || hold->is_leaving) {
+  if (hold == nullptr || hold->granted || hold->is_releasing) {
     return;
   }
   const auto number = it->second;
-  const auto sharer = std::ranges::find(hold->sharers, request, &Sharer::request);
-  auto done = std::move(sharer->done);
+  const auto entry = std::ranges::find(hold->requests, request, &HoldRequest::request);
+  auto done = std::move(entry->done);
   by_request_.erase(it);
-  hold->sharers.erase(sharer);
-  if (!hold->sharers.empty()) {
-    around_.outbox.tell<Granted>(std::move(done), fail(Errc::cancelled));
+  hold->requests.erase(entry);
+  if (!hold->requests.empty()) {
+    environment_.deferred.complete<Granted>(std::move(done), fail(Errc::cancelled));
     return;
   }
   if (!session_of(*hold)->is_connected()) {
     // Nobody is there to be told. It is told now, and what may be there is deleted later.
-    around_.outbox.tell<Granted>(std::move(done), fail(Errc::cancelled));
-    leave(number, [](const Result<void>&) {});
+    environment_.deferred.complete<Granted>(std::move(done), fail(Errc::cancelled));
+    release_hold(number, [](const Result<void>&) {});
     return;
   }
-  leave(number, [this, done = std::move(done)](const Result<void>&) mutable {
-    around_.outbox.tell<Granted>(std::move(done), fail(Errc::cancelled));
+  release_hold(number, [this, done = std::move(done)](const Result<void>&) mutable {
+    environment_.deferred.complete<Granted>(std::move(done), fail(Errc::cancelled));
   });
 }
 
@@ -172,32 +173,33 @@ void Locks::abandon(LeaseId lease, RequestId request) {
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   const auto it = by_request_.find(RequestKey{.lease = request.lease, .request = request.acquired});
   auto* const hold = it == by_request_.end() ? nullptr : find(it->second);
-  if (hold == nullptr || hold->is_leaving) {
-    around_.outbox.tell<void>(std::move(done), fail(Errc::not_held));
+  if (hold == nullptr || hold->is_releasing) {
+    environment_.deferred.complete<void>(std::move(done), fail(Errc::not_held));
     return;
   }
   const auto number = it->second;
-  std::erase_if(hold->sharers, [&](const Sharer& one) { return one.request == request.acquired; });
+  std::erase_if(hold->requests,
+                [&](const HoldRequest& one) { return one.request == request.acquired; });
   by_request_.erase(it);
-  if (!hold->sharers.empty()) {
-    around_.outbox.tell<void>(std::move(done), {});
+  if (!hold->requests.empty()) {
+    environment_.deferred.complete<void>(std::move(done), {});
     return;
   }
-  leave(number, [this, done = std::move(done)](Result<void> answer) mutable {
-    around_.outbox.tell<void>(std::move(done), std::move(answer));
+  release_hold(number, [this, done = std::move(done)](Result<void> answer) mutable {
+    environment_.deferred.complete<void>(std::move(done), std::move(answer));
   });
 }
 
 /// Whoever waits for it is told why not; what is there of it is deleted.
-void Locks::drop(Number number, const Error& why) {
+void Locks::reject(Number number, const Error& why) {
   settle(*find(number), std::unexpected(why));
-  leave(number, [](const Result<void>&) {});
+  release_hold(number, [](const Result<void>&) {});
 }
 
-void Locks::leave(Number number, std::move_only_function<void(Result<void>)> gone) {
+void Locks::release_hold(Number number, std::move_only_function<void(Result<void>)> on_released) {
   auto& hold = *find(number);
-  hold.when_gone.push_back(std::move(gone));
-  if (std::exchange(hold.is_leaving, true)) {
+  hold.on_released.push_back(std::move(on_released));
+  if (std::exchange(hold.is_releasing, true)) {
     return;
   }
   auto* const session = session_of(hold);
@@ -205,30 +207,30 @@ void Locks::leave(Number number, std::move_only_function<void(Result<void>)> gon
   if (hold.claim != ClaimId{}) {
     claims.push_back(hold.claim);
   }
-  hold.parts = claims.size() + 1;
+  hold.parts_left = claims.size() + 1;
   for (const auto claim : claims) {
-    by_claim_.erase({hold.seat, claim});
-    session->leave(claim,
-                   [this, number](Result<void> answer) { part_gone(number, std::move(answer)); });
+    by_claim_.erase({hold.slot, claim});
+    session->withdraw(
+        claim, [this, number](Result<void> answer) { part_released(number, std::move(answer)); });
   }
-  part_gone(number, {});
+  part_released(number, {});
 }
 
-void Locks::part_gone(Number number, Result<void> answer) {
+void Locks::part_released(Number number, Result<void> answer) {
   auto* const hold = find(number);
   if (hold == nullptr) {
     return;
   }
   if (!answer) {
-    hold->left = std::move(answer);
+    hold->release_result = std::move(answer);
   }
-  if (--hold->parts > 0) {
+  if (--hold->parts_left > 0) {
     return;
   }
-  auto told = std::move(hold->when_gone);
-  const auto result = hold->left;
+  auto callbacks = std::move(hold->on_released);
+  const auto result = hold->release_result;
   forget(number);
-  for (auto& one : told) {
+  for (auto& one : callbacks) {
     one(result);
   }
 }
@@ -236,12 +238,12 @@ void Locks::part_gone(Number number, Result<void> answer) {
 void Locks::forget(Number number) {
   const auto it = holds_.find(number);
   const auto& hold = *it->second;
-  for (const auto& sharer : hold.sharers) {
-    by_request_.erase(RequestKey{.lease = hold.lease, .request = sharer.request});
+  for (const auto& entry : hold.requests) {
+    by_request_.erase(RequestKey{.lease = hold.lease, .request = entry.request});
   }
-  by_claim_.erase({hold.seat, hold.claim});
+  by_claim_.erase({hold.slot, hold.claim});
   for (const auto claim : hold.leases) {
-    by_claim_.erase({hold.seat, claim});
+    by_claim_.erase({hold.slot, claim});
   }
   if (const auto lease = leases_.find(hold.lease); lease != leases_.end()) {
     std::erase(lease->second.holds, number);
@@ -250,8 +252,8 @@ void Locks::forget(Number number) {
 }
 
 /// Somebody else deleted a node of ours.
-void Locks::taken(Number seat, ClaimId claim) {
-  const auto it = by_claim_.find({seat, claim});
+void Locks::claim_lost(Number slot, ClaimId claim) {
+  const auto it = by_claim_.find({slot, claim});
   auto* const hold = it == by_claim_.end() ? nullptr : find(it->second);
   if (hold == nullptr) {
     return;
@@ -263,20 +265,21 @@ void Locks::taken(Number seat, ClaimId claim) {
     hold->claim = {};
   }
   if (hold->granted && listener_ != nullptr) {
-    for (const auto& sharer : hold->sharers) {
-      around_.outbox.add([listener = listener_, lease = hold->lease, request = sharer.request] {
-        listener->hold_force_released(lease, request);
-      });
+    for (const auto& entry : hold->requests) {
+      environment_.deferred.add(
+          [listener = listener_, lease = hold->lease, request = entry.request] {
+            listener->hold_force_released(lease, request);
+          });
     }
   }
-  drop(number, {.code = Errc::lease_lost,
-                .detail = hold->folder + ": somebody deleted what we had there; ask again"});
+  reject(number, {.code = Errc::lease_lost,
+                  .detail = hold->folder + ": somebody deleted what we had there; ask again"});
 }
 
 std::string Locks::value_of(const Hold& hold) const {
   return write_value({.owner = hold.spec->owner,
                       .lease = hold.lease,
-                      .request = hold.sharers.front().request,
+                      .request = hold.requests.front().request,
                       .capacity = hold.permits ? hold.permits->capacity : 0,
                       .metadata = hold.spec->metadata});
 }
@@ -287,7 +290,7 @@ Locks::Hold* Locks::find(Number number) {
 }
 
 Session* Locks::session_of(const Hold& hold) {
-  return seats_.at(hold.seat).session.get();
+  return slots_.at(hold.slot).session.get();
 }
 
 }  // namespace tenure::backends::zookeeper

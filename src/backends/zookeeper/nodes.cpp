@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "sys/chance.hpp"
 #include "sys/parse_number.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "backends/schemes.hpp"
-#include "backends/zookeeper/address.hpp"
-#include "backends/zookeeper/zookeeper_backend.hpp"
+#include "backends/zookeeper/backend.hpp"
+#include "backends/zookeeper/url.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {

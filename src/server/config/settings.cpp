@@ -176,7 +176,7 @@ Setting choice(Named named, Field field, FieldType<Field> last) {
 
 Result<void> check_path(std::string_view value) {
   if (value.empty()) {
-    return fail(Errc::invalid_argument, "an empty path is no directory");
+    return fail(Errc::invalid_argument, "the path is empty");
   }
   return {};
 }
@@ -196,7 +196,8 @@ Result<void> check_labels(std::string_view value) {
     const auto equals = label.find('=');
     if (equals == 0 || equals == std::string_view::npos) {
       return fail(Errc::invalid_argument,
-                  "'" + std::string(label) + "' is no label: write zone=a,rack=7");
+                  "'" + std::string(label) +
+                      "' is not a label: expected key=value pairs such as zone=a,rack=7");
     }
     value.remove_prefix(std::min(label.size() + 1, value.size()));
   }
@@ -215,210 +216,212 @@ Result<void> check_address_or_none(std::string_view value) {
 void add_node(std::vector<Setting>& all) {
   all.push_back(text({"node.data_dir", "Directory of the log and the snapshots."},
                      TENURE_FIELD(node.data_dir), check_path));
-  all.push_back(text({"node.name", "Name of this member, for people."}, TENURE_FIELD(node.name)));
-  all.push_back(text({"node.labels", "Labels of this member, for people: zone=a,rack=7."},
+  all.push_back(text({"node.name", "Display name of this member."}, TENURE_FIELD(node.name)));
+  all.push_back(text({"node.labels", "Display labels of this member, as in zone=a,rack=7."},
                      TENURE_FIELD(node.labels), check_labels));
-  all.push_back(count({"node.cluster_id",
-                       "Refuse to start with the data of another cluster; 0: "
-                       "whatever is there."},
-                      TENURE_FIELD(node.cluster_id)));
-  all.push_back(count({"node.member_id",
-                       "Refuse to start with the data of another member; 0: "
-                       "whatever is there."},
-                      TENURE_FIELD(node.member_id)));
+  all.push_back(count(
+      {"node.cluster_id",
+       "Required cluster id: refuse to start with the data of another cluster. 0: accept any."},
+      TENURE_FIELD(node.cluster_id)));
+  all.push_back(
+      count({"node.member_id",
+             "Required member id: refuse to start with the data of another member. 0: accept any."},
+            TENURE_FIELD(node.member_id)));
 }
 
 void add_cluster(std::vector<Setting>& all) {
   all.push_back(text({"cluster.members",
-                      "The members that a cluster begins with, the same list on each: id, address "
-                      "for members, address for clients, as in 1=db1:7422/db1:7420,2=..."},
+                      "Initial members of the cluster, the same list on each: id, peer address and "
+                      "client address, as in 1=db1:7422/db1:7420,2=..."},
                      TENURE_FIELD(cluster.members), check_members));
   all.push_back(
-      toggle({"cluster.join", "Begin with nothing and wait to be added to a cluster that exists."},
+      toggle({"cluster.join",
+              "Start with an empty directory and wait to be added to an existing cluster."},
              TENURE_FIELD(cluster.join)));
   all.push_back(text({"cluster.name",
-                      "With the list it makes the cluster id: tells clusters apart that have, or "
-                      "had, the same addresses."},
+                      "Input of the cluster id besides cluster.members: distinguishes clusters "
+                      "that use, or used, the same addresses."},
                      TENURE_FIELD(cluster.name)));
   all.push_back(text({"cluster.peer_address",
-                      "Where the other members reach this one; empty: as in the list, else "
-                      "listen.peers."},
+                      "Advertised address for the other members. Empty: the one in "
+                      "cluster.members, else listen.peers."},
                      TENURE_FIELD(cluster.peer_address), check_address_or_none));
-  all.push_back(text({"cluster.client_address",
-                      "Where clients reach this one; empty: as in the list, else listen.grpc."},
-                     TENURE_FIELD(cluster.client_address), check_address_or_none));
+  all.push_back(
+      text({"cluster.client_address",
+            "Advertised address for clients. Empty: the one in cluster.members, else listen.grpc."},
+           TENURE_FIELD(cluster.client_address), check_address_or_none));
   all.push_back(text({"cluster.secret_file",
-                      "File with a secret that all members have; without TLS the only thing that "
-                      "keeps others out."},
+                      "File with a secret shared by all members. Without peer_tls it is the only "
+                      "authentication of peers."},
                      TENURE_FIELD(cluster.secret_file)));
   all.push_back(count({"cluster.version_max",
-                       "Highest cluster version that this member agrees to; 0: the newest of its "
-                       "program. A lower one prepares a downgrade."},
+                       "Highest cluster version that this member agrees to. 0: the newest that its "
+                       "program supports. A lower one prepares a downgrade."},
                       TENURE_FIELD(cluster.version_max)));
 }
 
 void add_listen(std::vector<Setting>& all) {
-  all.push_back(text({"listen.grpc", "Address of the gRPC service; port 0 is any free one."},
+  all.push_back(text({"listen.grpc", "Address of the gRPC service. Port 0 selects a free port."},
                      TENURE_FIELD(listen.grpc), check_address));
   all.push_back(text({"listen.http", "Address of HTTP (dashboard, health, metrics, JSON), or off."},
                      TENURE_FIELD(listen.http), check_address_or_off));
   all.push_back(text({"listen.http_hosts",
-                      "Names by which HTTP may be asked for, parted by commas, besides localhost "
-                      "and numbers: a web page of somebody else must not get in by a name of its "
-                      "own. * is any."},
+                      "Comma-separated allowed Host headers besides localhost and IP addresses "
+                      "(DNS rebinding protection). * allows any."},
                      TENURE_FIELD(listen.http_hosts)));
-  all.push_back(choice({"listen.http_force",
-                        "Taking locks from their holders over HTTP, and so in the dashboard. off: "
-                        "refused. loopback: with users, for admins; without users, for requests "
-                        "from this machine that show the secret in the file http_secret of "
-                        "node.data_dir."},
-                       TENURE_FIELD(listen.http_force), HttpForce::loopback));
-  all.push_back(choice({"listen.http_lock",
-                        "Acquiring and releasing locks over HTTP. off: refused. loopback: with "
-                        "users, by their rights; without users, for requests from this machine "
-                        "that show the secret in the file http_secret of node.data_dir. open: "
-                        "without users, for every request that reaches the port."},
-                       TENURE_FIELD(listen.http_lock), HttpLock::open));
-  all.push_back(choice({"listen.http_tls",
-                        "With tls.cert HTTP goes through TLS, too; off: not, for a proxy on this "
-                        "machine."},
-                       TENURE_FIELD(listen.http_tls), HttpTls::on));
-  all.push_back(text({"listen.peers",
-                      "Address for the other members; open only with cluster.members or "
-                      "cluster.join."},
-                     TENURE_FIELD(listen.peers), check_address));
+  all.push_back(
+      choice({"listen.http_force",
+              "Whether locks can be force-released over HTTP and in the dashboard. off: refused. "
+              "loopback: with users, for admins; without users, for requests from this machine "
+              "with the secret in the file http_secret of node.data_dir."},
+             TENURE_FIELD(listen.http_force), HttpForce::loopback));
+  all.push_back(choice(
+      {"listen.http_lock",
+       "Whether locks can be acquired and released over HTTP. off: refused. loopback: with users, "
+       "by their permissions; without users, for requests from this machine with the secret in the "
+       "file http_secret of node.data_dir. open: without users, for every request."},
+      TENURE_FIELD(listen.http_lock), HttpLock::open));
+  all.push_back(choice(
+      {"listen.http_tls",
+       "Whether HTTP uses TLS if tls.cert is set. off: plain HTTP behind a proxy on this machine."},
+      TENURE_FIELD(listen.http_tls), HttpTls::on));
+  all.push_back(
+      text({"listen.peers",
+            "Address for the other members. Opened only with cluster.members or cluster.join."},
+           TENURE_FIELD(listen.peers), check_address));
   all.push_back(toggle({"listen.insecure",
-                        "Allow addresses open to the network without TLS: "
-                        "everybody there can take and break locks."},
+                        "Allow addresses reachable from the network without TLS: every client "
+                        "there can acquire and break locks."},
                        TENURE_FIELD(listen.insecure)));
   add_cluster(all);
   all.push_back(
       text({"tls.cert", "Certificate chain of gRPC and HTTP, PEM."}, TENURE_FIELD(tls.cert)));
-  all.push_back(text({"tls.key", "Private key of that certificate, PEM."}, TENURE_FIELD(tls.key)));
+  all.push_back(text({"tls.key", "Private key of tls.cert, PEM."}, TENURE_FIELD(tls.key)));
   all.push_back(text({"tls.client_ca",
-                      "Authorities whose clients are let in (mutual TLS), PEM. Over HTTP users "
-                      "may show a token instead."},
+                      "Authorities that sign client certificates (mutual TLS), PEM. Over HTTP a "
+                      "token is accepted instead."},
                      TENURE_FIELD(tls.client_ca)));
-  all.push_back(text({"peer_tls.cert", "Certificate chain of this member for the others, PEM."},
-                     TENURE_FIELD(peer_tls.cert)));
+  all.push_back(text(
+      {"peer_tls.cert", "Certificate chain of this member for connections between members, PEM."},
+      TENURE_FIELD(peer_tls.cert)));
   all.push_back(
-      text({"peer_tls.key", "Private key of that certificate, PEM."}, TENURE_FIELD(peer_tls.key)));
-  all.push_back(text({"peer_tls.ca",
-                      "Authority of this cluster's members: whoever has a certificate of it can be "
-                      "one, PEM."},
-                     TENURE_FIELD(peer_tls.ca)));
+      text({"peer_tls.key", "Private key of peer_tls.cert, PEM."}, TENURE_FIELD(peer_tls.key)));
+  all.push_back(text(
+      {"peer_tls.ca", "Authority that signs the certificates of members and of nothing else, PEM."},
+      TENURE_FIELD(peer_tls.ca)));
   all.push_back(text({"auth.file",
-                      "Users, their tokens and rights, TOML; without it everybody may do "
-                      "everything. Read again at SIGHUP."},
+                      "Users with their tokens and permissions, TOML. Without it every client may "
+                      "do everything. Reloaded on SIGHUP."},
                      TENURE_FIELD(auth.file)));
-  all.push_back(toggle({"auth.open_metrics",
-                        "/metrics is for everybody, also where there are "
-                        "users."},
-                       TENURE_FIELD(auth.open_metrics)));
-  all.push_back(choice({"log.level", "Less than this is not logged."}, TENURE_FIELD(log.level),
+  all.push_back(toggle(
+      {"auth.open_metrics", "Serve /metrics without authentication even if users are configured."},
+      TENURE_FIELD(auth.open_metrics)));
+  all.push_back(choice({"log.level", "Minimum level of logged events."}, TENURE_FIELD(log.level),
                        log::Level::error));
-  all.push_back(choice({"log.format", "auto is text on a terminal, else one JSON object a line."},
-                       TENURE_FIELD(log.format), log::Format::json));
+  all.push_back(
+      choice({"log.format", "Log format. auto: text on a terminal, else one JSON object per line."},
+             TENURE_FIELD(log.format), log::Format::json));
 }
 
 void add_raft(std::vector<Setting>& all) {
-  all.push_back(size({"raft.segment_bytes", "Size of a file of the log, reserved as a whole."},
+  all.push_back(size({"raft.segment_bytes", "Size of a log file, allocated as a whole."},
                      TENURE_FIELD(raft.segment_bytes), {kibi * 64, gibi}));
-  all.push_back(size({"raft.snapshot_bytes", "Take a snapshot when the log has grown by this."},
+  all.push_back(size({"raft.snapshot_bytes", "Log growth that triggers a snapshot."},
                      TENURE_FIELD(raft.snapshot_bytes), {kibi * 64, tebi}));
   all.push_back(count({"raft.entries_in_flight_max",
-                       "Log entries, each of many commands, on their way at once: more is quicker "
-                       "where members are far from each other, and smaller entries cost more "
-                       "writes."},
+                       "Log entries in flight, each with many commands. More entries reduce "
+                       "latency over long distances; the smaller entries cost more writes."},
                       TENURE_FIELD(raft.entries_in_flight_max), {1, 256}));
   all.push_back(count({"raft.commands_in_flight_max",
-                       "Commands that wait for their decision; "
-                       "more are refused."},
+                       "Commands in flight. Further commands are refused with resource_exhausted."},
                       TENURE_FIELD(raft.commands_in_flight_max), {1, 100'000'000}));
-  all.push_back(size({"raft.bytes_in_flight_max", "Bytes of those commands."},
+  all.push_back(size({"raft.bytes_in_flight_max", "Total size of the commands in flight."},
                      TENURE_FIELD(raft.bytes_in_flight_max), {mebi, tebi}));
-  all.push_back(duration({"raft.election_timeout",
-                          "Silence of a leader after which another is "
-                          "elected."},
-                         TENURE_FIELD(raft.election_timeout), {10 * milli, 60 * second}));
-  all.push_back(duration({"raft.heartbeat", "A leader is never silent for longer."},
-                         TENURE_FIELD(raft.heartbeat), {milli, 10 * second}));
+  all.push_back(duration(
+      {"raft.election_timeout", "Silence of the leader after which another one is elected."},
+      TENURE_FIELD(raft.election_timeout), {10 * milli, 60 * second}));
+  all.push_back(
+      duration({"raft.heartbeat",
+                "Interval of the heartbeats of a leader. At most half of raft.election_timeout."},
+               TENURE_FIELD(raft.heartbeat), {milli, 10 * second}));
 }
 
 void add_service(std::vector<Setting>& all) {
-  all.push_back(
-      count({"service.connections_max", "gRPC connections; one address gets three quarters."},
-            TENURE_FIELD(service.connections_max), {1, 10'000'000}));
-  all.push_back(
-      count({"service.http_connections_max",
-             "HTTP connections, event streams included; one address gets three quarters."},
-            TENURE_FIELD(service.http_connections_max), {1, 1'000'000}));
+  all.push_back(count(
+      {"service.connections_max", "gRPC connections. One address may use three quarters of them."},
+      TENURE_FIELD(service.connections_max), {1, 10'000'000}));
+  all.push_back(count(
+      {"service.http_connections_max",
+       "HTTP connections, event streams included. One address may use three quarters of them."},
+      TENURE_FIELD(service.http_connections_max), {1, 1'000'000}));
   all.push_back(size({"service.message_bytes_max", "Size of one request."},
                      TENURE_FIELD(service.message_bytes_max), {kibi, gibi}));
-  all.push_back(
-      count({"service.sessions_max", "Session streams; one user or address gets three quarters."},
-            TENURE_FIELD(service.sessions_max), {1, 10'000'000}));
-  all.push_back(count({"service.watches_per_client_max", "Watches on one stream."},
+  all.push_back(count({"service.sessions_max",
+                       "Concurrent streams: sessions, watches and keep-alives. One user or address "
+                       "may use three quarters of them."},
+                      TENURE_FIELD(service.sessions_max), {1, 10'000'000}));
+  all.push_back(count({"service.watches_per_client_max", "Watches on one Watch stream."},
                       TENURE_FIELD(service.watches_per_client_max), {1, 100'000}));
   all.push_back(count({"service.watch_buffer_events_max",
-                       "Events that wait for a slow watcher; "
-                       "then it is cut."},
+                       "Events buffered for a slow watcher. A watch that exceeds it is cancelled."},
                       TENURE_FIELD(service.watch_buffer_events_max), {1, 10'000'000}));
 }
 
 void add_requests(std::vector<Setting>& all) {
-  all.push_back(size({"limits.name_bytes_max", "Length of a name of a lock or a space."},
+  all.push_back(size({"limits.name_bytes_max", "Length of the name of a lock or a space."},
                      TENURE_FIELD(limits.name_bytes_max), {1, mebi}));
-  all.push_back(size({"limits.key_bytes_max", "Length of an end of a range."},
+  all.push_back(size({"limits.key_bytes_max", "Length of one bound of a range."},
                      TENURE_FIELD(limits.key_bytes_max), {1, mebi}));
   all.push_back(size({"limits.owner_bytes_max", "Length of owner, client and address, each."},
                      TENURE_FIELD(limits.owner_bytes_max), {1, mebi}));
-  all.push_back(size({"limits.metadata_bytes_max", "Size of the metadata of one acquisition."},
+  all.push_back(size({"limits.metadata_bytes_max", "Size of the metadata of one acquire request."},
                      TENURE_FIELD(limits.metadata_bytes_max), {0, mebi}));
   all.push_back(count({"limits.items_max", "Names and ranges in one request."},
                       TENURE_FIELD(limits.items_max), {1, 65'535}));
-  all.push_back(count({"limits.renewals_max", "Leases in one renewal."},
+  all.push_back(count({"limits.renewals_max", "Leases in one renewal request."},
                       TENURE_FIELD(limits.renewals_max), {1, 1'000'000}));
   all.push_back(count({"limits.capacity_max", "Permits of a semaphore."},
                       TENURE_FIELD(limits.capacity_max), {1, 4'000'000'000}));
-  all.push_back(
-      duration({"limits.ttl_min", "Shortest lease."}, TENURE_FIELD(limits.ttl_min), {milli, day}));
-  all.push_back(duration({"limits.ttl_max", "Longest lease."}, TENURE_FIELD(limits.ttl_max),
-                         {second, 3650 * day}));
+  all.push_back(duration({"limits.ttl_min", "Shortest TTL of a lease."},
+                         TENURE_FIELD(limits.ttl_min), {milli, day}));
+  all.push_back(duration({"limits.ttl_max", "Longest TTL of a lease."},
+                         TENURE_FIELD(limits.ttl_max), {second, 3650 * day}));
 }
 
 void add_store(std::vector<Setting>& all) {
   constexpr Range many{1, 1'000'000'000};
   all.push_back(count({"limits.leases_max", "Leases of the whole store."},
                       TENURE_FIELD(limits.leases_max), many));
-  all.push_back(count({"limits.items_per_lease_max", "Locks held and waited for by one lease."},
-                      TENURE_FIELD(limits.items_per_lease_max), many));
-  all.push_back(count({"limits.waits_per_lease_max", "Requests of one lease in queues."},
+  all.push_back(
+      count({"limits.items_per_lease_max", "Names and ranges held and waited for by one lease."},
+            TENURE_FIELD(limits.items_per_lease_max), many));
+  all.push_back(count({"limits.waits_per_lease_max", "Waiting requests of one lease."},
                       TENURE_FIELD(limits.waits_per_lease_max), many));
   all.push_back(count({"limits.leases_per_client_max", "Leases of one client."},
                       TENURE_FIELD(limits.leases_per_client_max), many));
-  all.push_back(count({"limits.waits_per_client_max", "Requests of one client in queues."},
+  all.push_back(count({"limits.waits_per_client_max", "Waiting requests of one client."},
                       TENURE_FIELD(limits.waits_per_client_max), many));
   all.push_back(count({"limits.waiters_per_lock_max", "Waiters of one lock."},
                       TENURE_FIELD(limits.waiters_per_lock_max), many));
-  all.push_back(count({"limits.reentries_max", "How often one hold can be entered."},
+  all.push_back(count({"limits.reentries_max", "Reentries of one hold."},
                       TENURE_FIELD(limits.reentries_max), {1, 4'000'000'000}));
   all.push_back(count({"limits.answers_per_lease_max",
-                       "Finished requests of one lease that a retry is recognised for, within "
-                       "limits.answer_retention."},
+                       "Finished requests of one lease that are remembered to answer retries, "
+                       "within limits.answer_retention."},
                       TENURE_FIELD(limits.answers_per_lease_max), {1, 10'000'000}));
-  all.push_back(count({"limits.events_max", "Events kept for watchers that come late."},
-                      TENURE_FIELD(limits.events_max), {1, 100'000'000}));
-  all.push_back(size({"limits.state_bytes_max",
-                      "Size of all leases, holds and waits together. A full state refuses "
-                      "acquisitions and leases with resource_exhausted."},
-                     TENURE_FIELD(limits.state_bytes_max), {mebi, tebi}));
-  all.push_back(size(
-      {"limits.state_bytes_per_user_max", "The same for the leases of one authenticated user."},
-      TENURE_FIELD(limits.state_bytes_per_user_max), {mebi, tebi}));
   all.push_back(
-      duration({"limits.answer_retention", "How long a retry of a finished request is recognised."},
-               TENURE_FIELD(limits.answer_retention), {second, 3650 * day}));
+      count({"limits.events_max", "Events kept for watches that start at an earlier revision."},
+            TENURE_FIELD(limits.events_max), {1, 100'000'000}));
+  all.push_back(size({"limits.state_bytes_max",
+                      "Size of all leases, holds and waits. A full state refuses new holds, waits "
+                      "and leases with resource_exhausted."},
+                     TENURE_FIELD(limits.state_bytes_max), {mebi, tebi}));
+  all.push_back(size({"limits.state_bytes_per_user_max",
+                      "Size of the leases, holds and waits of one authenticated user."},
+                     TENURE_FIELD(limits.state_bytes_per_user_max), {mebi, tebi}));
+  all.push_back(duration({"limits.answer_retention",
+                          "Time for which a finished request is remembered to answer retries."},
+                         TENURE_FIELD(limits.answer_retention), {second, 3650 * day}));
 }
 
 std::vector<Setting> make_settings() {
@@ -435,7 +438,7 @@ std::vector<Setting> make_settings() {
 }  // namespace
 
 std::string Setting::flag() const {
-  // What everybody sets has a short name.
+  // Flags of settings that nearly every configuration needs have no section.
   const bool is_short = section() == "node" || key == "listen.insecure" ||
                         key == "cluster.members" || key == "cluster.join";
   std::string flag = "--" + std::string(is_short ? name() : key);
@@ -459,7 +462,7 @@ std::string_view nearest_key(std::string_view key) {
   std::string_view nearest;
   auto best = key.size() / 3 + 2;
   for (const auto& setting : settings()) {
-    // `leases_max` in the wrong section is meant as well.
+    // A known name in the wrong section is a likely mistake, too: it costs one edit.
     const auto leaf = key.substr(key.rfind('.') + 1);
     const auto distance =
         std::min(edit_distance(key, setting.key), edit_distance(leaf, setting.name()) + 1);
@@ -478,11 +481,11 @@ std::span<const Section> sections() {
       Section{"cluster", "The cluster"},
       Section{"tls", "TLS of gRPC and HTTP"},
       Section{"peer_tls", "TLS between members"},
-      Section{"auth", "Users and rights"},
-      Section{"log", "Logs, on stderr"},
+      Section{"auth", "Users and permissions"},
+      Section{"log", "Logging to stderr"},
       Section{"raft", "The replicated log"},
       Section{"service", "Limits of this process"},
-      Section{"limits", "Limits of the store, the same on every member"},
+      Section{"limits", "Limits of the replicated store"},
   };
   return all;
 }

@@ -28,8 +28,8 @@ class Body {
   [[nodiscard]] std::optional<std::chrono::milliseconds> milliseconds(std::string_view name);
 
   /// The same for what must be there.
-  [[nodiscard]] std::string needed_text(std::string_view name);
-  [[nodiscard]] std::uint64_t needed_number(std::string_view name);
+  [[nodiscard]] std::string required_text(std::string_view name);
+  [[nodiscard]] std::uint64_t required_number(std::string_view name);
 
   /// The first thing that was wrong.
   [[nodiscard]] Result<void> finish() const;
@@ -38,15 +38,15 @@ class Body {
   using Value = std::variant<std::string, std::uint64_t, bool>;
 
   [[nodiscard]] std::optional<Value> take(std::string_view name);
-  void complain(std::string_view name, std::string_view what);
+  void set_error(std::string_view name, std::string_view what);
 
   std::map<std::string, Value, std::less<>> fields_;
-  std::string complaint_;
+  std::string error_;
 };
 
 /// What `read(body)` makes of it; or what is wrong with it.
 ///
-///     const auto token = read_body(text, [](Body& body) { return body.needed_number("token"); });
+///     const auto token = read_body(text, [](Body& body) { return body.required_number("token"); });
 template <class Read>
 [[nodiscard]] auto read_body(std::string_view text, Read read)
     -> Result<decltype(read(std::declval<Body&>()))> {

@@ -8,7 +8,7 @@
 #include <boost/beast/http/write.hpp>
 
 #include "server/auth/certificate.hpp"
-#include "server/http/answers.hpp"
+#include "server/http/responses.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -25,9 +25,9 @@ constexpr std::size_t drain_bytes_max = 1 << 20U;
 constexpr std::size_t listen_bytes = 4 << 10U;
 /// What a client says first that speaks TLS: the type of the record, RFC 8446 5.1.
 constexpr char tls_handshake = 22;
-constexpr milliseconds goodbye_time{1'000};
+constexpr milliseconds shutdown_timeout{1'000};
 /// For the request of a connection beyond the limit, which is served only if it asks for health.
-constexpr milliseconds turn_away_time{1'000};
+constexpr milliseconds overload_request_time{1'000};
 /// Of the kernel, for a reader of events: what waits there is not counted by us.
 constexpr int stream_send_buffer = 64 << 10U;
 
@@ -66,7 +66,7 @@ std::string copy(beast::string_view text) {
 }
 
 /// Who asks for the dashboard, and who may do more than look: what decides that.
-Caller caller_of(const beast::http::request<beast::http::string_body>& message, Wire& wire) {
+ClientInfo client_info_of(const beast::http::request<beast::http::string_body>& message, ClientStream& wire) {
   boost::system::error_code error;
   const auto address = wire.socket().remote_endpoint(error).address();
   const auto has = [&](const char* field) { return message.find(field) != message.end(); };
@@ -77,15 +77,15 @@ Caller caller_of(const beast::http::request<beast::http::string_body>& message, 
       .host = copy(message[beast::http::field::host]),
       .origin = copy(message[beast::http::field::origin]),
       .fetch_site = copy(message["Sec-Fetch-Site"]),
-      .has_intent = has("Tenure-Intent"),
+      .has_intent_header = has("Tenure-Intent"),
       .wants_html =
           copy(message[beast::http::field::accept]).find("text/html") != std::string::npos,
       .authorization = copy(message[beast::http::field::authorization]),
-      .session = std::string(cookie_in(copy(message[beast::http::field::cookie]), Logins::cookie)),
+      .session = std::string(cookie_in(copy(message[beast::http::field::cookie]), LoginSessions::cookie)),
       .is_encrypted = wire.tls() != nullptr};
 }
 
-Response what_was_wrong(const boost::system::error_code& error) {
+Response parse_error_response(const boost::system::error_code& error) {
   if (error == beast::http::error::header_limit) {
     return problem(431, "Request Header Fields Too Large", "the header may have 8 KiB");
   }
@@ -102,37 +102,37 @@ bool is_http_error(const boost::system::error_code& error) {
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, Surroundings& around,
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context,
                        std::optional<net::Shares::Share> place)
-    : wire_(std::move(socket)),
-      around_(around),
-      place_(std::move(place)),
-      deadline_(wire_.get_executor()),
+    : stream_(std::move(socket)),
+      context_(context),
+      connection_slot_(std::move(place)),
+      deadline_(stream_.get_executor()),
       buffer_(header_bytes_max + body_bytes_max),
-      heartbeat_(wire_.get_executor()) {}
+      heartbeat_(stream_.get_executor()) {}
 
 void Connection::start() {
-  around_.tls == nullptr ? open() : greet();
+  context_.tls == nullptr ? open() : detect_tls();
 }
 
 void Connection::open() {
   read();
-  if (!place_) {
-    arm(turn_away_time, Late::turn_away);
+  if (!connection_slot_) {
+    arm_deadline(overload_request_time, OnTimeout::reject_overload);
   }
 }
 
-void Connection::turn_away() {
-  is_turned_away_ = true;
+void Connection::reject_overload() {
+  is_overload_rejected_ = true;
   auto response = problem(503, "Service Unavailable", "too many connections");
   response.fields.emplace_back("Retry-After", "1");
   respond_and_close(std::move(response));
 }
 
-void Connection::greet() {
-  arm(around_.options.request_time);
+void Connection::detect_tls() {
+  arm_deadline(context_.options.request_time);
   // The first byte tells TLS from what somebody typed without the s.
-  wire_.socket().async_receive(
+  stream_.socket().async_receive(
       asio::buffer(&ignored_, 1), asio::socket_base::message_peek,
       [self = shared_from_this()](const Error& error, std::size_t) {
         if (error) {
@@ -140,48 +140,48 @@ void Connection::greet() {
         } else if (self->ignored_ != tls_handshake) {
           self->respond_and_close(problem(400, "Bad Request", "TLS is spoken here: https://"));
         } else {
-          self->shake_hands();
+          self->begin_handshake();
         }
       });
 }
 
-void Connection::shake_hands() {
+void Connection::begin_handshake() {
   Error error;
-  const auto peer = wire_.socket().remote_endpoint(error);
+  const auto peer = stream_.socket().remote_endpoint(error);
   if (error) {
     close();
     return;
   }
-  handshake_slot_ = around_.handshakes.admit(net::network_of(peer.address()),
+  handshake_slot_ = context_.handshakes.admit(net::network_of(peer.address()),
                                              net::HandshakeLimiter::Clock::now());
   if (!handshake_slot_) {
-    around_.metrics.limit_rejected("http_tls_handshakes");
+    context_.metrics.limit_rejected("http_tls_handshakes");
     close();
     return;
   }
-  wire_.greet(*around_.tls,
-              [self = shared_from_this()](const Error& failed) { self->on_greeted(failed); });
+  stream_.handshake(*context_.tls,
+              [self = shared_from_this()](const Error& failed) { self->on_handshake(failed); });
 }
 
-void Connection::on_greeted(const Error& error) {
+void Connection::on_handshake(const Error& error) {
   handshake_slot_.reset();
   if (error) {
     close();
     return;
   }
-  certificate_ = auth::certificate_names(wire_.tls());
+  certificate_ = auth::certificate_names(stream_.tls());
   open();
 }
 
 void Connection::close() {
-  tell_departure();
+  notify_disconnect();
   Error ignored;
-  wire_.socket().close(ignored);
+  stream_.socket().close(ignored);
   deadline_.cancel();
   heartbeat_.cancel();
   events_.reset();
-  place_.reset();
-  stream_.release();
+  connection_slot_.reset();
+  stream_slot_.release();
   handshake_slot_.reset();
 }
 
@@ -190,7 +190,7 @@ void Connection::wait_for_next() {
     read();
     return;
   }
-  arm(around_.options.idle_time);
+  arm_deadline(context_.options.idle_time);
   awaits_request_ = true;
   listen();
 }
@@ -199,7 +199,7 @@ void Connection::listen() {
   if (std::exchange(is_listening_, true)) {
     return;
   }
-  wire_.async_read_some(buffer_.prepare(listen_bytes),
+  stream_.async_read_some(buffer_.prepare(listen_bytes),
                         [self = shared_from_this()](const Error& error, std::size_t bytes) {
                           self->is_listening_ = false;
                           if (error) {
@@ -214,24 +214,24 @@ void Connection::listen() {
 }
 
 void Connection::read() {
-  arm(around_.options.request_time);
+  arm_deadline(context_.options.request_time);
   parser_.emplace();
   parser_->header_limit(header_bytes_max);
   parser_->body_limit(body_bytes_max);
   beast::http::async_read(
-      wire_, buffer_, *parser_,
+      stream_, buffer_, *parser_,
       [self = shared_from_this()](const Error& error, std::size_t) { self->on_read(error); });
 }
 
 void Connection::on_read(const Error& error) {
   is_listening_ = false;
-  if (is_turned_away_) {
+  if (is_overload_rejected_) {
     close();
   } else if (!error) {
     answer();
   } else if (is_http_error(error) && error != beast::http::error::end_of_stream &&
              error != beast::http::error::partial_message) {
-    respond_and_close(what_was_wrong(error));
+    respond_and_close(parse_error_response(error));
   } else {
     close();
   }
@@ -241,9 +241,9 @@ void Connection::answer() {
   const auto& message = parser_->get();
   const auto method = message.method();
   is_head_ = method == beast::http::verb::head;
-  keeps_alive_ = message.keep_alive() && place_;
+  keeps_alive_ = message.keep_alive() && connection_slot_;
   const auto host = message[beast::http::field::host];
-  if (!is_known_host({host.data(), host.size()}, around_.options.hosts)) {
+  if (!is_allowed_host({host.data(), host.size()}, context_.options.hosts)) {
     respond(problem(421, "Misdirected Request", "not the name of this server: listen.http_hosts"));
     return;
   }
@@ -252,8 +252,8 @@ void Connection::answer() {
     respond(problem(400, "Bad Request", request.error().detail));
     return;
   }
-  if (!place_ && request->path != "/healthz" && request->path != "/readyz") {
-    turn_away();
+  if (!connection_slot_ && request->path != "/healthz" && request->path != "/readyz") {
+    reject_overload();
     return;
   }
   const bool is_post = method == beast::http::verb::post;
@@ -264,31 +264,31 @@ void Connection::answer() {
   }
   request->method = is_post ? Method::post : Method::get;
   request->body = message.body();
-  request->caller = caller_of(message, wire_);
-  request->caller.certificate = certificate_;
+  request->client = client_info_of(message, stream_);
+  request->client.certificate = certificate_;
   const auto last_event_id = message["Last-Event-ID"];
   request->last_event_id.assign(last_event_id.data(), last_event_id.size());
   if (request->path == "/v1/watch" || request->path == "/v1/events") {
     stream_events(*request);
     return;
   }
-  const auto departure = request->departure = std::make_shared<Departure>();
-  departure_ = departure;
-  arm(around_.options.answer_time, Late::answer);
+  const auto disconnect_hook = request->disconnect_hook = std::make_shared<DisconnectHook>();
+  disconnect_hook_ = disconnect_hook;
+  arm_deadline(context_.options.answer_time, OnTimeout::respond_unavailable);
   const auto exchange = exchange_;
-  around_.router.serve(*std::move(request), [self = weak_from_this(), exchange](Response response) {
+  context_.router.serve(*std::move(request), [self = weak_from_this(), exchange](Response response) {
     const auto alive = self.lock();
     if (alive && alive->exchange_ == exchange) {
       alive->respond(std::move(response));
     }
   });
-  if (exchange == exchange_ && departure->tell) {
-    arm(around_.options.answer_time + departure->wait, Late::answer);
-    watch_for_departure();
+  if (exchange == exchange_ && disconnect_hook->on_disconnect) {
+    arm_deadline(context_.options.answer_time + disconnect_hook->wait_max, OnTimeout::respond_unavailable);
+    watch_for_disconnect();
   }
 }
 
-void Connection::watch_for_departure() {
+void Connection::watch_for_disconnect() {
   if (buffer_.size() > 0) {
     // The next request is here already, and its sender, too.
     return;
@@ -296,16 +296,16 @@ void Connection::watch_for_departure() {
   listen();
 }
 
-void Connection::tell_departure() {
-  if (const auto departure = std::exchange(departure_, {}); departure && departure->tell) {
-    departure->tell();
+void Connection::notify_disconnect() {
+  if (const auto disconnect_hook = std::exchange(disconnect_hook_, {}); disconnect_hook && disconnect_hook->on_disconnect) {
+    disconnect_hook->on_disconnect();
   }
 }
 
 void Connection::respond(Response response) {
   ++exchange_;
-  departure_.reset();
-  arm(around_.options.idle_time);
+  disconnect_hook_.reset();
+  arm_deadline(context_.options.idle_time);
   auto message = std::make_shared<beast::http::response<beast::http::string_body>>();
   message->result(response.status);
   message->version(11);
@@ -324,14 +324,14 @@ void Connection::respond(Response response) {
     // The length stays what it would have been.
     message->body().clear();
   }
-  beast::http::async_write(wire_, *message,
+  beast::http::async_write(stream_, *message,
                            [self = shared_from_this(), message](const Error& error, std::size_t) {
                              if (error) {
                                self->close();
                              } else if (self->keeps_alive_) {
                                self->wait_for_next();
                              } else {
-                               self->say_goodbye();
+                               self->shut_down();
                              }
                            });
 }
@@ -341,17 +341,17 @@ void Connection::respond_and_close(Response response) {
   respond(std::move(response));
 }
 
-void Connection::say_goodbye() {
-  arm(goodbye_time);
+void Connection::shut_down() {
+  arm_deadline(shutdown_timeout);
   if (is_listening_) {
     // Who asked is read from until it goes, or for this long.
     Error ignored;
-    wire_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     return;
   }
-  wire_.farewell([self = shared_from_this()](const Error&) {
+  stream_.shutdown([self = shared_from_this()](const Error&) {
     Error ignored;
-    self->wire_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     // Closing with unread bytes would reset the connection, and the answer may be lost on the way.
     self->drain();
   });
@@ -359,7 +359,7 @@ void Connection::say_goodbye() {
 
 void Connection::drain() {
   buffer_.clear();
-  wire_.socket().async_read_some(
+  stream_.socket().async_read_some(
       buffer_.prepare(header_bytes_max),
       [self = shared_from_this()](const Error& error, std::size_t bytes) {
         self->drained_ += bytes;
@@ -372,7 +372,7 @@ void Connection::drain() {
 }
 
 void Connection::stream_events(Request& request) {
-  if (auto refused = around_.router.admit(request)) {
+  if (auto refused = context_.router.admit(request)) {
     respond(*std::move(refused));
     return;
   }
@@ -386,47 +386,47 @@ void Connection::stream_events(Request& request) {
     return;
   }
   if (!request.access.may_any(auth::Verb::read, filter->prefix)) {
-    respond(around_.router.deny(request, auth::Verb::read, filter->prefix));
+    respond(context_.router.deny(request, auth::Verb::read, filter->prefix));
     return;
   }
   if (const auto* user = request.access.user(); user != nullptr) {
-    auto share = around_.streams.take(user->name);
+    auto share = context_.stream_shares.take(user->name);
     if (!share) {
       respond(problem(503, "Service Unavailable", "too many event streams of one user"));
       return;
     }
-    stream_ = *std::move(share);
+    stream_slot_ = *std::move(share);
   }
-  filter->may_read = around_.router.reader_of(request);
+  filter->may_read = context_.router.read_filter_of(request);
   ++exchange_;
   Error ignored;
-  wire_.socket().set_option(asio::socket_base::send_buffer_size(stream_send_buffer), ignored);
+  stream_.socket().set_option(asio::socket_base::send_buffer_size(stream_send_buffer), ignored);
   // It ends with the connection, so it needs no chunks.
   std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n";
   for (const auto& [name, value] : security_fields) {
     head += std::string(name) + ": " + std::string(value) + "\r\n";
   }
-  events_ = around_.feed.subscribe(*filter, [self = weak_from_this()] {
+  events_ = context_.feed.subscribe(*filter, [self = weak_from_this()] {
     if (const auto alive = self.lock()) {
       alive->pump();
     }
   });
   write_stream(head + "\r\n");
   watch_for_close();
-  beat();
+  send_heartbeats();
 }
 
 void Connection::write_stream(std::string text) {
   is_writing_ = true;
   outgoing_ = std::move(text);
-  arm(around_.options.idle_time);
-  asio::async_write(wire_, asio::buffer(outgoing_),
+  arm_deadline(context_.options.idle_time);
+  asio::async_write(stream_, asio::buffer(outgoing_),
                     [self = shared_from_this()](const Error& error, std::size_t) {
                       self->is_writing_ = false;
                       if (error) {
                         self->close();
                       } else {
-                        self->disarm();
+                        self->disarm_deadline();
                         self->pump();
                       }
                     });
@@ -439,13 +439,13 @@ void Connection::pump() {
   auto text = events_->take(stream_chunk_bytes);
   if (!text.empty()) {
     write_stream(std::move(text));
-  } else if (events_->is_over()) {
+  } else if (events_->is_finished()) {
     close();
   }
 }
 
-void Connection::beat() {
-  heartbeat_.expires_after(around_.options.heartbeat);
+void Connection::send_heartbeats() {
+  heartbeat_.expires_after(context_.options.heartbeat);
   heartbeat_.async_wait([self = weak_from_this()](const Error& error) {
     const auto alive = self.lock();
     if (error || !alive || !alive->events_) {
@@ -454,12 +454,12 @@ void Connection::beat() {
     if (!alive->is_writing_) {
       alive->write_stream(": alive\n\n");
     }
-    alive->beat();
+    alive->send_heartbeats();
   });
 }
 
 void Connection::watch_for_close() {
-  wire_.async_read_some(asio::buffer(&ignored_, 1),
+  stream_.async_read_some(asio::buffer(&ignored_, 1),
                         [self = shared_from_this()](const Error& error, std::size_t) {
                           if (error) {
                             self->close();
@@ -469,33 +469,33 @@ void Connection::watch_for_close() {
                         });
 }
 
-void Connection::arm(milliseconds time, Late late) {
+void Connection::arm_deadline(milliseconds time, OnTimeout action) {
   deadline_.expires_after(time);
   // This is also what keeps the connection alive while the store thinks.
-  deadline_.async_wait([self = shared_from_this(), late](const Error& error) {
+  deadline_.async_wait([self = shared_from_this(), action](const Error& error) {
     // It may have been set anew after it had come.
     if (!error && self->deadline_.expiry() <= std::chrono::steady_clock::now()) {
-      self->on_late(late);
+      self->on_timeout(action);
     }
   });
 }
 
-void Connection::disarm() {
+void Connection::disarm_deadline() {
   deadline_.expires_at(std::chrono::steady_clock::time_point::max());
 }
 
-void Connection::on_late(Late late) {
-  if (late == Late::close) {
+void Connection::on_timeout(OnTimeout action) {
+  if (action == OnTimeout::close) {
     close();
     return;
   }
-  if (late == Late::turn_away) {
+  if (action == OnTimeout::reject_overload) {
     // The read is under way and stays so.
     is_listening_ = true;
-    turn_away();
+    reject_overload();
     return;
   }
-  tell_departure();
+  notify_disconnect();
   auto response = problem(503, "Service Unavailable", "the store does not answer");
   response.fields.emplace_back("Retry-After", "1");
   respond(std::move(response));

@@ -5,7 +5,7 @@
 
 #include <boost/asio/post.hpp>
 
-#include "server/http/pages.hpp"
+#include "server/http/record_json.hpp"
 #include "sys/json_writer.hpp"
 
 namespace tenure::server::http {
@@ -19,7 +19,7 @@ std::string server_sent(std::string_view type, std::string_view id, std::string_
   return out + "data: " + std::string(text) + "\n\n";
 }
 
-constexpr std::string_view too_slow = "the events were read too slowly";
+constexpr std::string_view slow_reader_detail = "the events were read too slowly";
 
 }  // namespace
 
@@ -28,7 +28,7 @@ EventSubscription::EventSubscription(EventFilter filter, std::size_t buffer_max,
     : filter_(std::move(filter)), buffer_max_(buffer_max), on_ready_(std::move(on_ready)) {}
 
 std::string EventSubscription::take(std::size_t bytes_max) {
-  auto out = std::exchange(prelude_, {});
+  auto out = std::exchange(initial_event_, {});
   while (!pending_.empty() && out.size() < bytes_max) {
     const auto& next = pending_.front();
     const auto& event = next.event();
@@ -37,9 +37,9 @@ std::string EventSubscription::take(std::size_t bytes_max) {
     live_pending_ -= next.is_live ? 1 : 0;
     pending_.pop_front();
   }
-  if (pending_.empty() && !finale_.empty()) {
-    out += std::exchange(finale_, {});
-    is_over_ = true;
+  if (pending_.empty() && !final_event_.empty()) {
+    out += std::exchange(final_event_, {});
+    is_finished_ = true;
   }
   if (pending_.empty() && fetch_) {
     std::exchange(fetch_, {})();
@@ -47,7 +47,7 @@ std::string EventSubscription::take(std::size_t bytes_max) {
   return out;
 }
 
-void EventSubscription::take_in(const Replay& replay) {
+void EventSubscription::add_replay(const Replay& replay) {
   sys::JsonWriter json;
   json.object([&] {
     json.field("revision", replay.revision);
@@ -58,13 +58,13 @@ void EventSubscription::take_in(const Replay& replay) {
   }
   if (filter_.start && *filter_.start <= replay.compact_revision) {
     // What is asked for is forgotten: the reader has to look at the locks anew.
-    finale_ = server_sent("compact", {}, json.take());
+    final_event_ = server_sent("compact", {}, json.take());
     on_ready_();
     return;
   }
-  if (!std::exchange(has_begun_, true)) {
+  if (!std::exchange(has_started_, true)) {
     const auto seen = filter_.start ? filter_.start->get() - 1 : replay.revision.get();
-    prelude_ = server_sent("ready", std::to_string(seen), json.take());
+    initial_event_ = server_sent("ready", std::to_string(seen), json.take());
   }
   queue(replay.events, false);
   if (replay.next) {
@@ -78,12 +78,12 @@ void EventSubscription::take_in(const Replay& replay) {
 void EventSubscription::refuse(const Error& error) {
   sys::JsonWriter json;
   json.object([&] { json.field("detail", tenure::to_string(error)); });
-  finale_ = server_sent("error", {}, json.take());
+  final_event_ = server_sent("error", {}, json.take());
   on_ready_();
 }
 
 void EventSubscription::deliver(const EventBatch& batch) {
-  if (!cut_at_) {
+  if (!resume_at_) {
     queue(batch, true);
     on_ready_();
   }
@@ -102,7 +102,7 @@ void EventSubscription::queue(const EventBatch& batch, bool is_live) {
       continue;
     }
     if (is_live && live_pending_ >= buffer_max_) {
-      finish("cut", too_slow, event.revision);
+      finish("cut", slow_reader_detail, event.revision);
       return;
     }
     if (!pending_.empty() && pending_.back().event().revision == event.revision) {
@@ -114,11 +114,11 @@ void EventSubscription::queue(const EventBatch& batch, bool is_live) {
 }
 
 void EventSubscription::finish(std::string_view type, std::string_view why, core::Revision resume) {
-  if (cut_at_ || !finale_.empty()) {
+  if (resume_at_ || !final_event_.empty()) {
     return;
   }
   resume = std::max(resume, filter_.start.value_or(resume));
-  cut_at_ = resume;
+  resume_at_ = resume;
   // The beginning of that revision comes again.
   while (!pending_.empty() && pending_.back().event().revision == resume) {
     live_pending_ -= pending_.back().is_live ? 1 : 0;
@@ -129,12 +129,12 @@ void EventSubscription::finish(std::string_view type, std::string_view why, core
     json.field("detail", why);
     json.field("resume_revision", resume);
   });
-  finale_ = server_sent(type, {}, json.take());
+  final_event_ = server_sent(type, {}, json.take());
 }
 
 EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
                      const Options& options)
-    : store_(store), metrics_(metrics), home_(std::move(home)), options_(options), grace_(home_) {}
+    : store_(store), metrics_(metrics), executor_(std::move(home)), options_(options), grace_(executor_) {}
 
 void EventFeed::applied(const core::Applied& what, const core::State& /*state*/) {
   known_ = what.revision;
@@ -144,14 +144,14 @@ void EventFeed::applied(const core::Applied& what, const core::State& /*state*/)
 }
 
 void EventFeed::restored(const core::State& /*state*/) {
-  boost::asio::post(home_, [this, resume = core::Revision{known_.get() + 1}] {
-    cut_all(resume, "the leader sent a snapshot in the place of the events");
+  boost::asio::post(executor_, [this, resume = core::Revision{known_.get() + 1}] {
+    cancel_all(resume, "the leader sent a snapshot in the place of the events");
   });
 }
 
 void EventFeed::role_changed(const LogPosition& log) {
   const bool is_there = log.is_leader || log.leader != 0;
-  boost::asio::post(home_, [this, is_there] { set_leader(is_there); });
+  boost::asio::post(executor_, [this, is_there] { set_leader(is_there); });
 }
 
 void EventFeed::settled() {
@@ -163,45 +163,45 @@ void EventFeed::settled() {
   if (in_flight_ + count > options_.in_flight_max) {
     // HTTP does not keep up: better to lose readers than memory.
     gathered_.clear();
-    if (!std::exchange(has_told_gap_, true)) {
-      boost::asio::post(home_, [this, first] { cut_all(first, too_slow); });
+    if (!std::exchange(has_reported_gap_, true)) {
+      boost::asio::post(executor_, [this, first] { cancel_all(first, slow_reader_detail); });
     }
     return;
   }
   in_flight_ += count;
   auto batch = std::make_shared<const std::vector<core::Event>>(std::exchange(gathered_, {}));
-  boost::asio::post(home_, [this, batch = std::move(batch)] { deliver(batch); });
+  boost::asio::post(executor_, [this, batch = std::move(batch)] { deliver(batch); });
 }
 
 std::shared_ptr<EventSubscription> EventFeed::subscribe(const EventFilter& filter,
                                                         std::function<void()> on_ready) {
   auto subscription =
       std::make_shared<EventSubscription>(filter, options_.buffer_max, std::move(on_ready));
-  subscription->presence_ = count_reader();
+  subscription->reader_guard_ = count_reader();
   fetch(subscription, filter);
   return subscription;
 }
 
-void EventFeed::fetch(const Reader& reader, const EventFilter& filter) {
+void EventFeed::fetch(const SubscriberRef& reader, const EventFilter& filter) {
   store_.peek([this, filter, reader](const Result<View>& view) {
     if (!view) {
-      boost::asio::post(home_, [reader, error = view.error()] { refuse(reader, error); });
+      boost::asio::post(executor_, [reader, error = view.error()] { refuse(reader, error); });
       return;
     }
     // Whatever is settled from now on is posted behind this, so nothing falls in between.
-    boost::asio::post(home_, [this, reader, filter, replay = look(*view, filter)] {
+    boost::asio::post(executor_, [this, reader, filter, replay = read_and_respond(*view, filter)] {
       hand_over(reader, filter, replay);
     });
   });
 }
 
-void EventFeed::refuse(const Reader& reader, const Error& error) {
+void EventFeed::refuse(const SubscriberRef& reader, const Error& error) {
   if (const auto alive = reader.lock()) {
     alive->refuse(error);
   }
 }
 
-void EventFeed::hand_over(const Reader& reader, const EventFilter& filter,
+void EventFeed::hand_over(const SubscriberRef& reader, const EventFilter& filter,
                           const EventSubscription::Replay& replay) {
   const auto alive = reader.lock();
   if (!alive) {
@@ -213,14 +213,14 @@ void EventFeed::hand_over(const Reader& reader, const EventFilter& filter,
       fetch(reader, rest);
     };
   } else {
-    std::erase_if(active_, [](const Reader& other) { return other.expired(); });
+    std::erase_if(active_, [](const SubscriberRef& other) { return other.expired(); });
     active_.push_back(reader);
     wait_for_leader();
   }
-  alive->take_in(replay);
+  alive->add_replay(replay);
 }
 
-EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& filter) {
+EventSubscription::Replay EventFeed::read_and_respond(const View& view, const EventFilter& filter) {
   known_ = view.state.revision;
   const auto& ring = view.state.events;
   EventSubscription::Replay replay{.revision = view.state.revision,
@@ -247,7 +247,7 @@ EventSubscription::Replay EventFeed::look(const View& view, const EventFilter& f
     }
   }
   replay.events = std::make_shared<const std::vector<core::Event>>(std::move(events));
-  has_told_gap_ = false;
+  has_reported_gap_ = false;
   return replay;
 }
 
@@ -264,13 +264,13 @@ void EventFeed::deliver(const EventBatch& batch) {
   in_flight_ -= batch->size();
   each_active([&](EventSubscription& reader) {
     reader.deliver(batch);
-    if (reader.cut_at_) {
+    if (reader.resume_at_) {
       metrics_.watch_cut();
     }
   });
 }
 
-void EventFeed::cut_all(core::Revision resume, std::string_view why) {
+void EventFeed::cancel_all(core::Revision resume, std::string_view why) {
   each_active([&](EventSubscription& reader) {
     reader.finish("cut", why, resume);
     reader.on_ready_();
@@ -294,18 +294,18 @@ void EventFeed::wait_for_leader() {
   grace_->expires_after(options_.leader_grace);
   grace_->async_wait([this](const boost::system::error_code& cancelled) {
     if (!cancelled && std::exchange(is_waiting_, false)) {
-      end_leaderless();
+      end_streams_without_leader();
     }
   });
 }
 
-void EventFeed::end_leaderless() {
+void EventFeed::end_streams_without_leader() {
   store_.peek([this](const Result<View>& view) {
     if (!view || view->log.is_leader || view->log.leader != 0) {
       return;  // It stops, or there is one after all.
     }
     // Behind all that was settled before.
-    boost::asio::post(home_, [this, resume = core::Revision{view->state.revision.get() + 1}] {
+    boost::asio::post(executor_, [this, resume = core::Revision{view->state.revision.get() + 1}] {
       each_active([&](EventSubscription& reader) {
         reader.finish("no_leader",
                       "this member knows of no leader, or was removed from the cluster: it does "
@@ -320,7 +320,7 @@ void EventFeed::end_leaderless() {
 void EventFeed::each_active(const std::function<void(EventSubscription&)>& visit) {
   std::vector<std::shared_ptr<EventSubscription>> alive;
   for (const auto& reader : active_) {
-    if (auto locked = reader.lock(); locked && !locked->cut_at_ && !locked->is_over_) {
+    if (auto locked = reader.lock(); locked && !locked->resume_at_ && !locked->is_finished_) {
       alive.push_back(std::move(locked));
     }
   }

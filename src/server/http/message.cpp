@@ -117,7 +117,7 @@ std::string_view cookie_in(std::string_view field, std::string_view name) {
   return {};
 }
 
-bool is_known_host(std::string_view host, std::string_view allowed) {
+bool is_allowed_host(std::string_view host, std::string_view allowed) {
   // A colon inside brackets is no port.
   const auto colon = host.ends_with(']') ? host.npos : host.rfind(':');
   host = host.substr(0, colon);
@@ -143,7 +143,7 @@ Response problem(unsigned status, std::string_view title, std::string_view detai
   return problem(status, title, detail, "");
 }
 
-Response refusal(const Error& error) {
+Response error_response(const Error& error) {
   const auto code = tenure::to_string(error.code);
   const auto detail =
       error.detail.empty() ? tenure::message(error.code) : std::string_view(error.detail);

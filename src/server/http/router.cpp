@@ -8,7 +8,7 @@
 #include <boost/asio/post.hpp>
 
 #include "server/config/units.hpp"
-#include "server/http/answers.hpp"
+#include "server/http/responses.hpp"
 #include "server/http/assets.hpp"
 
 namespace tenure::server::http {
@@ -72,10 +72,10 @@ Router::Router(const Sources& sources, boost::asio::any_io_executor home, Server
       metrics_(sources.metrics),
       deadlocks_(sources.deadlocks),
       history_(sources.history),
-      logins_(sources.logins),
+      sessions_(sources.sessions),
       authorizer_(sources.authorizer),
-      locking_(sources.locking),
-      home_(std::move(home)),
+      lock_handlers_(sources.lock_handlers),
+      executor_(std::move(home)),
       facts_(std::move(facts)),
       options_(options) {}
 
@@ -171,19 +171,19 @@ std::string Router::allowed(std::string_view path) {
   return takes(Method::get) ? "GET, HEAD, POST" : "POST";
 }
 
-auth::Credentials Router::credentials_of(const Caller& caller) const {
-  if (!caller.authorization.empty()) {
-    return auth::Authorizer::credentials_from(caller.authorization);
+auth::Credentials Router::credentials_of(const ClientInfo& client) const {
+  if (!client.authorization.empty()) {
+    return auth::Authorizer::credentials_from(client.authorization);
   }
-  if (const auto token = login_of(caller)) {
+  if (const auto token = login_of(client)) {
     return *token;
   }
-  return caller.certificate.empty() ? auth::Credentials() : auth::Credentials(caller.certificate);
+  return client.certificate.empty() ? auth::Credentials() : auth::Credentials(client.certificate);
 }
 
-std::optional<auth::Digest> Router::login_of(const Caller& caller) const {
-  return caller.authorization.empty() && !caller.session.empty()
-             ? logins_.find(caller.session, Logins::Clock::now())
+std::optional<auth::Digest> Router::login_of(const ClientInfo& client) const {
+  return client.authorization.empty() && !client.session.empty()
+             ? sessions_.find(client.session, LoginSessions::Clock::now())
              : std::nullopt;
 }
 
@@ -191,50 +191,50 @@ bool Router::is_secret(const auth::Digest& digest) const {
   return options_.secret && auth::DigestEqual{}(digest, *options_.secret);
 }
 
-bool Router::shows_secret(const Caller& caller) const {
-  if (const auto token = auth::bearer_token(caller.authorization)) {
+bool Router::shows_secret(const ClientInfo& client) const {
+  if (const auto token = auth::bearer_token(client.authorization)) {
     return is_secret(auth::digest_of(*token));
   }
-  const auto login = login_of(caller);
+  const auto login = login_of(client);
   return login && is_secret(*login);
 }
 
 std::optional<Response> Router::admit(Request& request) const {
   if (authorizer_ == nullptr) {
-    request.caller.has_secret = shows_secret(request.caller);
+    request.client.has_secret = shows_secret(request.client);
     return std::nullopt;
   }
   const auto* route = find(request);
   const bool is_open =
       route == nullptr || (route->page == &Router::metrics && options_.open_metrics);
   const auto principal =
-      authorizer_->authenticate(credentials_of(request.caller), request.caller.address);
+      authorizer_->authenticate(credentials_of(request.client), request.client.address);
   const auto denial = principal->authorize(is_open ? auth::Permission::none : route->permission);
   request.access = principal->access();
-  return denial ? std::optional(refusal(*denial)) : std::nullopt;
+  return denial ? std::optional(error_response(*denial)) : std::nullopt;
 }
 
 Response Router::deny(const Request& request, auth::Verb verb, std::string_view name) const {
-  const auto& caller = request.caller;
+  const auto& client = request.client;
   const auto denial = authorizer_ == nullptr
                           ? std::nullopt
-                          : authorizer_->authenticate(credentials_of(caller), caller.address)
+                          : authorizer_->authenticate(credentials_of(client), client.address)
                                 ->authorize(verb, name);
   // The rules may be others than a moment ago, when it was denied.
-  return denial ? refusal(*denial) : forbidden(request.access.denial(verb, name));
+  return denial ? error_response(*denial) : forbidden(request.access.denial(verb, name));
 }
 
-std::function<bool(std::string_view)> Router::reader_of(const Request& request) const {
+std::function<bool(std::string_view)> Router::read_filter_of(const Request& request) const {
   if (authorizer_ == nullptr) {
     return [](std::string_view) { return true; };
   }
-  const bool is_login = login_of(request.caller).has_value();
+  const bool is_login = login_of(request.client).has_value();
   const std::shared_ptr<auth::Principal> principal =
-      authorizer_->authenticate(credentials_of(request.caller), request.caller.address);
+      authorizer_->authenticate(credentials_of(request.client), request.client.address);
   return [this, principal,
-          session = is_login ? request.caller.session : std::string()](std::string_view name) {
+          session = is_login ? request.client.session : std::string()](std::string_view name) {
     return principal->access().may(auth::Verb::read, name) &&
-           (session.empty() || logins_.find(session, Logins::Clock::now()));
+           (session.empty() || sessions_.find(session, LoginSessions::Clock::now()));
   };
 }
 
@@ -259,7 +259,7 @@ void Router::serve(Request request, Reply reply) const {
 }
 
 bool Router::serve_asset(const Request& request, Reply& reply) const {
-  const bool is_front = request.path == "/" && request.caller.wants_html;
+  const bool is_front = request.path == "/" && request.client.wants_html;
   const auto* asset = find_asset(is_front ? "/index.html" : std::string_view(request.path));
   if (asset == nullptr) {
     return false;
@@ -281,8 +281,8 @@ void Router::openapi(const Request& /*request*/, Reply reply) const {
 }
 
 void Router::ready(const Request& /*request*/, Reply reply) const {
-  const Request anybody{.query = {{"stale", "true"}}};
-  look(anybody, std::move(reply), why_not_ready, [](std::optional<std::string_view> why) {
+  const Request stale_request{.query = {{"stale", "true"}}};
+  read_and_respond(stale_request, std::move(reply), why_not_ready, [](std::optional<std::string_view> why) {
     return why ? problem(503, "Not Ready", *why) : text(200, "ready\n");
   });
 }
@@ -292,28 +292,28 @@ void Router::metrics(const Request& /*request*/, Reply reply) const {
     if (view) {
       metrics_.observe(*view);
     }
-    boost::asio::post(home_, [this, reply = std::move(reply)]() mutable {
+    boost::asio::post(executor_, [this, reply = std::move(reply)]() mutable {
       reply({.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()});
     });
   });
 }
 
 void Router::status(const Request& /*request*/, Reply reply) const {
-  const Request anybody{.query = {{"stale", "true"}}};
-  look(anybody, std::move(reply), copy_status,
+  const Request stale_request{.query = {{"stale", "true"}}};
+  read_and_respond(stale_request, std::move(reply), copy_status,
        [facts = facts_](const StatusRecord& record) { return json(write(record, facts)); });
 }
 
 void Router::cluster(const Request& /*request*/, Reply reply) const {
-  const Request anybody{.query = {{"stale", "true"}}};
-  look(anybody, std::move(reply), copy_cluster,
+  const Request stale_request{.query = {{"stale", "true"}}};
+  read_and_respond(stale_request, std::move(reply), copy_cluster,
        [facts = facts_](const ClusterRecord& record) { return json(write(record, facts)); });
 }
 
 void Router::locks(const Request& request, Reply reply) const {
   const auto limit = page_limit(request);
   if (!limit) {
-    reply(refusal(limit.error()));
+    reply(error_response(limit.error()));
     return;
   }
   LockQuery query{.prefix = std::string(request.parameter("prefix").value_or("")),
@@ -326,12 +326,12 @@ void Router::locks(const Request& request, Reply reply) const {
   if (const auto after = request.parameter("after")) {
     auto resource = parse_position(*after);
     if (!resource) {
-      reply(refusal(resource.error()));
+      reply(error_response(resource.error()));
       return;
     }
     query.after = *std::move(resource);
   }
-  look(
+  read_and_respond(
       request, std::move(reply),
       [query = std::move(query)](const View& view) { return copy_locks(view, query); },
       [](const LockPage& page) { return json(write(page)); });
@@ -340,17 +340,17 @@ void Router::locks(const Request& request, Reply reply) const {
 void Router::lock(const Request& request, Reply reply) const {
   const auto name = request.path.substr(lock_prefix.size());
   if (!request.access.may(auth::Verb::read, name)) {
-    // Whether anybody holds it or not.
+    // Whether stale_request holds it or not.
     reply(deny(request, auth::Verb::read, name));
     return;
   }
   const auto kind = resource_kind(request);
   if (!kind) {
-    reply(refusal(kind.error()));
+    reply(error_response(kind.error()));
     return;
   }
   const core::Resource resource{.name = name, .kind = *kind};
-  look(
+  read_and_respond(
       request, std::move(reply),
       [resource](const View& view) { return copy_lock(view, resource, in_full); },
       [](const std::optional<LockRecord>& found) {
@@ -362,10 +362,10 @@ void Router::leases(const Request& request, Reply reply) const {
   const auto limit = page_limit(request);
   const auto after = parse_count(request.parameter("after").value_or("0"));
   if (!limit || !after) {
-    reply(refusal(limit ? after.error() : limit.error()));
+    reply(error_response(limit ? after.error() : limit.error()));
     return;
   }
-  look(
+  read_and_respond(
       request, std::move(reply),
       [range = auth::LeaseRange{core::LeaseId{*after}, *limit},
        access = request.access](const View& view) { return copy_leases(view, range, access); },
@@ -375,10 +375,10 @@ void Router::leases(const Request& request, Reply reply) const {
 void Router::lease(const Request& request, Reply reply) const {
   const auto number = parse_count(std::string_view(request.path).substr(lease_prefix.size()));
   if (!number) {
-    reply(refusal(number.error()));
+    reply(error_response(number.error()));
     return;
   }
-  look(
+  read_and_respond(
       request, std::move(reply),
       [wanted = core::LeaseId{*number}, access = request.access](const View& view) {
         return copy_lease(view, wanted, access);
@@ -389,16 +389,16 @@ void Router::lease(const Request& request, Reply reply) const {
 }
 
 void Router::graph(const Request& request, Reply reply) const {
-  look(
+  read_and_respond(
       request, std::move(reply),
       [access = request.access](const View& view) { return copy_graph(view, access); },
       [](const GraphRecord& record) { return json(write(record)); });
 }
 
 void Router::deadlocks(const Request& request, Reply reply) const {
-  const Request anybody{.query = {{"stale", "true"}}};
-  look(
-      anybody, std::move(reply),
+  const Request stale_request{.query = {{"stale", "true"}}};
+  read_and_respond(
+      stale_request, std::move(reply),
       [this, access = request.access](const View& view) {
         return DeadlockPage{.now = view.now, .records = deadlocks_.latest(access)};
       },
@@ -407,11 +407,11 @@ void Router::deadlocks(const Request& request, Reply reply) const {
 
 void Router::history(const Request& request, Reply reply) const {
   const auto after = parse_count(request.parameter("after").value_or("0"));
-  reply(after ? json(history_.write(*after)) : refusal(after.error()));
+  reply(after ? json(history_.write(*after)) : error_response(after.error()));
 }
 
 void Router::rights(const Request& request, Reply reply) const {
-  reply(json(write(rights_of(request.caller, options_.rights, request.access))));
+  reply(json(write(rights_of(request.client, options_.rights, request.access))));
 }
 
 }  // namespace tenure::server::http

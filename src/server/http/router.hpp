@@ -14,10 +14,10 @@
 #include "server/auth/authorizer.hpp"
 #include "server/http/deadlock_log.hpp"
 #include "server/http/history.hpp"
-#include "server/http/locking.hpp"
-#include "server/http/logins.hpp"
+#include "server/http/lock_handlers.hpp"
+#include "server/http/login_sessions.hpp"
 #include "server/http/message.hpp"
-#include "server/http/pages.hpp"
+#include "server/http/record_json.hpp"
 #include "server/metrics/metrics.hpp"
 #include "server/store/store.hpp"
 
@@ -32,18 +32,18 @@ class Router {
     Metrics& metrics;
     const DeadlockLog& deadlocks;
     const History& history;
-    Logins& logins;
-    Locking& locking;
+    LoginSessions& sessions;
+    LockHandlers& lock_handlers;
     auth::Authorizer* authorizer = nullptr;  ///< Null: there are no users, and everybody may look.
   };
   struct Options {
-    RightsPolicy rights{};
+    ChangePolicy rights{};
     bool open_metrics = false;  ///< /metrics is for everybody.
     /// Digest of the secret for changes without users; nothing: they are all refused.
     std::optional<auth::Digest> secret{};
   };
 
-  /// One kind of page. All pages but the files of the dashboard are in the list of them, each with
+  /// One kind of page. All record_json but the files of the dashboard are in the list of them, each with
   /// what it asks of whoever wants to see it.
   struct Route {
     std::string_view path;      ///< All of it; or if it ends in '/', its beginning,
@@ -55,7 +55,7 @@ class Router {
   };
   [[nodiscard]] static std::span<const Route> routes();
 
-  /// `home` is where pages are written: the thread of HTTP, not that of the store.
+  /// `home` is where record_json are written: the thread of HTTP, not that of the store.
   Router(const Sources& sources, boost::asio::any_io_executor home, ServerFacts facts,
          Options options);
 
@@ -69,17 +69,17 @@ class Router {
   [[nodiscard]] std::optional<Response> admit(Request& request) const;
   /// The answer to who may not do this with a name, or with any under it; the log has it, too.
   [[nodiscard]] Response deny(const Request& request, auth::Verb verb, std::string_view name) const;
-  /// Whether the caller of a request that was admitted may read a name, at the time it is asked.
-  [[nodiscard]] std::function<bool(std::string_view)> reader_of(const Request& request) const;
+  /// Whether the client of a request that was admitted may read a name, at the time it is asked.
+  [[nodiscard]] std::function<bool(std::string_view)> read_filter_of(const Request& request) const;
 
  private:
   static const Route* find(const Request& request);
-  [[nodiscard]] auth::Credentials credentials_of(const Caller& caller) const;
+  [[nodiscard]] auth::Credentials credentials_of(const ClientInfo& client) const;
   /// The token of whoever is logged in, if that is by what it asks.
-  [[nodiscard]] std::optional<auth::Digest> login_of(const Caller& caller) const;
+  [[nodiscard]] std::optional<auth::Digest> login_of(const ClientInfo& client) const;
   /// Is this the digest of the secret? Takes the same time for every digest.
   [[nodiscard]] bool is_secret(const auth::Digest& digest) const;
-  [[nodiscard]] bool shows_secret(const Caller& caller) const;
+  [[nodiscard]] bool shows_secret(const ClientInfo& client) const;
   /// Where there are no users: the secret for a cookie.
   void login_with_secret(const Request& request, Reply reply) const;
 
@@ -119,35 +119,35 @@ class Router {
   /// Copies with `copy(view)` on the store's thread and answers with `page(copied)` at home. With
   /// ?stale=true any member answers, from what it has.
   template <class Copy, class Page>
-  void look(const Request& request, Reply reply, Copy copy, Page page) const;
+  void read_and_respond(const Request& request, Reply reply, Copy copy, Page page) const;
 
   Store& store_;
   Metrics& metrics_;
   const DeadlockLog& deadlocks_;
   const History& history_;
-  Logins& logins_;
+  LoginSessions& sessions_;
   auth::Authorizer* authorizer_;
-  Locking& locking_;
-  boost::asio::any_io_executor home_;
+  LockHandlers& lock_handlers_;
+  boost::asio::any_io_executor executor_;
   ServerFacts facts_;
   const Options options_;
 };
 
 template <class Copy, class Page>
-void Router::look(const Request& request, Reply reply, Copy copy, Page page) const {
-  auto looker = [home = home_, reply = std::move(reply), copy = std::move(copy),
+void Router::read_and_respond(const Request& request, Reply reply, Copy copy, Page page) const {
+  auto reader = [home = executor_, reply = std::move(reply), copy = std::move(copy),
                  page = std::move(page)](const Result<View>& view) mutable {
     using Copied = decltype(copy(*view));
     auto copied = view ? Result<Copied>(copy(*view)) : std::unexpected(view.error());
     boost::asio::post(home, [reply = std::move(reply), page = std::move(page),
                              copied = std::move(copied)]() mutable {
-      reply(copied ? page(*copied) : refusal(copied.error()));
+      reply(copied ? page(*copied) : error_response(copied.error()));
     });
   };
   if (request.parameter("stale") == "true") {
-    store_.peek(std::move(looker));
+    store_.peek(std::move(reader));
   } else {
-    store_.read(std::move(looker));
+    store_.read(std::move(reader));
   }
 }
 

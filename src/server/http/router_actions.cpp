@@ -6,7 +6,7 @@
 #include <boost/asio/post.hpp>
 
 #include "server/config/units.hpp"
-#include "server/http/answers.hpp"
+#include "server/http/responses.hpp"
 #include "server/http/body.hpp"
 #include "server/http/router.hpp"
 #include "sys/log.hpp"
@@ -17,26 +17,26 @@ namespace tenure::server::http {
 namespace {
 
 /// A cookie that no script sees and that no page of another origin sends.
-std::string cookie_of(const Caller& caller, std::string_view secret, std::chrono::seconds life) {
+std::string cookie_of(const ClientInfo& client, std::string_view secret, std::chrono::seconds life) {
   // TLS may end at a proxy; then the page knows.
-  const bool is_secure = caller.is_encrypted || caller.origin.starts_with("https://");
-  return std::string(Logins::cookie) + '=' + std::string(secret) +
+  const bool is_secure = client.is_encrypted || client.origin.starts_with("https://");
+  return std::string(LoginSessions::cookie) + '=' + std::string(secret) +
          "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(life.count()) +
          (is_secure ? "; Secure" : "");
 }
 
 /// What stands between the beginning of a path and its verb.
-std::string part_of(std::string_view path, std::string_view prefix, std::string_view suffix) {
+std::string path_segment(std::string_view path, std::string_view prefix, std::string_view suffix) {
   return std::string(path.substr(prefix.size(), path.size() - prefix.size() - suffix.size()));
 }
 
-Response what_was_forced(const Result<Decided>& decided) {
+Response force_release_response(const Result<Decided>& decided) {
   if (!decided) {
-    return refusal(decided.error());
+    return error_response(decided.error());
   }
   if (const auto* refused = std::get_if<core::Refused>(&decided->outcome)) {
     const bool is_free = refused->error == Errc::not_held;
-    return refusal(is_free ? Error{.code = Errc::not_held, .detail = "nobody holds it (any more)"}
+    return error_response(is_free ? Error{.code = Errc::not_held, .detail = "nobody holds it (any more)"}
                            : refused->error);
   }
   const auto* forced = std::get_if<core::Forced>(&decided->outcome);
@@ -51,8 +51,8 @@ Response what_was_forced(const Result<Decided>& decided) {
 }  // namespace
 
 void Router::login(const Request& request, Reply reply) const {
-  const auto& caller = request.caller;
-  if (const auto forged = why_forged(caller)) {
+  const auto& client = request.client;
+  if (const auto forged = csrf_error(client)) {
     reply(problem(403, "Forbidden", *forged));
     return;
   }
@@ -60,31 +60,31 @@ void Router::login(const Request& request, Reply reply) const {
     login_with_secret(request, std::move(reply));
     return;
   }
-  const auto credentials = auth::Authorizer::credentials_from(caller.authorization);
+  const auto credentials = auth::Authorizer::credentials_from(client.authorization);
   const auto* token = std::get_if<auth::Digest>(&credentials);
   if (token == nullptr) {
     reply(problem(400, "Bad Request", "a token is wanted, as Authorization: Bearer TOKEN"));
     return;
   }
-  const auto principal = authorizer_->authenticate(credentials, caller.address);
+  const auto principal = authorizer_->authenticate(credentials, client.address);
   const auto denial = principal->authorize(auth::Permission::authenticated);
   // The users may be reloaded at any time, also since `request.access` was found. All that follows
   // is about one look at them.
   const auto access = principal->access();
   if (denial || access.user() == nullptr) {
-    reply(denial ? refusal(*denial) : problem(401, "Unauthorized", "the users have just changed"));
+    reply(denial ? error_response(*denial) : problem(401, "Unauthorized", "the users have just changed"));
     return;
   }
-  log::info("login", {{"who", access.user()->name}, {"from", caller.address}});
-  auto response = json(write(rights_of(caller, options_.rights, access)));
+  log::info("login", {{"who", access.user()->name}, {"from", client.address}});
+  auto response = json(write(rights_of(client, options_.rights, access)));
   response.fields.emplace_back(
-      "Set-Cookie", cookie_of(caller, logins_.begin(*token, Logins::Clock::now()), Logins::life));
+      "Set-Cookie", cookie_of(client, sessions_.begin(*token, LoginSessions::Clock::now()), LoginSessions::life));
   reply(std::move(response));
 }
 
 void Router::login_with_secret(const Request& request, Reply reply) const {
-  const auto& caller = request.caller;
-  const auto token = auth::bearer_token(caller.authorization);
+  const auto& client = request.client;
+  const auto token = auth::bearer_token(client.authorization);
   if (!options_.secret || !token) {
     reply(problem(400, "Bad Request",
                   options_.secret ? "the secret is wanted, as Authorization: Bearer SECRET"
@@ -93,40 +93,40 @@ void Router::login_with_secret(const Request& request, Reply reply) const {
   }
   const auto digest = auth::digest_of(*token);
   if (!is_secret(digest)) {
-    log::warning("login_denied", {{"from", caller.address}});
+    log::warning("login_denied", {{"from", client.address}});
     reply(problem(403, "Forbidden", "this is not the secret of this server"));
     return;
   }
-  log::info("login", {{"who", "secret"}, {"from", caller.address}});
-  auto response = json(write(rights_of(caller, options_.rights, request.access)));
+  log::info("login", {{"who", "secret"}, {"from", client.address}});
+  auto response = json(write(rights_of(client, options_.rights, request.access)));
   response.fields.emplace_back(
-      "Set-Cookie", cookie_of(caller, logins_.begin(digest, Logins::Clock::now()), Logins::life));
+      "Set-Cookie", cookie_of(client, sessions_.begin(digest, LoginSessions::Clock::now()), LoginSessions::life));
   reply(std::move(response));
 }
 
 void Router::logout(const Request& request, Reply reply) const {
-  const auto& caller = request.caller;
-  if (const auto forged = why_forged(caller)) {
+  const auto& client = request.client;
+  if (const auto forged = csrf_error(client)) {
     reply(problem(403, "Forbidden", *forged));
     return;
   }
-  logins_.end(caller.session);
+  sessions_.end(client.session);
   auto response = json("{}\n");
-  response.fields.emplace_back("Set-Cookie", cookie_of(caller, "", {}));
+  response.fields.emplace_back("Set-Cookie", cookie_of(client, "", {}));
   reply(std::move(response));
 }
 
 bool Router::may_force(const Request& request, std::string_view name, Reply& reply) const {
-  const auto& caller = request.caller;
-  const auto forged = why_forged(caller);
+  const auto& client = request.client;
+  const auto forged = csrf_error(client);
   if (!forged && !request.access.may(auth::Verb::admin, name)) {
     reply(deny(request, auth::Verb::admin, name));
     return false;
   }
-  const auto rights = rights_of(caller, options_.rights, request.access);
+  const auto rights = rights_of(client, options_.rights, request.access);
   if (forged || !rights.may_force) {
-    const std::string why(forged.value_or(rights.why));
-    log::warning("force_release_denied", {{"from", caller.address}, {"why", why}});
+    const std::string why(forged.value_or(rights.force_reason));
+    log::warning("force_release_denied", {{"from", client.address}, {"why", why}});
     reply(problem(403, "Forbidden", why));
     return false;
   }
@@ -134,20 +134,20 @@ bool Router::may_force(const Request& request, std::string_view name, Reply& rep
 }
 
 bool Router::may_lock(const Request& request, std::string_view name, Reply& reply) const {
-  const auto& caller = request.caller;
-  const auto forged = why_forged(caller);
+  const auto& client = request.client;
+  const auto forged = csrf_error(client);
   const auto& access = request.access;
   if (!forged && !name.empty() && !access.may(auth::Verb::lock, name)) {
     reply(deny(request, auth::Verb::lock, name));
     return false;
   }
-  const auto rights = rights_of(caller, options_.rights, access);
+  const auto rights = rights_of(client, options_.rights, access);
   // Giving back is allowed to users who may lock nothing any more.
   const bool is_closed =
       access.is_unrestricted() ? !rights.may_lock : options_.rights.lock == HttpLock::off;
   if (forged || is_closed) {
-    const std::string why(forged.value_or(rights.why_lock));
-    log::warning("http_lock_denied", {{"from", caller.address}, {"why", why}});
+    const std::string why(forged.value_or(rights.lock_reason));
+    log::warning("http_lock_denied", {{"from", client.address}, {"why", why}});
     reply(problem(403, "Forbidden", why));
     return false;
   }
@@ -155,55 +155,55 @@ bool Router::may_lock(const Request& request, std::string_view name, Reply& repl
 }
 
 void Router::acquire(const Request& request, Reply reply) const {
-  const auto name = part_of(request.path, lock_prefix, acquire_suffix);
+  const auto name = path_segment(request.path, lock_prefix, acquire_suffix);
   if (may_lock(request, name, reply)) {
-    locking_.acquire(request, name, std::move(reply));
+    lock_handlers_.acquire(request, name, std::move(reply));
   }
 }
 
 void Router::release(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
-    locking_.release(request, part_of(request.path, lock_prefix, release_suffix), std::move(reply));
+    lock_handlers_.release(request, path_segment(request.path, lock_prefix, release_suffix), std::move(reply));
   }
 }
 
 void Router::extend(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
-    locking_.extend(request, part_of(request.path, lock_prefix, extend_suffix), std::move(reply));
+    lock_handlers_.extend(request, path_segment(request.path, lock_prefix, extend_suffix), std::move(reply));
   }
 }
 
 void Router::grant_lease(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
-    locking_.grant_lease(request, std::move(reply));
+    lock_handlers_.grant_lease(request, std::move(reply));
   }
 }
 
 void Router::renew_lease(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
-    locking_.renew_lease(request, part_of(request.path, lease_prefix, renew_suffix),
+    lock_handlers_.renew_lease(request, path_segment(request.path, lease_prefix, renew_suffix),
                          std::move(reply));
   }
 }
 
 void Router::revoke_lease(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
-    locking_.revoke_lease(request, part_of(request.path, lease_prefix, revoke_suffix),
+    lock_handlers_.revoke_lease(request, path_segment(request.path, lease_prefix, revoke_suffix),
                           std::move(reply));
   }
 }
 
 void Router::check_token(const Request& request, Reply reply) const {
-  if (const auto forged = why_forged(request.caller)) {
+  if (const auto forged = csrf_error(request.client)) {
     reply(problem(403, "Forbidden", *forged));
     return;
   }
   const auto asked = read_body(request.body, [](Body& body) {
-    auto name = body.needed_text("name");
-    return std::pair(std::move(name), body.needed_number("token"));
+    auto name = body.required_text("name");
+    return std::pair(std::move(name), body.required_number("token"));
   });
   if (!asked) {
-    reply(refusal(asked.error()));
+    reply(error_response(asked.error()));
     return;
   }
   const auto& [name, token] = *asked;
@@ -211,7 +211,7 @@ void Router::check_token(const Request& request, Reply reply) const {
     reply(deny(request, auth::Verb::read, name));
     return;
   }
-  look(
+  read_and_respond(
       request, std::move(reply),
       [resource = core::Resource{.name = name}, wanted = core::FencingToken(token)](
           const View& view) { return copy_token_check(view, resource, wanted); },
@@ -224,33 +224,33 @@ void Router::check_token(const Request& request, Reply reply) const {
 }
 
 void Router::force_release(const Request& request, Reply reply) const {
-  const auto name = part_of(request.path, lock_prefix, force_suffix);
+  const auto name = path_segment(request.path, lock_prefix, force_suffix);
   if (!may_force(request, name, reply)) {
     return;
   }
   const auto kind = resource_kind(request);
   const auto token = parse_count(request.parameter("token").value_or("0"));
   if (!kind || !token) {
-    reply(refusal(kind ? token.error() : kind.error()));
+    reply(error_response(kind ? token.error() : kind.error()));
     return;
   }
   const auto reason = read_body(
       request.body, [](Body& body) { return body.text("reason").value_or(std::string()); });
   if (!reason) {
-    reply(refusal(reason.error()));
+    reply(error_response(reason.error()));
     return;
   }
   const auto* user = request.access.user();
   core::ForceRelease force{.resource = {.name = name, .kind = *kind},
-                           .operator_name = user == nullptr ? request.caller.address : user->name,
+                           .operator_name = user == nullptr ? request.client.address : user->name,
                            .reason = *reason};
   if (*token != 0) {
     force.token = core::FencingToken(*token);
   }
   store_.propose(std::move(force),
-                 [home = home_, reply = std::move(reply)](const Result<Decided>& decided) mutable {
+                 [home = executor_, reply = std::move(reply)](const Result<Decided>& decided) mutable {
                    boost::asio::post(home, [reply = std::move(reply),
-                                            answer = what_was_forced(decided)]() mutable {
+                                            answer = force_release_response(decided)]() mutable {
                      reply(std::move(answer));
                    });
                  });

@@ -19,7 +19,7 @@ constexpr std::size_t bytes_min = 32;
 constexpr std::size_t bytes_max = 256;
 
 /// What the last system call said.
-std::unexpected<Error> system_failure(const std::string& what, const std::filesystem::path& path) {
+std::unexpected<Error> system_failure_response(const std::string& what, const std::filesystem::path& path) {
   return fail(Errc::unavailable, what + ' ' + path.string() + ": " +
                                      std::error_code(errno, std::system_category()).message());
 }
@@ -51,17 +51,17 @@ Result<void> create(const std::filesystem::path& path) {
     const Descriptor file(
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (file.get() < 0) {
-      return system_failure("cannot create", temporary);
+      return system_failure_response("cannot create", temporary);
     }
     if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::fsync(file.get()) != 0) {
-      return system_failure("cannot write", temporary);
+      return system_failure_response("cannot write", temporary);
     }
   }
   const Descriptor folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (::rename(temporary.c_str(), path.c_str()) != 0 || folder.get() < 0 ||
       ::fsync(folder.get()) != 0) {
-    return system_failure("cannot create", path);
+    return system_failure_response("cannot create", path);
   }
   return {};
 }
@@ -71,7 +71,7 @@ Result<std::string> read(const std::filesystem::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts{};
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0) {
-    return system_failure("cannot open", path);
+    return system_failure_response("cannot open", path);
   }
   if (!S_ISREG(facts.st_mode) || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return fail(Errc::invalid_argument,
@@ -82,7 +82,7 @@ Result<std::string> read(const std::filesystem::path& path) {
   std::array<char, bytes_max + 2> room{};
   const auto count = ::read(file.get(), room.data(), room.size());
   if (count < 0) {
-    return system_failure("cannot read", path);
+    return system_failure_response("cannot read", path);
   }
   std::string text(room.data(), static_cast<std::size_t>(count));
   text.erase(text.find_last_not_of("\r\n") + 1);

@@ -27,13 +27,13 @@ class Server::Core {
         feed_(store, metrics, loop_->get_executor(),
               {.buffer_max = options_.buffer_events_max, .leader_grace = options_.leader_grace}),
         store_(store),
-        locking_(store, loop_->get_executor(), options_.authorizer),
+        lock_handlers_(store, loop_->get_executor(), options_.authorizer),
         router_({.store = store,
                  .metrics = metrics,
                  .deadlocks = deadlocks_,
                  .history = history_,
-                 .logins = logins_,
-                 .locking = locking_,
+                 .sessions = sessions_,
+                 .lock_handlers = lock_handlers_,
                  .authorizer = options_.authorizer},
                 loop_->get_executor(), facts(store),
                 {.rights = options_.rights,
@@ -72,7 +72,7 @@ class Server::Core {
                                          std::to_string(wanted.port) + ": " + error.message());
     }
     accept();
-    sample();
+    collect_sample();
     thread_ = std::thread([this] { loop_->run(); });
     return acceptor_->local_endpoint().port();
   }
@@ -87,7 +87,7 @@ class Server::Core {
   void renew_tls(std::unique_ptr<asio::ssl::context> context) {
     asio::post(*loop_, [this, context = std::move(context)]() mutable {
       tls_ = std::move(context);
-      around_.tls = tls_.get();
+      context_.tls = tls_.get();
     });
   }
 
@@ -95,7 +95,7 @@ class Server::Core {
     if (!thread_.joinable()) {
       return;
     }
-    locking_.stop();
+    lock_handlers_.stop();
     asio::post(*loop_, [this] {
       is_stopping_ = true;
       boost::system::error_code ignored;
@@ -123,7 +123,7 @@ class Server::Core {
       return std::unexpected(std::move(context).error());
     }
     tls_ = *std::move(context);
-    around_.tls = tls_.get();
+    context_.tls = tls_.get();
     return {};
   }
 
@@ -157,7 +157,7 @@ class Server::Core {
         accept_later();
         return;
       }
-      take(std::move(socket));
+      add_connection(std::move(socket));
       accept();
     });
   }
@@ -173,7 +173,7 @@ class Server::Core {
   }
 
   /// For the charts: now, and again in every interval.
-  void sample() {
+  void collect_sample() {
     store_.peek([this](const Result<View>& view) {
       if (!view) {
         return;
@@ -185,59 +185,59 @@ class Server::Core {
     next_sample_->expires_after(History::interval);
     next_sample_->async_wait([this](const boost::system::error_code& cancelled) {
       if (!cancelled && !is_stopping_) {
-        sample();
+        collect_sample();
       }
     });
   }
 
-  void take(tcp::socket socket) {
+  void add_connection(tcp::socket socket) {
     ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
     const auto peer = socket.remote_endpoint(ignored);
-    auto place = around_.places.take(net::network_of(peer.address()));
+    auto place = context_.connection_shares.add_connection(net::network_of(peer.address()));
     const bool is_too_many = !place;
     const auto connection =
-        std::make_shared<Connection>(std::move(socket), around_, std::move(place));
+        std::make_shared<Connection>(std::move(socket), context_, std::move(place));
     connections_.push_back(connection);
     if (is_too_many) {
       metrics_.limit_rejected("http_connections_max");
       log::warning("http_connection_refused", {{"limit", options_.connections_max}});
-      make_room(connection);
+      admit_overload_connection(connection);
     }
     connection->start();
   }
 
   /// For one more connection beyond the limit: each has a short time to ask for health, and the
   /// oldest gives way, so that a health check always gets in.
-  void make_room(const std::shared_ptr<Connection>& connection) {
-    std::erase_if(turned_away_, [](const auto& one) { return one.expired(); });
-    if (turned_away_.size() >= turned_away_max) {
-      if (const auto oldest = turned_away_.front().lock()) {
+  void admit_overload_connection(const std::shared_ptr<Connection>& connection) {
+    std::erase_if(overload_connections_, [](const auto& one) { return one.expired(); });
+    if (overload_connections_.size() >= overload_connections_max) {
+      if (const auto oldest = overload_connections_.front().lock()) {
         oldest->close();
       }
-      turned_away_.pop_front();
+      overload_connections_.pop_front();
     }
-    turned_away_.push_back(connection);
+    overload_connections_.push_back(connection);
   }
 
-  static constexpr std::size_t turned_away_max = 256;
+  static constexpr std::size_t overload_connections_max = 256;
 
   const ServerOptions options_;
   Metrics& metrics_;
   std::vector<std::weak_ptr<Connection>> connections_;
-  std::deque<std::weak_ptr<Connection>> turned_away_;
+  std::deque<std::weak_ptr<Connection>> overload_connections_;
   std::unique_ptr<asio::io_context> loop_ = std::make_unique<asio::io_context>(1);
   EventFeed feed_;
   DeadlockLog deadlocks_;
   History history_;
-  Logins logins_;
+  LoginSessions sessions_;
   Store& store_;
-  Locking locking_;
+  LockHandlers lock_handlers_;
   Router router_;
   std::unique_ptr<asio::ssl::context> tls_;
-  Surroundings around_{.options = options_, .router = router_, .feed = feed_, .metrics = metrics_};
+  ConnectionContext context_{.options = options_, .router = router_, .feed = feed_, .metrics = metrics_};
   std::optional<tcp::acceptor> acceptor_{*loop_};
   std::optional<asio::steady_timer> pause_{*loop_};
   std::optional<asio::steady_timer> next_sample_{*loop_};

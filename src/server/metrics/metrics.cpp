@@ -72,8 +72,8 @@ class Metrics::Tally {
       : series_(series), tracker_(tracker), what_(what) {}
 
   void run() {
-    for (const auto& former : what_.strengthened) {
-      tracker_.strengthened(former);
+    for (const auto& former : what_.upgraded) {
+      tracker_.upgraded(former);
     }
     for (const auto& event : what_.events) {
       take(event);

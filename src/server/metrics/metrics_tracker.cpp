@@ -37,11 +37,11 @@ std::optional<core::ClusterTime> Metrics::Tracker::granted(const core::Event& ev
   return waited;
 }
 
-void Metrics::Tracker::strengthened(const core::Former& hold) {
+void Metrics::Tracker::upgraded(const core::PreviousHold& hold) {
   strengthened_.emplace(hold.create_revision.get(), hold.acquired);
 }
 
-core::ClusterTime Metrics::Tracker::held_since(const core::Former& hold) {
+core::ClusterTime Metrics::Tracker::held_since(const core::PreviousHold& hold) {
   // Only holds of one item can be strengthened, so this is the end of all of it.
   const auto it = strengthened_.find(hold.create_revision.get());
   if (it == strengthened_.end()) {

@@ -23,9 +23,9 @@ class Metrics::Tracker {
   /// How long it waited; nothing for all items of a request but the first.
   std::optional<core::ClusterTime> granted(const core::Event& event);
   void left_queue(const core::Event& event);
-  void strengthened(const core::Former& hold);
+  void upgraded(const core::PreviousHold& hold);
   /// From its first grant on, also if it was strengthened since. To be asked once, at its end.
-  core::ClusterTime held_since(const core::Former& hold);
+  core::ClusterTime held_since(const core::PreviousHold& hold);
   /// How many leases ran out in this command; a lease without locks has no events. One that was
   /// revoked without locks in the moment when others expired counts with them.
   std::size_t leases_expired(const core::Applied& what, const core::State& state);

@@ -1,4 +1,4 @@
-#include "sys/chance.hpp"
+#include "sys/random.hpp"
 
 #include <cstdlib>
 
@@ -24,7 +24,7 @@ std::uint64_t random_id() {
   return id;
 }
 
-void fill_by_chance(std::span<std::uint8_t> bytes) {
+void fill_random(std::span<std::uint8_t> bytes) {
   draw(bytes.data(), bytes.size());
 }
 

@@ -9,6 +9,6 @@ namespace tenure::sys {
 [[nodiscard]] std::uint64_t random_id();
 
 /// Bytes that nobody can guess. REQUIRES: at most 256. Thread safe.
-void fill_by_chance(std::span<std::uint8_t> bytes);
+void fill_random(std::span<std::uint8_t> bytes);
 
 }  // namespace tenure::sys

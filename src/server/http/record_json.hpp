@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/outcome.hpp"
+#include "server/http/deadlock_log.hpp"
+#include "server/http/records.hpp"
+#include "server/http/request_rights.hpp"
+#include "sys/json_writer.hpp"
+
+/// Records as JSON.
+namespace tenure::server::http {
+
+[[nodiscard]] inline std::int64_t in_ms(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+/// Its fields: `mode`, `permits` or `mode` and `range`.
+void write_claim(sys::JsonWriter& json, const core::Claim& claim);
+
+[[nodiscard]] std::string write(const LockPage& page);
+[[nodiscard]] std::string write(const LockRecord& lock);
+[[nodiscard]] std::string write(const LeasePage& page);
+[[nodiscard]] std::string write(const LeaseRecord& lease);
+
+/// What the state does not know about this server.
+struct ServerFacts {
+  Identity identity{};
+  std::string version{};
+  std::string name{};
+  std::string labels{};
+  std::chrono::steady_clock::time_point started{};
+};
+[[nodiscard]] std::string write(const StatusRecord& status, const ServerFacts& facts);
+[[nodiscard]] std::string write(const ClusterRecord& cluster, const ServerFacts& facts);
+[[nodiscard]] std::string write(const core::Event& event);
+[[nodiscard]] std::string write(const GraphRecord& graph);
+
+/// The latest deadlocks, at a time of the cluster.
+struct DeadlockPage {
+  core::ClusterTime now{};
+  std::vector<DeadlockRecord> records{};
+};
+[[nodiscard]] std::string write(const DeadlockPage& page);
+[[nodiscard]] std::string write(const TokenRecord& token);
+/// What the one who asks may do.
+[[nodiscard]] std::string write(const RequestRights& rights);
+
+/// Where a list goes on, as a word that needs no escaping in a URL, and back.
+[[nodiscard]] std::string print_position(const core::Resource& resource);
+[[nodiscard]] Result<core::Resource> parse_position(std::string_view text);
+
+/// What `/` shows.
+[[nodiscard]] std::string_view front_page();
+
+[[nodiscard]] std::string_view to_string(core::EventType type) noexcept;
+
+}  // namespace tenure::server::http

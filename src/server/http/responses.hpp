@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tenure/error.hpp>
+
+#include "core/item.hpp"
+#include "server/auth/authorizer.hpp"
+#include "server/http/message.hpp"
+
+/// What the record_json of a Router have in common.
+namespace tenure::server::http {
+
+inline constexpr std::string_view lock_prefix = "/v1/locks/";
+inline constexpr std::string_view lease_prefix = "/v1/leases/";
+inline constexpr std::string_view force_suffix = ":force-release";
+inline constexpr std::string_view acquire_suffix = ":acquire";
+inline constexpr std::string_view release_suffix = ":release";
+inline constexpr std::string_view extend_suffix = ":extend";
+inline constexpr std::string_view renew_suffix = ":renew";
+inline constexpr std::string_view revoke_suffix = ":revoke";
+
+[[nodiscard]] inline Response text(unsigned status, std::string body) {
+  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)};
+}
+
+[[nodiscard]] inline Response json(std::string body) {
+  return {.body = std::move(body)};
+}
+
+[[nodiscard]] inline Response not_found(std::string_view detail) {
+  return problem(404, "Not Found", detail);
+}
+
+/// A method that does nothing here, and those that do.
+[[nodiscard]] inline Response not_allowed(const std::string& allowed) {
+  auto response = problem(405, "Method Not Allowed", "only " + allowed);
+  response.fields.emplace_back("Allow", allowed);
+  return response;
+}
+
+[[nodiscard]] inline Response forbidden(const Error& error) {
+  return problem(403, "Forbidden", error.detail);
+}
+
+/// 401 if one may log in, 403 if that was done.
+[[nodiscard]] inline Response error_response(const auth::AccessDenied& denial) {
+  if (denial.kind == auth::AccessDenied::Kind::forbidden) {
+    return forbidden(denial.error);
+  }
+  auto response = problem(401, "Unauthorized", denial.error.detail);
+  response.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"tenure\"");
+  return response;
+}
+
+/// `kind` of a lock that is named in the path.
+[[nodiscard]] inline Result<core::ResourceKind> resource_kind(const Request& request) {
+  const auto kind = request.parameter("kind").value_or("name");
+  if (kind != "name" && kind != "space") {
+    return fail(Errc::invalid_argument, "kind: name or space");
+  }
+  return kind == "space" ? core::ResourceKind::space : core::ResourceKind::name;
+}
+
+}  // namespace tenure::server::http
