@@ -70,7 +70,7 @@ class Bank {
     const auto txn = locks_.begin();
     int sum = 0;
     for (std::size_t account = 0; account < balances_.size(); ++account) {
-      txn.lock(name_of(account), LockMode::shared).value();
+      txn.lock(name_of(account), LockMode::shared).or_throw();
       sum += balances_[account];
     }
     return sum;
@@ -106,9 +106,9 @@ void two_that_meet(Bank& bank) {
   bool back = false;
   {
     const std::jthread one(
-        [&] { there = bank.transfer({.from = 0, .to = 1, .amount = 100}, meet).value(); });
+        [&] { there = bank.transfer({.from = 0, .to = 1, .amount = 100}, meet).or_throw(); });
     const std::jthread other(
-        [&] { back = bank.transfer({.from = 1, .to = 0, .amount = 30}, meet).value(); });
+        [&] { back = bank.transfer({.from = 1, .to = 0, .amount = 30}, meet).or_throw(); });
   }
   check(there && back, "two transfers in opposite directions are both done");
   check(bank.gave_way() == 1, "one of the two was the deadlock victim and was retried");

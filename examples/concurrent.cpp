@@ -26,7 +26,7 @@ void count_up(const LockManager& locks, std::array<std::size_t, row_count>& rows
   for (std::size_t round = 0; round < rounds; ++round) {
     const std::size_t row = round % row_count;
     const auto txn = locks.begin();
-    txn.lock(ResourceId{row}, LockMode::exclusive).value();
+    txn.lock(ResourceId{row}, LockMode::exclusive).or_throw();
     ++rows.at(row);
   }
 }

@@ -33,12 +33,12 @@ Task refresh_catalogue(tenure::RwLock catalogue, std::latch& finished) {
 }  // namespace
 
 int main() {
-  const auto client = tenure::connect("memory://").value();
+  const auto client = tenure::connect("memory://").or_throw();
   const auto catalogue = client.rw_lock("catalogue");
   std::latch finished(1);
 
-  auto one = catalogue.lock_shared().value();
-  auto two = catalogue.lock_shared().value();
+  auto one = catalogue.lock_shared().or_throw();
+  auto two = catalogue.lock_shared().or_throw();
   check(one && two, "two readers hold the lock at the same time");
   refresh_catalogue(catalogue, finished);
   check(!catalogue.try_lock_shared(), "the writer waits and bars later readers");

@@ -26,7 +26,7 @@ struct Order {
 /// Acquires both locks and retries after each deadlock. Returns the number of retries.
 /// `both_hold_one` is passed when the first lock is held.
 int take_both(const tenure::Transaction& txn, const Order& order, std::barrier<>& both_hold_one) {
-  txn.lock(order.first, LockMode::exclusive).value();
+  txn.lock(order.first, LockMode::exclusive).or_throw();
   both_hold_one.arrive_and_wait();
 
   int gave_way = 0;

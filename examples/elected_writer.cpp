@@ -36,8 +36,8 @@ class Jobs {
  public:
   explicit Jobs(const std::filesystem::path& file) : connection_(open(file)) {
     execute("CREATE TABLE IF NOT EXISTS jobs (id INTEGER PRIMARY KEY, done_by TEXT)");
-    tenure::SqliteFence::create_table(*connection_).value();
-    fence_.emplace(tenure::SqliteFence::on(*connection_).value());
+    tenure::SqliteFence::create_table(*connection_).or_throw();
+    fence_.emplace(tenure::SqliteFence::on(*connection_).or_throw());
   }
 
   void add(int count) {
@@ -102,7 +102,7 @@ class Jobs {
 class Worker {
  public:
   Worker(const std::string& url, std::string name, const std::filesystem::path& file)
-      : client_(tenure::connect(url, {.owner = name}).value()),
+      : client_(tenure::connect(url, {.owner = name}).or_throw()),
         name_(std::move(name)),
         jobs_(file) {}
 
@@ -138,7 +138,7 @@ void play(const std::string& url, const std::filesystem::path& file) {
   jobs.add(10);
   Worker one(url, "one", file);
   Worker two(url, "two", file);
-  const auto lease = one.client().lease({.ttl = 10s}).value();
+  const auto lease = one.client().lease({.ttl = 10s}).or_throw();
   std::latch is_stuck(1);
   std::latch two_is_done(1);
   int steps = 0;

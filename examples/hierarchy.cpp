@@ -14,7 +14,7 @@ namespace {
 
 void by_path(const LockManager& locks) {
   const auto writer = locks.begin();
-  writer.lock_path({"shop", "users", "page-3", "42"}, LockMode::exclusive).value();
+  writer.lock_path({"shop", "users", "page-3", "42"}, LockMode::exclusive).or_throw();
   check(writer.mode_held("shop/users") == LockMode::intention_exclusive &&
             writer.mode_held("shop/users/page-3/42") == LockMode::exclusive,
         "writing row 42: X on the row, IX on page, table and database");
@@ -41,17 +41,17 @@ void by_number(const LockManager& locks) {
 
   // Coarse to fine.
   for (const auto node : {database, table, page}) {
-    locks.try_acquire(writer, node, LockMode::intention_exclusive).value();
+    locks.try_acquire(writer, node, LockMode::intention_exclusive).or_throw();
   }
-  locks.try_acquire(writer, row, LockMode::exclusive).value();
+  locks.try_acquire(writer, row, LockMode::exclusive).or_throw();
   for (const auto node : {database, table}) {
-    locks.try_acquire(reader, node, LockMode::intention_shared).value();
+    locks.try_acquire(reader, node, LockMode::intention_shared).or_throw();
   }
   check(!locks.try_acquire(reader, row, LockMode::shared),
         "the same by ids: the reader gets the table, not the row");
 
   // Fine to coarse, or all at once.
-  locks.release(writer, row).value();
+  locks.release(writer, row).or_throw();
   check(locks.try_acquire(reader, row, LockMode::shared).has_value(),
         "the row is released first, and the reader gets it");
   check(locks.release_all(writer) == 3, "release_all releases the three intention locks");

@@ -35,15 +35,15 @@ class Account {
 }  // namespace
 
 int main() {
-  const auto client = tenure::connect("memory://").value();
+  const auto client = tenure::connect("memory://").or_throw();
   Account account;
 
   // Never renewed, as if the process were suspended.
   const auto sleeper =
-      client.mutex("accounts/42", {.ttl = 100ms, .renewals_per_ttl = 0}).lock().value();
+      client.mutex("accounts/42", {.ttl = 100ms, .renewals_per_ttl = 0}).lock().or_throw();
   const auto token = sleeper.token();
 
-  const auto successor = client.mutex("accounts/42").lock().value();
+  const auto successor = client.mutex("accounts/42").lock().or_throw();
   check(successor.token() > token, "the lease expired; the successor has a larger token");
   check(account.write(100, successor.token()), "the successor writes 100");
   check(!account.write(7, token), "the suspended holder resumes and writes 7: rejected");

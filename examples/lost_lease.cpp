@@ -33,9 +33,9 @@ int drain_queue(std::stop_token lost, std::atomic<bool>& is_working) {
 }  // namespace
 
 int main() {
-  const auto client = tenure::connect("memory://").value();
-  const auto lease = client.lease({.ttl = 10s}).value();
-  auto guard = client.mutex("queue/drain", {.lease = lease}).lock().value();
+  const auto client = tenure::connect("memory://").or_throw();
+  const auto lease = client.lease({.ttl = 10s}).or_throw();
+  auto guard = client.mutex("queue/drain", {.lease = lease}).lock().or_throw();
   check(guard.owns_lock(), "the worker holds queue/drain");
 
   std::atomic<bool> is_working = false;

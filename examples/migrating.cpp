@@ -61,7 +61,7 @@ void from_redisson(const tenure::Client& client) {
 
 void from_etcd(const tenure::Client& client) {
   // Go: concurrency.NewSession(client, WithTTL(10)), NewMutex(session, "my-lock"), Lock(ctx)
-  const auto session = client.lease({.ttl = 10s}).value();
+  const auto session = client.lease({.ttl = 10s}).or_throw();
   auto guard = client.mutex("my-lock", {.lease = session}).lock();
   // Go: session.Done()
   const std::stop_token done = session.lost();
@@ -72,18 +72,18 @@ void from_etcd(const tenure::Client& client) {
 
 void from_curator(const tenure::Client& client) {
   // Curator: new InterProcessMutex(curator, "/locks/orders").acquire(10, SECONDS): reentrant
-  const auto lease = client.lease({.ttl = 20s}).value();
+  const auto lease = client.lease({.ttl = 20s}).or_throw();
   const auto orders =
       client.mutex("locks/orders", {.lease = lease, .reentry = tenure::Reentry::counted});
-  const auto once = orders.try_lock_for(10s).value();
-  const auto again = orders.lock().value();  // granted at once, with the same token
+  const auto once = orders.try_lock_for(10s).or_throw();
+  const auto again = orders.lock().or_throw();  // granted at once, with the same token
 
   // Curator: new LeaderSelector(...), takeLeadership()
-  const auto leadership = client.election("locks/leader").campaign("10.0.0.1:80").value();
+  const auto leadership = client.election("locks/leader").campaign("10.0.0.1:80").or_throw();
   make_report(leadership.lost());
 
   // Curator: new InterProcessSemaphoreV2(curator, "/locks/printers", 3).acquire()
-  const auto printer = client.semaphore("locks/printers", {.capacity = 3}).acquire().value();
+  const auto printer = client.semaphore("locks/printers", {.capacity = 3}).acquire().or_throw();
 }
 
 class Before {
@@ -131,7 +131,7 @@ void from_std(const tenure::Client& client) {
   Before before;
   before.add();
   After after(client);
-  check(after.add().has_value() && after.count().value() == before.count(),
+  check(after.add().has_value() && after.count().or_throw() == before.count(),
         "std::shared_mutex and RwLock count to the same number");
 
   std::mutex local;
@@ -143,7 +143,7 @@ void from_std(const tenure::Client& client) {
 }  // namespace
 
 int main(int count, char** words) {
-  const auto client = tenure::connect(count > 1 ? words[1] : "memory://").value();
+  const auto client = tenure::connect(count > 1 ? words[1] : "memory://").or_throw();
   from_redsync(client);
   check(reports() == 1, "redsync: one report is done");
   from_redisson(client);

@@ -20,7 +20,7 @@ int main() {
   const auto from_100_to_200 = KeyRange::of(100, 200).value();
 
   const auto report = locks.begin();
-  report.lock(KeysOf{index, from_100_to_200}, LockMode::shared).value();
+  report.lock(KeysOf{index, from_100_to_200}, LockMode::shared).or_throw();
   check(locks.range_count(index) == 1, "the report has read the keys 100 to 200");
 
   const auto other = locks.begin();
@@ -38,11 +38,11 @@ int main() {
       insert.try_lock(KeysOf{ResourceId{2}, KeyRange::point(150)}, LockMode::exclusive).has_value(),
       "key 150 of another index does not conflict");
 
-  report.unlock(KeysOf{index, from_100_to_200}).value();
+  report.unlock(KeysOf{index, from_100_to_200}).or_throw();
   check(insert.try_lock(KeysOf{index, KeyRange::point(150)}, LockMode::exclusive).has_value(),
         "the report is done, key 150 can be inserted");
 
-  report.lock(BytesOf{index, BytesRange::prefix("user/")}, LockMode::exclusive).value();
+  report.lock(BytesOf{index, BytesRange::prefix("user/")}, LockMode::exclusive).or_throw();
   check(!insert.try_lock(BytesOf{index, BytesRange::point("user/ann")}, LockMode::shared),
         "keys may be strings: the prefix user/ bars user/ann");
   check(insert.try_lock(BytesOf{index, BytesRange::point("order/1")}, LockMode::shared).has_value(),

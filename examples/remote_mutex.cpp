@@ -43,16 +43,16 @@ std::string rebuild_index_if_idle(const Client& client) {
 }  // namespace
 
 int main() {
-  const auto client = tenure::connect("memory://").value();
+  const auto client = tenure::connect("memory://").or_throw();
 
   const auto first = publish_report(client);
   const auto second = publish_report(client);
   check(first && second && *second > *first, "published twice; the second token is larger");
 
   check(rebuild_index_if_idle(client) == "rebuilding", "the index is free: rebuilding");
-  const auto other = client.mutex("index/rebuild").lock().value();
+  const auto other = client.mutex("index/rebuild").lock().or_throw();
   check(rebuild_index_if_idle(client) == "another client is rebuilding",
         "the index is locked: another client is rebuilding");
-  check(client.holders("index/rebuild").value().front().owner == client.owner(),
+  check(client.holders("index/rebuild").or_throw().front().owner == client.owner(),
         "every client can see the holder");
 }

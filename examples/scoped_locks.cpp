@@ -11,16 +11,16 @@ using tenure::Errc;
 using tenure::Guard;
 
 int main() {
-  const auto client = tenure::connect("memory://").value();
+  const auto client = tenure::connect("memory://").or_throw();
   {
-    const auto both = client.lock_all({"accounts/1", "accounts/2"}).value();
+    const auto both = client.lock_all({"accounts/1", "accounts/2"}).or_throw();
     check(client.mutex("accounts/2").try_lock().error() == Errc::would_block,
           "both accounts are held by one guard");
   }
 
   const auto workers = client.semaphore("workers", {.capacity = 2});
-  const auto one = workers.acquire().value();
-  const auto two = workers.acquire().value();
+  const auto one = workers.acquire().or_throw();
+  const auto two = workers.acquire().or_throw();
   check(workers.try_acquire().error() == Errc::would_block, "two of two permits are held");
 
   const auto sum =

@@ -66,7 +66,7 @@ int main() {
         "commit and abort both left no lock behind");
 
   const auto txn = bank.locks.begin();
-  txn.lock("alice", LockMode::shared).value();
-  txn.lock("bob", LockMode::exclusive).value();
+  txn.lock("alice", LockMode::shared).or_throw();
+  txn.lock("bob", LockMode::exclusive).or_throw();
   check(txn.unlock_all() == 2, "an explicit end returns the number of locks: 2");
 }

@@ -148,7 +148,7 @@ class Worker {
 
 /// Prints the events of the service, which are independent of workers and storage.
 void watch(const tenure::Client& client, const std::stop_token& end) {
-  auto events = client.watch(lock_name).value();
+  auto events = client.watch(lock_name).or_throw();
   say("watches");
   while (const auto event = events.next(end)) {
     say("event", to_string(event->type), event->owner, event->token.get());

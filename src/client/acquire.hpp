@@ -13,7 +13,7 @@
 #include "client/hold.hpp"
 #include "client/lock_spec.hpp"
 
-/// All forms of acquiring, once for all kinds of locks.
+/// All forms of acquire, shared by all kinds of locks.
 namespace tenure::detail {
 
 using Acquired = Result<std::shared_ptr<Hold>>;
@@ -30,19 +30,19 @@ struct WaitLimits {
 [[nodiscard]] Acquired acquire(const LockSpec& spec, Attempts attempts,
                                const std::stop_token& cancel);
 
-/// Answers at once, or later by `done` on the notifier thread.
+/// Returns the outcome at once, or calls `done` later on the callback thread.
 [[nodiscard]] std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
                                                     const std::stop_token& cancel,
                                                     std::move_only_function<void(Acquired)> done);
 
-/// Makes a share exclusive: the hold gets another token. REQUIRES: `exclusive` asks for the same
+/// Upgrades a shared hold, which gets a new token. REQUIRES: `exclusive` asks for the same
 /// name with SelfConflict::reenter.
 [[nodiscard]] Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hold,
                                    const WaitLimits& wait);
 
-/// Until LockOptions::max_wait is over.
+/// Limits of lock(): LockOptions::max_wait.
 [[nodiscard]] WaitLimits within_max_wait(const LockSpec& spec, std::stop_token cancel);
-/// Zero or less asks once.
+/// Limits with a timeout; zero or less tries once.
 [[nodiscard]] WaitLimits within(std::chrono::nanoseconds timeout, std::stop_token cancel);
 
 }  // namespace tenure::detail

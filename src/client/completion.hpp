@@ -13,14 +13,14 @@ namespace tenure::detail {
 
 /// Reply of a backend that a thread waits for with a timeout. Kept alive by the backend's callback.
 template <class T>
-class Awaited {
+class ReplySlot {
  public:
   void settle(backends::Backend& backend, Result<T> answer) {
     answer_.emplace(std::move(answer));
     backend.parker().signal(slot_);
   }
 
-  /// Nothing if none comes in time.
+  /// std::nullopt if there is no reply in time.
   [[nodiscard]] std::optional<Result<T>> wait_for(backends::Backend& backend,
                                                   std::chrono::nanoseconds timeout) {
     if (!slot_.is_signalled()) {
@@ -34,7 +34,8 @@ class Awaited {
   std::optional<Result<T>> answer_;  ///< Written before the slot is signalled.
 };
 
-/// The same, kept by who asks and who answers. Who waits may give up; the answer then goes nowhere.
+/// The same, kept by who asks and who answers. Who waits may give up; the answer then goes
+/// not_attached.
 template <class T>
 class Completion {
  public:
@@ -46,14 +47,14 @@ class Completion {
     };
   }
 
-  /// Nothing if none comes in time.
+  /// std::nullopt if there is no reply in time.
   [[nodiscard]] std::optional<Result<T>> wait_for(std::chrono::nanoseconds timeout) {
     return box_->wait_for(backend_, timeout);
   }
 
  private:
   backends::Backend& backend_;
-  std::shared_ptr<Awaited<T>> box_ = std::make_shared<Awaited<T>>();
+  std::shared_ptr<ReplySlot<T>> box_ = std::make_shared<ReplySlot<T>>();
 };
 
 }  // namespace tenure::detail

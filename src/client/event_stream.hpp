@@ -17,7 +17,8 @@ namespace tenure::detail {
 
 class Session;
 
-/// The events of one watch between the backend, which must not wait, and the reader. Thread safe.
+/// Bounded buffer of one watch between the backend, which must not block, and the reader. If the
+/// reader is too slow, the stream ends with the revision to resume from. Thread safe.
 class EventStream : public std::enable_shared_from_this<EventStream> {
  public:
   EventStream(std::shared_ptr<Session> session, std::size_t events_max);
@@ -31,19 +32,20 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void stop() noexcept;
 
  private:
-  /// Where the backend puts them; outlives the stream if need be.
-  struct Inbox {
+  /// Buffer that the backend writes to. Shared, because the backend may outlive the stream.
+  struct Buffer {
     sys::Mutex mutex;
     sys::Signal changed;
     std::deque<LockEvent> events TENURE_GUARDED_BY(mutex);
-    std::optional<Error> end TENURE_GUARDED_BY(mutex);  ///< After the events.
+    std::optional<Error> end
+        TENURE_GUARDED_BY(mutex);  ///< End of the stream, reported after the events.
     std::size_t events_max = 0;
 
     void put(Result<LockEvent> event);
   };
 
   std::shared_ptr<Session> session_;
-  std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::shared_ptr<Buffer> buffer_ = std::make_shared<Buffer>();
   std::optional<backends::WatchId> watch_;
 };
 

@@ -65,17 +65,17 @@ std::chrono::steady_clock::time_point LockHandle::valid_until() const noexcept {
 
 Result<void> LockHandle::extend(std::optional<std::chrono::milliseconds> ttl) {
   if (state() == GuardState::released) {
-    return fail(Errc::not_held, "unlocked or moved away before; lock anew");
+    return fail(Errc::not_held, "unlocked or moved from before; lock again");
   }
   if (state() == GuardState::lost) {
-    return fail(Errc::lease_lost, "the lease ended before; lock anew");
+    return fail(Errc::lease_lost, "the lease has ended; lock again");
   }
   return spec_->session->renew(hold_->lease(), ttl);
 }
 
 Result<void> LockHandle::unlock() {
   if (hold_ == nullptr) {
-    return fail(Errc::not_held, "never locked, or moved away");
+    return fail(Errc::not_held, "never locked, or moved from");
   }
   return hold_->unlock();
 }
@@ -84,7 +84,7 @@ Awaitable<void> LockHandle::unlock_async() {
   return Awaitable<void>(
       [spec = spec_, hold = hold_](Awaitable<void>::Done done) -> std::optional<Result<void>> {
         if (hold == nullptr) {
-          return fail(Errc::not_held, "never locked, or moved away");
+          return fail(Errc::not_held, "never locked, or moved from");
         }
         return hold->unlock_async([spec, done = std::move(done)](Result<void> answer) mutable {
           done(std::move(answer));

@@ -24,8 +24,9 @@ namespace tenure::detail {
 
 class Session;
 
-/// One granted lock. Its guard owns it, and with the LockSpec the session; the hold itself owns
-/// neither, because the last reference to it may be dropped by a thread of the session.
+/// State of one granted lock, shared by its guard and by pending callbacks. The guard owns the hold
+/// and, through the LockSpec, the session. The hold itself must not own the session, because a
+/// thread of the session may drop the last reference to the hold. Thread safe.
 class Hold : public Dependent {
  public:
   struct Start {
@@ -44,48 +45,49 @@ class Hold : public Dependent {
   [[nodiscard]] std::stop_token lost();
   [[nodiscard]] const std::shared_ptr<LeaseRecord>& lease() const noexcept { return lease_; }
   [[nodiscard]] const AcquisitionReport& report() const noexcept { return report_; }
-  /// REQUIRES: nobody else knows the hold yet.
+  /// REQUIRES: no other thread has a reference yet.
   void set_attempts(int attempts, std::chrono::nanoseconds waited) noexcept {
     report_.attempts = attempts;
     report_.waited = waited;
   }
   [[nodiscard]] backends::RequestId request() const noexcept { return request_; }
 
-  /// Gives back and waits for the answer.
+  /// Releases and waits for the reply.
   [[nodiscard]] Result<void> unlock();
-  /// Gives back. Answers at once, or later by `done` on the notifier thread, which keeps whatever
-  /// keeps the session.
+  /// Releases. Returns the outcome at once, or calls `done` later on the callback thread. `done`
+  /// must keep the session alive.
   [[nodiscard]] std::optional<Result<void>> unlock_async(backends::Backend::Done<void> done);
-  /// Gives back; nobody waits.
+  /// Releases without waiting for the reply.
   void drop() noexcept;
 
-  /// It was upgraded: another token, and one more release to be made.
-  void strengthen(const backends::Granted& granted,
-                  std::shared_ptr<const backends::AcquireSpec> acquire_spec);
-  /// An upgrade was granted after its caller had given up: makes it a share again. The token is
-  /// that of the upgrade from then on. `exclusive`: what was granted.
+  /// Records a granted upgrade: a new token, and one more release that the service counts.
+  void apply_upgrade(const backends::Granted& granted,
+                     std::shared_ptr<const backends::AcquireSpec> acquire_spec);
+  /// Reverts an upgrade that was granted after its caller had abandoned it. The token remains that
+  /// of the upgrade. `exclusive`: the granted specification.
   void undo_upgrade(const backends::Granted& granted,
                     std::shared_ptr<const backends::AcquireSpec> exclusive);
-  /// Makes it a share, with the same token. Waits for the answer, but does without: a share is all
-  /// that is left either way. On failure it is as it was, or lost. REQUIRES: exclusive, and nobody
-  /// else relies on that.
+  /// Downgrades to a shared hold with the same token. Waits for the reply, but succeeds without
+  /// one, because the hold is treated as shared either way. On failure it is unchanged or lost.
+  /// REQUIRES: an exclusive hold without other guards.
   [[nodiscard]] Result<void> downgrade(std::shared_ptr<const backends::AcquireSpec> shared);
-  /// Taken away by an operator. Fires lost().
-  void take_away() { lease_lost(); }
+  /// An operator forced the release. Triggers lost().
+  void mark_lost() { lease_lost(); }
 
   void lease_lost() override;
   void lease_at_risk() override;
 
  private:
   [[nodiscard]] bool begin_release() noexcept { return !is_released_.exchange(true); }
-  /// The guard lets go. An error is the answer to that; else the service is still to be asked.
+  /// Ends the use by the guard. An error is the outcome of the release; without one, the caller
+  /// still has to send the release.
   [[nodiscard]] Result<void> leave();
-  /// Who hears the answer to a release.
-  enum class Hears : std::uint8_t { nobody, sleeper, awaiter };
-  void send_release(Hears who);
-  void released(Hears who, Result<void> answer);
+  /// Recipient of the reply to a release.
+  enum class Waiter : std::uint8_t { none, thread, coroutine };
+  void send_release(Waiter waiter);
+  void on_released(Waiter waiter, Result<void> answer);
   void settle_release(Result<void> answer);
-  /// Gives back once, of several times that it takes.
+  /// Sends one of the releases_ releases, without waiting for the reply.
   void send_one_release();
   [[nodiscard]] std::shared_ptr<const backends::AcquireSpec> acquire_spec();
   void fire_lost();
@@ -98,16 +100,20 @@ class Hold : public Dependent {
   const std::shared_ptr<const std::function<void(const AtRisk&)>> on_at_risk_;
 
   std::atomic<std::uint64_t> token_;
-  std::atomic<std::uint32_t> releases_ = 1;  ///< That it takes to give it back.
+  std::atomic<std::uint32_t> releases_ =
+      1;  ///< Releases until the service frees the lock: 1 + upgrades.
   std::atomic<bool> is_released_ = false;
   std::atomic<bool> is_lost_ = false;
-  Awaited<void> released_;  ///< By unlock().
+  ReplySlot<void> released_;  ///< Reply that unlock() waits for.
 
   sys::Latch latch_;
   std::shared_ptr<const backends::AcquireSpec> acquire_spec_ TENURE_GUARDED_BY(latch_);
-  std::optional<std::stop_source> lost_ TENURE_GUARDED_BY(latch_);     ///< Made when asked for.
-  backends::Backend::Done<void> releasing_ TENURE_GUARDED_BY(latch_);  ///< Who awaits the answer,
-  std::optional<Result<void>> release_answer_ TENURE_GUARDED_BY(latch_);  ///< unless it was first.
+  std::optional<std::stop_source> lost_
+      TENURE_GUARDED_BY(latch_);  ///< Created by the first lost().
+  backends::Backend::Done<void> releasing_
+      TENURE_GUARDED_BY(latch_);  ///< Completion of unlock_async().
+  std::optional<Result<void>> release_answer_
+      TENURE_GUARDED_BY(latch_);  ///< Reply that came before releasing_ was set.
 };
 
 }  // namespace tenure::detail

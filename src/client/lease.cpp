@@ -28,7 +28,7 @@ std::chrono::steady_clock::time_point Lease::valid_until() const noexcept {
 
 Result<void> Lease::renew(std::optional<std::chrono::milliseconds> ttl) const {
   if (!is_alive()) {
-    return fail(Errc::lease_lost, "the lease has ended; begin anew");
+    return fail(Errc::lease_lost, "the lease has ended; request a new one");
   }
   return lease_->session().renew(lease_->record(), ttl);
 }
@@ -41,7 +41,7 @@ Result<void> Lease::revoke() const {
   detail::Completion<void> revoked(session.backend());
   session.lose(lease_->record(), revoked.callback());
   auto answer = revoked.wait_for(session.request_timeout());
-  return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer to the revocation");
+  return answer ? *std::move(answer) : fail(Errc::unavailable, "no reply to the revocation");
 }
 
 }  // namespace tenure

@@ -11,15 +11,15 @@
 
 namespace tenure::detail {
 
-/// Leases without a hold, to be used again. A hold that is not given a lease has one to itself: the
-/// service takes a lease for one owner, and two threads that shared one would seem to wait for each
-/// other where they do not. Granting a lease for each would double the work; so those that come
-/// free wait here until somebody takes them or the keeper lets them go. Thread safe.
+/// Pool of idle leases. A hold without an explicit lease has its own, because the service treats a
+/// lease as one owner: threads that shared one would appear as self-deadlocks. Granting a lease per
+/// acquire would double the number of requests, so idle leases are reused until the renewer retires
+/// them. Thread safe.
 class LeasePool {
  public:
   using Record = std::shared_ptr<LeaseRecord>;
 
-  /// One with these terms, whatever it began with; or nothing. It may have ended meanwhile.
+  /// An idle lease with these terms, or null. It may have ended in the pool.
   [[nodiscard]] Record take(std::chrono::milliseconds ttl, int renewals_per_ttl) {
     const sys::LatchGuard lock(latch_);
     for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
@@ -34,7 +34,7 @@ class LeasePool {
     return nullptr;
   }
 
-  void give_back(Record lease) {
+  void release(Record lease) {
     if (lease->has_ended()) {
       return;
     }
@@ -42,7 +42,7 @@ class LeasePool {
     free_.push_back(std::move(lease));
   }
 
-  /// Takes this one out. False if somebody has it.
+  /// Removes this lease. False if it is in use.
   [[nodiscard]] bool remove(const Record& lease) {
     const sys::LatchGuard lock(latch_);
     return std::erase(free_, lease) > 0;
@@ -55,7 +55,8 @@ class LeasePool {
 
  private:
   sys::Latch latch_;
-  std::vector<Record> free_ TENURE_GUARDED_BY(latch_);  ///< Used last, found first.
+  std::vector<Record> free_
+      TENURE_GUARDED_BY(latch_);  ///< Used as a stack, so that rarely used leases become idle.
 };
 
 }  // namespace tenure::detail

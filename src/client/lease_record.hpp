@@ -21,7 +21,7 @@
 
 namespace tenure::detail {
 
-/// Something that ends with its lease: a hold, or a request that waits.
+/// Observer of a lease that ends with it: a hold, or a pending request.
 class Dependent : public std::enable_shared_from_this<Dependent> {
  public:
   Dependent() = default;
@@ -29,18 +29,22 @@ class Dependent : public std::enable_shared_from_this<Dependent> {
   Dependent& operator=(const Dependent&) = delete;
   virtual ~Dependent() = default;
 
-  /// Called once at most, on any thread, without a latch; quick.
+  /// The lease has ended. Called at most once, on any thread, without a latch. Must not block.
   virtual void lease_lost() = 0;
-  /// Its lease is at risk from now on. On the notifier thread.
+  /// A renewal is overdue. Called on the callback thread.
   virtual void lease_at_risk() {}
 
  private:
   friend class LeaseRecord;
-  static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
-  std::size_t place_ = nowhere;  ///< In LeaseRecord::dependents_; guarded by its latch.
+  static constexpr std::size_t not_attached = std::numeric_limits<std::size_t>::max();
+  std::size_t index_ = not_attached;  ///< Index in LeaseRecord::dependents_; guarded by its latch.
 };
 
-/// One lease, as this client knows it. Thread safe.
+/// State of one lease, as this client knows it: its term by the local clock, the TTL changes in
+/// progress, and the holds and requests that end with it. Thread safe.
+///
+/// INVARIANT: valid_until() is never later than the end that the service computes, whatever replies
+/// are lost, delayed or reordered. Every rule below errs on the early side.
 class LeaseRecord {
  public:
   struct Terms {
@@ -49,16 +53,16 @@ class LeaseRecord {
     int renewals_per_ttl = 0;
   };
 
-  /// `sent`: before the request for it left.
+  /// `sent`: time before the request was sent.
   LeaseRecord(Terms terms, sys::BootTime sent) noexcept
       : id_(terms.id), renewals_per_ttl_(terms.renewals_per_ttl), confirmed_(sent) {
-    believe({.sent = sent, .ttl = terms.ttl});
+    set_term({.sent = sent, .ttl = terms.ttl});
   }
 
   [[nodiscard]] LeaseId id() const noexcept { return id_; }
   [[nodiscard]] int renewals_per_ttl() const noexcept { return renewals_per_ttl_; }
 
-  /// What we believe: when the last confirmed renewal was sent, and the ttl it counts.
+  /// The term that counts: when the last confirmed renewal was sent, and its TTL.
   [[nodiscard]] Term term() const {
     const sys::LatchGuard lock(latch_);
     return term_;
@@ -69,112 +73,115 @@ class LeaseRecord {
 
   [[nodiscard]] bool is_lost() const noexcept { return life_.load() == Life::lost; }
   [[nodiscard]] bool has_ended() const noexcept { return life_.load() != Life::alive; }
-  /// Not lost, and still running at this time.
+  /// Whether the lease has neither ended nor expired at this time.
   [[nodiscard]] bool is_valid(sys::BootTime now) const noexcept {
     return !has_ended() && now < valid_until();
   }
   [[nodiscard]] bool is_at_risk(sys::BootTime now) const noexcept {
-    return is_doubted_.load() || now.time_since_epoch().count() >= at_risk_from_.load();
+    return is_suspect_.load() || now.time_since_epoch().count() >= at_risk_from_.load();
   }
 
-  /// A renewal that left at this time was confirmed.
+  /// The service confirmed a renewal that was sent at this time.
   void confirm(sys::BootTime sent) {
     const sys::LatchGuard lock(latch_);
     confirm_for(term_.ttl, sent);
   }
-  /// A renewal was answered by an error, or by nobody.
-  void doubt() noexcept { is_doubted_ = true; }
-  /// Another ttl is about to be asked for. A shorter one counts at once, since it may arrive at any
-  /// time from now on; a longer one when it is confirmed. False: the answer to an earlier one is
-  /// still out, and what the service counts is for that to say.
-  [[nodiscard]] bool ask_ttl(Term asked) {
+  /// A renewal failed or got no reply: at risk until one is confirmed.
+  void mark_suspect() noexcept { is_suspect_ = true; }
+  /// A TTL change is about to be sent. A shorter TTL counts at once, because the service may apply
+  /// it at any time from now on; a longer one when it is confirmed. False if an earlier change is
+  /// pending: its reply decides which TTL the service counts.
+  [[nodiscard]] bool begin_ttl_change(Term asked) {
     const sys::LatchGuard lock(latch_);
-    if (asked_) {
+    if (pending_ttl_) {
       return false;
     }
-    asked_ = Asked{.term = asked, .ttl_before = term_.ttl};
+    pending_ttl_ = PendingTtl{.term = asked, .ttl_before = term_.ttl};
     if (asked.ttl < term_.ttl) {
-      believe(shortened(term_, asked));
+      set_term(shortened(term_, asked));
     }
     return true;
   }
-  /// It is the ttl from then on. REQUIRES: ask_ttl().
+  /// The service applied the pending TTL. REQUIRES: begin_ttl_change().
   void confirm_ttl() {
     const sys::LatchGuard lock(latch_);
-    const auto asked = std::exchange(asked_, std::nullopt)->term;
-    term_.ttl = std::min(asked.ttl, feared_);
+    const auto asked = std::exchange(pending_ttl_, std::nullopt)->term;
+    term_.ttl = std::min(asked.ttl, ttl_unacknowledged_min_);
     confirm_for(term_.ttl, asked.sent);
   }
-  /// The service did not take it: all is as before. REQUIRES: ask_ttl().
-  void refuse_ttl() {
+  /// The service rejected the pending TTL: restores the previous one. REQUIRES: begin_ttl_change().
+  void reject_ttl() {
     const sys::LatchGuard lock(latch_);
-    const auto before = std::exchange(asked_, std::nullopt)->ttl_before;
-    believe({.sent = confirmed_, .ttl = before});
+    const auto before = std::exchange(pending_ttl_, std::nullopt)->ttl_before;
+    set_term({.sent = confirmed_, .ttl = before});
   }
-  /// Nobody says whether the service took it, or will yet: no longer one is believed in again.
-  /// REQUIRES: ask_ttl().
-  void fear_ttl() {
+  /// The outcome of the pending TTL change is unknown, and the request may still arrive. From now
+  /// on never trust a TTL longer than the smallest unacknowledged one. REQUIRES:
+  /// begin_ttl_change().
+  void mark_ttl_unknown() {
     const sys::LatchGuard lock(latch_);
-    feared_ = std::min(feared_, std::exchange(asked_, std::nullopt)->term.ttl);
-    is_doubted_ = true;
+    ttl_unacknowledged_min_ =
+        std::min(ttl_unacknowledged_min_, std::exchange(pending_ttl_, std::nullopt)->term.ttl);
+    is_suspect_ = true;
   }
-  /// False: the service may count another ttl than we do.
+  /// False if the service may count another TTL than this client.
   [[nodiscard]] bool is_ttl_known() const {
     const sys::LatchGuard lock(latch_);
-    return !asked_ && feared_ == std::chrono::milliseconds::max();
+    return !pending_ttl_ && ttl_unacknowledged_min_ == std::chrono::milliseconds::max();
   }
 
-  /// True for the first of them to ask, until it is confirmed again.
-  [[nodiscard]] bool shall_warn() noexcept { return !has_warned_.exchange(true); }
+  /// True once per risk: for the first caller after a confirmation.
+  [[nodiscard]] bool should_warn() noexcept { return !has_warned_.exchange(true); }
 
-  /// Terminal. Returns all that depends on it, to be told; nothing if it had ended before.
+  /// Ends the lease as lost. Returns the dependents to notify; std::nullopt if it had ended before.
   [[nodiscard]] std::optional<std::vector<std::shared_ptr<Dependent>>> lose() {
     return end(Life::lost) ? std::optional(dependents()) : std::nullopt;
   }
-  /// Terminal, by our own asking. False if it had ended before.
+  /// Ends the lease on request of this client. False if it had ended before.
   bool end() { return end(Life::ended); }
 
-  /// False if it has ended.
+  /// Registers a dependent. False if the lease has ended.
   [[nodiscard]] bool attach(Dependent& dependent) {
     const sys::LatchGuard lock(latch_);
     if (has_ended()) {
       return false;
     }
-    dependent.place_ = dependents_.size();
+    dependent.index_ = dependents_.size();
     dependents_.push_back({.who = &dependent, .alive = dependent.weak_from_this()});
     return true;
   }
   void detach(Dependent& dependent) {
     const sys::LatchGuard lock(latch_);
-    if (dependent.place_ == Dependent::nowhere) {
+    if (dependent.index_ == Dependent::not_attached) {
       return;
     }
-    dependents_.back().who->place_ = dependent.place_;
-    std::swap(dependents_[dependent.place_], dependents_.back());
+    dependents_.back().who->index_ = dependent.index_;
+    std::swap(dependents_[dependent.index_], dependents_.back());
     dependents_.pop_back();
-    dependent.place_ = Dependent::nowhere;
+    dependent.index_ = Dependent::not_attached;
   }
 
-  /// A hold was taken away. If the one who asked has not heard yet that it was granted, it is not
-  /// among those who depend on the lease: was_taken() tells when it is. All who do.
-  [[nodiscard]] std::vector<std::shared_ptr<Dependent>> note_taken(backends::RequestId acquired) {
+  /// An operator forced the release of a hold. If its grant is still being processed, the hold is
+  /// not attached yet and learns of it from was_force_released(). Returns the attached dependents.
+  [[nodiscard]] std::vector<std::shared_ptr<Dependent>> note_force_released(
+      backends::RequestId acquired) {
     {
       const sys::LatchGuard lock(latch_);
-      if (taken_.size() == taken_max) {
-        taken_.erase(taken_.begin());
+      if (force_released_.size() == force_released_max) {
+        force_released_.erase(force_released_.begin());
       }
-      taken_.push_back(acquired);
-      has_taken_ = true;
+      force_released_.push_back(acquired);
+      has_force_released_ = true;
     }
     return dependents();
   }
-  /// REQUIRES: the hold is attached, by this thread: whoever notes it later finds it there.
-  [[nodiscard]] bool was_taken(backends::RequestId acquired) {
-    if (!has_taken_.load(std::memory_order_relaxed)) {
+  /// REQUIRES: the hold is attached, so that later calls of note_force_released() find it.
+  [[nodiscard]] bool was_force_released(backends::RequestId acquired) {
+    if (!has_force_released_.load(std::memory_order_relaxed)) {
       return false;
     }
     const sys::LatchGuard lock(latch_);
-    return std::erase(taken_, acquired) > 0;
+    return std::erase(force_released_, acquired) > 0;
   }
 
   [[nodiscard]] std::vector<std::shared_ptr<Dependent>> dependents() {
@@ -188,7 +195,7 @@ class LeaseRecord {
     return alive;
   }
 
-  /// Why the service did not grant it, if it did not.
+  /// Records the error with which the service rejected the lease.
   void refuse(Error why) {
     const sys::LatchGuard lock(latch_);
     refused_ = std::move(why);
@@ -198,15 +205,15 @@ class LeaseRecord {
     return refused_;
   }
 
-  /// Taken from the pool since the keeper last asked?
+  /// Whether the lease was taken from the pool since the last call.
   void mark_used() noexcept { was_used_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool was_used() noexcept { return was_used_.exchange(false); }
 
  private:
-  friend class LeaseKeeper;
+  friend class LeaseRenewer;
   enum class Life : std::uint8_t { alive, lost, ended };
-  static constexpr std::size_t taken_max = 64;
-  struct Asked {
+  static constexpr std::size_t force_released_max = 64;
+  struct PendingTtl {
     Term term;
     std::chrono::milliseconds ttl_before;
   };
@@ -224,42 +231,46 @@ class LeaseRecord {
     return true;
   }
 
-  void believe(Term term) noexcept TENURE_REQUIRES(latch_) {
+  void set_term(Term term) noexcept TENURE_REQUIRES(latch_) {
     term_ = term;
     valid_until_ = detail::valid_until(term.sent, term.ttl).time_since_epoch().count();
     at_risk_from_ = detail::at_risk_from(term.sent, term.ttl).time_since_epoch().count();
   }
-  /// Answers may come out of order: the latest that was sent counts.
+  /// Replies may arrive out of order: the renewal that was sent last counts.
   void confirm_for(std::chrono::milliseconds ttl, sys::BootTime sent) noexcept
       TENURE_REQUIRES(latch_) {
     confirmed_ = std::max(confirmed_, sent);
-    believe({.sent = std::max(term_.sent, sent), .ttl = ttl});
-    is_doubted_ = false;
+    set_term({.sent = std::max(term_.sent, sent), .ttl = ttl});
+    is_suspect_ = false;
     has_warned_ = false;
   }
 
   const LeaseId id_;
   const int renewals_per_ttl_;
-  std::atomic<std::int64_t> valid_until_;   ///< In nanoseconds since boot.
-  std::atomic<std::int64_t> at_risk_from_;  ///< Likewise.
+  std::atomic<std::int64_t> valid_until_;   ///< End of the term, in nanoseconds since boot.
+  std::atomic<std::int64_t> at_risk_from_;  ///< Start of the risk, in nanoseconds since boot.
   std::atomic<Life> life_ = Life::alive;
-  std::atomic<bool> is_doubted_ = false;
+  std::atomic<bool> is_suspect_ = false;
   std::atomic<bool> has_warned_ = false;
   std::atomic<bool> was_used_ = false;
-  std::atomic<bool> has_taken_ = false;  ///< Anything, ever.
+  std::atomic<bool> has_force_released_ =
+      false;  ///< Set by the first forced release, to keep grants cheap without one.
 
-  std::optional<sys::BootTime> look_;  ///< When the keeper looks next; guarded by its mutex.
+  std::optional<sys::BootTime> next_check_;  ///< Next check by the renewer; guarded by its mutex.
 
   mutable sys::Latch latch_;
-  /// What valid_until_ and at_risk_from_ say. Its end never comes nearer, but for a shorter ttl.
+  /// Term behind valid_until_ and at_risk_from_. Its end moves forward only, except for a shorter
+  /// TTL.
   Term term_ TENURE_GUARDED_BY(latch_);
-  sys::BootTime confirmed_ TENURE_GUARDED_BY(latch_);  ///< When what is confirmed was sent.
-  std::optional<Asked> asked_ TENURE_GUARDED_BY(latch_);
-  /// The least that was asked for and never answered. A copy of that may be on its way still.
-  std::chrono::milliseconds feared_ TENURE_GUARDED_BY(latch_) = std::chrono::milliseconds::max();
+  sys::BootTime confirmed_ TENURE_GUARDED_BY(latch_);  ///< Send time of the last confirmed renewal.
+  std::optional<PendingTtl> pending_ttl_ TENURE_GUARDED_BY(latch_);
+  /// Smallest TTL of a change without a reply. The network may still deliver that request.
+  std::chrono::milliseconds ttl_unacknowledged_min_ TENURE_GUARDED_BY(latch_) =
+      std::chrono::milliseconds::max();
   std::vector<Entry> dependents_ TENURE_GUARDED_BY(latch_);
   std::optional<Error> refused_ TENURE_GUARDED_BY(latch_);
-  std::vector<backends::RequestId> taken_ TENURE_GUARDED_BY(latch_);  ///< Lately.
+  std::vector<backends::RequestId> force_released_ TENURE_GUARDED_BY(
+      latch_);  ///< Requests whose holds were recently force-released; at most force_released_max.
 };
 
 }  // namespace tenure::detail

@@ -23,7 +23,7 @@ sys::BootTime next_check(const LeaseRecord& lease, sys::BootTime now) {
   if (lease.renewals_per_ttl() > 0) {
     const auto interval = renewal_interval(term.ttl, lease.renewals_per_ttl());
     const auto due = term.sent + interval;
-    // PendingTtl for and not confirmed: once more, soon.
+    // A renewal is overdue: retry after half an interval.
     next = std::min(next, due > now + batch_window(interval) ? due : now + interval / 2);
   }
   return next;

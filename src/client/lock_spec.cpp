@@ -38,12 +38,12 @@ std::optional<Error> check_name(const std::string& name, std::string_view prefix
   if (!is_printable(name) || !sys::is_utf8(name)) {
     std::string shown;
     sys::append_plain(shown, name);
-    return invalid("the name " + shown + " is not UTF-8 without control characters");
+    return invalid("the name " + shown + " is not UTF-8, or contains control characters");
   }
   return std::nullopt;
 }
 
-/// A plain key is one holder's.
+/// Barging locks are plain keys with one holder and no token, so they support mutexes only.
 std::optional<Error> check_plain(const std::vector<Item>& items, const LockOptions& options) {
   const auto is_plain = [](const Item& item) {
     const auto* mode = std::get_if<LockMode>(&item.claim);
@@ -54,13 +54,13 @@ std::optional<Error> check_plain(const std::vector<Item>& items, const LockOptio
   }
   if (options.fencing == Fencing::demanded) {
     return Error{.code = Errc::unsupported,
-                 .detail = "Fairness::barging does not fence: a plain key remembers no token"};
+                 .detail = "Fairness::barging has no fencing tokens: the lock is a plain key"};
   }
   if (items.size() == 1 && is_plain(items.front())) {
     return std::nullopt;
   }
   return Error{.code = Errc::unsupported,
-               .detail = "Fairness::barging is for a mutex: a plain key has one holder"};
+               .detail = "Fairness::barging supports mutexes only: the lock is a plain key"};
 }
 
 std::optional<Capability> needed_for(const Item& item) {
@@ -77,7 +77,7 @@ std::optional<Capability> needed_for(const Item& item) {
   }
 }
 
-/// What the backend cannot do of what is asked for, if anything.
+/// Error that names the first missing capability, or std::nullopt.
 std::optional<Error> check_capabilities(const std::vector<Item>& items, const LockOptions& options,
                                         backends::Capabilities capabilities) {
   std::vector<Capability> needed;
@@ -111,7 +111,7 @@ std::optional<Error> check_capabilities(const std::vector<Item>& items, const Lo
   }
   return Error{.code = Errc::unsupported,
                .detail = "this backend does not support " + std::string(to_string(*missing)) +
-                         "; docs/reference/backends.md says which one does"};
+                         "; see docs/reference/backends.md"};
 }
 
 std::optional<Error> check_permits(const Item& item) {
@@ -120,7 +120,8 @@ std::optional<Error> check_permits(const Item& item) {
     return std::nullopt;
   }
   if (permits->capacity == 0 || permits->wanted == 0 || permits->wanted > permits->capacity) {
-    return invalid("a semaphore has at least one permit, and takes from one to all at once");
+    return invalid(
+        "a semaphore needs a capacity of at least 1, and taken_at_once from 1 to the capacity");
   }
   return std::nullopt;
 }
@@ -128,7 +129,7 @@ std::optional<Error> check_permits(const Item& item) {
 std::optional<Error> check_items(const std::vector<Item>& items, const Session& session) {
   const auto& limits = session.limits();
   if (items.empty() || items.size() > limits.items_max) {
-    return invalid("from 1 to " + std::to_string(limits.items_max) + " names at once, not " +
+    return invalid("a lock has 1 to " + std::to_string(limits.items_max) + " names, not " +
                    std::to_string(items.size()));
   }
   for (const auto& item : items) {
@@ -159,15 +160,16 @@ std::optional<Error> check_options(const LockOptions& options, const backends::L
   }
   constexpr std::uint32_t replicas_max = 100;
   if (options.min_replicas > replicas_max) {
-    return invalid("min_replicas is from 0 to 100, not " + std::to_string(options.min_replicas));
+    return invalid("min_replicas must be from 0 to 100, got " +
+                   std::to_string(options.min_replicas));
   }
   if (options.reentry == Reentry::counted && !options.lease) {
     return invalid(
-        "Reentry::counted needs LockOptions::lease: without a lease of one's own nobody "
-        "can tell that it is the same owner");
+        "Reentry::counted needs LockOptions::lease, which identifies the owner that "
+        "acquires again");
   }
   if (options.fairness == Fairness::barging && options.reentry == Reentry::counted) {
-    return invalid("Fairness::barging has no counts: a plain key is held or not");
+    return invalid("Fairness::barging does not support Reentry::counted: the lock is a plain key");
   }
   return options.lease ? std::nullopt : check_ttl(options.ttl, options.renewals_per_ttl, limits);
 }
@@ -188,13 +190,13 @@ std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_t
     return invalid("ttl must be positive, got " + std::to_string(ttl.count()) + " ms");
   }
   if (ttl < limits.ttl_min || ttl > limits.ttl_max) {
-    return invalid("ttl is " + std::to_string(ttl.count()) + " ms; this service takes from " +
+    return invalid("ttl is " + std::to_string(ttl.count()) + " ms; this service accepts " +
                    std::to_string(limits.ttl_min.count()) + " ms to " +
                    std::to_string(limits.ttl_max.count()) + " ms");
   }
   constexpr int renewals_max = 100;
   if (renewals_per_ttl < 0 || renewals_per_ttl > renewals_max) {
-    return invalid("renewals_per_ttl is from 0 (never) to 100, not " +
+    return invalid("renewals_per_ttl must be from 0 (never) to 100, got " +
                    std::to_string(renewals_per_ttl));
   }
   return std::nullopt;

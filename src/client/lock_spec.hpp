@@ -18,26 +18,26 @@ namespace tenure::detail {
 class Session;
 class SharedLease;
 
-/// What a lock object is: what it asks for, how, and of whom. Shared by its copies and its guards,
-/// all of which keep the session alive. Immutable.
+/// Immutable specification of a lock object: what to acquire, how, and from which session. Shared
+/// by its copies and its guards, all of which keep the session alive.
 struct LockSpec {
   std::shared_ptr<Session> session;
   std::shared_ptr<const backends::AcquireSpec> acquire_spec;
   std::chrono::milliseconds ttl{};
   int renewals_per_ttl = 0;
   std::optional<std::chrono::milliseconds> max_wait{};
-  std::shared_ptr<SharedLease> lease{};  ///< Null: each hold has its own.
+  std::shared_ptr<SharedLease> lease{};  ///< Explicit lease; null if each hold has its own.
   std::shared_ptr<const std::function<void(const AtRisk&)>> on_at_risk{};
-  std::optional<Error> error{};  ///< Why nothing can come of it.
-  std::string name{};            ///< For people.
+  std::optional<Error> error{};  ///< Error of every acquire, such as an invalid name.
+  std::string name{};            ///< Display name: the name, or all names.
 };
 
-/// Never fails: what is wrong stands in LockSpec::error.
+/// Never fails: reports invalid names and options in LockSpec::error.
 [[nodiscard]] std::shared_ptr<const LockSpec> make_spec(
     std::shared_ptr<Session> session, std::vector<backends::Item> items, LockOptions options,
     backends::LockKind kind = backends::LockKind::mutex);
 
-/// What is wrong with a ttl, if anything.
+/// Error of an invalid TTL, or std::nullopt.
 [[nodiscard]] std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_ttl,
                                              const backends::Limits& limits);
 

@@ -22,41 +22,42 @@ namespace tenure::detail {
 
 class Session;
 
-/// One request on its way, from asking until it is granted, refused or called off. Exactly one end
-/// counts, the first; a grant that comes after it is given back, and an upgrade is undone.
+/// Acquire request in progress, from sending until it is granted, rejected or cancelled. The first
+/// outcome wins; a grant that arrives after another outcome is released, and an upgrade is
+/// reverted. Thread safe.
 ///
-/// Like a Hold it does not own the session: whoever waits for it does.
+/// Like a Hold it does not own the session; its waiter does.
 class PendingAcquire : public Dependent {
  public:
-  struct Question {
+  struct Request {
     std::shared_ptr<const backends::AcquireSpec> spec{};
     std::shared_ptr<LeaseRecord> lease{};
     backends::Queue queue = backends::Queue::wait;
-    std::shared_ptr<Hold> upgrades{};  ///< The share that it makes exclusive, or none.
+    std::shared_ptr<Hold> upgrades{};  ///< Shared hold to upgrade; null for a plain acquire.
   };
   using Granted = Result<backends::Granted>;
 
-  PendingAcquire(Session& session, Question question);
+  PendingAcquire(Session& session, Request question);
 
-  /// Asks. The answer may be there when it returns.
+  /// Sends the request. The reply may have arrived when it returns.
   void start();
 
-  /// Sleeps until it is settled, the deadline passes or the token is stopped.
+  /// Blocks until the request is settled, the deadline passes or the token is triggered.
   void sleep(std::optional<std::chrono::steady_clock::time_point> deadline,
              const std::stop_token& cancel);
-  /// Calls `then` on the notifier thread when it is settled; false if it is already.
-  [[nodiscard]] bool when_settled(std::move_only_function<void()> then);
+  /// Calls `then` on the callback thread when the request is settled; false if it is already.
+  [[nodiscard]] bool on_settled(std::move_only_function<void()> then);
 
-  /// Leaves the queue, and answers `why` unless it is granted meanwhile.
-  void call_off(Errc why);
-  /// Does not wait for anybody any more.
-  void give_up();
+  /// Asks the service to leave the wait queue. The outcome is `why` unless a grant is faster.
+  void cancel(Errc why);
+  /// Settles with Errc::unavailable, without waiting for the service.
+  void abandon();
 
   [[nodiscard]] bool is_settled() const noexcept;
   /// REQUIRES: is_settled().
   [[nodiscard]] Granted take_answer();
   [[nodiscard]] const std::shared_ptr<LeaseRecord>& lease() const noexcept {
-    return question_.lease;
+    return parameters_.lease;
   }
   [[nodiscard]] backends::RequestId request() const noexcept { return request_; }
 
@@ -64,16 +65,17 @@ class PendingAcquire : public Dependent {
 
  private:
   void settle(Granted answer);
-  void give_back(const backends::Granted& granted);
+  void undo(const backends::Granted& granted);
 
   Session& session_;
-  /// Of the backend, which outlives its callbacks; the session may end when this is settled.
+  /// Parker of the backend, which outlives its callbacks. The session may be destroyed as soon as
+  /// this request is settled, so settle() must not use it afterwards.
   sys::Parker& parker_;
-  const Question question_;
+  const Request parameters_;
   const backends::RequestId request_;
   std::atomic<bool> is_settled_ = false;
   sys::WaitSlot slot_;                       ///< Signalled when settled or cancelled.
-  std::atomic<Errc> why_ = Errc::cancelled;  ///< What a wait that is called off answers.
+  std::atomic<Errc> why_ = Errc::cancelled;  ///< Outcome of a cancelled wait.
 
   sys::Latch latch_;
   bool has_answer_ TENURE_GUARDED_BY(latch_) = false;

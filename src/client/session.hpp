@@ -16,23 +16,23 @@
 
 #include "backends/backend.hpp"
 #include "backends/inherited_backend.hpp"
-#include "client/lease_keeper.hpp"
+#include "client/callback_executor.hpp"
 #include "client/lease_pool.hpp"
 #include "client/lease_record.hpp"
-#include "client/notifier.hpp"
+#include "client/lease_renewer.hpp"
 #include "sys/boot_clock.hpp"
 #include "sys/fork.hpp"
 #include "sys/latch.hpp"
 
 namespace tenure::detail {
 
-/// What stands behind a Client: the backend, the leases, and the two threads. Lives as long as a
-/// handle of any kind: client, lock, guard, watch, or a coroutine that waits. Thread safe.
+/// Implementation of Client: the backend, the leases, the renewal thread and the callback thread.
+/// Lives as long as any handle: client, lock, guard, watch, or a suspended coroutine. Thread safe.
 ///
 /// In a child of fork() the session is inherited: its threads do not exist there, its connections
-/// are closed, and everything it held is the parent's. There it answers everything with an error,
-/// and is never destroyed.
-class Session final : public backends::Listener, public LeaseKeeper::Owner {
+/// are closed, and its locks belong to the parent. Every call then fails, and the session is never
+/// destroyed.
+class Session final : public backends::Listener, public LeaseRenewer::Listener {
  public:
   using Record = std::shared_ptr<LeaseRecord>;
 
@@ -42,7 +42,7 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   Session& operator=(const Session&) = delete;
   ~Session() override;
 
-  /// In a child of fork() one that refuses everything.
+  /// In a child of fork(), a backend that rejects every call.
   [[nodiscard]] backends::Backend& backend() noexcept {
     return is_inherited() ? backends::inherited_backend() : *backend_;
   }
@@ -50,41 +50,42 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   [[nodiscard]] bool is_inherited() const noexcept { return epoch_ != sys::ForkEpoch::now(); }
   [[nodiscard]] const backends::Limits& limits() const noexcept { return limits_; }
   [[nodiscard]] sys::Clock& clock() noexcept { return clock_; }
-  [[nodiscard]] Notifier& notifier() noexcept { return notifier_; }
-  [[nodiscard]] LeaseKeeper& keeper() noexcept { return *keeper_; }
+  [[nodiscard]] CallbackExecutor& callbacks() noexcept { return callbacks_; }
+  [[nodiscard]] LeaseRenewer& renewer() noexcept { return *renewer_; }
   [[nodiscard]] const std::string& owner() const noexcept { return options_.owner; }
   [[nodiscard]] const std::string& key_prefix() const noexcept { return options_.key_prefix; }
   [[nodiscard]] std::chrono::milliseconds request_timeout() const noexcept {
     return options_.request_timeout;
   }
   [[nodiscard]] bool is_connected() const noexcept { return is_connected_; }
-  /// The last handle is gone: nothing new may be asked of the backend.
+  /// The destructor is running: no new requests to the backend.
   [[nodiscard]] bool is_closing() const noexcept { return is_closing_; }
   [[nodiscard]] backends::RequestId fresh_request() noexcept {
     return backends::RequestId{last_request_.fetch_add(1, std::memory_order_relaxed) + 1};
   }
-  /// On the clock that users know.
+  /// Converts a time to the steady clock, which users see.
   [[nodiscard]] std::chrono::steady_clock::time_point steady(sys::BootTime time) const noexcept {
     return std::chrono::steady_clock::now() + (time - clock_.now());
   }
 
-  /// A lease for one hold: one that lies idle, or a new one, which the service need not have
-  /// confirmed yet.
+  /// A lease for one hold: from the pool, or a new one, which need not be confirmed by the service
+  /// yet.
   enum class Freshness : std::uint8_t { any, fresh };
   [[nodiscard]] Record take_lease(std::chrono::milliseconds ttl, int renewals_per_ttl,
                                   Freshness freshness);
-  /// A new lease; `granted` is told what the service says.
+  /// A new lease. `granted` receives the reply of the service.
   [[nodiscard]] Record new_lease(LeaseRecord::Terms terms, backends::Backend::Done<void> granted);
-  /// Renews it now, for this ttl from then on if one is given, and waits for the answer.
+  /// Renews the lease now, with a new TTL if there is one, and waits for the reply.
   [[nodiscard]] Result<void> renew(const Record& lease,
                                    std::optional<std::chrono::milliseconds> ttl);
-  /// The hold under it is over. `is_clean`: for sure, so that it may be used again.
+  /// Frees the lease of a hold that has ended. `is_clean`: the service has confirmed the end of the
+  /// hold, so the lease may be reused.
   void free_lease(const Record& lease, bool is_clean);
-  /// Ends it at the service too.
+  /// Revokes the lease, also in the service.
   void end_lease(const Record& lease);
   void end_lease(const Record& lease, backends::Backend::Done<void> done);
-  /// It is lost, for ever; all that depends on it is told, and the service, in case it does not
-  /// know. Once is enough, more does no harm.
+  /// Ends the lease as lost: notifies its dependents, and revokes it in the service, which may
+  /// still count it. Idempotent.
   void lose(const Record& lease);
   void lose(const Record& lease, backends::Backend::Done<void> revoked);
 
@@ -93,16 +94,17 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   void hold_force_released(LeaseId lease, backends::RequestId acquired) override;
   void connection_changed(bool is_connected, std::string_view detail) override;
 
-  // LeaseKeeper::Owner
+  // LeaseRenewer::Listener
   void lost(const Record& lease) override { lose(lease); }
   void at_risk(const Record& lease) override;
-  [[nodiscard]] bool give_up(const Record& lease) override;
+  [[nodiscard]] bool retire_if_idle(const Record& lease) override;
 
  private:
   [[nodiscard]] Record find(LeaseId lease);
   void forget(LeaseId lease);
-  /// Its last reference must not be dropped by a thread that the session waits for.
-  void let_go(std::shared_ptr<Dependent> dependent);
+  /// Drops a reference on the callback thread. It may be the last reference to the session, whose
+  /// destructor waits for the other threads.
+  void drop_later(std::shared_ptr<Dependent> dependent);
 
   const std::uint32_t epoch_ = sys::ForkEpoch::now();
   const ConnectOptions options_;
@@ -112,11 +114,12 @@ class Session final : public backends::Listener, public LeaseKeeper::Owner {
   std::atomic<bool> is_closing_ = false;
   LeasePool pool_;
   sys::Latch latch_;
-  absl::flat_hash_map<LeaseId, Record> leases_ TENURE_GUARDED_BY(latch_);  ///< That live.
+  absl::flat_hash_map<LeaseId, Record> leases_
+      TENURE_GUARDED_BY(latch_);  ///< Leases that have not ended.
 
-  // The backend goes first: what it still has to answer goes to all the rest.
-  Notifier notifier_;
-  std::unique_ptr<LeaseKeeper> keeper_;
+  // Order of destruction: the backend first, because its last callbacks use the other members.
+  CallbackExecutor callbacks_;
+  std::unique_ptr<LeaseRenewer> renewer_;
   std::unique_ptr<backends::Backend> backend_;
   const backends::Limits limits_;
 };

@@ -6,12 +6,12 @@
 
 namespace tenure::detail {
 
-class SharedLease::Bell : public Dependent {
+class SharedLease::LossSignal : public Dependent {
  public:
-  explicit Bell(Session& session) : session_(session) {}
+  explicit LossSignal(Session& session) : session_(session) {}
 
   void lease_lost() override {
-    session_.notifier().post([lost = lost_]() mutable { lost.request_stop(); });
+    session_.callbacks().post([lost = lost_]() mutable { lost.request_stop(); });
   }
   [[nodiscard]] std::stop_token token() const { return lost_.get_token(); }
 
@@ -23,9 +23,9 @@ class SharedLease::Bell : public Dependent {
 SharedLease::SharedLease(std::shared_ptr<Session> session, std::shared_ptr<LeaseRecord> record)
     : session_(std::move(session)),
       record_(std::move(record)),
-      bell_(std::make_shared<Bell>(*session_)) {
-  if (!record_->attach(*bell_)) {
-    bell_->lease_lost();
+      signal_(std::make_shared<LossSignal>(*session_)) {
+  if (!record_->attach(*signal_)) {
+    signal_->lease_lost();
   }
 }
 
@@ -33,7 +33,7 @@ SharedLease::~SharedLease() {
   if (session_->is_inherited()) {
     return;
   }
-  record_->detach(*bell_);
+  record_->detach(*signal_);
   session_->end_lease(record_);
   session_->backend().parker().flush();
 }
@@ -55,7 +55,7 @@ std::stop_token SharedLease::lost() const {
     lost.request_stop();
     return lost.get_token();
   }
-  return bell_->token();
+  return signal_->token();
 }
 
 }  // namespace tenure::detail

@@ -9,7 +9,7 @@ namespace tenure::detail {
 
 class Session;
 
-/// What the handles of a Lease share. Ends the lease when the last of them goes.
+/// Shared state of the handles of a Lease. Revokes the lease when the last of them is destroyed.
 class SharedLease {
  public:
   SharedLease(std::shared_ptr<Session> session, std::shared_ptr<LeaseRecord> record);
@@ -23,12 +23,12 @@ class SharedLease {
   [[nodiscard]] std::stop_token lost() const;
 
  private:
-  /// Fires lost().
-  class Bell;
+  /// Dependent of the lease that triggers lost().
+  class LossSignal;
 
   std::shared_ptr<Session> session_;
   std::shared_ptr<LeaseRecord> record_;
-  std::shared_ptr<Bell> bell_;
+  std::shared_ptr<LossSignal> signal_;
 };
 
 }  // namespace tenure::detail

@@ -13,7 +13,7 @@ Result<std::vector<Holder>> holders_of(Session& session, std::string full_name) 
   Completion<std::vector<Holder>> answered(session.backend());
   session.backend().holders(std::move(full_name), answered.callback());
   auto answer = answered.wait_for(session.request_timeout());
-  return answer ? *std::move(answer) : fail(Errc::unavailable, "no answer; ask again");
+  return answer ? *std::move(answer) : fail(Errc::unavailable, "no reply; retry");
 }
 
 Result<Watch> watch(std::shared_ptr<Session> session, backends::WatchRequest request,
@@ -25,7 +25,7 @@ Result<Watch> watch(std::shared_ptr<Session> session, backends::WatchRequest req
     return fail(Errc::unsupported, "this backend does not support watches");
   }
   if (events_max == 0) {
-    return fail(Errc::invalid_argument, "a watch keeps at least one event");
+    return fail(Errc::invalid_argument, "WatchOptions::events_max must be at least 1");
   }
   auto stream = std::make_shared<EventStream>(std::move(session), events_max);
   stream->start(std::move(request));

@@ -10,7 +10,7 @@
 
 #include "backends/backend.hpp"
 
-/// Looking at locks without taking them.
+/// Queries and watches, which need no lock.
 namespace tenure::detail {
 
 class Session;

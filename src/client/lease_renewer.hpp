@@ -17,43 +17,45 @@
 
 namespace tenure::detail {
 
-/// The thread of a client that keeps its leases: it renews all that are due in one request, warns
-/// when one is at risk, and declares lost what ran out by our own clock, however silent the network
-/// is. It also ends waits in time that no thread sleeps for. It never calls users.
+/// Renewal thread of a client. It renews all due leases in one request, reports leases at risk, and
+/// reports leases as lost when they expire by the local clock, even if the network is silent. It
+/// also runs the timers of waits that block no thread. It never calls user code.
 ///
-/// An answer that does not come is asked for again after half an interval. Thread safe.
-class LeaseKeeper {
+/// A renewal without a reply is repeated after half an interval. Thread safe.
+class LeaseRenewer {
  public:
   using Record = std::shared_ptr<LeaseRecord>;
 
-  /// What the keeper tells its client, on its own thread or one of the backend's.
-  class Owner {
+  /// Receives events on the renewal thread or on a thread of the backend.
+  class Listener {
    public:
-    virtual ~Owner() = default;
+    virtual ~Listener() = default;
     virtual void lost(const Record& lease) = 0;
     virtual void at_risk(const Record& lease) = 0;
-    /// Nobody used it since the last renewal: may it go? True: it is the keeper's to revoke.
-    [[nodiscard]] virtual bool give_up(const Record& lease) = 0;
+    /// Called when a renewal is due. Returns true if the lease has been idle in the pool since the
+    /// last renewal and was removed; the renewer then revokes it.
+    [[nodiscard]] virtual bool retire_if_idle(const Record& lease) = 0;
   };
 
-  LeaseKeeper(backends::Backend& backend, sys::Clock& clock, Owner& owner);
-  LeaseKeeper(const LeaseKeeper&) = delete;
-  LeaseKeeper& operator=(const LeaseKeeper&) = delete;
-  ~LeaseKeeper() { stop(); }
+  LeaseRenewer(backends::Backend& backend, sys::Clock& clock, Listener& listener);
+  LeaseRenewer(const LeaseRenewer&) = delete;
+  LeaseRenewer& operator=(const LeaseRenewer&) = delete;
+  ~LeaseRenewer() { stop(); }
 
-  /// Keeps it until it ends. False: no thread can be started for that.
-  [[nodiscard]] bool keep(const Record& lease);
-  /// Renews at once, besides the schedule.
+  /// Renews the lease until it ends. False if the thread cannot be started.
+  [[nodiscard]] bool add(const Record& lease);
+  /// Renews at once, in addition to the schedule.
   void renew(const Record& lease, backends::Backend::Done<void> done);
-  /// The same, for this ttl, which is that of the lease from then on.
+  /// Changes the TTL, for this and all later renewals.
   void set_ttl(const Record& lease, backends::RequestId request, std::chrono::milliseconds ttl,
                backends::Backend::Done<void> done);
-  /// Calls `wake` at this time, unless it is gone by then. REQUIRES: quick, and calls no user.
+  /// Timer: calls `wake` at this time unless `owner` has been destroyed. REQUIRES: `wake` neither
+  /// blocks nor calls user code.
   void call_at(sys::BootTime when, std::weak_ptr<Dependent> owner, std::function<void()> wake);
-  /// Ends the thread. What is kept is kept no more.
+  /// Ends the thread. Leases are no longer renewed.
   void stop();
 
-  /// How many leases are kept.
+  /// Number of leases that are renewed.
   [[nodiscard]] std::size_t size();
 
  private:
@@ -68,12 +70,12 @@ class LeaseKeeper {
 
   void run(std::stop_token stop);
   [[nodiscard]] Due take_due(sys::BootTime now) TENURE_REQUIRES(mutex_);
-  /// True: it is to be renewed now. Schedules its next look, if there is one.
-  [[nodiscard]] bool look_at(const Record& lease, sys::BootTime now);
+  /// Handles what is due for the lease and schedules its next check. True if it has to be renewed.
+  [[nodiscard]] bool check(const Record& lease, sys::BootTime now);
   void renew_all(std::vector<Record> leases, sys::BootTime now);
-  void answered(const std::vector<Record>& leases, sys::BootTime sent,
-                const Result<backends::Renewed>& answer);
-  [[nodiscard]] Result<void> ttl_answered(const Record& lease, Result<void> answer);
+  void on_renewed(const std::vector<Record>& leases, sys::BootTime sent,
+                  const Result<backends::Renewed>& answer);
+  [[nodiscard]] Result<void> on_ttl_reply(const Record& lease, Result<void> answer);
   /// HolderQueries at it when there is something to do next, and not before or after.
   /// False: no thread can be started for that.
   [[nodiscard]] bool schedule(const Record& lease, sys::BootTime now);
@@ -81,11 +83,11 @@ class LeaseKeeper {
 
   backends::Backend& backend_;
   sys::Clock& clock_;
-  Owner& owner_;
+  Listener& listener_;
   const std::unique_ptr<sys::Alarm> alarm_;
 
   sys::Mutex mutex_;
-  /// An entry at another time than LeaseRecord::look_ is an old one, and says nothing.
+  /// Schedule. An entry whose time differs from LeaseRecord::next_check_ is obsolete and ignored.
   std::multimap<sys::BootTime, Record> leases_ TENURE_GUARDED_BY(mutex_);
   std::multimap<sys::BootTime, Call> calls_ TENURE_GUARDED_BY(mutex_);
   std::optional<sys::BootTime> alarm_set_ TENURE_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-#include "client/notifier.hpp"
+#include "client/callback_executor.hpp"
 
 #include <deque>
 #include <system_error>
@@ -8,7 +8,7 @@
 
 namespace tenure::detail {
 
-struct Notifier::Queue {
+struct CallbackExecutor::Queue {
   sys::Mutex mutex;
   std::deque<Job> jobs TENURE_GUARDED_BY(mutex);
   bool is_ending TENURE_GUARDED_BY(mutex) = false;
@@ -16,9 +16,9 @@ struct Notifier::Queue {
   std::thread thread TENURE_GUARDED_BY(mutex);
 };
 
-Notifier::Notifier() : queue_(std::make_shared<Queue>()) {}
+CallbackExecutor::CallbackExecutor() : queue_(std::make_shared<Queue>()) {}
 
-void Notifier::close() {
+void CallbackExecutor::close() {
   std::thread thread;
   std::deque<Job> left;
   {
@@ -40,7 +40,7 @@ void Notifier::close() {
   }
 }
 
-void Notifier::post(Job job) {
+void CallbackExecutor::post(Job job) {
   {
     const sys::MutexGuard lock(queue_->mutex);
     if (queue_->is_ending) {
@@ -51,14 +51,14 @@ void Notifier::post(Job job) {
       try {
         queue_->thread = std::thread([queue = queue_] { run(queue); });
       } catch (const std::system_error&) {
-        return;  // no thread can be had now; the next job tries again
+        return;  // No thread available. The job stays queued; the next post() tries again.
       }
     }
   }
   queue_->changed.notify_one();
 }
 
-void Notifier::run(const std::shared_ptr<Queue>& queue) {
+void CallbackExecutor::run(const std::shared_ptr<Queue>& queue) {
   for (;;) {
     Job job;
     {
