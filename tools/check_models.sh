@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the models in docs/models with spin: every one holds, and what is known to be wrong fails.
+# Checks the models in docs/models with spin: each correct model holds, and each model of a known defect fails.
 #   tools/check_models.sh
 set -euo pipefail
 models=$(cd "$(dirname "$0")/../docs/models" && pwd)
@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# run model definitions...: prints how many errors spin found, and the states it saw
+# run model definitions...: prints the number of errors that spin found
 run() {
   local model=$1
   shift
@@ -36,10 +36,10 @@ fails() {
   local errors
   errors=$(run "$@")
   if [[ $errors == 0 ]]; then
-    echo "the model $* holds, though it is known to be wrong"
+    echo "the model $* holds, although it models a known defect"
     exit 1
   fi
-  echo "fails, as it must: $* ($(grep -m1 'pan:1' pan.log))"
+  echo "fails, as expected: $* ($(grep -m1 'pan:1' pan.log))"
 }
 
 holds redis_queue -DCLIENTS=3 -DCRASHES=2 -DDROPS=1

@@ -27,27 +27,27 @@
 #ifndef ROUNDS
 #define ROUNDS 1
 #endif
-#define NOBODY CLIENTS
+#define NONE CLIENTS
 
-byte holder = NOBODY;
-byte queue[CLIENTS];       /* who waits, in order */
+byte holder = NONE;
+byte queue[CLIENTS];       /* waiting clients in FIFO order */
 byte waiting = 0;
 bool crashed[CLIENTS];
-bool closed[CLIENTS];      /* crashed, and the server knows: what is published there is heard by nobody */
-bool expired[CLIENTS];     /* crashed, and nobody renewed: its time is over */
-bool deaf[CLIENTS];        /* the connection that wakes it is broken */
-bool told[CLIENTS];        /* a message is there, or on its way */
+bool closed[CLIENTS];      /* crashed, and the server closed its connection: it receives no message */
+bool expired[CLIENTS];     /* crashed, and its lease expired without a renewal */
+bool disconnected[CLIENTS];        /* its connection for notifications is broken */
+bool notified[CLIENTS];        /* a notification has arrived or is in flight */
 bool finished[CLIENTS];
 
-/* Only to judge. */
-byte inside = 0;
-byte came[CLIENTS];        /* its turn; 0: does not wait */
+/* State of the checks. */
+byte in_section = 0;
+byte ticket_of[CLIENTS];        /* ticket in arrival order; 0: does not wait */
 byte tickets = 0;
 byte crashes = 0;
 byte drops = 0;
 
-/* Takes the one at `at` out of the queue. */
-inline take_out(at) {
+/* Removes the entry at index `at` of the queue. */
+inline remove_at(at) {
   k = at;
   do
   :: k + 1 < waiting -> queue[k] = queue[k + 1]; k++
@@ -57,15 +57,15 @@ inline take_out(at) {
   queue[waiting] = 0
 }
 
-inline judge_grant(who) {
+inline check_grant(next) {
   k = 0;
   do
   :: k < CLIENTS ->
-     assert(!(k != who && came[k] != 0 && came[k] < came[who] && !crashed[k] && !deaf[k]));
+     assert(!(k != next && ticket_of[k] != 0 && ticket_of[k] < ticket_of[next] && !crashed[k] && !disconnected[k]));
      k++
   :: else -> break
   od;
-  came[who] = 0;
+  ticket_of[next] = 0;
   k = 0
 }
 
@@ -74,39 +74,39 @@ inline judge_grant(who) {
 /* lock.lua: open() */
 inline purge() {
   if
-  :: holder != NOBODY && expired[holder] -> holder = NOBODY
+  :: holder != NONE && expired[holder] -> holder = NONE
   :: else
   fi;
   j = 0;
   do
-  :: j < waiting && expired[queue[j]] -> take_out(j)
+  :: j < waiting && expired[queue[j]] -> remove_at(j)
   :: j < waiting && !expired[queue[j]] -> j++
   :: else -> break
   od;
   j = 0
 }
 
-/* lock.lua: serve(); the caller is told by the answer, everybody else by a message. */
+/* lock.lua: serve(). The reply notifies the caller, a message notifies every other client. */
 inline serve(caller) {
   j = 0;
   do
-  :: holder != NOBODY || j >= waiting -> break
+  :: holder != NONE || j >= waiting -> break
   :: else ->
-     who = queue[j];
+     next = queue[j];
      if
-     :: who == caller || !(deaf[who] || closed[who]) ->
-        take_out(j);
-        holder = who;
-        judge_grant(who);
-        told[who] = (who != caller)
-     :: else -> j++  /* keeps its place */
+     :: next == caller || !(disconnected[next] || closed[next]) ->
+        remove_at(j);
+        holder = next;
+        check_grant(next);
+        notified[next] = (next != caller)
+     :: else -> j++  /* keeps its position */
      fi
   od;
-  j = 0; who = 0
+  j = 0; next = 0
 }
 
 /* acquire.lua */
-inline acquire(me, mine) {
+inline acquire(me, granted) {
   purge();
   j = 0;
   do
@@ -114,13 +114,13 @@ inline acquire(me, mine) {
   :: else -> break
   od;
   if
-  :: holder == me -> came[me] = 0; mine = true          /* a retry */
-  :: holder != me && j < waiting -> j = 0; serve(me); mine = (holder == me)
-  :: holder == NOBODY && waiting == 0 ->
-     tickets++; came[me] = tickets; holder = me; judge_grant(me); mine = true
+  :: holder == me -> ticket_of[me] = 0; granted = true          /* a retry */
+  :: holder != me && j < waiting -> j = 0; serve(me); granted = (holder == me)
+  :: holder == NONE && waiting == 0 ->
+     tickets++; ticket_of[me] = tickets; holder = me; check_grant(me); granted = true
   :: else ->
-     tickets++; came[me] = tickets; queue[waiting] = me; waiting++;
-     j = 0; serve(me); mine = (holder == me)
+     tickets++; ticket_of[me] = tickets; queue[waiting] = me; waiting++;
+     j = 0; serve(me); granted = (holder == me)
   fi;
   j = 0
 }
@@ -129,36 +129,36 @@ inline acquire(me, mine) {
 inline release(me) {
   purge();
   if
-  :: holder == me -> holder = NOBODY
+  :: holder == me -> holder = NONE
   :: else
   fi;
-  serve(NOBODY)
+  serve(NONE)
 }
 
 /* expire.lua */
-inline look() {
+inline expire_holder() {
   purge();
-  serve(NOBODY)
+  serve(NONE)
 }
 
 #else  /* The published protocol to the letter; keys of crashed holders expire. */
 
 inline expire() {
   if
-  :: holder != NOBODY && expired[holder] -> holder = NOBODY
+  :: holder != NONE && expired[holder] -> holder = NONE
   :: else
   fi
 }
 
-inline acquire(me, mine) {
+inline acquire(me, granted) {
   expire();
   if
-  :: came[me] == 0 -> tickets++; came[me] = tickets
+  :: ticket_of[me] == 0 -> tickets++; ticket_of[me] = tickets
   :: else
   fi;
   if
-  :: holder == NOBODY && waiting == 0 -> holder = me; judge_grant(me); mine = true
-  :: holder == NOBODY && waiting != 0 ->
+  :: holder == NONE && waiting == 0 -> holder = me; check_grant(me); granted = true
+  :: holder == NONE && waiting != 0 ->
      j = 0;
      do
      :: j < waiting && queue[j] != me -> j++
@@ -169,16 +169,16 @@ inline acquire(me, mine) {
      :: else
      fi;
      j = 0;
-     who = queue[0];
-     take_out(0);
-     holder = who;
-     judge_grant(who);
+     next = queue[0];
+     remove_at(0);
+     holder = next;
+     check_grant(next);
      if
-     :: who == me -> mine = true
-     :: else -> told[who] = true; told[me] = false
+     :: next == me -> granted = true
+     :: else -> notified[next] = true; notified[me] = false
      fi;
-     who = 0
-  :: else -> told[me] = false
+     next = 0
+  :: else -> notified[me] = false
   fi
 }
 
@@ -186,9 +186,9 @@ inline release(me) {
   expire();
   if
   :: holder == me ->
-     holder = NOBODY;
+     holder = NONE;
      if
-     :: waiting != 0 -> told[queue[0]] = true
+     :: waiting != 0 -> notified[queue[0]] = true
      :: else
      fi
   :: else
@@ -200,11 +200,11 @@ inline release(me) {
 inline crash(me) {
   crashes++;
   crashed[me] = true;
-  came[me] = 0;
-  told[me] = false;
+  ticket_of[me] = 0;
+  notified[me] = false;
   if
   :: closed[me] = true
-  :: skip  /* a machine that lost its power says no goodbye */
+  :: skip  /* power failure: the connection is not closed */
   fi
 }
 
@@ -212,48 +212,48 @@ proctype client(byte me) {
   byte rounds = 0;
   byte j = 0;
   byte k = 0;
-  byte who = 0;
-  bool mine = false;
+  byte next = 0;
+  bool granted = false;
 
   do
   :: rounds == ROUNDS -> break
   :: rounds < ROUNDS ->
-     atomic { acquire(me, mine) };
+     atomic { acquire(me, granted) };
      do
-     :: mine -> break
-     :: atomic { !mine && told[me] && !deaf[me] ->
-          told[me] = false;
+     :: granted -> break
+     :: atomic { !granted && notified[me] && !disconnected[me] ->
+          notified[me] = false;
 #ifdef PUBLISHED_PROTOCOL
-          acquire(me, mine)
+          acquire(me, granted)
 #else
-          mine = true
+          granted = true
 #endif
         }
-     :: atomic { !mine && deaf[me] -> deaf[me] = false; acquire(me, mine) }
-     :: atomic { !mine && (holder != NOBODY && expired[holder]) ->
+     :: atomic { !granted && disconnected[me] -> disconnected[me] = false; acquire(me, granted) }
+     :: atomic { !granted && (holder != NONE && expired[holder]) ->
 #ifdef PUBLISHED_PROTOCOL
-          acquire(me, mine)  /* blpop ends with the lock-time */
+          acquire(me, granted)  /* BLPOP times out after the lock time */
 #else
-          look()
+          expire_holder()
 #endif
         }
-     :: atomic { !mine && crashes < CRASHES -> crash(me); goto gone }
+     :: atomic { !granted && crashes < CRASHES -> crash(me); goto gone }
      od;
-     told[me] = false;
-     atomic { inside++; assert(inside == 1) };
+     notified[me] = false;
+     atomic { in_section++; assert(in_section == 1) };
      if
-     :: atomic { inside--; release(me) }
-     :: atomic { crashes < CRASHES -> inside--; crash(me); goto gone }
+     :: atomic { in_section--; release(me) }
+     :: atomic { crashes < CRASHES -> in_section--; crash(me); goto gone }
      fi;
-     mine = false;
+     granted = false;
      rounds++
   od;
 gone:
   finished[me] = true
 }
 
-/* Time, and the network. */
-proctype world() {
+/* Expiry of leases, and faults of the network. */
+proctype environment() {
   byte i = 0;
 end:
   do
@@ -265,7 +265,7 @@ end:
 #endif
   :: atomic { drops < DROPS -> drops++; select(i : 0 .. CLIENTS - 1);
        if
-       :: !crashed[i] && !finished[i] -> deaf[i] = true; told[i] = false
+       :: !crashed[i] && !finished[i] -> disconnected[i] = true; notified[i] = false
        :: else
        fi;
        i = 0 }
@@ -275,7 +275,7 @@ end:
 init {
   byte n = 0;
   atomic {
-    run world();
+    run environment();
     do
     :: n < CLIENTS -> run client(n); n++
     :: else -> break
