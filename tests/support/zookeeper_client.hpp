@@ -23,10 +23,10 @@ struct SeenClient {
   backends::zookeeper::ZookeeperBackend* backend;
   Client client;
 
-  [[nodiscard]] std::uint64_t questions() const {
+  [[nodiscard]] std::uint64_t requests() const {
     std::uint64_t sum = 0;
     for (const auto& one : backend->identities()) {
-      sum += one.questions;
+      sum += one.requests;
     }
     return sum;
   }

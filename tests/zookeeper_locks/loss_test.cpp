@@ -195,14 +195,14 @@ TEST_F(ZookeeperLostAnswer, a_lone_cycle_is_two_questions_again_after_a_lost_con
   cable.cut();
   locking.join();
   EXPECT_TRUE(seen.client.mutex("b").lock().value().unlock());
-  const auto before = seen.questions();
+  const auto before = seen.requests();
 
   constexpr int cycles = 100;
   for (int n = 0; n < cycles; ++n) {
     EXPECT_TRUE(seen.client.mutex("b").lock().value().unlock());
   }
 
-  EXPECT_LE(seen.questions() - before, 2U * cycles + 10);
+  EXPECT_LE(seen.requests() - before, 2U * cycles + 10);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_questions_each) {
   constexpr int waits = 100;
   const auto seen = seen_client(servers.url(chroot));
   auto guard = seen.client.mutex("a").lock().value();
-  const auto before = seen.questions();
+  const auto before = seen.requests();
   const auto turns = std::make_shared<std::atomic<int>>(0);
   for (int n = 0; n < waits; ++n) {
     take_turn(seen.client.mutex("a"), turns);
@@ -77,7 +77,7 @@ TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_questions_each) {
   EXPECT_TRUE(eventually([&] { return *turns == waits; }));
 
   // Made and deleted; and those that waited for longer than a moment look after their own node.
-  EXPECT_LE(seen.questions() - before, 3U * waits + 10);
+  EXPECT_LE(seen.requests() - before, 3U * waits + 10);
 }
 
 // A cycle that nobody else takes part in: made, deleted. The recipe of the books has three.
@@ -90,7 +90,7 @@ TEST_F(ZookeeperWaiting, a_lone_cycle_is_two_questions) {
     EXPECT_TRUE(seen.client.mutex("a").lock());
     ASSERT_TRUE(has_nodes("a", 0));
   }
-  const auto before = seen.questions();
+  const auto before = seen.requests();
 
   for (int n = 0; n < cycles; ++n) {
     auto guard = seen.client.mutex("a").lock().value();
@@ -98,7 +98,7 @@ TEST_F(ZookeeperWaiting, a_lone_cycle_is_two_questions) {
   }
 
   // And a sign of life now and then.
-  EXPECT_LE(seen.questions() - before, 2U * cycles + 10);
+  EXPECT_LE(seen.requests() - before, 2U * cycles + 10);
 }
 
 // 002-B10, 002-B7: nothing stays, however a wait ends.

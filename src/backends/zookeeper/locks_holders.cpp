@@ -3,10 +3,10 @@
 
 #include <zookeeper/zookeeper.h>
 
-#include "backends/zookeeper/faults.hpp"
+#include "backends/zookeeper/errors.hpp"
 #include "backends/zookeeper/locks.hpp"
+#include "backends/zookeeper/node_value.hpp"
 #include "backends/zookeeper/paths.hpp"
-#include "backends/zookeeper/values.hpp"
 
 // Who holds a name at the moment.
 
@@ -41,60 +41,60 @@ std::vector<std::string_view> front_of(const std::vector<std::string_view>& name
 
 }  // namespace
 
-struct Locks::Inquiry {
+struct Locks::HoldersQuery {
   std::string folder{};
   Backend::Done<std::vector<Holder>> done{};
   std::vector<Holder> found{};
   std::set<RequestKey> seen{};
   std::vector<std::string> paths{};
-  std::size_t parts = 0;
+  std::size_t parts_left = 0;
 };
 
-void Locks::inquire_ended(Inquiry& inquiry) {
-  around_.outbox.tell<std::vector<Holder>>(
-      std::move(inquiry.done), fail(Errc::unavailable, "the session at ZooKeeper ended"));
+void Locks::fail_query(HoldersQuery& query) {
+  environment_.deferred.complete<std::vector<Holder>>(
+      std::move(query.done), fail(Errc::unavailable, "the session at ZooKeeper ended"));
 }
 
 void Locks::holders(const std::string& name, Backend::Done<std::vector<Holder>> done) {
-  if (main_seat_ == 0) {
-    around_.outbox.tell<std::vector<Holder>>(
+  if (main_slot_ == 0) {
+    environment_.deferred.complete<std::vector<Holder>>(
         std::move(done), fail(Errc::unavailable, "no session at ZooKeeper; ask again"));
     return;
   }
   const Number number = ++last_number_;
-  const auto inquiry = std::make_shared<Inquiry>();
-  inquiry->folder = folder_of(around_.address.chroot, name);
-  inquiry->done = std::move(done);
-  inquiries_.emplace(number, inquiry);
-  auto& session = *seats_.at(main_seat_).session;
+  const auto query = std::make_shared<HoldersQuery>();
+  query->folder = folder_of(environment_.address.chroot, name);
+  query->done = std::move(done);
+  queries_.emplace(number, query);
+  auto& session = *slots_.at(main_slot_).session;
   if (session.is_connected()) {
     // What was acknowledged anywhere before is in the answer.
-    session.link().sync([](const Reply&) {});
+    session.connection().sync([](const Reply&) {});
   }
-  session.list(inquiry->folder, Link::Watch::no, [this, number](const Reply& reply) {
-    const auto it = inquiries_.find(number);
-    if (it == inquiries_.end()) {
+  session.list(query->folder, Connection::Watch::no, [this, number](const Reply& reply) {
+    const auto it = queries_.find(number);
+    if (it == queries_.end()) {
       return;
     }
     if (reply.code != ZOK && reply.code != ZNONODE) {
-      auto asked = inquiries_.extract(it).mapped();
-      around_.outbox.tell<std::vector<Holder>>(
-          std::move(asked->done), std::unexpected(error_from(reply.code, asked->folder)));
+      auto requested = queries_.extract(it).mapped();
+      environment_.deferred.complete<std::vector<Holder>>(
+          std::move(requested->done), std::unexpected(error_from(reply.code, requested->folder)));
       return;
     }
     for (const auto one : front_of(reply.names)) {
       it->second->paths.push_back(it->second->folder + '/' + std::string(one));
     }
-    inquire_permits(number);
+    query_permits(number);
   });
 }
 
-void Locks::inquire_permits(Number number) {
-  const auto leases = leases_of(inquiries_.at(number)->folder);
-  seats_.at(main_seat_)
-      .session->list(leases, Link::Watch::no, [this, number, leases](const Reply& reply) {
-        const auto it = inquiries_.find(number);
-        if (it == inquiries_.end()) {
+void Locks::query_permits(Number number) {
+  const auto leases = leases_of(queries_.at(number)->folder);
+  slots_.at(main_slot_)
+      .session->list(leases, Connection::Watch::no, [this, number, leases](const Reply& reply) {
+        const auto it = queries_.find(number);
+        if (it == queries_.end()) {
           return;
         }
         for (const auto name : reply.names) {
@@ -103,34 +103,35 @@ void Locks::inquire_permits(Number number) {
             it->second->paths.push_back(leases + '/' + std::string(name));
           }
         }
-        inquire_each(number);
+        query_each(number);
       });
 }
 
-void Locks::inquire_each(Number number) {
-  const auto inquiry = inquiries_.at(number);
-  inquiry->paths.resize(std::min(inquiry->paths.size(), holders_max));
-  inquiry->parts = inquiry->paths.size() + 1;
+void Locks::query_each(Number number) {
+  const auto query = queries_.at(number);
+  query->paths.resize(std::min(query->paths.size(), holders_max));
+  query->parts_left = query->paths.size() + 1;
   const auto part_done = [this, number] {
-    const auto it = inquiries_.find(number);
-    if (it == inquiries_.end() || --it->second->parts > 0) {
+    const auto it = queries_.find(number);
+    if (it == queries_.end() || --it->second->parts_left > 0) {
       return;
     }
-    const auto ended = inquiries_.extract(it).mapped();
-    around_.outbox.tell<std::vector<Holder>>(std::move(ended->done), std::move(ended->found));
+    const auto ended = queries_.extract(it).mapped();
+    environment_.deferred.complete<std::vector<Holder>>(std::move(ended->done),
+                                                        std::move(ended->found));
   };
-  for (const auto& path : inquiry->paths) {
-    seats_.at(main_seat_).session->get(path, [inquiry, part_done](const Reply& reply) {
+  for (const auto& path : query->paths) {
+    slots_.at(main_slot_).session->get(path, [query, part_done](const Reply& reply) {
       auto value = read_value(reply.value);
       const bool is_ours = value.lease != LeaseId{};
       // Several permits of one request are one holder.
       if (reply.code == ZOK &&
           (!is_ours ||
-           inquiry->seen.insert({.lease = value.lease, .request = value.request}).second)) {
-        inquiry->found.push_back({.owner = std::move(value.owner),
-                                  .token = FencingToken{static_cast<std::uint64_t>(reply.czxid)},
-                                  .lease = value.lease,
-                                  .metadata = std::move(value.metadata)});
+           query->seen.insert({.lease = value.lease, .request = value.request}).second)) {
+        query->found.push_back({.owner = std::move(value.owner),
+                                .token = FencingToken{static_cast<std::uint64_t>(reply.czxid)},
+                                .lease = value.lease,
+                                .metadata = std::move(value.metadata)});
       }
       part_done();
     });

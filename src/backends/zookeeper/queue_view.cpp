@@ -30,7 +30,7 @@ void QueueView::add(const Contender& contender) {
     covered_ = sequence;
   }
   if (ours_++ == 0) {
-    look_from(sequence);
+    reorder_from(sequence);
   }
   const auto [it, is_new] = contenders_.try_emplace(contender.node, contender);
   if (is_new) {
@@ -64,7 +64,7 @@ void QueueView::replace(const std::vector<std::string_view>& names) {
 }
 
 /// Orders all anew.
-void QueueView::look_from(Sequence origin) {
+void QueueView::reorder_from(Sequence origin) {
   order_ = Order(Earlier{.origin = origin});
   exclusive_ = Order(Earlier{.origin = origin});
   for (const auto& [node, contender] : contenders_) {
@@ -111,7 +111,7 @@ const QueueView::Contender* QueueView::blocker_of(const Contender& one) const {
   return it == those.begin() ? nullptr : *std::prev(it);
 }
 
-const QueueView::Contender* QueueView::in_the_way_of(Kind kind) const {
+const QueueView::Contender* QueueView::conflicting_with(Kind kind) const {
   const auto& those = is_exclusive(kind) ? order_ : exclusive_;
   return those.empty() ? nullptr : *those.rbegin();
 }
@@ -121,8 +121,8 @@ std::size_t QueueView::position_of(const Contender& one) const {
   const auto self = order_.find(&one);
   const auto waiting = exclusive_.empty() ? order_.end() : order_.find(*exclusive_.begin());
   const auto holding = static_cast<std::size_t>(std::distance(order_.begin(), waiting));
-  const auto behind = static_cast<std::size_t>(std::distance(self, order_.end())) - 1;
-  const auto before = order_.size() - behind - 1;
+  const auto waiters_of = static_cast<std::size_t>(std::distance(self, order_.end())) - 1;
+  const auto before = order_.size() - waiters_of - 1;
   if (before <= holding) {
     return 1;
   }
@@ -140,7 +140,7 @@ std::vector<ClaimId> QueueView::ours() const {
   return found;
 }
 
-std::vector<ClaimId> QueueView::behind(const Ticket& ticket) const {
+std::vector<ClaimId> QueueView::waiters_of(const Ticket& ticket) const {
   const auto& those = is_exclusive(ticket.kind) ? order_ : exclusive_;
   std::vector<ClaimId> found;
   for (auto it = those.upper_bound(ticket.sequence); it != those.end(); ++it) {

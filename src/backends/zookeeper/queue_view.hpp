@@ -56,7 +56,7 @@ class QueueView {
   /// Whom it has to wait for: the last one before it that it cannot be beside. Null: it may go.
   [[nodiscard]] const Contender* blocker_of(const Contender& one) const;
   /// Somebody that one who comes now could not be beside. Null: nobody.
-  [[nodiscard]] const Contender* in_the_way_of(Kind kind) const;
+  [[nodiscard]] const Contender* conflicting_with(Kind kind) const;
   /// How many wait in front of it, and itself.
   [[nodiscard]] std::size_t position_of(const Contender& one) const;
 
@@ -64,7 +64,7 @@ class QueueView {
   [[nodiscard]] std::vector<ClaimId> ours() const;
   /// Ours that waited for this one, which is no longer there: behind it, up to the first that wants
   /// all; only that one, if this one did not want all.
-  [[nodiscard]] std::vector<ClaimId> behind(const Ticket& ticket) const;
+  [[nodiscard]] std::vector<ClaimId> waiters_of(const Ticket& ticket) const;
 
  private:
   /// Seen from one of ours, so that it is an order whatever numbers others write by hand.
@@ -72,17 +72,17 @@ class QueueView {
     using is_transparent = void;
     Sequence origin;
 
-    [[nodiscard]] std::int32_t place(Sequence one) const noexcept { return distance(origin, one); }
+    [[nodiscard]] std::int32_t rank(Sequence one) const noexcept { return distance(origin, one); }
     [[nodiscard]] bool operator()(const Contender* a, const Contender* b) const noexcept {
       return a->ticket.sequence == b->ticket.sequence
                  ? a->node < b->node
-                 : place(a->ticket.sequence) < place(b->ticket.sequence);
+                 : rank(a->ticket.sequence) < rank(b->ticket.sequence);
     }
     [[nodiscard]] bool operator()(const Contender* a, Sequence b) const noexcept {
-      return place(a->ticket.sequence) < place(b);
+      return rank(a->ticket.sequence) < rank(b);
     }
     [[nodiscard]] bool operator()(Sequence a, const Contender* b) const noexcept {
-      return place(a) < place(b->ticket.sequence);
+      return rank(a) < rank(b->ticket.sequence);
     }
   };
 
@@ -90,7 +90,7 @@ class QueueView {
 
   template <class Predicate>
   void drop_if(Predicate is_gone);
-  void look_from(Sequence origin);
+  void reorder_from(Sequence origin);
   void enqueue(const Contender& one);
   void dequeue(const Contender& one);
 

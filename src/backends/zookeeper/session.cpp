@@ -4,7 +4,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-#include "backends/zookeeper/faults.hpp"
+#include "backends/zookeeper/errors.hpp"
 #include "backends/zookeeper/paths.hpp"
 
 // The life of a node: made, perhaps lost sight of, there, deleted.
@@ -13,12 +13,12 @@ namespace tenure::backends::zookeeper {
 namespace {
 
 /// A folder that is empty may be deleted again and again just before we come.
-constexpr int attempts_max = 8;
+constexpr int create_attempts_max = 8;
 /// Folders that are missing one above the other; names and chroots have fewer parts.
 constexpr int depth_max = 1100;
 
 /// Names to remember, by which it is seen that one comes again.
-constexpr std::size_t used_max = 4096;
+constexpr std::size_t recent_folders_max = 4096;
 
 bool needs_order(Kind kind) {
   return kind != Kind::lease;
@@ -26,22 +26,23 @@ bool needs_order(Kind kind) {
 
 }  // namespace
 
-Session::Session(Surroundings around, std::chrono::milliseconds asked, Calls calls)
-    : around_(std::move(around)),
-      asked_(asked),
-      calls_(std::move(calls)),
-      removals_(link_),
-      link_(around_.desk, around_.chores,
-            {.changed = [this](Link::State state) { link_changed(state); },
-             .happened = [this](Link::Event event,
-                                std::string_view path) { happened(event, path); }}) {}
+Session::Session(Environment environment, std::chrono::milliseconds requested_timeout,
+                 Callbacks calls)
+    : environment_(std::move(environment)),
+      requested_timeout_(requested_timeout),
+      callbacks_(std::move(calls)),
+      deletes_(connection_),
+      connection_(environment_.strand, environment_.timers,
+                  {.changed = [this](Connection::State state) { state_changed(state); },
+                   .node_event = [this](Connection::Event event,
+                                        std::string_view path) { node_event(event, path); }}) {}
 
-ClaimId Session::claim(Wish wish, Verdict verdict) {
+ClaimId Session::claim(NodeSpec spec, OnDecision on_decision) {
   const ClaimId id{++last_claim_};
   auto claim = std::make_unique<Claim>();
-  claim->prefix = fresh_prefix(wish.kind);
-  claim->wish = std::move(wish);
-  claim->verdict = std::move(verdict);
+  claim->prefix = fresh_prefix(spec.kind);
+  claim->spec = std::move(spec);
+  claim->on_decision = std::move(on_decision);
   ++folder_of(*claim).claims;
   claims_.emplace(id, std::move(claim));
   if (is_connected()) {
@@ -50,37 +51,37 @@ ClaimId Session::claim(Wish wish, Verdict verdict) {
   return id;
 }
 
-bool Session::is_there(ClaimId id) const {
+bool Session::exists(ClaimId id) const {
   const auto it = claims_.find(id);
-  return it != claims_.end() && it->second->stage == Stage::there;
+  return it != claims_.end() && it->second->stage == Stage::exists;
 }
 
-bool Session::is_ours_in_the_way(const std::string& folder, Kind kind) const {
+bool Session::has_own_conflict(const std::string& folder, Kind kind) const {
   const auto it = folders_.find(folder);
   if (it == folders_.end()) {
     return false;
   }
-  const auto* const other = it->second.view.in_the_way_of(kind);
+  const auto* const other = it->second.view.conflicting_with(kind);
   if (other == nullptr || other->ours == ClaimId{}) {
     return false;
   }
   const auto& claim = *claims_.at(other->ours);
-  return !claim.is_leaving && !claim.refusal;
+  return !claim.is_withdrawn && !claim.rejection;
 }
 
-void Session::leave(ClaimId id, Left left) {
+void Session::withdraw(ClaimId id, OnRemoved on_removed) {
   auto* const claim = find(id);
   if (claim == nullptr) {
-    left(fail(Errc::not_held));
+    on_removed(fail(Errc::not_held));
     return;
   }
-  claim->is_leaving = true;
-  claim->verdict = nullptr;
-  claim->left = std::move(left);
-  if (claim->stage == Stage::there) {
-    remove(id, *claim);
+  claim->is_withdrawn = true;
+  claim->on_decision = nullptr;
+  claim->on_removed = std::move(on_removed);
+  if (claim->stage == Stage::exists) {
+    send_delete(id, *claim);
   } else if (claim->stage == Stage::unsent) {
-    forget(id)->left({});
+    erase(id)->on_removed({});
   } else {
     // When it is known whether it was made.
   }
@@ -88,28 +89,28 @@ void Session::leave(ClaimId id, Left left) {
 
 void Session::send(ClaimId id) {
   auto& claim = *find(id);
-  const auto& name = claim.wish.folder;
+  const auto& name = claim.spec.folder;
   auto& folder = folder_of(claim);
-  if (claim.wish.queue == Queue::skip && needs_order(claim.wish.kind) && claim.attempts == 0 &&
+  if (claim.spec.queue == Queue::skip && needs_order(claim.spec.kind) && claim.attempts == 0 &&
       !(folder.view.is_usable() && folder.view.empty())) {
     send_if_free(id);
     return;
   }
   claim.stage = Stage::creating;
-  claim.since = tick();
-  link_.create_ticket(name + '/' + claim.prefix, claim.wish.value,
-                      [this, id](const Reply& reply) { created(id, reply); });
-  if (!needs_order(claim.wish.kind)) {
+  claim.sent_at = next_sequence();
+  connection_.create_ticket(name + '/' + claim.prefix, claim.spec.value,
+                            [this, id](const Reply& reply) { created(id, reply); });
+  if (!needs_order(claim.spec.kind)) {
     return;
   }
   if (!folder.view.is_usable()) {
-    look(name, folder);  // Right behind it, so that both answers come together.
+    refresh(name, folder);  // Right behind it, so that both answers come together.
   }
-  if (used_.size() >= used_max) {
-    used_.clear();
+  if (recent_folders_.size() >= recent_folders_max) {
+    recent_folders_.clear();
   }
-  if (!used_.insert(name).second) {
-    guard(name, folder);
+  if (!recent_folders_.insert(name).second) {
+    watch_folder(name, folder);
   }
 }
 
@@ -118,24 +119,24 @@ void Session::send_if_free(ClaimId id) {
   auto& claim = *find(id);
   ++claim.attempts;
   claim.stage = Stage::creating;  // Nothing is, but it is busy; lost, it begins again.
-  link_.sync([](const Reply&) {});
-  link_.list(claim.wish.folder, Link::Watch::no, [this, id](const Reply& reply) {
+  connection_.sync([](const Reply&) {});
+  connection_.list(claim.spec.folder, Connection::Watch::no, [this, id](const Reply& reply) {
     auto* const waiting = find(id);
-    if (waiting == nullptr || is_over(reply.code)) {
+    if (waiting == nullptr || is_session_over(reply.code)) {
       return;
     }
     waiting->stage = Stage::unsent;
-    if (waiting->is_leaving) {
-      forget(id)->left({});
-    } else if (is_lost(reply.code)) {
+    if (waiting->is_withdrawn) {
+      erase(id)->on_removed({});
+    } else if (is_connection_lost(reply.code)) {
       waiting->attempts = 0;
     } else if (reply.code != ZOK && reply.code != ZNONODE) {
-      give_up(id, error_from(reply.code, waiting->wish.folder));
+      reject(id, error_from(reply.code, waiting->spec.folder));
     } else {
       QueueView seen;
       seen.replace(reply.names);
-      if (seen.in_the_way_of(waiting->wish.kind) != nullptr) {
-        give_up(id, {.code = Errc::would_block});
+      if (seen.conflicting_with(waiting->spec.kind) != nullptr) {
+        reject(id, {.code = Errc::would_block});
       } else {
         send(id);
       }
@@ -145,164 +146,165 @@ void Session::send_if_free(ClaimId id) {
 
 void Session::created(ClaimId id, const Reply& reply) {
   auto* const claim = find(id);
-  if (claim == nullptr || is_over(reply.code)) {
+  if (claim == nullptr || is_session_over(reply.code)) {
     return;
   }
   if (reply.code == ZOK) {
-    stands(id, *claim, reply);
-  } else if (is_lost(reply.code)) {
-    claim->stage = Stage::lost;
-    ++lost_;
-  } else if (reply.code == ZNONODE && ++claim->attempts <= attempts_max) {
+    confirm_created(id, *claim, reply);
+  } else if (is_connection_lost(reply.code)) {
+    claim->stage = Stage::unconfirmed;
+    ++unconfirmed_;
+  } else if (reply.code == ZNONODE && ++claim->attempts <= create_attempts_max) {
     claim->stage = Stage::unsent;
-    if (claim->is_leaving) {
-      forget(id)->left({});
+    if (claim->is_withdrawn) {
+      erase(id)->on_removed({});
       return;
     }
     claim->stage = Stage::creating;
-    make_folder(
-        claim->wish.folder,
+    create_folder(
+        claim->spec.folder,
         [this, id](int code) {
           auto* const again = find(id);
-          if (again == nullptr || is_over(code)) {
+          if (again == nullptr || is_session_over(code)) {
             return;
           }
           again->stage = Stage::unsent;
-          if (again->is_leaving) {
-            forget(id)->left({});
+          if (again->is_withdrawn) {
+            erase(id)->on_removed({});
           } else if (code == ZOK) {
             send(id);
-          } else if (!is_lost(code)) {
-            give_up(id, error_from(code, again->wish.folder));
+          } else if (!is_connection_lost(code)) {
+            reject(id, error_from(code, again->spec.folder));
           }
         },
         depth_max);
-  } else if (claim->is_leaving) {
-    forget(id)->left({});
+  } else if (claim->is_withdrawn) {
+    erase(id)->on_removed({});
   } else {
-    give_up(id, error_from(reply.code, claim->wish.folder));
+    reject(id, error_from(reply.code, claim->spec.folder));
   }
 }
 
-void Session::stands(ClaimId id, Claim& claim, const Reply& reply) {
+void Session::confirm_created(ClaimId id, Claim& claim, const Reply& reply) {
   const auto ticket = ticket_of(last_of(reply.path));
-  if (!ticket || reply.ephemeral_owner != link_.session()) {
+  if (!ticket || reply.ephemeral_owner != connection_.session()) {
     // What is not this session's does not live and die with it.
-    give_up(id, {.code = Errc::unavailable,
-                 .detail = claim.wish.folder + ": a node came back that is not ours; is a proxy "
-                                               "between us and ZooKeeper?"});
+    reject(id, {.code = Errc::unavailable,
+                .detail = claim.spec.folder + ": a node came back that is not ours; is a proxy "
+                                              "between us and ZooKeeper?"});
     return;
   }
-  claim.stage = Stage::there;
+  claim.stage = Stage::exists;
   claim.node = last_of(reply.path);
   claim.ticket = *ticket;
   claim.token = FencingToken{static_cast<std::uint64_t>(reply.czxid)};
-  by_path_[claim.wish.folder + '/' + claim.node] = id;
+  by_path_[claim.spec.folder + '/' + claim.node] = id;
   auto& folder = folder_of(claim);
   ++folder.anchors;
-  if (needs_order(claim.wish.kind)) {
+  if (needs_order(claim.spec.kind)) {
     folder.view.add({.node = claim.node, .ticket = claim.ticket, .ours = id});
   }
-  if (claim.is_leaving) {
-    remove(id, claim);
+  if (claim.is_withdrawn) {
+    send_delete(id, claim);
     return;
   }
-  mind_later(id);
-  if (needs_order(claim.wish.kind)) {
-    judge(id, Knowledge::old);
+  watch_own_later(id);
+  if (needs_order(claim.spec.kind)) {
+    evaluate(id, Knowledge::stale);
   } else {
     grant(id, claim);
   }
 }
 
 /// REQUIRES: no node of it is there, or none that we could find again.
-void Session::give_up(ClaimId id, Error why) {
-  const auto claim = forget(id);
-  if (claim->is_leaving) {
-    claim->left(std::unexpected(std::move(why)));
+void Session::reject(ClaimId id, Error why) {
+  const auto claim = erase(id);
+  if (claim->is_withdrawn) {
+    claim->on_removed(std::unexpected(std::move(why)));
   } else {
-    claim->verdict(std::unexpected(std::move(why)));
+    claim->on_decision(std::unexpected(std::move(why)));
   }
 }
 
-void Session::remove(ClaimId id, Claim& claim) {
+void Session::send_delete(ClaimId id, Claim& claim) {
   if (claim.is_delete_sent || !is_connected()) {
     return;
   }
   claim.is_delete_sent = true;
-  lift_anchor(folder_of(claim));
-  removals_.add(claim.wish.folder + '/' + claim.node,
-                [this, id](const Reply& reply) { removed(id, reply); });
+  remove_anchor(folder_of(claim));
+  deletes_.add(claim.spec.folder + '/' + claim.node,
+               [this, id](const Reply& reply) { delete_done(id, reply); });
 }
 
-void Session::removed(ClaimId id, const Reply& reply) {
+void Session::delete_done(ClaimId id, const Reply& reply) {
   auto* const claim = find(id);
-  if (claim == nullptr || is_over(reply.code)) {
+  if (claim == nullptr || is_session_over(reply.code)) {
     return;
   }
-  if (is_lost(reply.code)) {
+  if (is_connection_lost(reply.code)) {
     claim->is_delete_sent = false;
-    claim->was_lost = true;
+    claim->is_delete_unconfirmed = true;
     ++folder_of(*claim).anchors;  // Perhaps; after a lost connection all is listed anew anyhow.
     return;
   }
   Result<void> answer;
-  if (reply.code == ZNONODE && !claim->was_lost) {
+  if (reply.code == ZNONODE && !claim->is_delete_unconfirmed) {
     answer = fail(Errc::not_held);
   } else if (reply.code != ZOK && reply.code != ZNONODE) {
-    answer = std::unexpected(error_from(reply.code, claim->wish.folder));
+    answer = std::unexpected(error_from(reply.code, claim->spec.folder));
   }
-  const auto name = claim->wish.folder;
+  const auto name = claim->spec.folder;
   const auto node = claim->node;
-  const auto ended = forget(id);
-  gone(name, node);
-  if (ended->is_leaving) {
-    ended->left(std::move(answer));
+  const auto ended = erase(id);
+  node_deleted(name, node);
+  if (ended->is_withdrawn) {
+    ended->on_removed(std::move(answer));
   } else {
-    ended->verdict(std::unexpected(*std::move(ended->refusal)));
+    ended->on_decision(std::unexpected(*std::move(ended->rejection)));
   }
 }
 
 /// It is none of ours any more. What the queue thinks of its node is for others to say.
-std::unique_ptr<Session::Claim> Session::forget(ClaimId id) {
+std::unique_ptr<Session::Claim> Session::erase(ClaimId id) {
   const auto it = claims_.find(id);
   auto claim = std::move(it->second);
   claims_.erase(it);
   auto& folder = folder_of(*claim);
-  lost_ -= claim->stage == Stage::lost ? 1 : 0;
-  if (claim->stage == Stage::there) {
-    by_path_.erase(claim->wish.folder + '/' + claim->node);
+  unconfirmed_ -= claim->stage == Stage::unconfirmed ? 1 : 0;
+  if (claim->stage == Stage::exists) {
+    by_path_.erase(claim->spec.folder + '/' + claim->node);
     if (!claim->is_delete_sent) {
-      lift_anchor(folder);
+      remove_anchor(folder);
     }
   }
-  if (--folder.claims == 0 && !folder.is_guarded && !folder.is_guard_asked) {
+  if (--folder.claims == 0 && !folder.is_watched && !folder.is_watch_pending) {
     // gone() is not needed where nobody waits.
-    folders_.erase(claim->wish.folder);
+    folders_.erase(claim->spec.folder);
   }
   return claim;
 }
 
-void Session::make_folder(const std::string& path, std::move_only_function<void(int)> made,
-                          int attempts) {
-  link_.create_folder(
+void Session::create_folder(const std::string& path, std::move_only_function<void(int)> made,
+                            int attempts) {
+  connection_.create_folder(
       path, folder_kind_,
       [this, path, made = std::move(made), attempts](const Reply& reply) mutable {
-        if (is_over_) {
+        if (is_ended_) {
           return;
         }
         const auto parent = std::string(parent_of(path));
         if (reply.code == ZOK || reply.code == ZNODEEXISTS) {
           made(ZOK);
-        } else if (reply.code == ZUNIMPLEMENTED && folder_kind_ == Link::Folder::container) {
-          folder_kind_ = Link::Folder::persistent;
-          make_folder(path, std::move(made), attempts);
+        } else if (reply.code == ZUNIMPLEMENTED &&
+                   folder_kind_ == Connection::FolderKind::container) {
+          folder_kind_ = Connection::FolderKind::persistent;
+          create_folder(path, std::move(made), attempts);
         } else if (reply.code == ZNONODE && !parent.empty() && attempts > 0) {
-          make_folder(
+          create_folder(
               parent,
               [this, path, made = std::move(made), attempts](int code) mutable {
                 if (code == ZOK) {
-                  make_folder(path, std::move(made), attempts - 1);
+                  create_folder(path, std::move(made), attempts - 1);
                 } else {
                   made(code);
                 }
@@ -316,7 +318,7 @@ void Session::make_folder(const std::string& path, std::move_only_function<void(
 
 Session::Claim* Session::find(ClaimId id) {
   const auto it = claims_.find(id);
-  return is_over_ || it == claims_.end() ? nullptr : it->second.get();
+  return is_ended_ || it == claims_.end() ? nullptr : it->second.get();
 }
 
 }  // namespace tenure::backends::zookeeper

@@ -2,7 +2,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-#include "backends/zookeeper/faults.hpp"
+#include "backends/zookeeper/errors.hpp"
 #include "backends/zookeeper/paths.hpp"
 #include "backends/zookeeper/session.hpp"
 
@@ -13,41 +13,41 @@ namespace {
 
 /// A node of ours that is older than this is watched, so that we hear if somebody deletes it. Most
 /// are given back sooner, and cost no question.
-constexpr std::chrono::milliseconds mind_after{250};
+constexpr std::chrono::milliseconds watch_own_delay{250};
 
 }  // namespace
 
-void Session::link_changed(Link::State state) {
-  if (is_over_) {
+void Session::state_changed(Connection::State state) {
+  if (is_ended_) {
     return;
   }
-  if (state == Link::State::connected) {
-    calls_.changed(state);
-    if (!is_over_) {
+  if (state == Connection::State::connected) {
+    callbacks_.changed(state);
+    if (!is_ended_) {
       connected();
     }
     return;
   }
   disconnected();
-  calls_.changed(state);
+  callbacks_.changed(state);
 }
 
 void Session::disconnected() {
-  guarded_ = 0;
+  folder_watches_ = 0;
   for (auto it = folders_.begin(); it != folders_.end();) {
     auto& folder = it->second;
     folder.view.forget();
-    folder.asked = 0;
-    folder.is_list_wanted = false;
-    folder.is_guarded = false;
-    folder.is_guard_asked = false;
+    folder.list_requested_at = 0;
+    folder.needs_relist = false;
+    folder.is_watched = false;
+    folder.is_watch_pending = false;
     it = folder.claims == 0 ? folders_.erase(it) : std::next(it);
   }
 }
 
 void Session::connected() {
   // What the last connection left behind is decided by the leader before we look.
-  link_.sync([](const Reply&) {});
+  connection_.sync([](const Reply&) {});
   std::vector<ClaimId> known;
   for (const auto& [id, claim] : claims_) {
     known.push_back(id);
@@ -59,13 +59,13 @@ void Session::connected() {
     }
     if (claim->stage == Stage::unsent) {
       send(id);
-    } else if (claim->stage == Stage::there && (claim->is_leaving || claim->refusal)) {
-      remove(id, *claim);
+    } else if (claim->stage == Stage::exists && (claim->is_withdrawn || claim->rejection)) {
+      send_delete(id, *claim);
     }
   }
   for (auto& [name, folder] : folders_) {
     if (folder.claims > 0) {
-      look(name, folder);
+      refresh(name, folder);
     }
   }
   for (auto& job : std::exchange(when_connected_, {})) {
@@ -73,19 +73,19 @@ void Session::connected() {
   }
 }
 
-void Session::happened(Link::Event event, std::string_view path) {
-  if (is_over_) {
+void Session::node_event(Connection::Event event, std::string_view path) {
+  if (is_ended_) {
     return;
   }
-  if (event == Link::Event::children) {
-    calls_.children(std::string(path));
+  if (event == Connection::Event::children) {
+    callbacks_.children(std::string(path));
     return;
   }
   if (const auto it = folders_.find(path); it != folders_.end()) {
     auto& folder = it->second;
-    guarded_ -= folder.is_guarded ? 1 : 0;
-    folder.is_guarded = false;
-    if (event == Link::Event::gone || folder.anchors == 0) {
+    folder_watches_ -= folder.is_watched ? 1 : 0;
+    folder.is_watched = false;
+    if (event == Connection::Event::deleted || folder.anchors == 0) {
       folder.view.forget();
     }
     if (folder.claims == 0) {
@@ -95,102 +95,110 @@ void Session::happened(Link::Event event, std::string_view path) {
   const std::string name(parent_of(path));
   const std::string node(last_of(path));
   const auto ours = by_path_.find(std::string(path));
-  if (ours != by_path_.end() && event == Link::Event::gone) {
-    taken(ours->second);
+  if (ours != by_path_.end() && event == Connection::Event::deleted) {
+    deleted_externally(ours->second);
   } else if (ours != by_path_.end()) {
-    mind(ours->second);
-  } else if (event == Link::Event::gone) {
-    gone(name, node);
+    watch_own(ours->second);
+  } else if (event == Connection::Event::deleted) {
+    node_deleted(name, node);
   } else if (const auto it = folders_.find(name);
              it != folders_.end() && it->second.watched.erase(node) > 0) {
-    look(name, it->second);
+    refresh(name, it->second);
   }
 }
 
-void Session::taken(ClaimId id) {
+void Session::deleted_externally(ClaimId id) {
   auto* const claim = find(id);
-  if (claim == nullptr || claim->is_leaving || claim->refusal) {
+  if (claim == nullptr || claim->is_withdrawn || claim->rejection) {
     return;  // The answer to our own deletion is on its way.
   }
-  const auto name = claim->wish.folder;
+  const auto name = claim->spec.folder;
   const auto node = claim->node;
-  const auto ended = forget(id);
-  gone(name, node);
-  if (ended->may_go) {
-    calls_.taken(id);
+  const auto ended = erase(id);
+  node_deleted(name, node);
+  if (ended->is_granted) {
+    callbacks_.deleted_externally(id);
   } else {
-    ended->verdict(fail(Errc::lease_lost, name + ": somebody deleted our place in the queue"));
+    ended->on_decision(fail(Errc::lease_lost, name + ": somebody deleted our place in the queue"));
   }
 }
 
-void Session::mind_later(ClaimId id) {
-  to_mind_.emplace_back(Chores::Clock::now() + mind_after, id);
-  if (!std::exchange(is_minding_, true)) {
-    around_.later(to_mind_.front().first, [this] { mind_now(); });
+void Session::watch_own_later(ClaimId id) {
+  own_watches_due_.emplace_back(TimerThread::Clock::now() + watch_own_delay, id);
+  if (!std::exchange(is_watch_timer_set_, true)) {
+    environment_.later(own_watches_due_.front().first, [this] { watch_own_due(); });
   }
 }
 
-void Session::mind_now() {
-  const auto now = Chores::Clock::now();
-  while (!to_mind_.empty() && to_mind_.front().first <= now) {
-    const auto id = to_mind_.front().second;
-    to_mind_.pop_front();
-    mind(id);
+void Session::watch_own_due() {
+  const auto now = TimerThread::Clock::now();
+  while (!own_watches_due_.empty() && own_watches_due_.front().first <= now) {
+    const auto id = own_watches_due_.front().second;
+    own_watches_due_.pop_front();
+    watch_own(id);
   }
-  is_minding_ = !to_mind_.empty();
-  if (is_minding_) {
-    around_.later(to_mind_.front().first, [this] { mind_now(); });
+  is_watch_timer_set_ = !own_watches_due_.empty();
+  if (is_watch_timer_set_) {
+    environment_.later(own_watches_due_.front().first, [this] { watch_own_due(); });
   }
 }
 
-void Session::mind(ClaimId id) {
+void Session::watch_own(ClaimId id) {
   auto* const claim = find(id);
-  if (claim == nullptr || claim->stage != Stage::there || claim->is_leaving || claim->refusal) {
+  if (claim == nullptr || claim->stage != Stage::exists || claim->is_withdrawn ||
+      claim->rejection) {
     return;
   }
-  const auto path = claim->wish.folder + '/' + claim->node;
-  ask([this, path](Answer answer) { link_.get(path, Link::Watch::yes, std::move(answer)); },
+  const auto path = claim->spec.folder + '/' + claim->node;
+  call_with_retry(
+      [this, path](ReplyCallback on_reply) {
+        connection_.get(path, Connection::Watch::yes, std::move(on_reply));
+      },
       [this, id](const Reply& reply) {
         if (reply.code == ZNONODE) {
-          taken(id);
+          deleted_externally(id);
         }
       });
 }
 
-void Session::ask(Question question, Answer answer) {
+void Session::call_with_retry(Request request, ReplyCallback on_reply) {
   if (!is_connected()) {
     when_connected_.push_back(
-        [this, question = std::move(question), answer = std::move(answer)]() mutable {
-          ask(std::move(question), std::move(answer));
+        [this, request = std::move(request), on_reply = std::move(on_reply)]() mutable {
+          call_with_retry(std::move(request), std::move(on_reply));
         });
     return;
   }
-  auto told = [this, question, answer = std::move(answer)](const Reply& reply) mutable {
-    if (is_over_ || is_over(reply.code)) {
+  auto retry = [this, request, on_reply = std::move(on_reply)](const Reply& reply) mutable {
+    if (is_ended_ || is_session_over(reply.code)) {
       return;
     }
-    if (is_lost(reply.code)) {
+    if (is_connection_lost(reply.code)) {
       when_connected_.push_back(
-          [this, question = std::move(question), answer = std::move(answer)]() mutable {
-            ask(std::move(question), std::move(answer));
+          [this, request = std::move(request), on_reply = std::move(on_reply)]() mutable {
+            call_with_retry(std::move(request), std::move(on_reply));
           });
       return;
     }
-    answer(reply);
+    on_reply(reply);
   };
-  question(std::move(told));
+  request(std::move(retry));
 }
 
-void Session::list(std::string folder, Link::Watch watch, Answer answer) {
-  ask([this, folder = std::move(folder),
-       watch](Answer told) { link_.list(folder, watch, std::move(told)); },
-      std::move(answer));
+void Session::list(std::string folder, Connection::Watch watch, ReplyCallback on_reply) {
+  call_with_retry(
+      [this, folder = std::move(folder), watch](ReplyCallback handler) {
+        connection_.list(folder, watch, std::move(handler));
+      },
+      std::move(on_reply));
 }
 
-void Session::get(std::string path, Answer answer) {
-  ask([this,
-       path = std::move(path)](Answer told) { link_.get(path, Link::Watch::no, std::move(told)); },
-      std::move(answer));
+void Session::get(std::string path, ReplyCallback on_reply) {
+  call_with_retry(
+      [this, path = std::move(path)](ReplyCallback handler) {
+        connection_.get(path, Connection::Watch::no, std::move(handler));
+      },
+      std::move(on_reply));
 }
 
 }  // namespace tenure::backends::zookeeper

@@ -3,7 +3,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-#include "backends/zookeeper/faults.hpp"
+#include "backends/zookeeper/errors.hpp"
 #include "backends/zookeeper/session.hpp"
 
 // Who may go: what we know of a queue, and whom we have to watch for the rest.
@@ -13,32 +13,34 @@ namespace {
 
 /// Folders whose own end we would be told, so that what we know of them stays good while we have no
 /// node there. Others are listed again each time.
-constexpr std::size_t guards_max = 1024;
+constexpr std::size_t folder_watches_max = 1024;
 
 }  // namespace
 
-void Session::look(const std::string& name, Folder& folder) {
-  if (folder.asked != 0) {
-    folder.is_list_wanted = true;
+void Session::refresh(const std::string& name, Folder& folder) {
+  if (folder.list_requested_at != 0) {
+    folder.needs_relist = true;
     return;
   }
-  folder.asked = tick();
-  link_.list(name, Link::Watch::no, [this, name, asked = folder.asked](const Reply& reply) {
-    looked(name, asked, reply);
-  });
+  folder.list_requested_at = next_sequence();
+  connection_.list(name, Connection::Watch::no,
+                   [this, name, asked = folder.list_requested_at](const Reply& reply) {
+                     refreshed(name, asked, reply);
+                   });
 }
 
 /// `asked`: when. A list that was asked for before the connection broke may come over the next one,
 /// and without the sync that goes before what is asked there: it counts for nothing.
-void Session::looked(const std::string& name, std::uint64_t asked, const Reply& reply) {
+void Session::refreshed(const std::string& name, std::uint64_t asked, const Reply& reply) {
   const auto it = folders_.find(name);
-  if (is_over_ || it == folders_.end() || is_over(reply.code) || it->second.asked != asked) {
+  if (is_ended_ || it == folders_.end() || is_session_over(reply.code) ||
+      it->second.list_requested_at != asked) {
     return;
   }
   auto& folder = it->second;
-  folder.asked = 0;
-  const bool is_wanted_again = std::exchange(folder.is_list_wanted, false);
-  if (is_lost(reply.code)) {
+  folder.list_requested_at = 0;
+  const bool is_relist_due = std::exchange(folder.needs_relist, false);
+  if (is_connection_lost(reply.code)) {
     return;  // All is listed when there is a connection again.
   }
   const bool is_refused = reply.code != ZOK && reply.code != ZNONODE;
@@ -48,34 +50,34 @@ void Session::looked(const std::string& name, std::uint64_t asked, const Reply& 
   const absl::flat_hash_set<std::string_view> there(reply.names.begin(), reply.names.end());
   for (const auto id : folder.view.ours()) {
     auto* const claim = find(id);
-    if (claim == nullptr || claim->is_leaving || claim->refusal) {
+    if (claim == nullptr || claim->is_withdrawn || claim->rejection) {
       continue;
     }
-    if (is_refused && !claim->may_go) {
-      turn_away(id, *claim, error_from(reply.code, name));
-    } else if (!is_refused && claim->since < asked && !there.contains(claim->node)) {
-      taken(id);
+    if (is_refused && !claim->is_granted) {
+      refuse(id, *claim, error_from(reply.code, name));
+    } else if (!is_refused && claim->sent_at < asked && !there.contains(claim->node)) {
+      deleted_externally(id);
     } else if (!is_refused) {
-      judge(id, Knowledge::fresh);
+      evaluate(id, Knowledge::fresh);
     }
   }
   if (!is_refused) {
-    find_again(name, reply);
+    recover_unconfirmed(name, reply);
   }
   const auto again = folders_.find(name);
-  if (is_wanted_again && again != folders_.end() && again->second.claims > 0) {
-    look(name, again->second);
+  if (is_relist_due && again != folders_.end() && again->second.claims > 0) {
+    refresh(name, again->second);
   }
 }
 
 /// Nodes whose creation was not answered, by the names that nobody else can have.
-void Session::find_again(const std::string& name, const Reply& reply) {
-  if (lost_ == 0) {
+void Session::recover_unconfirmed(const std::string& name, const Reply& reply) {
+  if (unconfirmed_ == 0) {
     return;
   }
   std::vector<ClaimId> lost;
   for (const auto& [id, claim] : claims_) {
-    if (claim->stage == Stage::lost && claim->wish.folder == name) {
+    if (claim->stage == Stage::unconfirmed && claim->spec.folder == name) {
       lost.push_back(id);
     }
   }
@@ -84,34 +86,34 @@ void Session::find_again(const std::string& name, const Reply& reply) {
     const auto found = std::ranges::find_if(
         reply.names, [&](std::string_view one) { return one.starts_with(claim.prefix); });
     if (found != reply.names.end()) {
-      --lost_;
+      --unconfirmed_;
       claim.stage = Stage::creating;
       const auto path = name + '/' + std::string(*found);
-      link_.get(path, Link::Watch::no, [this, id, path](const Reply& seen) {
+      connection_.get(path, Connection::Watch::no, [this, id, path](const Reply& seen) {
         auto known = seen;
         known.path = path;
         created(id, known);
       });
-    } else if (claim.is_leaving) {
-      forget(id)->left({});
+    } else if (claim.is_withdrawn) {
+      erase(id)->on_removed({});
     } else {
-      --lost_;
+      --unconfirmed_;
       claim.stage = Stage::unsent;
       send(id);
     }
   }
 }
 
-void Session::judge(ClaimId id, Knowledge knowledge) {
+void Session::evaluate(ClaimId id, Knowledge knowledge) {
   auto* const claim = find(id);
-  if (claim == nullptr || claim->stage != Stage::there || claim->may_go || claim->is_leaving ||
-      claim->refusal) {
+  if (claim == nullptr || claim->stage != Stage::exists || claim->is_granted ||
+      claim->is_withdrawn || claim->rejection) {
     return;
   }
   auto& folder = folder_of(*claim);
   const auto* const self = folder.view.find(claim->node);
   if (self == nullptr || !folder.view.covers(claim->ticket.sequence)) {
-    look(claim->wish.folder, folder);
+    refresh(claim->spec.folder, folder);
     return;
   }
   const auto* const blocker = folder.view.blocker_of(*self);
@@ -123,61 +125,63 @@ void Session::judge(ClaimId id, Knowledge knowledge) {
     claim->position = folder.view.position_of(*self);
   }
   const auto* const ours = blocker->ours == ClaimId{} ? nullptr : find(blocker->ours);
-  if (ours != nullptr && (ours->is_leaving || ours->refusal)) {
+  if (ours != nullptr && (ours->is_withdrawn || ours->rejection)) {
     return;  // It will be gone in a moment, and then we are asked again.
   }
   const bool is_sure = ours != nullptr || knowledge == Knowledge::fresh;
-  if (claim->wish.queue == Queue::skip && is_sure) {
-    turn_away(id, *claim, {.code = Errc::would_block});
+  if (claim->spec.queue == Queue::skip && is_sure) {
+    refuse(id, *claim, {.code = Errc::would_block});
     return;
   }
   const bool will_know = ours != nullptr || folder.watched.contains(blocker->node);
-  if (will_know && claim->wish.queue == Queue::wait) {
+  if (will_know && claim->spec.queue == Queue::wait) {
     return;
   }
   if (knowledge == Knowledge::fresh) {
-    watch(claim->wish.folder, folder, blocker->node);
+    watch(claim->spec.folder, folder, blocker->node);
   } else {
-    look(claim->wish.folder, folder);  // It may be gone by now, and others with it.
+    refresh(claim->spec.folder, folder);  // It may be gone by now, and others with it.
   }
 }
 
 void Session::grant(ClaimId /*id*/, Claim& claim) {
-  claim.may_go = true;
-  std::exchange(claim.verdict, nullptr)(Place{.token = claim.token, .position = claim.position});
+  claim.is_granted = true;
+  std::exchange(claim.on_decision,
+                nullptr)(Grant{.token = claim.token, .position = claim.position});
 }
 
-void Session::turn_away(ClaimId id, Claim& claim, Error why) {
-  claim.refusal = std::move(why);
-  remove(id, claim);
+void Session::refuse(ClaimId id, Claim& claim, Error why) {
+  claim.rejection = std::move(why);
+  send_delete(id, claim);
 }
 
 void Session::watch(const std::string& name, Folder& folder, const std::string& node) {
   folder.watched.emplace(node, false);
-  link_.get(name + '/' + node, Link::Watch::yes, [this, name, node](const Reply& reply) {
-    const auto it = folders_.find(name);
-    if (is_over_ || it == folders_.end()) {
-      return;
-    }
-    if (reply.code == ZOK) {
-      it->second.watched.insert_or_assign(node, true);
-      return;
-    }
-    it->second.watched.erase(node);
-    if (reply.code == ZNONODE) {
-      gone(name, node);  // 002.041: retry at once.
-    } else if (!is_lost(reply.code) && !is_over(reply.code)) {
-      for (const auto id : it->second.view.ours()) {
-        if (auto* const claim = find(id);
-            claim != nullptr && !claim->may_go && !claim->is_leaving && !claim->refusal) {
-          turn_away(id, *claim, error_from(reply.code, name + '/' + node));
+  connection_.get(
+      name + '/' + node, Connection::Watch::yes, [this, name, node](const Reply& reply) {
+        const auto it = folders_.find(name);
+        if (is_ended_ || it == folders_.end()) {
+          return;
         }
-      }
-    }
-  });
+        if (reply.code == ZOK) {
+          it->second.watched.insert_or_assign(node, true);
+          return;
+        }
+        it->second.watched.erase(node);
+        if (reply.code == ZNONODE) {
+          node_deleted(name, node);  // 002.041: retry at once.
+        } else if (!is_connection_lost(reply.code) && !is_session_over(reply.code)) {
+          for (const auto id : it->second.view.ours()) {
+            if (auto* const claim = find(id); claim != nullptr && !claim->is_granted &&
+                                              !claim->is_withdrawn && !claim->rejection) {
+              refuse(id, *claim, error_from(reply.code, name + '/' + node));
+            }
+          }
+        }
+      });
 }
 
-void Session::gone(const std::string& name, const std::string& node) {
+void Session::node_deleted(const std::string& name, const std::string& node) {
   const auto it = folders_.find(name);
   if (it == folders_.end()) {
     return;
@@ -190,31 +194,31 @@ void Session::gone(const std::string& name, const std::string& node) {
   }
   const auto ticket = contender->ticket;
   folder.view.remove(node);
-  for (const auto id : folder.view.behind(ticket)) {
-    judge(id, Knowledge::old);
+  for (const auto id : folder.view.waiters_of(ticket)) {
+    evaluate(id, Knowledge::stale);
   }
 }
 
-void Session::guard(const std::string& name, Folder& folder) {
-  if (folder.is_guarded || folder.is_guard_asked || guarded_ >= guards_max) {
+void Session::watch_folder(const std::string& name, Folder& folder) {
+  if (folder.is_watched || folder.is_watch_pending || folder_watches_ >= folder_watches_max) {
     return;
   }
-  folder.is_guard_asked = true;
-  ++guarded_;
-  link_.get(name, Link::Watch::yes, [this, name](const Reply& reply) {
+  folder.is_watch_pending = true;
+  ++folder_watches_;
+  connection_.get(name, Connection::Watch::yes, [this, name](const Reply& reply) {
     const auto it = folders_.find(name);
-    if (is_over_ || it == folders_.end()) {
+    if (is_ended_ || it == folders_.end()) {
       return;
     }
     auto& folder_now = it->second;
-    if (!std::exchange(folder_now.is_guard_asked, false)) {
+    if (!std::exchange(folder_now.is_watch_pending, false)) {
       return;  // The connection broke meanwhile, and with it all guards are gone.
     }
-    folder_now.is_guarded = reply.code == ZOK;
-    if (!folder_now.is_guarded) {
-      --guarded_;
+    folder_now.is_watched = reply.code == ZOK;
+    if (!folder_now.is_watched) {
+      --folder_watches_;
     }
-    if (folder_now.claims == 0 && !folder_now.is_guarded) {
+    if (folder_now.claims == 0 && !folder_now.is_watched) {
       folders_.erase(it);
     } else if (folder_now.anchors == 0) {
       folder_now.view.forget();  // It may be another folder than the one we knew.
@@ -222,8 +226,8 @@ void Session::guard(const std::string& name, Folder& folder) {
   });
 }
 
-void Session::lift_anchor(Folder& folder) {
-  if (--folder.anchors == 0 && !folder.is_guarded) {
+void Session::remove_anchor(Folder& folder) {
+  if (--folder.anchors == 0 && !folder.is_watched) {
     folder.view.forget();
   }
 }

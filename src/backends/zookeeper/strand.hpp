@@ -12,33 +12,33 @@ namespace tenure::backends::zookeeper {
 
 /// Where whatever happens is dealt with, one thing after the other: what the servers say, what is
 /// asked, what time brings.
-class Desk {
+class Strand {
  public:
   using Job = std::move_only_function<void()>;
 
-  Desk() = default;
-  Desk(const Desk&) = delete;
-  Desk& operator=(const Desk&) = delete;
-  virtual ~Desk() = default;
+  Strand() = default;
+  Strand(const Strand&) = delete;
+  Strand& operator=(const Strand&) = delete;
+  virtual ~Strand() = default;
 
   /// Does it now, on this thread, when nobody else is at the desk. REQUIRES: not there already.
-  virtual void serve(Job job) = 0;
+  virtual void dispatch(Job job) = 0;
 };
 
 /// What is to be told to others when the desk is free again: never while somebody is there.
-class Outbox {
+class DeferredCallbacks {
  public:
-  void add(Desk::Job call) { calls_.push_back(std::move(call)); }
+  void add(Strand::Job call) { calls_.push_back(std::move(call)); }
   template <class T>
-  void tell(Backend::Done<T> done, Result<T> answer) {
+  void complete(Backend::Done<T> done, Result<T> answer) {
     add([done = std::move(done), answer = std::move(answer)]() mutable {
       done(std::move(answer));
     });
   }
-  [[nodiscard]] std::vector<Desk::Job> take() { return std::exchange(calls_, {}); }
+  [[nodiscard]] std::vector<Strand::Job> take() { return std::exchange(calls_, {}); }
 
  private:
-  std::vector<Desk::Job> calls_;
+  std::vector<Strand::Job> calls_;
 };
 
 }  // namespace tenure::backends::zookeeper

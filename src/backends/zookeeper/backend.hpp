@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "backends/backend.hpp"
-#include "backends/zookeeper/address.hpp"
-#include "backends/zookeeper/chores.hpp"
-#include "backends/zookeeper/desk.hpp"
 #include "backends/zookeeper/locks.hpp"
+#include "backends/zookeeper/strand.hpp"
+#include "backends/zookeeper/timer_thread.hpp"
+#include "backends/zookeeper/url.hpp"
 #include "sys/mutex.hpp"
 
 namespace tenure::backends::zookeeper {
@@ -18,7 +18,7 @@ namespace tenure::backends::zookeeper {
 /// Locks at a ZooKeeper ensemble, by the recipes that everybody uses there. Whatever happens is
 /// dealt with under one mutex, on the thread it came by: an answer wakes whoever waits for it
 /// without another thread in between.
-class ZookeeperBackend final : public Backend, private Desk {
+class ZookeeperBackend final : public Backend, private Strand {
  public:
   /// Returns when a server answers and takes us; else says why not within `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<ZookeeperBackend>> open(
@@ -44,23 +44,23 @@ class ZookeeperBackend final : public Backend, private Desk {
   struct Identity {
     std::int64_t session = 0;
     std::string password{};
-    std::uint64_t questions = 0;  ///< Asked so far.
-    std::uint64_t events = 0;     ///< Told so far, without being asked.
+    std::uint64_t requests = 0;  ///< Asked so far.
+    std::uint64_t events = 0;    ///< Told so far, without being asked.
   };
   /// Those that are connected.
   [[nodiscard]] std::vector<Identity> identities();
 
  private:
-  void serve(Job job) override;
+  void dispatch(Job job) override;
   [[nodiscard]] Result<void> wait_until_open(std::chrono::milliseconds timeout);
-  void look_at_chroot();
+  void check_chroot();
 
   const Address address_;
   sys::Mutex mutex_;
   sys::Signal changed_;
   std::optional<Result<void>> opened_ TENURE_GUARDED_BY(mutex_);
-  Outbox outbox_ TENURE_GUARDED_BY(mutex_);
-  Chores chores_;
+  DeferredCallbacks deferred_ TENURE_GUARDED_BY(mutex_);
+  TimerThread timers_;
   std::unique_ptr<Locks> locks_;  ///< Used at the desk only. Last: its threads use all the rest.
 };
 

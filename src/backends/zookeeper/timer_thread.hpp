@@ -12,19 +12,19 @@ namespace tenure::backends::zookeeper {
 
 /// A thread for what has its time and for what takes its time: opening and closing sessions, which
 /// asks for addresses and waits for threads. Thread safe.
-class Chores {
+class TimerThread {
  public:
   using Clock = std::chrono::steady_clock;
   using Job = std::move_only_function<void()>;
 
-  Chores() : thread_([this] { run(); }) {}
-  Chores(const Chores&) = delete;
-  Chores& operator=(const Chores&) = delete;
-  ~Chores() { stop(); }
+  TimerThread() : thread_([this] { run(); }) {}
+  TimerThread(const TimerThread&) = delete;
+  TimerThread& operator=(const TimerThread&) = delete;
+  ~TimerThread() { stop(); }
 
   /// Jobs of one time are done in the order they came.
-  void at(Clock::time_point when, Job job);
-  void soon(Job job) { at(Clock::time_point::min(), std::move(job)); }
+  void call_at(Clock::time_point when, Job job);
+  void call_soon(Job job) { call_at(Clock::time_point::min(), std::move(job)); }
 
   /// When the job that runs is done; the others are dropped, on this thread. Once or more.
   void stop();

@@ -1,4 +1,4 @@
-#include "backends/zookeeper/values.hpp"
+#include "backends/zookeeper/node_value.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -18,13 +18,13 @@ namespace tenure::backends::zookeeper {
 using std::chrono::milliseconds;
 
 /// So often in its timeout does a session give a sign of life, whatever else it does.
-inline constexpr int beats_per_timeout = 6;
+inline constexpr int heartbeats_per_timeout = 6;
 /// What followers may be late by, and servers may pause for: half of ZooKeeper's usual tick of 2 s.
 inline constexpr milliseconds slack{1000};
 
 /// The pause between two of those, in a session of which the servers made this.
-[[nodiscard]] constexpr milliseconds beat_of(milliseconds timeout) noexcept {
-  return timeout / beats_per_timeout;
+[[nodiscard]] constexpr milliseconds heartbeat_interval(milliseconds timeout) noexcept {
+  return timeout / heartbeats_per_timeout;
 }
 
 /// What is asked of the servers for leases of this ttl.
@@ -34,7 +34,7 @@ inline constexpr milliseconds slack{1000};
 
 /// The longest ttl that a session with this timeout can carry.
 [[nodiscard]] constexpr milliseconds longest_ttl(milliseconds timeout) noexcept {
-  return timeout * (beats_per_timeout - 1) / beats_per_timeout - slack;
+  return timeout * (heartbeats_per_timeout - 1) / heartbeats_per_timeout - slack;
 }
 
 /// The shortest ttl whose locks come free in time, where no timeout is shorter than this.

@@ -1,14 +1,14 @@
-#include "backends/zookeeper/faults.hpp"
+#include "backends/zookeeper/errors.hpp"
 
 #include <zookeeper/zookeeper.h>
 
 namespace tenure::backends::zookeeper {
 
-bool is_lost(int code) {
+bool is_connection_lost(int code) {
   return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT || code == ZSESSIONMOVED;
 }
 
-bool is_over(int code) {
+bool is_session_over(int code) {
   return code == ZSESSIONEXPIRED || code == ZCLOSING || code == ZINVALIDSTATE ||
          code == ZAUTHFAILED;
 }

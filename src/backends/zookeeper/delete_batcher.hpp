@@ -4,33 +4,33 @@
 #include <string>
 #include <vector>
 
-#include "backends/zookeeper/link.hpp"
+#include "backends/zookeeper/connection.hpp"
 
 namespace tenure::backends::zookeeper {
 
 /// Nodes on their way out. What a request costs a server is by the request for the most part: so a
 /// few are under way at a time, and what comes meanwhile leaves together when one is answered. All
 /// at the desk.
-class Removals {
+class DeleteBatcher {
  public:
-  explicit Removals(Link& link) : link_(link) {}
+  explicit DeleteBatcher(Connection& link) : connection_(link) {}
 
   /// `answer` is told what became of this node, once.
-  void add(std::string path, Answer answer);
+  void add(std::string path, ReplyCallback on_reply);
 
  private:
-  struct One {
+  struct Deletion {
     std::string path;
-    Answer answer;
+    ReplyCallback on_reply;
   };
 
-  void send(std::vector<One> several);
-  void send_alone(One one);
-  void go_on(const Reply& reply);
+  void send(std::vector<Deletion> batch);
+  void send_single(Deletion one);
+  void send_next(const Reply& reply);
 
-  Link& link_;
-  std::vector<One> waiting_;
-  std::size_t under_way_ = 0;
+  Connection& connection_;
+  std::vector<Deletion> waiting_;
+  std::size_t in_flight_ = 0;
 };
 
 }  // namespace tenure::backends::zookeeper

@@ -1,11 +1,11 @@
-#include "backends/zookeeper/chores.hpp"
+#include "backends/zookeeper/timer_thread.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace tenure::backends::zookeeper {
 
-void Chores::at(Clock::time_point when, Job job) {
+void TimerThread::call_at(Clock::time_point when, Job job) {
   bool is_first = false;
   {
     const sys::MutexGuard lock(mutex_);
@@ -17,7 +17,7 @@ void Chores::at(Clock::time_point when, Job job) {
   }
 }
 
-void Chores::stop() {
+void TimerThread::stop() {
   if (!thread_.joinable()) {
     return;
   }
@@ -32,7 +32,7 @@ void Chores::stop() {
   dropped.swap(jobs_);
 }
 
-void Chores::run() {
+void TimerThread::run() {
   constexpr std::chrono::hours long_time{1};
   mutex_.lock();
   while (!is_stopping_) {
