@@ -51,17 +51,17 @@ Detector::Detector(Transactions& txns, const LockManagerOptions& options)
       choose_(options.choose_victim),
       kept_max_(options.deadlocks_kept) {}
 
-void Detector::visit(TxnId txn, World world, const auto& look) {
-  if (world == World::frozen) {
+void Detector::visit(TxnId txn, Mode mode, const auto& use) {
+  if (mode == Mode::frozen) {
     if (Txn* const found = txns_.find(txn); found != nullptr) {
-      look(*found);
+      use(*found);
     }
-  } else if (const auto entered = txns_.look_into(txn); entered) {
-    look(*entered);
+  } else if (const auto entered = txns_.enter_for_search(txn); entered) {
+    use(*entered);
   }
 }
 
-std::optional<TxnId> Detector::find_closer(TxnId start, World world) {
+std::optional<TxnId> Detector::find_closing_member(TxnId start, Mode mode) {
   // Breadth first, so that the cycle told to people is a shortest one. Who was seen is marked in
   // the transactions themselves: that is why there is one search at a time.
   const std::uint64_t search = ++searches_;
@@ -74,13 +74,13 @@ std::optional<TxnId> Detector::find_closer(TxnId start, World world) {
   for (std::size_t next = 0; next < steps.size(); ++next) {
     const Step here = steps[next];
     blockers.clear();
-    visit(here.txn, world, [&](Txn& txn) {
+    visit(here.txn, mode, [&](Txn& txn) {
       if (std::exchange(txn.search, search) == search) {
         return;
       }
       txn.reached_from = here.from;
       for (const Waiter* const waiter : txn.waits) {
-        waiter->place->blockers_of(*waiter, blockers);
+        waiter->table->blockers_of(*waiter, blockers);
       }
     });
     for (const TxnId blocker : blockers) {
@@ -94,7 +94,7 @@ std::optional<TxnId> Detector::find_closer(TxnId start, World world) {
 }
 
 Detector::Cycle Detector::find_cycle_frozen(TxnId start) {
-  const auto closer = find_closer(start, World::frozen);
+  const auto closer = find_closing_member(start, Mode::frozen);
   if (!closer) {
     return {};
   }
@@ -109,41 +109,41 @@ Detector::Cycle Detector::find_cycle_frozen(TxnId start) {
 Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> policy) {
   std::unique_lock searching(search_mutex_);
   Resolution resolution;
-  Question question{.start = start, .policy = policy, .suspects = {start}};
-  while (!question.suspects.empty()) {
-    const TxnId suspect = question.suspects.front();
+  CheckState state{.start = start, .policy = policy, .suspects = {start}};
+  while (!state.suspects.empty()) {
+    const TxnId suspect = state.suspects.front();
     std::vector<DeadlockMember> undecided;
-    const bool is_clear =
-        !find_closer(suspect, World::running) || !resolve_frozen(question, resolution, undecided);
+    const bool is_clear = !find_closing_member(suspect, Mode::running) ||
+                          !resolve_frozen(state, resolution, undecided);
     if (is_clear) {
-      question.suspects.pop_front();
+      state.suspects.pop_front();
     } else if (!undecided.empty()) {
       searching.unlock();
-      question.proposed = choose_(undecided);
-      question.proposed_for = cycle_of(undecided);
-      ++question.asked;
+      state.proposed = choose_(undecided);
+      state.proposed_for = cycle_of(undecided);
+      ++state.proposals;
       searching.lock();
     }
   }
   return resolution;
 }
 
-bool Detector::resolve_frozen(Question& question, Resolution& resolution,
+bool Detector::resolve_frozen(CheckState& state, Resolution& resolution,
                               std::vector<DeadlockMember>& undecided) {
   Wakes wakes;
   const Transactions::Freeze freeze(txns_);
-  const Cycle cycle = find_cycle_frozen(question.suspects.front());
+  const Cycle cycle = find_cycle_frozen(state.suspects.front());
   if (cycle.empty()) {
     return false;
   }
-  if (const auto admitted = admit_somebody(cycle, wakes); admitted) {
+  if (const auto admitted = admit_one(cycle, wakes); admitted) {
     // He may wait elsewhere, and those he went past now wait for him.
     resolution.admitted = true;
-    question.suspects.push_back(*admitted);
+    state.suspects.push_back(*admitted);
     return true;
   }
   std::vector<DeadlockMember> members = members_of(cycle);
-  const auto victim = decide(members, question);
+  const auto victim = decide(members, state);
   if (!victim) {
     undecided = std::move(members);
     return true;
@@ -151,28 +151,28 @@ bool Detector::resolve_frozen(Question& question, Resolution& resolution,
   const Deadlock deadlock{.victim = *victim, .cycle = cycle};
   condemn(deadlock, wakes);
   remember(deadlock, std::move(members));
-  if (question.suspects.front() != question.start) {
+  if (state.suspects.front() != state.start) {
     resolution.elsewhere = deadlock;
-  } else if (!resolution.deadlock || *victim == question.start) {
+  } else if (!resolution.deadlock || *victim == state.start) {
     resolution.deadlock = deadlock;
   }
   return true;
 }
 
 std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members,
-                                      const Question& question) const {
+                                      const CheckState& state) const {
   // The user's own policy is asked without any latch; meanwhile the cycle may change. After some
   // tries the youngest gives way.
-  constexpr int asked_max = 8;
+  constexpr int proposals_max = 8;
   if (!choose_) {
-    return choose_by(question.policy.value_or(policy_), members);
+    return choose_by(state.policy.value_or(policy_), members);
   }
   const Cycle cycle = cycle_of(members);
-  if (question.proposed_for != cycle && question.asked < asked_max) {
+  if (state.proposed_for != cycle && state.proposals < proposals_max) {
     return std::nullopt;
   }
-  const bool is_sound = question.proposed_for == cycle && is_member(cycle, question.proposed);
-  return is_sound ? question.proposed : choose_by(VictimPolicy::youngest, members);
+  const bool is_sound = state.proposed_for == cycle && is_member(cycle, state.proposed);
+  return is_sound ? state.proposed : choose_by(VictimPolicy::youngest, members);
 }
 
 std::optional<Deadlock> Detector::check_all() {
@@ -182,7 +182,7 @@ std::optional<Deadlock> Detector::check_all() {
     txns_.visit([&](const Txn& txn) {
       blockers.clear();
       for (const Waiter* const waiter : txn.waits) {
-        waiter->place->blockers_of(*waiter, blockers);
+        waiter->table->blockers_of(*waiter, blockers);
       }
       graph.add_waits(txn.id, blockers);
     });
@@ -201,7 +201,7 @@ Waiter* Detector::edge_of(Txn& txn, TxnId next) {
   std::vector<TxnId> blockers;
   for (Waiter* const waiter : txn.waits) {
     blockers.clear();
-    waiter->place->blockers_of(*waiter, blockers);
+    waiter->table->blockers_of(*waiter, blockers);
     if (is_member(blockers, next)) {
       return waiter;
     }
@@ -209,10 +209,10 @@ Waiter* Detector::edge_of(Txn& txn, TxnId next) {
   return nullptr;
 }
 
-std::optional<TxnId> Detector::admit_somebody(const Cycle& cycle, Wakes& wakes) {
+std::optional<TxnId> Detector::admit_one(const Cycle& cycle, Wakes& wakes) {
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     Waiter* const waiter = edge_of(*txns_.find(cycle[i]), cycle[(i + 1) % cycle.size()]);
-    if (waiter->place->admit_out_of_turn(*waiter, wakes)) {
+    if (waiter->table->admit_out_of_turn(*waiter, wakes)) {
       return cycle[i];
     }
   }
@@ -231,7 +231,7 @@ std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {
                        .work = txn.work,
                        .priority = txn.priority,
                        .waits_for = std::string(to_string(waiter.mode)) + " on " +
-                                    waiter.place->describe(waiter)});
+                                    waiter.table->describe(waiter)});
   }
   return members;
 }
@@ -240,14 +240,14 @@ void Detector::condemn(const Deadlock& deadlock, Wakes& wakes) {
   Txn& victim = *txns_.find(deadlock.victim);
   victim.verdict = std::make_shared<const Deadlock>(deadlock);
   // A blocked thread is told by its call. Who only asks now and then has yet to hear of it.
-  victim.told = victim.requests.size() < victim.waits.size();
+  victim.notified = victim.requests.size() < victim.waits.size();
   const auto waits = victim.waits;
   for (Waiter* const waiter : waits) {
     if (!waiter->is_pending()) {
       continue;
     }
     waiter->verdict = victim.verdict;
-    waiter->place->leave(*waiter, WaitState::deadlock, wakes);
+    waiter->table->leave(*waiter, WaitState::deadlock, wakes);
     victim.drop_request(*waiter);
   }
 }

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/ids.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/lock_manager/options.hpp>
 
 #include "lock_manager/transactions.hpp"
@@ -40,35 +40,35 @@ class Detector {
   [[nodiscard]] std::vector<DeadlockReport> recent() const;
 
  private:
-  enum class World : bool { running, frozen };
+  enum class Mode : bool { running, frozen };
   using Cycle = std::vector<TxnId>;
 
   /// One call of check(), as it goes on.
-  struct Question {
+  struct CheckState {
     TxnId start;
     std::optional<VictimPolicy> policy;
     std::deque<TxnId> suspects;  ///< Through whom there may be a cycle; the first one is next.
     TxnId proposed = {};         ///< What the user's own policy said,
     Cycle proposed_for = {};     ///< of which cycle,
-    int asked = 0;               ///< and how often it was asked.
+    int proposals = 0;           ///< and how often it was asked.
   };
 
   /// The last member of a cycle through `start`, if there is one. While the world runs, a cycle
   /// that is there is found, but one that is found may not be there.
-  [[nodiscard]] std::optional<TxnId> find_closer(TxnId start, World world);
+  [[nodiscard]] std::optional<TxnId> find_closing_member(TxnId start, Mode mode);
   [[nodiscard]] Cycle find_cycle_frozen(TxnId start);
   /// Calls look(txn) if there is such a transaction.
-  void visit(TxnId txn, World world, const auto& look);
+  void visit(TxnId txn, Mode mode, const auto& use);
 
   [[nodiscard]] Waiter* edge_of(Txn& txn, TxnId next);
-  [[nodiscard]] std::optional<TxnId> admit_somebody(const Cycle& cycle, Wakes& wakes);
+  [[nodiscard]] std::optional<TxnId> admit_one(const Cycle& cycle, Wakes& wakes);
   [[nodiscard]] std::vector<DeadlockMember> members_of(const Cycle& cycle);
   /// The victim; nothing if the user's own policy has yet to be asked.
   [[nodiscard]] std::optional<TxnId> decide(const std::vector<DeadlockMember>& members,
-                                            const Question& question) const;
+                                            const CheckState& state) const;
   /// Ends a cycle through the first suspect with all transactions stopped; false if there is none.
   /// If the user's own policy has yet to be asked, `undecided` gets the members.
-  [[nodiscard]] bool resolve_frozen(Question& question, Resolution& resolution,
+  [[nodiscard]] bool resolve_frozen(CheckState& state, Resolution& resolution,
                                     std::vector<DeadlockMember>& undecided);
   void condemn(const Deadlock& deadlock, Wakes& wakes);
   void remember(Deadlock deadlock, std::vector<DeadlockMember> members);

@@ -64,14 +64,14 @@ Error exhausted_error() {
 }
 
 [[nodiscard]] bool is_success(Attempt attempt) {
-  return attempt == Attempt::taken || attempt == Attempt::again;
+  return attempt == Attempt::acquired || attempt == Attempt::reacquired;
 }
 
-void aim(Waiter& waiter, std::uint64_t resource) {
+void set_target(Waiter& waiter, std::uint64_t resource) {
   waiter.resource = resource;
 }
 template <class Keys>
-void aim(Waiter& /*waiter*/, const Keys& /*keys*/) {
+void set_target(Waiter& /*waiter*/, const Keys& /*keys*/) {
   // A range waiter gets its entry from the table.
 }
 
@@ -98,7 +98,7 @@ auto LockTable::with_table(const Target& target, Use&& use) {
   if (const auto* const bytes = std::get_if<BytesOf>(&target)) {
     return use(bytes_, *bytes);
   }
-  const NameTable::Use name(known_names_, std::get<std::string_view>(target));
+  const NameTable::Reference name(known_names_, std::get<std::string_view>(target));
   return use(names_, name.id());
 }
 
@@ -121,24 +121,24 @@ void LockTable::unpin(Txn& txn) {
 
 template <class Table, class Key>
 [[gnu::always_inline]] inline Attempt LockTable::attempt(Table& table, const Key& key,
-                                                         Caller caller, LockMode mode) {
+                                                         TxnRef caller, LockMode mode) {
   const auto txn = enter(caller);
   if (txn->verdict != nullptr) [[unlikely]] {
-    return Attempt::condemned;
+    return Attempt::victim;
   }
   const Attempt outcome = table.acquire(*txn, key, mode, nullptr);
   if (!is_success(outcome)) [[unlikely]] {
     return outcome;
   }
   ++txn->work;
-  return txn->waits.empty() ? outcome : Attempt::crossed;
+  return txn->waits.empty() ? outcome : Attempt::acquired_while_waiting;
 }
 
-Result<void> LockTable::answer(Attempt attempt, Caller caller) {
+Result<void> LockTable::result_of(Attempt attempt, TxnRef caller) {
   switch (attempt) {
-    case Attempt::taken:
-    case Attempt::again: return {};
-    case Attempt::crossed:
+    case Attempt::acquired:
+    case Attempt::reacquired: return {};
+    case Attempt::acquired_while_waiting:
       // Another thread of this transaction waits: who waits for us now may close a cycle.
       if (options_.detection == Detection::at_wait) {
         detector_.check(caller.id, std::nullopt);
@@ -147,13 +147,13 @@ Result<void> LockTable::answer(Attempt attempt, Caller caller) {
     case Attempt::blocked:
     case Attempt::queued: return fail(Errc::would_block);
     case Attempt::exhausted: return std::unexpected(exhausted_error());
-    case Attempt::condemned: break;
+    case Attempt::victim: break;
   }
   const auto txn = enter(caller);
   if (txn->verdict == nullptr) {
     return fail(Errc::deadlock, "this transaction was chosen to give way, and has ended since");
   }
-  txn->told = true;
+  txn->notified = true;
   return fail_deadlock(*txn->verdict);
 }
 
@@ -162,13 +162,13 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
   const auto& [caller, mode, options] = asked;
   Waiter waiter(caller.id, mode, table);
   waiter.since = std::chrono::steady_clock::now();
-  aim(waiter, key);
+  set_target(waiter, key);
   bool may_close = false;
   Attempt outcome{};
   {
     const auto txn = enter(caller);
     if (txn->verdict != nullptr) {
-      txn->told = true;
+      txn->notified = true;
       return fail_deadlock(*txn->verdict);
     }
     outcome = table.acquire(*txn, key, mode, &waiter);
@@ -178,11 +178,11 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
     } else if (is_success(outcome)) {
       // It became free since we looked.
       ++txn->work;
-      outcome = txn->waits.empty() ? outcome : Attempt::crossed;
+      outcome = txn->waits.empty() ? outcome : Attempt::acquired_while_waiting;
     }
   }
   if (outcome != Attempt::queued) {
-    return answer(outcome, caller);
+    return result_of(outcome, caller);
   }
   const bool is_late = options.deadline && waiter.since >= *options.deadline;
   if (may_close && !is_late) {
@@ -191,41 +191,41 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
   if (!is_late) {
     waiter.sleep(options);
   }
-  return wake_up(waiter, caller, options);
+  return finish_wait(waiter, caller, options);
 }
 
-Result<void> LockTable::try_acquire(Caller caller, ResourceId resource, LockMode mode) {
+Result<void> LockTable::try_acquire(TxnRef caller, ResourceId resource, LockMode mode) {
   const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
   if (is_success(outcome)) [[likely]] {
     return {};
   }
-  return answer(outcome, caller);
+  return result_of(outcome, caller);
 }
 
-Result<void> LockTable::try_acquire(Caller caller, const Target& target, LockMode mode) {
+Result<void> LockTable::try_acquire(TxnRef caller, const Target& target, LockMode mode) {
   if (!has_good_name(target)) {
     return fail_name(target);
   }
   const Attempt outcome = with_table(
       target, [&](auto& table, const auto& key) { return attempt(table, key, caller, mode); });
-  return answer(outcome, caller);
+  return result_of(outcome, caller);
 }
 
-Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode) {
+Result<void> LockTable::acquire(TxnRef caller, ResourceId resource, LockMode mode) {
   const Attempt outcome = attempt(numbers_, resource.get(), caller, mode);
   if (is_success(outcome)) [[likely]] {
     return {};
   }
   return outcome == Attempt::blocked ? wait(numbers_, resource.get(), Wait{caller, mode, {}})
-                                     : answer(outcome, caller);
+                                     : result_of(outcome, caller);
 }
 
-Result<void> LockTable::acquire(Caller caller, ResourceId resource, LockMode mode,
+Result<void> LockTable::acquire(TxnRef caller, ResourceId resource, LockMode mode,
                                 const WaitOptions& options) {
   return acquire(caller, Target(resource), mode, options);
 }
 
-Result<void> LockTable::acquire(Caller caller, const Target& target, LockMode mode,
+Result<void> LockTable::acquire(TxnRef caller, const Target& target, LockMode mode,
                                 const WaitOptions& options) {
   if (options.cancel.stop_requested()) {
     return fail(Errc::cancelled);
@@ -236,28 +236,28 @@ Result<void> LockTable::acquire(Caller caller, const Target& target, LockMode mo
   return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
     const Attempt outcome = attempt(table, key, caller, mode);
     return outcome == Attempt::blocked ? wait(table, key, Wait{caller, mode, options})
-                                       : answer(outcome, caller);
+                                       : result_of(outcome, caller);
   });
 }
 
 bool LockTable::may_close_a_cycle(Txn& txn) {
   // A cycle through us needs somebody who waits for us: for what we hold, or behind another wait
   // of ours.
-  return txn.waits.size() > 1 || numbers_.is_waited_for(txn) || names_.is_waited_for(txn) ||
-         keys_.is_waited_for(txn) || bytes_.is_waited_for(txn);
+  return txn.waits.size() > 1 || numbers_.may_have_waiters(txn) || names_.may_have_waiters(txn) ||
+         keys_.may_have_waiters(txn) || bytes_.may_have_waiters(txn);
 }
 
-Result<void> LockTable::wake_up(Waiter& waiter, Caller caller, const WaitOptions& options) {
+Result<void> LockTable::finish_wait(Waiter& waiter, TxnRef caller, const WaitOptions& options) {
   Wakes wakes;
   const auto txn = enter_existing(caller);
   if (txn) {
     txn->drop_wait(waiter);
   }
-  if (waiter.is_pending() && waiter.place->leave(waiter, WaitState::ended, wakes)) {
+  if (waiter.is_pending() && waiter.table->leave(waiter, WaitState::ended, wakes)) {
     return options.cancel.stop_requested() ? fail(Errc::cancelled) : fail(Errc::timed_out);
   }
   switch (waiter.state.load()) {
-    case WaitState::granted: waiter.place->claim(*txn, waiter); return {};
+    case WaitState::granted: waiter.table->claim(*txn, waiter); return {};
     case WaitState::deadlock: return fail_deadlock(*waiter.verdict);
     default:
       return fail(Errc::cancelled,
@@ -266,12 +266,12 @@ Result<void> LockTable::wake_up(Waiter& waiter, Caller caller, const WaitOptions
 }
 
 template <class Table, class Key>
-LockTable::Requested LockTable::request_from(Table& table, const Key& key, Caller caller,
-                                             LockMode mode) {
+LockTable::RequestStep LockTable::request_once(Table& table, const Key& key, TxnRef caller,
+                                               LockMode mode) {
   Wakes wakes;
   const auto txn = enter(caller);
   if (txn->verdict != nullptr) {
-    txn->told = true;
+    txn->notified = true;
     return {.answer = RequestResult(*txn->verdict)};
   }
   if (Waiter* const earlier = txn->find_request(table.find_wait(*txn, key)); earlier != nullptr) {
@@ -297,7 +297,7 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, Calle
   if (outcome == Attempt::blocked) {
     auto waiter = std::make_unique<Waiter>(caller.id, mode, table);
     waiter->since = std::chrono::steady_clock::now();
-    aim(*waiter, key);
+    set_target(*waiter, key);
     outcome = table.acquire(*txn, key, mode, waiter.get());
     if (outcome == Attempt::queued) {
       txn->waits.push_back(waiter.get());
@@ -314,9 +314,9 @@ LockTable::Requested LockTable::request_from(Table& table, const Key& key, Calle
 
 // Out of line, so that a request that is granted at once does not pay for its frame.
 template <class Table, class Key>
-[[gnu::noinline]] RequestResult LockTable::request_in(Table& table, const Key& key, Caller caller,
-                                                    LockMode mode) {
-  Requested requested = request_from(table, key, caller, mode);
+[[gnu::noinline]] RequestResult LockTable::request_and_check(Table& table, const Key& key,
+                                                             TxnRef caller, LockMode mode) {
+  RequestStep requested = request_once(table, key, caller, mode);
   if (!requested.may_close_a_cycle || options_.detection == Detection::on_demand) {
     return std::move(requested.answer);
   }
@@ -326,15 +326,15 @@ template <class Table, class Key>
   }
   if (resolution.deadlock) {
     if (resolution.deadlock->victim == caller.id) {
-      mark_told(caller);
+      mark_notified(caller);
     }
     return RequestResult(*resolution.deadlock);
   }
-  return resolution.admitted ? request_from(table, key, caller, mode).answer
+  return resolution.admitted ? request_once(table, key, caller, mode).answer
                              : std::move(requested.answer);
 }
 
-RequestResult LockTable::request(Caller caller, ResourceId resource, LockMode mode) {
+RequestResult LockTable::request(TxnRef caller, ResourceId resource, LockMode mode) {
   {
     // The usual case: nothing is pending, nobody is in the way.
     const auto txn = enter(caller);
@@ -344,19 +344,20 @@ RequestResult LockTable::request(Caller caller, ResourceId resource, LockMode mo
       return RequestResult::granted();
     }
   }
-  return request_in(numbers_, resource.get(), caller, mode);
+  return request_and_check(numbers_, resource.get(), caller, mode);
 }
 
-RequestResult LockTable::request(Caller caller, const Target& target, LockMode mode) {
+RequestResult LockTable::request(TxnRef caller, const Target& target, LockMode mode) {
   if (!has_good_name(target)) {
     return RequestResult(fail_name(target).error());
   }
-  return with_table(
-      target, [&](auto& table, const auto& key) { return request_in(table, key, caller, mode); });
+  return with_table(target, [&](auto& table, const auto& key) {
+    return request_and_check(table, key, caller, mode);
+  });
 }
 
-void LockTable::mark_told(Caller caller) {
-  enter(caller)->told = true;
+void LockTable::mark_notified(TxnRef caller) {
+  enter(caller)->notified = true;
 }
 
 std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
@@ -364,10 +365,10 @@ std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
   while (!txn.waits.empty()) {
     Waiter& waiter = *txn.waits.back();
     txn.waits.pop_back();
-    const bool was_pending = waiter.place->leave(waiter, WaitState::ended, wakes);
+    const bool was_pending = waiter.table->leave(waiter, WaitState::ended, wakes);
     if (!was_pending && waiter.state.load() == WaitState::granted) {
       // Its thread has not come back yet: it will find that it came too late.
-      locks += waiter.place->undo(txn, waiter, wakes) ? 1 : 0;
+      locks += waiter.table->undo(txn, waiter, wakes) ? 1 : 0;
       waiter.state.store(WaitState::ended);
     }
   }
@@ -375,14 +376,14 @@ std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
   return locks;
 }
 
-void LockTable::cancel_wait(Caller caller) {
+void LockTable::cancel_wait(TxnRef caller) {
   Wakes wakes;
   if (const auto txn = enter_existing(caller); txn) {
     static_cast<void>(end_waits(*txn, wakes));
   }
 }
 
-Result<void> LockTable::release(Caller caller, ResourceId resource) {
+Result<void> LockTable::release(TxnRef caller, ResourceId resource) {
   Wakes wakes;
   const auto txn = enter_existing(caller);
   if (txn && numbers_.release(*txn, resource.get(), wakes)) [[likely]] {
@@ -391,7 +392,7 @@ Result<void> LockTable::release(Caller caller, ResourceId resource) {
   return fail(Errc::not_held);
 }
 
-Result<void> LockTable::release(Caller caller, const Target& target) {
+Result<void> LockTable::release(TxnRef caller, const Target& target) {
   const bool was_held = with_table(target, [&](auto& table, const auto& key) {
     Wakes wakes;
     const auto txn = enter_existing(caller);
@@ -400,7 +401,7 @@ Result<void> LockTable::release(Caller caller, const Target& target) {
   return was_held ? Result<void>() : fail(Errc::not_held);
 }
 
-Result<void> LockTable::downgrade(Caller caller, const Target& target, LockMode mode) {
+Result<void> LockTable::downgrade(TxnRef caller, const Target& target, LockMode mode) {
   return with_table(target, [&](auto& table, const auto& key) -> Result<void> {
     Wakes wakes;
     const auto txn = enter_existing(caller);
@@ -429,7 +430,7 @@ std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes)
   return count;
 }
 
-std::size_t LockTable::release_all(Caller caller) {
+std::size_t LockTable::release_all(TxnRef caller) {
   Wakes wakes;
   const auto txn = enter_existing(caller);
   if (!txn) {
@@ -438,7 +439,7 @@ std::size_t LockTable::release_all(Caller caller) {
   std::size_t count = txn->waits.empty() ? 0 : end_waits(*txn, wakes);
   count += release_some(*txn, released_at_once, wakes);
   if (txn->lock_count == 0) [[likely]] {
-    if (txn->verdict != nullptr && (txn->told || count == 0)) {
+    if (txn->verdict != nullptr && (txn->notified || count == 0)) {
       txn->verdict.reset();
     }
     return count;
@@ -455,7 +456,7 @@ std::size_t LockTable::finish_release(Txn& txn, std::size_t count) {
     count += release_some(txn, released_at_once, wakes);
     txn.ending = txn.lock_count > 0;
   }
-  if (txn.told) {
+  if (txn.notified) {
     txn.verdict.reset();
   }
   return count;

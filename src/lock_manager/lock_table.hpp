@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/lock_manager/lock_manager.hpp>
-#include <tenure/lock_mode.hpp>
 #include <tenure/lock_manager/options.hpp>
 #include <tenure/lock_manager/snapshot.hpp>
 #include <tenure/lock_manager/target.hpp>
+#include <tenure/lock_mode.hpp>
 
 #include "lock_manager/detector.hpp"
 #include "lock_manager/names.hpp"
@@ -26,7 +26,7 @@
 namespace tenure::detail {
 
 /// Who calls: a transaction by its number, or by its record if a handle has pinned that.
-struct Caller {
+struct TxnRef {
   TxnId id;
   Txn* pinned = nullptr;
 };
@@ -45,27 +45,27 @@ class LockTable {
   void unpin(Txn& txn);
 
   /// For resources with numbers there are overloads: they are what engines call all day.
-  [[nodiscard]] Result<void> try_acquire(Caller caller, ResourceId resource, LockMode mode);
-  [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode);
-  [[nodiscard]] Result<void> acquire(Caller caller, ResourceId resource, LockMode mode,
+  [[nodiscard]] Result<void> try_acquire(TxnRef caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> acquire(TxnRef caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> acquire(TxnRef caller, ResourceId resource, LockMode mode,
                                      const WaitOptions& wait);
-  [[nodiscard]] RequestResult request(Caller caller, ResourceId resource, LockMode mode);
-  [[nodiscard]] Result<void> release(Caller caller, ResourceId resource);
+  [[nodiscard]] RequestResult request(TxnRef caller, ResourceId resource, LockMode mode);
+  [[nodiscard]] Result<void> release(TxnRef caller, ResourceId resource);
 
-  [[nodiscard]] Result<void> try_acquire(Caller caller, const Target& target, LockMode mode);
-  [[nodiscard]] Result<void> acquire(Caller caller, const Target& target, LockMode mode,
+  [[nodiscard]] Result<void> try_acquire(TxnRef caller, const Target& target, LockMode mode);
+  [[nodiscard]] Result<void> acquire(TxnRef caller, const Target& target, LockMode mode,
                                      const WaitOptions& wait);
-  [[nodiscard]] RequestResult request(Caller caller, const Target& target, LockMode mode);
-  void cancel_wait(Caller caller);
+  [[nodiscard]] RequestResult request(TxnRef caller, const Target& target, LockMode mode);
+  void cancel_wait(TxnRef caller);
 
-  [[nodiscard]] Result<void> release(Caller caller, const Target& target);
-  std::size_t release_all(Caller caller);
-  [[nodiscard]] Result<void> downgrade(Caller caller, const Target& target, LockMode mode);
+  [[nodiscard]] Result<void> release(TxnRef caller, const Target& target);
+  std::size_t release_all(TxnRef caller);
+  [[nodiscard]] Result<void> downgrade(TxnRef caller, const Target& target, LockMode mode);
 
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Target& target);
-  [[nodiscard]] std::size_t lock_count(Caller caller);
-  [[nodiscard]] std::uint64_t age(Caller caller);
-  [[nodiscard]] std::optional<Deadlock> verdict(Caller caller);
+  [[nodiscard]] std::size_t lock_count(TxnRef caller);
+  [[nodiscard]] std::uint64_t age(TxnRef caller);
+  [[nodiscard]] std::optional<Deadlock> verdict(TxnRef caller);
 
   [[nodiscard]] std::optional<Deadlock> find_deadlock() { return detector_.check_all(); }
   [[nodiscard]] std::vector<DeadlockReport> recent_deadlocks() const { return detector_.recent(); }
@@ -81,37 +81,37 @@ class LockTable {
   auto with_table(const Target& target, Use&& use);
 
   template <class Table, class Key>
-  Attempt attempt(Table& table, const Key& key, Caller caller, LockMode mode);
+  Attempt attempt(Table& table, const Key& key, TxnRef caller, LockMode mode);
   struct Wait {
-    Caller caller;
+    TxnRef caller;
     LockMode mode{};
     const WaitOptions& options;
   };
   template <class Table, class Key>
   Result<void> wait(Table& table, const Key& key, const Wait& asked);
-  struct Requested {
+  struct RequestStep {
     RequestResult answer;
     bool may_close_a_cycle = false;
   };
   template <class Table, class Key>
-  Requested request_from(Table& table, const Key& key, Caller caller, LockMode mode);
+  RequestStep request_once(Table& table, const Key& key, TxnRef caller, LockMode mode);
   template <class Table, class Key>
-  RequestResult request_in(Table& table, const Key& key, Caller caller, LockMode mode);
+  RequestResult request_and_check(Table& table, const Key& key, TxnRef caller, LockMode mode);
 
-  [[nodiscard]] Transactions::Entered enter(Caller caller) {
+  [[nodiscard]] Transactions::Entered enter(TxnRef caller) {
     return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter(caller.id);
   }
-  [[nodiscard]] Transactions::Entered enter_existing(Caller caller) {
+  [[nodiscard]] Transactions::Entered enter_existing(TxnRef caller) {
     return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter_existing(caller.id);
   }
-  [[nodiscard]] Result<void> wake_up(Waiter& waiter, Caller caller, const WaitOptions& options);
+  [[nodiscard]] Result<void> finish_wait(Waiter& waiter, TxnRef caller, const WaitOptions& options);
   [[nodiscard]] std::size_t end_waits(Txn& txn, Wakes& wakes);
   [[nodiscard]] std::size_t release_some(Txn& txn, std::size_t at_most, Wakes& wakes);
   [[nodiscard]] std::size_t finish_release(Txn& txn, std::size_t count);
   [[nodiscard]] bool may_close_a_cycle(Txn& txn);
   /// What the caller hears of an attempt; a victim hears that it is one.
-  [[nodiscard]] Result<void> answer(Attempt attempt, Caller caller);
-  void mark_told(Caller caller);
+  [[nodiscard]] Result<void> result_of(Attempt attempt, TxnRef caller);
+  void mark_notified(TxnRef caller);
 
   LockManagerOptions options_;
   NameTable known_names_;

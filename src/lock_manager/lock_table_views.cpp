@@ -9,16 +9,16 @@
 
 namespace tenure::detail {
 
-std::size_t LockTable::lock_count(Caller caller) {
+std::size_t LockTable::lock_count(TxnRef caller) {
   const auto txn = enter_existing(caller);
   return txn ? txn->lock_count : 0;
 }
 
-std::uint64_t LockTable::age(Caller caller) {
+std::uint64_t LockTable::age(TxnRef caller) {
   return enter(caller)->age;
 }
 
-std::optional<Deadlock> LockTable::verdict(Caller caller) {
+std::optional<Deadlock> LockTable::verdict(TxnRef caller) {
   const auto txn = enter_existing(caller);
   return txn && txn->verdict != nullptr ? std::optional(*txn->verdict) : std::nullopt;
 }

@@ -31,7 +31,7 @@ std::optional<std::uint64_t> NameTable::find(std::string_view name) const {
   return known == shard.by_text.end() ? std::nullopt : std::optional(known->second->id);
 }
 
-void NameTable::keep(std::uint64_t id) {
+void NameTable::add_reference(std::uint64_t id) {
   Shard& shard = shards_[shard_of(id)];
   const sys::LatchGuard guard(shard.latch);
   const auto known = shard.by_id.find(id);
@@ -39,7 +39,7 @@ void NameTable::keep(std::uint64_t id) {
   ++known->second->references;
 }
 
-void NameTable::drop(std::uint64_t id) {
+void NameTable::drop_reference(std::uint64_t id) {
   Shard& shard = shards_[shard_of(id)];
   const sys::LatchGuard guard(shard.latch);
   const auto known = shard.by_id.find(id);

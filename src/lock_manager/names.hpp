@@ -30,11 +30,11 @@ class NameTable {
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;
 
   /// One more reference to a number that somebody refers to.
-  void keep(std::uint64_t id);
+  void add_reference(std::uint64_t id);
 
   /// Gives one reference back; with the last one the name is forgotten.
   /// REQUIRES: the caller has a reference from intern().
-  void drop(std::uint64_t id);
+  void drop_reference(std::uint64_t id);
 
   /// The name with this number; empty if it was forgotten or never was.
   [[nodiscard]] std::string text(std::uint64_t id) const;
@@ -43,12 +43,12 @@ class NameTable {
   [[nodiscard]] std::size_t size() const;
 
   /// A name's number for the length of a call.
-  class Use {
+  class Reference {
    public:
-    Use(NameTable& names, std::string_view name) : names_(names), id_(names.intern(name)) {}
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    ~Use() { names_.drop(id_); }
+    Reference(NameTable& names, std::string_view name) : names_(names), id_(names.intern(name)) {}
+    Reference(const Reference&) = delete;
+    Reference& operator=(const Reference&) = delete;
+    ~Reference() { names_.drop_reference(id_); }
 
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
 

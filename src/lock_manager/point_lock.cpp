@@ -18,7 +18,7 @@ PointLock::Claimed PointLock::claim_of(LockMode mode, const Holder* self) const 
   return {.mode = join(self->mode, mode), .against = held_.mask_without(self->mode)};
 }
 
-Attempt PointLock::try_take(TxnId txn, LockMode mode, std::uint32_t slot) {
+Attempt PointLock::try_acquire(TxnId txn, LockMode mode, std::uint32_t slot) {
   Holder* const self = holders_.find(txn);
   if (self != nullptr && self->count == count_max) {
     return Attempt::exhausted;
@@ -32,18 +32,18 @@ Attempt PointLock::try_take(TxnId txn, LockMode mode, std::uint32_t slot) {
     held_.add(claimed.mode);
     if (self == nullptr) {
       holders_.add({.txn = txn, .slot = slot, .count = 1, .mode = claimed.mode});
-      return Attempt::taken;
+      return Attempt::acquired;
     }
     held_.remove(self->mode);
     self->mode = claimed.mode;
   }
   ++self->count;
   if (self->slot != no_slot) {
-    return Attempt::again;
+    return Attempt::reacquired;
   }
   // Granted to a waiter that has not claimed it; from now on we hold it on our own account too.
   self->slot = slot;
-  return Attempt::taken;
+  return Attempt::acquired;
 }
 
 void PointLock::enqueue(Waiter& waiter, Waiter* sibling) {
@@ -81,23 +81,23 @@ std::optional<std::uint32_t> PointLock::release_one(Holder& holder, Wakes& wakes
 void PointLock::remove_holder(Holder& holder, Wakes& wakes) {
   held_.remove(holder.mode);
   holders_.remove(holder);
-  serve(wakes);
+  grant_waiters(wakes);
 }
 
-void PointLock::weaken(Holder& holder, LockMode mode, Wakes& wakes) {
+void PointLock::downgrade(Holder& holder, LockMode mode, Wakes& wakes) {
   held_.remove(holder.mode);
   held_.add(mode);
   holder.mode = mode;
-  serve(wakes);
+  grant_waiters(wakes);
 }
 
 void PointLock::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   unlink(waiter);
-  waiter.settle(outcome, wakes);
-  serve(wakes);
+  waiter.complete(outcome, wakes);
+  grant_waiters(wakes);
 }
 
-void PointLock::serve(Wakes& wakes) {
+void PointLock::grant_waiters(Wakes& wakes) {
   ModeMask staying = 0;
   for (auto next = queue_.begin(); next != queue_.end();) {
     Waiter& waiter = *next;
@@ -140,7 +140,7 @@ void PointLock::grant(Waiter& waiter, LockMode mode, Wakes& wakes) {
         self->count == count_max ? count_max : static_cast<std::uint16_t>(self->count + 1);
     waiter.count_then = self->count;
   }
-  waiter.settle(WaitState::granted, wakes);
+  waiter.complete(WaitState::granted, wakes);
 }
 
 bool PointLock::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
@@ -161,10 +161,10 @@ void PointLock::unlink(Waiter& waiter) {
 }
 
 void PointLock::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) const {
-  const ModeMask in_the_way = conflicts_of(waiter.mode);
+  const ModeMask conflicting = conflicts_of(waiter.mode);
   for (auto before = WaitQueue::s_iterator_to(waiter); before != queue_.begin();) {
     --before;
-    if ((mask_of(before->mode) & in_the_way) == 0) {
+    if ((mask_of(before->mode) & conflicting) == 0) {
       continue;
     }
     if (before->txn != waiter.txn) {
@@ -176,7 +176,7 @@ void PointLock::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) 
     }
   }
   for (const Holder& holder : holders_) {
-    if (holder.txn != waiter.txn && (mask_of(holder.mode) & in_the_way) != 0) {
+    if (holder.txn != waiter.txn && (mask_of(holder.mode) & conflicting) != 0) {
       blockers.push_back(holder.txn);
     }
   }

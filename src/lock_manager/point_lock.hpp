@@ -17,13 +17,14 @@ namespace tenure::detail {
 
 /// What became of an attempt to take a lock.
 enum class Attempt : std::uint8_t {
-  taken,      ///< held now: enter it into the transaction's list
-  again,      ///< was in the list before: counted, perhaps upgraded
-  crossed,    ///< as taken or again, but the transaction waits elsewhere: look for a cycle
-  blocked,    ///< somebody is in the way; nothing changed
-  queued,     ///< the waiter stands in the queue
-  exhausted,  ///< a limit is reached; nothing changed
-  condemned,  ///< the transaction is to give way in a deadlock; nothing changed
+  acquired,                ///< held now: enter it into the transaction's list
+  reacquired,              ///< was in the list before: counted, perhaps upgraded
+  acquired_while_waiting,  ///< as taken or again, but the transaction waits elsewhere: look for a
+                           ///< cycle
+  blocked,                 ///< somebody is in the way; nothing changed
+  queued,                  ///< the waiter stands in the queue
+  exhausted,               ///< a limit is reached; nothing changed
+  victim,                  ///< the transaction is to give way in a deadlock; nothing changed
 };
 
 /// The answer to a downgrade that would be none.
@@ -37,7 +38,7 @@ enum class Attempt : std::uint8_t {
 class alignas(64) PointLock {
  public:
   /// Takes, upgrades or counts, or answers blocked.
-  [[nodiscard]] Attempt try_take(TxnId txn, LockMode mode, std::uint32_t slot);
+  [[nodiscard]] Attempt try_acquire(TxnId txn, LockMode mode, std::uint32_t slot);
 
   /// Puts the waiter into the queue; right behind `sibling`, if it has one: an earlier wait of the
   /// same transaction, so that nobody stands between the two and waits for one and holds up the
@@ -50,7 +51,7 @@ class alignas(64) PointLock {
   void remove_holder(Holder& holder, Wakes& wakes);
 
   /// REQUIRES: covers(holder.mode, mode).
-  void weaken(Holder& holder, LockMode mode, Wakes& wakes);
+  void downgrade(Holder& holder, LockMode mode, Wakes& wakes);
 
   void leave(Waiter& waiter, WaitState outcome, Wakes& wakes);
   [[nodiscard]] bool admit_out_of_turn(Waiter& waiter, Wakes& wakes);
@@ -71,7 +72,7 @@ class alignas(64) PointLock {
   [[nodiscard]] Claimed claim_of(LockMode mode, const Holder* self) const noexcept;
 
   /// Lets in everybody who conflicts with no holder and with nobody who stays before him.
-  void serve(Wakes& wakes);
+  void grant_waiters(Wakes& wakes);
   /// Behind an exclusive holder or waiter nobody goes in, but the holder himself.
   [[nodiscard]] bool is_closed_to(const Waiter& waiter, ModeMask staying) const noexcept;
   void grant(Waiter& waiter, LockMode mode, Wakes& wakes);

@@ -33,46 +33,46 @@ class alignas(64) PointShard {
     Holder* mine = nullptr;
     ModeMask others = 0;  ///< What others hold.
   };
-  [[nodiscard]] ThinLock look_at_thin(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
+  [[nodiscard]] ThinLock find_thin(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
     ThinLock seen;
-    const auto look_at = [&](Holder& holder) {
+    const auto note = [&](Holder& holder) {
       if (holder.txn == txn) {
         seen.mine = &holder;
       } else {
         seen.others |= mask_of(holder.mode);
       }
     };
-    for (Place& place : near_) {
-      if (place.id == id && place.holder.count != 0) {
-        look_at(place.holder);
+    for (InlineLock& entry : inline_) {
+      if (entry.id == id && entry.holder.count != 0) {
+        note(entry.holder);
       }
     }
-    if (far_ != nullptr && !far_->thin.empty()) {
-      if (const auto found = far_->thin.find(id); found != far_->thin.end()) {
-        look_at(found->second);
+    if (overflow_ != nullptr && !overflow_->thin.empty()) {
+      if (const auto found = overflow_->thin.find(id); found != overflow_->thin.end()) {
+        note(found->second);
       }
     }
     return seen;
   }
 
   [[nodiscard]] std::size_t count_thin(std::uint64_t id) TENURE_REQUIRES(latch) {
-    std::size_t count = far_ != nullptr && far_->thin.contains(id) ? 1 : 0;
-    for (const Place& place : near_) {
-      count += place.id == id && place.holder.count != 0 ? 1 : 0;
+    std::size_t count = overflow_ != nullptr && overflow_->thin.contains(id) ? 1 : 0;
+    for (const InlineLock& entry : inline_) {
+      count += entry.id == id && entry.holder.count != 0 ? 1 : 0;
     }
     return count;
   }
 
   /// Makes a free lock thin if that can be done within this cache line; the usual case.
-  [[nodiscard]] bool try_add_near(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
-    if (far_ != nullptr && !far_->is_empty()) {
+  [[nodiscard]] bool try_add_inline(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
+    if (overflow_ != nullptr && !overflow_->is_empty()) {
       return false;
     }
-    Place* free = nullptr;
-    for (Place& place : near_) {
-      if (place.holder.count == 0) {
-        free = &place;
-      } else if (place.id == id) {
+    InlineLock* free = nullptr;
+    for (InlineLock& entry : inline_) {
+      if (entry.holder.count == 0) {
+        free = &entry;
+      } else if (entry.id == id) {
         return false;
       }
     }
@@ -85,21 +85,22 @@ class alignas(64) PointShard {
 
   /// Frees a thin lock of this cache line that `txn` acquired once, and returns its slot; no_slot
   /// if it is not such a one.
-  [[nodiscard]] std::uint32_t try_remove_near(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
-    for (Place& place : near_) {
-      if (place.id == id && place.holder.count == 1 && place.holder.txn == txn) {
-        place.holder.count = 0;
-        return place.holder.slot;
+  [[nodiscard]] std::uint32_t try_remove_inline(std::uint64_t id, TxnId txn)
+      TENURE_REQUIRES(latch) {
+    for (InlineLock& entry : inline_) {
+      if (entry.id == id && entry.holder.count == 1 && entry.holder.txn == txn) {
+        entry.holder.count = 0;
+        return entry.holder.slot;
       }
     }
     return no_slot;
   }
 
   /// Frees a thin lock of this cache line that `txn` holds; false if it is not such a one.
-  [[nodiscard]] bool try_clear_near(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
-    for (Place& place : near_) {
-      if (place.id == id && place.holder.count != 0 && place.holder.txn == txn) {
-        place.holder.count = 0;
+  [[nodiscard]] bool try_clear_inline(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
+    for (InlineLock& entry : inline_) {
+      if (entry.id == id && entry.holder.count != 0 && entry.holder.txn == txn) {
+        entry.holder.count = 0;
         return true;
       }
     }
@@ -108,57 +109,57 @@ class alignas(64) PointShard {
 
   /// Nothing if the lock is thin, or free and not the last one that was fat.
   [[nodiscard]] PointLock* find_fat(std::uint64_t id) TENURE_REQUIRES(latch) {
-    return far_ == nullptr ? nullptr : far_->find_fat(id);
+    return overflow_ == nullptr ? nullptr : overflow_->find_fat(id);
   }
 
   /// Forgets a fat lock that nobody uses, unless it is this one. To be called before a lock is
   /// taken, so that one contended lock does not keep the others out of the cache line for long.
-  void tidy_up(std::uint64_t id) TENURE_REQUIRES(latch) {
-    if (far_ != nullptr && far_->last != nullptr && far_->last_id != id) {
-      far_->forget_last_if_unused();
+  void forget_unused_except(std::uint64_t id) TENURE_REQUIRES(latch) {
+    if (overflow_ != nullptr && overflow_->last != nullptr && overflow_->last_id != id) {
+      overflow_->forget_last_if_unused();
     }
   }
 
   /// Whether a thin lock may get a second holder.
   [[nodiscard]] bool has_room() const TENURE_REQUIRES(latch) {
-    return near_[0].holder.count == 0 || near_[1].holder.count == 0;
+    return inline_[0].holder.count == 0 || inline_[1].holder.count == 0;
   }
 
   /// REQUIRES: the lock is free, or thin and has_room().
   void add_thin(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
-    for (Place& place : near_) {
-      if (place.holder.count == 0) {
-        place = {.id = id, .holder = holder};
+    for (InlineLock& entry : inline_) {
+      if (entry.holder.count == 0) {
+        entry = {.id = id, .holder = holder};
         return;
       }
     }
-    far().thin.emplace(id, holder);
+    overflow().thin.emplace(id, holder);
   }
 
   /// REQUIRES: `holder` is that of a thin lock.
   void remove_thin(std::uint64_t id, Holder& holder) TENURE_REQUIRES(latch) {
-    for (Place& place : near_) {
-      if (&place.holder == &holder) {
+    for (InlineLock& entry : inline_) {
+      if (&entry.holder == &holder) {
         holder.count = 0;
         return;
       }
     }
-    far_->thin.erase(id);
-    far_->shrink();
+    overflow_->thin.erase(id);
+    overflow_->shrink();
   }
 
   /// REQUIRES: the lock is thin.
-  PointLock& fatten(std::uint64_t id) TENURE_REQUIRES(latch) {
-    PointLock& lock = far().add_fat(id);
-    for (Place& place : near_) {
-      if (place.id == id && place.holder.count != 0) {
-        lock.adopt(place.holder);
-        place.holder.count = 0;
+  PointLock& inflate(std::uint64_t id) TENURE_REQUIRES(latch) {
+    PointLock& lock = overflow().add_fat(id);
+    for (InlineLock& entry : inline_) {
+      if (entry.id == id && entry.holder.count != 0) {
+        lock.adopt(entry.holder);
+        entry.holder.count = 0;
       }
     }
-    if (const auto found = far_->thin.find(id); found != far_->thin.end()) {
+    if (const auto found = overflow_->thin.find(id); found != overflow_->thin.end()) {
       lock.adopt(found->second);
-      far_->thin.erase(found);
+      overflow_->thin.erase(found);
     }
     return lock;
   }
@@ -166,7 +167,7 @@ class alignas(64) PointShard {
   /// To be called when a fat lock may have become unused.
   void remove_fat_if_unused(std::uint64_t id, PointLock& lock) TENURE_REQUIRES(latch) {
     if (lock.is_unused()) {
-      far_->make_last(id, lock);
+      overflow_->make_last(id, lock);
     }
   }
 
@@ -174,18 +175,18 @@ class alignas(64) PointShard {
   /// lock.
   template <class OnThin, class OnFat>
   void visit(OnThin&& on_thin, OnFat&& on_fat) TENURE_REQUIRES(latch) {
-    for (const Place& place : near_) {
-      if (place.holder.count != 0) {
-        on_thin(place.id, place.holder);
+    for (const InlineLock& entry : inline_) {
+      if (entry.holder.count != 0) {
+        on_thin(entry.id, entry.holder);
       }
     }
-    if (far_ == nullptr) {
+    if (overflow_ == nullptr) {
       return;
     }
-    for (const auto& [id, holder] : far_->thin) {
+    for (const auto& [id, holder] : overflow_->thin) {
       on_thin(id, holder);
     }
-    for (auto& [id, lock] : far_->fat) {
+    for (auto& [id, lock] : overflow_->fat) {
       if (!lock->is_unused()) {
         on_fat(id, *lock);
       }
@@ -194,12 +195,12 @@ class alignas(64) PointShard {
 
  private:
   /// INVARIANT: free iff the count is zero.
-  struct Place {
+  struct InlineLock {
     std::uint64_t id = 0;
     Holder holder = {.txn = {}, .slot = 0, .count = 0, .mode = {}};
   };
 
-  struct Far {
+  struct Overflow {
     /// The fat lock that was looked for last. INVARIANT: every other one is used; this one may
     /// linger when it is not, since a lock that many want is soon wanted again.
     std::uint64_t last_id = 0;
@@ -258,15 +259,15 @@ class alignas(64) PointShard {
     }
   };
 
-  [[nodiscard]] Far& far() TENURE_REQUIRES(latch) {
-    if (far_ == nullptr) {
-      far_ = std::make_unique<Far>();
+  [[nodiscard]] Overflow& overflow() TENURE_REQUIRES(latch) {
+    if (overflow_ == nullptr) {
+      overflow_ = std::make_unique<Overflow>();
     }
-    return *far_;
+    return *overflow_;
   }
 
-  std::unique_ptr<Far> far_ TENURE_GUARDED_BY(latch);
-  std::array<Place, 2> near_ TENURE_GUARDED_BY(latch);
+  std::unique_ptr<Overflow> overflow_ TENURE_GUARDED_BY(latch);
+  std::array<InlineLock, 2> inline_ TENURE_GUARDED_BY(latch);
 };
 
 static_assert(sizeof(PointShard) == 64, "one cache line");

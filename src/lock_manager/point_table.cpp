@@ -19,8 +19,8 @@ PointTable<kind>::PointTable(const Setup& setup)
 template <PointKind kind>
 Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Request& request) {
   const auto [id, mode, waiter] = request;
-  shard.tidy_up(id);
-  const PointShard::ThinLock thin = shard.look_at_thin(id, txn.id);
+  shard.forget_unused_except(id);
+  const PointShard::ThinLock thin = shard.find_thin(id, txn.id);
   const LockMode wanted = thin.mine != nullptr ? join(thin.mine->mode, mode) : mode;
   const bool is_thin = thin.mine != nullptr || thin.others != 0;
   const bool is_open = (conflicts_of(wanted) & thin.others) == 0;
@@ -30,14 +30,14 @@ Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Requ
     }
     thin.mine->mode = wanted;
     ++thin.mine->count;
-    return Attempt::again;
+    return Attempt::reacquired;
   }
   if (!is_open && waiter == nullptr) {
     return Attempt::blocked;
   }
 
   const bool stays_thin = is_thin && is_open && shard.has_room();
-  PointLock* const fat = !is_thin ? shard.find_fat(id) : stays_thin ? nullptr : &shard.fatten(id);
+  PointLock* const fat = !is_thin ? shard.find_fat(id) : stays_thin ? nullptr : &shard.inflate(id);
   if (fat == nullptr) {
     if (txn.lock_count >= limits_.locks_per_transaction_max) [[unlikely]] {
       return Attempt::exhausted;
@@ -45,7 +45,7 @@ Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Requ
     const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
     shard.add_thin(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode});
     enter_into_list(txn, id);
-    return Attempt::taken;
+    return Attempt::acquired;
   }
   const Attempt attempt = acquire_fat(*fat, txn, id, mode);
   return attempt == Attempt::blocked && waiter != nullptr ? enqueue(*fat, txn, *waiter) : attempt;
@@ -58,8 +58,8 @@ Attempt PointTable<kind>::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t i
     return Attempt::exhausted;
   }
   const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
-  const Attempt attempt = lock.try_take(txn.id, mode, slot);
-  if (attempt == Attempt::taken) {
+  const Attempt attempt = lock.try_acquire(txn.id, mode, slot);
+  if (attempt == Attempt::acquired) {
     enter_into_list(txn, id);
   }
   return attempt;
@@ -80,7 +80,7 @@ Attempt PointTable<kind>::enqueue(PointLock& lock, Txn& txn, Waiter& waiter) {
 template <PointKind kind>
 Waiter* PointTable<kind>::find_wait(const Txn& txn, std::uint64_t id) const {
   for (Waiter* const waiter : txn.waits) {
-    if (waiter->place == this && waiter->resource == id) {
+    if (waiter->table == this && waiter->resource == id) {
       return waiter;
     }
   }
@@ -93,7 +93,7 @@ bool PointTable<kind>::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) 
   {
     PointShard& shard = shard_of(id);
     const sys::LatchGuard guard(shard.latch);
-    if (Holder* const thin = shard.look_at_thin(id, txn.id).mine; thin != nullptr) {
+    if (Holder* const thin = shard.find_thin(id, txn.id).mine; thin != nullptr) {
       if (thin->count > 1) {
         --thin->count;
         return true;
@@ -120,7 +120,7 @@ template <PointKind kind>
 void PointTable<kind>::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
-  Holder* holder = shard.look_at_thin(id, txn.id).mine;
+  Holder* holder = shard.find_thin(id, txn.id).mine;
   if (holder == nullptr) {
     holder = shard.find_fat(id)->holders().find(txn.id);
   }
@@ -130,7 +130,7 @@ void PointTable<kind>::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t
 template <PointKind kind>
 void PointTable<kind>::release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id,
                                       Wakes& wakes) {
-  if (Holder* const thin = shard.look_at_thin(id, txn.id).mine; thin != nullptr) {
+  if (Holder* const thin = shard.find_thin(id, txn.id).mine; thin != nullptr) {
     shard.remove_thin(id, *thin);
     return;
   }
@@ -143,7 +143,7 @@ template <PointKind kind>
 Result<void> PointTable<kind>::downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
-  Holder* const thin = shard.look_at_thin(id, txn.id).mine;
+  Holder* const thin = shard.find_thin(id, txn.id).mine;
   PointLock* const fat = thin != nullptr ? nullptr : shard.find_fat(id);
   Holder* const self = fat != nullptr ? fat->holders().find(txn.id) : thin;
   if (self == nullptr) {
@@ -153,7 +153,7 @@ Result<void> PointTable<kind>::downgrade(Txn& txn, std::uint64_t id, LockMode mo
     return fail_downgrade(self->mode, mode);
   }
   if (fat != nullptr) {
-    fat->weaken(*self, mode, wakes);
+    fat->downgrade(*self, mode, wakes);
   } else {
     self->mode = mode;
   }
@@ -161,7 +161,7 @@ Result<void> PointTable<kind>::downgrade(Txn& txn, std::uint64_t id, LockMode mo
 }
 
 template <PointKind kind>
-bool PointTable<kind>::is_waited_for(Txn& txn) {
+bool PointTable<kind>::may_have_waiters(Txn& txn) {
   constexpr std::size_t looked_at_max = 64;
   const std::vector<std::uint64_t>& list = txn.list(kind);
   if (list.size() > looked_at_max) {
@@ -236,7 +236,7 @@ bool PointTable<kind>::undo(Txn& txn, Waiter& waiter, Wakes& wakes) {
       is_gone = freed.has_value();
       slot = freed.value_or(no_slot);
       if (falls_back && !is_gone) {
-        fat->weaken(*self, waiter.before, wakes);
+        fat->downgrade(*self, waiter.before, wakes);
       }
       shard.remove_fat_if_unused(id, *fat);
     }
@@ -268,7 +268,7 @@ template <PointKind kind>
 std::optional<LockMode> PointTable<kind>::mode_held(TxnId txn, std::uint64_t id) {
   PointShard& shard = shard_of(id);
   const sys::LatchGuard guard(shard.latch);
-  const Holder* holder = shard.look_at_thin(id, txn).mine;
+  const Holder* holder = shard.find_thin(id, txn).mine;
   if (PointLock* const fat = shard.find_fat(id); fat != nullptr) {
     holder = fat->holders().find(txn);
   }

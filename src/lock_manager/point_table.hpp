@@ -9,8 +9,8 @@
 
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/lock_mode.hpp>
 #include <tenure/lock_manager/snapshot.hpp>
+#include <tenure/lock_mode.hpp>
 
 #include "lock_manager/names.hpp"
 #include "lock_manager/point_lock.hpp"
@@ -34,7 +34,7 @@ struct Limits {
 ///
 /// REQUIRES everywhere: the stripe of the transaction is latched.
 template <PointKind kind>
-class PointTable final : public WaitPlace {
+class PointTable final : public WaiterTable {
  public:
   struct Setup {
     std::size_t shards = 1;  ///< A power of two.
@@ -50,10 +50,10 @@ class PointTable final : public WaitPlace {
     const sys::LatchGuard guard(shard.latch);
     const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
     if (txn.lock_count < limits_.locks_per_transaction_max &&
-        shard.try_add_near(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode}))
+        shard.try_add_inline(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode}))
         [[likely]] {
       enter_into_list(txn, id);
-      return Attempt::taken;
+      return Attempt::acquired;
     }
     return acquire_slowly(shard, txn, {.id = id, .mode = mode, .waiter = waiter});
   }
@@ -64,7 +64,7 @@ class PointTable final : public WaitPlace {
     {
       PointShard& shard = shard_of(id);
       const sys::LatchGuard guard(shard.latch);
-      slot = shard.try_remove_near(id, txn.id);
+      slot = shard.try_remove_inline(id, txn.id);
     }
     if (slot == no_slot) {
       return release_slowly(txn, id, wakes);
@@ -86,7 +86,7 @@ class PointTable final : public WaitPlace {
       {
         PointShard& shard = shard_of(id);
         const sys::LatchGuard guard(shard.latch);
-        if (!shard.try_clear_near(id, txn.id)) {
+        if (!shard.try_clear_inline(id, txn.id)) {
           release_wholly(shard, txn, id, wakes);
         }
       }
@@ -101,7 +101,7 @@ class PointTable final : public WaitPlace {
   [[nodiscard]] Waiter* find_wait(const Txn& txn, std::uint64_t id) const;
 
   /// Whether somebody waits for a lock of `txn`. May say yes when it would be long to find out.
-  [[nodiscard]] bool is_waited_for(Txn& txn);
+  [[nodiscard]] bool may_have_waiters(Txn& txn);
 
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, std::uint64_t id);
   [[nodiscard]] std::size_t holder_count(std::uint64_t id);
@@ -139,12 +139,12 @@ class PointTable final : public WaitPlace {
   }
   void keep_name(std::uint64_t id) {
     if constexpr (kind == PointKind::name) {
-      names_->keep(id);
+      names_->add_reference(id);
     }
   }
   void forget_name(std::uint64_t id) {
     if constexpr (kind == PointKind::name) {
-      names_->drop(id);
+      names_->drop_reference(id);
     }
   }
 

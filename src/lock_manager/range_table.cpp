@@ -53,20 +53,20 @@ void RangeTable<Keys>::Shard::remove_if_unused(ResourceId space) {
 }
 
 template <class Keys>
-bool RangeTable<Keys>::goes_before(const Entry& one, const Entry& other) noexcept {
+bool RangeTable<Keys>::precedes(const Entry& one, const Entry& other) noexcept {
   return one.upgrade != other.upgrade ? one.upgrade : one.order < other.order;
 }
 
 template <class Keys>
-bool RangeTable<Keys>::is_in_the_way(const Entry& other, const Entry& self) noexcept {
+bool RangeTable<Keys>::blocks(const Entry& other, const Entry& self) noexcept {
   return other.txn != self.txn && !compatible_with(other.mode, self.mode) &&
-         (other.is_held() || goes_before(other, self));
+         (other.is_held() || precedes(other, self));
 }
 
 template <class Keys>
-auto RangeTable<Keys>::meet(const Space& space, TxnId txn, const Range& range, LockMode mode)
-    -> Meeting {
-  Meeting meeting;
+auto RangeTable<Keys>::find_conflict(const Space& space, TxnId txn, const Range& range,
+                                     LockMode mode) -> Conflict {
+  Conflict conflict;
   bool is_covered = false;
   bool behind_upgrade = false;
   bool behind_other = false;
@@ -76,21 +76,21 @@ auto RangeTable<Keys>::meet(const Space& space, TxnId txn, const Range& range, L
       if (other->is_held()) {
         own = own ? join(*own, other->mode) : other->mode;
         is_covered = covers(*own, mode);
-      } else if (meeting.order == 0 || other->order < meeting.order) {
-        meeting.order = other->order;
+      } else if (conflict.order == 0 || other->order < conflict.order) {
+        conflict.order = other->order;
       }
     } else if (other->txn != txn && !compatible_with(other->mode, mode)) {
-      meeting.blocked = meeting.blocked || other->is_held();
+      conflict.blocked = conflict.blocked || other->is_held();
       behind_upgrade = behind_upgrade || other->upgrade;
       behind_other = true;
     }
     return true;
   });
-  meeting.upgrade = own.has_value();
+  conflict.upgrade = own.has_value();
   if (!is_covered) {
-    meeting.blocked = meeting.blocked || (meeting.upgrade ? behind_upgrade : behind_other);
+    conflict.blocked = conflict.blocked || (conflict.upgrade ? behind_upgrade : behind_other);
   }
-  return meeting;
+  return conflict;
 }
 
 template <class Keys>
@@ -98,12 +98,12 @@ Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Wai
   Shard& shard = shard_of(keys.space);
   const sys::LatchGuard guard(shard.latch);
   Space& space = shard.find_or_make(keys.space);
-  const Meeting meeting = meet(space, txn.id, keys.range, mode);
-  if (meeting.blocked && waiter == nullptr) {
+  const Conflict conflict = find_conflict(space, txn.id, keys.range, mode);
+  if (conflict.blocked && waiter == nullptr) {
     return Attempt::blocked;
   }
   if (txn.lock_count >= limits_.locks_per_transaction_max ||
-      (meeting.blocked && space.waiting >= limits_.waiters_per_lock_max)) {
+      (conflict.blocked && space.waiting >= limits_.waiters_per_lock_max)) {
     shard.remove_if_unused(keys.space);
     return Attempt::exhausted;
   }
@@ -111,22 +111,22 @@ Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Wai
   auto entry = std::make_unique<Entry>(txn.id, keys, mode);
   space.tree.insert(keys.range, entry.get());
   entry->order = space.next_order++;
-  if (!meeting.blocked) {
+  if (!conflict.blocked) {
     auto& list = txn.list(kind_);
     entry->slot = static_cast<std::uint32_t>(list.size());
     list.push_back(std::move(entry));
     ++txn.lock_count;
-    return Attempt::taken;
+    return Attempt::acquired;
   }
-  if (meeting.order != 0) {
+  if (conflict.order != 0) {
     // Nobody may stand between two waits of one transaction and wait for the one while he holds
     // up the other.
-    entry->order = meeting.order;
+    entry->order = conflict.order;
   }
   entry->slot = no_slot;
-  entry->upgrade = meeting.upgrade;
+  entry->upgrade = conflict.upgrade;
   entry->waiter = waiter;
-  waiter->upgrade = meeting.upgrade;
+  waiter->upgrade = conflict.upgrade;
   waiter->entry = std::move(entry);
   ++space.waiting;
   return Attempt::queued;
@@ -156,7 +156,7 @@ bool RangeTable<Keys>::release(Txn& txn, const Keys& keys, Wakes& wakes) {
     if (entry == nullptr) {
       return false;
     }
-    take_out(shard, *entry, wakes);
+    remove_held(shard, *entry, wakes);
   }
   if (entry->slot == no_slot) {
     entry->slot = released_slot;  // its waiter owns it and has yet to claim it
@@ -167,10 +167,10 @@ bool RangeTable<Keys>::release(Txn& txn, const Keys& keys, Wakes& wakes) {
 }
 
 template <class Keys>
-void RangeTable<Keys>::take_out(Shard& shard, Entry& held, Wakes& wakes) {
+void RangeTable<Keys>::remove_held(Shard& shard, Entry& held, Wakes& wakes) {
   Space& space = *shard.find(held.space);
   space.tree.erase(held.range, &held);
-  serve(space, held.range, wakes);
+  grant_waiters(space, held.range, wakes);
   shard.remove_if_unused(held.space);
 }
 
@@ -196,7 +196,7 @@ std::size_t RangeTable<Keys>::release_last(Txn& txn, std::size_t at_most, Wakes&
     auto& entry = static_cast<Entry&>(*last);
     Shard& shard = shard_of(entry.space);
     const sys::LatchGuard guard(shard.latch);
-    take_out(shard, entry, wakes);
+    remove_held(shard, entry, wakes);
   }
   txn.lock_count -= count;
   return count;
@@ -215,12 +215,12 @@ Result<void> RangeTable<Keys>::downgrade(Txn& txn, const Keys& keys, LockMode mo
     return fail_downgrade(entry->mode, mode);
   }
   entry->mode = mode;
-  serve(*space, entry->range, wakes);
+  grant_waiters(*space, entry->range, wakes);
   return {};
 }
 
 template <class Keys>
-void RangeTable<Keys>::serve(Space& space, const Range& freed, Wakes& wakes) {
+void RangeTable<Keys>::grant_waiters(Space& space, const Range& freed, Wakes& wakes) {
   if (space.waiting == 0) {
     return;
   }
@@ -231,10 +231,10 @@ void RangeTable<Keys>::serve(Space& space, const Range& freed, Wakes& wakes) {
     }
     return true;
   });
-  std::ranges::sort(waiting, [](const Entry* a, const Entry* b) { return goes_before(*a, *b); });
+  std::ranges::sort(waiting, [](const Entry* a, const Entry* b) { return precedes(*a, *b); });
   for (Entry* const entry : waiting) {
     const bool is_free = space.tree.visit_overlapping(
-        entry->range, [&](const Entry* other) { return !is_in_the_way(*other, *entry); });
+        entry->range, [&](const Entry* other) { return !blocks(*other, *entry); });
     if (is_free) {
       grant(space, *entry, wakes);
     }
@@ -245,13 +245,13 @@ template <class Keys>
 void RangeTable<Keys>::grant(Space& space, Entry& entry, Wakes& wakes) {
   --space.waiting;
   entry.upgrade = false;
-  std::exchange(entry.waiter, nullptr)->settle(WaitState::granted, wakes);
+  std::exchange(entry.waiter, nullptr)->complete(WaitState::granted, wakes);
 }
 
 template <class Keys>
 Waiter* RangeTable<Keys>::find_wait(const Txn& txn, const Keys& keys) const {
   for (Waiter* const waiter : txn.waits) {
-    if (waiter->place == this && waiter->entry->space == keys.space &&
+    if (waiter->table == this && waiter->entry->space == keys.space &&
         entry_of(*waiter).range == keys.range) {
       return waiter;
     }
@@ -260,7 +260,7 @@ Waiter* RangeTable<Keys>::find_wait(const Txn& txn, const Keys& keys) const {
 }
 
 template <class Keys>
-bool RangeTable<Keys>::is_waited_for(Txn& txn) {
+bool RangeTable<Keys>::may_have_waiters(Txn& txn) {
   constexpr std::size_t looked_at_max = 64;
   const auto& list = txn.list(kind_);
   return list.size() > looked_at_max || std::ranges::any_of(list, [this](const auto& entry) {
@@ -282,9 +282,9 @@ bool RangeTable<Keys>::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   Space& space = *shard.find(where);
   space.tree.erase(entry.range, &entry);
   --space.waiting;
-  serve(space, entry.range, wakes);
+  grant_waiters(space, entry.range, wakes);
   shard.remove_if_unused(where);
-  waiter.settle(outcome, wakes);
+  waiter.complete(outcome, wakes);
   return true;
 }
 
@@ -309,7 +309,7 @@ bool RangeTable<Keys>::undo(Txn& /*txn*/, Waiter& waiter, Wakes& wakes) {
   }
   Shard& shard = shard_of(entry.space);
   const sys::LatchGuard guard(shard.latch);
-  take_out(shard, entry, wakes);
+  remove_held(shard, entry, wakes);
   entry.slot = released_slot;
   return true;
 }
@@ -322,23 +322,23 @@ void RangeTable<Keys>::blockers_of(const Waiter& waiter, std::vector<TxnId>& blo
   if (!waiter.is_pending()) {
     return;
   }
-  std::vector<const Entry*> in_the_way;
+  std::vector<const Entry*> conflicting;
   const Entry* closest = nullptr;  // an exclusive waiter right before us waits for all the others
   shard.find(self.space)->tree.visit_overlapping(self.range, [&](const Entry* other) {
-    if (!is_in_the_way(*other, self)) {
+    if (!blocks(*other, self)) {
       return true;
     }
-    in_the_way.push_back(other);
+    conflicting.push_back(other);
     const bool stands_for_all =
         !other->is_held() && is_exclusive(other->mode) && other->range.contains(self.range);
-    if (stands_for_all && (closest == nullptr || goes_before(*closest, *other))) {
+    if (stands_for_all && (closest == nullptr || precedes(*closest, *other))) {
       closest = other;
     }
     return true;
   });
-  for (const Entry* const other : in_the_way) {
-    const bool is_implied = closest != nullptr && other != closest &&
-                            (other->is_held() || goes_before(*other, *closest));
+  for (const Entry* const other : conflicting) {
+    const bool is_implied =
+        closest != nullptr && other != closest && (other->is_held() || precedes(*other, *closest));
     if (!is_implied) {
       blockers.push_back(other->txn);
     }
@@ -351,9 +351,8 @@ bool RangeTable<Keys>::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
   Shard& shard = shard_of(self.space);
   const sys::LatchGuard guard(shard.latch);
   Space& space = *shard.find(self.space);
-  const bool no_holder = space.tree.visit_overlapping(self.range, [&](const Entry* other) {
-    return !(other->is_held() && is_in_the_way(*other, self));
-  });
+  const bool no_holder = space.tree.visit_overlapping(
+      self.range, [&](const Entry* other) { return !(other->is_held() && blocks(*other, self)); });
   if (no_holder) {
     grant(space, self, wakes);
   }
@@ -430,7 +429,7 @@ void RangeTable<Keys>::snapshot_space(const Space& space, std::map<std::string, 
     entries.push_back(entry);
     return true;
   });
-  std::ranges::sort(entries, [](const Entry* a, const Entry* b) { return goes_before(*a, *b); });
+  std::ranges::sort(entries, [](const Entry* a, const Entry* b) { return precedes(*a, *b); });
   for (const Entry* const entry : entries) {
     LockView& view = views[to_string(Target(keys_of(*entry)))];
     if (entry->is_held()) {

@@ -13,9 +13,9 @@
 
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/lock_mode.hpp>
 #include <tenure/lock_manager/snapshot.hpp>
 #include <tenure/lock_manager/target.hpp>
+#include <tenure/lock_mode.hpp>
 
 #include "core/interval_tree.hpp"
 #include "lock_manager/point_lock.hpp"
@@ -36,7 +36,7 @@ namespace tenure::detail {
 ///
 /// REQUIRES everywhere: the stripe of the transaction is latched.
 template <class Keys>
-class RangeTable final : public WaitPlace {
+class RangeTable final : public WaiterTable {
  public:
   RangeTable(std::size_t shards, RangeKind kind, const Limits& limits);
 
@@ -45,7 +45,7 @@ class RangeTable final : public WaitPlace {
   [[nodiscard]] Result<void> downgrade(Txn& txn, const Keys& keys, LockMode mode, Wakes& wakes);
   std::size_t release_last(Txn& txn, std::size_t at_most, Wakes& wakes);
   [[nodiscard]] Waiter* find_wait(const Txn& txn, const Keys& keys) const;
-  [[nodiscard]] bool is_waited_for(Txn& txn);
+  [[nodiscard]] bool may_have_waiters(Txn& txn);
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Keys& keys);
   [[nodiscard]] std::size_t holder_count(const Keys& keys);
   [[nodiscard]] std::size_t range_count(ResourceId space);
@@ -83,7 +83,7 @@ class RangeTable final : public WaitPlace {
   };
 
   /// What a newcomer meets in a space.
-  struct Meeting {
+  struct Conflict {
     bool blocked = false;
     bool upgrade = false;     ///< Lies inside a range of its own.
     std::uint64_t order = 0;  ///< Of an earlier wait of its own that it lies inside, if any.
@@ -97,13 +97,13 @@ class RangeTable final : public WaitPlace {
     return Keys{.space = entry.space, .range = entry.range};
   }
 
-  static Meeting meet(const Space& space, TxnId txn, const Range& range, LockMode mode);
-  [[nodiscard]] static bool goes_before(const Entry& one, const Entry& other) noexcept;
-  [[nodiscard]] static bool is_in_the_way(const Entry& other, const Entry& self) noexcept;
+  static Conflict find_conflict(const Space& space, TxnId txn, const Range& range, LockMode mode);
+  [[nodiscard]] static bool precedes(const Entry& one, const Entry& other) noexcept;
+  [[nodiscard]] static bool blocks(const Entry& other, const Entry& self) noexcept;
   [[nodiscard]] static Entry* find_held(const Space& space, TxnId txn, const Range& range);
-  static void serve(Space& space, const Range& freed, Wakes& wakes);
+  static void grant_waiters(Space& space, const Range& freed, Wakes& wakes);
   /// Removes a held entry from its space and serves those who waited for it.
-  static void take_out(Shard& shard, Entry& held, Wakes& wakes) TENURE_REQUIRES(shard.latch);
+  static void remove_held(Shard& shard, Entry& held, Wakes& wakes) TENURE_REQUIRES(shard.latch);
   static void grant(Space& space, Entry& entry, Wakes& wakes);
   static void snapshot_space(const Space& space, std::map<std::string, LockView>& views);
   void drop_from_list(Txn& txn, const Entry& entry);

@@ -35,7 +35,7 @@ void Txn::begin(TxnId number) noexcept {
   age = number.get();
   work = 0;
   priority = 0;
-  told = false;
+  notified = false;
   since = sys::coarse_now();
 }
 
@@ -88,7 +88,7 @@ void Transactions::Stripe::displace_warm() {
   warm = nullptr;
 }
 
-void Transactions::let_others_in(sys::Latch& latch) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+void Transactions::yield_latch(sys::Latch& latch) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   latch.unlock();
   std::this_thread::yield();
   latch.lock();
@@ -105,11 +105,11 @@ Txn* Transactions::find_not_ending(Stripe& stripe, TxnId id) TENURE_NO_THREAD_SA
     if (txn == nullptr || !txn->ending) {
       return txn;
     }
-    let_others_in(stripe.latch);
+    yield_latch(stripe.latch);
   }
 }
 
-Transactions::Entered Transactions::look_into(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
+Transactions::Entered Transactions::enter_for_search(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   stripe_of(id).latch.lock();
   return {stripe_of(id).latch, find(id)};
 }

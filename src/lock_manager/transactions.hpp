@@ -10,8 +10,8 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
-#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/ids.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 
 #include "lock_manager/range_entry.hpp"
 #include "lock_manager/waiter.hpp"
@@ -60,7 +60,7 @@ struct Txn {
   int priority = 0;
   std::uint32_t pins = 0;  ///< Handles that point here.
   bool ending = false;     ///< release_all() is at work; others of this transaction wait for it.
-  bool told = false;       ///< Of a victim: some call has answered deadlock.
+  bool notified = false;   ///< Of a victim: some call has answered deadlock.
   std::chrono::steady_clock::time_point since = {};
 
   /// The locks held. Each lock knows its index here, so that letting go of one costs the same
@@ -123,18 +123,18 @@ class Transactions {
     return {stripe.latch, is_it ? warm : find_not_ending(stripe, id)};
   }
   /// Leaves an entered transaction for a moment, so that others of its stripe get in.
-  static void pause(const Txn& entered) { let_others_in(*entered.latch); }
+  static void pause(const Txn& entered) { yield_latch(*entered.latch); }
   /// Enters a transaction that somebody has pinned.
   [[nodiscard]] Entered enter(Txn& pinned) TENURE_NO_THREAD_SAFETY_ANALYSIS {
     pinned.latch->lock();
     while (pinned.ending) [[unlikely]] {
-      let_others_in(*pinned.latch);
+      yield_latch(*pinned.latch);
     }
     return {*pinned.latch, &pinned};
   }
-  /// HolderQueries into a transaction if it exists: as enter_existing(), but does not wait for its end and
-  /// does not make it the warm one.
-  [[nodiscard]] Entered look_into(TxnId id);
+  /// HolderQueries into a transaction if it exists: as enter_existing(), but does not wait for its
+  /// end and does not make it the warm one.
+  [[nodiscard]] Entered enter_for_search(TxnId id);
 
   /// All transactions stopped, for as long as it lives.
   class Freeze {
@@ -194,7 +194,7 @@ class Transactions {
   }
   [[nodiscard]] static Txn* find_or_make(Stripe& stripe, TxnId id);
   [[nodiscard]] static Txn* find_not_ending(Stripe& stripe, TxnId id);
-  static void let_others_in(sys::Latch& latch);
+  static void yield_latch(sys::Latch& latch);
 
   std::vector<Stripe> stripes_;
 };

@@ -22,7 +22,7 @@ void Waiter::sleep(const WaitOptions& wait) {
 
   const std::stop_callback on_stop(wait.cancel, [this] {
     std::uint32_t seen = state.load();
-    while (seen <= parked && !state.compare_exchange_weak(seen, poked)) {
+    while (seen <= parked && !state.compare_exchange_weak(seen, interrupted)) {
       // Somebody else changed it; `seen` has the new state.
     }
     if (seen == parked) {

@@ -10,11 +10,11 @@
 #include <absl/container/inlined_vector.h>
 #include <boost/intrusive/list.hpp>
 
-#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/ids.hpp>
-#include <tenure/lock_mode.hpp>
+#include <tenure/lock_manager/deadlock.hpp>
 #include <tenure/lock_manager/options.hpp>
 #include <tenure/lock_manager/snapshot.hpp>
+#include <tenure/lock_mode.hpp>
 
 #include "lock_manager/range_entry.hpp"
 
@@ -26,12 +26,12 @@ struct Waiter;
 
 /// The first three are pending: the waiter stands in its queue. The others are final.
 enum WaitState : std::uint32_t {
-  waiting,   ///< nobody sleeps on it
-  parked,    ///< its thread sleeps
-  poked,     ///< its thread is to look at its stop token
-  granted,   ///< holds the lock
-  deadlock,  ///< chosen as victim
-  ended,     ///< called off by the transaction
+  waiting,      ///< nobody sleeps on it
+  parked,       ///< its thread sleeps
+  interrupted,  ///< its thread is to look at its stop token
+  granted,      ///< holds the lock
+  deadlock,     ///< chosen as victim
+  ended,        ///< called off by the transaction
 };
 
 /// The threads to wake once no latch is held: declare it before the latches, and it wakes after
@@ -57,11 +57,11 @@ class Wakes {
 
 /// Where waiters wait: a table of locks of one shape. All members latch what they look at.
 /// REQUIRES everywhere: the stripe of the waiter's transaction is latched.
-class WaitPlace {
+class WaiterTable {
  public:
-  WaitPlace() = default;
-  WaitPlace(const WaitPlace&) = delete;
-  WaitPlace& operator=(const WaitPlace&) = delete;
+  WaiterTable() = default;
+  WaiterTable(const WaiterTable&) = delete;
+  WaiterTable& operator=(const WaiterTable&) = delete;
 
   /// Takes a pending waiter out of its queue, settles it as `outcome`, and serves those behind it.
   /// False if it was granted in the meantime.
@@ -86,21 +86,21 @@ class WaitPlace {
   [[nodiscard]] virtual std::string describe(const Waiter& waiter) const = 0;
 
  protected:
-  ~WaitPlace() = default;
+  ~WaiterTable() = default;
 };
 
 /// One request that stands in a queue. Lives on the stack of the thread that waits, or, for a
 /// request() that waits by itself, in its transaction.
 struct Waiter {
-  Waiter(TxnId txn_id, LockMode requested, WaitPlace& where) noexcept
-      : txn(txn_id), wanted(requested), mode(requested), place(&where) {}
+  Waiter(TxnId txn_id, LockMode requested, WaiterTable& where) noexcept
+      : txn(txn_id), wanted(requested), mode(requested), table(&where) {}
 
   [[nodiscard]] bool is_pending() const noexcept {
-    return state.load(std::memory_order_acquire) <= poked;
+    return state.load(std::memory_order_acquire) <= interrupted;
   }
 
   /// ENSURES: the waiter is not touched any more, since its thread may now return and drop it.
-  void settle(WaitState outcome, Wakes& wakes) {
+  void complete(WaitState outcome, Wakes& wakes) {
     if (state.exchange(outcome, std::memory_order_acq_rel) == parked) {
       wakes.add(state);
     }
@@ -121,7 +121,7 @@ struct Waiter {
   LockMode before{};             ///< Of a granted upgrade: what was held until then,
   std::uint16_t count_then = 0;  ///< and how often it was held right after the grant.
 
-  WaitPlace* place;
+  WaiterTable* table;
   std::uint64_t resource = 0;                   ///< For points: which,
   PointLock* lock = nullptr;                    ///< and where it queues, while it is pending.
   std::unique_ptr<RangeEntry> entry = nullptr;  ///< For ranges: which.

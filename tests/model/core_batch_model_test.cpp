@@ -17,7 +17,7 @@ namespace {
 using tenure::model::check_property;
 
 // 002.091, 002.092, 002.093
-TEST(CoreBatchModel, any_batch_comes_back_as_it_was) {
+TEST(CoreBatchModel, any_batch_survives_a_round_trip) {
   check_property(500, [] {
     const auto batch = *any_batch();
 

@@ -161,7 +161,7 @@ TEST(CoreModel, a_state_whose_version_changes_behaves_as_the_reference) {
 }
 
 // Many leases hold permits of one semaphore and turn out not to be stuck one after the other.
-TEST(CoreModel, the_cost_of_a_search_for_stuck_leases_is_linear) {
+TEST(CoreModel, the_cost_of_a_search_for_deadlocked_leases_is_linear) {
   tenure::model::check_property(10, [] {
     const auto count = *rc::gen::inRange<std::uint64_t>(200, 400);
     const auto steps = *rc::gen::container<std::vector<std::uint64_t>>(

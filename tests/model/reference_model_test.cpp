@@ -14,7 +14,7 @@ constexpr TxnId third{3};
 const Thing row = ResourceId{7};
 
 // 004-B2
-TEST(Reference, nobody_passes_a_waiter_he_conflicts_with) {
+TEST(Reference, a_request_queues_behind_a_conflicting_waiter) {
   Reference reference;
   ASSERT_EQ(reference.request(first, row, LockMode::shared), Answer::granted);
   ASSERT_EQ(reference.request(second, row, LockMode::exclusive), Answer::waiting);
@@ -36,7 +36,7 @@ TEST(Reference, a_release_hands_over_to_compatible_neighbours) {
 }
 
 // 004-B2
-TEST(Reference, an_upgrade_goes_before_those_who_hold_nothing) {
+TEST(Reference, an_upgrade_precedes_requests_of_non_holders) {
   Reference reference;
   ASSERT_EQ(reference.request(first, row, LockMode::shared), Answer::granted);
   ASSERT_EQ(reference.request(second, row, LockMode::shared), Answer::granted);
@@ -65,7 +65,7 @@ TEST(Reference, two_upgrades_are_a_cycle_of_holders) {
 }
 
 // 004-B7
-TEST(Reference, a_victim_is_told_until_it_releases_everything) {
+TEST(Reference, a_victim_gets_deadlock_errors_until_it_releases_everything) {
   Reference reference;
   ASSERT_EQ(reference.request(first, row, LockMode::shared), Answer::granted);
   reference.make_victim(first);
@@ -76,7 +76,7 @@ TEST(Reference, a_victim_is_told_until_it_releases_everything) {
 }
 
 // 004-B7
-TEST(Reference, a_victim_whose_locks_others_released_is_still_told) {
+TEST(Reference, a_victim_whose_locks_others_released_still_gets_the_error) {
   Reference reference;
   ASSERT_EQ(reference.request(first, row, LockMode::shared), Answer::granted);
   reference.make_victim(first);

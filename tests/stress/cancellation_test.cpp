@@ -105,7 +105,7 @@ TEST(StressCancellation, waits_that_end_early_leave_nothing_behind) {
 }
 
 // 004.034: cancel_wait races with the grant; what was granted is given back too.
-TEST(StressCancellation, requests_that_are_called_off_leave_nothing_behind) {
+TEST(StressCancellation, cancelled_requests_leave_nothing_behind) {
   const LockManager locks;
   Watchdog watchdog(locks);
   Shadow shadow;

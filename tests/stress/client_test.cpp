@@ -16,7 +16,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "backends/memory/memory_backend.hpp"
+#include "backends/memory/backend.hpp"
 #include "client/factory.hpp"
 #include "client/session.hpp"
 #include "support/model_stress.hpp"
@@ -118,7 +118,7 @@ void read_once(const RwLock& lock, Place& place, Choices& choices) {
 }
 
 // Exclusion and the order of tokens, whichever way the holds take through the store.
-TEST(ClientStress, nobody_is_in_beside_a_writer_and_tokens_grow) {
+TEST(ClientStress, a_writer_excludes_all_others_and_tokens_grow) {
   const Clients clients;
   std::array<Place, names> places;
   const auto rounds = scaled(300);
@@ -150,7 +150,7 @@ TEST(ClientStress, nobody_is_in_beside_a_writer_and_tokens_grow) {
 }
 
 // Losses from all sides: whoever loses is told, and nothing stays behind.
-TEST(ClientStress, whoever_loses_a_lock_is_told) {
+TEST(ClientStress, a_client_that_loses_a_lock_is_notified) {
   const Clients clients;
   const auto rounds = scaled(200);
   std::atomic<std::size_t> told = 0;

@@ -190,7 +190,7 @@ TEST(StressDeadlocks, find_deadlock_resolves_a_storm_on_demand) {
 
 // 004.094, 004-B8, 004-B17: both threads close the cycle at the same moment; nobody or both of them
 // giving way is the bug.
-TEST(StressDeadlocks, two_transactions_that_meet_have_exactly_one_victim) {
+TEST(StressDeadlocks, two_transactions_that_deadlock_have_exactly_one_victim) {
   const LockManager locks;
   Watchdog watchdog(locks);
   const std::size_t rounds = scaled(5'000);

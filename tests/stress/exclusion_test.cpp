@@ -44,7 +44,7 @@ TEST(StressExclusion, eight_threads_mix_shared_and_exclusive_on_sixteen_resource
 }
 
 // 004.095, 004.014: the same by try_acquire, which must neither block nor let two in.
-TEST(StressExclusion, try_acquire_never_lets_a_writer_in_beside_anybody) {
+TEST(StressExclusion, try_acquire_never_grants_a_writer_beside_another_holder) {
   const LockManager locks;
   std::array<Shadow, 4> shadows;
   std::atomic<std::uint64_t> written{0};
@@ -102,7 +102,7 @@ void read_and_perhaps_write(const Transaction& txn, Shadow& shadow, bool writes)
 
 // 004.094, 004-B14, 004-B24: one hot lock goes from its small form to its large one and back, all
 // the time. U to X never deadlocks, so every lock() here must succeed.
-TEST(StressExclusion, one_hot_resource_survives_upgrades_and_downgrades) {
+TEST(StressExclusion, a_hot_resource_survives_upgrades_and_downgrades) {
   const LockManager locks;
   Watchdog watchdog(locks);
   Shadow shadow;

@@ -94,7 +94,7 @@ TEST(StressSharedTransaction, counted_holds_of_several_threads_protect_until_the
 
 // 004-B11: by id, where the transaction exists only while it holds or waits, and is made and
 // forgotten all the time.
-TEST(StressSharedTransaction, one_id_may_be_used_by_many_threads) {
+TEST(StressSharedTransaction, many_threads_may_use_the_same_transaction_id) {
   const LockManager locks;
   Watchdog watchdog(locks);
   std::atomic<std::uint64_t> unexpected{0};

@@ -28,7 +28,7 @@ TEST(Blocking, a_parked_writer_is_handed_the_lock) {
   EXPECT_EQ(locks.waiting_count(), 0U);
 }
 
-TEST(Blocking, a_free_lock_is_had_without_waiting) {
+TEST(Blocking, a_free_lock_is_acquired_without_waiting) {
   const LockManager locks;
 
   EXPECT_TRUE(succeeded(locks.acquire(t1, row_a, exclusive)));
@@ -37,7 +37,7 @@ TEST(Blocking, a_free_lock_is_had_without_waiting) {
 }
 
 // 004-B1
-TEST(Blocking, parked_writers_are_served_in_arrival_order) {
+TEST(Blocking, parked_writers_are_granted_in_arrival_order) {
   const LockManager locks;
   const std::vector order{t4, t2, t5, t3};
   std::mutex mutex;
@@ -65,7 +65,7 @@ TEST(Blocking, parked_writers_are_served_in_arrival_order) {
 }
 
 // 004-B1
-TEST(Blocking, parked_readers_that_are_neighbours_go_in_together) {
+TEST(Blocking, adjacent_parked_readers_are_granted_together) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   auto one = acquire_in_background(locks, t2, row_a, shared);
@@ -190,7 +190,7 @@ TEST(Deadlines, a_deadline_that_passes_while_parked_leaves_no_trace) {
 }
 
 // A past deadline is no reason to refuse what nobody else wants.
-TEST(Deadlines, a_past_deadline_takes_what_can_be_had_at_once) {
+TEST(Deadlines, a_free_lock_is_acquired_after_its_deadline) {
   const LockManager locks;
   const WaitOptions past{.deadline = std::chrono::steady_clock::time_point::min()};
 
@@ -198,7 +198,7 @@ TEST(Deadlines, a_past_deadline_takes_what_can_be_had_at_once) {
 }
 
 // A writer that gave up must not bar readers any longer.
-TEST(Deadlines, a_writer_that_timed_out_lets_the_readers_behind_it_in) {
+TEST(Deadlines, a_writer_that_times_out_unblocks_the_readers_behind_it) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();
   auto writer = in_background([&locks] {
@@ -225,7 +225,7 @@ TEST(Deadlines, an_upgrade_that_timed_out_keeps_the_weaker_lock) {
 }
 
 // 004-B23
-TEST(Cancelling, a_stop_token_calls_a_parked_wait_off) {
+TEST(Cancelling, a_stop_token_cancels_a_parked_wait) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   std::stop_source stop;
@@ -267,7 +267,7 @@ TEST(Cancelling, a_stop_after_the_grant_changes_nothing) {
 }
 
 // 004.034
-TEST(Cancelling, cancel_wait_of_another_leaves_a_parked_thread_alone) {
+TEST(Cancelling, cancel_wait_of_another_transaction_does_not_affect_a_parked_thread) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   auto waiter = acquire_in_background(locks, t2, row_a, exclusive);

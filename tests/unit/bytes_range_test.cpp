@@ -35,7 +35,7 @@ TEST(BytesRanges, an_empty_range_cannot_be_made) {
 }
 
 // 004-B20
-TEST(BytesRanges, a_prefix_holds_what_begins_with_it) {
+TEST(BytesRanges, a_prefix_contains_every_key_that_begins_with_it) {
   const BytesRange users = BytesRange::prefix("user/");
 
   EXPECT_TRUE(users.contains("user/") && users.contains("user/42") && users.contains("user/\xFF"));
@@ -43,7 +43,7 @@ TEST(BytesRanges, a_prefix_holds_what_begins_with_it) {
 }
 
 // 004-B20: adding one to 0xFF would wrap and make the range empty.
-TEST(BytesRanges, a_prefix_that_ends_in_the_largest_byte_has_an_end_all_the_same) {
+TEST(BytesRanges, a_prefix_that_ends_in_the_largest_byte_has_an_end) {
   const BytesRange range = BytesRange::prefix("a\xFF\xFF");
 
   EXPECT_TRUE(range.contains("a\xFF\xFFz"));
@@ -60,7 +60,7 @@ TEST(BytesRanges, a_prefix_of_largest_bytes_only_has_no_end) {
 }
 
 // 004-B20
-TEST(BytesRanges, the_empty_prefix_is_every_string) {
+TEST(BytesRanges, the_empty_prefix_contains_every_key) {
   EXPECT_EQ(BytesRange::prefix(""), BytesRange::all());
   EXPECT_TRUE(BytesRange::all().contains(""));
   EXPECT_TRUE(BytesRange::all().contains("\xFF\xFF"));
@@ -124,7 +124,7 @@ RC_GTEST_PROP(BytesRangeLaws, ranges_overlap_exactly_if_they_share_a_string, ())
 }
 
 // 004-B20
-RC_GTEST_PROP(BytesRangeLaws, what_a_range_contains_it_contains_string_by_string, ()) {
+RC_GTEST_PROP(BytesRangeLaws, a_range_contains_another_exactly_if_it_contains_all_its_keys, ()) {
   const BytesRange a = *some_range();
   const BytesRange b = *some_range();
   RC_PRE(a.contains(b));

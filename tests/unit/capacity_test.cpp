@@ -103,7 +103,7 @@ TEST(Capacity, locks_are_released_in_any_order) {
 
 // 004.024, 004-B12: 200,000 x 100,000 steps if release_all walked the locks of others, or 4,096
 // shards each time.
-TEST(Capacity, release_all_does_not_look_at_the_locks_of_others) {
+TEST(Capacity, release_all_visits_only_locks_of_its_transaction) {
   const LockManager locks = LockManager::with_shards(4096);
   for (std::uint64_t number = 0; number < 200'000; ++number) {
     locks.try_acquire(t1, ResourceId{number}, shared).value();
@@ -118,7 +118,7 @@ TEST(Capacity, release_all_does_not_look_at_the_locks_of_others) {
 }
 
 // 004-B5: 10^10 steps if every live range were looked at.
-TEST(Capacity, a_range_looks_only_at_ranges_it_overlaps) {
+TEST(Capacity, a_range_request_visits_only_overlapping_ranges) {
   const LockManager locks;
   for (std::uint64_t number = 0; number < 100'000; ++number) {
     locks
@@ -140,7 +140,7 @@ TEST(Capacity, a_range_looks_only_at_ranges_it_overlaps) {
 }
 
 // 004-B6: 5 x 10^9 steps if every wait looked at all waiters before it.
-TEST(Capacity, a_wait_looks_only_at_what_it_waits_for) {
+TEST(Capacity, a_deadlock_search_visits_only_reachable_transactions) {
   constexpr std::uint64_t count = 100'000;
   const LockManager locks;
   for (std::uint64_t number = 0; number < count; ++number) {
@@ -156,7 +156,7 @@ TEST(Capacity, a_wait_looks_only_at_what_it_waits_for) {
   EXPECT_EQ(locks.waiting_count(), 0U);
 }
 
-TEST(Capacity, a_queue_of_ten_thousand_is_served_to_its_end) {
+TEST(Capacity, a_queue_of_ten_thousand_waiters_drains) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   for (std::uint64_t number = 0; number < 10'000; ++number) {
@@ -170,7 +170,7 @@ TEST(Capacity, a_queue_of_ten_thousand_is_served_to_its_end) {
   EXPECT_EQ(locks.waiting_count(), 0U);
 }
 
-TEST(Capacity, a_hundred_thousand_names_come_and_go) {
+TEST(Capacity, a_hundred_thousand_names_are_created_and_forgotten) {
   const LockManager locks;
   for (std::uint64_t number = 0; number < 100'000; ++number) {
     locks.try_acquire(t1, "name/" + std::to_string(number), exclusive).value();

@@ -11,7 +11,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "backends/memory/memory_backend.hpp"
+#include "backends/memory/backend.hpp"
 #include "client/factory.hpp"
 #include "client/session.hpp"
 #include "support/manual_clock.hpp"

@@ -21,7 +21,7 @@ std::string detail_of(std::string_view bytes) {
 }
 
 // 002.091, 002.092, 002.093: term and index are the log's own; the rest of the entry is this.
-TEST(CoreBatch, every_command_comes_back_as_it_was) {
+TEST(CoreBatch, every_command_survives_a_round_trip) {
   const auto batch = fixture_batch();
 
   const auto decoded = decode_batch(encode(batch));
@@ -35,7 +35,7 @@ TEST(CoreBatch, an_empty_batch_can_be_written) {
 }
 
 // A stamp that no store would take still arrives; the state machine bounds it.
-TEST(CoreBatch, the_most_extreme_stamps_come_back_and_can_be_applied) {
+TEST(CoreBatch, the_most_extreme_stamps_survive_a_round_trip_and_can_be_applied) {
   for (const auto time : {ClusterTime::min(), ClusterTime{-1}, ClusterTime::max()}) {
     const Batch batch{.stamp = {.time = time, .revision = Revision{~0ULL}}, .commands = {Tick{}}};
 
@@ -71,7 +71,7 @@ TEST(CoreBatch, every_changed_byte_is_refused_or_gives_a_batch_with_these_bytes)
   }
 }
 
-TEST(CoreBatch, the_complaint_says_what_is_wrong) {
+TEST(CoreBatch, the_error_names_the_cause_and_the_offset) {
   EXPECT_EQ(detail_of(""), "batch: it ends in the middle of a number (byte 0)");
   EXPECT_EQ(detail_of("\x03"),
             "batch: version 3 is not known here; this program reads versions 1 to 2");

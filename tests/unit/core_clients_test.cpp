@@ -18,7 +18,7 @@ class CoreClients : public CoreTest {
 };
 
 // 002.019, 002.020: client holds leases, lease owns locks, lock has waiters, client waits.
-TEST_F(CoreClients, a_client_is_what_its_leases_are) {
+TEST_F(CoreClients, a_client_record_is_derived_from_its_leases) {
   grant(ann, "service", "10.0.0.1");
   grant(bob, "service", "10.0.0.2");
   grant(cid, "other", "10.0.0.3");
@@ -36,7 +36,7 @@ TEST_F(CoreClients, a_client_is_what_its_leases_are) {
   EXPECT_EQ(all_clients(machine.state()), (std::vector{client("other"), client("service")}));
 }
 
-TEST_F(CoreClients, a_client_without_a_lease_is_not_known) {
+TEST_F(CoreClients, a_client_without_a_lease_is_unknown) {
   grant(ann, "service");
   apply(RevokeLease{ann});
 
@@ -44,7 +44,7 @@ TEST_F(CoreClients, a_client_without_a_lease_is_not_known) {
   EXPECT_TRUE(machine.state().leases.clients().empty());
 }
 
-TEST_F(CoreClients, a_lease_without_a_client_is_nobodys) {
+TEST_F(CoreClients, a_lease_without_a_client_belongs_to_no_client) {
   machine = StateMachine(Limits{.leases_per_client_max = 1});
   grant(ann, "");
   grant(bob, "");
@@ -78,7 +78,7 @@ TEST_F(CoreClients, leases_of_a_client_are_counted) {
 }
 
 // The count is derived: it must follow every way in which a wait begins and ends.
-TEST_F(CoreClients, the_count_of_waits_follows_every_end_of_a_wait) {
+TEST_F(CoreClients, the_wait_count_drops_at_every_end_of_a_wait) {
   grant(ann, "holder");
   grant(bob, "service");
   grant(cid, "service");

@@ -105,7 +105,7 @@ TEST_P(CoreCost, a_search_through_the_waiters_of_overlapping_ranges_is_linear) {
 
 // The search begins in the middle of the queue, where most of what overlaps is behind. Each of
 // these waits takes a search, so there are fewer.
-TEST_P(CoreCost, claims_behind_a_wait_are_not_visited_again_and_again) {
+TEST_P(CoreCost, claims_behind_a_wait_are_not_visited_repeatedly) {
   const auto waiters = GetParam() / 10;
   want(holder, {span(0, 2 * waiters)});
   for (std::uint64_t i = 0; i < waiters; ++i) {
@@ -165,7 +165,7 @@ TEST_P(CoreCost, a_search_through_the_waiters_of_a_semaphore_is_linear) {
 
 // The leases turn out not to be stuck one by one, and each gives back a permit of one semaphore.
 // A search that looks at the semaphore after each of them is quadratic.
-TEST_P(CoreCost, a_search_for_stuck_leases_visits_the_holders_of_a_semaphore_once) {
+TEST_P(CoreCost, a_search_for_deadlocked_leases_visits_the_holders_of_a_semaphore_once) {
   const auto capacity = static_cast<std::uint32_t>(GetParam());
   for (std::uint64_t i = 0; i < GetParam(); ++i) {
     want(waiter(i), {permits("semaphore", 1, capacity), lock("own " + key(i))});
@@ -185,7 +185,7 @@ TEST_P(CoreCost, a_search_for_stuck_leases_visits_the_holders_of_a_semaphore_onc
 }
 
 // decode() rejects a snapshot that contains a deadlock, so it searches the whole state.
-TEST_P(CoreCost, a_search_for_stuck_leases_in_the_whole_state_is_linear) {
+TEST_P(CoreCost, a_search_for_deadlocked_leases_in_the_whole_state_is_linear) {
   const auto capacity = static_cast<std::uint32_t>(GetParam());
   for (std::uint64_t i = 0; i < GetParam(); ++i) {
     want(waiter(i), {permits("semaphore", 1, capacity), span(i, i + 1), lock("own " + key(i))});
@@ -209,7 +209,7 @@ TEST_P(CoreCost, a_search_for_stuck_leases_in_the_whole_state_is_linear) {
   EXPECT_LE(visits.total(), factor * size_of(big.state(), {}));
 }
 
-TEST_P(CoreCost, a_search_for_stuck_leases_visits_the_waiters_of_a_space_once) {
+TEST_P(CoreCost, a_search_for_deadlocked_leases_visits_the_waiters_of_a_space_once) {
   const auto capacity = static_cast<std::uint32_t>(GetParam());
   for (std::uint64_t i = 0; i < GetParam(); ++i) {
     want(waiter(i), {permits("semaphore", 1, capacity), span(i, i + 1)});

@@ -78,7 +78,7 @@ class Pair {
   std::uint64_t keys_;
 };
 
-TEST(CowMap, it_behaves_as_a_plain_map_of_any_size) {
+TEST(CowMap, a_map_of_any_size_behaves_as_std_map) {
   for (const std::uint64_t keys : {3U, 70U, 500U, 20'000U}) {
     Pair pair(keys, keys);
     for (int round = 0; round < 50; ++round) {
@@ -89,7 +89,7 @@ TEST(CowMap, it_behaves_as_a_plain_map_of_any_size) {
   }
 }
 
-TEST(CowMap, it_can_be_emptied_from_either_end_and_filled_again) {
+TEST(CowMap, a_map_can_be_emptied_from_either_end_and_refilled) {
   constexpr std::uint64_t count = 10'000;
   Map map;
   for (int round = 0; round < 2; ++round) {
@@ -106,7 +106,7 @@ TEST(CowMap, it_can_be_emptied_from_either_end_and_filled_again) {
 }
 
 // What a snapshot is written from.
-TEST(CowMap, copies_keep_what_they_had_while_the_original_changes) {
+TEST(CowMap, a_copy_is_not_affected_by_changes_to_the_original) {
   Pair pair(7, 5'000);
   std::vector<std::pair<Map, Plain>> copies;
   for (int round = 0; round < 20; ++round) {

@@ -18,7 +18,7 @@ class CoreDeadlock : public CoreTest {
   }
 };
 
-TEST_F(CoreDeadlock, the_wait_that_closes_a_cycle_is_refused_and_told_the_cycle) {
+TEST_F(CoreDeadlock, the_wait_that_closes_a_cycle_is_refused_with_the_cycle) {
   acquire(ann, {lock("a")});
   acquire(bob, {lock("b")});
   acquire(ann, {lock("b")});
@@ -46,7 +46,7 @@ TEST_F(CoreDeadlock, a_cycle_may_lead_through_names_ranges_and_semaphores) {
   EXPECT_EQ(cycle_of(outcome), (Leases{cid, ann, bob}));
 }
 
-TEST_F(CoreDeadlock, a_place_in_a_queue_is_waited_for_too) {
+TEST_F(CoreDeadlock, a_wait_ahead_in_the_queue_is_an_edge_of_the_graph) {
   acquire(ann, {lock("a", LockMode::shared)});
   acquire(bob, {lock("b")});
   acquire(cid, {lock("a")});  // waits for ann
@@ -65,7 +65,7 @@ TEST_F(CoreDeadlock, two_upgrades_of_one_lock_deadlock) {
   EXPECT_EQ(code_of(acquire(bob, {lock("a")}, SelfConflict::reenter)), Errc::deadlock);
 }
 
-TEST_F(CoreDeadlock, permits_that_others_can_give_back_are_no_deadlock) {
+TEST_F(CoreDeadlock, permits_that_a_runnable_lease_can_release_are_no_deadlock) {
   acquire(ann, {permits("p", 1, 3)});
   acquire(bob, {permits("p", 1, 3)});
   acquire(cid, {permits("p", 1, 3)});
@@ -75,7 +75,7 @@ TEST_F(CoreDeadlock, permits_that_others_can_give_back_are_no_deadlock) {
   EXPECT_TRUE(is_queued(acquire(ann, {lock("b")}))) << "cid may give back its permit";
 }
 
-TEST_F(CoreDeadlock, permits_that_only_each_other_could_give_back_are_one) {
+TEST_F(CoreDeadlock, permits_that_only_waiters_of_the_cycle_hold_are_a_deadlock) {
   acquire(ann, {permits("p", 1, 2)});
   acquire(bob, {permits("p", 1, 2)});
   acquire(ann, {permits("p", 1, 2)});
@@ -84,7 +84,7 @@ TEST_F(CoreDeadlock, permits_that_only_each_other_could_give_back_are_one) {
 }
 
 // Each could be helped by either of the others, so none of them alone is to blame.
-TEST_F(CoreDeadlock, permits_that_several_would_have_to_give_back_are_one_too) {
+TEST_F(CoreDeadlock, permits_that_several_waiters_would_have_to_release_are_a_deadlock) {
   for (const auto lease : {ann, bob, cid}) {
     acquire(lease, {permits("p", 1, 3)});
   }
@@ -98,7 +98,7 @@ TEST_F(CoreDeadlock, permits_that_several_would_have_to_give_back_are_one_too) {
   EXPECT_EQ(machine.state().locks.waits().size(), 2U) << "one gives way, not all";
 }
 
-TEST_F(CoreDeadlock, a_circle_from_which_somebody_outside_can_free_all_is_none) {
+TEST_F(CoreDeadlock, a_cycle_that_a_lease_outside_of_it_can_break_is_no_deadlock) {
   constexpr LeaseId dora{4};
   grant_leases({dora});
   for (const auto lease : {ann, bob, cid, dora}) {
@@ -114,7 +114,7 @@ TEST_F(CoreDeadlock, a_circle_from_which_somebody_outside_can_free_all_is_none) 
 }
 
 // The permit that could help belongs to one who waits, over a lock, for one who is stuck.
-TEST_F(CoreDeadlock, help_that_waits_itself_is_no_help) {
+TEST_F(CoreDeadlock, a_permit_holder_that_waits_for_the_cycle_does_not_break_it) {
   constexpr LeaseId dora{4};
   grant_leases({dora});
   for (const auto lease : {ann, bob, dora}) {
@@ -131,7 +131,7 @@ TEST_F(CoreDeadlock, help_that_waits_itself_is_no_help) {
 }
 
 // An upgrade that is granted past the queue makes others wait for a lease that waits elsewhere.
-TEST_F(CoreDeadlock, a_grant_that_closes_a_cycle_makes_the_youngest_wait_give_way) {
+TEST_F(CoreDeadlock, a_grant_that_closes_a_cycle_makes_the_youngest_wait_the_victim) {
   acquire(ann, {lock("a", LockMode::intention_shared)});
   acquire(cid, {lock("a", LockMode::shared)});
   acquire(bob, {lock("b")});

@@ -45,7 +45,7 @@ TEST_F(CoreDowngrade, readers_enter_at_once_and_the_token_stays) {
 }
 
 // The order of the queue: who waits behind a writer is not let past him.
-TEST_F(CoreDowngrade, nobody_overtakes_a_writer_who_waits) {
+TEST_F(CoreDowngrade, a_downgrade_grants_no_reader_behind_a_waiting_writer) {
   const auto token = token_of(acquire(ann, {lock("a")}));
   acquire(bob, {lock("a")});
   acquire(cid, {lock("a", LockMode::shared)});
@@ -57,7 +57,7 @@ TEST_F(CoreDowngrade, nobody_overtakes_a_writer_who_waits) {
   EXPECT_EQ(let_in(), Leases{bob});
 }
 
-TEST_F(CoreDowngrade, of_a_range_lets_in_whoever_waits_for_its_keys) {
+TEST_F(CoreDowngrade, a_downgrade_of_a_range_grants_readers_of_its_keys) {
   const auto token = token_of(acquire(ann, {keys("s", "b", "d")}));
   acquire(bob, {keys("s", "a", "c", LockMode::shared)});
   acquire(cid, {keys("s", "c", "e")});
@@ -70,7 +70,7 @@ TEST_F(CoreDowngrade, of_a_range_lets_in_whoever_waits_for_its_keys) {
   EXPECT_EQ(let_in(), Leases{cid});
 }
 
-TEST_F(CoreDowngrade, to_update_lets_in_readers_and_no_second_updater) {
+TEST_F(CoreDowngrade, a_downgrade_to_update_grants_readers_and_no_second_updater) {
   const auto token = token_of(acquire(ann, {lock("a")}));
   acquire(bob, {lock("a", LockMode::shared)});
   acquire(cid, {lock("a", LockMode::update)});
@@ -80,7 +80,7 @@ TEST_F(CoreDowngrade, to_update_lets_in_readers_and_no_second_updater) {
   EXPECT_EQ(let_in(), Leases{bob});
 }
 
-TEST_F(CoreDowngrade, keeps_the_count_and_can_be_upgraded_again) {
+TEST_F(CoreDowngrade, a_downgraded_hold_keeps_its_count_and_can_be_upgraded_again) {
   const auto first = token_of(acquire(ann, {lock("a", LockMode::shared)}));
   const auto second = token_of(acquire(ann, {lock("a")}, SelfConflict::reenter));
   ASSERT_GT(second, first);
@@ -93,7 +93,7 @@ TEST_F(CoreDowngrade, keeps_the_count_and_can_be_upgraded_again) {
   EXPECT_EQ(std::get<Granted>(third).count, 3U);
 }
 
-TEST_F(CoreDowngrade, to_the_mode_it_has_changes_nothing) {
+TEST_F(CoreDowngrade, a_downgrade_to_the_present_mode_changes_nothing) {
   const auto token = token_of(acquire(ann, {lock("a", LockMode::shared)}));
   const auto version = machine.state().locks.find(resource("a"))->version();
 
@@ -141,7 +141,7 @@ TEST_F(CoreDowngrade, an_id_is_not_used_for_another_kind_of_request) {
       Errc::invalid_argument);
 }
 
-TEST_F(CoreDowngrade, what_is_not_held_by_this_lease_is_refused) {
+TEST_F(CoreDowngrade, a_downgrade_of_a_hold_of_another_lease_is_refused) {
   const auto token = token_of(acquire(ann, {lock("a")}));
 
   EXPECT_EQ(code_of(downgrade(bob, token)), Errc::not_held);
@@ -195,7 +195,7 @@ TEST_F(CoreDowngrade, the_snapshot_has_the_mode_the_event_and_the_answer) {
 }
 
 // Byte by byte, as docs/reference/snapshot_format.md says: logs of today are read tomorrow.
-TEST_F(CoreDowngrade, the_log_has_it_as_kind_ten) {
+TEST_F(CoreDowngrade, the_log_encodes_a_downgrade_as_kind_ten) {
   const Batch batch{.commands = {Downgrade{.lease = LeaseId{3},
                                            .request = RequestId{4},
                                            .token = FencingToken{5},

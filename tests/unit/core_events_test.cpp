@@ -12,7 +12,7 @@ class CoreEvents : public CoreTest {
 };
 
 // 002-B20: acquire, queue and release are told, with holder and token.
-TEST_F(CoreEvents, every_change_is_told_with_holder_and_token) {
+TEST_F(CoreEvents, every_change_is_an_event_with_holder_and_token) {
   apply(Acquire{.lease = ann,
                 .request = RequestId{1},
                 .items = {lock("a")},
@@ -49,7 +49,7 @@ TEST_F(CoreEvents, the_ring_replays_from_a_revision) {
 }
 
 // 002.085, 002.090: bounded; what is dropped is dropped by whole revisions.
-TEST_F(CoreEvents, the_ring_is_bounded_and_says_what_is_gone) {
+TEST_F(CoreEvents, the_ring_is_bounded_and_reports_its_compact_revision) {
   machine = StateMachine(Limits{.events_max = 3});
   grant_leases({ann});
   acquire(ann, {lock("a"), lock("b")});
@@ -80,7 +80,7 @@ TEST_F(CoreEvents, compaction_forgets_up_to_a_revision_but_not_the_future) {
 }
 
 // What expires in the same step as a compaction is older than the command, and goes with it.
-TEST_F(CoreEvents, a_compaction_that_meets_an_expiry_is_sound) {
+TEST_F(CoreEvents, a_compaction_in_the_step_of_an_expiry_is_consistent) {
   acquire(ann, {lock("a")});
 
   apply(Compact{Revision{1'000'000}}, seconds(30));

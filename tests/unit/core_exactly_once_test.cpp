@@ -84,7 +84,7 @@ TEST_F(CoreExactlyOnce, an_abandoned_wait_is_never_granted) {
   EXPECT_EQ(code_of(apply(request(bob, 1)).outcome), Errc::cancelled);
 }
 
-TEST_F(CoreExactlyOnce, abandoning_lets_in_those_behind) {
+TEST_F(CoreExactlyOnce, an_abandoned_wait_unblocks_the_waiters_behind_it) {
   apply(Acquire{.lease = ann, .request = RequestId{1}, .items = {lock("a", LockMode::shared)}});
   apply(request(bob, 1));
   apply(Acquire{.lease = cid, .request = RequestId{1}, .items = {lock("a", LockMode::shared)}});
@@ -95,7 +95,7 @@ TEST_F(CoreExactlyOnce, abandoning_lets_in_those_behind) {
 }
 
 // lease rule L7: an acquire that times out leaves nothing behind, whichever arrives first.
-TEST_F(CoreExactlyOnce, abandoning_too_late_tells_the_grant_and_too_early_prevents_it) {
+TEST_F(CoreExactlyOnce, a_late_abandon_returns_the_grant_and_an_early_one_prevents_it) {
   const auto granted = apply(request(ann, 1)).outcome;
   EXPECT_EQ(apply(Abandon{ann, RequestId{1}}).outcome, granted);
 
@@ -103,7 +103,7 @@ TEST_F(CoreExactlyOnce, abandoning_too_late_tells_the_grant_and_too_early_preven
   EXPECT_EQ(code_of(apply(request(bob, 9)).outcome), Errc::cancelled);
 }
 
-TEST_F(CoreExactlyOnce, answers_are_forgotten_oldest_first_but_never_what_lives) {
+TEST_F(CoreExactlyOnce, the_oldest_answers_are_forgotten_first_and_live_requests_never) {
   machine = StateMachine(Limits{.answers_per_lease_max = 3});
   grant_leases({ann, bob});
   const auto first = apply(request(ann, 1)).outcome;
@@ -122,7 +122,7 @@ TEST_F(CoreExactlyOnce, answers_are_forgotten_oldest_first_but_never_what_lives)
 }
 
 // A history that looks only for requests up to the newest would take the older one for a new one.
-TEST_F(CoreExactlyOnce, requests_are_known_again_in_whatever_order_they_came) {
+TEST_F(CoreExactlyOnce, retries_are_recognised_in_any_order_of_request_ids) {
   const auto later = token_of(apply(request(ann, 9)).outcome);
   release(ann, later);
   const auto earlier = token_of(apply(request(ann, 5)).outcome);
@@ -133,7 +133,7 @@ TEST_F(CoreExactlyOnce, requests_are_known_again_in_whatever_order_they_came) {
 }
 
 // Refusals are kept apart from the other answers, and go with them.
-TEST_F(CoreExactlyOnce, a_refusal_is_told_again_also_after_a_snapshot_until_it_is_forgotten) {
+TEST_F(CoreExactlyOnce, a_refusal_is_repeated_after_a_snapshot_until_it_is_forgotten) {
   acquire(ann, {lock("a")});
   apply(request(bob, 1, Queue::skip));
   machine = StateMachine(decode(encode(machine.state())).value());

@@ -43,7 +43,7 @@ TEST_F(CoreInvariants, two_exclusive_holders_are_found) {
   EXPECT_TRUE(complains_of("lock 'a': holders are not compatible"));
 }
 
-TEST_F(CoreInvariants, a_lost_hand_over_is_found) {
+TEST_F(CoreInvariants, a_missed_grant_is_found) {
   state.locks.remove(token, state.revision);
 
   EXPECT_TRUE(complains_of("waits for nothing"));
@@ -67,13 +67,13 @@ TEST_F(CoreInvariants, a_lease_beyond_its_deadline_is_found) {
   EXPECT_TRUE(complains_of("should have expired"));
 }
 
-TEST_F(CoreInvariants, a_token_of_the_future_is_found) {
+TEST_F(CoreInvariants, a_token_beyond_the_revision_is_found) {
   state.revision = Revision{1};
 
   EXPECT_TRUE(complains_of("is of the future"));
 }
 
-TEST_F(CoreInvariants, a_token_that_was_there_before_is_found) {
+TEST_F(CoreInvariants, a_reused_token_is_found) {
   auto after = state;
   after.revision = Revision{state.revision.get() + 1};
   auto hold = after.locks.remove(token, after.revision);
@@ -86,7 +86,7 @@ TEST_F(CoreInvariants, a_token_that_was_there_before_is_found) {
   EXPECT_NE(broken.back().find("is not new"), std::string::npos);
 }
 
-TEST_F(CoreInvariants, waiters_in_a_circle_are_found) {
+TEST_F(CoreInvariants, a_cycle_of_waits_is_found) {
   auto wait = *state.locks.find(*state.locks.owned(bob).waits.begin());
   auto hold = second_hold();
   hold.lease = bob;
@@ -102,7 +102,7 @@ TEST_F(CoreInvariants, waiters_in_a_circle_are_found) {
 }
 
 #ifdef TENURE_CHECK_INVARIANTS
-TEST_F(CoreInvariants, a_broken_machine_ends_the_program_and_says_why) {
+TEST_F(CoreInvariants, a_broken_invariant_aborts_with_a_description) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   state.locks.add(second_hold(), state.revision);
   StateMachine broken(state);
@@ -111,7 +111,7 @@ TEST_F(CoreInvariants, a_broken_machine_ends_the_program_and_says_why) {
 }
 #endif
 
-TEST_F(CoreInvariants, a_hold_that_gets_stronger_without_a_new_token_is_found) {
+TEST_F(CoreInvariants, an_upgrade_without_a_new_token_is_found) {
   auto weaker = state;
   weaker.locks.downgrade(token, LockMode::shared, state.revision);
   state.revision = Revision{state.revision.get() + 1};

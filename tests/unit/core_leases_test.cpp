@@ -8,7 +8,7 @@ namespace {
 using CoreLeases = CoreTest;
 
 // 002.009-012, 002.019, 002.031, 002.032, 002.082, 002.093
-TEST_F(CoreLeases, a_lease_has_every_field_of_the_document) {
+TEST_F(CoreLeases, a_lease_has_every_documented_field) {
   apply(Tick{}, seconds(5));
   apply(GrantLease{.id = ann, .ttl = seconds(30), .client = "service-a", .address = "10.0.0.1"});
   apply(RenewLeases{{ann}}, seconds(10));
@@ -25,7 +25,7 @@ TEST_F(CoreLeases, a_lease_has_every_field_of_the_document) {
 }
 
 // 002.031: 0 is automatic.
-TEST_F(CoreLeases, ids_are_chosen_by_the_store_when_asked_to) {
+TEST_F(CoreLeases, the_store_chooses_an_id_for_a_lease_without_one) {
   grant_leases({LeaseId{1}});
 
   const auto first = std::get<LeaseGranted>(apply(GrantLease{.ttl = seconds(1)}).outcome);
@@ -49,7 +49,7 @@ TEST_F(CoreLeases, an_id_that_is_taken_is_refused_unless_it_is_a_retry) {
 
 // Found by the simulation, seed 103442: copies of a grant and of an Acquire that were kept up on
 // the way came after the lease had ended, and the lock was granted once more, to nobody.
-TEST_F(CoreLeases, a_copy_of_the_question_does_not_make_a_lease_anew_that_has_ended) {
+TEST_F(CoreLeases, a_late_copy_of_a_grant_request_does_not_recreate_an_ended_lease) {
   const GrantLease command{.id = ann, .request = RequestId{5}, .ttl = seconds(30)};
   apply(command);
   apply(Tick{}, seconds(30));
@@ -62,7 +62,7 @@ TEST_F(CoreLeases, a_copy_of_the_question_does_not_make_a_lease_anew_that_has_en
   EXPECT_TRUE(machine.state().leases.all().empty());
 }
 
-TEST_F(CoreLeases, who_asks_anew_gets_the_id_again) {
+TEST_F(CoreLeases, a_new_request_can_reuse_the_id_of_an_ended_lease) {
   apply(GrantLease{.id = ann, .request = RequestId{5}, .ttl = seconds(30)});
   apply(RevokeLease{ann});
   apply(GrantLease{.id = ann, .request = RequestId{6}, .ttl = seconds(30)});
@@ -75,7 +75,7 @@ TEST_F(CoreLeases, who_asks_anew_gets_the_id_again) {
   EXPECT_NE(machine.state().leases.find(bob), nullptr);
 }
 
-TEST_F(CoreLeases, so_many_that_ended_are_remembered_and_no_more) {
+TEST_F(CoreLeases, a_bounded_number_of_ended_leases_is_remembered) {
   const auto end_one = [this](std::uint64_t id) {
     const GrantLease command{.id = LeaseId{id}, .request = RequestId{1}, .ttl = seconds(30)};
     apply(command);
@@ -95,7 +95,7 @@ TEST_F(CoreLeases, so_many_that_ended_are_remembered_and_no_more) {
 }
 
 // 002.069, 002.064, 002.033
-TEST_F(CoreLeases, a_renewal_counts_the_ttl_anew) {
+TEST_F(CoreLeases, a_renewal_restarts_the_ttl) {
   grant_leases({ann});
   acquire(ann, {lock("a")});
 
@@ -143,7 +143,7 @@ TEST_F(CoreLeases, the_next_deadline_is_the_earliest_of_all_leases) {
 
 // 002.083 as corrected (002-B24, 002-B26): a Tick at the next deadline, and nothing scans. It goes
 // through the log like any other command; until it is applied the lease lives.
-TEST_F(CoreLeases, a_tick_at_each_next_deadline_lets_all_leases_expire_in_time) {
+TEST_F(CoreLeases, a_tick_at_each_next_deadline_expires_all_leases_in_time) {
   grant_leases({ann}, seconds(30));
   grant_leases({bob}, seconds(10));
   acquire(ann, {lock("a")});
@@ -185,7 +185,7 @@ TEST_F(CoreLeases, a_renewal_at_the_deadline_comes_too_late) {
 }
 
 // 002-B14: the waits of a lease that ends go before its holds.
-TEST_F(CoreLeases, a_dead_waiter_is_never_granted) {
+TEST_F(CoreLeases, an_expired_waiter_is_never_granted) {
   grant_leases({ann, bob});
   grant_leases({cid}, seconds(60));
   acquire(ann, {lock("a")});
@@ -200,7 +200,7 @@ TEST_F(CoreLeases, a_dead_waiter_is_never_granted) {
 }
 
 // STYLE core: effects on several locks happen in name order.
-TEST_F(CoreLeases, what_hangs_on_a_lease_ends_in_name_order) {
+TEST_F(CoreLeases, holds_and_waits_of_an_expired_lease_end_in_name_order) {
   grant_leases({ann});
   grant_leases({bob}, seconds(60));
   acquire(ann, {lock("c")});
@@ -230,7 +230,7 @@ TEST_F(CoreLeases, revoking_ends_everything_under_the_lease) {
 }
 
 // 002-B15, lease rule L8
-TEST_F(CoreLeases, nothing_is_done_for_a_lease_that_is_lost) {
+TEST_F(CoreLeases, a_command_for_a_lost_lease_changes_nothing) {
   EXPECT_EQ(acquire(ann, {lock("a")}), Outcome(LeaseLost{ann}));
   EXPECT_EQ(release(ann, "a"), Outcome(LeaseLost{ann}));
   EXPECT_EQ(apply(Abandon{ann, RequestId{1}}).outcome, Outcome(LeaseLost{ann}));
@@ -271,7 +271,7 @@ TEST_F(CoreLeases, a_stamp_can_lift_the_revision_also_for_what_expires) {
             applied.revision.get() + 1);
 }
 
-TEST_F(CoreLeases, wild_stamps_do_not_overflow) {
+TEST_F(CoreLeases, extreme_stamps_do_not_overflow) {
   grant_leases({ann});
 
   machine.apply(Tick{}, {.time = ClusterTime::max(), .revision = Revision{~0ULL}});

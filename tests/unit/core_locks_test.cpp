@@ -11,7 +11,7 @@ class CoreLocks : public CoreTest {
 };
 
 // 002.001-008, 002.013, 002.075
-TEST_F(CoreLocks, a_record_has_every_field_of_the_document) {
+TEST_F(CoreLocks, a_lock_record_has_every_documented_field) {
   apply(Acquire{.lease = ann,
                 .request = RequestId{7},
                 .items = {lock("/locks/database/users-table")},
@@ -44,7 +44,7 @@ TEST_F(CoreLocks, a_free_lock_is_granted_with_the_revision_as_token) {
 }
 
 // 002.066, 002.078, 002.014-018
-TEST_F(CoreLocks, a_held_lock_queues_the_next_and_tells_the_position) {
+TEST_F(CoreLocks, a_held_lock_queues_the_next_request_and_returns_its_position) {
   acquire(ann, {lock("a")});
 
   const auto bobs = std::get<Queued>(acquire(bob, {lock("a")}));
@@ -88,7 +88,7 @@ TEST_F(CoreLocks, hand_over_keeps_create_revision_and_raises_the_others) {
 }
 
 // 002.079, 002.061: the last release removes the record.
-TEST_F(CoreLocks, a_lock_nobody_wants_has_no_record) {
+TEST_F(CoreLocks, a_free_lock_without_waiters_has_no_record) {
   release(ann, token_of(acquire(ann, {lock("a")})));
 
   EXPECT_EQ(machine.state().locks.find(resource("a")), nullptr);
@@ -115,7 +115,7 @@ TEST_F(CoreLocks, a_stale_token_does_not_release_the_new_hold) {
   EXPECT_EQ(holders_of("a"), Leases{ann});
 }
 
-TEST_F(CoreLocks, a_release_by_name_gives_back_the_lock) {
+TEST_F(CoreLocks, a_lock_is_released_by_name) {
   acquire(ann, {lock("a")});
 
   EXPECT_EQ(release(ann, "a"), Outcome(Released{}));
@@ -208,7 +208,7 @@ TEST_F(CoreLocks, items_of_one_request_are_granted_together_or_not_at_all) {
   EXPECT_EQ(let_in(), Leases{cid});
 }
 
-TEST_F(CoreLocks, one_item_of_several_can_be_given_back) {
+TEST_F(CoreLocks, a_single_item_of_several_can_be_released) {
   const auto token = token_of(acquire(ann, {lock("a"), lock("b")}));
 
   EXPECT_EQ(release(ann, "a"), Outcome(Released{}));
@@ -274,7 +274,7 @@ TEST_F(CoreLocks, an_operator_can_take_a_lock_away) {
 
 // 002.096, 002-B6: every acquisition has its own id, so also two of one lease have two places in
 // the queue, and the queue is served in the order of arrival.
-TEST_F(CoreLocks, each_acquisition_has_its_own_place_in_a_fair_queue) {
+TEST_F(CoreLocks, each_acquisition_has_its_own_position_in_a_fair_queue) {
   auto token = token_of(acquire(ann, {lock("a")}));
   const auto first = std::get<Queued>(acquire(bob, {lock("a")}));
   const auto second = std::get<Queued>(acquire(bob, {lock("a")}, SelfConflict::wait));

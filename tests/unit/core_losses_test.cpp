@@ -17,7 +17,7 @@ class CoreLosses : public CoreTest {
   }
 };
 
-TEST_F(CoreLosses, a_forced_release_is_told_to_the_holder) {
+TEST_F(CoreLosses, a_forced_release_is_a_loss_of_the_holder) {
   const auto token = hold(ann, RequestId{7}, {lock("a")});
 
   apply(ForceRelease{.resource = resource("a")});
@@ -27,7 +27,7 @@ TEST_F(CoreLosses, a_forced_release_is_told_to_the_holder) {
       (Losses{{.lease = ann, .request = RequestId{7}, .token = token, .why = EventType::forced}}));
 }
 
-TEST_F(CoreLosses, a_holder_of_several_items_is_told_how_many_are_left) {
+TEST_F(CoreLosses, a_loss_counts_the_items_that_are_left) {
   const auto token = hold(ann, RequestId{7}, {keys("a", "b", "c"), keys("a", "d", "e"), lock("a")});
 
   apply(ForceRelease{.resource = {.name = "a", .kind = ResourceKind::space}});
@@ -40,7 +40,7 @@ TEST_F(CoreLosses, a_holder_of_several_items_is_told_how_many_are_left) {
 }
 
 // 002.073: one for each hold, whatever it is made of, in the order of tokens.
-TEST_F(CoreLosses, an_end_of_a_lease_is_told_for_each_of_its_holds) {
+TEST_F(CoreLosses, the_end_of_a_lease_is_a_loss_of_each_of_its_holds) {
   const auto second = hold(bob, RequestId{1}, {lock("b")});
   const auto first = hold(ann, RequestId{1}, {lock("c"), lock("d")});
   const auto third = hold(ann, RequestId{2}, {lock("a")});
@@ -66,7 +66,7 @@ TEST_F(CoreLosses, a_revoked_lease_loses_its_holds) {
       (Losses{{.lease = ann, .request = RequestId{3}, .token = token, .why = EventType::revoked}}));
 }
 
-TEST_F(CoreLosses, what_is_given_back_is_not_lost) {
+TEST_F(CoreLosses, a_released_hold_is_no_loss) {
   release(ann, hold(ann, RequestId{3}, {lock("a")}));
 
   EXPECT_EQ(applied.losses, Losses{});

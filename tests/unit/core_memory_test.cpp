@@ -45,7 +45,7 @@ TEST_F(CoreMemory, a_held_lock_of_its_own_request_takes_less_than_270_bytes) {
   EXPECT_LT(bytes_per_lock(30'000, 1), 270U);
 }
 
-TEST(SharedString, it_keeps_any_bytes_and_compares_like_a_string) {
+TEST(SharedString, a_shared_string_keeps_any_bytes_and_compares_like_a_string) {
   const std::string bytes("a\0b", 3);
   const SharedString text(bytes);
   const SharedString copy = text;
@@ -56,7 +56,7 @@ TEST(SharedString, it_keeps_any_bytes_and_compares_like_a_string) {
   EXPECT_EQ(SharedString(), std::string_view());
 }
 
-TEST(SharedString, one_that_was_given_itself_is_the_same) {
+TEST(SharedString, self_assignment_keeps_the_string) {
   SharedString text(std::string_view("owner"));
   const auto& same = text;
 

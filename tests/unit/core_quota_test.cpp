@@ -128,7 +128,7 @@ TEST_F(CoreQuota, a_restored_state_counts_the_same) {
 
 // Releases always work, and are remembered: without this rule a client could fill the memory with
 // answers.
-TEST_F(CoreQuota, answers_beyond_their_part_are_forgotten_but_the_last_of_each_lease) {
+TEST_F(CoreQuota, answers_beyond_their_quota_are_forgotten_except_the_last_of_each_lease) {
   set_limits({.state_bytes_max = 64 << 10});
   grant_lease(ann);
   for (int i = 0; i < 400; ++i) {

@@ -104,7 +104,7 @@ TEST_F(CoreRestore, a_lease_ends_if_its_client_has_a_hold_that_the_backup_lacks)
   EXPECT_EQ(holders_of("x"), Leases{});
 }
 
-TEST_F(CoreRestore, a_confirmation_says_how_often_a_hold_must_be_released) {
+TEST_F(CoreRestore, a_confirmation_sets_the_release_count_of_a_hold) {
   restore();
 
   confirm(ann, {held, held});

@@ -25,7 +25,7 @@ TEST_F(CoreSetLimits, new_limits_count_for_new_requests) {
   token_of(acquire(ann, {lock("ab")}));
 }
 
-TEST_F(CoreSetLimits, what_is_there_stays) {
+TEST_F(CoreSetLimits, existing_records_stay_when_limits_shrink) {
   const auto token = token_of(acquire(ann, {lock("a"), lock("b")}));
   acquire(bob, {lock("a")});
   acquire(cid, {lock("a")});

@@ -24,7 +24,7 @@ Outcome set_to(LeaseId lease, std::optional<ClusterTime> ttl) {
 }
 
 // 003.006
-TEST_F(CoreSetTtl, it_renews_for_that_ttl_and_so_do_later_renewals) {
+TEST_F(CoreSetTtl, a_new_ttl_applies_at_once_and_to_later_renewals) {
   EXPECT_EQ(set_ttl(ann, seconds(60), seconds(10)), set_to(ann, seconds(60)));
   EXPECT_EQ(deadline(), seconds(70));
 
@@ -36,7 +36,7 @@ TEST_F(CoreSetTtl, it_renews_for_that_ttl_and_so_do_later_renewals) {
 }
 
 // 003.006: a holder that needs less says so, and the next one waits less for it if it dies.
-TEST_F(CoreSetTtl, a_shorter_one_ends_the_lease_sooner) {
+TEST_F(CoreSetTtl, a_shorter_ttl_ends_the_lease_sooner) {
   grant_leases({bob}, seconds(60));
   acquire(ann, {lock("a")});
   acquire(bob, {lock("a")});
@@ -48,7 +48,7 @@ TEST_F(CoreSetTtl, a_shorter_one_ends_the_lease_sooner) {
   EXPECT_EQ(holders_of("a"), Leases{bob});
 }
 
-TEST_F(CoreSetTtl, a_lease_that_is_gone_is_answered_as_a_renewal_would_be) {
+TEST_F(CoreSetTtl, a_new_ttl_for_a_lost_lease_is_answered_like_a_renewal) {
   EXPECT_EQ(set_ttl(LeaseId{99}, seconds(1)), set_to(LeaseId{99}, std::nullopt));
   EXPECT_EQ(set_ttl(ann, seconds(60), seconds(30)), set_to(ann, std::nullopt));
 }
@@ -104,7 +104,7 @@ TEST_F(CoreSetTtl, the_snapshot_has_the_ttl_and_the_answer) {
 }
 
 // Byte by byte, as docs/reference/snapshot_format.md says: logs of today are read tomorrow.
-TEST_F(CoreSetTtl, the_log_has_it_as_kind_eleven) {
+TEST_F(CoreSetTtl, the_log_encodes_a_new_ttl_as_kind_eleven) {
   const Batch batch{
       .commands = {SetTtl{.lease = LeaseId{3}, .request = RequestId{4}, .ttl = ClusterTime{5}}}};
 

@@ -128,7 +128,7 @@ TEST_F(CoreSnapshot, bodies_that_are_cut_with_a_right_checksum_are_refused) {
   }
 }
 
-TEST_F(CoreSnapshot, the_complaint_says_what_is_wrong) {
+TEST_F(CoreSnapshot, the_error_names_the_cause_and_the_offset) {
   auto bytes = encode(machine.state());
   EXPECT_EQ(detail_of(""), "snapshot: too short to be one");
   EXPECT_EQ(detail_of(std::string(100, 'x')), "snapshot: it does not begin with TENURESN");

@@ -18,7 +18,7 @@ void let_a_writer_wait(const LockManager& locks) {
 
 // 004-B18: t3 waits for t2 by the order of the queue only. Were that no edge, the cycle would
 // never be found; were it a hard one, somebody would die for nothing.
-TEST(QueueOrder, who_waits_only_for_his_turn_is_let_in_when_the_cycle_closes_elsewhere) {
+TEST(QueueOrder, a_waiter_blocked_only_by_the_queue_is_granted_when_a_cycle_closes) {
   const LockManager locks;
   let_a_writer_wait(locks);
   ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
@@ -30,7 +30,7 @@ TEST(QueueOrder, who_waits_only_for_his_turn_is_let_in_when_the_cycle_closes_els
 }
 
 // 004-B18
-TEST(QueueOrder, who_closes_the_cycle_by_his_turn_only_is_granted) {
+TEST(QueueOrder, a_request_blocked_only_by_the_queue_is_granted_when_it_closes_a_cycle) {
   const LockManager locks;
   let_a_writer_wait(locks);
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
@@ -42,7 +42,7 @@ TEST(QueueOrder, who_closes_the_cycle_by_his_turn_only_is_granted) {
 }
 
 // 004-B1, 004-B18: the same for a parked thread.
-TEST(QueueOrder, who_closes_the_cycle_by_his_turn_only_does_not_park) {
+TEST(QueueOrder, a_call_blocked_only_by_the_queue_does_not_park_when_it_closes_a_cycle) {
   const LockManager locks;
   let_a_writer_wait(locks);
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
@@ -51,7 +51,7 @@ TEST(QueueOrder, who_closes_the_cycle_by_his_turn_only_does_not_park) {
 }
 
 // 004-B18: letting one in resolves it for all, and everybody gets done in the end.
-TEST(QueueOrder, after_somebody_was_let_in_all_are_served) {
+TEST(QueueOrder, all_waiters_are_granted_after_a_grant_out_of_turn) {
   const LockManager locks;
   let_a_writer_wait(locks);
   ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
@@ -65,7 +65,7 @@ TEST(QueueOrder, after_somebody_was_let_in_all_are_served) {
 }
 
 // 004-B18
-TEST(QueueOrder, somebody_is_let_in_on_ranges_too) {
+TEST(QueueOrder, ranges_are_granted_out_of_turn) {
   const LockManager locks;
   locks.try_acquire(t3, row_b, exclusive).value();
   locks.try_acquire(t1, keys(space_a, 1, 10), shared).value();
@@ -79,7 +79,7 @@ TEST(QueueOrder, somebody_is_let_in_on_ranges_too) {
 }
 
 // 004-B18
-TEST(QueueOrder, somebody_is_let_in_on_names_too) {
+TEST(QueueOrder, names_are_granted_out_of_turn) {
   const LockManager locks;
   locks.try_acquire(t3, "b", exclusive).value();
   locks.try_acquire(t1, "a", shared).value();
@@ -93,7 +93,7 @@ TEST(QueueOrder, somebody_is_let_in_on_names_too) {
 }
 
 // 004-B18
-TEST(QueueOrder, find_deadlock_lets_somebody_in_too) {
+TEST(QueueOrder, find_deadlock_grants_out_of_turn) {
   const LockManager locks({.detection = Detection::on_demand});
   let_a_writer_wait(locks);
   ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
@@ -106,7 +106,7 @@ TEST(QueueOrder, find_deadlock_lets_somebody_in_too) {
 }
 
 // 004-B18: t3 wants to write, which the reader t1 forbids: no turn can help, one has to give way.
-TEST(QueueOrder, a_cycle_that_no_turn_resolves_has_a_victim) {
+TEST(QueueOrder, a_cycle_that_no_grant_out_of_turn_resolves_has_a_victim) {
   const LockManager locks;
   let_a_writer_wait(locks);
   ASSERT_TRUE(locks.request(t3, row_a, exclusive).is_waiting());
@@ -115,7 +115,7 @@ TEST(QueueOrder, a_cycle_that_no_turn_resolves_has_a_victim) {
 }
 
 // 004-B18: without a cycle the order of the queue is kept.
-TEST(QueueOrder, nobody_is_let_in_out_of_turn_without_a_cycle) {
+TEST(QueueOrder, no_waiter_is_granted_out_of_turn_without_a_cycle) {
   const LockManager locks;
   let_a_writer_wait(locks);
 
@@ -126,7 +126,7 @@ TEST(QueueOrder, nobody_is_let_in_out_of_turn_without_a_cycle) {
 }
 
 // 004-B18: a try never waits, so it closes no cycle and gets no favour.
-TEST(QueueOrder, who_only_tries_is_not_let_in_out_of_turn) {
+TEST(QueueOrder, a_try_is_never_granted_out_of_turn) {
   const LockManager locks;
   let_a_writer_wait(locks);
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
@@ -135,7 +135,7 @@ TEST(QueueOrder, who_only_tries_is_not_let_in_out_of_turn) {
 }
 
 // 004-B18: t2 is held up by t1's upgrade, which is held up by t2: a turn that dooms nobody.
-TEST(QueueOrder, an_upgrade_behind_an_upgrade_that_waits_for_it_is_let_in) {
+TEST(QueueOrder, an_upgrade_behind_an_upgrade_that_waits_for_it_is_granted) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();
   locks.try_acquire(t2, row_a, intention_shared).value();

@@ -13,7 +13,7 @@ namespace tenure::test {
 namespace {
 
 // 004.029, 004.032, 004.033, 004.054: the example of the document.
-TEST(Deadlocks, who_closes_a_cycle_and_is_the_youngest_gives_way) {
+TEST(Deadlocks, the_youngest_transaction_that_closes_a_cycle_is_the_victim) {
   const LockManager locks;
   ASSERT_TRUE(locks.request(t1, row_a, exclusive).is_granted());
   ASSERT_TRUE(locks.request(t2, row_b, exclusive).is_granted());
@@ -26,7 +26,7 @@ TEST(Deadlocks, who_closes_a_cycle_and_is_the_youngest_gives_way) {
 }
 
 // 004.032, 004.033, 004.055
-TEST(Deadlocks, the_victim_may_be_another_than_who_closes_the_cycle) {
+TEST(Deadlocks, the_victim_may_differ_from_the_transaction_that_closes_the_cycle) {
   const LockManager locks;
 
   const RequestResult answer = close_cycle(locks, t1, t2);
@@ -93,7 +93,7 @@ TEST(Deadlocks, a_cycle_over_points_names_and_both_kinds_of_ranges_is_found) {
 }
 
 // 004.043, 004-B17: locks taken by try_acquire are holders like any other.
-TEST(Deadlocks, locks_that_were_taken_by_trying_are_seen) {
+TEST(Deadlocks, locks_acquired_by_try_acquire_are_edges) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_b, exclusive).is_granted());
@@ -141,7 +141,7 @@ TEST(Deadlocks, a_lock_that_was_released_is_no_edge) {
 }
 
 // 004-B10: the second wait of the document overwrote the first, and the cycle was never found.
-TEST(Deadlocks, every_one_of_several_waits_is_searched) {
+TEST(Deadlocks, all_waits_of_a_transaction_are_searched) {
   for (const TxnId closing : {t2, t3}) {
     const LockManager locks;
     locks.try_acquire(t1, row_c, exclusive).value();
@@ -202,7 +202,7 @@ TEST(Deadlocks, a_request_that_closes_two_cycles_leaves_none) {
 }
 
 // 004.035, 004.036
-TEST(Deadlocks, on_demand_nobody_looks_before_he_is_asked) {
+TEST(Deadlocks, detection_on_demand_does_not_search_at_a_wait) {
   const LockManager locks({.detection = Detection::on_demand});
   EXPECT_TRUE(close_cycle(locks).is_waiting());
   EXPECT_EQ(locks.waiting_count(), 2U);
@@ -261,7 +261,7 @@ TEST(Deadlocks, every_call_on_demand_finds_another_deadlock_until_none_is_left) 
 
 // 004-B17: t1 waits for row B in one thread and gets more of row A in another; t2, who was not
 // held up by t1 before, is now. No new wait begins, and yet the cycle is closed.
-TEST(Deadlocks, a_grant_to_somebody_who_waits_elsewhere_may_close_a_cycle) {
+TEST(Deadlocks, a_grant_to_a_transaction_that_waits_elsewhere_may_close_a_cycle) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, intention_shared).value();
   locks.try_acquire(t3, row_a, shared).value();

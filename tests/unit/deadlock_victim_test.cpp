@@ -40,7 +40,7 @@ TEST(Victims, the_locks_stay_until_the_victim_releases_them_itself) {
 }
 
 // 004-B7
-TEST(Victims, a_victim_that_was_told_and_released_all_is_one_no_more) {
+TEST(Victims, a_notified_victim_that_released_everything_can_lock_again) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
   ASSERT_TRUE(gives_way(locks.request(t2, row_c, exclusive), t2));
@@ -51,7 +51,7 @@ TEST(Victims, a_victim_that_was_told_and_released_all_is_one_no_more) {
 }
 
 // 004-B7: whoever closes the cycle and is the victim knows it from the answer.
-TEST(Victims, who_closed_the_cycle_himself_was_told) {
+TEST(Victims, a_victim_that_closed_the_cycle_is_notified_by_that_call) {
   const LockManager locks({.victim = VictimPolicy::oldest});
   ASSERT_TRUE(gives_way(close_cycle(locks), t1));
 
@@ -61,7 +61,7 @@ TEST(Victims, who_closed_the_cycle_himself_was_told) {
 }
 
 // 004-B7, 004.084: the document's loop calls release_all for the victim, whoever it is.
-TEST(Victims, a_victim_whose_locks_another_released_is_still_told) {
+TEST(Victims, a_victim_whose_locks_another_thread_released_is_still_notified) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
 
@@ -74,7 +74,7 @@ TEST(Victims, a_victim_whose_locks_another_released_is_still_told) {
 }
 
 // 004-B7: else an id that is used again would be a victim without a crime.
-TEST(Victims, a_release_all_that_finds_nothing_ends_it_in_any_case) {
+TEST(Victims, a_release_all_without_locks_clears_the_victim) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
   ASSERT_EQ(locks.release_all(t2), 1U);
@@ -96,7 +96,7 @@ TEST(Victims, a_victim_releases_locks_one_by_one) {
 }
 
 // 004-B7
-TEST(Victims, the_detail_names_everybody_in_the_cycle) {
+TEST(Victims, the_detail_names_all_members_of_the_cycle) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks, TxnId{7001}, TxnId{8002}), TxnId{8002}));
 
@@ -108,7 +108,7 @@ TEST(Victims, the_detail_names_everybody_in_the_cycle) {
 }
 
 // 004-B7
-TEST(Victims, a_transaction_says_why_it_is_to_give_way) {
+TEST(Victims, a_transaction_returns_the_deadlock_it_is_the_victim_of) {
   const LockManager locks;
   const Transaction older = locks.begin({.id = t1});
   const Transaction younger = locks.begin({.id = t2});
@@ -123,7 +123,7 @@ TEST(Victims, a_transaction_says_why_it_is_to_give_way) {
 }
 
 // 004-B1, 004-B7
-TEST(Victims, a_parked_victim_is_woken_and_told) {
+TEST(Victims, a_parked_victim_is_woken_with_a_deadlock_error) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   locks.try_acquire(t2, row_b, exclusive).value();
@@ -138,7 +138,7 @@ TEST(Victims, a_parked_victim_is_woken_and_told) {
 }
 
 // 004-B1, 004-B7: the call that closes the cycle does not park first.
-TEST(Victims, who_closes_the_cycle_and_gives_way_does_not_wait) {
+TEST(Victims, a_victim_that_closes_the_cycle_does_not_park) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   locks.try_acquire(t2, row_b, exclusive).value();
@@ -150,7 +150,7 @@ TEST(Victims, who_closes_the_cycle_and_gives_way_does_not_wait) {
 }
 
 // 004-B7: "all of them are told", also threads that wait for something else.
-TEST(Victims, every_thread_of_the_victim_is_told) {
+TEST(Victims, all_threads_of_the_victim_get_the_error) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   locks.try_acquire(t3, row_c, exclusive).value();

@@ -19,7 +19,7 @@ bool is_same(const auto& left, const auto& right) {
 }
 
 // Catches every wrong move of the shorter side, and a gap that is closed too early or late.
-TEST(FlatQueue, it_is_a_sequence_whatever_comes_and_goes_where) {
+TEST(FlatQueue, a_flat_queue_behaves_as_a_sequence) {
   const bool holds = rc::check([] {
     FlatQueue<std::string> queue;
     std::deque<std::string> model;
@@ -74,7 +74,7 @@ TEST(FlatQueue, a_queue_that_is_always_in_use_keeps_its_order) {
   EXPECT_EQ(queue[99], 9'999);
 }
 
-TEST(SortedQueue, it_is_a_set) {
+TEST(SortedQueue, a_sorted_queue_behaves_as_a_set) {
   const bool holds = rc::check([] {
     SortedQueue<int> queue;
     std::set<int> model;

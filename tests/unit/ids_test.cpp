@@ -13,7 +13,7 @@ namespace tenure::test {
 namespace {
 
 // 004.070
-TEST(Ids, an_id_gives_back_its_number_both_ways) {
+TEST(Ids, an_id_converts_to_its_number_and_back) {
   const TxnId txn{42};
   const ResourceId page{0xDEAD'BEEF};
 

@@ -256,7 +256,7 @@ TEST(IntervalTree, a_range_with_another_end_is_not_erased) {
 }
 
 // Catches a visit that goes on in the next node after it was told to stop.
-TEST(IntervalTree, a_visit_ends_when_it_is_told_to) {
+TEST(IntervalTree, a_visit_ends_when_the_visitor_returns_false) {
   Tree<KeyRange> tree;
   for (int value = 0; value < 2'000; ++value) {
     tree.insert(KeyRange::all(), value);
@@ -287,7 +287,7 @@ constexpr std::size_t compared_max = 4 * (32 + 6);
 
 // Catches a lock table that slows down with its size.
 // 004-B5
-TEST(IntervalTree, a_search_among_a_hundred_thousand_ranges_looks_at_few) {
+TEST(IntervalTree, a_search_among_a_hundred_thousand_ranges_visits_few) {
   constexpr std::uint64_t count = 100'000;
   Tree<CountedRange> tree = disjoint_ranges(count);
 
@@ -333,7 +333,7 @@ TEST(IntervalTree, a_large_tree_shrinks_to_nothing_and_grows_again) {
 }
 
 // Catches nodes that a copy shares with the original.
-TEST(IntervalTree, a_copy_is_the_same_and_goes_its_own_way) {
+TEST(IntervalTree, a_copy_is_equal_and_independent) {
   Tree<KeyRange> tree;
   for (int i = 0; i < 3'000; ++i) {
     tree.insert(KeyRange::point(static_cast<std::uint64_t>(i)), i);

@@ -101,7 +101,7 @@ TEST(JsonWriter, numbers_that_are_not_finite_are_null) {
 }
 
 // The way back from \xff is ambiguous; base64 gives a client its own bytes.
-TEST(JsonWriter, bytes_that_are_no_utf8_are_base64_with_a_field_that_says_so) {
+TEST(JsonWriter, bytes_that_are_no_utf8_are_base64_with_an_encoding_field) {
   JsonWriter json;
   json.object([&] { json.bytes("owner", "\xff").bytes("name", "a\n"); });
 

@@ -77,7 +77,7 @@ TEST(KeyRanges, unbounded_ends_reach_the_first_and_the_last_key) {
 }
 
 // 004.063, 004.064, 004.066
-TEST(KeyRanges, all_questions_are_answered_by_the_compiler) {
+TEST(KeyRanges, all_queries_are_constant_expressions) {
   static_assert(KeyRange::of(1, 2)->contains(2));
   static_assert(!KeyRange::of(2, 1));
   static_assert(KeyRange::point(3).overlaps(KeyRange::all()));

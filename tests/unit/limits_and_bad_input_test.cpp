@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 // 004.021
-TEST(BadInput, what_is_not_held_is_not_released) {
+TEST(BadInput, a_lock_that_is_not_held_cannot_be_released) {
   const LockManager locks;
   const BytesOf bytes{.space = space_a, .range = BytesRange::all()};
 
@@ -27,7 +27,7 @@ TEST(BadInput, what_is_not_held_is_not_released) {
 }
 
 // 004.021: a waiter holds nothing, and its place is not released either.
-TEST(BadInput, what_is_only_waited_for_is_not_released) {
+TEST(BadInput, a_waiting_request_cannot_be_released) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -103,7 +103,7 @@ TEST(BadInput, the_largest_keys_are_locked_to_the_end) {
 }
 
 // A queue without an end is a memory leak with a delay.
-TEST(Limits, a_waiter_too_many_is_refused_and_changes_nothing) {
+TEST(Limits, a_waiter_beyond_the_limit_is_refused_and_changes_nothing) {
   const LockManager locks({.waiters_per_lock_max = 2});
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -117,7 +117,7 @@ TEST(Limits, a_waiter_too_many_is_refused_and_changes_nothing) {
   EXPECT_TRUE(succeeded(locks.try_acquire(t4, row_b, exclusive))) << "other locks have room";
 }
 
-TEST(Limits, a_place_in_the_queue_that_gets_free_is_given_again) {
+TEST(Limits, a_queue_position_that_becomes_free_can_be_used_again) {
   const LockManager locks({.waiters_per_lock_max = 1});
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -126,7 +126,7 @@ TEST(Limits, a_place_in_the_queue_that_gets_free_is_given_again) {
   EXPECT_TRUE(locks.request(t3, row_a, exclusive).is_waiting());
 }
 
-TEST(Limits, a_lock_too_many_is_refused_and_changes_nothing) {
+TEST(Limits, a_lock_beyond_the_limit_is_refused_and_changes_nothing) {
   const LockManager locks({.locks_per_transaction_max = 3});
   locks.try_acquire(t1, row_a, shared).value();
   locks.try_acquire(t1, "name", shared).value();
@@ -142,7 +142,7 @@ TEST(Limits, a_lock_too_many_is_refused_and_changes_nothing) {
   EXPECT_EQ(locks.release_all(t1), 3U);
 }
 
-TEST(Limits, a_lock_given_back_makes_room_for_another) {
+TEST(Limits, a_released_lock_makes_room_for_another) {
   const LockManager locks({.locks_per_transaction_max = 1});
   locks.try_acquire(t1, row_a, shared).value();
   locks.release(t1, row_a).value();

@@ -33,7 +33,7 @@ TEST(Queues, a_waiting_writer_bars_later_readers_that_only_try) {
 }
 
 // 004-B1
-TEST(Queues, writers_are_served_in_arrival_order) {
+TEST(Queues, writers_are_granted_in_arrival_order) {
   const LockManager locks;
   const std::vector order{t4, t2, t5, t3};
   locks.try_acquire(t1, row_a, exclusive).value();
@@ -50,7 +50,7 @@ TEST(Queues, writers_are_served_in_arrival_order) {
 }
 
 // 004-B1
-TEST(Queues, readers_that_are_neighbours_go_in_together) {
+TEST(Queues, adjacent_readers_are_granted_together) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, shared).is_waiting());
@@ -67,7 +67,7 @@ TEST(Queues, readers_that_are_neighbours_go_in_together) {
 }
 
 // Who conflicts with nobody before him does not wait for those who do.
-TEST(Queues, a_release_grants_everybody_compatible_with_holders_and_with_who_stays_before) {
+TEST(Queues, a_release_grants_waiters_compatible_with_holders_and_earlier_waiters) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, intention_exclusive).is_waiting());
@@ -83,7 +83,7 @@ TEST(Queues, a_release_grants_everybody_compatible_with_holders_and_with_who_sta
   EXPECT_EQ(locks.mode_held(t5, row_a), std::nullopt) << "IX would overtake the waiting S";
 }
 
-TEST(Queues, nobody_waits_for_a_waiter_he_does_not_conflict_with) {
+TEST(Queues, a_waiter_does_not_wait_for_compatible_waiters) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, intention_exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, shared).is_waiting());
@@ -93,7 +93,7 @@ TEST(Queues, nobody_waits_for_a_waiter_he_does_not_conflict_with) {
 }
 
 // 004.015: the barrier holds for newcomers, not for what one has already.
-TEST(Queues, a_waiting_writer_does_not_bar_who_holds_enough_already) {
+TEST(Queues, a_waiting_writer_does_not_bar_a_holder_of_a_covering_mode) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -147,7 +147,7 @@ TEST(Queues, release_all_hands_every_lock_over) {
 }
 
 // 004-B1: who was granted bars newcomers at once, before it knows of it itself.
-TEST(Queues, nobody_slips_in_between_the_release_and_the_claim) {
+TEST(Queues, no_request_overtakes_between_the_release_and_the_claim) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -159,7 +159,7 @@ TEST(Queues, nobody_slips_in_between_the_release_and_the_claim) {
 }
 
 // 004-B2: two upgrades that can both be had are not kept waiting for each other.
-TEST(Queues, compatible_upgrades_go_in_together) {
+TEST(Queues, compatible_upgrades_are_granted_together) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, intention_shared).value();
   locks.try_acquire(t2, row_a, intention_shared).value();

@@ -89,7 +89,7 @@ TEST(RangeLocks, only_the_exact_range_is_released_by_its_holder) {
 }
 
 // 004.028, 004-B21: the document released any of them.
-TEST(RangeLocks, of_one_range_held_twice_the_last_acquired_is_released_first) {
+TEST(RangeLocks, the_last_acquired_entry_of_a_range_is_released_first) {
   const LockManager locks;
   locks.try_acquire_range(t1, space_a, span(1, 10), shared).value();
   locks.try_acquire_range(t1, space_a, span(1, 10), exclusive).value();
@@ -244,7 +244,7 @@ TEST(RangeLocks, a_request_inside_a_held_range_is_an_upgrade) {
 }
 
 // A request that only touches what one holds waits its turn like everybody's.
-TEST(RangeLocks, a_request_that_reaches_out_of_the_held_range_is_no_upgrade) {
+TEST(RangeLocks, a_request_beyond_the_held_range_is_no_upgrade) {
   const LockManager locks;
   locks.try_acquire_range(t1, space_a, span(1, 10), shared).value();
   locks.try_acquire_range(t3, space_a, span(20, 20), shared).value();

@@ -44,7 +44,7 @@ TEST(Requests, a_pending_request_is_granted_by_the_release) {
 }
 
 // 004.030, 004.031, 004.092
-TEST(Requests, asking_again_while_waiting_keeps_the_place) {
+TEST(Requests, a_repeated_request_keeps_its_position) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -74,7 +74,7 @@ TEST(Requests, a_claimed_grant_counts_once) {
 }
 
 // 004.015
-TEST(Requests, what_is_held_already_is_granted_and_counted) {
+TEST(Requests, a_request_for_a_held_lock_is_granted_and_counted) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
 
@@ -115,7 +115,7 @@ TEST(Requests, a_cancelled_wait_leaves_no_trace) {
 }
 
 // 004.034: nobody would ever release what nobody claims.
-TEST(Requests, cancelling_gives_back_what_was_granted_and_not_claimed) {
+TEST(Requests, cancel_wait_releases_an_unclaimed_grant) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -143,7 +143,7 @@ TEST(Requests, cancelling_takes_no_lock_that_was_claimed) {
 }
 
 // 004.034: the waiter that left was all that barred the reader.
-TEST(Requests, a_cancelled_writer_lets_the_readers_behind_it_in) {
+TEST(Requests, a_cancelled_writer_unblocks_the_readers_behind_it) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
@@ -201,7 +201,7 @@ TEST(Requests, cancelling_calls_off_every_pending_request) {
 }
 
 // 004.022, 004-B11
-TEST(Requests, release_all_calls_off_the_pending_requests) {
+TEST(Requests, release_all_cancels_pending_requests) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   locks.try_acquire(t2, row_b, exclusive).value();

@@ -100,7 +100,7 @@ TEST(Upgrades, a_waiting_upgrade_waits_for_the_joined_mode) {
 }
 
 // 004-B2: with the upgrade behind the writer both would wait for ever.
-TEST(Upgrades, an_upgrade_goes_before_those_who_hold_nothing) {
+TEST(Upgrades, an_upgrade_precedes_requests_of_non_holders) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();
   locks.try_acquire(t2, row_a, shared).value();
@@ -179,7 +179,7 @@ TEST(Upgrades, a_granted_upgrade_counts_and_a_refused_one_does_not) {
 }
 
 // 004-B14
-TEST(Downgrades, a_writer_that_becomes_a_reader_lets_readers_in) {
+TEST(Downgrades, a_writer_that_becomes_a_reader_unblocks_readers) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, shared).is_waiting());
@@ -191,7 +191,7 @@ TEST(Downgrades, a_writer_that_becomes_a_reader_lets_readers_in) {
 }
 
 // 004-B14
-TEST(Downgrades, what_is_held_becomes_exactly_a_mode_it_covers) {
+TEST(Downgrades, a_hold_can_be_downgraded_to_every_mode_it_covers) {
   for (const LockMode held : all_lock_modes) {
     for (const LockMode wanted : all_lock_modes) {
       const LockManager locks;
@@ -211,7 +211,7 @@ TEST(Downgrades, what_is_held_becomes_exactly_a_mode_it_covers) {
 }
 
 // 004-B14
-TEST(Downgrades, what_is_not_held_cannot_be_downgraded) {
+TEST(Downgrades, a_lock_that_is_not_held_cannot_be_downgraded) {
   const LockManager locks;
   locks.try_acquire(t2, row_a, exclusive).value();
 
@@ -234,7 +234,7 @@ TEST(Downgrades, the_count_survives_a_downgrade) {
 }
 
 // 004-B14: only who can proceed now is let in; the order of the queue stands.
-TEST(Downgrades, a_downgrade_lets_nobody_overtake) {
+TEST(Downgrades, a_downgrade_grants_no_waiter_out_of_turn) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());

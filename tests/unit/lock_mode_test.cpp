@@ -28,7 +28,7 @@ bool is_below(LockMode low, LockMode high) {
 }
 
 // 004.056
-TEST(LockModes, there_are_the_five_of_the_document_and_update) {
+TEST(LockModes, the_modes_are_the_five_of_the_literature_and_update) {
   const std::vector<LockMode> modes(all_lock_modes.begin(), all_lock_modes.end());
 
   EXPECT_EQ(modes, (std::vector{intention_shared, intention_exclusive, shared, update,
@@ -152,7 +152,7 @@ TEST(LockModes, six_covers_s_and_ix_but_s_does_not_cover_ix) {
 }
 
 // A stronger mode that let in more than a weaker one would break every upgrade.
-TEST(LockModes, what_a_mode_covers_is_compatible_with_at_least_as_much) {
+TEST(LockModes, a_covered_mode_is_compatible_with_at_least_as_many_modes) {
   for (const LockMode strong : all_lock_modes) {
     for (const LockMode weak : all_lock_modes) {
       for (const LockMode other : all_lock_modes) {
@@ -192,7 +192,7 @@ TEST(LockModes, readers_need_is_above_them_and_writers_ix) {
 }
 
 // 004.063
-TEST(LockModes, all_questions_are_answered_by_the_compiler) {
+TEST(LockModes, all_queries_are_constant_expressions) {
   static_assert(compatible_with(intention_shared, intention_exclusive));
   static_assert(join(shared, intention_exclusive) == shared_intention_exclusive);
   static_assert(covers(exclusive, shared));
@@ -203,7 +203,7 @@ TEST(LockModes, all_questions_are_answered_by_the_compiler) {
   SUCCEED();
 }
 
-TEST(LockModes, their_names_are_those_of_the_literature) {
+TEST(LockModes, the_names_of_the_modes_are_those_of_the_literature) {
   std::vector<std::string_view> names;
 
   std::ranges::transform(all_lock_modes, std::back_inserter(names),

@@ -87,7 +87,7 @@ TEST_F(Lines, a_hostile_field_stays_on_its_line) {
       << text();
 }
 
-TEST_F(Lines, less_than_the_level_is_not_written) {
+TEST_F(Lines, lines_below_the_level_are_not_written) {
   auto quiet = options();
   quiet.level = Level::warning;
   Log log(quiet);
@@ -119,7 +119,7 @@ TEST_F(Lines, a_flood_of_one_event_is_counted_and_others_are_written) {
   EXPECT_NE(text().find(R"("event":"flood","silenced":97)"), std::string::npos) << text();
 }
 
-TEST_F(Lines, what_was_silenced_is_told_at_the_end) {
+TEST_F(Lines, suppressed_lines_are_counted_at_the_end) {
   auto narrow = options();
   narrow.lines_per_event_max = 1;
   {
@@ -183,7 +183,7 @@ TEST_F(Lines, threads_do_not_mix_their_lines) {
   EXPECT_EQ(lines(), 400U);
 }
 
-TEST(Escape, utf8_is_told_from_everything_else) {
+TEST(Escape, utf8_is_distinguished_from_all_other_bytes) {
   for (const auto* good : {"", "a", "\u00e9", "\u20ac", "\U0001F512", "\U0010FFFF"}) {
     EXPECT_TRUE(sys::is_utf8(good)) << good;
   }

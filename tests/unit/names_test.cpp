@@ -52,9 +52,9 @@ TEST(NameTable, a_name_is_forgotten_with_its_last_reference) {
   const std::uint64_t id = names.intern("a name longer than a short string");
   ASSERT_EQ(names.intern("a name longer than a short string"), id);
 
-  names.drop(id);
+  names.drop_reference(id);
   EXPECT_EQ(names.find("a name longer than a short string"), id);
-  names.drop(id);
+  names.drop_reference(id);
 
   EXPECT_EQ(names.find("a name longer than a short string"), std::nullopt);
   EXPECT_EQ(names.text(id), "");
@@ -66,7 +66,7 @@ TEST(NameTable, a_forgotten_name_comes_back_with_a_larger_number) {
   NameTable names;
   std::uint64_t last = names.intern("a");
   for (int round = 0; round < 100; ++round) {
-    names.drop(last);
+    names.drop_reference(last);
     const std::uint64_t next = names.intern("a");
 
     ASSERT_GT(next, last);
@@ -75,7 +75,7 @@ TEST(NameTable, a_forgotten_name_comes_back_with_a_larger_number) {
 }
 
 // Catches find and text that create, and numbers out of the blue that lead astray.
-TEST(NameTable, asking_for_what_is_unknown_changes_nothing) {
+TEST(NameTable, a_lookup_of_an_unknown_name_changes_nothing) {
   NameTable names;
 
   EXPECT_EQ(names.find("a"), std::nullopt);
@@ -92,7 +92,7 @@ bool intern_and_drop(NameTable& names, std::size_t first) {
     const std::string name = "shared name number " + std::to_string((first + round) % 7);
     const std::uint64_t id = names.intern(name);
     is_right = is_right && names.text(id) == name && names.find(name) == id;
-    names.drop(id);
+    names.drop_reference(id);
   }
   return is_right;
 }

@@ -107,7 +107,7 @@ TEST(NetConnector, each_address_is_tried_until_one_accepts) {
   EXPECT_EQ((**attempt.result).socket().remote_endpoint().port(), server.port());
 }
 
-TEST(NetConnector, a_server_that_does_not_answer_is_given_up_at_the_deadline) {
+TEST(NetConnector, an_attempt_to_a_silent_server_ends_at_the_deadline) {
   const FullServer server;
   auto target = target_of("127.0.0.1", server.endpoint().port());
   target.deadline = Connector::Clock::now() + 50ms;

@@ -378,12 +378,12 @@ void stress(EventLoopRunner& runner) {
   EXPECT_EQ(overlaps, 0);
 }
 
-TEST(EventLoopRunner, one_thread_at_a_time_runs_the_loop) {
+TEST(EventLoopRunner, at_most_one_thread_runs_the_loop) {
   EventLoopRunner runner;
   stress(runner);
 }
 
-TEST(EventLoopRunner, one_thread_at_a_time_runs_the_loop_with_busy_polling) {
+TEST(EventLoopRunner, at_most_one_thread_runs_the_loop_with_busy_polling) {
   EventLoopRunner runner;
   ASSERT_TRUE(runner.set_busy_poll(20us));
   stress(runner);

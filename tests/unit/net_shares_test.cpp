@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Shares, one_party_gets_three_quarters_and_another_the_rest) {
+TEST(Shares, a_party_gets_three_quarters_and_another_the_rest) {
   Shares shares(Shares::three_quarters_of(4));
   std::vector<Shares::Share> taken;
   for (int n = 0; n < 3; ++n) {
@@ -49,7 +49,7 @@ TEST(Shares, an_ipv6_client_is_known_by_its_network) {
   EXPECT_EQ(network_of(boost::asio::ip::make_address("::ffff:10.0.0.1")), "10.0.0.1");
 }
 
-TEST(HandshakeLimiter, one_network_does_not_use_up_the_handshakes_of_a_second) {
+TEST(HandshakeLimiter, a_network_does_not_exhaust_the_handshakes_of_a_second) {
   HandshakeLimiter limiter({.in_progress = {.total_max = 100, .each_max = 100},
                             .per_second = {.total_max = 4, .each_max = 2}});
   const auto now = HandshakeLimiter::Clock::now();

@@ -45,7 +45,7 @@ TEST(Paths, every_mode_holds_its_ancestor_mode_above_it) {
 }
 
 // 004.081, 004-B22
-TEST(Paths, writers_of_different_leaves_do_not_meet_and_a_reader_of_the_whole_does) {
+TEST(Paths, writers_of_different_leaves_do_not_conflict_and_a_reader_of_the_root_does) {
   const LockManager locks;
   const Transaction one = locks.begin();
   const Transaction two = locks.begin();
@@ -58,7 +58,7 @@ TEST(Paths, writers_of_different_leaves_do_not_meet_and_a_reader_of_the_whole_do
 }
 
 // 004-B22: ancestors that nobody gives back would bar a reader of the whole for ever.
-TEST(Paths, a_path_that_cannot_be_had_is_given_back_whole) {
+TEST(Paths, a_failed_path_releases_all_its_nodes) {
   const LockManager locks;
   const Transaction one = locks.begin();
   const Transaction two = locks.begin();
@@ -72,7 +72,7 @@ TEST(Paths, a_path_that_cannot_be_had_is_given_back_whole) {
 }
 
 // 004-B13, 004-B22
-TEST(Paths, a_failed_path_gives_back_only_what_it_took) {
+TEST(Paths, a_failed_path_releases_only_its_own_acquisitions) {
   const LockManager locks;
   const Transaction one = locks.begin();
   const Transaction two = locks.begin();
@@ -87,7 +87,7 @@ TEST(Paths, a_failed_path_gives_back_only_what_it_took) {
 }
 
 // 004.080, 004-B22
-TEST(Paths, unlock_path_gives_back_what_one_lock_path_took) {
+TEST(Paths, unlock_path_releases_the_acquisitions_of_one_lock_path) {
   const LockManager locks;
   const Transaction txn = locks.begin();
   txn.lock_path(user_42, exclusive).value();
@@ -149,7 +149,7 @@ TEST(Paths, the_deepest_path_has_64_steps) {
 }
 
 // 004.078, 004.079, 004.080, 004.081, 004.088: the document's protocol, by hand and by number.
-TEST(Hierarchies, a_row_writer_and_a_reader_elsewhere_meet_only_at_the_row) {
+TEST(Hierarchies, a_row_writer_and_a_reader_conflict_only_at_the_same_row) {
   const LockManager locks;
   const ResourceId database{1};
   const ResourceId table{2};

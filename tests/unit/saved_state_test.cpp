@@ -37,7 +37,7 @@ std::string some_state(std::size_t bytes) {
 }
 
 // A state of any size, in pieces of any size, makes the same file, which gives it back.
-TEST(SavedState, what_was_saved_is_read_whatever_pieces_it_came_in) {
+TEST(SavedState, a_saved_state_is_read_back_however_it_was_split) {
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, saved_block_bytes - 1, saved_block_bytes,
         saved_block_bytes + 1, 3 * saved_block_bytes + 5}) {

@@ -27,7 +27,7 @@ TEST(ScopedLocks, a_lock_ends_with_its_handle_not_with_its_transaction) {
 }
 
 // 004-B13: one acquisition, not the lock.
-TEST(ScopedLocks, the_end_of_a_handle_gives_back_one_acquisition) {
+TEST(ScopedLocks, the_end_of_a_handle_releases_one_acquisition) {
   const LockManager locks;
   const Transaction txn = locks.begin();
   txn.lock(row_a, exclusive).value();
@@ -62,7 +62,7 @@ TEST(ScopedLocks, an_unlocked_handle_owns_nothing_and_releases_once) {
   EXPECT_EQ(txn.mode_held(row_a), shared) << "the other acquisition is not the handle's";
 }
 
-TEST(ScopedLocks, a_handle_learns_that_the_transaction_let_go_before) {
+TEST(ScopedLocks, a_handle_reports_that_its_transaction_released_the_lock_before) {
   const LockManager locks;
   const Transaction txn = locks.begin();
   ScopedLock lock = txn.lock_scoped(row_a, shared).value();
@@ -111,7 +111,7 @@ TEST(ScopedLocks, a_handle_keeps_the_name_it_locked) {
 }
 
 // 004-B21: release by handle.
-TEST(ScopedLocks, a_handle_gives_back_its_range) {
+TEST(ScopedLocks, a_handle_releases_its_range) {
   const LockManager locks;
   const Transaction txn = locks.begin();
   {

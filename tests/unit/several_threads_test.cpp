@@ -16,7 +16,7 @@ namespace tenure::test {
 namespace {
 
 // 004.002, 004.004: what one thread waits for does not stop another from anything else.
-TEST(Threads, a_parked_thread_blocks_nobody_elsewhere) {
+TEST(Threads, a_parked_thread_blocks_no_thread_on_other_locks) {
   for (const std::size_t shards : {1U, 256U}) {
     const LockManager locks = LockManager::with_shards(shards);
     locks.try_acquire(t1, row_a, exclusive).value();
@@ -94,7 +94,7 @@ TEST(ThreadsOfOneTransaction, two_of_them_wait_for_different_locks_at_once) {
 }
 
 // 004-B10, 004-B13: each blocked thread is a wait, and an acquisition, of its own.
-TEST(ThreadsOfOneTransaction, two_of_them_wait_for_the_same_lock) {
+TEST(ThreadsOfOneTransaction, two_threads_wait_for_the_same_lock) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   auto one = acquire_in_background(locks, t2, row_a, exclusive);
@@ -168,7 +168,7 @@ TEST(ThreadsOfOneTransaction, an_upgrade_goes_on_when_another_thread_releases_th
 }
 
 // 004-B2: at its place, so before the writer it stood before.
-TEST(ThreadsOfOneTransaction, an_upgrade_that_became_a_plain_request_keeps_its_place) {
+TEST(ThreadsOfOneTransaction, an_upgrade_that_became_a_plain_request_keeps_its_position) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();
   locks.try_acquire(t2, row_a, shared).value();
@@ -202,7 +202,7 @@ TEST(ThreadsOfOneTransaction, a_handle_collects_locks_from_many_threads) {
 }
 
 // 004.032, 004.084, 004-B8: whatever the interleaving, one gives way and both get done.
-TEST(Threads, two_transactions_that_cross_always_get_done) {
+TEST(Threads, two_transactions_that_cross_always_finish) {
   const LockManager locks;
   const auto work = [&locks](TxnId id, ResourceId first, ResourceId second) {
     const Transaction txn = locks.begin({.id = id});

@@ -106,7 +106,7 @@ TEST(BootClock, time_never_goes_back_for_any_thread) {
   EXPECT_EQ(backwards, 0);
 }
 
-TEST(Deadline, a_deadline_is_looked_at_before_a_slowed_clock_could_miss_it) {
+TEST(Deadline, a_deadline_is_checked_before_a_slowed_clock_could_miss_it) {
   const auto now = read_clock(CLOCK_BOOTTIME);
   const auto deadline = Deadline::at(BootClock::now() + seconds(100));
 
@@ -118,14 +118,14 @@ TEST(Deadline, a_deadline_is_looked_at_before_a_slowed_clock_could_miss_it) {
   EXPECT_GT(deadline.left(), seconds(90));
 }
 
-TEST(Deadline, a_deadline_has_come_when_either_clock_says_so) {
+TEST(Deadline, a_deadline_has_passed_when_either_clock_reaches_it) {
   auto deadline = Deadline::at(BootClock::now() + seconds(100));
   deadline.due.raw = read_clock(CLOCK_MONOTONIC_RAW);
 
   EXPECT_LE(deadline.left(), nanoseconds::zero());
 }
 
-TEST(Deadline, a_deadline_in_the_past_is_looked_at_now_and_not_never) {
+TEST(Deadline, a_deadline_in_the_past_is_checked_now) {
   const auto look = Deadline::at(BootTime{}).look_at();
 
   EXPECT_TRUE(look.tv_sec > 0 || look.tv_nsec > 0);

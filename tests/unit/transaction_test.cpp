@@ -42,7 +42,7 @@ TEST(Transactions, the_end_of_a_transaction_hands_its_locks_over) {
 }
 
 // 004.001: the manager gives numbers only to those who bring none, out of the way of the others.
-TEST(Transactions, ids_are_given_from_two_to_the_63_upwards) {
+TEST(Transactions, generated_ids_begin_at_two_to_the_63) {
   const LockManager locks;
 
   const Transaction first = locks.begin();
@@ -52,7 +52,7 @@ TEST(Transactions, ids_are_given_from_two_to_the_63_upwards) {
   EXPECT_LT(first.id(), second.id());
 }
 
-TEST(Transactions, a_transaction_bears_the_id_it_is_given) {
+TEST(Transactions, a_transaction_has_the_id_of_its_options) {
   const LockManager locks;
 
   const Transaction txn = locks.begin({.id = t5});
@@ -63,7 +63,7 @@ TEST(Transactions, a_transaction_bears_the_id_it_is_given) {
 }
 
 // The two ways to use the manager may be mixed.
-TEST(Transactions, what_is_acquired_by_id_belongs_to_the_transaction_of_that_id) {
+TEST(Transactions, a_lock_acquired_by_id_belongs_to_the_transaction_of_that_id) {
   const LockManager locks;
   {
     const Transaction txn = locks.begin({.id = t5});
@@ -76,7 +76,7 @@ TEST(Transactions, what_is_acquired_by_id_belongs_to_the_transaction_of_that_id)
 }
 
 // 004.021
-TEST(Transactions, unlock_gives_back_one_acquisition) {
+TEST(Transactions, unlock_releases_one_acquisition) {
   const LockManager locks;
   const Transaction txn = locks.begin();
   txn.lock(row_a, exclusive).value();
@@ -101,7 +101,7 @@ TEST(Transactions, try_lock_does_not_wait) {
 }
 
 // 004.074, 004-B23
-TEST(Transactions, a_lock_that_is_not_had_in_time_leaves_no_trace) {
+TEST(Transactions, a_lock_that_times_out_leaves_no_trace) {
   const LockManager locks;
   const Transaction one = locks.begin();
   const Transaction two = locks.begin();
@@ -115,7 +115,7 @@ TEST(Transactions, a_lock_that_is_not_had_in_time_leaves_no_trace) {
   EXPECT_EQ(two.lock_count(), 0U);
 }
 
-TEST(Transactions, try_lock_for_and_until_take_what_is_free) {
+TEST(Transactions, try_lock_for_and_until_acquire_a_free_lock) {
   const LockManager locks;
   const Transaction txn = locks.begin();
 
@@ -141,7 +141,7 @@ TEST(Transactions, unlock_all_counts_and_the_transaction_goes_on) {
 }
 
 // 004-B7
-TEST(Transactions, a_victim_is_told_until_it_restarts) {
+TEST(Transactions, a_victim_gets_deadlock_errors_until_it_restarts) {
   const LockManager locks;
   const Transaction victim = locks.begin({.id = t2});
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
@@ -181,7 +181,7 @@ TEST(Transactions, a_moved_transaction_keeps_its_locks) {
   EXPECT_EQ(locks.holder_count(row_a), 0U);
 }
 
-TEST(Transactions, who_is_assigned_to_lets_go_of_what_he_held) {
+TEST(Transactions, a_transaction_that_is_assigned_to_releases_its_locks) {
   const LockManager locks;
   Transaction one = locks.begin();
   Transaction two = locks.begin();

@@ -27,13 +27,13 @@ void hold_extra(const LockManager& locks, TxnId txn, std::uint64_t from, std::ui
 }
 
 // 004.033, 004.053, 004-B16
-TEST(VictimPolicies, by_default_the_youngest_gives_way) {
+TEST(VictimPolicies, the_youngest_is_the_victim_by_default) {
   EXPECT_TRUE(gives_way(close_cycle(LockManager(), t1, t2), t2));
   EXPECT_TRUE(gives_way(close_cycle(LockManager(), t2, t1), t2));
 }
 
 // 004.053, 004-B16
-TEST(VictimPolicies, the_oldest_gives_way_if_the_manager_says_so) {
+TEST(VictimPolicies, the_oldest_is_the_victim_if_the_manager_is_configured_so) {
   const LockManagerOptions options{.victim = VictimPolicy::oldest};
 
   EXPECT_TRUE(gives_way(close_cycle(LockManager(options), t1, t2), t1));
@@ -41,7 +41,7 @@ TEST(VictimPolicies, the_oldest_gives_way_if_the_manager_says_so) {
 }
 
 // 004-B15
-TEST(VictimPolicies, the_one_with_the_fewest_locks_gives_way) {
+TEST(VictimPolicies, the_member_with_the_fewest_locks_is_the_victim) {
   const LockManager locks({.victim = VictimPolicy::fewest_locks});
   hold_extra(locks, t2, 0, 5);
 
@@ -49,7 +49,7 @@ TEST(VictimPolicies, the_one_with_the_fewest_locks_gives_way) {
 }
 
 // 004-B15
-TEST(VictimPolicies, the_one_with_the_most_locks_gives_way) {
+TEST(VictimPolicies, the_member_with_the_most_locks_is_the_victim) {
   const LockManager locks({.victim = VictimPolicy::most_locks});
   hold_extra(locks, t1, 0, 5);
 
@@ -57,7 +57,7 @@ TEST(VictimPolicies, the_one_with_the_most_locks_gives_way) {
 }
 
 // 004-B15: t1 holds no more than t2, but it held more before.
-TEST(VictimPolicies, the_one_that_did_the_least_work_gives_way) {
+TEST(VictimPolicies, the_member_with_the_least_work_is_the_victim) {
   const LockManager locks({.victim = VictimPolicy::least_work});
   const Transaction one = locks.begin({.id = t1});
   const Transaction two = locks.begin({.id = t2});
@@ -68,7 +68,7 @@ TEST(VictimPolicies, the_one_that_did_the_least_work_gives_way) {
 }
 
 // 004-B15
-TEST(VictimPolicies, the_one_with_the_lowest_priority_gives_way) {
+TEST(VictimPolicies, the_member_with_the_lowest_priority_is_the_victim) {
   const LockManager locks({.victim = VictimPolicy::lowest_priority});
   const Transaction one = locks.begin({.id = t1, .priority = -5});
   const Transaction two = locks.begin({.id = t2, .priority = 3});
@@ -85,7 +85,7 @@ TEST(VictimPolicies, ties_are_broken_towards_the_youngest) {
 }
 
 // 004-B16: the document hard-wired Youngest. t1 would park if it were ignored.
-TEST(VictimPolicies, the_policy_of_the_wait_goes_before_that_of_the_manager) {
+TEST(VictimPolicies, the_policy_of_the_wait_overrides_that_of_the_manager) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   locks.try_acquire(t2, row_b, exclusive).value();
@@ -99,7 +99,7 @@ TEST(VictimPolicies, the_policy_of_the_wait_goes_before_that_of_the_manager) {
 }
 
 // 004-B15: a manager's own choice; here the one in the middle.
-TEST(VictimPolicies, a_policy_of_ones_own_chooses_anybody) {
+TEST(VictimPolicies, a_custom_policy_can_choose_any_member) {
   LockManagerOptions options{.victim = VictimPolicy::oldest};
   options.choose_victim = [](std::span<const DeadlockMember>) { return t2; };
   const LockManager locks(options);
@@ -113,7 +113,7 @@ TEST(VictimPolicies, a_policy_of_ones_own_chooses_anybody) {
 }
 
 // 004-B15: a wrong answer must not leave the deadlock standing.
-TEST(VictimPolicies, an_answer_that_is_no_member_counts_as_the_youngest) {
+TEST(VictimPolicies, a_chosen_transaction_that_is_no_member_means_the_youngest) {
   LockManagerOptions options{.victim = VictimPolicy::oldest};
   options.choose_victim = [](std::span<const DeadlockMember>) { return TxnId{4711}; };
 
@@ -186,7 +186,7 @@ TEST(Ages, a_successor_inherits_the_age_it_is_given) {
 }
 
 // 004.055
-TEST(Ages, unless_told_otherwise_the_id_is_the_age) {
+TEST(Ages, the_id_is_the_default_age) {
   const LockManager locks;
 
   EXPECT_EQ(locks.begin({.id = TxnId{42}}).age(), 42U);
@@ -204,7 +204,7 @@ TEST(Ages, the_work_survives_a_restart) {
 }
 
 // 004-B8
-TEST(RecentDeadlocks, a_report_tells_who_waited_for_what_and_when_it_was_resolved) {
+TEST(RecentDeadlocks, a_report_contains_the_waits_and_the_time_of_resolution) {
   const LockManager locks;
   const auto before = std::chrono::system_clock::now();
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
@@ -220,7 +220,7 @@ TEST(RecentDeadlocks, a_report_tells_who_waited_for_what_and_when_it_was_resolve
   EXPECT_LE(reports[0].resolved_at, std::chrono::system_clock::now());
 }
 
-TEST(RecentDeadlocks, a_report_is_a_sentence_for_people) {
+TEST(RecentDeadlocks, a_report_prints_as_a_readable_sentence) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
 
@@ -241,7 +241,7 @@ void resolve_deadlocks(const LockManager& locks, std::uint64_t count) {
 }
 
 // A ring without a limit would eat the memory of a busy server.
-TEST(RecentDeadlocks, only_the_last_ones_are_kept_oldest_first) {
+TEST(RecentDeadlocks, the_last_reports_are_kept_oldest_first) {
   const LockManager locks({.deadlocks_kept = 2});
 
   resolve_deadlocks(locks, 3);
@@ -252,7 +252,7 @@ TEST(RecentDeadlocks, only_the_last_ones_are_kept_oldest_first) {
   EXPECT_EQ(reports[1].deadlock.victim, TxnId{15});
 }
 
-TEST(RecentDeadlocks, by_default_64_are_kept) {
+TEST(RecentDeadlocks, the_last_64_reports_are_kept_by_default) {
   const LockManager locks;
 
   resolve_deadlocks(locks, 70);
@@ -260,7 +260,7 @@ TEST(RecentDeadlocks, by_default_64_are_kept) {
   EXPECT_EQ(locks.recent_deadlocks().size(), 64U);
 }
 
-TEST(RecentDeadlocks, none_are_kept_if_none_are_wanted) {
+TEST(RecentDeadlocks, no_reports_are_kept_with_a_limit_of_zero) {
   const LockManager locks({.deadlocks_kept = 0});
 
   resolve_deadlocks(locks, 1);

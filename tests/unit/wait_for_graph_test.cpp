@@ -34,7 +34,7 @@ TEST(WaitForGraphs, an_edge_makes_its_first_end_a_waiter) {
 }
 
 // 004.046
-TEST(WaitForGraphs, nobody_waits_for_himself) {
+TEST(WaitForGraphs, a_transaction_never_waits_for_itself) {
   WaitForGraph graph;
 
   graph.add_wait(t1, t1);
@@ -58,7 +58,7 @@ TEST(WaitForGraphs, a_cycle_is_given_in_the_order_of_its_edges) {
 }
 
 // 004.049: side branches are no members of the cycle.
-TEST(WaitForGraphs, a_cycle_contains_none_who_only_lead_to_it) {
+TEST(WaitForGraphs, a_cycle_excludes_transactions_that_only_lead_to_it) {
   WaitForGraph graph;
   graph.add_wait(t1, t2);
   graph.add_waits(t2, std::vector{t5, t3});
@@ -118,7 +118,7 @@ TEST(WaitForGraphs, removing_a_transaction_removes_it_as_waiter_and_as_holder) {
 }
 
 // 004.051
-TEST(WaitForGraphs, an_unknown_transaction_is_in_no_cycle) {
+TEST(WaitForGraphs, an_unknown_transaction_is_on_no_cycle) {
   WaitForGraph graph;
   graph.add_wait(t1, t2);
   graph.add_wait(t2, t1);
@@ -127,7 +127,7 @@ TEST(WaitForGraphs, an_unknown_transaction_is_in_no_cycle) {
 }
 
 // 004.045
-TEST(WaitForGraphs, a_cycle_from_somebody_begins_with_him) {
+TEST(WaitForGraphs, a_cycle_from_a_transaction_begins_with_it) {
   WaitForGraph graph;
   graph.add_wait(t1, t2);
   graph.add_wait(t2, t3);
@@ -137,7 +137,7 @@ TEST(WaitForGraphs, a_cycle_from_somebody_begins_with_him) {
 }
 
 // 004-B9: the document's graph blamed who only waits for members of a cycle.
-TEST(WaitForGraphs, who_only_leads_to_a_cycle_is_not_in_it) {
+TEST(WaitForGraphs, a_transaction_that_only_leads_to_a_cycle_is_on_none) {
   WaitForGraph graph;
   graph.add_wait(t1, t2);
   graph.add_wait(t2, t3);
