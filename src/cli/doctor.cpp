@@ -55,9 +55,9 @@ std::string advice_for(const Error& error) {
   }
 }
 
-class Examination {
+class Diagnosis {
  public:
-  explicit Examination(const Arguments& arguments) : arguments_(arguments) {}
+  explicit Diagnosis(const Arguments& arguments) : arguments_(arguments) {}
 
   std::vector<Check> run() {
     const auto url = service_url(arguments_);
@@ -71,11 +71,11 @@ class Examination {
       add(url->servers.tls ? Check{"tls", Finding::good, "on"} : plain_text(*url));
       add(login_of(*url));
       for (const auto& endpoint : url->servers.endpoints) {
-        look_at(endpoint, *url);
+        check_server(endpoint, *url);
       }
-      compare_clocks();
+      check_clocks();
     }
-    use_a_lock();
+    check_lock();
     return std::move(checks_);
   }
 
@@ -110,18 +110,18 @@ class Examination {
             "add tls_ca=FILE to the URL"};
   }
 
-  void look_at(const backends::Endpoint& endpoint, ServiceUrl url) {
+  void check_server(const backends::Endpoint& endpoint, ServiceUrl url) {
     const auto name = backends::name_of(endpoint);
     url.servers.endpoints = {endpoint};
     const auto timeout = timeout_of(arguments_).value_or(milliseconds(5000));
-    Service one(std::move(url), timeout, Service::Follow::nobody);
+    Service one(std::move(url), timeout, Service::Follow::none);
     const auto began = Clock::now();
     const auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
     if (!status) {
       add({name, Finding::bad, status.error().detail, advice_for(status.error())});
       return;
     }
-    is_known_ = true;
+    has_reply_ = true;
     const bool is_led = status->leader_id() != 0;
     add({name, is_led ? Finding::good : Finding::bad,
          std::string(status->is_leader() ? "leads"
@@ -133,7 +133,7 @@ class Examination {
          is_led ? "" : "a majority of the members has to run and to reach each other"});
     const bool is_same = status->version() == TENURE_VERSION;
     add({"version of " + name, is_same ? Finding::good : Finding::warning,
-         harmless(status->version()) + (is_same ? "" : ", and this command is " TENURE_VERSION),
+         sanitized(status->version()) + (is_same ? "" : ", and this command is " TENURE_VERSION),
          is_same ? "" : "use the same version on both sides"});
     if (status->is_leader()) {
       add(limits_of(*status));
@@ -156,8 +156,8 @@ class Examination {
               "use the same version on both sides"};
     }
     const auto detail = std::to_string(status.leases()) + " of " + std::to_string(most) +
-                        " leases; a ttl is from " + spoken(milliseconds(limit("ttl_min"))) +
-                        " to " + spoken(milliseconds(limit("ttl_max")));
+                        " leases; a ttl is from " + format_duration(milliseconds(limit("ttl_min"))) +
+                        " to " + format_duration(milliseconds(limit("ttl_max")));
     if (status.leases() < most / 10 * 9) {
       return {"limits", Finding::good, detail};
     }
@@ -166,7 +166,7 @@ class Examination {
   }
 
   /// Leases are counted by two clocks. They need not show the same time, but must run alike.
-  void compare_clocks() {
+  void check_clocks() {
     auto service = Service::open(arguments_);
     const auto first = service ? reading(*service) : std::nullopt;
     if (!first) {
@@ -179,8 +179,8 @@ class Examination {
     }
     const auto ours = std::chrono::duration<double>(second->here - first->here).count();
     const auto theirs = std::chrono::duration<double>(second->server - first->server).count();
-    const auto blur = std::chrono::duration<double>(first->blur + second->blur).count() + 0.002;
-    const auto off = std::max(0.0, std::abs(theirs - ours) - blur) / ours;
+    const auto uncertainty = std::chrono::duration<double>(first->uncertainty + second->uncertainty).count() + 0.002;
+    const auto off = std::max(0.0, std::abs(theirs - ours) - uncertainty) / ours;
     const bool is_good = off <= drift_max;
     add({"clock", is_good ? Finding::good : Finding::bad,
          is_good ? "runs as fast as the server's"
@@ -191,21 +191,21 @@ class Examination {
   struct Reading {
     Clock::time_point here{};
     milliseconds server{};
-    Clock::duration blur{};
+    Clock::duration uncertainty{};
   };
   static std::optional<Reading> reading(Service& service) {
     const auto began = Clock::now();
     const auto status = service.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
-    const auto blur = Clock::now() - began;
+    const auto uncertainty = Clock::now() - began;
     if (!status) {
       return std::nullopt;
     }
     return Reading{
-        .here = began + blur / 2, .server = milliseconds(status->cluster_time_ms()), .blur = blur};
+        .here = began + uncertainty / 2, .server = milliseconds(status->cluster_time_ms()), .uncertainty = uncertainty};
   }
 
   /// The whole way, as every program goes it.
-  void use_a_lock() {
+  void check_lock() {
     const auto began = Clock::now();
     const auto client = open_client(arguments_);
     if (!client) {
@@ -217,7 +217,7 @@ class Examination {
     const auto locked = Clock::now();
     const auto token = guard ? guard->token().get() : 0;
     const auto unlocked = guard ? guard->unlock() : Result<void>(std::unexpected(guard.error()));
-    if (!unlocked && unlocked.error() == Errc::permission_denied && is_known_) {
+    if (!unlocked && unlocked.error() == Errc::permission_denied && has_reply_) {
       add({"lock", Finding::warning, unlocked.error().detail,
            "to check the whole way, give this user the right to lock tenure-doctor/"});
       return;
@@ -233,7 +233,7 @@ class Examination {
 
   const Arguments& arguments_;
   std::vector<Check> checks_;
-  bool is_known_ = false;  ///< A server answered us.
+  bool has_reply_ = false;  ///< A server answered us.
 };
 
 std::string_view word_of(Finding finding) {
@@ -247,13 +247,13 @@ std::string_view word_of(Finding finding) {
 
 void print_checks(const std::vector<Check>& checks) {
   for (const auto& check : checks) {
-    const auto colour = check.finding == Finding::good      ? Colour::green
-                        : check.finding == Finding::warning ? Colour::yellow
-                                                            : Colour::red;
-    print(painted(colour, word_of(check.finding)) + "\t" + check.what + "\t" +
-          harmless(check.detail) + "\n");
+    const auto color = check.finding == Finding::good      ? Color::green
+                        : check.finding == Finding::warning ? Color::yellow
+                                                            : Color::red;
+    print(colored(color, word_of(check.finding)) + "\t" + check.what + "\t" +
+          sanitized(check.detail) + "\n");
     if (!check.advice.empty()) {
-      print("\t\t" + painted(Colour::bold, "do: ") + check.advice + "\n");
+      print("\t\t" + colored(Color::bold, "do: ") + check.advice + "\n");
     }
   }
 }
@@ -261,7 +261,7 @@ void print_checks(const std::vector<Check>& checks) {
 }  // namespace
 
 int doctor(const Arguments& arguments) {
-  const auto checks = Examination(arguments).run();
+  const auto checks = Diagnosis(arguments).run();
   const bool is_bad =
       std::ranges::any_of(checks, [](const Check& check) { return check.finding == Finding::bad; });
   if (format_of(arguments) == Format::json) {

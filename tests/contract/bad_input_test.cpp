@@ -27,7 +27,7 @@ static_assert(std::is_nothrow_destructible_v<Client> && std::is_nothrow_destruct
               std::is_nothrow_destructible_v<Lease> && std::is_nothrow_destructible_v<Watch>);
 
 // 000.016, 000.039, 003.010: the same rule on every backend, told before anything is asked.
-TEST_P(BadInputContract, a_name_that_is_none_is_refused_with_what_is_allowed) {
+TEST_P(BadInputContract, an_invalid_name_is_rejected_with_the_allowed_range) {
   const auto empty = ann.mutex("").lock();
   const auto oversize = ann.mutex(std::string(1025, 'x')).try_lock();
 
@@ -38,7 +38,7 @@ TEST_P(BadInputContract, a_name_that_is_none_is_refused_with_what_is_allowed) {
 }
 
 // 000.040, 000-B25
-TEST_P(BadInputContract, a_lease_that_never_begins_is_refused_with_what_is_allowed) {
+TEST_P(BadInputContract, an_invalid_ttl_is_rejected_with_the_allowed_range) {
   for (const auto ttl : {0ms, -1ms, 99ms}) {
     const auto refused = ann.mutex("a", {.ttl = ttl}).lock();
 
@@ -50,7 +50,7 @@ TEST_P(BadInputContract, a_lease_that_never_begins_is_refused_with_what_is_allow
 }
 
 // 003.007, 003.012: what is said about a lock that is not held is said to people.
-TEST_P(BadInputContract, a_guard_that_holds_nothing_says_why) {
+TEST_P(BadInputContract, an_empty_guard_reports_why_it_holds_nothing) {
   auto guard = ann.mutex("a").lock().value();
   auto other = std::move(guard);
   EXPECT_TRUE(other.unlock());
@@ -65,7 +65,7 @@ TEST_P(BadInputContract, a_guard_that_holds_nothing_says_why) {
 }
 
 // Nothing leaks: threads and descriptors end with the last handle, whatever the client did.
-TEST_P(BadInputContract, no_thread_is_left_behind_when_the_last_handle_goes) {
+TEST_P(BadInputContract, closing_the_last_handle_stops_all_threads) {
   // What the service itself starts at its first use stays.
   EXPECT_TRUE(ann.mutex("warm").lock());
   EXPECT_TRUE(bob.mutex("warm").lock());

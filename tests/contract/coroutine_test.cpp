@@ -52,7 +52,7 @@ Detached count_in(Mutex mutex, Count entered) {
 }
 
 // 000.010
-TEST_P(CoroutineContract, a_free_lock_is_taken) {
+TEST_P(CoroutineContract, a_free_lock_is_acquired) {
   const auto story = std::make_shared<Story>();
 
   lock_and_tell(ann.mutex("a"), story);
@@ -76,7 +76,7 @@ TEST_P(CoroutineContract, a_coroutine_waits_without_a_thread) {
   EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 }
 
-TEST_P(CoroutineContract, a_coroutine_that_is_called_off_leaves_the_queue) {
+TEST_P(CoroutineContract, a_cancelled_coroutine_leaves_the_queue) {
   auto guard = ann.mutex("a").lock().value();
   const auto story = std::make_shared<Story>();
   std::stop_source hurry;
@@ -100,7 +100,7 @@ TEST_P(CoroutineContract, max_wait_bounds_a_coroutine) {
   EXPECT_EQ(story->told->error(), Errc::timed_out);
 }
 
-TEST_P(CoroutineContract, what_can_never_succeed_is_told_without_suspending) {
+TEST_P(CoroutineContract, an_impossible_request_fails_without_suspending) {
   const auto story = std::make_shared<Story>();
 
   lock_and_tell(ann.mutex(""), story);
@@ -124,7 +124,7 @@ Detached cycle_and_tell(Mutex mutex, std::shared_ptr<ReleaseStory> story) {
   story->is_done = true;
 }
 
-TEST_P(CoroutineContract, what_was_given_back_is_free_when_the_coroutine_goes_on) {
+TEST_P(CoroutineContract, a_released_lock_is_free_when_the_coroutine_resumes) {
   for (int i = 0; i < 10; ++i) {
     const auto story = std::make_shared<ReleaseStory>();
 
@@ -138,7 +138,7 @@ TEST_P(CoroutineContract, what_was_given_back_is_free_when_the_coroutine_goes_on
   }
 }
 
-TEST_P(CoroutineContract, giving_back_what_was_moved_away_is_told_without_suspending) {
+TEST_P(CoroutineContract, unlocking_a_moved_from_guard_fails_without_suspending) {
   std::optional<Result<void>> told;
   [&]() -> Detached {
     Guard nothing;
@@ -149,7 +149,7 @@ TEST_P(CoroutineContract, giving_back_what_was_moved_away_is_told_without_suspen
 }
 
 // A coroutine's frame may hold the last handle of all, on the notifier thread itself.
-TEST_P(CoroutineContract, the_last_handle_may_go_on_the_notifier_thread) {
+TEST_P(CoroutineContract, the_last_handle_may_be_destroyed_on_the_notifier_thread) {
   auto guard = ann.mutex("a").lock().value();
   const auto story = std::make_shared<Story>();
   lock_and_tell(connect({.owner = "cid"}).mutex("a"), story);

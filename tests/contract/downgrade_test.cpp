@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 TENURE_CONTRACT(DowngradeContract);
 
 // 000-B15, 004-B14
-TEST_P(DowngradeContract, lets_readers_in_and_no_writer) {
+TEST_P(DowngradeContract, a_downgrade_admits_readers_and_no_writer) {
   auto guard = ann.rw_lock("a").lock().value();
   const auto token = guard.token();
   auto share = ann.rw_lock("a").downgrade(guard);
@@ -63,7 +63,7 @@ TEST_P(DowngradeContract, waiting_readers_enter_at_once_and_the_writer_after_all
   EXPECT_GT(writing.get().token(), reader.token());
 }
 
-TEST_P(DowngradeContract, a_writer_who_waits_in_front_bars_the_readers_behind_him) {
+TEST_P(DowngradeContract, a_waiting_writer_bars_the_readers_behind_it) {
   if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::fifo)) {
     return;
   }
@@ -100,7 +100,7 @@ TEST_P(DowngradeContract, the_share_can_be_upgraded_again) {
   EXPECT_TRUE(bob.rw_lock("a").try_lock());
 }
 
-TEST_P(DowngradeContract, what_is_not_held_or_of_another_lock_or_client_is_refused) {
+TEST_P(DowngradeContract, a_downgrade_of_a_guard_that_does_not_match_is_rejected) {
   if (!supports(backends::Capability::downgrade)) {
     return;
   }
@@ -124,7 +124,7 @@ TEST_P(DowngradeContract, what_is_not_held_or_of_another_lock_or_client_is_refus
 }
 
 // Somebody else may hold it by now: a share of it would be a lie.
-TEST_P(DowngradeContract, of_a_lost_guard_is_lease_lost) {
+TEST_P(DowngradeContract, a_downgrade_of_a_lost_guard_fails_with_lease_lost) {
   if (!supports(backends::Capability::downgrade)) {
     return;
   }
@@ -140,7 +140,7 @@ TEST_P(DowngradeContract, of_a_lost_guard_is_lease_lost) {
   EXPECT_TRUE(bob.rw_lock("b").try_lock());
 }
 
-TEST_P(DowngradeContract, the_share_hears_of_its_loss_as_the_guard_would_have) {
+TEST_P(DowngradeContract, the_share_reports_its_loss_like_the_guard) {
   if (!supports(backends::Capability::downgrade)) {
     return;
   }
@@ -156,7 +156,7 @@ TEST_P(DowngradeContract, the_share_hears_of_its_loss_as_the_guard_would_have) {
 }
 
 // Nobody knows whether it arrived: to go on as a writer would be wrong, as a reader is right.
-TEST_P(DowngradeContract, without_an_answer_the_share_is_there_all_the_same) {
+TEST_P(DowngradeContract, a_downgrade_without_a_reply_still_returns_the_share) {
   if (!supports(backends::Capability::downgrade)) {
     return;
   }
@@ -173,7 +173,7 @@ TEST_P(DowngradeContract, without_an_answer_the_share_is_there_all_the_same) {
   EXPECT_FALSE(bob.rw_lock("a").try_lock());
 }
 
-TEST_P(DowngradeContract, watchers_are_told) {
+TEST_P(DowngradeContract, watches_report_a_downgrade) {
   if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::watches)) {
     return;
   }
@@ -189,7 +189,7 @@ TEST_P(DowngradeContract, watchers_are_told) {
 }
 
 // Two guards of one hold: to weaken it under the other one would be a quiet lie.
-TEST_P(DowngradeContract, of_a_counted_lock_is_refused) {
+TEST_P(DowngradeContract, a_downgrade_of_a_reentrant_lock_is_rejected) {
   if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::reentry)) {
     return;
   }

@@ -71,7 +71,7 @@ TEST_P(ExtendContract, a_shorter_ttl_is_kept_by_renewals_of_its_own) {
 }
 
 // 003.006, 003-B17
-TEST_P(ExtendContract, a_ttl_that_no_service_takes_is_refused_and_changes_nothing) {
+TEST_P(ExtendContract, a_ttl_outside_the_limits_is_rejected_and_changes_nothing) {
   const auto limits = service->open()->limits();
   auto guard = ann.mutex("a", {.ttl = 60s}).lock().value();
   const auto before = guard.valid_until();
@@ -87,7 +87,7 @@ TEST_P(ExtendContract, a_ttl_that_no_service_takes_is_refused_and_changes_nothin
 }
 
 // 003.006: one lease, one ttl.
-TEST_P(ExtendContract, of_a_lease_or_of_one_guard_under_it_is_for_all_of_them) {
+TEST_P(ExtendContract, extending_a_lease_or_one_of_its_guards_extends_all_its_locks) {
   if (!supports(backends::Capability::new_ttl) || !supports(backends::Capability::one_lease)) {
     return;
   }
@@ -121,7 +121,7 @@ TEST_P(ExtendContract, the_next_hold_has_the_ttl_it_asks_for) {
 }
 
 // 003.006, 003-B12: no answer, and yet nobody believes for longer than the service may.
-TEST_P(ExtendContract, without_an_answer_the_shorter_of_both_counts) {
+TEST_P(ExtendContract, without_a_reply_the_shorter_ttl_counts) {
   if (!supports(backends::Capability::new_ttl)) {
     return;
   }

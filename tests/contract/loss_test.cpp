@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 TENURE_CONTRACT(LossContract);
 
 // 000.091, 000.092, 000.094, 000.096, 000-B6, 000-B8
-TEST_P(LossContract, what_an_operator_takes_away_is_lost_for_ever) {
+TEST_P(LossContract, a_force_released_lock_stays_lost) {
   auto guard = ann.mutex("a").lock().value();
   std::atomic<bool> is_told = false;
   const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
@@ -92,7 +92,7 @@ TEST_P(LossContract, a_silent_network_is_a_risk_first_and_then_a_loss) {
 }
 
 // 000.091, 000.092: doubt is not loss.
-TEST_P(LossContract, a_renewal_that_is_made_up_for_in_time_is_no_loss) {
+TEST_P(LossContract, a_renewal_that_succeeds_late_but_in_time_prevents_the_loss) {
   const auto network = std::make_shared<Network>();
   const auto cut = connect({.owner = "cut"}, network);
   std::atomic<bool> is_warned = false;
@@ -141,7 +141,7 @@ TEST_P(LossContract, a_service_that_does_not_answer_is_unavailable) {
 }
 
 // 000-B13, 000-B22: what was granted while nobody listened is not held for ever.
-TEST_P(LossContract, a_wait_that_was_given_up_holds_nothing_up) {
+TEST_P(LossContract, an_abandoned_wait_does_not_delay_other_waiters) {
   const auto network = std::make_shared<Network>();
   const auto cut = connect({.owner = "cut", .request_timeout = 10ms}, network);
   auto guard = ann.mutex("a").lock().value();
@@ -183,7 +183,7 @@ TEST_P(LossContract, a_wait_outlives_its_ttl) {
 }
 
 // With the last handle everything is given back at once, waits included.
-TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
+TEST_P(LossContract, a_destroyed_client_leaves_no_locks) {
   {
     const auto short_lived = connect({.owner = "cid"});
     const auto guard = short_lived.mutex("a").lock().value();
@@ -196,7 +196,7 @@ TEST_P(LossContract, a_client_that_goes_leaves_nothing_behind) {
 }
 
 // What a process that dies held comes free.
-TEST_P(LossContract, locks_of_a_process_that_was_killed_come_free) {
+TEST_P(LossContract, locks_of_a_killed_process_expire) {
   if (!supports(backends::Capability::outlives_process)) {
     // Declared: the service dies with the process, so no other can meet it.
     EXPECT_EQ(service->url(), "");

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 TENURE_CONTRACT(MutexContract);
 
 // 000.041, 000.042, 000.051, 003.004, 003.005, 003.011: at most one holds it.
-TEST_P(MutexContract, a_lock_that_somebody_holds_is_refused_to_others) {
+TEST_P(MutexContract, a_held_lock_is_refused_to_other_clients) {
   auto guard = ann.mutex("a").lock();
   const auto refused = bob.mutex("a").try_lock();
 
@@ -67,7 +67,7 @@ TEST_P(MutexContract, a_counter_under_the_lock_loses_nothing) {
 }
 
 // 000.048, 000.098: nobody has to call unlock().
-TEST_P(MutexContract, a_guard_gives_back_when_it_goes) {
+TEST_P(MutexContract, a_destroyed_guard_releases_its_lock) {
   {
     const auto guard = ann.mutex("a").lock();
   }
@@ -110,7 +110,7 @@ TEST_P(MutexContract, a_bounded_wait_ends_with_timed_out_and_leaves_no_trace) {
 }
 
 // 000.006, 000.044, 000.047: zero is one attempt.
-TEST_P(MutexContract, a_wait_of_zero_asks_once) {
+TEST_P(MutexContract, a_timeout_of_zero_tries_once) {
   const auto guard = ann.mutex("a").lock().value();
 
   EXPECT_EQ(bob.mutex("a").try_lock_for(0ms).error(), Errc::would_block);
@@ -125,7 +125,7 @@ TEST_P(MutexContract, max_wait_bounds_lock) {
 }
 
 // 003.004, 003-B5: a wait can be called off.
-TEST_P(MutexContract, a_wait_that_is_called_off_leaves_the_queue) {
+TEST_P(MutexContract, a_cancelled_wait_leaves_the_queue) {
   QueueEvents queue(*service, ann, "a");
   auto guard = ann.mutex("a").lock().value();
   std::stop_source hurry;
@@ -144,7 +144,7 @@ TEST_P(MutexContract, a_wait_that_is_called_off_leaves_the_queue) {
   EXPECT_TRUE(ann.mutex("a").try_lock());
 }
 
-TEST_P(MutexContract, what_was_called_off_before_is_not_asked_for) {
+TEST_P(MutexContract, a_request_cancelled_in_advance_is_not_sent) {
   std::stop_source stopped;
   stopped.request_stop();
 
@@ -187,7 +187,7 @@ TEST_P(MutexContract, a_guard_reports_how_long_it_waited_and_where) {
 }
 
 // 002.096: strict arrival order.
-TEST_P(MutexContract, waiters_are_served_in_the_order_they_came) {
+TEST_P(MutexContract, waiters_acquire_the_lock_in_arrival_order) {
   if (!supports(backends::Capability::fifo)) {
     GTEST_SUCCEED() << "declared: no order";
     return;
@@ -243,7 +243,7 @@ TEST_P(MutexContract, unlocking_twice_is_not_held) {
   EXPECT_EQ(guard.extend().error(), Errc::not_held);
 }
 
-TEST_P(MutexContract, a_guard_that_was_moved_away_holds_nothing) {
+TEST_P(MutexContract, a_moved_from_guard_holds_nothing) {
   auto first = ann.mutex("a").lock().value();
   auto second = std::move(first);
 
@@ -258,7 +258,7 @@ TEST_P(MutexContract, a_guard_that_was_moved_away_holds_nothing) {
   EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
 }
 
-TEST_P(MutexContract, a_guard_that_gets_another_gives_back_its_own) {
+TEST_P(MutexContract, move_assignment_releases_the_lock_of_the_target) {
   auto guard = ann.mutex("a").lock().value();
   guard = ann.mutex("b").lock().value();
 
@@ -287,7 +287,7 @@ TEST_P(MutexContract, a_prefix_keeps_environments_apart) {
   EXPECT_EQ(guard.name(), "test/a");
 }
 
-TEST_P(MutexContract, several_names_are_taken_together_or_not_at_all) {
+TEST_P(MutexContract, several_names_are_acquired_all_or_none) {
   if (!supports(backends::Capability::several_names)) {
     EXPECT_EQ(ann.lock_all({"a", "b"}).error(), Errc::unsupported);
     return;
@@ -305,7 +305,7 @@ TEST_P(MutexContract, several_names_are_taken_together_or_not_at_all) {
 }
 
 // 000.003: closures, for those who like them.
-TEST_P(MutexContract, with_lock_runs_under_the_lock_and_gives_it_back) {
+TEST_P(MutexContract, with_lock_runs_under_the_lock_and_releases_it) {
   const auto seen = ann.with_lock("a", [&](const Guard& guard) {
     EXPECT_FALSE(bob.mutex("a").try_lock());
     return guard.token();
@@ -318,7 +318,7 @@ TEST_P(MutexContract, with_lock_runs_under_the_lock_and_gives_it_back) {
   EXPECT_TRUE(bob.mutex("a").try_lock());
 }
 
-TEST_P(MutexContract, a_std_scoped_lock_takes_it_beside_a_local_mutex) {
+TEST_P(MutexContract, std_scoped_lock_locks_it_together_with_a_local_mutex) {
   StdLockable remote(ann.mutex("a"));
   std::mutex local;
   {
@@ -332,7 +332,7 @@ TEST_P(MutexContract, a_std_scoped_lock_takes_it_beside_a_local_mutex) {
 
 // 000-B15. The grant and the calling off cross on their way: it is held, or it is free, and the
 // caller is told which.
-TEST_P(MutexContract, a_grant_that_meets_its_cancellation_is_kept_or_given_back) {
+TEST_P(MutexContract, a_grant_that_races_with_its_cancellation_is_kept_or_released) {
   for (int i = 0; i < 200; ++i) {
     auto guard = ann.mutex("a").try_lock_for(std::chrono::microseconds(10 * i));
     if (guard) {

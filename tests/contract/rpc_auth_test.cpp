@@ -17,8 +17,8 @@ namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
-using server::auth::digest_of;
 using server::auth::Authorizer;
+using server::auth::digest_of;
 using server::auth::Level;
 using server::auth::Policy;
 
@@ -27,13 +27,13 @@ class RpcAuth : public ::testing::Test {
  protected:
   static Policy rules(Level of_alice = Level::lock) {
     return *Policy::make({{.name = "alice",
-                             .tokens = {digest_of("secret-of-alice")},
-                             .certificates = {"alice.example"},
-                             .rules = {{"a/", of_alice}}},
-                            {.name = "ops",
-                             .tokens = {digest_of("secret-of-ops")},
-                             .certificates = {"ops"},
-                             .rules = {{"", Level::admin}}}});
+                           .tokens = {digest_of("secret-of-alice")},
+                           .certificates = {"alice.example"},
+                           .rules = {{"a/", of_alice}}},
+                          {.name = "ops",
+                           .tokens = {digest_of("secret-of-ops")},
+                           .certificates = {"ops"},
+                           .rules = {{"", Level::admin}}}});
   }
   [[nodiscard]] Result<Client> alice() const {
     return connect(service.url(), {.auth_token = "secret-of-alice"});
@@ -43,7 +43,7 @@ class RpcAuth : public ::testing::Test {
   RpcService service{{.authorizer = &authorizer}};
 };
 
-TEST_F(RpcAuth, a_client_with_a_token_locks_what_it_may) {
+TEST_F(RpcAuth, a_client_with_a_token_locks_permitted_names) {
   const auto client = alice();
   ASSERT_TRUE(client) << to_string(client.error());
 
@@ -54,7 +54,7 @@ TEST_F(RpcAuth, a_client_with_a_token_locks_what_it_may) {
   EXPECT_TRUE(client->rw_lock("a/y").lock_shared());
 }
 
-TEST_F(RpcAuth, what_it_may_not_it_is_told_at_once) {
+TEST_F(RpcAuth, a_request_without_permission_fails_at_once) {
   const auto client = alice();
   ASSERT_TRUE(client) << to_string(client.error());
 
@@ -69,7 +69,7 @@ TEST_F(RpcAuth, what_it_may_not_it_is_told_at_once) {
   EXPECT_TRUE(client->mutex("a/x").lock());
 }
 
-TEST_F(RpcAuth, a_watch_of_what_one_may_not_read_ends_with_the_reason) {
+TEST_F(RpcAuth, a_watch_without_read_permission_ends_with_the_reason) {
   const auto client = alice();
   ASSERT_TRUE(client) << to_string(client.error());
 
@@ -82,7 +82,7 @@ TEST_F(RpcAuth, a_watch_of_what_one_may_not_read_ends_with_the_reason) {
 }
 
 // No error and no message may show a secret.
-TEST_F(RpcAuth, nobody_connects_without_a_token_and_secrets_are_not_repeated) {
+TEST_F(RpcAuth, a_connection_without_a_token_is_rejected_and_errors_omit_secrets) {
   for (const auto& [url, options] :
        {std::pair{service.url(), ConnectOptions{}},
         std::pair{service.url(), ConnectOptions{.auth_token = "wrong-secret"}},
@@ -104,7 +104,7 @@ TEST_F(RpcAuth, nobody_connects_without_a_token_and_secrets_are_not_repeated) {
   EXPECT_EQ(locked.error(), Errc::permission_denied) << to_string(locked.error());
 }
 
-TEST_F(RpcAuth, the_token_may_stand_in_the_url_or_in_a_file) {
+TEST_F(RpcAuth, the_token_is_read_from_the_url_or_a_file) {
   const TemporaryFolder folder;
   const auto file = (folder.path() / "token").string();
   std::ofstream(file) << "secret-of-alice\n";
@@ -123,7 +123,7 @@ TEST_F(RpcAuth, the_token_may_stand_in_the_url_or_in_a_file) {
 }
 
 // While it is held: renewals go on, and a right that is withdrawn is felt by the next lock.
-TEST_F(RpcAuth, new_rules_are_felt_by_clients_that_are_connected) {
+TEST_F(RpcAuth, changed_policies_apply_to_connected_clients) {
   const auto client = alice();
   ASSERT_TRUE(client) << to_string(client.error());
   auto held = client->mutex("a/held").lock();
@@ -137,7 +137,7 @@ TEST_F(RpcAuth, new_rules_are_felt_by_clients_that_are_connected) {
   EXPECT_TRUE(client->mutex("a/x").lock());
 }
 
-TEST_F(RpcAuth, a_user_that_is_gone_loses_its_locks_when_their_leases_end) {
+TEST_F(RpcAuth, a_removed_user_loses_its_locks_when_their_leases_expire) {
   const auto client = alice();
   ASSERT_TRUE(client) << to_string(client.error());
   auto held = client->mutex("a/held", {.ttl = 1s}).lock();
@@ -148,10 +148,10 @@ TEST_F(RpcAuth, a_user_that_is_gone_loses_its_locks_when_their_leases_end) {
   EXPECT_TRUE(eventually([&] { return held->lost().stop_requested(); }));
 }
 
-TEST_F(RpcAuth, a_client_certificate_is_the_user_that_has_its_name) {
+TEST_F(RpcAuth, a_client_certificate_authenticates_the_user_of_its_name) {
   Authority authority;
-  const RpcService mutual(
-      {.tls = authority.mutual_files(authority.sign({.name = "server"})), .authorizer = &authorizer});
+  const RpcService mutual({.tls = authority.mutual_files(authority.sign({.name = "server"})),
+                           .authorizer = &authorizer});
   const auto as = [&](const Authority::Subject& subject) {
     const auto certificate = authority.sign(subject);
     return connect(mutual.url("?tls_ca=" + authority.file().string() + "&tls_cert=" +
@@ -171,7 +171,7 @@ TEST_F(RpcAuth, a_client_certificate_is_the_user_that_has_its_name) {
   EXPECT_EQ(locks(as({.name = "mallory"}), "a/x"), to_string(Errc::permission_denied));
 }
 
-TEST(Secrets, a_url_is_shown_without_what_stands_before_the_at_sign) {
+TEST(Secrets, a_url_is_logged_without_its_credentials) {
   using backends::without_secrets;
 
   EXPECT_EQ(without_secrets("tenure://tok@h:1/?a=b@c"), "tenure://***@h:1/?a=b@c");

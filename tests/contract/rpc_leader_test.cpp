@@ -39,14 +39,14 @@ class RpcLeader : public ::testing::Test {
   RpcCluster cluster;
 };
 
-TEST_F(RpcLeader, is_found_through_whichever_member_is_asked_also_one_that_the_url_does_not_name) {
+TEST_F(RpcLeader, the_leader_is_found_through_any_member_even_if_the_url_omits_it) {
   for (const std::size_t member : {0U, 1U, 2U}) {
     auto client = connect({member});
     EXPECT_TRUE(client.mutex("a").lock()) << member;
   }
 }
 
-TEST_F(RpcLeader, is_waited_for_by_connect) {
+TEST_F(RpcLeader, connect_waits_for_a_leader) {
   cluster.depose();
   auto connecting = std::async(std::launch::async, [this] { return connect(); });
   EXPECT_EQ(connecting.wait_for(50ms), std::future_status::timeout);
@@ -56,7 +56,7 @@ TEST_F(RpcLeader, is_waited_for_by_connect) {
   EXPECT_TRUE(connecting.get().mutex("a").lock());
 }
 
-TEST_F(RpcLeader, that_never_comes_is_told_by_connect_with_who_was_asked) {
+TEST_F(RpcLeader, connect_without_a_leader_names_the_members_it_asked) {
   cluster.depose();
 
   const auto refused = tenure::connect(cluster.url(), {.request_timeout = 200ms});
@@ -68,7 +68,7 @@ TEST_F(RpcLeader, that_never_comes_is_told_by_connect_with_who_was_asked) {
 }
 
 // 002.103: while a lock is held, and 002.108: tokens grow across it.
-TEST_F(RpcLeader, changes_while_a_lock_is_held_and_nobody_notices) {
+TEST_F(RpcLeader, a_leader_change_is_invisible_to_a_holder) {
   auto ann = connect();
   auto held = ann.mutex("a").lock().value();
   const auto first = held.token();
@@ -85,7 +85,7 @@ TEST_F(RpcLeader, changes_while_a_lock_is_held_and_nobody_notices) {
 }
 
 // 002.103: while one waits. The wait was begun under another leader; nothing is granted twice.
-TEST_F(RpcLeader, changes_while_some_wait_and_each_keeps_its_place) {
+TEST_F(RpcLeader, a_leader_change_keeps_the_order_of_waiters) {
   auto ann = connect();
   auto held = std::make_optional(ann.mutex("a").lock().value());
   std::vector<Client> clients;
@@ -119,7 +119,7 @@ TEST_F(RpcLeader, changes_while_some_wait_and_each_keeps_its_place) {
 }
 
 // The grant was decided by the old leader and its answer lost with it: the same request gets it.
-TEST_F(RpcLeader, dies_with_the_answer_to_a_grant_and_the_next_one_tells_it) {
+TEST_F(RpcLeader, a_grant_whose_reply_died_with_the_leader_is_reported_by_the_next) {
   auto ann = connect();
   auto bob = connect();
   auto held = ann.mutex("a").lock().value();
@@ -142,7 +142,7 @@ TEST_F(RpcLeader, dies_with_the_answer_to_a_grant_and_the_next_one_tells_it) {
 }
 
 // 002.103: while a lease is renewed.
-TEST_F(RpcLeader, changes_while_leases_are_renewed_and_none_is_lost) {
+TEST_F(RpcLeader, a_leader_change_during_renewals_loses_no_lease) {
   auto ann = connect();
   auto held = ann.mutex("a", {.ttl = 2s}).lock().value();
   const auto lost = held.lost();
@@ -157,7 +157,7 @@ TEST_F(RpcLeader, changes_while_leases_are_renewed_and_none_is_lost) {
   EXPECT_TRUE(held.owns_lock());
 }
 
-TEST_F(RpcLeader, tells_of_leases_that_ended_before_it_led) {
+TEST_F(RpcLeader, a_new_leader_reports_leases_that_ended_earlier) {
   auto ann = connect();
   auto held = ann.mutex("a").lock().value();
   const auto lost = held.lost();
@@ -175,7 +175,7 @@ TEST_F(RpcLeader, tells_of_leases_that_ended_before_it_led) {
 }
 
 // 002.106: without gap or duplicate.
-TEST_F(RpcLeader, changes_under_a_watch_that_misses_nothing_and_tells_nothing_twice) {
+TEST_F(RpcLeader, a_watch_survives_a_leader_change_without_gap_or_duplicate) {
   auto ann = connect();
   auto bob = connect();
   auto watch = ann.watch("a").value();
@@ -203,7 +203,7 @@ TEST_F(RpcLeader, changes_under_a_watch_that_misses_nothing_and_tells_nothing_tw
 }
 
 // 002.106: what happened is forgotten before the watch comes back.
-TEST_F(RpcLeader, that_has_forgotten_what_a_watch_wants_says_so) {
+TEST_F(RpcLeader, a_watch_of_a_compacted_revision_fails) {
   auto ann = connect();
   auto watch = ann.watch("a").value();
   auto guard = ann.mutex("a").lock().value();
@@ -223,7 +223,7 @@ TEST_F(RpcLeader, that_has_forgotten_what_a_watch_wants_says_so) {
 }
 
 // It leads on, and the Session stands: only the watches have to begin again.
-TEST_F(RpcLeader, that_ends_the_stream_of_watches_alone_is_asked_to_watch_again) {
+TEST_F(RpcLeader, a_watch_stream_closed_by_the_server_is_reopened) {
   auto ann = connect();
   auto bob = connect();
   auto watch = ann.watch("a").value();
@@ -248,7 +248,7 @@ TEST_F(RpcLeader, that_ends_the_stream_of_watches_alone_is_asked_to_watch_again)
   }
 }
 
-TEST_F(RpcLeader, that_is_not_sure_puts_off_a_watch_and_the_others_go_on) {
+TEST_F(RpcLeader, a_watch_that_a_leader_defers_is_retried_and_the_others_continue) {
   auto ann = connect();
   auto bob = connect();
   auto watch = ann.watch("a").value();
@@ -266,7 +266,7 @@ TEST_F(RpcLeader, that_is_not_sure_puts_off_a_watch_and_the_others_go_on) {
   }
 }
 
-TEST_F(RpcLeader, changes_and_whoever_looks_sees_what_was_acknowledged_before) {
+TEST_F(RpcLeader, a_read_after_a_leader_change_sees_acknowledged_writes) {
   auto ann = connect();
   auto bob = connect();
   for (std::size_t round = 1; round <= 6; ++round) {
@@ -283,7 +283,7 @@ TEST_F(RpcLeader, changes_and_whoever_looks_sees_what_was_acknowledged_before) {
 }
 
 // One that never asks for anything is led to each leader as quickly as one that does.
-TEST_F(RpcLeader, changes_many_times_before_a_client_has_anything_to_ask) {
+TEST_F(RpcLeader, an_idle_client_follows_many_leader_changes) {
   auto ann = connect();
   for (std::size_t round = 1; round <= 12; ++round) {
     cluster.move(round % 3);
@@ -302,7 +302,7 @@ TEST_F(RpcLeader, changes_many_times_before_a_client_has_anything_to_ask) {
 }
 
 // The others name it until they have elected another; that must not send us in circles.
-TEST_F(RpcLeader, that_is_dead_is_named_by_the_others_for_a_while) {
+TEST_F(RpcLeader, a_redirect_to_a_dead_leader_is_ignored) {
   auto ann = connect();
   auto held = ann.mutex("a").lock().value();
 
@@ -316,7 +316,7 @@ TEST_F(RpcLeader, that_is_dead_is_named_by_the_others_for_a_while) {
 }
 
 // The connection stands and nobody answers, as when the process is stopped by SIGSTOP.
-TEST_F(RpcLeader, that_hangs_is_left_well_before_its_leases_end) {
+TEST_F(RpcLeader, a_hanging_leader_is_replaced_well_before_leases_expire) {
   auto ann = connect();
   auto held = ann.mutex("a", {.ttl = 6s}).lock().value();
   std::promise<void> go_on;
@@ -335,7 +335,7 @@ TEST_F(RpcLeader, that_hangs_is_left_well_before_its_leases_end) {
 }
 
 // A wait that is called off while nobody leads leaves the queue at the next leader.
-TEST_F(RpcLeader, that_comes_hears_of_waits_that_were_called_off_meanwhile) {
+TEST_F(RpcLeader, a_new_leader_receives_pending_cancellations) {
   auto ann = connect();
   auto bob = connect();
   auto held = ann.mutex("a").lock().value();
@@ -354,7 +354,7 @@ TEST_F(RpcLeader, that_comes_hears_of_waits_that_were_called_off_meanwhile) {
 }
 
 // The one that was asked to call it off is gone before it answers: nobody waits for the next one.
-TEST_F(RpcLeader, that_goes_with_a_wait_to_be_called_off_does_not_hold_up_who_called_it_off) {
+TEST_F(RpcLeader, a_cancellation_returns_although_the_leader_is_lost) {
   auto ann = connect();
   auto bob = connect();
   auto held = ann.mutex("a").lock().value();
@@ -375,7 +375,7 @@ TEST_F(RpcLeader, that_goes_with_a_wait_to_be_called_off_does_not_hold_up_who_ca
 }
 
 // No storm: several clients, many changes, every lock is exclusive and every request is answered.
-TEST_F(RpcLeader, changes_again_and_again_under_load_and_every_request_is_answered_once) {
+TEST_F(RpcLeader, repeated_leader_changes_under_load_complete_each_request_once) {
   constexpr int clients = 4;
   constexpr int rounds = 50;
   std::atomic<int> inside = 0;

@@ -62,7 +62,7 @@ TEST_P(RpcRestart, a_hold_a_wait_and_a_watch_survive_the_server) {
   EXPECT_EQ(watch.next_for(test_timeout).value().type, LockEventType::released);
 }
 
-TEST_P(RpcRestart, what_is_asked_while_nobody_is_there_is_answered_later) {
+TEST_P(RpcRestart, requests_made_without_a_server_complete_after_its_restart) {
   auto ann = connect(url()).value();
   stop();
   auto asked = std::async(std::launch::async, [&] { return ann.mutex("a").lock(); });
@@ -73,7 +73,7 @@ TEST_P(RpcRestart, what_is_asked_while_nobody_is_there_is_answered_later) {
   EXPECT_TRUE(asked.get());
 }
 
-TEST_P(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
+TEST_P(RpcRestart, a_wait_can_be_cancelled_without_a_server) {
   auto ann = connect(url()).value();
   auto bob = connect(url()).value();
   auto held = ann.mutex("a").lock().value();
@@ -92,7 +92,7 @@ TEST_P(RpcRestart, a_wait_can_be_called_off_while_nobody_is_there) {
 }
 
 // Sent again by its request id: readers enter when the server is back.
-TEST_P(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
+TEST_P(RpcRestart, a_downgrade_without_a_server_completes_after_its_restart) {
   auto ann = connect(url()).value();
   auto bob = connect(url()).value();
   auto guard = ann.rw_lock("a").lock().value();
@@ -112,7 +112,7 @@ TEST_P(RpcRestart, a_downgrade_while_nobody_is_there_happens_later) {
 }
 
 // 003.006
-TEST_P(RpcRestart, a_ttl_that_is_set_while_nobody_is_there_counts_later) {
+TEST_P(RpcRestart, a_ttl_set_without_a_server_applies_after_its_restart) {
   auto ann = connect(url()).value();
   auto guard = ann.mutex("a", {.ttl = 30s}).lock().value();
   stop();
@@ -138,7 +138,7 @@ TEST_P(RpcRestart, a_lock_is_lost_by_our_own_clock_when_the_server_does_not_come
 }
 
 // A destructor does not throw, and waits no longer than request_timeout.
-TEST_P(RpcRestart, a_client_with_a_lock_ends_though_nobody_is_there) {
+TEST_P(RpcRestart, a_client_with_a_lock_can_be_destroyed_without_a_server) {
   auto ann = std::make_optional(connect(url()).value());
   auto held = std::make_optional(ann->mutex("a").lock().value());
   stop();
@@ -150,7 +150,7 @@ TEST_P(RpcRestart, a_client_with_a_lock_ends_though_nobody_is_there) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
 }
 
-TEST_P(RpcRestart, nobody_there_is_unavailable_and_says_who) {
+TEST_P(RpcRestart, an_unreachable_server_is_unavailable_with_its_address) {
   const auto before = url();
   stop();
 

@@ -66,7 +66,7 @@ Clock::duration time_of(Call call) {
 
 // SIGSTOP: connections stand, new ones are accepted by the kernel, and nobody answers. A watch()
 // once waited for as long as other threads had something to do, and the end of a client for ever.
-TEST(RpcStopped, nobody_waits_much_longer_than_its_request_timeout) {
+TEST(RpcStopped, calls_return_soon_after_their_request_timeout) {
   const Tenured tenured;
   auto client = std::make_optional(
       tenure::connect(tenured.url(), {.request_timeout = request_timeout}).value());

@@ -48,7 +48,7 @@ class RpcTls : public ::testing::Test {
   Certificate server = ours.sign({.name = "server"});
 };
 
-TEST_F(RpcTls, the_authority_alone_is_enough_if_the_server_asks_for_no_more) {
+TEST_F(RpcTls, the_ca_is_enough_if_the_server_requests_no_client_certificate) {
   const RpcService service({.tls = Authority::server_files(server)});
 
   const auto client = connect(service.url(trusting(ours)));
@@ -66,27 +66,27 @@ TEST_F(RpcTls, a_client_certificate_is_sent_on_request) {
   EXPECT_TRUE(client->mutex("a").lock());
 }
 
-TEST_F(RpcTls, a_server_may_be_called_by_any_name_of_its_certificate) {
+TEST_F(RpcTls, a_server_is_accepted_by_any_name_of_its_certificate) {
   const RpcService service({.tls = Authority::server_files(server)});
   const auto port = service.address().substr(service.address().find(':'));
 
   EXPECT_TRUE(connect("tenure://localhost" + port + trusting(ours)));
 }
 
-TEST_F(RpcTls, a_server_of_another_authority_is_refused) {
+TEST_F(RpcTls, a_server_of_another_ca_is_rejected) {
   const RpcService service({.tls = Authority::server_files(server)});
 
   expect(refusal(service.url(trusting(theirs))), Errc::permission_denied, "is tls_ca");
 }
 
-TEST_F(RpcTls, a_server_whose_certificate_has_expired_is_refused) {
+TEST_F(RpcTls, a_server_with_an_expired_certificate_is_rejected) {
   const RpcService service(
       {.tls = Authority::server_files(ours.sign({.name = "old", .hours = -1}))});
 
   expect(refusal(service.url(trusting(ours))), Errc::permission_denied, "has expired");
 }
 
-TEST_F(RpcTls, a_server_of_another_name_is_refused) {
+TEST_F(RpcTls, a_server_with_another_name_is_rejected) {
   const RpcService service({.tls = Authority::server_files(
                                 ours.sign({.name = "far", .alternatives = "DNS:far.example"}))});
   const auto port = service.address().substr(service.address().find(':'));
@@ -98,7 +98,7 @@ TEST_F(RpcTls, a_server_of_another_name_is_refused) {
 }
 
 // The server says so only after the client's end of the handshake is through.
-TEST_F(RpcTls, a_client_without_a_certificate_is_told_that_it_needs_one) {
+TEST_F(RpcTls, a_missing_client_certificate_is_reported) {
   const RpcService service({.tls = ours.mutual_files(server)});
 
   for (int round = 0; round < 10; ++round) {
@@ -106,7 +106,7 @@ TEST_F(RpcTls, a_client_without_a_certificate_is_told_that_it_needs_one) {
   }
 }
 
-TEST_F(RpcTls, a_client_with_a_wrong_certificate_is_told_so) {
+TEST_F(RpcTls, a_wrong_client_certificate_is_reported) {
   const RpcService service({.tls = ours.mutual_files(server)});
   const auto foreign = theirs.sign({.name = "client"});
   const auto old = ours.sign({.name = "old", .hours = -1});
@@ -117,7 +117,7 @@ TEST_F(RpcTls, a_client_with_a_wrong_certificate_is_told_so) {
   }
 }
 
-TEST_F(RpcTls, files_that_cannot_be_used_are_told_with_their_place) {
+TEST_F(RpcTls, unusable_tls_files_are_rejected_with_the_position) {
   const auto client = ours.sign({.name = "client"});
   const auto other = ours.sign({.name = "other"});
   const auto wrong = [](const std::string& options) { return refusal("tenure://a?" + options); };
@@ -138,7 +138,7 @@ TEST_F(RpcTls, files_that_cannot_be_used_are_told_with_their_place) {
          Errc::invalid_argument, "at 20: tls_key");
 }
 
-TEST_F(RpcTls, a_plain_client_is_told_that_the_server_wants_TLS) {
+TEST_F(RpcTls, a_plaintext_client_of_a_TLS_server_gets_a_hint) {
   const RpcService service({.tls = Authority::server_files(server)});
 
   for (int round = 0; round < 10; ++round) {
@@ -146,7 +146,7 @@ TEST_F(RpcTls, a_plain_client_is_told_that_the_server_wants_TLS) {
   }
 }
 
-TEST_F(RpcTls, a_client_with_TLS_is_told_that_the_server_has_none) {
+TEST_F(RpcTls, a_TLS_client_of_a_plaintext_server_gets_a_hint) {
   const RpcService service;
 
   for (int round = 0; round < 10; ++round) {

@@ -45,7 +45,7 @@ TEST_P(RwLockContract, readers_share_and_a_writer_is_alone) {
 }
 
 // All or none, also for readers: one who got half of them would wait while it bars writers.
-TEST_P(RwLockContract, several_names_are_read_together_or_not_at_all) {
+TEST_P(RwLockContract, several_names_are_shared_all_or_none) {
   if (!supports(backends::Capability::shared) || !supports(backends::Capability::several_names)) {
     EXPECT_EQ(ann.rw_all_of({"a", "b"}).lock_shared().error(), Errc::unsupported);
     return;
@@ -79,7 +79,7 @@ TEST_P(RwLockContract, attempts_are_bounded_on_both_sides) {
 }
 
 // 000.067, 000-B2: the first of two shares of one object must not free both.
-TEST_P(RwLockContract, two_shares_of_one_object_are_given_back_one_by_one) {
+TEST_P(RwLockContract, two_shares_of_one_object_are_released_one_by_one) {
   if (!supports(backends::Capability::shared)) {
     return;
   }
@@ -114,7 +114,7 @@ TEST_P(RwLockContract, a_waiting_writer_bars_later_readers) {
 }
 
 // 000.059-061, 000.065: asking once leaves nothing behind.
-TEST_P(RwLockContract, a_writer_that_asks_once_does_not_bar_readers) {
+TEST_P(RwLockContract, a_try_lock_of_a_writer_does_not_bar_readers) {
   if (!supports(backends::Capability::shared)) {
     return;
   }
@@ -161,7 +161,7 @@ TEST_P(RwLockContract, neither_side_starves) {
 }
 
 // 000-B15: read then write by one owner.
-TEST_P(RwLockContract, an_upgrade_lets_nobody_write_in_between) {
+TEST_P(RwLockContract, an_upgrade_admits_no_other_writer) {
   if (!supports(backends::Capability::shared)) {
     return;
   }
@@ -246,7 +246,7 @@ TEST_P(RwLockContract, the_second_of_two_upgrades_fails_with_deadlock) {
   EXPECT_TRUE(theirs.unlock());
 }
 
-TEST_P(RwLockContract, an_upgrade_of_nothing_or_of_another_lock_is_refused) {
+TEST_P(RwLockContract, an_upgrade_of_a_guard_that_does_not_match_is_rejected) {
   if (!supports(backends::Capability::upgrade)) {
     return;
   }

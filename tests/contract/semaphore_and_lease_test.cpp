@@ -22,7 +22,7 @@ using LeaseContract = Contract;
 INSTANTIATE_TEST_SUITE_P(Backends, LeaseContract, ::testing::ValuesIn(contract_backends()),
                          [](const auto& backend) { return backend.param.name; });
 
-TEST_P(SemaphoreContract, no_more_permits_are_out_than_there_are) {
+TEST_P(SemaphoreContract, granted_permits_never_exceed_the_capacity) {
   const auto semaphore = ann.semaphore("pool", {.capacity = 2});
   if (!supports(backends::Capability::semaphore)) {
     EXPECT_EQ(semaphore.acquire().error(), Errc::unsupported);
@@ -40,7 +40,7 @@ TEST_P(SemaphoreContract, no_more_permits_are_out_than_there_are) {
   EXPECT_TRUE(semaphore.try_acquire());
 }
 
-TEST_P(SemaphoreContract, several_permits_are_taken_at_once) {
+TEST_P(SemaphoreContract, several_permits_are_acquired_at_once) {
   if (!supports(backends::Capability::semaphore)) {
     return;
   }
@@ -51,7 +51,7 @@ TEST_P(SemaphoreContract, several_permits_are_taken_at_once) {
 }
 
 // Two programs that disagree on the capacity would both be wrong.
-TEST_P(SemaphoreContract, all_must_name_the_same_capacity) {
+TEST_P(SemaphoreContract, a_different_capacity_is_rejected) {
   if (!supports(backends::Capability::semaphore)) {
     return;
   }
@@ -105,7 +105,7 @@ TEST_P(LeaseContract, a_lease_lives_as_long_as_something_made_with_it) {
 }
 
 // 002-B16, 000-B16: one explicit policy.
-TEST_P(LeaseContract, a_lease_that_would_wait_for_itself_fails_at_once) {
+TEST_P(LeaseContract, a_self_blocking_request_fails_at_once) {
   if (!supports(backends::Capability::one_lease) || !supports(backends::Capability::deadlocks)) {
     return;
   }
@@ -134,7 +134,7 @@ TEST_P(LeaseContract, reentry_is_counted) {
   EXPECT_TRUE(bob.mutex("a").try_lock());
 }
 
-TEST_P(LeaseContract, a_cycle_of_waits_is_found_and_told_to_one) {
+TEST_P(LeaseContract, a_deadlock_is_reported_to_exactly_one_victim) {
   if (!supports(backends::Capability::deadlocks)) {
     return;
   }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 TENURE_CONTRACT(WatchContract);
 
-TEST_P(WatchContract, a_watch_tells_what_happens_in_order) {
+TEST_P(WatchContract, a_watch_reports_events_in_order) {
   auto watch = ann.watch("jobs/", {.scope = WatchScope::prefix});
   if (!supports(backends::Capability::watches)) {
     EXPECT_EQ(watch.error(), Errc::unsupported);
@@ -43,7 +43,7 @@ TEST_P(WatchContract, a_watch_tells_what_happens_in_order) {
 }
 
 // The hold is older than the watch; its end must still be told, under the token its holder has.
-TEST_P(WatchContract, the_end_of_an_older_hold_is_told_with_its_token) {
+TEST_P(WatchContract, the_end_of_an_older_hold_is_reported_with_its_token) {
   if (!supports(backends::Capability::watches)) {
     return;
   }
@@ -81,7 +81,7 @@ TEST_P(WatchContract, a_watch_is_a_range_that_ends_when_it_is_stopped) {
   EXPECT_EQ(watch.next().error(), Errc::cancelled);
 }
 
-TEST_P(WatchContract, a_reader_that_waits_can_be_called_off) {
+TEST_P(WatchContract, a_blocked_read_of_a_watch_can_be_cancelled) {
   if (!supports(backends::Capability::watches)) {
     return;
   }
@@ -92,7 +92,7 @@ TEST_P(WatchContract, a_reader_that_waits_can_be_called_off) {
   EXPECT_EQ(watch.next(hurry.get_token()).error(), Errc::cancelled);
 }
 
-TEST_P(WatchContract, who_reads_too_slowly_is_cut_off_and_told_where_to_go_on) {
+TEST_P(WatchContract, a_slow_watch_is_closed_with_its_resume_revision) {
   if (!supports(backends::Capability::watches)) {
     return;
   }
@@ -108,7 +108,7 @@ TEST_P(WatchContract, who_reads_too_slowly_is_cut_off_and_told_where_to_go_on) {
   EXPECT_EQ(ann.watch("a", {.events_max = 0}).error(), Errc::invalid_argument);
 }
 
-TEST_P(WatchContract, the_leader_is_seen_with_its_value_and_hands_over) {
+TEST_P(WatchContract, observers_see_the_leader_its_value_and_the_hand_over) {
   if (!supports(backends::Capability::watches)) {
     return;
   }

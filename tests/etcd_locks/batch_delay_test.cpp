@@ -10,18 +10,18 @@ using Time = BatchDelay::Clock::time_point;
 
 constexpr auto way = 400us;  // and so 100 are waited for at most
 
-TEST(EtcdMuster, nobody_waits_before_anything_was_answered) {
+TEST(EtcdBatchDelay, the_first_batch_is_not_delayed) {
   BatchDelay delay;
   EXPECT_EQ(delay.delay_until(1, Time{}), std::nullopt);
 }
 
-TEST(EtcdMuster, one_alone_waits_for_nobody) {
+TEST(EtcdBatchDelay, a_single_request_is_not_delayed) {
   BatchDelay delay;
   delay.on_completed(1, 0, way, Time{});
   EXPECT_EQ(delay.delay_until(1, Time{}), std::nullopt);
 }
 
-TEST(EtcdMuster, those_who_were_answered_together_leave_together) {
+TEST(EtcdBatchDelay, requests_completed_together_are_batched_again) {
   BatchDelay delay;
   delay.on_completed(3, 1, way, Time{});
   EXPECT_EQ(delay.delay_until(2, Time{10us}), Time{100us});
@@ -29,7 +29,7 @@ TEST(EtcdMuster, those_who_were_answered_together_leave_together) {
   EXPECT_EQ(delay.delay_until(4, Time{30us}), std::nullopt);
 }
 
-TEST(EtcdMuster, who_does_not_come_within_a_quarter_of_the_way_is_left_behind) {
+TEST(EtcdBatchDelay, the_delay_ends_after_a_quarter_of_the_round_trip) {
   BatchDelay delay;
   delay.on_completed(3, 0, way, Time{});
   EXPECT_EQ(delay.delay_until(2, Time{99us}), Time{100us});
@@ -38,7 +38,7 @@ TEST(EtcdMuster, who_does_not_come_within_a_quarter_of_the_way_is_left_behind) {
 }
 
 // Threads that do something else in between must not be slower by this.
-TEST(EtcdMuster, where_they_do_not_come_back_it_becomes_rare) {
+TEST(EtcdBatchDelay, fruitless_delays_become_rare) {
   BatchDelay delay;
   int waited = 0;
   for (int n = 0; n < 10'000; ++n) {

@@ -42,7 +42,7 @@ TEST(EtcdFailure, a_wait_survives_a_restart_and_a_compaction) {
 }
 
 // 000.099: a server that hangs does not keep anybody believing.
-TEST(EtcdFailure, a_server_that_stands_still_costs_the_lock_within_its_lease) {
+TEST(EtcdFailure, a_paused_server_loses_the_lock_within_its_ttl) {
   EtcdServer server;
   const auto ann = connect(server.url(), {.request_timeout = 500ms}).value();
   auto guard = ann.mutex("a", {.ttl = 2s}).lock().value();
@@ -101,7 +101,7 @@ class EtcdCluster : public ::testing::Test {
 };
 
 // 002.051: nobody notices but by the time it takes.
-TEST_F(EtcdCluster, loses_its_leader_and_those_who_wait_are_granted) {
+TEST_F(EtcdCluster, waiters_are_granted_after_the_loss_of_the_leader) {
   const auto ann = connect(url(), {.owner = "ann", .request_timeout = 20s}).value();
   const auto bob = connect(url(), {.owner = "bob", .request_timeout = 20s}).value();
   auto guard = ann.mutex("a", {.ttl = 30s}).lock().value();
@@ -130,7 +130,7 @@ TEST_F(EtcdCluster, loses_its_leader_and_those_who_wait_are_granted) {
 }
 
 // A member that hangs is noticed by its silence, and left for another one.
-TEST_F(EtcdCluster, a_member_that_stands_still_is_left_for_another) {
+TEST_F(EtcdCluster, a_paused_member_is_replaced_by_another) {
   const auto ann = connect(url(), {.owner = "ann", .request_timeout = 20s}).value();
   auto guard = ann.mutex("a", {.ttl = 30s}).lock().value();
 

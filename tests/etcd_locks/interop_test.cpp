@@ -31,7 +31,7 @@ class EtcdInterop : public ::testing::Test {
 };
 
 // 002.045, 002.046, 002.047: in both directions, on one name.
-TEST_F(EtcdInterop, etcdctl_waits_for_us_and_we_wait_for_etcdctl) {
+TEST_F(EtcdInterop, a_tenure_client_and_etcdctl_exclude_each_other) {
   auto guard = ann.mutex("both").lock().value();
   const auto token = guard.token();
   const auto etcdctl = server.begin_etcdctl({"lock", "both"});
@@ -56,7 +56,7 @@ TEST_F(EtcdInterop, etcdctl_waits_for_us_and_we_wait_for_etcdctl) {
 }
 
 // 002.048, 002.050: one queue, whoever stands in it.
-TEST_F(EtcdInterop, all_are_served_in_the_order_they_came) {
+TEST_F(EtcdInterop, locks_are_granted_in_arrival_order) {
   auto guard = ann.mutex("mixed").lock().value();
   const auto first = server.begin_etcdctl({"lock", "mixed"});
   ASSERT_TRUE(soon("mixed", 2));
@@ -94,7 +94,7 @@ TEST_F(EtcdInterop, a_reader_does_not_read_beside_etcdctl) {
 }
 
 // 002.052, 002-B1: the keys of db/users lie in the folder of db, and yet it is another lock.
-TEST_F(EtcdInterop, a_lock_whose_name_goes_on_below_is_another_lock) {
+TEST_F(EtcdInterop, a_lock_with_a_longer_name_is_another_lock) {
   std::vector<Guard> below;
   for (int n = 0; n < 40; ++n) {
     below.push_back(ann.mutex("db/users/" + std::to_string(n)).lock().value());

@@ -21,7 +21,7 @@ namespace pb = backends::etcd::pb;
 constexpr auto txn_path = "/etcdserverpb.KV/Txn";
 
 // An answer without the parts that were asked for must not be read beyond its end.
-TEST(EtcdNonsense, an_answer_of_another_form_is_an_error_with_a_hint) {
+TEST(EtcdMalformedReply, a_reply_of_another_form_is_an_error_with_a_hint) {
   FakeEtcd fake;
   fake.answer(txn_path, [](auto) {
     auto answer = std::make_shared<pb::TxnResponse>();
@@ -36,7 +36,7 @@ TEST(EtcdNonsense, an_answer_of_another_form_is_an_error_with_a_hint) {
   expect(client.holders("a").error(), Errc::unavailable, "is it etcd, 3.4 or later?");
 }
 
-TEST(EtcdNonsense, bytes_that_are_no_answer_are_an_error) {
+TEST(EtcdMalformedReply, undecodable_bytes_are_an_error) {
   FakeEtcd fake;
   fake.answer(txn_path, [](auto) {
     auto garbage = std::make_shared<pb::PutRequest>();
@@ -48,7 +48,7 @@ TEST(EtcdNonsense, bytes_that_are_no_answer_are_an_error) {
   expect(client.mutex("a").try_lock().error(), Errc::unavailable, "127.0.0.1");
 }
 
-TEST(EtcdNonsense, a_server_that_is_too_old_or_no_etcd_is_refused) {
+TEST(EtcdMalformedReply, an_old_etcd_or_another_service_is_rejected) {
   FakeEtcd old;
   old.answer("/etcdserverpb.Maintenance/Status", [](auto) {
     auto status = std::make_shared<pb::StatusResponse>();
@@ -64,7 +64,7 @@ TEST(EtcdNonsense, a_server_that_is_too_old_or_no_etcd_is_refused) {
   expect(connect(other.start()).error(), Errc::unsupported, "unknown service");
 }
 
-TEST(EtcdNonsense, a_full_database_is_told_as_what_it_is) {
+TEST(EtcdMalformedReply, a_full_database_is_reported_as_resource_exhausted) {
   FakeEtcd fake;
   fake.answer(txn_path, [](auto) {
     return grpc::Status{grpc::StatusCode::resource_exhausted,
@@ -76,7 +76,7 @@ TEST(EtcdNonsense, a_full_database_is_told_as_what_it_is) {
 }
 
 // Who leaves a member that cannot, asks again; and not as often as the network allows.
-TEST(EtcdNonsense, a_member_that_cannot_at_the_moment_is_asked_again_with_pauses) {
+TEST(EtcdMalformedReply, an_overloaded_member_is_retried_with_backoff) {
   std::atomic<int> asked = 0;
   FakeEtcd fake;
   fake.answer(txn_path, [&](auto) {
@@ -91,7 +91,7 @@ TEST(EtcdNonsense, a_member_that_cannot_at_the_moment_is_asked_again_with_pauses
   EXPECT_LE(asked, 20);
 }
 
-TEST(EtcdNonsense, a_lease_that_is_shorter_than_asked_for_is_not_believed) {
+TEST(EtcdMalformedReply, a_lease_shorter_than_requested_is_rejected) {
   FakeEtcd fake;
   fake.answer("/etcdserverpb.Lease/LeaseGrant", [](auto) {
     auto granted = std::make_shared<pb::LeaseGrantResponse>();

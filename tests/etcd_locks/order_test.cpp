@@ -40,7 +40,7 @@ class EtcdOrder : public ::testing::Test {
 // Who joins behind a reader of the same client waits for what that one waits for. The second reader
 // hears that it has joined when the first has been told that the writer is gone, and looks: the end
 // of that wait is told once, and not again for those who join it then.
-TEST_F(EtcdOrder, a_reader_that_joins_a_wait_which_has_just_ended_is_not_forgotten) {
+TEST_F(EtcdOrder, a_reader_that_joins_a_wait_which_just_ended_is_granted) {
   const auto writer = root + "/a/stranger";
   server.put(writer, "");
   const auto read = [this] {
@@ -66,7 +66,7 @@ TEST_F(EtcdOrder, a_reader_that_joins_a_wait_which_has_just_ended_is_not_forgott
 }
 
 // The same for a writer behind a writer: the one before him leaves while he joins.
-TEST_F(EtcdOrder, a_writer_that_joins_behind_one_who_leaves_is_not_forgotten) {
+TEST_F(EtcdOrder, a_writer_that_queues_behind_a_leaving_waiter_is_granted) {
   auto guard = ann.mutex("a").lock().value();
 
   relay.keep_back();
@@ -87,7 +87,7 @@ TEST_F(EtcdOrder, a_writer_that_joins_behind_one_who_leaves_is_not_forgotten) {
 
 // 002-B2, and 002-B7's like: the key was made and the answer lost. It is asked for again and found,
 // and keeps its place: to make it once more would move it behind those who came since.
-TEST_F(EtcdOrder, a_key_whose_answer_was_lost_is_found_again) {
+TEST_F(EtcdOrder, a_key_whose_reply_was_lost_is_found_again) {
   warm_up();
   relay.keep_back();
   FencingToken token{};
@@ -109,7 +109,7 @@ TEST_F(EtcdOrder, a_key_whose_answer_was_lost_is_found_again) {
 }
 
 // The same for one that does not wait, and for the end of a hold.
-TEST_F(EtcdOrder, a_try_and_a_release_whose_answers_were_lost_are_asked_for_again) {
+TEST_F(EtcdOrder, a_try_lock_and_a_release_whose_replies_were_lost_are_retried) {
   warm_up();
   relay.keep_back();
   std::jthread trying([&] {
@@ -130,7 +130,7 @@ TEST_F(EtcdOrder, a_try_and_a_release_whose_answers_were_lost_are_asked_for_agai
 
 // 002-B7's like: a member hung with the question, another one answered it, and the lock was given
 // back. Then the first one goes on, and makes the key once more.
-TEST_F(EtcdOrder, a_question_that_arrives_after_the_end_of_its_lock_leaves_no_key) {
+TEST_F(EtcdOrder, a_late_request_leaves_no_key_after_the_release) {
   warm_up();
   const auto lease = ann.lease().value();  // It lives on, and its keys would with it.
   relay.keep_questions();
@@ -151,7 +151,7 @@ TEST_F(EtcdOrder, a_question_that_arrives_after_the_end_of_its_lock_leaves_no_ke
 }
 
 // The same for one that did not wait, and was refused.
-TEST_F(EtcdOrder, a_try_that_arrives_after_its_refusal_leaves_no_key) {
+TEST_F(EtcdOrder, a_late_try_lock_leaves_no_key_after_its_refusal) {
   warm_up();
   const auto lease = ann.lease().value();
   const auto stranger = root + "/a/stranger";

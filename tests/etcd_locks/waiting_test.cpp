@@ -76,7 +76,7 @@ TEST_F(EtcdWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
 }
 
 // 002.048: those of one client need no wake-up at all: what removes one key says who is next.
-TEST_F(EtcdWaiting, the_next_one_of_the_same_client_is_told_by_the_release) {
+TEST_F(EtcdWaiting, a_release_grants_the_next_waiter_of_the_same_client) {
   constexpr int waits = 50;
   auto guard = ann.mutex("a").lock().value();
   std::atomic<int> entered = 0;
@@ -100,7 +100,7 @@ TEST_F(EtcdWaiting, the_next_one_of_the_same_client_is_told_by_the_release) {
 }
 
 // 002.051: no key is left by a wait that ended, in whatever way.
-TEST_F(EtcdWaiting, what_was_called_off_or_timed_out_leaves_no_key) {
+TEST_F(EtcdWaiting, a_cancelled_or_timed_out_wait_leaves_no_key) {
   auto guard = ann.mutex("a").lock().value();
   std::stop_source hurry;
   std::vector<std::jthread> threads;
@@ -123,7 +123,7 @@ TEST_F(EtcdWaiting, what_was_called_off_or_timed_out_leaves_no_key) {
 }
 
 // 002.049, 002-B3, etcd #19597: a wait whose place is gone must not wait for ever.
-TEST_F(EtcdWaiting, a_wait_whose_key_was_removed_stands_in_line_again) {
+TEST_F(EtcdWaiting, a_wait_whose_key_was_removed_queues_again) {
   auto guard = ann.mutex("a").lock().value();
   std::jthread waiter([&] { EXPECT_TRUE(bob.mutex("a").lock()); });
   ASSERT_TRUE(soon("a", 2));
@@ -139,7 +139,7 @@ TEST_F(EtcdWaiting, a_wait_whose_key_was_removed_stands_in_line_again) {
 }
 
 // 002-B3: what is lost is told when it is, not when it is used.
-TEST_F(EtcdWaiting, the_end_of_a_lease_is_told_at_once) {
+TEST_F(EtcdWaiting, the_end_of_a_lease_is_reported_at_once) {
   const auto lease = ann.lease({.ttl = 60s}).value();
   auto one = ann.mutex("a", {.lease = lease}).lock().value();
   auto two = ann.mutex("b", {.lease = lease}).lock().value();
@@ -155,7 +155,7 @@ TEST_F(EtcdWaiting, the_end_of_a_lease_is_told_at_once) {
 
 // 002-B5: what is deleted is the key that was made, and not whatever has its name by now; nor
 // anything else of the same client.
-TEST_F(EtcdWaiting, giving_back_touches_nothing_but_what_was_taken) {
+TEST_F(EtcdWaiting, a_release_removes_only_its_own_key) {
   auto mine = ann.mutex("a").lock().value();
   auto other = ann.mutex("b").lock().value();
   const auto key = server.keys(root + "a/").kvs(0);
@@ -172,7 +172,7 @@ TEST_F(EtcdWaiting, giving_back_touches_nothing_but_what_was_taken) {
 }
 
 // Those of a semaphore come free in any order, and the first in line hears of each.
-TEST_F(EtcdWaiting, any_permit_that_comes_free_goes_to_the_first_in_line) {
+TEST_F(EtcdWaiting, a_released_permit_goes_to_the_first_waiter) {
   const SemaphoreSize two{.capacity = 2};
   auto first = ann.semaphore("pool", two).acquire().value();
   auto second = ann.semaphore("pool", two).acquire().value();
@@ -198,7 +198,7 @@ TEST_F(EtcdWaiting, any_permit_that_comes_free_goes_to_the_first_in_line) {
   EXPECT_TRUE(soon("pool", 0));
 }
 
-TEST_F(EtcdWaiting, a_semaphore_lets_in_as_many_as_it_has) {
+TEST_F(EtcdWaiting, a_semaphore_admits_as_many_as_its_capacity) {
   const SemaphoreSize three{.capacity = 3};
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
@@ -220,7 +220,7 @@ TEST_F(EtcdWaiting, a_semaphore_lets_in_as_many_as_it_has) {
 }
 
 // Readers wait for one writer, and one list tells all of them.
-TEST_F(EtcdWaiting, many_readers_enter_by_one_look) {
+TEST_F(EtcdWaiting, many_readers_are_admitted_by_one_list) {
   // As many as are in one list: more would have to look a second time when they come.
   constexpr int readers = 30;
   auto guard = ann.rw_lock("a").lock().value();

@@ -237,7 +237,7 @@ TEST(Grants, a_lock_that_is_taken_away_before_its_owner_heard_of_it_is_lost) {
   const auto session = std::make_shared<detail::Session>(
       std::make_unique<GrantingBackend>(
           std::make_shared<backends::MemoryStore>(),
-          [](auto& listener, auto lease, auto request) { listener.hold_taken(lease, request); }),
+          [](auto& listener, auto lease, auto request) { listener.hold_force_released(lease, request); }),
       ConnectOptions{});
 
   auto guard = detail::Factory::make<Client>(session).mutex("a").lock();

@@ -28,7 +28,7 @@ std::string error_of(UrlOptions& options, std::string_view text) {
   return consumed ? "" : consumed.error().detail;
 }
 
-TEST(UrlOptions, options_are_taken_out_of_the_url_and_set_their_targets) {
+TEST(UrlOptions, options_are_removed_from_the_url_and_set_their_targets) {
   std::string name = "default";
   std::string other = "default";
   std::chrono::milliseconds delay{1};

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/zookeeper/node_value.hpp"
 #include "backends/zookeeper/nodes.hpp"
 #include "backends/zookeeper/paths.hpp"
 #include "backends/zookeeper/session_timing.hpp"
-#include "backends/zookeeper/node_value.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {
@@ -26,7 +26,7 @@ TEST(ZookeeperNodes, sequences_are_read_as_the_numbers_they_are) {
 }
 
 // 002-B8: sorted by the number and not by the name, across the wrap.
-TEST(ZookeeperNodes, the_order_goes_on_where_the_counter_wraps) {
+TEST(ZookeeperNodes, the_order_continues_when_the_counter_wraps) {
   constexpr Sequence last{2147483647};
   constexpr Sequence first{-2147483647 - 1};
 
@@ -40,7 +40,7 @@ TEST(ZookeeperNodes, the_order_goes_on_where_the_counter_wraps) {
 }
 
 // Whoever uses another library has to be seen.
-TEST(ZookeeperNodes, nodes_of_other_libraries_are_known) {
+TEST(ZookeeperNodes, nodes_of_other_libraries_are_recognised) {
   EXPECT_EQ(ticket_of("_c_11-__READ__0000000001")->kind, Kind::read);
   EXPECT_EQ(ticket_of("_c_11-__WRIT__0000000001")->kind, Kind::write);
   EXPECT_EQ(ticket_of("_c_11-lease-0000000001")->kind, Kind::lease);
@@ -50,7 +50,7 @@ TEST(ZookeeperNodes, nodes_of_other_libraries_are_known) {
 }
 
 // Locks below this one, and whatever else people keep there, are not in anybody's way.
-TEST(ZookeeperNodes, other_nodes_are_none_of_a_queue) {
+TEST(ZookeeperNodes, other_nodes_do_not_belong_to_a_queue) {
   for (const std::string_view name :
        {"", "users", "42", "leases", "locks", "lock-", "lock-1", "lock-00000000001x",
         "job-2024010100", "x-", "x-1", "x-y", "lock-99999999999"}) {
@@ -81,7 +81,7 @@ TEST(ZookeeperPaths, a_name_is_a_path_below_the_chroot) {
 }
 
 // What ZooKeeper does not take as a path is a name all the same, and nobody else's.
-TEST(ZookeeperPaths, names_that_are_no_paths_are_escaped_each_to_its_own) {
+TEST(ZookeeperPaths, invalid_path_characters_are_escaped_without_collisions) {
   const std::vector<std::string> names{"a//b",
                                        "a/",
                                        "/a",
@@ -112,7 +112,7 @@ TEST(ZookeeperPaths, names_that_are_no_paths_are_escaped_each_to_its_own) {
   EXPECT_EQ(paths.size(), names.size());
 }
 
-TEST(ZookeeperPaths, a_chroot_that_cannot_be_one_is_told) {
+TEST(ZookeeperPaths, an_invalid_chroot_is_rejected_with_the_reason) {
   EXPECT_EQ(flaw_of_chroot("/a/b"), "");
   EXPECT_NE(flaw_of_chroot("/a/"), "");
   EXPECT_NE(flaw_of_chroot("/a//b"), "");
@@ -123,7 +123,7 @@ TEST(ZookeeperPaths, a_chroot_that_cannot_be_one_is_told) {
 }
 
 // docs/decisions/0020: nobody believes for longer than the servers do.
-TEST(ZookeeperTerms, a_session_outlives_what_is_believed) {
+TEST(ZookeeperSessionTiming, a_session_outlives_the_lease_deadline_of_the_client) {
   constexpr auto half_a_tick = 1000ms;
   for (auto ttl = 2250ms; ttl < 600'000ms; ttl += 250ms) {
     const auto timeout = timeout_for(ttl);
@@ -135,19 +135,19 @@ TEST(ZookeeperTerms, a_session_outlives_what_is_believed) {
 
 // Servers may give less than was asked for. What is taken then holds with the beat of what is
 // given.
-TEST(ZookeeperTerms, the_longest_ttl_of_a_session_is_outlived_by_it) {
+TEST(ZookeeperSessionTiming, a_session_outlives_its_longest_ttl) {
   constexpr auto half_a_tick = 1000ms;
   for (auto timeout = 4000ms; timeout < 600'000ms; timeout += 250ms) {
     EXPECT_GE(timeout - heartbeat_interval(timeout) - half_a_tick, longest_ttl(timeout));
   }
 }
 
-TEST(ZookeeperTerms, the_usual_ttl_fits_the_usual_servers) {
+TEST(ZookeeperSessionTiming, the_default_ttl_fits_the_default_session_limits) {
   EXPECT_GE(longest_ttl(40'000ms), 30'000ms);
   EXPECT_LE(shortest_ttl(4000ms), 2250ms);
 }
 
-TEST(ZookeeperValues, what_a_node_says_is_read_back) {
+TEST(ZookeeperNodeValue, a_node_value_round_trips) {
   const auto text = write_value({.owner = "ann",
                                  .lease = LeaseId{0xFEDCBA9876543210},
                                  .request = RequestId{7},
@@ -163,7 +163,7 @@ TEST(ZookeeperValues, what_a_node_says_is_read_back) {
 }
 
 // Others write what they like: their address, JSON, nothing, rubbish.
-TEST(ZookeeperValues, whatever_others_wrote_is_survived) {
+TEST(ZookeeperNodeValue, an_invalid_node_value_is_accepted) {
   EXPECT_EQ(read_value("10.0.0.1").owner, "10.0.0.1");
   EXPECT_EQ(read_value("").owner, "");
   EXPECT_EQ(read_value("a\nlease=zz capacity=-1 request= =7 lease\n").lease, LeaseId{});

@@ -21,7 +21,7 @@ std::string_view blocker(const QueueView& view, std::string_view node) {
 }
 
 // 002.038, 002.039
-TEST(ZookeeperQueueView, the_lowest_number_goes_and_each_waits_for_the_one_before) {
+TEST(ZookeeperQueueView, the_lowest_number_is_granted_and_each_waits_for_its_predecessor) {
   QueueView view;
   view.replace({"b-lock-0000000002", "c-lock-0000000001", "a-lock-0000000010"});
 
@@ -31,7 +31,7 @@ TEST(ZookeeperQueueView, the_lowest_number_goes_and_each_waits_for_the_one_befor
 }
 
 // 002-B8
-TEST(ZookeeperQueueView, the_order_goes_on_where_the_counter_wraps) {
+TEST(ZookeeperQueueView, the_order_continues_when_the_counter_wraps) {
   QueueView view;
   view.add(contender("b-lock--2147483648", 1));
   view.replace({"b-lock--2147483648", "a-lock-2147483647"});
@@ -57,7 +57,7 @@ TEST(ZookeeperQueueView, readers_wait_for_writers_only) {
 }
 
 // What it has not been told it does not know: the number after the next may have somebody before.
-TEST(ZookeeperQueueView, only_the_next_number_is_known_without_a_list) {
+TEST(ZookeeperQueueView, only_the_next_sequence_number_extends_the_view_without_a_list) {
   QueueView view;
   EXPECT_FALSE(view.is_usable());
   view.add(contender("a-lock-0000000007", 3));
@@ -77,7 +77,7 @@ TEST(ZookeeperQueueView, only_the_next_number_is_known_without_a_list) {
 }
 
 // A list that was asked for before our node was made does not have it.
-TEST(ZookeeperQueueView, an_older_list_takes_nothing_of_ours_away) {
+TEST(ZookeeperQueueView, an_older_list_keeps_our_own_nodes) {
   QueueView view;
   view.add(contender("b-lock-0000000002", 1));
   view.replace({"a-lock-0000000001"});
@@ -87,7 +87,7 @@ TEST(ZookeeperQueueView, an_older_list_takes_nothing_of_ours_away) {
 }
 
 // What others write by hand is no counter: it must not make us believe that we know what we do not.
-TEST(ZookeeperQueueView, a_number_that_nobody_counted_proves_nothing) {
+TEST(ZookeeperQueueView, a_sequence_number_written_by_hand_does_not_extend_the_view) {
   QueueView view;
   view.add(contender("a-lock-0000000005", 1));
   view.replace({"a-lock-0000000005", "z-lock-0000009999"});
@@ -96,7 +96,7 @@ TEST(ZookeeperQueueView, a_number_that_nobody_counted_proves_nothing) {
   EXPECT_FALSE(view.covers({7}));
 }
 
-TEST(ZookeeperQueueView, numbers_that_go_around_in_a_circle_are_survived) {
+TEST(ZookeeperQueueView, cyclic_sequence_numbers_are_ordered) {
   QueueView view;
   view.replace({"a-lock-0000000000", "b-lock-2000000000", "c-lock--2000000000"});
   view.add(contender("d-lock-0000000001", 1));
@@ -131,7 +131,7 @@ Walked walk(const std::vector<std::string>& queue, std::size_t self) {
   return result;
 }
 
-TEST(ZookeeperQueueView, whom_each_waits_for_and_where_is_what_a_walk_through_the_queue_finds) {
+TEST(ZookeeperQueueView, blockers_and_positions_match_a_linear_search) {
   std::mt19937 chance(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::string> queue;
@@ -156,7 +156,7 @@ TEST(ZookeeperQueueView, whom_each_waits_for_and_where_is_what_a_walk_through_th
 }
 
 // 002.044: who is gone concerns those who waited for it, and nobody else.
-TEST(ZookeeperQueueView, those_behind_are_up_to_the_first_that_wants_all) {
+TEST(ZookeeperQueueView, woken_waiters_end_at_the_first_exclusive_one) {
   QueueView view;
   view.replace({"a-__WRIT__0000000000"});
   view.add(contender("b-__READ__0000000001", 1));
@@ -174,7 +174,7 @@ TEST(ZookeeperQueueView, those_behind_are_up_to_the_first_that_wants_all) {
   EXPECT_EQ(blocker(view, "d-__WRIT__0000000003"), "c-__READ__0000000002");
 }
 
-TEST(ZookeeperQueueView, what_is_forgotten_is_others_only) {
+TEST(ZookeeperQueueView, forget_keeps_our_own_nodes) {
   QueueView view;
   view.replace({"a-lock-0000000001"});
   view.add(contender("b-lock-0000000002", 1));
@@ -187,7 +187,7 @@ TEST(ZookeeperQueueView, what_is_forgotten_is_others_only) {
   EXPECT_EQ(view.conflicting_with(Kind::read)->ours, ClaimId{1});
 }
 
-TEST(ZookeeperQueueView, other_nodes_and_permits_count_for_nothing) {
+TEST(ZookeeperQueueView, foreign_nodes_and_permits_are_ignored) {
   QueueView view;
   view.replace({"users", "lease-0000000001"});
 

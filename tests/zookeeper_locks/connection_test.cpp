@@ -33,7 +33,7 @@ TEST_F(ZookeeperConnection, an_invalid_url_is_rejected_with_the_position) {
   EXPECT_EQ(refusal("zookeeper://u:secret@h:99999").detail.find("secret"), std::string::npos);
 }
 
-TEST_F(ZookeeperConnection, where_nobody_listens_is_told_at_once) {
+TEST_F(ZookeeperConnection, a_closed_port_is_reported_at_once) {
   const auto one = std::to_string(free_port());
 
   expect(refusal("zookeeper://127.0.0.1:" + one), Errc::unavailable,
@@ -47,7 +47,7 @@ TEST_F(ZookeeperConnection, a_silent_server_is_unavailable_within_the_timeout) {
   expect(refusal(url, 300ms), Errc::unavailable, "it does not answer; is it ZooKeeper");
 }
 
-TEST_F(ZookeeperConnection, something_else_on_the_port_is_unavailable_in_time) {
+TEST_F(ZookeeperConnection, another_service_on_the_port_is_unavailable_in_time) {
   const FakeRedis web("HTTP/1.1 400 Bad Request\r\n\r\n");
   const auto url = "zookeeper" + web.url().substr(web.url().find(':'));
 
@@ -55,7 +55,7 @@ TEST_F(ZookeeperConnection, something_else_on_the_port_is_unavailable_in_time) {
 }
 
 // One of several is enough.
-TEST_F(ZookeeperConnection, servers_that_are_not_there_are_passed_over) {
+TEST_F(ZookeeperConnection, unreachable_servers_are_skipped) {
   const auto url =
       "zookeeper://127.0.0.1:" + std::to_string(free_port()) + "," + servers.hosts() + chroot;
 
@@ -65,7 +65,7 @@ TEST_F(ZookeeperConnection, servers_that_are_not_there_are_passed_over) {
   EXPECT_TRUE(ann->mutex("a").lock());
 }
 
-TEST_F(ZookeeperConnection, a_chroot_where_no_locks_can_be_is_told) {
+TEST_F(ZookeeperConnection, an_unusable_chroot_is_reported) {
   shell.make(chroot);
   shell.make_ephemeral(chroot + "/brief");
 
@@ -94,7 +94,7 @@ TEST_F(ZookeeperConnection, nodes_of_a_user_are_closed_to_others) {
 
 // Somebody's permit that we may count and not read: without reading it nobody knows how many there
 // are, and to ask for ever would help nobody.
-TEST_F(ZookeeperConnection, a_permit_that_may_not_be_read_is_told) {
+TEST_F(ZookeeperConnection, an_unreadable_permit_is_reported) {
   shell.make(path_of("pool/leases"));
   ZookeeperShell owner(servers.hosts(), {.identity = "ann:secret"});
   owner.close_to_others(owner.make_ticket(path_of("pool/leases") + "/_c_9-lease-"));
@@ -106,7 +106,7 @@ TEST_F(ZookeeperConnection, a_permit_that_may_not_be_read_is_told) {
   expect(refused.error(), Errc::permission_denied, "not authenticated");
 }
 
-TEST_F(ZookeeperConnection, nodes_of_the_world_are_open_though_somebody_made_them) {
+TEST_F(ZookeeperConnection, nodes_with_the_world_acl_are_open_to_every_user) {
   auto url = servers.url(chroot + "?acl=world");
   url.insert(url.find("://") + 3, "ann:secret@");
   const auto ann = tenure::connect(url, {.request_timeout = test_timeout}).value();
@@ -116,7 +116,7 @@ TEST_F(ZookeeperConnection, nodes_of_the_world_are_open_though_somebody_made_the
 }
 
 // What a session cannot carry is refused, and what it could is said.
-TEST_F(ZookeeperConnection, a_ttl_that_the_servers_do_not_give_a_session_for_is_refused) {
+TEST_F(ZookeeperConnection, a_ttl_outside_the_session_timeouts_of_the_servers_is_rejected) {
   const ZookeeperServers strict({.tick = 1000, .config = {"maxSessionTimeout=20000"}});
   const auto ann = tenure::connect(strict.url(), {.request_timeout = test_timeout}).value();
 
@@ -131,7 +131,7 @@ TEST_F(ZookeeperConnection, a_ttl_that_the_servers_do_not_give_a_session_for_is_
 }
 
 // Each ttl is a session; there is a limit, and those that nobody uses make room.
-TEST_F(ZookeeperConnection, as_many_different_ttl_as_sessions_are_allowed) {
+TEST_F(ZookeeperConnection, the_number_of_different_ttls_is_limited_by_the_sessions) {
   const auto ann = connect();
   std::vector<Guard> held;
   std::optional<Error> refused;

@@ -48,7 +48,7 @@ class ZookeeperCurator : public ZookeeperTest {
 };
 
 // 002.037-044 as others have them: InterProcessMutex.
-TEST_F(ZookeeperCurator, a_mutex_is_one_lock_for_both_and_all_are_served_in_the_order_they_came) {
+TEST_F(ZookeeperCurator, tenure_and_curator_share_one_fair_mutex) {
   const auto path = path_of("a");
   auto guard = ann.mutex("a").lock().value();
   ASSERT_EQ(ask("eve mutex " + path), "eve mutex");
@@ -82,7 +82,7 @@ TEST_F(ZookeeperCurator, a_mutex_is_one_lock_for_both_and_all_are_served_in_the_
 }
 
 // InterProcessReadWriteLock.
-TEST_F(ZookeeperCurator, readers_of_both_read_together_and_writers_of_both_wait) {
+TEST_F(ZookeeperCurator, tenure_and_curator_share_one_read_write_lock) {
   const auto path = path_of("a");
   ASSERT_EQ(ask("r read " + path), "r read");
   ASSERT_EQ(ask("s read " + path), "s read");
@@ -112,7 +112,7 @@ TEST_F(ZookeeperCurator, readers_of_both_read_together_and_writers_of_both_wait)
 }
 
 // InterProcessSemaphoreV2.
-TEST_F(ZookeeperCurator, permits_of_a_semaphore_are_counted_together) {
+TEST_F(ZookeeperCurator, tenure_and_curator_share_one_semaphore) {
   const auto path = path_of("pool");
   ASSERT_EQ(ask("p permit " + path + " 2"), "p permit");
   ASSERT_EQ(ask("q permit " + path + " 2"), "q permit");

@@ -29,7 +29,7 @@ class ZookeeperLoss : public ::testing::Test {
 };
 
 // 002-B9: first a risk, then a loss, by our own clock; and never after the servers.
-TEST_F(ZookeeperLoss, a_server_that_stands_still_is_a_risk_and_then_a_loss_within_the_ttl) {
+TEST_F(ZookeeperLoss, a_paused_server_puts_the_lock_at_risk_and_loses_it_within_the_ttl) {
   const auto ann = connect();
   std::atomic<bool> is_warned = false;
   auto guard =
@@ -54,7 +54,7 @@ TEST_F(ZookeeperLoss, a_server_that_stands_still_is_a_risk_and_then_a_loss_withi
 
 // 002.043, 002-B9: the session is closed under us, by whoever has its id and password.
 // The server drops what a connection says whose session has gone, so it may take the whole ttl.
-TEST_F(ZookeeperLoss, a_session_that_somebody_else_closes_is_told_within_the_ttl) {
+TEST_F(ZookeeperLoss, a_session_closed_by_another_client_is_reported_within_the_ttl) {
   const auto seen = seen_client(servers.url("/app"));
   auto guard = seen.client.mutex("a", {.ttl = 3s}).lock().value();
   ASSERT_EQ(seen.backend->identities().size(), 2U) << "one for each ttl, and the usual one";
@@ -98,7 +98,7 @@ TEST_F(ZookeeperLoss, a_wait_ends_with_its_session) {
 }
 
 // 002-B7: called off while nobody answers: told in time, and deleted when somebody does.
-TEST_F(ZookeeperLoss, what_is_called_off_without_a_connection_is_deleted_later) {
+TEST_F(ZookeeperLoss, a_wait_cancelled_without_a_connection_is_deleted_later) {
   const auto ann = connect(300ms);
   EXPECT_TRUE(ann.mutex("a").lock());
   servers.pause();
@@ -122,21 +122,21 @@ class ZookeeperLostAnswer : public ZookeeperTest {
     EXPECT_TRUE(warm.unlock());
   }
 
-  Cable cable{servers.port()};
+  TcpProxy proxy{servers.port()};
   Client ann =
-      tenure::connect("zookeeper://" + cable.address() + chroot, {.request_timeout = test_timeout})
+      tenure::connect("zookeeper://" + proxy.address() + chroot, {.request_timeout = test_timeout})
           .value();
 };
 
 // 002-B7: the node was made and the answer lost. It is found by its name, and there is no other.
-TEST_F(ZookeeperLostAnswer, a_node_that_was_made_is_found_again) {
-  cable.deafen();
+TEST_F(ZookeeperLostAnswer, a_node_whose_creation_reply_was_lost_is_found_again) {
+  proxy.deafen();
   std::optional<Result<Guard>> got;
   std::jthread locking([&] { got = ann.mutex("a").lock(); });
   ASSERT_TRUE(has_nodes("a", 1));
   const auto made = nodes("a");
 
-  cable.cut();
+  proxy.cut();
   locking.join();
 
   ASSERT_TRUE(got->has_value()) << to_string(got->error());
@@ -148,8 +148,8 @@ TEST_F(ZookeeperLostAnswer, a_node_that_was_made_is_found_again) {
 }
 
 // 002-B7: the node of a wait that was called off meanwhile is found, too, and deleted.
-TEST_F(ZookeeperLostAnswer, a_node_that_nobody_wants_any_more_is_found_and_deleted) {
-  cable.deafen();
+TEST_F(ZookeeperLostAnswer, a_node_of_a_cancelled_wait_is_found_and_deleted) {
+  proxy.deafen();
   std::stop_source hurry;
   std::jthread locking([&] {
     const auto got = ann.mutex("a").lock(hurry.get_token());
@@ -158,7 +158,7 @@ TEST_F(ZookeeperLostAnswer, a_node_that_nobody_wants_any_more_is_found_and_delet
   ASSERT_TRUE(has_nodes("a", 1));
 
   hurry.request_stop();
-  cable.cut();
+  proxy.cut();
   locking.join();
 
   EXPECT_TRUE(has_nodes("a", 0));
@@ -166,14 +166,14 @@ TEST_F(ZookeeperLostAnswer, a_node_that_nobody_wants_any_more_is_found_and_delet
 }
 
 // What was deleted is not there when it is asked for again, and yet it was held.
-TEST_F(ZookeeperLostAnswer, a_release_that_was_done_is_no_loss) {
+TEST_F(ZookeeperLostAnswer, a_release_whose_reply_was_lost_succeeds) {
   auto guard = ann.mutex("a").lock().value();
-  cable.deafen();
+  proxy.deafen();
   Result<void> given_back = fail(Errc::not_held);
   std::jthread unlocking([&] { given_back = guard.unlock(); });
   ASSERT_TRUE(has_nodes("a", 0));
 
-  cable.cut();
+  proxy.cut();
   unlocking.join();
 
   EXPECT_TRUE(given_back) << to_string(given_back.error());
@@ -181,18 +181,18 @@ TEST_F(ZookeeperLostAnswer, a_release_that_was_done_is_no_loss) {
 
 // Guards of folders, which save a list in each cycle, end with the connection. New ones are set,
 // also if the answer to the last one was lost.
-TEST_F(ZookeeperLostAnswer, a_lone_cycle_is_two_questions_again_after_a_lost_connection) {
+TEST_F(ZookeeperLostAnswer, an_uncontended_cycle_costs_two_requests_after_a_reconnect) {
   shell.make(path_of("b"));
-  const auto seen = seen_client("zookeeper://" + cable.address() + chroot);
+  const auto seen = seen_client("zookeeper://" + proxy.address() + chroot);
   EXPECT_TRUE(seen.client.mutex("b").lock().value().unlock());
-  cable.deafen();
+  proxy.deafen();
   std::jthread locking([&] {
     auto mine = seen.client.mutex("b").lock();
     ASSERT_TRUE(mine) << to_string(mine.error());
     EXPECT_TRUE(mine->unlock());
   });
   ASSERT_TRUE(has_nodes("b", 1));
-  cable.cut();
+  proxy.cut();
   locking.join();
   EXPECT_TRUE(seen.client.mutex("b").lock().value().unlock());
   const auto before = seen.requests();

@@ -84,7 +84,7 @@ TEST_F(ZookeeperRecipe, a_mutex_waits_for_nodes_of_other_libraries_and_they_see_
   }
 }
 
-TEST_F(ZookeeperRecipe, readers_and_writers_of_other_libraries_are_respected) {
+TEST_F(ZookeeperRecipe, readers_and_writers_of_other_libraries_are_honoured) {
   const auto ann = connect();
   shell.make(path_of("a"));
   const auto reader = shell.make_ticket(path_of("a") + "/_c_1-__READ__");
@@ -109,7 +109,7 @@ TEST_F(ZookeeperRecipe, readers_and_writers_of_other_libraries_are_respected) {
 }
 
 // InterProcessSemaphoreV2: a mutex in locks/, a node for each permit in leases/.
-TEST_F(ZookeeperRecipe, a_semaphore_is_a_gate_and_leases_as_curators) {
+TEST_F(ZookeeperRecipe, a_semaphore_uses_the_gate_and_lease_nodes_of_curator) {
   const auto ann = connect();
   const auto pool = ann.semaphore("pool", {.capacity = 3});
   auto two = ann.semaphore("pool", {.capacity = 3, .taken_at_once = 2}).acquire().value();
@@ -129,7 +129,7 @@ TEST_F(ZookeeperRecipe, a_semaphore_is_a_gate_and_leases_as_curators) {
 }
 
 // Somebody of another library who stands at the gate keeps us out, though there is room.
-TEST_F(ZookeeperRecipe, nobody_passes_one_who_waits_at_the_gate_of_a_semaphore) {
+TEST_F(ZookeeperRecipe, a_request_cannot_overtake_a_waiter_at_the_gate_of_a_semaphore) {
   const auto ann = connect();
   const auto pool = ann.semaphore("pool", {.capacity = 3});
   const auto one = pool.acquire().value();
@@ -155,7 +155,7 @@ TEST_F(ZookeeperRecipe, a_node_from_before_the_wrap_goes_first) {
 }
 
 // What else lies there is not in the way, whatever it says.
-TEST_F(ZookeeperRecipe, other_nodes_and_rubbish_in_them_do_no_harm) {
+TEST_F(ZookeeperRecipe, foreign_nodes_and_invalid_data_are_ignored) {
   const auto ann = connect();
   const auto outer = ann.mutex("a").lock().value();
   const auto inner = ann.mutex("a/b").lock().value();
@@ -173,7 +173,7 @@ TEST_F(ZookeeperRecipe, other_nodes_and_rubbish_in_them_do_no_harm) {
   EXPECT_EQ(holders->front().token, third->token());
 }
 
-TEST_F(ZookeeperRecipe, names_that_are_no_paths_are_locks_all_the_same) {
+TEST_F(ZookeeperRecipe, names_that_are_invalid_paths_work_as_lock_names) {
   const auto ann = connect();
   std::vector<Guard> held;
   for (const std::string name :
@@ -186,7 +186,7 @@ TEST_F(ZookeeperRecipe, names_that_are_no_paths_are_locks_all_the_same) {
 }
 
 // Folders are made when they are needed, and go by themselves.
-TEST_F(ZookeeperRecipe, folders_are_containers_that_go_when_they_are_empty) {
+TEST_F(ZookeeperRecipe, lock_folders_are_container_nodes) {
   const auto ann = connect();
   {
     const auto guard = ann.mutex("deep/er/lock").lock().value();
@@ -198,7 +198,7 @@ TEST_F(ZookeeperRecipe, folders_are_containers_that_go_when_they_are_empty) {
 }
 
 // The number of a folder begins anew when it was deleted: what we knew of the old one is no good.
-TEST_F(ZookeeperRecipe, a_folder_that_was_deleted_and_made_again_is_another_one) {
+TEST_F(ZookeeperRecipe, a_recreated_folder_starts_a_new_queue) {
   const auto ann = connect();
   for (int round = 0; round < 5; ++round) {
     for (int warm = 0; warm < 4; ++warm) {

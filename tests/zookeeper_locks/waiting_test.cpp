@@ -24,7 +24,7 @@ using ZookeeperWaiting = ZookeeperTest;
 Detached take_turn(Mutex mutex, std::shared_ptr<std::atomic<int>> turns) {
   auto guard = co_await mutex.lock_async();
   if (guard) {
-    co_await guard->unlock_async();
+    (void)co_await guard->unlock_async();
     ++*turns;
   }
 }
@@ -62,7 +62,7 @@ TEST_F(ZookeeperWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
 }
 
 // Within one process nobody needs to be told by the server: we know when we gave it back.
-TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_questions_each) {
+TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_requests_each) {
   constexpr int waits = 100;
   const auto seen = seen_client(servers.url(chroot));
   auto guard = seen.client.mutex("a").lock().value();
@@ -81,7 +81,7 @@ TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_questions_each) {
 }
 
 // A cycle that nobody else takes part in: made, deleted. The recipe of the books has three.
-TEST_F(ZookeeperWaiting, a_lone_cycle_is_two_questions) {
+TEST_F(ZookeeperWaiting, an_uncontended_cycle_costs_two_requests) {
   constexpr int cycles = 100;
   // A folder of ours would go whenever the server sees it empty, five times in a second here.
   shell.make(path_of("a"));
@@ -138,7 +138,7 @@ TEST_F(ZookeeperWaiting, waits_for_permits_that_end_leave_no_node) {
 }
 
 // 002.041: the one before was not the holder, and left; the holder is still there.
-TEST_F(ZookeeperWaiting, who_waits_behind_one_that_leaves_waits_on) {
+TEST_F(ZookeeperWaiting, a_waiter_keeps_waiting_when_its_predecessor_leaves) {
   const auto ann = connect();
   const auto bob = connect();
   const auto cid = connect();
@@ -165,7 +165,7 @@ TEST_F(ZookeeperWaiting, who_waits_behind_one_that_leaves_waits_on) {
 }
 
 // 002-B3's like: who has no place in the queue any more does not wait for ever.
-TEST_F(ZookeeperWaiting, a_wait_whose_node_somebody_deletes_ends) {
+TEST_F(ZookeeperWaiting, a_wait_ends_when_another_client_deletes_its_node) {
   const auto ann = connect();
   const auto bob = connect();
   const auto guard = ann.mutex("a").lock().value();

@@ -123,7 +123,7 @@ class BusyMember {
 
 // 002-B4: nothing is missed between the list and the watch, and etcd is not asked for the past,
 // which it brings only every 100 ms.
-TEST(EtcdCatchUp, a_holder_that_left_before_the_watch_began_is_not_waited_for) {
+TEST(EtcdMissedChanges, a_key_deleted_before_the_watch_began_ends_the_wait) {
   BusyMember member(BusyMember::Holder::gone);
   const auto client = connect(member.start()).value();
 
@@ -135,7 +135,7 @@ TEST(EtcdCatchUp, a_holder_that_left_before_the_watch_began_is_not_waited_for) {
 }
 
 // 002-B4: its name may be somebody else's by now, who came behind us.
-TEST(EtcdCatchUp, a_key_that_was_made_again_meanwhile_is_not_the_one_that_was_there) {
+TEST(EtcdMissedChanges, a_recreated_key_counts_as_deleted) {
   BusyMember member(BusyMember::Holder::replaced);
   const auto client = connect(member.start()).value();
 
@@ -144,7 +144,7 @@ TEST(EtcdCatchUp, a_key_that_was_made_again_meanwhile_is_not_the_one_that_was_th
   EXPECT_TRUE(guard) << to_string(guard.error());
 }
 
-TEST(EtcdCatchUp, a_holder_that_is_still_there_is_waited_for_without_another_list) {
+TEST(EtcdMissedChanges, an_unchanged_holder_needs_no_second_list) {
   BusyMember member(BusyMember::Holder::there);
   const auto client = connect(member.start()).value();
 
@@ -156,7 +156,7 @@ TEST(EtcdCatchUp, a_holder_that_is_still_there_is_waited_for_without_another_lis
 }
 
 // Each wait leaves a watch of a key that is gone, which is not worth a request to cancel it.
-TEST(EtcdCatchUp, watches_of_keys_that_are_gone_do_not_pile_up) {
+TEST(EtcdMissedChanges, watches_of_deleted_keys_do_not_accumulate) {
   auto& server = shared_etcd();
   constexpr auto watchers = "etcd_debugging_mvcc_watcher_total";
   constexpr int turns = 200;

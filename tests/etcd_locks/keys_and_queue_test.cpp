@@ -37,14 +37,14 @@ TEST(EtcdKeys, a_key_begins_with_the_lease_in_hex) {
   EXPECT_EQ(number_of(LeaseId{std::uint64_t{1} << 63U}), 1);
 }
 
-TEST(EtcdKeys, a_place_is_no_place_of_the_lock_above) {
+TEST(EtcdKeys, a_queue_key_does_not_belong_to_the_parent_lock) {
   EXPECT_TRUE(is_queue_key("a/", "a/1f"));
   EXPECT_FALSE(is_queue_key("a/", "a/b/1f"));
   EXPECT_FALSE(is_queue_key("a/", "a/"));
   EXPECT_FALSE(is_queue_key("a/", "ab/1f"));
 }
 
-TEST(EtcdKeys, what_is_written_is_read_and_what_is_unknown_is_exclusive) {
+TEST(EtcdKeys, a_record_round_trips_and_an_unknown_one_is_exclusive) {
   const Record record{
       .claim = Permits{.capacity = 5, .wanted = 2}, .owner = "ann", .metadata = "two\nlines"};
   const auto read = record_from(text_of(record));
@@ -61,7 +61,7 @@ TEST(EtcdKeys, what_is_written_is_read_and_what_is_unknown_is_exclusive) {
 }
 
 // 002.047, 002.048
-TEST(EtcdQueue, a_writer_waits_for_whoever_came_last_before_him) {
+TEST(EtcdQueue, a_writer_waits_for_its_predecessor) {
   const auto list = queue_of({{"a/2", shared}, {"a/1", exclusive}});
   const auto admission = admission_of(exclusive, "a/", {.keys = list.kvs()});
 
@@ -82,7 +82,7 @@ TEST(EtcdQueue, a_reader_waits_for_the_last_writer_only) {
 }
 
 // A list that is full of other locks' keys says nothing about this one.
-TEST(EtcdQueue, places_of_locks_below_do_not_count) {
+TEST(EtcdQueue, queue_keys_of_child_locks_are_ignored) {
   const auto list = queue_of({{"a/b/3", exclusive}, {"a/b/2", exclusive}});
 
   EXPECT_TRUE(
@@ -92,7 +92,7 @@ TEST(EtcdQueue, places_of_locks_below_do_not_count) {
   EXPECT_TRUE(holders_in("a/", list).empty());
 }
 
-TEST(EtcdQueue, who_came_before_counts_whether_he_is_in_or_not) {
+TEST(EtcdQueue, waiters_count_against_the_capacity_like_holders) {
   const auto of = [](std::uint32_t wanted) {
     return Claim(Permits{.capacity = 3, .wanted = wanted});
   };
@@ -106,7 +106,7 @@ TEST(EtcdQueue, who_came_before_counts_whether_he_is_in_or_not) {
   EXPECT_TRUE(std::holds_alternative<Admitted>(admission_of(of(1), "a/", {.keys = room.kvs()})));
 }
 
-TEST(EtcdQueue, one_name_is_one_kind_of_lock) {
+TEST(EtcdQueue, a_name_used_as_another_kind_of_lock_is_rejected) {
   const Claim two = Permits{.capacity = 2, .wanted = 1};
   const Claim three = Permits{.capacity = 3, .wanted = 1};
   const auto permits = queue_of({{"a/1", two}});
@@ -117,7 +117,7 @@ TEST(EtcdQueue, one_name_is_one_kind_of_lock) {
   EXPECT_TRUE(std::holds_alternative<Misused>(admission_of(two, "a/", {.keys = mutex.kvs()})));
 }
 
-TEST(EtcdFaults, what_passes_is_asked_elsewhere_and_what_does_not_is_told) {
+TEST(EtcdErrors, transient_errors_are_retried_elsewhere_and_permanent_ones_are_reported) {
   const auto judged = [](grpc::StatusCode code, const char* words) {
     return classify(grpc::Status{code, words}, "here:1");
   };

@@ -99,7 +99,7 @@ class LaggingMember {
   FakeEtcd fake_;  // Last: its thread uses all the rest.
 };
 
-TEST(EtcdBehind, an_answer_that_is_older_than_what_was_told_is_not_believed) {
+TEST(EtcdStaleReads, a_list_older_than_the_notified_revision_is_ignored) {
   LaggingMember member;
   const auto client = connect(member.start()).value();
 

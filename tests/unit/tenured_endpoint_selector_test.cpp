@@ -23,7 +23,7 @@ std::uint64_t shortest() {
 }
 const EndpointSelector::Clock::time_point now = EndpointSelector::Clock::now();
 
-TEST(ClusterItinerary, the_first_round_has_no_pauses_and_later_ones_have_pauses_that_grow) {
+TEST(EndpointSelectorTest, the_first_round_has_no_delay_and_later_rounds_back_off) {
   EndpointSelector way({a, b, c}, shortest);
   std::vector<Endpoint> seen;
   std::vector<EndpointSelector::Delay> pauses;
@@ -41,7 +41,7 @@ TEST(ClusterItinerary, the_first_round_has_no_pauses_and_later_ones_have_pauses_
   EXPECT_EQ(pauses.back(), EndpointSelector::retry_delay_max / 2);
 }
 
-TEST(ClusterItinerary, one_server_is_tried_at_once_and_then_with_pauses) {
+TEST(EndpointSelectorTest, a_single_server_is_tried_at_once_and_then_with_backoff) {
   EndpointSelector way({a}, shortest);
   EXPECT_EQ(way.next().delay, 0ms);
   EXPECT_EQ(way.next().delay, 10ms);
@@ -51,7 +51,7 @@ TEST(ClusterItinerary, one_server_is_tried_at_once_and_then_with_pauses) {
   EXPECT_EQ(way.next().delay, 0ms);
 }
 
-TEST(ClusterItinerary, a_leader_that_is_named_is_next_and_without_a_pause) {
+TEST(EndpointSelectorTest, a_redirect_is_followed_at_once) {
   EndpointSelector way({a, b, c});
   for (int tries = 0; tries < 10; ++tries) {
     (void)way.next();
@@ -63,7 +63,7 @@ TEST(ClusterItinerary, a_leader_that_is_named_is_next_and_without_a_pause) {
 }
 
 // Until there is a new leader the others name the one that has died.
-TEST(ClusterItinerary, one_that_just_failed_is_not_gone_to_because_it_is_named) {
+TEST(EndpointSelectorTest, a_redirect_to_a_recently_failed_server_is_ignored) {
   EndpointSelector way({a, b, c});
   way.mark_failed(b, now);
 
@@ -71,7 +71,7 @@ TEST(ClusterItinerary, one_that_just_failed_is_not_gone_to_because_it_is_named) 
   EXPECT_TRUE(way.redirect_to(b, now + EndpointSelector::failure_cooldown));
 }
 
-TEST(ClusterItinerary, one_that_failed_and_leads_again_is_forgiven) {
+TEST(EndpointSelectorTest, a_healthy_server_clears_its_failure) {
   EndpointSelector way({a, b, c});
   (void)way.next();
   way.mark_failed(b, now);
@@ -81,7 +81,7 @@ TEST(ClusterItinerary, one_that_failed_and_leads_again_is_forgiven) {
 }
 
 // Two servers that name each other would keep us busy for ever.
-TEST(ClusterItinerary, a_chain_of_names_is_bounded) {
+TEST(EndpointSelectorTest, a_chain_of_redirects_is_bounded) {
   EndpointSelector way({a, b});
   std::size_t followed = 0;
 
@@ -99,7 +99,7 @@ TEST(ClusterItinerary, a_chain_of_names_is_bounded) {
 
 // While the leadership moves, the old leader and the new one name each other for a moment: a client
 // that had had enough of it stayed half a second with the wrong one.
-TEST(ClusterItinerary, names_are_followed_again_after_a_pause_where_we_are) {
+TEST(EndpointSelectorTest, redirects_are_followed_again_after_a_reset) {
   EndpointSelector way({a, b});
   while (way.redirect_to(b, now)) {
     (void)way.next();
@@ -111,7 +111,7 @@ TEST(ClusterItinerary, names_are_followed_again_after_a_pause_where_we_are) {
 }
 
 // Members change: all that the URL names may be gone one day.
-TEST(ClusterItinerary, those_that_led_are_remembered_up_to_a_limit) {
+TEST(EndpointSelectorTest, former_leaders_are_remembered_up_to_a_limit) {
   EndpointSelector way({a});
   for (std::uint16_t port = 1; port <= 20; ++port) {
     const Endpoint leader{.host = "new", .port = port};
@@ -130,7 +130,7 @@ TEST(ClusterItinerary, those_that_led_are_remembered_up_to_a_limit) {
   EXPECT_FALSE(names.contains("new:1"));
 }
 
-TEST(ClusterItinerary, a_name_is_read_and_what_cannot_be_meant_is_not) {
+TEST(EndpointSelectorTest, an_endpoint_is_parsed_and_an_unusable_one_is_rejected) {
   EXPECT_EQ(endpoint_from("db1.example:7420"), (Endpoint{.host = "db1.example", .port = 7420}));
   EXPECT_EQ(endpoint_from("[::1]:7420"), (Endpoint{.host = "::1", .port = 7420}));
   EXPECT_EQ(name_of(*endpoint_from("[::1]:7420")), "[::1]:7420");

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// With TLS and with users: root, and ann, who may use what begins with "ann/".
-class EtcdRefusal : public ::testing::Test {
+class EtcdRejection : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     authority = new Authority;
@@ -51,7 +51,7 @@ class EtcdRefusal : public ::testing::Test {
   // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 };
 
-TEST_F(EtcdRefusal, with_tls_user_and_password_locks_are_taken_and_handed_over) {
+TEST_F(EtcdRejection, locks_work_with_tls_user_and_password) {
   const auto ann = open("ann:secret1@", "/ann");
   ASSERT_TRUE(ann) << to_string(ann.error());
   auto guard = ann->mutex("a").lock().value();
@@ -61,13 +61,13 @@ TEST_F(EtcdRefusal, with_tls_user_and_password_locks_are_taken_and_handed_over) 
   EXPECT_TRUE(guard.unlock());
 }
 
-TEST_F(EtcdRefusal, nobody_and_a_wrong_password_are_refused_when_connecting) {
+TEST_F(EtcdRejection, missing_and_wrong_passwords_are_rejected_by_connect) {
   expect(open("").error(), Errc::permission_denied, "etcd://user:password@host says who we are");
   expect(open("ann:secret2@").error(), Errc::permission_denied, "user or password is wrong");
   expect(open("eve:secret2@").error(), Errc::permission_denied, "user or password is wrong");
 }
 
-TEST_F(EtcdRefusal, a_name_one_has_no_right_to_is_refused_and_others_go_on) {
+TEST_F(EtcdRejection, a_forbidden_name_is_rejected_and_others_work) {
   const auto ann = open("ann:secret1@").value();
 
   expect(ann.mutex("bob/a").lock().error(), Errc::permission_denied, "permission denied");
@@ -77,7 +77,7 @@ TEST_F(EtcdRefusal, a_name_one_has_no_right_to_is_refused_and_others_go_on) {
   EXPECT_TRUE(ann.mutex("ann/a").lock());
 }
 
-TEST_F(EtcdRefusal, a_token_that_the_server_has_forgotten_is_asked_for_anew) {
+TEST_F(EtcdRejection, an_invalidated_token_is_renewed) {
   const auto ann = open("ann:secret1@", "/ann").value();
   EXPECT_TRUE(ann.mutex("a").lock());
   // Any change of a user makes all tokens old; a new password of hers would make it worse.
@@ -88,7 +88,7 @@ TEST_F(EtcdRefusal, a_token_that_the_server_has_forgotten_is_asked_for_anew) {
   EXPECT_TRUE(again) << to_string(again.error());
 }
 
-TEST_F(EtcdRefusal, another_authority_and_plain_text_are_told) {
+TEST_F(EtcdRejection, another_ca_and_plaintext_are_reported) {
   const Authority other;
   const auto at = "127.0.0.1:" + std::to_string(server->tls_port());
 
@@ -101,7 +101,7 @@ TEST_F(EtcdRefusal, another_authority_and_plain_text_are_told) {
          Errc::unavailable, "the connection is lost");
 }
 
-TEST_F(EtcdRefusal, urls_that_cannot_be_meant_are_told_with_the_place) {
+TEST_F(EtcdRejection, invalid_urls_are_rejected_with_the_position) {
   expect(connect("etcd://ann@localhost").error(), Errc::invalid_argument,
          "at 7: a user of etcd has a password");
   expect(connect("etcd://localhost?colour=red").error(), Errc::invalid_argument,

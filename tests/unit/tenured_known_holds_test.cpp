@@ -28,7 +28,7 @@ v1::Release release_of(std::uint64_t token) {
   return release;
 }
 
-TEST(KnownHolds, a_hold_is_known_from_its_grant_until_its_release_is_asked_for) {
+TEST(KnownHolds, a_hold_is_known_from_its_grant_until_its_last_release) {
   KnownHolds holds;
   holds.granted(acquire_of("a"), granted_by(5));
   holds.granted(acquire_of("b"), granted_by(6));
@@ -40,7 +40,7 @@ TEST(KnownHolds, a_hold_is_known_from_its_grant_until_its_release_is_asked_for) 
   EXPECT_EQ(holds.tokens(1), Tokens{6});
 }
 
-TEST(KnownHolds, a_hold_that_was_entered_again_must_be_released_as_often) {
+TEST(KnownHolds, a_reentrant_hold_must_be_released_as_often_as_acquired) {
   KnownHolds holds;
   holds.granted(acquire_of("a"), granted_by(5));
   holds.granted(acquire_of("a"), granted_by(5, 2));
@@ -63,7 +63,7 @@ TEST(KnownHolds, an_upgrade_replaces_the_token) {
   EXPECT_EQ(holds.tokens(1), (Tokens{5, 9, 9}));
 }
 
-TEST(KnownHolds, what_is_taken_or_ends_with_its_lease_is_not_known) {
+TEST(KnownHolds, a_force_released_or_expired_hold_is_forgotten) {
   KnownHolds holds;
   holds.granted(acquire_of("a"), granted_by(5));
   holds.granted(acquire_of("b"), granted_by(6));

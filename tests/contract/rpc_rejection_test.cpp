@@ -62,9 +62,8 @@ class RefusingServer {
     add("/tenure.v1.LockService/Session",
         [](const grpc::CallInfo& info) { return std::make_shared<Refusal>(info); });
     for (const auto& [call, status] : refusals) {
-      add(call, [status](const grpc::CallInfo& info) {
-        return std::make_shared<Refusal>(info, status);
-      });
+      add(call,
+          [status](const grpc::CallInfo& info) { return std::make_shared<Refusal>(info, status); });
     }
     port_ = server_->listen().value();
     server_->open();
@@ -101,7 +100,7 @@ constexpr auto session = "/tenure.v1.LockService/Session";
 constexpr auto watch = "/tenure.v1.LockService/Watch";
 constexpr auto list = "/tenure.v1.Admin/List";
 
-TEST(RpcRefusal, who_may_not_even_ask_cannot_connect) {
+TEST(RpcRejection, a_client_without_any_permission_cannot_connect) {
   for (const auto code : {grpc::StatusCode::unauthenticated, grpc::StatusCode::permission_denied}) {
     const RefusingServer server({{health, {code, "show a token"}}});
 
@@ -114,7 +113,7 @@ TEST(RpcRefusal, who_may_not_even_ask_cannot_connect) {
 }
 
 // A lost connection is made again and the request repeated. A refused one would be so for ever.
-TEST(RpcRefusal, a_lock_that_is_not_allowed_ends_with_the_words_of_the_server) {
+TEST(RpcRejection, a_forbidden_lock_fails_with_the_error_of_the_server) {
   const std::pair<grpc::StatusCode, Errc> codes[] = {
       {grpc::StatusCode::permission_denied, Errc::permission_denied},
       {grpc::StatusCode::unauthenticated, Errc::permission_denied},
@@ -135,7 +134,7 @@ TEST(RpcRefusal, a_lock_that_is_not_allowed_ends_with_the_words_of_the_server) {
   }
 }
 
-TEST(RpcRefusal, a_watch_and_a_look_that_are_not_allowed_say_so) {
+TEST(RpcRejection, a_forbidden_watch_or_holder_query_fails) {
   const RefusingServer server({{watch, {grpc::StatusCode::permission_denied, "not you"}},
                                {list, {grpc::StatusCode::unauthenticated, "who are you?"}}});
   const auto client = connect(server.url(), {.request_timeout = 60s}).value();
@@ -147,7 +146,7 @@ TEST(RpcRefusal, a_watch_and_a_look_that_are_not_allowed_say_so) {
 }
 
 // A server that accepts and says nothing must not keep us from the others.
-TEST(RpcRefusal, the_first_of_several_that_answers_is_taken) {
+TEST(RpcRejection, the_first_server_that_answers_is_used) {
   const RpcService service;
   boost::asio::io_context unused;
   const boost::asio::ip::tcp::acceptor silent(unused, {boost::asio::ip::address_v4::loopback(), 0});
@@ -159,7 +158,7 @@ TEST(RpcRefusal, the_first_of_several_that_answers_is_taken) {
   EXPECT_EQ(connect(first, {.request_timeout = 100ms}).error(), Errc::unavailable);
 }
 
-TEST(RpcRefusal, wrong_urls_say_where) {
+TEST(RpcRejection, an_invalid_url_is_rejected_with_the_position) {
   const auto complaint = [](const std::string& text) {
     const auto refused = connect("tenure://" + text);
     EXPECT_EQ(refused.error(), Errc::invalid_argument);
@@ -173,7 +172,7 @@ TEST(RpcRefusal, wrong_urls_say_where) {
 }
 
 // The limits are the server's; what the client checks by itself are the defaults.
-TEST(RpcRefusal, a_lease_that_the_server_finds_too_short_is_told_what_it_takes) {
+TEST(RpcRejection, a_ttl_below_the_limit_of_the_server_is_rejected_with_the_limit) {
   auto limits = server::Config{}.limits;
   limits.ttl_min = 5s;
   const RpcService service({}, limits);
@@ -188,7 +187,7 @@ TEST(RpcRefusal, a_lease_that_the_server_finds_too_short_is_told_what_it_takes) 
 }
 
 // 003.006
-TEST(RpcRefusal, a_ttl_that_the_server_finds_too_short_leaves_the_lease_as_it_was) {
+TEST(RpcRejection, a_rejected_ttl_leaves_the_lease_unchanged) {
   auto limits = server::Config{}.limits;
   limits.ttl_min = 5s;
   const RpcService service({}, limits);
@@ -201,7 +200,7 @@ TEST(RpcRefusal, a_ttl_that_the_server_finds_too_short_leaves_the_lease_as_it_wa
   EXPECT_GT(guard.valid_until(), std::chrono::steady_clock::now() + 30s);
 }
 
-TEST(RpcRefusal, a_name_that_the_server_finds_too_long_is_told_what_it_takes) {
+TEST(RpcRejection, a_name_above_the_limit_of_the_server_is_rejected_with_the_limit) {
   auto limits = server::Config{}.limits;
   limits.name_bytes_max = 10;
   const RpcService service({}, limits);
