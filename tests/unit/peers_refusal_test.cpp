@@ -35,15 +35,15 @@ TEST_F(PeersRefusal, another_cluster_is_refused_by_name) {
 TEST_F(PeersRefusal, a_connection_to_the_wrong_member_is_refused) {
   begin(TestPeer::options(1), TestPeer::options(3));
 
-  expect_refusal("wanted to reach member 2, and this is member 3",
-                 "wanted to reach member 2, and this is member 3");
+  expect_refusal("connected to member 2, but this is member 3",
+                 "connected to member 2, but this is member 3");
 }
 
 TEST_F(PeersRefusal, two_connections_of_one_member_id_are_refused) {
   begin(TestPeer::options(2), TestPeer::options(2));
   initiator->set_members({{5, acceptor->address()}});
 
-  expect_refusal("both say that they are member 2", "both say that they are member 2");
+  expect_refusal("both ends claim to be member 2", "both ends claim to be member 2");
 }
 
 TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
@@ -53,7 +53,7 @@ TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
   two.self.secret = "wrong";
   begin(one, two);
   // Who is called shows its proof first, so the caller goes away.
-  EXPECT_TRUE(eventually([&] { return initiator->reports_about("does not have the secret"); }));
+  EXPECT_TRUE(eventually([&] { return initiator->reports_about("secret mismatch"); }));
   EXPECT_FALSE(initiator->is_connected_to(2));
 
   two.self.secret = "right";
@@ -77,7 +77,7 @@ TEST_F(PeersRefusal, an_initiator_without_the_secret_is_refused_after_its_proof)
   stranger.say(encode(Proof{.proof = std::string(32, 'x')}).head);
   stranger.say(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
 
-  EXPECT_TRUE(eventually([&] { return end.reports_about("member 1 does not have the secret"); }));
+  EXPECT_TRUE(eventually([&] { return end.reports_about("secret mismatch with member 1"); }));
   EXPECT_EQ(end.received_count(), 0U);
 }
 
@@ -88,7 +88,7 @@ TEST_F(PeersRefusal, a_version_before_the_oldest_is_refused_with_both_numbers) {
   stranger.say(encode(Hello{.version = 1, .cluster = raft::ClusterId{77}}).head);
 
   EXPECT_NE(stranger.hear(60).find("version 1"), std::string::npos);
-  EXPECT_TRUE(eventually([&] { return end.reports_about("speaks versions 2 to 3"); }));
+  EXPECT_TRUE(eventually([&] { return end.reports_about("supports versions 2 to 3"); }));
 }
 
 // A founder that lost its directory has forgotten whom it voted for.
@@ -107,9 +107,11 @@ TEST_F(PeersRefusal, a_voter_with_a_new_incarnation_is_refused_at_both_ends) {
   initiator = std::make_unique<TestPeer>(one, port);
   initiator->set_members({{2, acceptor->address()}});
 
+  EXPECT_TRUE(eventually([&] {
+    return initiator->reports_about("rejected by the peer: member 1 has a new incarnation");
+  }));
   EXPECT_TRUE(
-      eventually([&] { return initiator->reports_about("refuses us: member 1 has begun anew"); }));
-  EXPECT_TRUE(eventually([&] { return acceptor->reports_about("member 1 has begun anew"); }));
+      eventually([&] { return acceptor->reports_about("member 1 has a new incarnation"); }));
   EXPECT_FALSE(acceptor->is_connected_to(1));
   EXPECT_TRUE(eventually([&] { return acceptor->reports_about("peer_unreachable peer=1"); }))
       << "nor is it called";
@@ -149,7 +151,7 @@ TEST_F(PeersRefusal, members_with_different_origins_are_refused) {
 
   begin(one, two);
 
-  expect_refusal("began with different states", "began with different states");
+  expect_refusal("started with different states", "started with different states");
 }
 
 TEST_F(PeersRefusal, a_joined_member_has_no_origin) {
@@ -175,8 +177,7 @@ TEST_F(PeersRefusal, messages_before_the_handshake_are_refused) {
 
   stranger.say(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
 
-  EXPECT_TRUE(
-      eventually([&] { return end.reports_about("not how a connection between members"); }));
+  EXPECT_TRUE(eventually([&] { return end.reports_about("invalid handshake"); }));
   EXPECT_EQ(end.received_count(), 0U);
 }
 
@@ -219,7 +220,7 @@ TEST_F(PeersRefusal, a_handshake_in_progress_is_not_evicted_by_idle_connections)
   handshake.say(encode(Proof{.proof = std::string(32, 'x')}).head);
 
   // It is still heard.
-  EXPECT_TRUE(eventually([&] { return end.reports_about("member 1 does not have the secret"); }));
+  EXPECT_TRUE(eventually([&] { return end.reports_about("secret mismatch with member 1"); }));
 }
 
 TEST_F(PeersRefusal, connections_from_one_address_evict_only_each_other) {
@@ -265,7 +266,7 @@ TEST_F(PeersRefusal, a_certificate_that_names_the_member_needs_no_host) {
 
 TEST_F(PeersRefusal, a_certificate_of_another_authority_is_refused) {
   begin(with_tls(1, theirs), with_tls(2, ours));
-  expect_refusal("its certificate is not accepted", "certificate");
+  expect_refusal("certificate of the peer rejected", "certificate");
 }
 
 TEST_F(PeersRefusal, a_certificate_of_another_member_is_refused_at_both_ends) {
@@ -319,19 +320,20 @@ TEST_F(PeersRefusal, a_refusal_without_a_proof_does_not_stop_a_member) {
   initiator->set_members({{2, acceptor->address()}, {3, impostor.address()}});
 
   EXPECT_TRUE(eventually([&] { return refusals > 1; }));
-  EXPECT_TRUE(eventually([&] { return initiator->reports_about("it refuses us: begun anew"); }));
+  EXPECT_TRUE(
+      eventually([&] { return initiator->reports_about("rejected by the peer: begun anew"); }));
   EXPECT_FALSE(initiator->reports_about("member_quarantined"));
   expect_connection();
 }
 
 TEST_F(PeersRefusal, plain_against_tls_is_refused) {
   begin(TestPeer::options(1), with_tls(2, ours));
-  expect_refusal("cannot reach member 2", "does not speak TLS");
+  expect_refusal("peer_unreachable peer=2", "does not use TLS 1.3");
 }
 
 TEST_F(PeersRefusal, tls_against_plain_is_refused) {
   begin(with_tls(1, ours), TestPeer::options(2));
-  expect_refusal("cannot reach member 2", "does it speak TLS");
+  expect_refusal("peer_unreachable peer=2", "the peer may use TLS");
 }
 
 // Before anything is written, and not by the other members only.

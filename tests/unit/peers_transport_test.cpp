@@ -230,7 +230,7 @@ TEST(PeersTransport, a_silent_peer_is_detected) {
 
   one.set_members({{2, cable.address()}});
 
-  EXPECT_TRUE(eventually([&] { return one.reports_about("it does not answer our greeting"); }));
+  EXPECT_TRUE(eventually([&] { return one.reports_about("handshake timed out"); }));
   cable.clog(false);
   EXPECT_TRUE(eventually([&] { return one.is_connected_to(2); }));
 }

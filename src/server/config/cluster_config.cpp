@@ -9,10 +9,11 @@
 namespace tenure::server {
 namespace {
 
-/// Of one request: half of what fits into one entry between members (peers/message_codec.hpp).
+/// Upper bound of one request: half of the largest entry that members exchange
+/// (MessageLimits::entry_bytes_max in peers/message_codec.hpp).
 constexpr std::size_t replicated_bytes_max = std::size_t{32} << 20U;
 
-/// The list, or nothing if it is wrong: then settings.cpp has complained.
+/// Initial members; empty if the list is invalid, which settings.cpp reports when it assigns it.
 std::vector<InitialMember> members_of(const Config& config) {
   return parse_members(config.cluster.members).value_or(std::vector<InitialMember>{});
 }
@@ -26,24 +27,24 @@ void check_identity(const Config& config, const std::vector<InitialMember>& memb
                     ConfigErrors& errors) {
   const auto id = std::to_string(config.node.member_id);
   if (config.node.member_id == 0) {
-    errors.add("node.member_id: say which member this is: --member-id");
+    errors.add("node.member_id: required in a cluster (--member-id)");
     return;
   }
   const bool is_first = find_own(members, config) != nullptr;
   if (!config.cluster.join && !is_first) {
     errors.add("cluster.members: member " + id +
-               " (node.member_id) is not in the list. A member that is added to a cluster "
-               "later starts with --join");
+               " (node.member_id) is not in the list. Start a member that is added to an existing "
+               "cluster with --join");
   }
   if (config.cluster.join && is_first) {
     errors.add("cluster.join: member " + id +
-               " is in cluster.members, so it is there from the beginning. One that lost its "
-               "data joins under an id that nobody had before");
+               " is an initial member (cluster.members). A member that lost its data joins under "
+               "an unused id");
   }
   if (config.cluster.join && members.empty() && config.node.cluster_id == 0) {
     errors.add(
-        "cluster.join: name the cluster: node.cluster_id as `/v1/status` of its members "
-        "says, or cluster.members and cluster.name as it began with");
+        "cluster.join: requires node.cluster_id (see `/v1/status` of a member), or the "
+        "cluster.members and cluster.name of the cluster");
   }
 }
 
@@ -53,8 +54,8 @@ void check_peer_tls(const Config& config, ConfigErrors& errors) {
                      static_cast<int>(!tls.ca.empty());
   if (given != 0 && given != 3) {
     errors.add(
-        "peer_tls: members show certificates to each other: set peer_tls.cert, "
-        "peer_tls.key and peer_tls.ca, all three or none");
+        "peer_tls: mutual TLS between members requires peer_tls.cert, peer_tls.key and "
+        "peer_tls.ca, all three or none");
   }
   check_readable("peer_tls.cert", tls.cert, errors);
   check_readable("peer_tls.key", tls.key, errors);
@@ -68,8 +69,8 @@ void check_peer_addresses(const Config& config, const std::vector<InitialMember>
     return;
   }
   constexpr std::string_view advice =
-      " is open to the network: set peer_tls.cert, peer_tls.key and peer_tls.ca, or accept with "
-      "--insecure that everybody there can be a member";
+      " is reachable from the network: set peer_tls.cert, peer_tls.key and peer_tls.ca, or set "
+      "--insecure to let every host act as a member";
   if (is_open_to_network(config.listen.peers)) {
     errors.add("listen.peers: " + config.listen.peers + std::string(advice));
   }
@@ -80,8 +81,9 @@ void check_peer_addresses(const Config& config, const std::vector<InitialMember>
   }
 }
 
-/// Where others call this member, if that does not stand in the list: they are told so when it
-/// joins, and would call themselves at 0.0.0.0.
+/// Checks the advertised addresses, unless cluster.members contains them. A joining member
+/// announces them to its peers, which would connect to themselves at a wildcard address such as
+/// 0.0.0.0.
 void check_own_addresses(const Config& config, ConfigErrors& errors) {
   struct Own {
     std::string_view setting;
@@ -100,7 +102,7 @@ void check_own_addresses(const Config& config, ConfigErrors& errors) {
     const auto& text = is_set ? own.set : own.listens;
     if (const auto checked = check_advertised_address(text); !checked && parse_address(text)) {
       errors.add(std::string(own.setting) + ": " + checked.error().detail +
-                 (is_set ? "" : " (it is " + std::string(own.listens_by) + ")"));
+                 (is_set ? "" : " (default: " + std::string(own.listens_by) + ")"));
     }
   }
 }
@@ -109,7 +111,7 @@ void check_own_addresses(const Config& config, ConfigErrors& errors) {
 
 void check_cluster(const Config& config, ConfigErrors& errors) {
   if (config.cluster.version_max > core::newest_version.get()) {
-    errors.add("cluster.version_max: this program has cluster versions " +
+    errors.add("cluster.version_max: this program supports cluster versions " +
                std::to_string(core::oldest_version.get()) + " to " +
                std::to_string(core::newest_version.get()));
   }
@@ -122,13 +124,13 @@ void check_cluster(const Config& config, ConfigErrors& errors) {
   check_peer_addresses(config, members, errors);
   check_own_addresses(config, errors);
   if (config.service.message_bytes_max > replicated_bytes_max) {
-    errors.add("service.message_bytes_max: members pass on at most 32MiB at once");
+    errors.add("service.message_bytes_max: members replicate requests of at most 32MiB");
   }
   const auto peers = parse_address(config.listen.peers);
   if (peers && peers->port == 0 && find_own(members, config) != nullptr) {
     errors.add(
-        "listen.peers: the others call a port that stands in cluster.members; it cannot "
-        "be any free one");
+        "listen.peers: port 0 is not possible for an initial member: its peers connect to the "
+        "port in cluster.members");
   }
 }
 
@@ -136,14 +138,14 @@ std::vector<std::string> warnings_about(const Config& config) {
   std::vector<std::string> warnings;
   const auto members = members_of(config);
   if (members.size() > 1 && members.size() % 2 == 0) {
-    warnings.push_back(std::to_string(members.size()) + " members stand no more failures than " +
-                       std::to_string(members.size() - 1) + ": an odd number is better");
+    warnings.push_back(std::to_string(members.size()) + " members tolerate no more failures than " +
+                       std::to_string(members.size() - 1) + ": use an odd number");
   }
   const bool is_plain = config.has_peers() && config.peer_tls.cert.empty();
   if (is_plain && config.cluster.secret_file.empty()) {
     warnings.emplace_back(
-        "members have neither TLS nor a secret: whoever reaches their ports and "
-        "knows the cluster id can be one. Set peer_tls or cluster.secret_file");
+        "peers are not authenticated: a host that reaches listen.peers and knows the cluster id "
+        "can act as a member. Set peer_tls or cluster.secret_file");
   }
   return warnings;
 }

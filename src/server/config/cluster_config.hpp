@@ -10,19 +10,19 @@
 
 namespace tenure::server {
 
-/// What is wrong with how this member shall find and trust the others.
+/// Checks the settings by which this member finds and authenticates its peers.
 void check_cluster(const Config& config, ConfigErrors& errors);
 
-/// What works, and yet is probably not what was meant. A line for each.
+/// Warnings about a valid configuration that is probably a mistake, one line each.
 [[nodiscard]] std::vector<std::string> warnings_about(const Config& config);
 
-/// What the settings come to for a member of a cluster.
+/// Effective cluster settings of a member: explicit settings, else the list, else the listeners.
 struct ClusterPlan {
   std::uint64_t cluster_id{};
-  /// To begin with, if the folder is new; none: to be added by the others.
+  /// Initial members if the directory is new. Empty: this member waits to be added.
   std::vector<InitialMember> members{};
-  std::string peer_address{};    ///< Where the others reach this one.
-  std::string client_address{};  ///< Where clients do.
+  std::string peer_address{};    ///< Advertised address for peers.
+  std::string client_address{};  ///< Advertised address for clients.
 };
 /// REQUIRES: config.has_peers(), and check() found nothing.
 [[nodiscard]] ClusterPlan plan_cluster(const Config& config);

@@ -19,10 +19,11 @@ namespace tenure::server {
 namespace {
 
 constexpr std::string_view footer =
-    "Every setting can be given in a TOML file as well: --print-config writes one.\n"
-    "SIGTERM and SIGINT stop the daemon. SIGHUP makes it read its users again; without users it\n"
-    "stops it, if it runs on a terminal. Exit codes: 0 stopped, 64 usage, 69 an address cannot be\n"
-    "bound, 70 a bug, 74 data directory or disk, 78 configuration.\n";
+    "Every setting is also a key of a TOML file: --print-config prints one.\n"
+    "SIGTERM and SIGINT stop the server. SIGHUP reloads users and certificates; without either, "
+    "it\n"
+    "stops a server that runs on a terminal. Exit codes: 0 stopped, 64 usage, 69 address not\n"
+    "available, 70 internal error, 74 data directory or disk, 78 configuration.\n";
 
 std::string group_of(const Setting& setting) {
   for (const auto& section : sections()) {
@@ -33,14 +34,14 @@ std::string group_of(const Setting& setting) {
   return "Options";
 }
 
-/// What the flags said, before anything is done with it.
+/// Parsed flags, before any of them is applied.
 struct Flags {
   std::string file;
   bool prints_config = false;
   std::string man_page;
-  bool asks_version = false;
+  bool prints_version = false;
   bool seeds = false;
-  bool makes_token = false;
+  bool generates_token = false;
   std::string seed_from;
   std::string seed_longest_ttl;
   bool seeds_current = false;
@@ -61,49 +62,49 @@ void add_setting(CLI::App& app, const Setting& setting, Flags& flags) {
 }
 
 void describe(CLI::App& app, Flags& flags) {
-  app.set_help_flag("-h,--help", "Print this and exit");
-  app.add_flag("-V,--version", flags.asks_version, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.add_flag("-V,--version", flags.prints_version, "Print the version and exit");
   app.add_option("-c,--config", flags.file, "Read settings from this TOML file")->type_name("FILE");
   app.add_flag("--print-config", flags.prints_config,
-               "Print the settings that would be used, as TOML, and exit");
+               "Print the effective settings as TOML and exit");
   app.add_option("--print-man", flags.man_page,
-                 "Print a manual page, tenured or tenure.toml, and exit")
+                 "Print a manual page (tenured or tenure.toml) and exit")
       ->type_name("PAGE");
   for (const auto& setting : settings()) {
     add_setting(app, setting, flags);
   }
-  // Takes all flags of the daemon, which follow it or are in the file: a member is seeded with the
-  // configuration that it will be started with.
+  // fallthrough() lets `seed` accept all flags of the daemon: a member is seeded with the
+  // configuration that it is started with later.
   auto* seed = app.add_subcommand("seed",
-                                  "Make the data directory of a member of a new cluster, or "
-                                  "without --members of a single node, out of one that is not in "
-                                  "use, a backup of it, or a file of `tenure snapshot save`; "
-                                  "then exit");
-  seed->add_option("--from", flags.seed_from,
-                   "Data directory of the node, a copy of it, or a saved snapshot")
+                                  "Create the data directory of a member of a new cluster, or "
+                                  "without --members of a single node, from an unused data "
+                                  "directory, a backup of one, or a file of `tenure snapshot "
+                                  "save`, and exit");
+  seed->add_option("--from", flags.seed_from, "Data directory, a copy of one, or a saved snapshot")
       ->type_name("PATH")
       ->required();
   seed->add_flag("--current", flags.seeds_current,
-                 "It is the newest state, of a single node that was stopped and will not be "
-                 "started again: holds go on, and locks are granted at once");
+                 "The source is the newest state, of a single node that was stopped and is never "
+                 "started again: holds continue, and locks are granted at once");
   seed->add_option("--longest-ttl", flags.seed_longest_ttl,
-                   "No lock is granted for this long after the first start, because a client may "
-                   "have been granted it after the backup: the longest ttl that clients use "
+                   "Longest TTL that clients use. No lock is granted for this time after the first "
+                   "start, because a client may have acquired it after the backup "
                    "[limits.ttl_max of the state]")
       ->type_name("DURATION");
   seed->add_flag("--without-holds", flags.seeds_without_holds,
                  "Drop all leases, holds and waits, for a state that is too large");
   seed->fallthrough();
   seed->callback([&flags] { flags.seeds = true; });
-  app.add_subcommand("token",
-                     "Make a token for a user: print it to stdout, and to stderr the line for the "
-                     "file of users (--auth-file), which has only its digest; then exit")
-      ->callback([&flags] { flags.makes_token = true; });
+  app.add_subcommand(
+         "token",
+         "Generate a token for a user: print it to stdout, and the line with its digest "
+         "for the users file (--auth-file) to stderr, and exit")
+      ->callback([&flags] { flags.generates_token = true; });
   app.footer(std::string(footer));
   app.get_formatter()->column_width(40);
 }
 
-ExitMessage wrong(ExitCode code, std::string_view errors) {
+ExitMessage exit_with(ExitCode code, std::string_view errors) {
   std::string text;
   while (!errors.empty()) {
     const auto line = errors.substr(0, errors.find('\n'));
@@ -113,7 +114,7 @@ ExitMessage wrong(ExitCode code, std::string_view errors) {
   return {.code = code, .text = std::move(text)};
 }
 
-ParsedCommandLine seed_order(const Flags& flags, Config config) {
+ParsedCommandLine seed_command(const Flags& flags, Config config) {
   SeedCommand command{.config = std::move(config),
                       .from = flags.seed_from,
                       .is_current = flags.seeds_current,
@@ -123,52 +124,54 @@ ParsedCommandLine seed_order(const Flags& flags, Config config) {
   }
   const auto longest = parse_duration(flags.seed_longest_ttl);
   if (!longest) {
-    return wrong(ExitCode::usage, "--longest-ttl: " + longest.error().detail);
+    return exit_with(ExitCode::usage, "--longest-ttl: " + longest.error().detail);
   }
   if (flags.seeds_current && !flags.seeds_without_holds) {
-    return wrong(ExitCode::usage, "--longest-ttl: a --current state grants locks at once");
+    return exit_with(ExitCode::usage,
+                     "--longest-ttl: has no effect with --current, which grants locks at once");
   }
   command.longest_ttl = *longest;
   return command;
 }
 
-ParsedCommandLine settle(const Flags& flags) {
-  if (flags.asks_version) {
+ParsedCommandLine resolve(const Flags& flags) {
+  if (flags.prints_version) {
     return ExitMessage{.text = "tenured " + std::string(version()) + '\n'};
   }
-  if (flags.makes_token) {
+  if (flags.generates_token) {
     return TokenCommand{};
   }
   if (!flags.man_page.empty()) {
     auto page = man_page(flags.man_page);
     return page ? ExitMessage{.text = *std::move(page)}
-                : wrong(ExitCode::usage, "--print-man: either tenured or tenure.toml");
+                : exit_with(ExitCode::usage, "--print-man: expected tenured or tenure.toml");
   }
   Config config;
   if (!flags.file.empty()) {
     if (const auto read = read_config_file(flags.file, config); !read) {
-      return wrong(ExitCode::configuration, read.error().detail);
+      return exit_with(ExitCode::configuration, read.error().detail);
     }
   }
   for (const auto& [setting, text] : flags.values) {
     if (const auto assigned = setting->assign(config, text); !assigned) {
-      return wrong(ExitCode::usage, setting->flag() + ": " + assigned.error().detail);
+      return exit_with(ExitCode::usage, setting->flag() + ": " + assigned.error().detail);
     }
   }
   if (flags.prints_config) {
-    // Also one that would be refused: it is printed so that somebody can look for the mistake.
+    // Before check(): printing an invalid configuration helps to find the mistake.
     return ExitMessage{.text = print_config(config)};
   }
   if (const auto checked = check(config); !checked) {
-    return wrong(ExitCode::configuration, checked.error().detail);
+    return exit_with(ExitCode::configuration, checked.error().detail);
   }
   if (flags.seeds) {
     if (config.cluster.join) {
-      return wrong(ExitCode::usage,
-                   "seed: who joins gets everything from the others; only those that a cluster "
-                   "begins with are seeded: --members");
+      return exit_with(
+          ExitCode::usage,
+          "seed: a joining member receives the state from its peers; only initial members "
+          "(--members) are seeded");
     }
-    return seed_order(flags, std::move(config));
+    return seed_command(flags, std::move(config));
   }
   return config;
 }
@@ -202,9 +205,9 @@ ParsedCommandLine read_command_line(std::span<const char* const> arguments) {
   } catch (const CLI::CallForHelp&) {
     return ExitMessage{.text = app.help()};
   } catch (const CLI::ParseError& error) {
-    return wrong(ExitCode::usage, std::string(error.what()) + "\nsee tenured --help");
+    return exit_with(ExitCode::usage, std::string(error.what()) + "\nsee tenured --help");
   }
-  return settle(flags);
+  return resolve(flags);
 }
 
 }  // namespace tenure::server

@@ -17,34 +17,35 @@ struct Setting;
 
 /// "0.1.0"
 [[nodiscard]] std::string_view version();
-/// What stands for the value of its flag: "SIZE", "ADDRESS".
+/// Placeholder for the value of the flag in help texts: "SIZE", "ADDRESS".
 [[nodiscard]] std::string value_name(const Setting& setting);
 
-/// What to say before leaving: to stdout if all is well, else to stderr.
+/// Text to print before the program exits: to stdout if `code` is `stopped`, else to stderr.
 struct ExitMessage {
   ExitCode code = ExitCode::stopped;
   std::string text{};  ///< Whole lines.
 };
 
-/// `tenured seed`: to make the folder of a member of a new cluster, or of a single node, out of
-/// that of a member or of a copy of it.
+/// `tenured seed`: creates the data directory of a member of a new cluster, or of a single node,
+/// from another data directory or a snapshot.
 struct SeedCommand {
-  Config config{};               ///< Of the member; checked.
-  std::filesystem::path from{};  ///< The folder of the other, or a saved snapshot.
-  bool is_current = false;       ///< It is the last state, not a backup.
-  bool drops_leases = false;
-  /// The longest ttl that a client may rely on. Nothing: what the state allows.
+  Config config{};               ///< Checked configuration of the new member.
+  std::filesystem::path from{};  ///< Source: a data directory or a saved snapshot.
+  bool is_current = false;       ///< Whether the source is the newest state, not a backup.
+  bool drops_leases = false;     ///< Whether leases, holds and waits are dropped.
+  /// Longest TTL that clients use; empty: limits.ttl_max of the state.
   std::optional<std::chrono::microseconds> longest_ttl{};
 };
 
-/// `tenured token`: to make a token for a user.
+/// `tenured token`: generates a token for a user.
 struct TokenCommand {};
 
-/// A Config that was checked, if the daemon shall run. A Farewell after --help, --version,
-/// --print-config, --print-man, and after mistakes.
+/// Result of the command line: a checked Config if the daemon shall run, a subcommand, or an
+/// ExitMessage after --help, --version, --print-config, --print-man and errors.
 using ParsedCommandLine = std::variant<Config, SeedCommand, TokenCommand, ExitMessage>;
 
-/// Reads the command line and the file it names; flags win over the file, the file over defaults.
+/// Reads the command line and the file that --config names. Flags override the file, the file
+/// overrides the defaults.
 [[nodiscard]] ParsedCommandLine read_command_line(std::span<const char* const> arguments);
 
 }  // namespace tenure::server

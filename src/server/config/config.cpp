@@ -13,29 +13,29 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
   if (config.listen.insecure) {
     return;
   }
-  const bool knows_clients = !config.tls.client_ca.empty() || !config.auth.file.empty();
-  if (is_open_to_network(config.listen.grpc) && (config.tls.cert.empty() || !knows_clients)) {
+  const bool authenticates_clients = !config.tls.client_ca.empty() || !config.auth.file.empty();
+  if (is_open_to_network(config.listen.grpc) &&
+      (config.tls.cert.empty() || !authenticates_clients)) {
     errors.add("listen.grpc: " + config.listen.grpc +
-               " is open to the network: set tls.cert and tls.key, and auth.file or "
-               "tls.client_ca; or listen on 127.0.0.1, or accept that everybody can take and "
-               "break locks with --insecure");
+               " is reachable from the network: set tls.cert, tls.key, and auth.file or "
+               "tls.client_ca; or listen on 127.0.0.1; or set --insecure to let every client "
+               "acquire and break locks");
   }
-  if (is_open_to_network(config.listen.http) && (!config.has_https() || !knows_clients)) {
+  if (is_open_to_network(config.listen.http) && (!config.has_https() || !authenticates_clients)) {
     errors.add("listen.http: " + config.listen.http +
-               " is open to the network: set tls.cert and tls.key, and auth.file or "
-               "tls.client_ca, and leave listen.http_tls on; or listen on 127.0.0.1, or off, "
-               "or accept that everybody can look with --insecure");
+               " is reachable from the network: set tls.cert, tls.key, auth.file or "
+               "tls.client_ca, and listen.http_tls = on; or listen on 127.0.0.1, or off; or set "
+               "--insecure to let every client read all locks");
   }
 }
 
 void check_tls(const Config& config, ConfigErrors& errors) {
   const auto& tls = config.tls;
   if (tls.cert.empty() != tls.key.empty()) {
-    errors.add(tls.cert.empty() ? "tls.key: a key needs its certificate: set tls.cert"
-                                : "tls.cert: a certificate needs its key: set tls.key");
+    errors.add(tls.cert.empty() ? "tls.key: requires tls.cert" : "tls.cert: requires tls.key");
   }
   if (!tls.client_ca.empty() && tls.cert.empty()) {
-    errors.add("tls.client_ca: clients are checked only with TLS: set tls.cert and tls.key");
+    errors.add("tls.client_ca: requires tls.cert and tls.key");
   }
   check_readable("tls.cert", tls.cert, errors);
   check_readable("tls.key", tls.key, errors);
@@ -56,11 +56,14 @@ Result<void> check(const Config& config) {
   if (config.limits.ttl_min > config.limits.ttl_max) {
     errors.add("limits.ttl_min: must not be longer than limits.ttl_max");
   }
-  // A request with the longest name, owner and metadata must fit into a message.
+  // A request with the longest name, owner and metadata must fit into one message; otherwise the
+  // limits promise requests that the server can never accept.
   if (config.service.message_bytes_max < config.limits.name_bytes_max +
                                              config.limits.owner_bytes_max +
                                              config.limits.metadata_bytes_max) {
-    errors.add("service.message_bytes_max: smaller than a name, an owner and metadata together");
+    errors.add(
+        "service.message_bytes_max: must be at least limits.name_bytes_max + "
+        "limits.owner_bytes_max + limits.metadata_bytes_max");
   }
   return errors.result();
 }

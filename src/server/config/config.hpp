@@ -14,13 +14,13 @@
 
 namespace tenure::server {
 
-/// Who may take locks from their holders over HTTP, and so in the dashboard.
+/// Policy for forced releases over HTTP and in the dashboard.
 enum class HttpForce : std::uint8_t { off, loopback };
 [[nodiscard]] constexpr std::string_view to_string(HttpForce policy) noexcept {
   return policy == HttpForce::off ? "off" : "loopback";
 }
 
-/// Who may take locks over HTTP.
+/// Policy for acquiring and releasing locks over HTTP.
 enum class HttpLock : std::uint8_t { off, loopback, open };
 [[nodiscard]] constexpr std::string_view to_string(HttpLock policy) noexcept {
   switch (policy) {
@@ -31,14 +31,14 @@ enum class HttpLock : std::uint8_t { off, loopback, open };
   return "open";
 }
 
-/// Whether HTTP goes through TLS where there are certificates.
+/// Whether HTTP uses TLS if a certificate is configured.
 enum class HttpTls : std::uint8_t { off, on };
 [[nodiscard]] constexpr std::string_view to_string(HttpTls policy) noexcept {
   return policy == HttpTls::off ? "off" : "on";
 }
 
-/// Everything that can be set, with its default. What each field means to people stands once, in
-/// settings.cpp, beside its key and its range.
+/// All settings with their defaults. settings.cpp is the only place that documents each field,
+/// beside its key and its range. Plain value; not thread safe.
 struct Config {
   struct Node {
     std::filesystem::path data_dir = "/var/lib/tenure";
@@ -101,7 +101,7 @@ struct Config {
     std::chrono::milliseconds heartbeat{50};
   };
 
-  /// Of this process; those of the store are replicated.
+  /// Limits of this process. The limits of the store (`limits`) are replicated instead.
   struct Service {
     std::size_t connections_max = 10'000;
     std::size_t http_connections_max = 256;
@@ -120,21 +120,21 @@ struct Config {
   Logs log{};
   Raft raft{};
   Service service{};
-  /// A client of the library has a lease for each of its holds and waits.
+  /// More leases per client than the default of the core: the client library creates one lease for
+  /// each hold and each wait.
   core::Limits limits{.leases_per_client_max = 100'000};
 
-  /// HTTP goes through TLS.
+  /// Whether HTTP uses TLS.
   [[nodiscard]] bool has_https() const {
     return !tls.cert.empty() && listen.http_tls == HttpTls::on;
   }
-  /// Takes part in a group of several, or is going to. Else it is alone, and no port is open for
-  /// peers.
+  /// Whether this is a cluster member, or is about to join a cluster. If not, it is a single node
+  /// and opens no port for peers.
   [[nodiscard]] bool has_peers() const { return !cluster.members.empty() || cluster.join; }
 };
 
-/// What no single setting can tell: addresses open to the network need TLS and somebody who is let
-/// in, or `insecure`; a certificate needs its key, and the like. All that is wrong, a line for
-/// each.
+/// Checks rules that involve several settings, such as: an address reachable from the network needs
+/// TLS and authentication, or `insecure`. Reports all errors at once, one line each.
 [[nodiscard]] Result<void> check(const Config& config);
 
 }  // namespace tenure::server

@@ -9,7 +9,8 @@
 
 namespace tenure::server {
 
-/// All that is wrong with a configuration, a line for each.
+/// Errors of a configuration, one line each. A start reports all of them at once, so that one
+/// attempt suffices to fix a file. Not thread safe.
 class ConfigErrors {
  public:
   void add(std::string_view line) {
@@ -24,7 +25,7 @@ class ConfigErrors {
   std::string text_;
 };
 
-/// An empty path names nothing, and that is fine.
+/// Adds an error if the file cannot be opened. An empty path means that the setting is unset.
 inline void check_readable(std::string_view key, const std::filesystem::path& path,
                            ConfigErrors& errors) {
   if (!path.empty() && !std::ifstream(path)) {

@@ -14,7 +14,7 @@
 namespace tenure::server {
 namespace {
 
-/// Walks through a parsed file and puts every value where it belongs.
+/// Assigns the values of a parsed file to a Config and collects all errors with their positions.
 class Reader {
  public:
   Reader(std::string_view name, Config& config) : name_(name), config_(config) {}
@@ -31,13 +31,13 @@ class Reader {
   }
 
   [[nodiscard]] Result<void> result() const {
-    return complaints_.empty() ? Result<void>{} : fail(Errc::invalid_argument, complaints_);
+    return errors_.empty() ? Result<void>{} : fail(Errc::invalid_argument, errors_);
   }
 
-  void complain(const toml::source_region& where, std::string_view why) {
-    complaints_ += complaints_.empty() ? "" : "\n";
-    complaints_ += std::string(name_) + ':' + std::to_string(where.begin.line) + ':' +
-                   std::to_string(where.begin.column) + ": " + std::string(why);
+  void add_error(const toml::source_region& where, std::string_view why) {
+    errors_ += errors_.empty() ? "" : "\n";
+    errors_ += std::string(name_) + ':' + std::to_string(where.begin.line) + ':' +
+               std::to_string(where.begin.column) + ": " + std::string(why);
   }
 
  private:
@@ -59,12 +59,12 @@ class Reader {
   }
 
   void unknown(const toml::source_region& where, const std::string& key, bool is_table) {
-    std::string why = is_table ? "there is no section [" + key + "]" : "there is no key " + key;
+    std::string why = is_table ? "unknown section [" + key + "]" : "unknown key " + key;
     std::string_view meant = is_table ? nearest_section(key) : nearest_key(key);
     if (!meant.empty()) {
       why += "; did you mean " + std::string(meant) + "?";
     }
-    complain(where, why);
+    add_error(where, why);
   }
 
   static std::string_view nearest_section(std::string_view name) {
@@ -79,15 +79,16 @@ class Reader {
   void assign(const Setting& setting, const toml::node& value) {
     const auto text = text_of(setting.type, value);
     if (!text) {
-      complain(value.source(), std::string(setting.key) + " must be " + wanted(setting.type));
+      add_error(value.source(),
+                std::string(setting.key) + " must be " + expected_type(setting.type));
       return;
     }
     if (const auto assigned = setting.assign(config_, *text); !assigned) {
-      complain(value.source(), std::string(setting.key) + ": " + assigned.error().detail);
+      add_error(value.source(), std::string(setting.key) + ": " + assigned.error().detail);
     }
   }
 
-  /// The value as a flag would have it; nothing if it has the wrong type.
+  /// The value in the notation of a flag; empty if it has the wrong type.
   static std::optional<std::string> text_of(ValueType type, const toml::node& value) {
     if (type == ValueType::toggle) {
       const auto flag = value.value_exact<bool>();
@@ -100,7 +101,7 @@ class Reader {
     return type == ValueType::count ? std::nullopt : value.value_exact<std::string>();
   }
 
-  static std::string wanted(ValueType type) {
+  static std::string expected_type(ValueType type) {
     switch (type) {
       case ValueType::toggle: return "true or false";
       case ValueType::count: return "an integer";
@@ -108,12 +109,12 @@ class Reader {
       case ValueType::duration: return "a duration in quotes, such as \"250ms\" or \"30s\"";
       case ValueType::text: return "a string in quotes";
     }
-    return "something else";
+    return "a value of another type";
   }
 
   std::string_view name_;
   Config& config_;
-  std::string complaints_;
+  std::string errors_;
 };
 
 std::string in_toml(const Setting& setting, const Config& config) {
@@ -121,7 +122,7 @@ std::string in_toml(const Setting& setting, const Config& config) {
   if (setting.type == ValueType::toggle || setting.type == ValueType::count) {
     return text;
   }
-  // A JSON string is a basic string of TOML.
+  // Every JSON string is a valid TOML basic string.
   std::string quoted;
   sys::append_json(quoted, text);
   return quoted;
@@ -135,7 +136,7 @@ Result<void> read_config(std::string_view text, std::string_view name, Config& c
   if (parsed) {
     reader.read(parsed.table());
   } else {
-    reader.complain(parsed.error().source(), parsed.error().description());
+    reader.add_error(parsed.error().source(), parsed.error().description());
   }
   return reader.result();
 }
@@ -145,7 +146,7 @@ Result<void> read_config_file(const std::filesystem::path& file, Config& config)
   std::string text{std::istreambuf_iterator<char>(stream), {}};
   if (!stream.is_open() || stream.bad()) {
     return fail(Errc::invalid_argument,
-                file.string() + ": cannot be read: " + std::generic_category().message(errno));
+                file.string() + ": cannot read: " + std::generic_category().message(errno));
   }
   return read_config(text, file.string(), config);
 }

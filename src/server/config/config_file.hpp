@@ -10,14 +10,14 @@
 
 namespace tenure::server {
 
-/// Changes `config` as a TOML text says. All that is wrong with it (a key that does not exist, a
-/// wrong type, a value out of range) is told at once, a line for each: `name:line:column: why`.
+/// Applies a TOML text to `config`. Reports all errors at once (unknown keys, wrong types, values
+/// out of range), one line each: `name:line:column: error`.
 [[nodiscard]] Result<void> read_config(std::string_view text, std::string_view name,
                                        Config& config);
-/// The same from a file.
+/// Like read_config(), for the contents of a file.
 [[nodiscard]] Result<void> read_config_file(const std::filesystem::path& file, Config& config);
 
-/// TOML with every setting. read_config() makes the same Config of it.
+/// TOML with every setting, its help and its range. read_config() restores the same Config.
 [[nodiscard]] std::string print_config(const Config& config);
 
 }  // namespace tenure::server

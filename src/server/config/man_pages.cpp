@@ -42,20 +42,18 @@ std::string daemon_page() {
       .call("tenured token", "")
       .section("description")
       .paragraphs(
-          "Keeps named locks for processes on many machines, with leases and fencing tokens: "
-          "alone, "
-          "or as one of three or five members of a cluster. Clients come by gRPC; HTTP has a "
-          "dashboard, metrics and JSON.\n\n"
-          "Every setting is an option, and can be given in a file as well: tenure.toml(5). What is "
-          "on the command line counts.\n\n"
-          "With seed it makes the data directory of a member of a new cluster, or without "
-          "--members "
-          "of a single node, out of a data directory that is not in use, a backup of it, or a file "
-          "of tenure-snapshot-save(1), and exits. Fencing tokens go on beyond all that were "
-          "given. Unless the state is the newest (--current), no lock is granted for the longest "
-          "ttl (--longest-ttl), and holds end that no client confirms. --without-holds drops all "
-          "leases, holds and waits.\n\n"
-          "With token it makes a secret for a user, prints it, and exits.")
+          "Lock service with leases and fencing tokens. Runs as a single node, or as a member of a "
+          "cluster of three or five members. Clients connect over gRPC; HTTP serves a dashboard, "
+          "metrics and JSON.\n\n"
+          "Every setting is an option and a key of the file tenure.toml(5). The command line "
+          "overrides the file.\n\n"
+          "tenured seed creates the data directory of a member of a new cluster, or without "
+          "--members that of a single node, from an unused data directory, a backup of one, or a "
+          "file of tenure-snapshot-save(1), and exits. New fencing tokens are larger than all "
+          "earlier ones. Unless the state is the newest (--current), no lock is granted for the "
+          "longest TTL (--longest-ttl), and holds that no client confirms end. --without-holds "
+          "drops all leases, holds and waits.\n\n"
+          "tenured token generates a token for a user, prints it, and exits.")
       .section("options")
       .term("-c, --config FILE", "Read settings from this file")
       .term("--print-config", "Print the settings that would be used, as TOML, and exit")
@@ -67,17 +65,17 @@ std::string daemon_page() {
   });
   return page.section("signals")
       .paragraphs(
-          "SIGTERM and SIGINT stop it: a leader hands over, what is in flight is answered, and the "
-          "locks stay in the data directory. SIGHUP makes it read its users again; without users "
-          "it "
-          "stops it, if it runs on a terminal.")
+          "SIGTERM and SIGINT stop the server: a leader transfers the leadership, requests in "
+          "flight "
+          "are answered, and the locks stay in the data directory. SIGHUP reloads users and "
+          "certificates. Without either, SIGHUP stops a server that runs on a terminal.")
       .section("exit status")
-      .term("0", "stopped as asked")
-      .term("64", "the command line cannot be understood")
+      .term("0", "stopped by a signal")
+      .term("64", "invalid command line")
       .term("69", "an address cannot be bound")
-      .term("70", "a bug: keep the log and the data directory")
-      .term("74", "the data directory cannot be used, or the disk failed")
-      .term("78", "the configuration is wrong")
+      .term("70", "internal error: keep the log and the data directory for a bug report")
+      .term("74", "the data directory is unusable, or the disk failed")
+      .term("78", "invalid configuration")
       .section("files")
       .term("/etc/tenure/tenure.toml", "settings of the service, by convention")
       .term("/var/lib/tenure", "its data directory, by convention")
@@ -95,12 +93,12 @@ std::string file_page() {
                      .summary = "settings of the lock service tenured"});
   page.section("description")
       .paragraphs(
-          "A TOML file that tenured --config reads. Each setting below is section.name: a key "
-          "`name` in the table [section]. Counts are integers, switches booleans, everything else "
-          "strings; sizes are like \"64 KiB\", durations like \"300ms\". A key that is not known "
-          "is "
-          "an error. In brackets: what holds if nothing is said, and what is allowed.\n\n"
-          "tenured --print-config prints the settings in force as such a file.");
+          "TOML file for tenured --config. Each setting below is section.name: the key `name` in "
+          "the "
+          "table [section]. Counts are integers, switches are booleans, all other values are "
+          "strings: sizes such as \"64 KiB\", durations such as \"300ms\". An unknown key is an "
+          "error. Defaults and valid ranges are in brackets.\n\n"
+          "tenured --print-config prints the effective settings in this format.");
   each_section(page, [](const Setting& setting) { return std::string(setting.key); });
   return page.section("example")
       .verbatim("[node]\ndata_dir = \"/var/lib/tenure\"\n\n[listen]\ngrpc = \"127.0.0.1:7420\"\n")

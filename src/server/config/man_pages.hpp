@@ -6,8 +6,8 @@
 
 namespace tenure::server {
 
-/// The page of man(1) of this name, made from the table of settings: "tenured", which is
-/// tenured(8), and "tenure.toml", tenure.toml(5).
+/// Manual page in roff, generated from the table of settings: "tenured" is tenured(8),
+/// "tenure.toml" is tenure.toml(5). Empty for other names.
 [[nodiscard]] std::optional<std::string> man_page(std::string_view name);
 
 }  // namespace tenure::server

@@ -18,7 +18,7 @@ std::unexpected<Error> invalid_members(std::string_view text, std::string_view w
 
 Result<InitialMember> parse_member(std::string_view text) {
   constexpr std::string_view expected =
-      "is no member: write its id, where members reach it and where clients do, such as "
+      "is not a member: expected id, peer address and client address, such as "
       "1=db1:7422/db1:7420";
   const auto equals = text.find('=');
   const auto slash = text.find('/', equals == std::string_view::npos ? 0 : equals);
@@ -28,8 +28,7 @@ Result<InitialMember> parse_member(std::string_view text) {
   const auto id = parse_count(text.substr(0, equals));
   constexpr auto id_max = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!id || *id == 0 || *id > id_max) {
-    return invalid_members(text.substr(0, equals),
-                           "is no id of a member: they are whole numbers from 1 on");
+    return invalid_members(text.substr(0, equals), "is not a member id: ids are integers from 1");
   }
   InitialMember member{.id = *id,
                        .peer = std::string(text.substr(equals + 1, slash - equals - 1)),
@@ -50,7 +49,7 @@ Result<void> check_unique(const std::vector<InitialMember>& members) {
   }
   std::ranges::sort(addresses);
   if (const auto it = std::ranges::adjacent_find(addresses); it != addresses.end()) {
-    return invalid_members(*it, "stands there twice: every member has addresses of its own");
+    return invalid_members(*it, "occurs twice: addresses of members must differ");
   }
   const auto same = std::ranges::adjacent_find(members, {}, &InitialMember::id);
   if (same != members.end()) {
@@ -77,12 +76,11 @@ Result<std::vector<InitialMember>> parse_members(std::string_view text) {
   std::ranges::sort(members, {}, &InitialMember::id);
   if (members.size() == 2) {
     return fail(Errc::invalid_argument,
-                "two members are less safe than one: neither can go on without the other. A "
-                "cluster has three or five");
+                "two members tolerate no failure, because a quorum needs both: use three or five");
   }
   if (members.size() > initial_members_max) {
     return fail(Errc::invalid_argument,
-                std::to_string(members.size()) + " members are too many: three or five are enough");
+                std::to_string(members.size()) + " members are too many: use three or five");
   }
   if (auto unique = check_unique(members); !unique) {
     return std::unexpected(std::move(unique).error());
@@ -91,7 +89,7 @@ Result<std::vector<InitialMember>> parse_members(std::string_view text) {
 }
 
 std::uint64_t cluster_id_of(const std::vector<InitialMember>& members, std::string_view name) {
-  // Without the addresses of clients: they may change without making another cluster.
+  // Client addresses are left out of the hash: they may change without a new cluster id.
   std::string text = "tenure cluster 1\n" + std::string(name) + '\n';
   for (const auto& member : members) {
     text += std::to_string(member.id) + '=' + member.peer + '\n';

@@ -10,25 +10,25 @@
 
 namespace tenure::server {
 
-/// One of the members that a cluster begins with.
+/// Initial member of a cluster.
 struct InitialMember {
   std::uint64_t id{};
-  std::string peer{};    ///< host:port where the other members reach it.
-  std::string client{};  ///< host:port where clients reach it.
+  std::string peer{};    ///< Advertised host:port for the other members.
+  std::string client{};  ///< Advertised host:port for clients.
 
   friend bool operator==(const InitialMember&, const InitialMember&) = default;
 };
 
 inline constexpr std::size_t initial_members_max = 9;
 
-/// "1=db1:7422/db1:7420,2=db2:7422/db2:7420,3=db3:7422/db3:7420": id, address for members, address
-/// for clients. By id. `invalid_argument` says what is wrong: an id or an address that is none or
-/// stands there twice, two members (neither could go on without the other), or too many.
+/// Parses "1=db1:7422/db1:7420,2=db2:7422/db2:7420,3=db3:7422/db3:7420": id, peer address, client
+/// address. Returns the members by id. `invalid_argument`: an invalid or repeated id or address,
+/// two members (a quorum would need both), or more than initial_members_max.
 [[nodiscard]] Result<std::vector<InitialMember>> parse_members(std::string_view text);
 
-/// The same for the same list, in whatever order it is written, on every member: so a cluster can
-/// begin without anybody being first. Never 0, and small enough for a number in TOML. `name` tells
-/// clusters apart that have, or had, the same addresses.
+/// Cluster id as a hash of the list and `name`. Independent of the order of the list, so all
+/// initial members compute the same id and no member has to start first. Never 0, and fits into a
+/// TOML integer. `name` distinguishes clusters that use, or used, the same addresses.
 [[nodiscard]] std::uint64_t cluster_id_of(const std::vector<InitialMember>& members,
                                           std::string_view name);
 

@@ -12,18 +12,18 @@
 
 namespace tenure::server {
 
-/// How a value is written. In TOML, counts are integers, toggles booleans, and all others strings;
-/// sizes may be either.
+/// Notation of a value. In TOML, counts are integers, toggles booleans, and all others strings; a
+/// size may also be an integer of bytes.
 enum class ValueType : std::uint8_t { toggle, count, size, duration, text };
 
-/// One thing that can be set: in the file by its key, on the command line by its flag.
+/// One setting: a key of the file and a flag of the command line. Immutable after construction.
 struct Setting {
   std::string_view key;   ///< `section.name`
-  std::string_view help;  ///< One sentence for people.
+  std::string_view help;  ///< Help text, also in the manual pages and docs/reference.
   ValueType type = ValueType::text;
-  std::string expected{};  ///< "1 to 100", "one of a, b": for the reference.
+  std::string expected{};  ///< Valid values for the reference: "1 to 100", "off, on". Empty: any.
   std::function<Result<void>(Config&, std::string_view)> assign{};
-  std::function<std::string(const Config&)> print{};  ///< What assign() would take.
+  std::function<std::string(const Config&)> print{};  ///< Value in the notation of assign().
 
   [[nodiscard]] std::string_view section() const { return key.substr(0, key.find('.')); }
   [[nodiscard]] std::string_view name() const { return key.substr(key.find('.') + 1); }
@@ -31,10 +31,10 @@ struct Setting {
   [[nodiscard]] std::string flag() const;
 };
 
-/// All of them, in the order in which people should see them.
+/// All settings, in the order of the reference.
 [[nodiscard]] std::span<const Setting> settings();
 [[nodiscard]] const Setting* find_setting(std::string_view key);
-/// The known key that looks most like this one, or "" if none does.
+/// Known key with the smallest edit distance to `key`; "" if none is similar.
 [[nodiscard]] std::string_view nearest_key(std::string_view key);
 
 struct Section {

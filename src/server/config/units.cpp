@@ -38,7 +38,7 @@ std::unexpected<Error> wrong(std::string_view text, std::string_view expected) {
               "'" + std::string(text) + "' is not " + std::string(expected));
 }
 
-/// The digits at the front, and what is behind them.
+/// Leading digits, and the rest of the text.
 std::pair<std::string_view, std::string_view> split(std::string_view text) {
   const auto end = std::min(text.find_first_not_of("0123456789_"), text.size());
   return {text.substr(0, end), text.substr(end)};
@@ -162,7 +162,7 @@ Result<void> check_advertised_address(std::string_view text) {
   if (address->port == 0 || address->is_wildcard()) {
     return fail(Errc::invalid_argument,
                 "'" + std::string(text) +
-                    "' is no address that the others can call: name a host and a port");
+                    "' cannot be advertised: expected a host other than a wildcard, and a port");
   }
   return {};
 }

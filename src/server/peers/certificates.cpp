@@ -25,7 +25,7 @@ std::string_view text_of(const ASN1_STRING& text) {
           static_cast<std::size_t>(ASN1_STRING_length(&text))};
 }
 
-/// The URIs that begin with our word.
+/// Subject alternative names of the form `tenure:member/...`.
 std::vector<std::string> members_named_in(X509& certificate) {
   struct Free {
     void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
@@ -57,13 +57,13 @@ std::vector<OwnedCertificate> certificates_in(const std::string& pem) {
   while (auto* one = PEM_read_bio_X509(bytes.get(), nullptr, nullptr, nullptr)) {
     all.emplace_back(one);
   }
-  // The end of the file is an error to OpenSSL.
+  // PEM_read_bio_X509() leaves an error at the end of the input.
   ERR_clear_error();
   return all;
 }
 
 std::unexpected<Error> unusable(const char* setting, const std::string& why) {
-  return fail(Errc::invalid_argument, std::string(setting) + " cannot be used: " + why);
+  return fail(Errc::invalid_argument, std::string(setting) + ": " + why);
 }
 
 Result<std::unique_ptr<asio::ssl::context>> make_context(asio::ssl::context::method method,
@@ -72,28 +72,28 @@ Result<std::unique_ptr<asio::ssl::context>> make_context(asio::ssl::context::met
   error_code error;
   context->use_certificate_chain(asio::buffer(files.certificate), error);
   if (error) {
-    return unusable("peer_tls.cert", error.message() + "; is it PEM?");
+    return unusable("peer_tls.cert", error.message() + "; expected PEM");
   }
   context->use_private_key(asio::buffer(files.key), asio::ssl::context::pem, error);
   if (error || SSL_CTX_check_private_key(context->native_handle()) != 1) {
-    return unusable("peer_tls.key", "it is not the key of peer_tls.cert");
+    return unusable("peer_tls.key", "not the key of peer_tls.cert");
   }
   context->add_certificate_authority(asio::buffer(files.ca), error);
   if (error) {
-    return unusable("peer_tls.ca", error.message() + "; is it PEM?");
+    return unusable("peer_tls.ca", error.message() + "; expected PEM");
   }
   context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert, error);
-  // Both ends are ours: nothing older is needed.
+  // Both ends are tenured, so older versions are not needed.
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_3_VERSION);
-  // A session that was resumed would not show its certificate again.
+  // A resumed session would skip the certificate check.
   SSL_CTX_set_session_cache_mode(context->native_handle(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context->native_handle(), 0);
   return context;
 }
 
-/// What the other members will say about our own certificate, before they do. It is shown by the
-/// one who calls and by the one who is called, and may say that it is good for one of the two only.
-std::string verdict_of_others(SSL_CTX& context) {
+/// Verifies the own certificate as the peers will, so that a wrong one is reported at startup. It
+/// must be valid for both roles, because members are TLS clients and TLS servers of each other.
+std::string verify_own_certificate(SSL_CTX& context) {
   struct Free {
     void operator()(X509_STORE_CTX* check) const { X509_STORE_CTX_free(check); }
   };
@@ -123,10 +123,9 @@ Result<TlsContexts> make_contexts(const PeerTls& files, raft::MemberId self) {
     return std::unexpected(std::move(initiator).error());
   }
   auto& native = *(*acceptor)->native_handle();
-  if (const auto verdict = verdict_of_others(native); !verdict.empty()) {
-    return unusable("peer_tls.cert", "by peer_tls.ca it is not valid (" + verdict +
-                                         "), so the other members would refuse it. Is it a "
-                                         "certificate of another cluster?");
+  if (const auto verdict = verify_own_certificate(native); !verdict.empty()) {
+    return unusable("peer_tls.cert", "not valid for peer_tls.ca (" + verdict +
+                                         "). It may be a certificate of another cluster");
   }
   if (const auto error = certificate_error(*SSL_CTX_get0_certificate(&native), self);
       !error.empty()) {
@@ -154,7 +153,7 @@ std::string certificate_error(X509& certificate, raft::MemberId member) {
 
 std::string peer_certificate_error(SSL& tls, raft::MemberId member) {
   auto* certificate = SSL_get0_peer_certificate(&tls);
-  return certificate == nullptr ? "no certificate was shown"
+  return certificate == nullptr ? "the peer presented no certificate"
                                 : certificate_error(*certificate, member);
 }
 

@@ -14,32 +14,31 @@ namespace tenure::server::peers {
 
 /// The certificates of this member as PEM text.
 struct PeerTls {
-  std::string certificate{};  ///< Of this member, with its chain.
+  std::string certificate{};  ///< Certificate of this member with its chain.
   std::string key{};
-  std::string ca{};  ///< Who signs members. Whoever has a certificate of it can be one.
+  std::string ca{};  ///< Authority of the members. Every certificate signed by it is accepted.
 };
 
-/// Both ends of mutual TLS 1.3 between members.
+/// Contexts of mutual TLS 1.3 between members, one for each role.
 struct TlsContexts {
   std::unique_ptr<boost::asio::ssl::context> acceptor;
   std::unique_ptr<boost::asio::ssl::context> initiator;
 };
 
-/// `invalid_argument` says which file is wrong and why: not PEM, a key of another certificate, a
-/// certificate of another authority (of another cluster), out of date, or one that names other
-/// members than this one.
+/// `invalid_argument` names the file and the error: not PEM, a key of another certificate, a
+/// certificate of another authority (another cluster), an expired one, or one of another member.
 [[nodiscard]] Result<TlsContexts> make_contexts(const PeerTls& files, raft::MemberId self);
 
-/// The certificate of a member names it by a URI among its subject alternative names,
-/// `tenure:member/2`, one for each member that may use it. A certificate without one may belong to
-/// anything that the authority signed. Empty if it names the member; else why it cannot be used.
+/// Why this certificate does not authenticate the member; empty: it does. The certificate must
+/// contain the URI `tenure:member/ID` among its subject alternative names, one for each member that
+/// uses it: a certificate without the URI may belong to any program of the same authority.
 [[nodiscard]] std::string certificate_error(X509& certificate, raft::MemberId member);
 
-/// The same for the certificate that the other end of a connection has shown.
+/// Like certificate_error(), for the certificate of the peer of a connection.
 /// REQUIRES: the handshake is complete.
 [[nodiscard]] std::string peer_certificate_error(SSL& tls, raft::MemberId member);
 
-/// Whether both files, in PEM, have a certificate in common.
+/// Whether two PEM texts have a certificate in common.
 [[nodiscard]] bool have_common_certificate(const std::string& one, const std::string& other);
 
 }  // namespace tenure::server::peers

@@ -47,7 +47,7 @@ Frame make_frame(std::string_view meta, std::vector<Slice> bodies) {
 
 Result<void> FrameReader::feed(std::string_view bytes, const Take& take) {
   if (rest_.empty()) {
-    // The common case: whole frames, read from where they arrived.
+    // Common case: complete frames, parsed in the receive buffer without a copy.
     const auto used = take_all(bytes, take);
     if (!used) {
       return std::unexpected(used.error());
@@ -88,7 +88,7 @@ Result<std::size_t> FrameReader::take_all(std::string_view bytes, const Take& ta
     const auto prefix = read_prefix(left);
     const auto sealed = left.substr(4, frame_prefix_bytes - 4 + prefix.meta_bytes);
     if (core::crc32c(sealed) != prefix.checksum) {
-      return fail(Errc::invalid_argument, "the checksum of a frame is wrong");
+      return fail(Errc::invalid_argument, "checksum mismatch in a frame");
     }
     used += *size;
     const ReceivedFrame frame{
@@ -105,11 +105,11 @@ Result<std::size_t> FrameReader::next_size(std::string_view bytes) const {
     return 0;
   }
   const auto prefix = read_prefix(bytes);
-  // Looked at before anything is kept: a wrong length must not cost memory.
+  // Checked before anything is buffered: a forged length must not allocate memory.
   if (prefix.meta_bytes > limits_.meta_bytes_max || prefix.body_bytes > limits_.body_bytes_max) {
     return fail(Errc::invalid_argument, "a frame of " + std::to_string(prefix.meta_bytes) + " + " +
                                             std::to_string(prefix.body_bytes) +
-                                            " bytes is larger than what is allowed");
+                                            " bytes exceeds the limit");
   }
   return frame_prefix_bytes + prefix.meta_bytes + prefix.body_bytes;
 }

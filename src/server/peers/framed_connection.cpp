@@ -19,7 +19,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-bool is_no_tls(int reason) {
+bool is_not_tls(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
          reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
          reason == SSL_R_BAD_RECORD_TYPE;
@@ -132,25 +132,25 @@ void set_up(asio::ip::tcp::socket& socket, std::chrono::milliseconds silence) {
 
 std::string explain(const error_code& error) {
   if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
-    return "the other end closed the connection";
+    return "connection closed by the peer";
   }
   if (error.category() == net::certificate_category()) {
-    return "its certificate is not accepted (" + error.message() +
-           "); is it of another cluster? Members trust peer_tls.ca only";
+    return "certificate of the peer rejected (" + error.message() +
+           "); it must be signed by peer_tls.ca";
   }
   if (error.category() != asio::error::get_ssl_category()) {
     return error.message();
   }
   const auto reason = ERR_GET_REASON(static_cast<unsigned long>(error.value()));
-  if (is_no_tls(reason)) {
-    return "the other end does not speak TLS as members do (" + error.message() + ")";
+  if (is_not_tls(reason)) {
+    return "the peer does not use TLS 1.3 (" + error.message() + ")";
   }
   if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
-    return "the other end shows no certificate";
+    return "the peer presented no certificate";
   }
   if (reason >= SSL_AD_REASON_OFFSET) {
-    return "the other end does not accept our certificate or TLS (" + error.message() +
-           "); is peer_tls.cert of another cluster?";
+    return "the peer rejected the certificate of this member (" + error.message() +
+           "); peer_tls.cert may belong to another cluster";
   }
   return error.message();
 }

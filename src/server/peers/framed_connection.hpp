@@ -17,15 +17,16 @@
 
 namespace tenure::server::peers {
 
-/// One connection that carries frames both ways. All on the loop's thread.
+/// Transport with frames in both directions: TLS handshake, framing, at most one write in flight.
+/// Keeps itself alive while an operation is pending. Not thread safe; belongs to the loop's thread.
 class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
  public:
-  /// None of them is called after close().
+  /// Callbacks of the owner. None is called after close().
   struct Events {
-    std::function<void()> ready;                         ///< TLS has greeted; frames may go.
-    std::function<void(const ReceivedFrame&)> received;  ///< One frame.
-    std::function<void()> written;                       ///< The last write is done.
-    /// The connection is gone, and why. The last call.
+    std::function<void()> ready;  ///< The TLS handshake is complete; frames can be written.
+    std::function<void(const ReceivedFrame&)> received;  ///< A frame arrived.
+    std::function<void()> written;                       ///< The last write is complete.
+    /// The connection is broken. The last call.
     std::function<void(const std::string& why)> failed;
   };
 
@@ -57,10 +58,10 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
   bool is_closed_ = false;
 };
 
-/// Small messages leave at once, and a peer that is gone without a word is noticed.
+/// Disables Nagle, and detects a dead peer by TCP_USER_TIMEOUT and keep-alives within `silence`.
 void set_up(boost::asio::ip::tcp::socket& socket, std::chrono::milliseconds silence);
 
-/// What went wrong with a connection, for people.
+/// Human-readable text of a connection error, with a likely cause.
 [[nodiscard]] std::string explain(const boost::system::error_code& error);
 
 }  // namespace tenure::server::peers

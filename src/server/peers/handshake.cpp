@@ -20,12 +20,12 @@ constexpr std::string_view magic = "tenure peers";
 constexpr std::size_t nonce_bytes = 32;
 constexpr std::size_t text_bytes_max = 1024;
 
-/// Reads one frame of one kind.
+/// Reader of one handshake frame of one kind.
 class Reader {
  public:
   Reader(const ReceivedFrame& frame, Kind kind) : reader_(frame.meta) {
     if (reader_.number() != static_cast<std::uint64_t>(kind) || !frame.body.empty()) {
-      reader_.set_error("this is not how a connection between members begins");
+      reader_.set_error("invalid handshake");
     }
   }
 
@@ -34,30 +34,30 @@ class Reader {
   std::string text() {
     auto text = reader_.text();
     if (text.size() > text_bytes_max) {
-      reader_.set_error("a text is too long");
+      reader_.set_error("a text exceeds the limit");
     }
     return text;
   }
   void expect(std::string_view words) {
     if (reader_.text() != words) {
-      reader_.set_error("this is not how a connection between members begins");
+      reader_.set_error("invalid handshake");
     }
   }
   raft::Versions versions() {
     const core::ClusterVersion newest(reader_.number());
     const core::ClusterVersion wanted(reader_.number());
     if (wanted < core::version_1 || wanted > newest) {
-      reader_.set_error("these cluster versions make no sense");
+      reader_.set_error("invalid cluster versions");
     }
     return {.newest = newest, .wanted = wanted};
   }
-  /// The rest belongs to a version that we do not know.
+  /// Accepts further fields, which belong to a newer version.
   void ignore_rest() { is_open_ended_ = true; }
 
   template <class T>
   Result<T> result(T read) {
     if (reader_.ok() && reader_.left() != 0 && !is_open_ended_) {
-      reader_.set_error("there is more than there should be");
+      reader_.set_error("trailing bytes in a handshake");
     }
     if (!reader_.ok()) {
       return fail(Errc::invalid_argument, reader_.error());
@@ -79,7 +79,7 @@ void put(core::ByteWriter& writer, const raft::Versions& versions) {
   writer.number(versions.wanted.get());
 }
 
-/// Fields of version 3 and of those that this program does not know.
+/// Reads the fields of version 3, and skips those of newer versions.
 void read_versions(Reader& reader, std::uint64_t protocol, raft::Versions& versions) {
   if (protocol >= 3) {
     versions = reader.versions();
@@ -192,10 +192,9 @@ Result<Refusal> decode_refusal(const ReceivedFrame& frame) {
 Refusal check_hello(const Hello& hello, const Self& self) {
   if (hello.version < oldest_protocol) {
     return {.reason = Reason::version,
-            .text = "the caller speaks version " + std::to_string(hello.version) +
-                    " of the protocol of members, and member " + number_of(self.member) +
-                    " speaks versions " + std::to_string(oldest_protocol) + " to " +
-                    std::to_string(newest_protocol)};
+            .text = "peer protocol version " + std::to_string(hello.version) +
+                    " is not supported: member " + number_of(self.member) + " supports versions " +
+                    std::to_string(oldest_protocol) + " to " + std::to_string(newest_protocol)};
   }
   if (hello.cluster != self.cluster) {
     return {.reason = Reason::cluster,
@@ -205,15 +204,15 @@ Refusal check_hello(const Hello& hello, const Self& self) {
   }
   if (hello.initiator == self.member) {
     return {.reason = Reason::same_member,
-            .text = "caller and called both say that they are member " + number_of(self.member)};
+            .text = "both ends claim to be member " + number_of(self.member)};
   }
   if (hello.acceptor != self.member) {
     return {.reason = Reason::member,
-            .text = "member " + number_of(hello.initiator) + " wanted to reach member " +
-                    number_of(hello.acceptor) + ", and this is member " + number_of(self.member)};
+            .text = "member " + number_of(hello.initiator) + " connected to member " +
+                    number_of(hello.acceptor) + ", but this is member " + number_of(self.member)};
   }
-  if (auto complaint = origin_error(hello.initiator, hello.origin, self); !complaint.empty()) {
-    return {.reason = Reason::origin, .text = std::move(complaint)};
+  if (auto error = origin_error(hello.initiator, hello.origin, self); !error.empty()) {
+    return {.reason = Reason::origin, .text = std::move(error)};
   }
   return {};
 }
@@ -224,35 +223,36 @@ std::string origin_error(raft::MemberId member, raft::Origin origin, const Self&
     return {};
   }
   return "member " + number_of(member) + " and member " + number_of(self.member) +
-         " began with different states, and cannot be one cluster: one of them was seeded from "
-         "something else, or not at all. Empty the directories of the members that are wrong and "
-         "seed them like the others (tenured seed)";
+         " started with different states: one of them was seeded from another source, or not at "
+         "all. Empty the data directories of the wrong members and seed them like the others "
+         "(tenured seed)";
 }
 
 std::string prove(End end, const std::string& secret, const Hello& hello, const Welcome& welcome) {
-  core::ByteWriter said;
-  said.text(end == End::initiator ? "caller" : "called");
-  said.number(hello.version);
-  said.number(hello.cluster.get());
-  said.number(hello.initiator.get());
-  said.number(hello.acceptor.get());
-  said.text(hello.nonce);
-  said.text(hello.address);
-  said.fixed64(hello.incarnation.get());
-  said.fixed64(hello.origin.get());
-  said.text(welcome.nonce);
-  said.fixed64(welcome.incarnation.get());
-  said.fixed64(welcome.origin.get());
+  core::ByteWriter signed_bytes;
+  // Wire format: the labels of the two ends must not change.
+  signed_bytes.text(end == End::initiator ? "caller" : "called");
+  signed_bytes.number(hello.version);
+  signed_bytes.number(hello.cluster.get());
+  signed_bytes.number(hello.initiator.get());
+  signed_bytes.number(hello.acceptor.get());
+  signed_bytes.text(hello.nonce);
+  signed_bytes.text(hello.address);
+  signed_bytes.fixed64(hello.incarnation.get());
+  signed_bytes.fixed64(hello.origin.get());
+  signed_bytes.text(welcome.nonce);
+  signed_bytes.fixed64(welcome.incarnation.get());
+  signed_bytes.fixed64(welcome.origin.get());
   if (welcome.version >= 3) {
-    said.number(welcome.version);
-    put(said, hello.versions);
-    put(said, welcome.versions);
+    signed_bytes.number(welcome.version);
+    put(signed_bytes, hello.versions);
+    put(signed_bytes, welcome.versions);
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
   unsigned int size = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(said.bytes().data()), said.bytes().size(), sum.data(),
-       &size);
+       reinterpret_cast<const unsigned char*>(signed_bytes.bytes().data()),
+       signed_bytes.bytes().size(), sum.data(), &size);
   return {reinterpret_cast<const char*>(sum.data()), size};
 }
 

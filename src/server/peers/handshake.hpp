@@ -13,15 +13,15 @@
 
 namespace tenure::server::peers {
 
-/// Versions of the protocol between members that this program speaks. Both ends of a connection use
-/// the lower of their newest versions.
+/// Supported versions of the protocol between members. Both ends of a connection use the lower of
+/// their newest versions.
 ///
-///     2: greetings name the directory they come from
-///     3: greetings have cluster versions
+///     2: Hello and Welcome contain the incarnation and the origin of the data directory
+///     3: Hello and Welcome contain the cluster versions
 ///
-/// A program that speaks version 2 only refuses a Hello of version 3; the caller then greets again
-/// with version 2. From version 3 on a Hello of a newer version begins with the fields of the
-/// older.
+/// A program that supports only version 2 refuses a Hello of version 3; the initiator then repeats
+/// the handshake with version 2. From version 3 on, a newer Hello starts with the fields of the
+/// older one.
 inline constexpr std::uint64_t oldest_protocol = 2;
 inline constexpr std::uint64_t newest_protocol = 3;
 
@@ -29,31 +29,31 @@ inline constexpr std::uint64_t newest_protocol = 3;
 inline constexpr raft::Versions versions_before_3{.newest = core::version_1,
                                                   .wanted = core::version_1};
 
-/// The first words on a connection, one frame each:
+/// Handshake of a connection, one frame for each message:
 ///
-///     caller                                   called
+///     initiator                                acceptor
 ///     Hello {version, ids, nonce}      →
 ///                                      ←       Welcome {version, ids, nonce, proof}, or Refusal
 ///     Proof {proof}                    →
 ///     messages ...                     →       ... or Refusal
 ///
-/// A proof is an HMAC over both nonces and ids with the secret of the cluster, so it shows that the
-/// other end has the secret, and cannot be used a second time. Without a secret it shows nothing;
-/// then TLS must, or only this machine can call.
+/// A proof is an HMAC-SHA256 over both nonces and ids, keyed with the secret of the cluster. It
+/// proves possession of the secret and cannot be replayed. Without a secret it proves nothing; then
+/// TLS authenticates the peer, or the port is open to this machine only.
 struct Hello {
-  std::uint64_t version = newest_protocol;  ///< The newest that the caller offers.
+  std::uint64_t version = newest_protocol;  ///< Newest version of the initiator.
   raft::ClusterId cluster{};
   raft::MemberId initiator{};
-  raft::MemberId acceptor{};  ///< Whom the caller believes to have reached.
+  raft::MemberId acceptor{};  ///< Member that the initiator means to reach.
   std::string nonce{};
-  std::string address{};  ///< host:port where the caller can be called back.
+  std::string address{};  ///< Advertised host:port of the initiator.
   raft::Incarnation incarnation{};
   raft::Origin origin{};
   raft::Versions versions = versions_before_3;
 };
 
 struct Welcome {
-  std::uint64_t version = newest_protocol;  ///< The one that both ends use from now on.
+  std::uint64_t version = newest_protocol;  ///< Version of the connection.
   std::string nonce{};
   std::string proof{};
   raft::Incarnation incarnation{};
@@ -65,30 +65,30 @@ struct Proof {
   std::string proof{};
 };
 
-/// Why a caller is sent away. Numbers are those of the wire.
+/// Reason of a Refusal. Wire format: values are never reused.
 enum class Reason : std::uint8_t {
-  version = 1,      ///< The two have no version of the protocol in common.
-  cluster = 2,      ///< They belong to different clusters.
-  member = 3,       ///< Somebody else was meant to be reached.
-  same_member = 4,  ///< Both say that they are the same member.
-  secret = 5,       ///< They have different secrets.
+  version = 1,      ///< No common protocol version.
+  cluster = 2,      ///< Different clusters.
+  member = 3,       ///< The acceptor is not the intended member.
+  same_member = 4,  ///< Both ends claim the same member id.
+  secret = 5,       ///< Different secrets.
   certificate = 6,  ///< The certificate names other members.
-  garbage = 7,      ///< It does not speak this protocol at all.
-  incarnation = 8,  ///< Not the one that was known under this id: its directory is another.
-  origin = 9,       ///< They began with different states.
+  garbage = 7,      ///< Invalid handshake.
+  incarnation = 8,  ///< The data directory of the initiator was replaced.
+  origin = 9,       ///< The members started with different states.
 };
 
 struct Refusal {
   Reason reason{};
-  std::string text{};  ///< For people, from the view of the one who refuses.
+  std::string text{};  ///< Human-readable reason, from the view of the acceptor.
 };
 
-/// Who this member is.
+/// Identity of this member.
 struct Self {
   raft::ClusterId cluster{};
   raft::MemberId member{};
-  std::string address{};  ///< host:port where it can be called.
-  std::string secret{};   ///< Of the cluster; may be empty.
+  std::string address{};  ///< Advertised host:port.
+  std::string secret{};   ///< Secret of the cluster; may be empty.
   raft::Incarnation incarnation{};
   raft::Origin origin{};
   raft::Versions versions = raft::newest_versions();
@@ -101,27 +101,27 @@ struct Self {
 [[nodiscard]] Frame encode(const Proof& proof);
 [[nodiscard]] Frame encode(const Refusal& refusal);
 
-// Each is `invalid_argument` if the frame is something else.
+// Each returns `invalid_argument` if the frame is another message.
 [[nodiscard]] Result<Hello> decode_hello(const ReceivedFrame& frame);
 [[nodiscard]] Result<Welcome> decode_welcome(const ReceivedFrame& frame);
 [[nodiscard]] Result<Proof> decode_proof(const ReceivedFrame& frame);
 [[nodiscard]] Result<Refusal> decode_refusal(const ReceivedFrame& frame);
 
-/// What is wrong with this caller; reason 0: nothing.
+/// Checks a Hello. Reason 0: accepted.
 [[nodiscard]] Refusal check_hello(const Hello& hello, const Self& self);
 
-/// What is wrong with a member that began with this, for people; empty: nothing.
+/// Why a member with this origin is rejected; empty: it is accepted.
 [[nodiscard]] std::string origin_error(raft::MemberId member, raft::Origin origin,
                                        const Self& self);
 
 enum class End : std::uint8_t { initiator, acceptor };
-/// What this end must show. Of the welcome all but its proof.
+/// Proof that this end has to present. The proof field of `welcome` is not part of it.
 [[nodiscard]] std::string prove(End end, const std::string& secret, const Hello& hello,
                                 const Welcome& welcome);
-/// Takes as long for a wrong one as for the right one.
+/// Comparison in constant time, against timing attacks.
 [[nodiscard]] bool is_same_proof(std::string_view left, std::string_view right);
 
-/// In the meta of frames before both ends know each other.
+/// Limits of frames of unauthenticated peers: bounds the memory that they can allocate.
 inline constexpr FrameLimits handshake_limits{.meta_bytes_max = 4096, .body_bytes_max = 0};
 
 [[nodiscard]] std::string in_hexadecimal(raft::ClusterId cluster);

@@ -16,7 +16,8 @@ std::vector<Frame> only(Frame frame) {
 }
 
 FrameLimits message_limits(const PeerOptions& options) {
-  // A message of entries within limits, or one entry alone, or a part of a snapshot.
+  // The largest frame is a batch of entries within the limits, a single large entry, or a snapshot
+  // chunk.
   return {.body_bytes_max =
               std::max({options.message.entries_bytes_max, options.message.entry_bytes_max,
                         options.snapshot.chunk_bytes})};
@@ -41,7 +42,7 @@ void InboundConnection::start(Events events) {
   timer_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (self && !error && !self->is_closed_ && !self->is_authenticated()) {
-      self->fail("it did not say in time who it is");
+      self->fail("handshake timed out");
     }
   });
   const auto bind_self = [weak = weak_from_this()](auto call) {
@@ -103,12 +104,12 @@ void InboundConnection::take_proof(const ReceivedFrame& frame) {
   const auto proof = decode_proof(frame);
   if (!proof || !is_same_proof(proof->proof, expected_proof_)) {
     reject({.reason = Reason::secret,
-            .text = "member " + std::to_string(hello_.initiator.get()) +
-                    " does not have the secret of this cluster (cluster.secret_file)"});
+            .text = "secret mismatch with member " + std::to_string(hello_.initiator.get()) +
+                    " (cluster.secret_file)"});
     return;
   }
-  // Not before the Welcome, whose proof authenticates this member: the caller stops for this
-  // reason.
+  // Rejected only after the Welcome: its proof authenticates this member, and an initiator that is
+  // rejected for its incarnation quarantines itself only on behalf of an authenticated peer.
   if (auto error = context_->registry->verify(hello_.initiator, hello_.incarnation);
       !error.empty()) {
     reject({.reason = Reason::incarnation, .text = std::move(error)});
@@ -129,7 +130,8 @@ void InboundConnection::acknowledge(const SnapshotHave& have) {
 
 void InboundConnection::written() {
   if (refusal_.has_value()) {
-    // Then the other end closes; closing first could take the words from it before they are read.
+    // The initiator closes the connection. Closing it here could reset the connection before the
+    // initiator has read the refusal.
     connection_->write(only(encode(*std::exchange(refusal_, std::nullopt))));
     return;
   }
@@ -153,7 +155,7 @@ void InboundConnection::fail(const std::string& why) {
     error_ = why;
   }
   if (phase_ == Phase::hello && !context_->tls && connection_->bytes_read() > 0) {
-    error_ += "; does it speak TLS, while this member does not?";
+    error_ += "; the peer may use TLS, and this member does not";
   }
   finish();
 }

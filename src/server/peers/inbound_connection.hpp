@@ -17,17 +17,23 @@
 
 namespace tenure::server::peers {
 
-/// One who called us: finds out who it is, then takes messages from it. All on the loop's thread.
+/// Connection that a peer opened: acceptor of the handshake, then source of its messages. Carries
+/// nothing back except handshake replies and snapshot acknowledgements.
+///
+///     hello → proof → authenticated
+///        \_______\→ rejected
+///
+/// Not thread safe; belongs to the loop's thread.
 class InboundConnection : public std::enable_shared_from_this<InboundConnection> {
  public:
-  /// None of them is called after close().
+  /// Callbacks of the owner. None is called after close().
   struct Events {
-    std::function<void(InboundConnection&)> authenticated;  ///< It has shown who it is.
-    /// A frame from one who was admitted.
+    std::function<void(InboundConnection&)> authenticated;  ///< The handshake is complete.
+    /// A frame of an authenticated peer.
     std::function<void(InboundConnection&, const ReceivedFrame&)> received;
-    /// It is told why it cannot stay, and will be gone soon.
+    /// The handshake failed. A Refusal is being sent; `closed` follows.
     std::function<void(InboundConnection&)> rejected;
-    /// It is gone. The last call.
+    /// The connection is closed. The last call.
     std::function<void(InboundConnection&)> closed;
   };
 
@@ -37,19 +43,19 @@ class InboundConnection : public std::enable_shared_from_this<InboundConnection>
   /// Keeps the slot of the TLS handshake until the handshake ends. REQUIRES: before start().
   void hold_handshake_slot(net::Shares::Share slot) { handshake_slot_ = std::move(slot); }
   void start(Events events);
-  /// Says how much of a snapshot has arrived; only the last word counts.
+  /// Sends the snapshot acknowledgement, or replaces one that is not sent yet.
   void acknowledge(const SnapshotHave& have);
-  /// It is gone for us, and why. For a frame that makes no sense.
+  /// Closes the connection because of an invalid frame.
   void fail(const std::string& why);
   void close();
   [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
 
-  /// Who it is and where it can be called back; once admitted.
+  /// Identity and advertised address of the peer. REQUIRES: is_authenticated().
   [[nodiscard]] const Hello& hello() const noexcept { return hello_; }
   [[nodiscard]] bool is_authenticated() const noexcept { return phase_ == Phase::authenticated; }
   [[nodiscard]] const std::string& from() const noexcept { return from_; }
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return connection_->bytes_read(); }
-  /// Why it went, if there was a reason worth telling.
+  /// Error that closed the connection, for the log; may be empty.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
 
  private:
@@ -71,8 +77,8 @@ class InboundConnection : public std::enable_shared_from_this<InboundConnection>
   Phase phase_ = Phase::hello;
   Hello hello_;
   std::string expected_proof_;
-  std::optional<SnapshotHave> have_;  ///< To be said,
-  std::optional<Refusal> refusal_;    ///< and this too.
+  std::optional<SnapshotHave> have_;  ///< Acknowledgement to send.
+  std::optional<Refusal> refusal_;    ///< Refusal to send.
   std::string error_;
   bool is_closed_ = false;
 };

@@ -16,15 +16,15 @@ Result<ListeningSocket> ListeningSocket::bind(const std::string& host, std::uint
     return fail(Errc::unavailable,
                 "cannot listen on " + host + ":" + std::to_string(port) + ": " + error.message());
   };
-  asio::io_context nobody;
+  asio::io_context unused_loop;
   error_code error;
-  tcp::resolver resolver(nobody);
+  tcp::resolver resolver(unused_loop);
   const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
   if (error || found.empty()) {
     return refused(error);
   }
   const tcp::endpoint endpoint = found.begin()->endpoint();
-  tcp::acceptor acceptor(nobody);
+  tcp::acceptor acceptor(unused_loop);
   acceptor.open(endpoint.protocol(), error);
   if (!error) {
     ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);

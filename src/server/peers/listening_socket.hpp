@@ -8,11 +8,12 @@
 
 namespace tenure::server::peers {
 
-/// A socket that listens and belongs to no loop yet: so a port that is in use is found out before
-/// anything else is begun.
+/// Listening TCP socket that is not attached to an event loop yet. Binding comes first in a start,
+/// so that a port in use is reported before anything is written to disk. Move-only; not thread
+/// safe.
 class ListeningSocket {
  public:
-  /// `unavailable` says why not.
+  /// `unavailable`: the address cannot be bound.
   [[nodiscard]] static Result<ListeningSocket> bind(const std::string& host, std::uint16_t port);
 
   ListeningSocket(ListeningSocket&& other) noexcept
@@ -24,7 +25,7 @@ class ListeningSocket {
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   [[nodiscard]] bool is_v6() const noexcept { return is_v6_; }
-  /// From now on the caller's.
+  /// Releases the descriptor to the caller.
   [[nodiscard]] int take() && { return std::exchange(descriptor_, -1); }
 
  private:

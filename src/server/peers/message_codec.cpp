@@ -41,7 +41,7 @@ bool flag(ByteReader& reader, const char* what) {
   return reader.number_up_to(1, what) == 1;
 }
 
-// One function each to write and to read a kind, side by side ---------------------------------
+// Encoder and decoder of each kind, side by side -----------------------------------------------
 
 Frame write(const AppendEntries& message) {
   auto writer = begin_meta(Kind::append_entries);
@@ -78,7 +78,7 @@ Entry read_entry(ByteReader& reader, std::string_view& body, const MessageLimits
   const auto payload = body.substr(0, size);
   body.remove_prefix(size);
   if (core::crc32c(payload) != checksum) {
-    reader.set_error("the checksum of an entry is wrong");
+    reader.set_error("checksum mismatch in an entry");
     return entry;
   }
   entry.type = static_cast<EntryType>(type);
@@ -93,7 +93,8 @@ Message read_append(ByteReader& reader, std::string_view& body, const MessageLim
   message.previous_term = Term{reader.number()};
   message.commit = Index{reader.number()};
   const auto count = reader.number_up_to(limits.entries_max, "the number of entries");
-  // An entry has seven bytes or more: a wrong count must not cost memory.
+  // The meta of an entry has at least 7 bytes: three varints and a CRC-32C. A forged count must not
+  // allocate memory.
   message.entries.reserve(std::min<std::size_t>(count, reader.left() / 7));
   for (std::size_t i = 0; i < count && reader.ok(); ++i) {
     message.entries.push_back(read_entry(reader, body, limits));
@@ -185,7 +186,7 @@ Frame write(const ProbeResult& message) {
   return make_frame(writer.bytes());
 }
 
-/// A Probe or its answer.
+/// Decodes a Probe or a ProbeResult.
 template <class Round>
 Message read_round(ByteReader& reader) {
   Round message;
@@ -205,7 +206,7 @@ Message read_dismissal(ByteReader& reader) {
 }
 
 Frame write(const InstallSnapshot& /*message*/) {
-  assert(false && "snapshots travel in chunks");
+  assert(false && "snapshots are sent in chunks");
   return {};
 }
 
@@ -221,7 +222,7 @@ Message read(Kind kind, ByteReader& reader, std::string_view& body, const Messag
     case Kind::removal_notice: return read_dismissal(reader);
     default: break;
   }
-  reader.set_error("a message of a kind that is not known");
+  reader.set_error("unknown kind of message");
   return TimeoutNow{};
 }
 
@@ -241,7 +242,7 @@ Result<Message> decode(const ReceivedFrame& frame, const MessageLimits& limits) 
   auto body = frame.body;
   auto message = read(kind, reader, body, limits);
   if (reader.ok() && (reader.left() != 0 || !body.empty())) {
-    reader.set_error("a message has more than it should");
+    reader.set_error("trailing bytes in a message");
   }
   if (!reader.ok()) {
     return fail(Errc::invalid_argument, reader.error());

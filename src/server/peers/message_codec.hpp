@@ -12,9 +12,8 @@
 
 namespace tenure::server::peers {
 
-/// What the meta of a frame begins with. Numbers are those of the wire: never used again for
-/// something else. A new kind of message gets the next number, and a new version of the protocol
-/// (greeting.hpp) if older members would not know what to do with it.
+/// First number of the meta of a frame. Wire format: numbers are never reused. A new kind gets the
+/// next number, and a new protocol version (handshake.hpp) if older members cannot ignore it.
 enum class Kind : std::uint8_t {
   append_entries = 1,
   append_result = 2,
@@ -28,35 +27,36 @@ enum class Kind : std::uint8_t {
   snapshot_begin = 32,
   snapshot_chunk = 33,
   snapshot_have = 34,
-  // The first words on a connection: greeting.hpp.
+  // Handshake: handshake.hpp.
   hello = 64,
   welcome = 65,
   proof = 66,
   refusal = 67,
 };
 
-/// Begins the meta of a frame.
+/// Writer of a meta that starts with the kind.
 [[nodiscard]] core::ByteWriter begin_meta(Kind kind);
 
 struct MessageLimits {
-  /// Of one AppendEntries. More are sent as several of them.
+  /// Entries of one AppendEntries. A longer one is split.
   std::size_t entries_max = 1024;
-  /// Of its payloads together, unless one entry alone is longer.
+  /// Total payload of one AppendEntries, unless a single entry is larger.
   std::size_t entries_bytes_max = std::size_t{1} << 20;
-  /// Of one payload. A longer one cannot be replicated at all, so this is far above any.
+  /// Payload of one entry. A larger one could never be replicated, so the limit exceeds every entry
+  /// that the store accepts.
   std::size_t entry_bytes_max = std::size_t{64} << 20;
 };
 
 /// The kind of a frame; 0 if it is empty.
 [[nodiscard]] std::uint8_t kind_of(const ReceivedFrame& frame) noexcept;
 
-/// REQUIRES: no InstallSnapshot; snapshots travel in chunks.
+/// REQUIRES: not an InstallSnapshot; snapshots are sent in chunks.
 [[nodiscard]] Frame encode(const raft::Message& message);
-/// `invalid_argument` if it is anything but what encode() writes, within the limits.
+/// `invalid_argument`: not a message of encode(), or beyond the limits.
 [[nodiscard]] Result<raft::Message> decode(const ReceivedFrame& frame, const MessageLimits& limits);
 
-/// The same as several messages within the limits, to be sent in this order: to a follower it looks
-/// as if the leader had sent less at a time.
+/// Splits a message into several within the limits, to be sent in order. A follower cannot tell the
+/// difference: each part is a valid AppendEntries.
 [[nodiscard]] std::vector<raft::AppendEntries> split(raft::AppendEntries message,
                                                      const MessageLimits& limits);
 

@@ -19,26 +19,26 @@
 
 namespace tenure::server::peers {
 
-/// How long to wait for whom.
+/// Timeouts of connections between members.
 struct PeerTimeouts {
   std::chrono::milliseconds connect{2000};
-  /// From the connection to the end of the greeting, TLS included.
+  /// From the TCP connection to the end of the handshake, TLS included.
   std::chrono::milliseconds handshake{5000};
   /// Backoff between two attempts to connect: upper bounds of the first delay and of every delay.
   std::chrono::milliseconds backoff_min{20};
   std::chrono::milliseconds backoff_max{1000};
-  /// Whoever does not acknowledge bytes for so long is gone, though no FIN came.
+  /// Time without TCP acknowledgements after which a peer counts as dead.
   std::chrono::milliseconds silence{3000};
 };
 
 struct PeerOptions {
   Self self{};
-  std::optional<PeerTls> tls{};  ///< None: plain TCP.
+  std::optional<PeerTls> tls{};  ///< Empty: plain TCP.
   PeerTimeouts timeouts{};
   OutboxLimits outbox{};
   MessageLimits message{};
   SnapshotLimits snapshot{};
-  /// Connections that have not said yet who they are. The oldest gives way.
+  /// Maximum number of unauthenticated connections. A further one evicts one of them.
   std::size_t unauthenticated_max = 16;
   /// Limits of incoming TLS handshakes. A connection beyond them is closed at once. 100 handshakes
   /// per second take 3 % of a core with ECDSA and 20 % with RSA. `unauthenticated_max` bounds the
@@ -48,21 +48,22 @@ struct PeerOptions {
   /// Limits for the addresses of members (configured as a number, or used by the last connection).
   /// A separate budget: a flood from other addresses does not keep members out.
   net::HandshakeLimiter::Limits member_handshakes = handshakes;
-  /// Members that call although they are not in the configuration, and are called back: the leader
-  /// of a member that joins, one that is ahead of us, one that was removed.
+  /// Maximum number of authenticated peers outside the configuration of this member: the leader
+  /// that adds it, a member that a newer configuration added, or a removed one.
   std::size_t non_members_max = 8;
   /// Receives log events.
   raft::Report report = raft::ignore_event;
 };
 
-/// What all connections share; outlives them.
+/// Shared state of all connections of a member. Outlives them; belongs to the loop's thread.
 struct PeerContext {
   boost::asio::io_context& loop;
   PeerOptions options;
-  std::shared_ptr<TlsContexts> tls;  ///< Replaced when certificates are renewed. Null: plain.
-  /// Computes the TLS handshakes, on another thread than the loop's. Empty: plain.
+  std::shared_ptr<TlsContexts>
+      tls;  ///< TLS contexts, replaced by a certificate reload. Null: plain TCP.
+  /// Executor of the TLS handshakes: a thread other than that of the loop. Empty: plain TCP.
   boost::asio::any_io_executor handshakes{};
-  std::shared_ptr<PeerRegistry> registry;  ///< Not null.
+  std::shared_ptr<PeerRegistry> registry;  ///< Incarnations of the voters. Not null.
 };
 
 }  // namespace tenure::server::peers

@@ -62,7 +62,7 @@ void OutboundConnection::connect() {
 void OutboundConnection::start_handshake(net::OutgoingSocket& socket) {
   set_up(socket.socket(), context_->options.timeouts.silence);
   phase_ = Phase::handshake;
-  start_timeout(context_->options.timeouts.handshake, "it does not answer our greeting");
+  start_timeout(context_->options.timeouts.handshake, "handshake timed out");
   connection_ = std::make_shared<FramedConnection>(
       socket.into_transport_to_any_host(context_->tls ? context_->tls->initiator.get() : nullptr,
                                         context_->handshakes),
@@ -133,17 +133,18 @@ void OutboundConnection::handle_refusal(const ReceivedFrame& frame) {
     connect();
     return;
   }
-  // Only the proof in a Welcome or a certificate shows that a member refuses us, and not another
-  // process that listens at its address.
+  // Only the proof in a Welcome or a certificate shows that the refusal comes from a member and not
+  // from another process that listens at its address.
   const bool is_authenticated = phase_ == Phase::open || connection_->tls() != nullptr;
-  // One that joined is known by those who added it; only a founder can have been another before.
-  const bool is_founder = context_->options.self.origin != raft::Origin{};
-  if (refusal && refusal->reason == Reason::incarnation && is_authenticated && is_founder &&
+  // Only an initial member can have had another incarnation: a joined member got its id from the
+  // group when it was added.
+  const bool is_initial_member = context_->options.self.origin != raft::Origin{};
+  if (refusal && refusal->reason == Reason::incarnation && is_authenticated && is_initial_member &&
       context_->registry->quarantine()) {
     context_->options.report(log::Level::error, "member_quarantined", {{"error", refusal->text}});
   }
   is_refused_ = refusal.has_value();
-  disconnected(refusal ? "it refuses us: " + refusal->text : refusal.error().detail);
+  disconnected(refusal ? "rejected by the peer: " + refusal->text : refusal.error().detail);
 }
 
 void OutboundConnection::handle_welcome(const ReceivedFrame& frame) {
@@ -153,13 +154,14 @@ void OutboundConnection::handle_welcome(const ReceivedFrame& frame) {
     return;
   }
   if (welcome->version < oldest_protocol || welcome->version > hello_.version) {
-    disconnected("it answers our greeting of version " + std::to_string(hello_.version) +
-                 " with version " + std::to_string(welcome->version));
+    disconnected("unsupported protocol version: Hello of version " +
+                 std::to_string(hello_.version) + ", Welcome of version " +
+                 std::to_string(welcome->version));
     return;
   }
   const auto& self = context_->options.self;
   if (!is_same_proof(welcome->proof, prove(End::acceptor, self.secret, hello_, *welcome))) {
-    disconnected("it does not have the secret of this cluster (cluster.secret_file)");
+    disconnected("secret mismatch (cluster.secret_file)");
     return;
   }
   auto error = origin_error(peer_, welcome->origin, self);
@@ -175,7 +177,7 @@ void OutboundConnection::handle_welcome(const ReceivedFrame& frame) {
   timer_.cancel();
   opened_ = std::chrono::steady_clock::now();
   ++counts_.connections;
-  // What waits here is older than the connection; there should be nothing.
+  // Messages older than the connection are stale. The outbox is normally empty here.
   outbox_.clear();
   snapshots_.connected();
   if (!is_refused_) {
@@ -225,7 +227,8 @@ void OutboundConnection::write_next() {
     return;
   }
   auto batch = outbox_.take_batch();
-  // One part of a snapshot between two batches: neither waits for more than one of the other.
+  // One snapshot chunk between two batches: heartbeats wait for at most one chunk, and a busy log
+  // does not starve the snapshot.
   if (auto chunk = snapshots_.next()) {
     counts_.snapshot_chunks_sent += chunk->bodies.empty() ? 0 : 1;
     batch.push_back(std::move(*chunk));
@@ -243,7 +246,8 @@ void OutboundConnection::connect_now() {
 void OutboundConnection::disconnected(const std::string& why) {
   const bool was_open = phase_ == Phase::open;
   if (was_open) {
-    // One that welcomes us only to break off is not called more and more often.
+    // A connection that breaks right after its Welcome keeps the backoff; otherwise a peer that
+    // accepts and disconnects would be retried in a tight loop.
     const auto lasted = std::chrono::steady_clock::now() - opened_;
     if (lasted > context_->options.timeouts.backoff_max) {
       backoff_.reset();
@@ -254,7 +258,7 @@ void OutboundConnection::disconnected(const std::string& why) {
     report(log::Level::warning, "peer_unreachable", why);
   }
   close_connection();
-  // The peer may be another program when it is called again.
+  // The peer may run a newer program at the next attempt.
   protocol_ = newest_protocol;
   schedule_reconnect();
 }

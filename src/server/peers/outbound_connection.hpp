@@ -20,33 +20,34 @@
 
 namespace tenure::server::peers {
 
-/// The way to one peer: calls it, says who we are, writes messages, and calls again when the
-/// connection is gone. Nothing comes back this way but how much of a snapshot has arrived.
+/// Reconnecting connection to one peer: initiator of the handshake, then sink of its messages. Only
+/// snapshot acknowledgements come back. Reconnects with exponential backoff.
 ///
-///     waiting → connecting → greeting → open
-///        ↑__________|___________|________|
+///     waiting → connecting → handshake → open
+///        ↑__________|____________|________|
 ///
-/// All on the loop's thread.
+/// Messages that are queued when the connection breaks are dropped: Raft repeats them. Not thread
+/// safe; belongs to the loop's thread.
 class OutboundConnection : public std::enable_shared_from_this<OutboundConnection> {
  public:
   OutboundConnection(std::shared_ptr<const PeerContext> context, raft::MemberId peer,
                      std::string address);
 
   void start();
-  /// Drops it if it cannot go.
+  /// Queues the message; drops it if the connection is not open or the outbox is full.
   void send(raft::Message message);
-  /// Whether send() would not drop a snapshot. One that is on its way goes on as one of this term,
-  /// should that be newer.
+  /// Whether send() would accept a snapshot now. A transfer in progress continues in this term if
+  /// the term is newer.
   [[nodiscard]] bool takes_snapshot(raft::Term term);
-  /// The peer has been heard of: a good moment to call, if we only wait for one.
+  /// Ends the backoff: the peer has just connected to this member, so it is reachable.
   void connect_now();
-  /// Nothing happens after it.
+  /// No activity after this call.
   void close();
-  /// Once in a while: lets go of what does not get on.
+  /// Periodic work: aborts a stalled snapshot transfer.
   void sweep();
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
-  /// What the peer announced on the connection that is open; empty: none is.
+  /// Versions that the peer announced on the open connection; empty: not connected.
   [[nodiscard]] std::optional<raft::Versions> versions() const;
   [[nodiscard]] PeerTraffic counts() const;
 
@@ -76,23 +77,24 @@ class OutboundConnection : public std::enable_shared_from_this<OutboundConnectio
   const std::string address_;
 
   Phase phase_ = Phase::waiting;
-  std::uint64_t attempt_ = 0;                  ///< What belongs to an earlier one means nothing.
-  std::shared_ptr<net::Connector> connector_;  ///< Null: no connection is being made.
+  std::uint64_t attempt_ =
+      0;  ///< Number of the connection attempt; callbacks of earlier ones are ignored.
+  std::shared_ptr<net::Connector> connector_;  ///< Connection attempt in progress; null: none.
   boost::asio::steady_timer timer_;
   net::Backoff backoff_;
   std::chrono::steady_clock::time_point opened_{};
   std::shared_ptr<FramedConnection> connection_;
-  /// Version to greet with: the newest, and the oldest once after a peer has refused that.
+  /// Version of the next Hello: the newest, or the oldest after the peer has refused the newest.
   std::uint64_t protocol_ = newest_protocol;
   Hello hello_;
-  raft::Versions versions_ = versions_before_3;  ///< As the Welcome has them.
+  raft::Versions versions_ = versions_before_3;  ///< Versions in the last Welcome.
 
   Outbox outbox_;
   SnapshotSender snapshots_;
   PeerTraffic counts_;
   std::pair<std::string, std::string> reported_;  ///< Last logged event and its error.
-  /// The last connection ended with a refusal. The next one may end so, too, after the Welcome; it
-  /// is reported when it has lasted.
+  /// Whether the last connection ended with a Refusal. A Refusal can follow the Welcome, so the
+  /// next connection is logged as connected only after it has lasted for the longest backoff.
   bool is_refused_ = false;
 };
 

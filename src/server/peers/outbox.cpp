@@ -6,7 +6,8 @@ namespace tenure::server::peers {
 
 bool Outbox::push(Frame frame) {
   const auto bytes = frame.body_bytes();
-  // One that is larger than all that may wait passes if nothing else does: it would never pass.
+  // A frame above bytes_max is accepted if no other entries are queued; otherwise it could never be
+  // sent.
   const bool has_room = bytes == 0 || body_bytes_ == 0 || body_bytes_ + bytes <= limits_.bytes_max;
   if (frames_.size() >= limits_.messages_max || !has_room) {
     return false;

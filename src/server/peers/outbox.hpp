@@ -9,25 +9,25 @@
 namespace tenure::server::peers {
 
 struct OutboxLimits {
-  /// Messages that wait for one peer. More are dropped; Raft says it again.
+  /// Messages queued for one peer. Further ones are dropped: Raft repeats them.
   std::size_t messages_max = 4096;
-  /// Of entries in them. They are shared with the log, so this is about how old a message may be
-  /// when it arrives, and less about memory. Messages without entries (votes, heartbeats, answers)
-  /// are let in beyond it: the slower a peer is, the more it needs them.
+  /// Size of the entries in them. Entries are shared with the log, so this bounds the age of queued
+  /// messages rather than memory. Messages without entries (votes, heartbeats, replies) are not
+  /// limited by it: the slower a peer is, the more it needs them.
   std::size_t bytes_max = std::size_t{16} << 20;
-  /// What goes into one write: the loop is not held up for longer by one peer.
+  /// Limits of one write: bounds the time that the loop spends on one peer.
   std::size_t batch_bytes_max = std::size_t{256} << 10;
   std::size_t batch_messages_max = 32;
 };
 
-/// What waits to be written to one peer, oldest first.
+/// Bounded FIFO of frames for one peer. Not thread safe.
 class Outbox {
  public:
   explicit Outbox(OutboxLimits limits) : limits_(limits) {}
 
-  /// False: it is full, and the message is gone.
+  /// False: the outbox is full, and the frame is dropped.
   [[nodiscard]] bool push(Frame frame);
-  /// The next ones to be written together; at least one if there is any.
+  /// Frames of the next write; at least one unless the outbox is empty.
   [[nodiscard]] std::vector<Frame> take_batch();
   void clear();
 

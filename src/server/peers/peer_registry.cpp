@@ -13,7 +13,7 @@ namespace tenure::server::peers {
 namespace {
 
 constexpr std::string_view first_line = "tenure peers 1";
-/// Guests come and go.
+/// Bound on remembered incarnations: non-members can connect with any number of ids.
 constexpr std::size_t seen_max = 64;
 
 std::string line_of(raft::MemberId member, raft::Incarnation incarnation) {
@@ -52,15 +52,15 @@ Result<PeerRegistry> PeerRegistry::open(std::filesystem::path path, raft::Report
   if (!is_good) {
     return fail(Errc::invalid_argument,
                 "the file " + known.file_.string() +
-                    " is damaged: restore it from a backup. Without it a member that lost its "
-                    "directory is not recognised; if none did, it can be deleted.");
+                    " is damaged: restore it from a backup. Delete it only if no member lost its "
+                    "data directory: without it such a member is not detected.");
   }
   return known;
 }
 
 void PeerRegistry::set_members(const std::vector<raft::Member>& members) {
   if (members.empty()) {
-    return;  // One that joins, or that has not read its log yet.
+    return;  // The log of this member is not read yet, or the member is joining.
   }
   const bool is_first = members_.empty();
   const auto before = std::exchange(voters_, {});
@@ -88,12 +88,10 @@ std::string PeerRegistry::incarnation_error(raft::MemberId member,
   }
   const auto id = std::to_string(member.get());
   return "member " + id +
-         " has begun anew with an empty directory. It may have voted and acknowledged before and "
-         "does not know it, so it must not come back as member " +
-         id +
-         ": let it join under an id that nobody had (--join with an empty directory, then add it), "
-         "and remove member " +
-         id;
+         " has a new incarnation: its data directory was replaced. It may have voted and "
+         "acknowledged entries before, so it must not rejoin as member " +
+         id + ". Join it under an unused id (--join with an empty directory, then add it), and " +
+         "remove member " + id;
 }
 
 std::string PeerRegistry::verify(raft::MemberId member, raft::Incarnation incarnation) {
@@ -112,7 +110,7 @@ std::string PeerRegistry::verify(raft::MemberId member, raft::Incarnation incarn
 
 void PeerRegistry::record(raft::MemberId member, raft::Incarnation incarnation) {
   if (incarnation == raft::Incarnation{}) {
-    return;  // Not known.
+    return;  // A program of an earlier version announces no incarnation.
   }
   const auto [it, is_new] = recorded_.try_emplace(member, incarnation);
   if (is_new || it->second != incarnation) {
@@ -127,8 +125,8 @@ void PeerRegistry::sweep() {
   }
 }
 
-// On a disk that is full this member goes on with what it has in memory: only if it dies as well is
-// the other one not recognised.
+// A failed write is not fatal: on a full disk the registry in memory still protects the group. A
+// wiped voter goes undetected only if this member restarts before the write succeeds.
 void PeerRegistry::save() {
   if (file_.empty()) {
     return;

@@ -15,49 +15,49 @@
 
 namespace tenure::server::peers {
 
-/// Which incarnation of each other voter this member knows. A voter that lost its directory and
-/// comes back under its old id may have voted and acknowledged before, and does not know it: its
-/// word would count twice. It is recognised by the incarnation, which is drawn anew with every
-/// directory.
-///
-/// Kept in a file of the directory, which is text:
+/// Registry of the incarnations of the other voters, in a text file of the data directory:
 ///
 ///     tenure peers 1
 ///     member 2 incarnation 9f86d081884c7d65
 ///
-/// A voter is entered when it is first met, before anything that it says is heard. One that is no
-/// voter may begin anew as often as it likes. For the loop's thread.
+/// The incarnation is a random number drawn with every new data directory. A voter that returns
+/// under its old id with another incarnation has lost votes and acknowledgements: its new vote
+/// would count twice in one term. Such a voter is rejected.
+///
+/// INVARIANT: a voter is recorded before any of its messages is processed. A member that is not a
+/// voter may change its incarnation at any time. Not thread safe; belongs to the loop's thread.
 class PeerRegistry {
  public:
-  /// Remembers nothing beyond its life.
+  /// Registry in memory only.
   PeerRegistry() = default;
   /// `invalid_argument`: the file is damaged.
   [[nodiscard]] static Result<PeerRegistry> open(std::filesystem::path file, raft::Report report);
 
-  /// Who takes part from now on. A voter that was none before is entered as it was last met.
+  /// Replaces the member list. A new voter is recorded with the incarnation that it announced last.
   void set_members(const std::vector<raft::Member>& members);
-  /// What is wrong with one who says that it is this, for people; empty: nothing.
+  /// Why this incarnation of the member is rejected; empty: it is accepted.
   [[nodiscard]] std::string incarnation_error(raft::MemberId member,
                                               raft::Incarnation incarnation) const;
-  /// The same of one who has proved it, and who is entered if it is a voter and all is well.
+  /// Like incarnation_error(), and records an accepted voter. REQUIRES: the peer has proved its id.
   [[nodiscard]] std::string verify(raft::MemberId member, raft::Incarnation incarnation);
-  /// The connection to it is lost: when it becomes a voter, it may be another.
+  /// The connection is lost. The next process under this id may have another incarnation.
   void forget(raft::MemberId member) { seen_.erase(member); }
-  /// Somebody knows that this member itself has begun anew: it must neither speak nor hear any
-  /// more, lest several of its kind take themselves for the cluster. True: this is new.
+  /// A peer reported that the data directory of this member was replaced. Stops all peer traffic:
+  /// otherwise several wiped members could form a quorum. False: it was quarantined already.
   bool quarantine() noexcept { return !std::exchange(is_disowned_, true); }
   [[nodiscard]] bool is_quarantined() const noexcept { return is_disowned_; }
-  /// Tries again to write what could not be written.
+  /// Repeats a failed write of the file.
   void sweep();
 
  private:
   void record(raft::MemberId member, raft::Incarnation incarnation);
   void save();
 
-  std::filesystem::path file_;  ///< Empty: none.
+  std::filesystem::path file_;  ///< Path of the file; empty: in memory only.
   raft::Report report_ = raft::ignore_event;
   std::map<raft::MemberId, raft::Incarnation> recorded_;
-  std::map<raft::MemberId, raft::Incarnation> seen_;  ///< Of members and of guests.
+  std::map<raft::MemberId, raft::Incarnation>
+      seen_;  ///< Last announced incarnations, of members and non-members.
   std::set<raft::MemberId> members_;
   std::set<raft::MemberId> voters_;
   bool is_saved_ = true;

@@ -44,10 +44,10 @@ Result<std::optional<PeerTls>> read_tls(const Config::PeerTls& paths) {
   return tls;
 }
 
-/// A client with a certificate of the members' authority still is no member without the URI of one.
-/// But the authority that signs clients could sign that, too.
-void warn_of_common_authority(const Config& config, const PeerTls& tls,
-                              const raft::Report& report) {
+/// A client certificate of the members' authority does not make its owner a member: the URI is
+/// missing. But an authority that signs clients could sign that URI, too.
+void warn_about_shared_authority(const Config& config, const PeerTls& tls,
+                                 const raft::Report& report) {
   if (config.tls.client_ca.empty()) {
     return;
   }
@@ -59,7 +59,7 @@ void warn_of_common_authority(const Config& config, const PeerTls& tls,
   }
 }
 
-/// Without the line end that editors add. An empty one would keep nobody out.
+/// Secret without the line end that editors add. A short secret can be guessed, so it is refused.
 Result<std::string> read_secret(const std::filesystem::path& path) {
   if (path.empty()) {
     return std::string();
@@ -69,11 +69,11 @@ Result<std::string> read_secret(const std::filesystem::path& path) {
     return secret;
   }
   secret->erase(secret->find_last_not_of("\r\n") + 1);
-  constexpr std::size_t least = 16;
-  if (secret->size() < least) {
+  constexpr std::size_t secret_bytes_min = 16;
+  if (secret->size() < secret_bytes_min) {
     return fail(Errc::invalid_argument, "cluster.secret_file: '" + path.string() +
-                                            "' has less than 16 characters; `openssl rand -hex 32` "
-                                            "makes a good one");
+                                            "' has less than 16 characters; generate one with "
+                                            "`openssl rand -hex 32`");
   }
   return secret;
 }
@@ -95,7 +95,7 @@ Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
   }
   options.tls = *std::move(tls);
   if (options.tls) {
-    warn_of_common_authority(config, *options.tls, report);
+    warn_about_shared_authority(config, *options.tls, report);
   }
   auto secret = read_secret(config.cluster.secret_file);
   if (!secret) {
@@ -164,7 +164,7 @@ raft::NodeOptions node_options(const Config& config, const raft::Report& report)
   return options;
 }
 
-Result<void> try_client_ports(const Config& config) {
+Result<void> check_client_ports(const Config& config) {
   const std::pair<const char*, const std::string&> wanted[] = {{"listen.grpc", config.listen.grpc},
                                                                {"listen.http", config.listen.http}};
   for (const auto& [setting, text] : wanted) {

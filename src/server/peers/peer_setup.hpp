@@ -15,31 +15,31 @@
 
 namespace tenure::server::peers {
 
-/// What a configuration says about the other members, made ready before anything is written: files
-/// are read, certificates looked at, and the port is taken. `unavailable`: the port cannot be had;
-/// `invalid_argument`: a file is wrong, and the detail says which.
-/// REQUIRES: config.has_peers(), and check() found nothing.
+/// Transport for the configured cluster: reads the files, checks the certificates and binds the
+/// port before anything is written to disk, so that a failed start leaves no trace. `unavailable`:
+/// the port cannot be bound; `invalid_argument`: a file is invalid, the detail names it. REQUIRES:
+/// config.has_peers() and check(config).
 [[nodiscard]] Result<std::unique_ptr<PeerTransport>> prepare_transport(const Config& config,
                                                                        const raft::Report& report);
 
-/// Whether the ports for clients can be bound, found out before anything is written. `unavailable`:
-/// which setting cannot be had, and why.
-[[nodiscard]] Result<void> try_client_ports(const Config& config);
+/// Checks that the ports for clients can be bound, before anything is written. `unavailable`: the
+/// detail names the setting and the error.
+[[nodiscard]] Result<void> check_client_ports(const Config& config);
 
-/// The certificates of [peer_tls], read and checked for this member. `invalid_argument`: which file
-/// is wrong. REQUIRES: config.peer_tls.cert is not empty.
+/// TLS contexts of [peer_tls], checked for this member. `invalid_argument`: the detail names the
+/// file. REQUIRES: config.peer_tls.cert is not empty.
 [[nodiscard]] Result<TlsContexts> read_contexts(const Config& config);
 
-/// The members of a plan, as the log knows them.
+/// Initial members in the form of the log.
 [[nodiscard]] std::vector<raft::Member> initial_members_of(const ClusterPlan& plan);
 
-/// Who the configuration says that this is.
+/// Identity that the configuration requires of the data directory.
 [[nodiscard]] raft::ExpectedIdentity expected_identity(const Config& config);
 
 /// Cluster versions that this member announces.
 [[nodiscard]] raft::Versions versions_of(const Config& config);
 
-/// All that the configuration says about the store. REQUIRES: check() found nothing.
+/// Options of the store. REQUIRES: check(config).
 [[nodiscard]] raft::NodeOptions node_options(const Config& config, const raft::Report& report);
 
 }  // namespace tenure::server::peers

@@ -16,16 +16,16 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// Before trying again when even accepting failed, for lack of descriptors for example.
+/// Delay before the next accept() after a failed one, for example for lack of file descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
 constexpr std::chrono::milliseconds sweep_every{5000};
-/// How long nobody is told again that the same place was refused for the same reason, and how many
-/// such things are remembered.
+/// Interval between two events about the same address and error, and number of remembered ones: a
+/// peer with a wrong configuration retries every second.
 constexpr std::chrono::seconds report_interval{60};
 constexpr std::size_t reported_max = 64;
 
-/// Where it wants to be called back. At 0.0.0.0 we would call ourselves: what it means is where it
-/// calls from.
+/// Address for connections back to the peer. A wildcard address such as 0.0.0.0 would reach this
+/// member itself, so it is replaced by the source address of the connection.
 std::string address_of(const InboundConnection& connection) {
   const auto& wanted = connection.hello().address;
   const auto parsed = parse_address(wanted);
@@ -251,8 +251,8 @@ std::optional<net::Shares::Share> PeerTransport::admit_handshake(const asio::ip:
 
 void PeerTransport::make_room_for_unauthenticated() {
   while (unauthenticated_.size() >= context_->options.unauthenticated_max) {
-    // One place with many connections first: it must not push out a member that greets from
-    // another. Then those that have said nothing, then the oldest.
+    // Evicts from the address with the most connections, so that one host cannot evict a member
+    // that connects from another. Then connections without any bytes, then the oldest.
     std::map<std::string_view, std::ptrdiff_t> counts_by_address;
     for (const auto& connection : unauthenticated_) {
       ++counts_by_address[connection->from()];
@@ -278,7 +278,7 @@ void PeerTransport::add_peer_connection(InboundConnection& connection) {
   }
   auto& peer = peers_[id];
   if (peer.inbound) {
-    // The newest counts: the older one is half dead, or its owner has begun anew.
+    // The newest connection wins: the older one is half open, or its process has restarted.
     peer.counts.bytes_received += peer.inbound->bytes_read();
     peer.inbound->close();
   }
@@ -291,7 +291,7 @@ void PeerTransport::call_back(Peer& peer, const InboundConnection& connection) {
   if (peer.is_member) {
     peer.outbound->connect_now();
   } else {
-    // Not in the configuration as we know it. It may be us who do not know the newest one.
+    // Not in the configuration of this member, which may be outdated.
     set_outbound(peer, connection.hello().initiator, address_of(connection));
   }
 }
@@ -325,7 +325,7 @@ void PeerTransport::take_snapshot_part(InboundConnection& connection, Peer& peer
   connection.acknowledge(step->have);
   if (step->complete) {
     ++peer.counts.messages_received;
-    // The last thing: it may do anything, also end this.
+    // Last statement: the callback may destroy this object.
     receive_(connection.hello().initiator, *std::move(step->complete));
   }
 }
@@ -334,11 +334,11 @@ void PeerTransport::take_message(InboundConnection& connection, Peer& peer,
                                  const ReceivedFrame& frame) {
   auto message = decode(frame, context_->options.message);
   if (!message) {
-    connection.fail("what it says makes no sense: " + message.error().detail);
+    connection.fail("invalid message: " + message.error().detail);
     return;
   }
   ++peer.counts.messages_received;
-  // The last thing: it may do anything, also end this.
+  // Last statement: the callback may destroy this object.
   receive_(connection.hello().initiator, *std::move(message));
 }
 
@@ -360,8 +360,8 @@ void PeerTransport::closed(InboundConnection& connection) {
   }
 }
 
-/// A guest that is gone may come back for the rest of its snapshot: the leader of a member that
-/// joins is one.
+/// A disconnected non-member keeps its entry while a snapshot is incomplete: the leader of a
+/// joining member reconnects and resumes the transfer.
 PeerTransport::Peers::iterator PeerTransport::erase_if_done(Peers::iterator it) {
   const auto& peer = it->second;
   const bool is_done =

@@ -27,23 +27,26 @@
 
 namespace tenure::server::peers {
 
-/// Members that talk over TCP, plain or with mutual TLS: one connection in each direction. A member
-/// says everything on the connection that it has made itself, so what it says has one order; what
-/// it hears comes on the one that the other has made, and if that calls again, the newest counts.
+/// Transport of Raft messages over TCP, plain or with mutual TLS. Each member opens one connection
+/// to every peer and sends only on that one, so its messages have one order. If a peer connects
+/// again, its newest connection replaces the older one.
 ///
-/// What is lost with a connection stays lost, except for a snapshot on its way: that goes on.
-/// Snapshots may arrive later than what was sent after them.
+/// Guarantees: messages of one member arrive in order, at most once, or not at all. A message that
+/// is lost with its connection is not repeated; a snapshot transfer resumes. A snapshot may arrive
+/// after messages that were sent later.
+///
+/// Not thread safe: after start() all calls belong to the loop's thread.
 class PeerTransport final : public raft::Transport {
  public:
-  /// `invalid_argument`: what is wrong with the certificates.
+  /// `invalid_argument`: a certificate or key is invalid.
   [[nodiscard]] static Result<std::unique_ptr<PeerTransport>> make(PeerOptions options,
                                                                    ListeningSocket listening);
   ~PeerTransport() override;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-  /// Which directory this member has, where it also remembers those of the others. REQUIRES: before
-  /// start(). `invalid_argument`: what is remembered there is damaged.
+  /// Loads the incarnation and the origin of the data directory, and the registry of peers in it.
+  /// REQUIRES: before start(). `invalid_argument`: the registry is damaged.
   [[nodiscard]] Result<void> load_identity(const raft::Folder& folder);
 
   /// `limited` is called on the loop's thread for each connection that is closed because of
@@ -62,20 +65,20 @@ class PeerTransport final : public raft::Transport {
 
   /// On the loop's thread.
   [[nodiscard]] std::vector<PeerTraffic> counts() const;
-  /// New connections use these; those that are open stay. On the loop's thread.
+  /// Replaces the contexts for new connections; open connections stay. On the loop's thread.
   void renew_tls(TlsContexts contexts);
 
  private:
-  /// All about one peer that outlives a connection.
+  /// State of one peer that outlives its connections.
   struct Peer {
-    bool is_member = false;  ///< Else a guest.
+    bool is_member = false;  ///< Whether it is in the configuration of this member.
     std::shared_ptr<OutboundConnection> outbound{};
     std::shared_ptr<InboundConnection> inbound{};
     std::optional<SnapshotReceiver> snapshots{};
     /// Network of the last connection that the peer made, before that of the configured address;
     /// see net::network_of().
     std::string network{};
-    PeerTraffic counts{};  ///< Of what came from it on earlier connections.
+    PeerTraffic counts{};  ///< Traffic received on earlier connections.
   };
 
   using Peers = std::map<raft::MemberId, Peer>;
@@ -100,7 +103,7 @@ class PeerTransport final : public raft::Transport {
   Peers::iterator erase_if_done(Peers::iterator it);
   void sweep_later();
   void sweep();
-  /// Says the same about the same place once in a while only.
+  /// Logs a rejected connection; the same address and error at most once per report_interval.
   void report_rejected(const InboundConnection& connection);
 
   PeerOptions options_;
@@ -110,20 +113,21 @@ class PeerTransport final : public raft::Transport {
   std::shared_ptr<PeerRegistry> registry_ = std::make_shared<PeerRegistry>();
 
   std::function<void()> on_handshake_limit_ = [] {};
-  net::HandshakeLimiter handshakes_;         ///< Of addresses that are not known as a member's.
-  net::HandshakeLimiter member_handshakes_;  ///< Of addresses of members.
+  net::HandshakeLimiter handshakes_;         ///< Limiter for addresses of non-members.
+  net::HandshakeLimiter member_handshakes_;  ///< Limiter for addresses of members.
 
-  // From start() to stop().
+  // Valid from start() to stop().
   std::shared_ptr<const PeerContext> context_;
   Receive receive_;
   std::optional<boost::asio::ip::tcp::acceptor> acceptor_;
   std::optional<boost::asio::steady_timer> timer_;
   Peers peers_;
-  std::vector<std::shared_ptr<InboundConnection>> unauthenticated_;  ///< Oldest first.
+  std::vector<std::shared_ptr<InboundConnection>>
+      unauthenticated_;  ///< Connections without a complete handshake, oldest first.
   std::map<std::string, std::chrono::steady_clock::time_point> reported_;
 
   std::vector<raft::Member> members_;
-  /// Callbacks hold it weakly: after stop() they find nobody.
+  /// Lifetime token: callbacks hold it weakly and do nothing after stop().
   std::shared_ptr<PeerTransport*> alive_;
 };
 

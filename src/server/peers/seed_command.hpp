@@ -5,8 +5,8 @@
 
 namespace tenure::server::peers {
 
-/// `tenured seed`: makes the data directory of a member or of a single node from a saved state.
-/// Prints what it did, or to stderr why it could not.
+/// `tenured seed`: creates the data directory of a member or of a single node from a saved state.
+/// Prints the result, or the error to stderr.
 [[nodiscard]] ExitCode run_seed(const SeedCommand& command);
 
 }  // namespace tenure::server::peers

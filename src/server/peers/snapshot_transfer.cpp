@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::size_t reserve_max = std::size_t{1} << 30;
 
-/// The first number of a frame that must be of this kind.
+/// Reads the kind of a frame, which must be this one.
 void expect(core::ByteReader& reader, Kind kind) {
   if (reader.number() != static_cast<std::uint64_t>(kind)) {
-    reader.set_error("a part of a snapshot was expected");
+    reader.set_error("not a snapshot frame");
   }
 }
 
-std::unexpected<Error> complaint(const core::ByteReader& reader) {
+std::unexpected<Error> decode_error(const core::ByteReader& reader) {
   return fail(Errc::invalid_argument, reader.error());
 }
 
@@ -41,14 +41,15 @@ Result<SnapshotHave> decode_have(const ReceivedFrame& frame) {
   have.transfer = reader.number();
   have.bytes = reader.number();
   if (!reader.ok()) {
-    return complaint(reader);
+    return decode_error(reader);
   }
   return have;
 }
 
 bool SnapshotSender::offer(raft::InstallSnapshot message, Time now) {
   if (message_.has_value()) {
-    // The present one goes on: a receiver that is slow would else never have any.
+    // The present transfer continues: restarting with each newer snapshot would starve a slow
+    // receiver.
     raise(message.term);
     return false;
   }
@@ -62,8 +63,8 @@ bool SnapshotSender::offer(raft::InstallSnapshot message, Time now) {
   return true;
 }
 
-// A snapshot is of committed entries only, so every later leader may send it, also one that has a
-// newer one by now. Under an old term the receiver would throw it away.
+// A snapshot contains committed entries only, so every later leader may send it. The term has to be
+// raised, because the receiver drops messages of an old term.
 void SnapshotSender::raise(raft::Term term) {
   if (message_.has_value()) {
     message_->term = std::max(message_->term, term);
@@ -128,7 +129,7 @@ void SnapshotSender::heard(const SnapshotHave& have, Time now) {
     return;
   }
   if (had_.has_value() && have.bytes < *had_) {
-    // The receiver let go of what it had: begin anew.
+    // The receiver dropped what it had: restart.
     connected();
     return;
   }
@@ -141,7 +142,7 @@ void SnapshotSender::heard(const SnapshotHave& have, Time now) {
 }
 
 void SnapshotSender::give_up_if_stalled(Time now) {
-  if (message_.has_value() && now - moved_ >= limits_.timeouts) {
+  if (message_.has_value() && now - moved_ >= limits_.stall_timeout) {
     message_.reset();
   }
 }
@@ -158,10 +159,10 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ReceivedFrame& fram
   mark.configuration = reader.text();
   const auto size = reader.number_up_to(limits_.bytes_max, "the size of a snapshot");
   if (!reader.ok()) {
-    return complaint(reader);
+    return decode_error(reader);
   }
   if (transfer == finished_ && size == finished_bytes_) {
-    // The answer got lost with the connection. It is not delivered twice.
+    // The acknowledgement was lost with the connection. The snapshot is not delivered twice.
     return Step{.have = {.transfer = transfer, .bytes = size}};
   }
   moved_ = now;
@@ -170,7 +171,7 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ReceivedFrame& fram
     mark_ = std::move(mark);
     size_ = size;
     body_ = {};
-    // Costs no memory before something is in it, and then nothing has to be moved.
+    // Reserved pages cost no memory until they are written, and growing would copy the body.
     body_.reserve(std::min(size, reserve_max));
   }
   return step(term);
@@ -184,10 +185,10 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::chunk(const ReceivedFrame& fram
   const auto offset = reader.number();
   const auto checksum = reader.fixed32();
   if (!reader.ok()) {
-    return complaint(reader);
+    return decode_error(reader);
   }
   if (core::crc32c(frame.body) != checksum) {
-    return fail(Errc::invalid_argument, "the checksum of a part of a snapshot is wrong");
+    return fail(Errc::invalid_argument, "checksum mismatch in a snapshot chunk");
   }
   const bool fits = mark_.has_value() && transfer == transfer_ && offset == body_.size() &&
                     frame.body.size() <= size_ - body_.size() && !frame.body.empty();
@@ -219,7 +220,7 @@ SnapshotReceiver::Step SnapshotReceiver::step(raft::Term term) {
 }
 
 void SnapshotReceiver::give_up_if_stalled(Time now) {
-  if (mark_.has_value() && now - moved_ >= limits_.timeouts) {
+  if (mark_.has_value() && now - moved_ >= limits_.stall_timeout) {
     mark_.reset();
     body_ = {};
     size_ = 0;

@@ -13,8 +13,8 @@
 
 namespace tenure::server::peers {
 
-/// A snapshot may have hundreds of megabytes. It goes in chunks between other messages, a few at a
-/// time, and after a broken connection it goes on where it was:
+/// Limits of snapshot transfers. A snapshot can have hundreds of megabytes, so it is sent in chunks
+/// between other messages, and resumes after a reconnect:
 ///
 ///     sender                                   receiver
 ///     begin {transfer, mark, size}     →
@@ -22,19 +22,19 @@ namespace tenure::server::peers {
 ///     chunk {transfer, offset, bytes}  →
 ///                                      ←       have {transfer, bytes so far}
 ///
-/// When the last byte is there the receiver has an InstallSnapshot.
+/// With the last byte the receiver delivers an InstallSnapshot.
 struct SnapshotLimits {
   std::size_t chunk_bytes = std::size_t{256} << 10;
-  /// Chunks that are not acknowledged yet: how much of a snapshot a heartbeat may have before it in
-  /// the buffers of the connection.
+  /// Chunks without acknowledgement. Bounds the snapshot bytes in the socket buffers in front of a
+  /// heartbeat.
   std::size_t chunks_in_flight_max = 2;
-  /// Of a whole one. What is received is kept in memory.
+  /// Size of a snapshot. The receiver keeps it in memory.
   std::size_t bytes_max = std::size_t{16} << 30;
-  /// A transfer that stands still for so long is given up; Raft asks again.
-  std::chrono::milliseconds timeouts{30'000};
+  /// Time without progress after which a transfer is aborted; Raft requests it again.
+  std::chrono::milliseconds stall_timeout{30'000};
 };
 
-/// What the receiver says.
+/// Acknowledgement of the receiver: number of bytes that it has.
 struct SnapshotHave {
   std::uint64_t transfer{};
   std::size_t bytes{};
@@ -42,23 +42,23 @@ struct SnapshotHave {
 [[nodiscard]] Frame encode(const SnapshotHave& have);
 [[nodiscard]] Result<SnapshotHave> decode_have(const ReceivedFrame& frame);
 
-/// The sender's end, for one peer: at most one snapshot at a time.
+/// Sending end for one peer: at most one transfer at a time. Not thread safe.
 class SnapshotSender {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   explicit SnapshotSender(SnapshotLimits limits) : limits_(limits) {}
 
-  /// False: another one is on its way, and this one is dropped.
+  /// Starts a transfer. False: another one is in progress, and this snapshot is dropped.
   [[nodiscard]] bool offer(raft::InstallSnapshot message, Time now);
-  /// What is on its way is from now on said by the leader of this term, should that be newer.
+  /// Continues the transfer in this term, if it is newer.
   void raise(raft::Term term);
-  /// A new connection: ask the receiver how much it has.
+  /// The connection was re-established: asks the receiver how much it has.
   void connected();
-  /// What to send next, if it may be sent now.
+  /// Next frame of the transfer; empty: none may be sent now.
   [[nodiscard]] std::optional<Frame> next();
   void heard(const SnapshotHave& have, Time now);
-  /// Lets go of a snapshot that does not get on.
+  /// Aborts a transfer without progress for stall_timeout.
   void give_up_if_stalled(Time now);
 
   [[nodiscard]] bool is_idle() const noexcept { return !message_.has_value(); }
@@ -70,17 +70,17 @@ class SnapshotSender {
   SnapshotLimits limits_;
   std::optional<raft::InstallSnapshot> message_;
   std::uint64_t transfer_ = 0;
-  bool is_begun_ = false;           ///< On this connection.
-  std::optional<std::size_t> had_;  ///< What the receiver has, when it said so on this connection.
+  bool is_begun_ = false;           ///< Whether the begin frame was sent on this connection.
+  std::optional<std::size_t> had_;  ///< Last acknowledgement on this connection; empty: none.
   std::size_t sent_ = 0;
   Time moved_{};
 };
 
-/// The receiver's end, for one sender.
+/// Receiving end for one peer. Not thread safe.
 class SnapshotReceiver {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  /// What to answer, and what is complete now.
+  /// Acknowledgement to send, and the snapshot if it is complete.
   struct Step {
     SnapshotHave have{};
     std::optional<raft::InstallSnapshot> complete{};
@@ -88,9 +88,9 @@ class SnapshotReceiver {
 
   explicit SnapshotReceiver(SnapshotLimits limits) : limits_(limits) {}
 
-  /// `invalid_argument`: this is no begin, or larger than what is allowed.
+  /// `invalid_argument`: not a begin frame, or a snapshot beyond bytes_max.
   [[nodiscard]] Result<Step> begin(const ReceivedFrame& frame, Time now);
-  /// `invalid_argument`: this is no chunk. One that does not fit is answered with what is there.
+  /// `invalid_argument`: not a chunk. A chunk that does not fit is answered with the present size.
   [[nodiscard]] Result<Step> chunk(const ReceivedFrame& frame, Time now);
   void give_up_if_stalled(Time now);
 
@@ -106,7 +106,7 @@ class SnapshotReceiver {
   std::size_t size_ = 0;
   std::string body_;
   std::uint64_t transfer_ = 0;
-  std::uint64_t finished_ = 0;  ///< The last transfer that was completed, and its size.
+  std::uint64_t finished_ = 0;  ///< Last completed transfer.
   std::size_t finished_bytes_ = 0;
   Time moved_{};
 };
