@@ -193,7 +193,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   if (!transport) {
     return std::unexpected(std::move(transport).error());
   }
-  if (const auto tried = peers::try_client_ports(config); !tried) {
+  if (const auto tried = peers::check_client_ports(config); !tried) {
     return std::unexpected(Failure{ExitCode::unavailable, tried.error().detail});
   }
   auto node = open_node(config);

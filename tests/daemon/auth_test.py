@@ -188,7 +188,7 @@ class Auth(unittest.TestCase):
         for more in ((), ("--auth-file", str(self.users))):
             refused = run(*flags, *more)
             self.assertEqual(refused.returncode, 78, refused.stderr)
-            self.assertIn("is open to the network", refused.stderr)
+            self.assertIn("is reachable from the network", refused.stderr)
 
 
 if __name__ == "__main__":

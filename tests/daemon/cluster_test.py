@@ -176,14 +176,14 @@ class ClusterRefusals(unittest.TestCase):
     def test_wrong_lists(self):
         members = self.cluster.members
         self.refused(78, "is not in the list", "--members", members, "--member-id", "4")
-        self.refused(78, "say which member this is", "--members", members)
-        self.refused(64, "two members are less safe", "--members", ",".join(members.split(",")[:2]),
+        self.refused(78, "required in a cluster", "--members", members)
+        self.refused(64, "two members tolerate no failure", "--members", ",".join(members.split(",")[:2]),
                      "--member-id", "1")
         again = members + ",4" + members[1:].split(",", maxsplit=1)[0]
-        self.refused(64, "stands there twice", "--members", again, "--member-id", "1")
-        self.refused(78, "open to the network", "--members",
+        self.refused(64, "occurs twice", "--members", again, "--member-id", "1")
+        self.refused(78, "reachable from the network", "--members",
                      "1=a:1/a:2,2=b:1/b:2,3=c:1/c:2", "--member-id", "1")
-        self.refused(78, "name the cluster", "--join", "--member-id", "4")
+        self.refused(78, "requires node.cluster_id", "--join", "--member-id", "4")
 
     def test_a_certificate_of_another_cluster(self):
         ours, theirs = (Authority(self.folder, name) for name in ("ours", "theirs"))

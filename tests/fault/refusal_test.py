@@ -8,7 +8,7 @@ import socket
 import subprocess
 import unittest
 
-import fleet  # first: it knows where the next ones are
+import harness  # first: it knows where the next ones are
 import cluster
 from daemon import TIMEOUT, Daemon, eventually, tenured_path
 from tls_test import Authority
@@ -18,8 +18,8 @@ USAGE, PORT, DISK, CONFIGURATION = 64, 69, 74, 78
 
 class Refusal(unittest.TestCase):
     def setUp(self):
-        self.folder = fleet.temporary_folder()
-        self.addCleanup(fleet.remove_folder, self.folder)
+        self.folder = harness.temporary_folder()
+        self.addCleanup(harness.remove_folder, self.folder)
         self.store = self.folder / "store"
         self.ports = cluster.free_ports(9)
         self.members = self.list_of(3)
@@ -70,10 +70,10 @@ class Refusal(unittest.TestCase):
     def test_wrong_lists_of_members_are_refused(self):
         one = f"1=127.0.0.1:{self.ports[0]}/127.0.0.1:{self.ports[1]}"
         self.refused(USAGE, "1=nonsense", members="1=nonsense")
-        self.refused(USAGE, "two members are less safe than one", members=self.list_of(2))
+        self.refused(USAGE, "two members tolerate no failure", members=self.list_of(2))
         self.refused(USAGE, "is the id of two members",
                      members=f"{one},{self.members.split(',')[1]},1=127.0.0.1:7/127.0.0.1:8")
-        self.refused(USAGE, "stands there twice", members=f"{one},2{one[1:]},3=127.0.0.1:7/a:8")
+        self.refused(USAGE, "occurs twice", members=f"{one},2{one[1:]},3=127.0.0.1:7/a:8")
         self.refused(CONFIGURATION, "is not in the list", "--join", member_id=9)
         self.refused(CONFIGURATION, "--member-id", member_id=None)
 
@@ -134,16 +134,16 @@ class Refusal(unittest.TestCase):
     def test_a_clock_far_off_is_refused_where_it_matters(self):
         ours = Authority(self.folder, "ours")
         ours.sign("one", 1)
-        faults = fleet.Faults(self.folder / "faults")
+        faults = harness.FaultFile(self.folder / "faults")
         faults.set(wall_ms=-40 * 365 * 86_400_000)
         self.refused(CONFIGURATION, "not yet valid",
                      prefix=("env", f"TENURE_FAULT_FILE={faults.path}",
-                             f"LD_PRELOAD={fleet.PRELOAD}"),
+                             f"LD_PRELOAD={harness.PRELOAD}"),
                      peer_tls_cert=ours.path("one.pem"), peer_tls_key=ours.path("one.key"),
                      peer_tls_ca=ours.path("ca.pem"))
 
     def test_a_public_address_needs_tls(self):
-        self.refused(CONFIGURATION, "open to the network", "--insecure",
+        self.refused(CONFIGURATION, "reachable from the network", "--insecure",
                      listen_peers=f"0.0.0.0:{self.ports[0]}")
 
     def test_seed_refuses_what_it_cannot_seed(self):
@@ -168,9 +168,9 @@ class Strangers(unittest.TestCase):
     """Members that start, but do not belong to the others."""
 
     def start(self, change):
-        folder = fleet.temporary_folder()
-        self.addCleanup(fleet.remove_folder, folder)
-        nodes = fleet.Fleet(folder, 3, net="plain")
+        folder = harness.temporary_folder()
+        self.addCleanup(harness.remove_folder, folder)
+        nodes = harness.ClusterHarness(folder, 3, net="plain")
         self.addCleanup(nodes.end)
         change(nodes, folder)
         nodes.start()
@@ -239,7 +239,7 @@ class Strangers(unittest.TestCase):
     # It may have voted and acknowledged before: with it, a minority could forget a lock.
     def test_a_founder_that_lost_its_folder_is_kept_out_until_it_joins_under_another_id(self):
         nodes = self.start(lambda nodes, folder: None)
-        nodes.wait_until_whole()
+        nodes.wait_until_healthy()
         client = nodes.client()
         held = client.lock("held", client.lease())
         lost = nodes.followers()[0]
@@ -251,7 +251,7 @@ class Strangers(unittest.TestCase):
 
         nodes.restart(lost)
 
-        words = f"member {lost} has begun anew", "--join", f"remove member {lost}"
+        words = f"member {lost} has a new incarnation", "--join", f"remove member {lost}"
         eventually(lambda: all(all(word in self.said(nodes.node(member)) for word in words)
                                for member in nodes.nodes), "all say so, and what to do")
         # It helps nobody to a majority, and who begins again has not forgotten it either.
@@ -273,7 +273,7 @@ class Strangers(unittest.TestCase):
     # Else they would be a majority that knows nothing.
     def test_two_founders_that_lost_their_folders_do_not_begin_an_empty_cluster(self):
         nodes = self.start(lambda nodes, folder: None)
-        nodes.wait_until_whole()
+        nodes.wait_until_healthy()
         keeps = nodes.wait_for_leader()
         lost = [member for member in nodes.nodes if member != keeps]
         peers = nodes.node(keeps).folder / "peers"
@@ -286,7 +286,7 @@ class Strangers(unittest.TestCase):
         for member in lost:
             nodes.restart(member)
 
-        eventually(lambda: all("takes no part" in self.said(nodes.node(member))
+        eventually(lambda: all("member_quarantined" in self.said(nodes.node(member))
                                for member in lost), "both go quiet")
         eventually(lambda: nodes.leader() is None, "nobody leads")
         for member in nodes.nodes:

@@ -334,8 +334,9 @@ TEST_F(LeaderRpc, a_member_without_an_id_or_with_a_wrong_address_is_refused_with
   EXPECT_TRUE(refused(add).starts_with("client_address: "));
   for (const auto* nobody : {"0.0.0.0:7420", "[::]:7420", "10.0.0.1:0"}) {
     add.set_client_address(nobody);
-    EXPECT_EQ(refused(add), "client_address: '" + std::string(nobody) +
-                                "' is no address that the others can call: name a host and a port");
+    EXPECT_EQ(refused(add),
+              "client_address: '" + std::string(nobody) +
+                  "' cannot be advertised: expected a host other than a wildcard, and a port");
   }
 }
 
