@@ -390,7 +390,7 @@ TEST(RedisClusterAddress, a_standalone_server_is_rejected_as_a_cluster) {
   const auto refused = connect("redis+cluster://" + server.where());
 
   EXPECT_EQ(refused.error(), Errc::unsupported);
-  EXPECT_NE(refused.error().detail.find("redis:// is for a server alone"), std::string::npos)
+  EXPECT_NE(refused.error().detail.find("use redis:// for a standalone server"), std::string::npos)
       << refused.error().detail;
 }
 

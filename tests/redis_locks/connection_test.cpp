@@ -28,7 +28,7 @@ TEST(RedisConnection, an_invalid_url_is_rejected_with_the_position) {
   expect(refusal("redis://"), Errc::invalid_argument, "at 8: a host name is missing");
   expect(refusal("redis://h:0"), Errc::invalid_argument, "at 9: a port is");
   expect(refusal("redis://u:secret@h:99999"), Errc::invalid_argument, "a port is");
-  expect(refusal("redis://h/zero"), Errc::invalid_argument, "at 10: a database of Redis");
+  expect(refusal("redis://h/zero"), Errc::invalid_argument, "at 10: the database must be a number");
   expect(refusal("redis://a,b"), Errc::invalid_argument, "redlock://");
   expect(refusal("redis://h?namespace=a:b"), Errc::invalid_argument, "at 20: a namespace");
   expect(refusal("redis://h?colour=red"), Errc::invalid_argument, "at 10: unknown option");
@@ -46,13 +46,13 @@ TEST(RedisConnection, a_refused_connection_is_reported_with_the_endpoint) {
 TEST(RedisConnection, a_silent_server_is_unavailable_within_the_timeout) {
   const FakeRedis silent("");
 
-  expect(refusal(silent.url(), 200ms), Errc::unavailable, "answer");
+  expect(refusal(silent.url(), 200ms), Errc::unavailable, "reply");
 }
 
 TEST(RedisConnection, a_server_of_another_protocol_is_reported) {
   const FakeRedis web("HTTP/1.1 400 Bad Request\r\n\r\n");
 
-  expect(refusal(web.url()), Errc::unavailable, "what it says is not Redis");
+  expect(refusal(web.url()), Errc::unavailable, "not the Redis protocol");
 }
 
 TEST(RedisConnection, an_array_beyond_the_element_limit_is_rejected) {
@@ -66,8 +66,8 @@ TEST(RedisConnection, an_unsupported_server_version_is_reported) {
   const FakeRedis version_6_0(
       "*4\r\n$7\r\nversion\r\n$5\r\n6.0.9\r\n$4\r\nrole\r\n$6\r\nmaster\r\n");
 
-  expect(refusal(before_6.url()), Errc::unsupported, "Redis 6.2 or later is needed");
-  expect(refusal(version_6_0.url()), Errc::unsupported, "too old, 6.0.9");
+  expect(refusal(before_6.url()), Errc::unsupported, "Redis 6.2 or later is required");
+  expect(refusal(version_6_0.url()), Errc::unsupported, "unsupported server version: 6.0.9");
 }
 
 TEST(RedisConnection, a_nonexistent_database_is_reported) {

@@ -326,7 +326,7 @@ TEST_F(MutexScripts, a_queue_holds_at_most_a_hundred_thousand_waiters) {
   server.command({"EVAL", many, "1", head + ":q"});
 
   EXPECT_TRUE(is_queued(acquire({.member = "cid"}))) << "one more";
-  EXPECT_EQ(acquire({.member = "dan"}), "-3 100000 wait for it already");
+  EXPECT_EQ(acquire({.member = "dan"}), "-3 100000 requests are waiting already");
 
   EXPECT_EQ(server.command({"ZCARD", head + ":q"}), "100000");
   EXPECT_EQ(server.command({"HEXISTS", head + ":m", "dan"}), "0");
@@ -340,7 +340,7 @@ TEST_F(MutexScripts, reentries_of_a_hold_are_limited) {
     ++entries;
   } while (is_granted(answer) && entries < 10'000);
 
-  EXPECT_EQ(answer, "-3 the hold is entered too often");
+  EXPECT_EQ(answer, "-3 too many reentries of the hold");
   EXPECT_GT(entries, 500);
   EXPECT_TRUE(holds("ann"));
 }

@@ -179,7 +179,7 @@ TEST_F(RedisMutex, locks_of_different_namespaces_are_independent) {
 }
 
 // A client that waits for itself under one lease is told; without a lease it waits, as with std.
-TEST_F(RedisMutex, a_lease_that_would_wait_for_itself_fails_at_once) {
+TEST_F(RedisMutex, a_self_blocking_request_fails_at_once) {
   const auto lease = ann.lease().value();
   const auto guard = ann.mutex("a", {.lease = lease}).lock().value();
 

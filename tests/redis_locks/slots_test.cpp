@@ -116,9 +116,9 @@ TEST(RedisSlots, the_largest_slot_table_is_parsed_and_larger_ones_are_rejected) 
   EXPECT_EQ(table->owners.size(), 1U);
   EXPECT_EQ(table->owner_of.back(), 0);
   EXPECT_EQ(usual.next(), nullptr);
-  EXPECT_EQ(usual.protocol_error(), "a reply with too many elements");
+  EXPECT_EQ(usual.protocol_error(), "reply with too many elements");
   EXPECT_EQ(mocked.next(), nullptr);
-  EXPECT_EQ(mocked.protocol_error(), "a reply with too many elements");
+  EXPECT_EQ(mocked.protocol_error(), "reply with too many elements");
 }
 
 }  // namespace

@@ -27,11 +27,11 @@ Result<std::shared_ptr<boost::asio::ssl::context>> TlsFiles::context(Tls wanted)
     return nullptr;
   }
   if (files.certificate.empty() != files.key.empty()) {
-    return complain_at(first.value_or(0), "tls_cert and tls_key go together");
+    return url_error(first.value_or(0), "tls_cert and tls_key go together");
   }
   auto context = net::client_context(files);
   if (!context) {
-    return complain_at(first.value_or(0), context.error().detail);
+    return url_error(first.value_or(0), context.error().detail);
   }
   return std::shared_ptr<boost::asio::ssl::context>(*std::move(context));
 }

@@ -10,6 +10,7 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Connection options of the Sentinels.
 std::vector<ServerOptions> sentinels_of(const Deployment& deployment) {
   std::vector<ServerOptions> servers;
   servers.reserve(deployment.endpoints.size());
@@ -79,11 +80,12 @@ Result<std::unique_ptr<RedisBackend>> RedisBackend::open(const Deployment& deplo
                                                          std::chrono::milliseconds timeout) {
   auto backend = std::make_unique<RedisBackend>(deployment);
   backend->do_now([raw = backend.get()] { raw->router_->start(); });
-  // A little more, for those who know why to say so.
+  // A little more than the timeout of the connections, so that their error arrives first and names
+  // the reason.
   const auto longest = timeout + timeout / 10;
   backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + longest);
   if (!backend->opened_.is_signalled()) {
-    return fail(Errc::unavailable, deployment.name() + ": no answer");
+    return fail(Errc::unavailable, deployment.name() + ": no reply in time");
   }
   if (!*backend->open_result_) {
     return std::unexpected(backend->open_result_->error());
@@ -91,6 +93,7 @@ Result<std::unique_ptr<RedisBackend>> RedisBackend::open(const Deployment& deplo
   return backend;
 }
 
+/// Releases all holds and waits for the replies, at most drain_timeout_.
 RedisBackend::~RedisBackend() {
   do_now([this] {
     is_ending_ = true;
@@ -105,10 +108,9 @@ RedisBackend::~RedisBackend() {
     signal_if_drained();
   });
   parker().wait(drained_, std::nullopt);
-  // What is on its way ends with the lines.
   do_now([this] {
     drain_timer_.cancel();
-    router_->stop({.code = Errc::unavailable, .detail = "the client ends"});
+    router_->stop({.code = Errc::unavailable, .detail = "the client is closing"});
   });
   stop();
 }

@@ -22,15 +22,17 @@ ClusterNode::ClusterNode(boost::asio::io_context& loop, SlotTable::Owner owner,
                                   [this](Command command, std::string_view words) {
                                     callbacks_.redirected(std::move(command), 0, words, *this);
                                   }})),
-      // What is published reaches every node, but who publishes is told of those who message it
-      // here; so each node has a channel that is listened to at that node only.
+      // PUBLISH reaches the subscribers of all nodes, but returns only the number of those on the
+      // publishing node. A channel for each node makes this number reliable: a client subscribes to
+      // it at that node only.
       subscriber_(loop, server_, channel + ":" + owner_.id,
                   Subscriber::Callbacks{
                       .ready = [this] { ready(); },
                       .message = [this](std::string_view message) { callbacks_.message(message); },
                       .disconnected =
                           [this](const Error& why) {
-                            // A dead host takes the other connection with it.
+                            // A dead host breaks both connections, but an idle pipeline notices
+                            // only by an unanswered command.
                             pipeline_->ping_if_idle();
                             callbacks_.disconnected(why);
                           }}) {}

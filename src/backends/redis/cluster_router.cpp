@@ -16,20 +16,22 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Between two questions about who is where.
+/// Minimum interval between two queries of the slot table.
 constexpr milliseconds refresh_interval_min{100};
-/// After a slot moved, which is known by then: others may have moved as well.
+/// Delay of the query after a MOVED redirect. The moved slot is known from the redirect; other
+/// slots may be moving at the same time.
 constexpr milliseconds refresh_delay_after_move{1000};
-/// Before what nobody took is tried again.
+/// Minimum and maximum delay before parked commands are retried.
 constexpr milliseconds park_min{10};
 constexpr milliseconds park_max{500};
 
+/// Owner of a slot; null: none.
 const SlotTable::Owner* owner_in(const SlotTable& table, std::size_t slot) {
   const auto index = table.owner_of[slot];
   return index == SlotTable::unassigned ? nullptr : &table.owners[index];
 }
 
-/// By slot, which ones have another owner; empty if none.
+/// Flag for each slot whose owner has changed; empty if there are none.
 std::vector<bool> changes(const SlotTable& before, const SlotTable& after) {
   std::vector<bool> changed(slots_count);
   bool is_one = false;
@@ -90,7 +92,7 @@ bool ClusterRouter::is_idle() const {
          std::ranges::all_of(nodes_, [](const auto& node) { return node->is_idle(); });
 }
 
-// Carrying.
+// Routing.
 
 void ClusterRouter::run(Command&& command) {
   route({.command = std::move(command)});
@@ -103,14 +105,16 @@ void ClusterRouter::run_replicated(Command command, std::uint32_t replicas) {
 void ClusterRouter::route(Parked parked) {
   auto& command = parked.command;
   if (is_stopped_ || (command.was_sent && command.retry == Command::Retry::never)) {
-    command.complete(fail(Errc::unavailable,
-                          is_stopped_ ? "the client ends" : "the node that was asked is gone"));
+    command.complete(
+        fail(Errc::unavailable,
+             is_stopped_ ? "the client is closing"
+                         : "connection to the cluster node lost; the command is not repeated"));
     return;
   }
   const auto key = first_key_of(command.encoded);
   auto* const node = node_of(slot_of(key.value_or("")));
   if (node == nullptr) {
-    park(std::move(command), parked.replicas, "no node serves its slot at the moment");
+    park(std::move(command), parked.replicas, "no cluster node serves the slot");
   } else if (parked.replicas > 0) {
     node->run_replicated(std::move(command), parked.replicas);
   } else {
@@ -162,7 +166,7 @@ ClusterNode& ClusterRouter::make_node(const SlotTable::Owner& owner) {
   return *nodes_.back();
 }
 
-// What nodes say.
+// Events of the nodes.
 
 void ClusterRouter::ready(const ClusterNode& node) {
   if (is_stopped_) {
@@ -216,14 +220,13 @@ bool ClusterRouter::apply_moved(const Redirection& redirection) {
   const auto index = static_cast<std::uint16_t>(found - table_->owners.begin());
   if (std::exchange(table_->owner_of[redirection.slot], index) != index) {
     refresh_soon(refresh_delay_after_move);
-    // Who waits for something there is message at that node only from now on.
+    // The notifications of the waiters come from the new node from now on.
     callbacks_.ready(
         keys_in_slots([moved = redirection.slot](Slot slot) { return slot == moved; }));
   }
   return true;
 }
 
-/// Once, and only this: the slot is on its way there.
 void ClusterRouter::run_with_asking(Command command, const Redirection& redirection) {
   const auto found = std::ranges::find(nodes_, redirection.endpoint,
                                        [](const auto& node) { return node->owner().endpoint; });
@@ -241,7 +244,7 @@ void ClusterRouter::park(Command command, std::uint32_t replicas, std::string_vi
   }
   const auto since = now - command.redirected_since;
   if (command.retry != Command::Retry::always && since > server_.timeout) {
-    command.complete(fail(Errc::unavailable, "the cluster: " + std::string(words)));
+    command.complete(fail(Errc::unavailable, "cluster: " + std::string(words)));
     return;
   }
   command.redirects = 0;
@@ -249,6 +252,7 @@ void ClusterRouter::park(Command command, std::uint32_t replicas, std::string_vi
   if (std::exchange(is_park_timer_running_, true)) {
     return;
   }
+  // A quarter of the time since the first redirect: exponential backoff without a counter.
   const auto quarter = std::chrono::duration_cast<milliseconds>(since) / 4;
   const auto pause = std::clamp(quarter, park_min, park_max);
   park_timer_.expires_after(sys::with_jitter(pause));
@@ -267,7 +271,7 @@ void ClusterRouter::unpark() {
   flush();
 }
 
-// Where things are.
+// Slot table.
 
 void ClusterRouter::refresh_soon(milliseconds pause) {
   const auto when = std::max(steady_clock::now() + pause, refreshed_at_ + refresh_interval_min);
@@ -307,8 +311,7 @@ void ClusterRouter::refresh() {
            if (!table || table->owners.empty()) {
              return fail(
                  reply.text.starts_with("NOPERM") ? Errc::permission_denied : Errc::unavailable,
-                 name_of(where) + ": " +
-                     (table ? "the cluster has no nodes with slots" : reply.text));
+                 name_of(where) + ": " + (table ? "no cluster node serves any slot" : reply.text));
            }
            table->epoch = *epoch;
            reported_tables_[which] = std::move(table);
@@ -321,7 +324,7 @@ void ClusterRouter::refresh() {
   query_->start();
 }
 
-/// Those that we know, and those that the URL names; not all of a hundred.
+/// Partial Fisher-Yates shuffle, so that a dead prefix of the list does not fail every query.
 std::vector<ServerOptions> ClusterRouter::servers_to_query() const {
   std::vector<Endpoint> all = seeds_;
   for (const auto& owner : table_ ? table_->owners : std::vector<SlotTable::Owner>()) {
@@ -357,7 +360,8 @@ void ClusterRouter::query_done(const std::vector<Result<void>>& answers) {
   const auto refused = std::ranges::find_if(
       answers, [](const auto& one) { return !one && one.error() != Errc::unavailable; });
   const auto code = refused != answers.end() ? refused->error().code : Errc::unavailable;
-  disconnected({.code = code, .detail = "no node tells of the cluster: " + join_errors(answers)});
+  disconnected(
+      {.code = code, .detail = "no cluster node reported the slot table: " + join_errors(answers)});
 }
 
 void ClusterRouter::apply(SlotTable table) {
@@ -365,7 +369,7 @@ void ClusterRouter::apply(SlotTable table) {
   const auto changed = before ? changes(*before, *table_) : std::vector<bool>();
   retire_stale_nodes();
   if (!before) {
-    // So that it is known at once whether they let us in.
+    // Connect to one node at once, so that wrong credentials are reported by open().
     make_node(table_->owners.front());
   }
   if (!changed.empty()) {
@@ -388,7 +392,7 @@ void ClusterRouter::retire_stale_nodes() {
     for (auto& rest : node->retire()) {
       parked_.push_back({.command = std::move(rest.command), .replicas = rest.replicas});
     }
-    // What is on its way to it is done before.
+    // Handlers of the node that are queued on the loop still refer to it.
     boost::asio::post(loop_, [node] {});
   }
 }

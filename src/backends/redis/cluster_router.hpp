@@ -20,13 +20,17 @@
 
 namespace tenure::backends::redis {
 
-/// A Redis Cluster: each command goes to the node that has the slot of its key, over connections to
-/// those nodes only that are used. Follows failovers and resharding: by what nodes say of each
-/// other, asked at the beginning, when one is disconnected, and when one sends us elsewhere.
+/// Router for Redis Cluster: sends each command to the node that owns the slot of its first key,
+/// over connections to the nodes in use only.
+///
+/// Follows failovers and resharding: the slot table is queried from several nodes at the start,
+/// after a lost connection, and after a redirect; the table with the highest epoch wins. A
+/// redirected command is sent to the named node at most redirects_max times in a row, and is then
+/// parked and retried with backoff.
 class ClusterRouter final : public CommandRouter {
  public:
-  /// `seeds`: any members, at least one; all else in `server` is for all of them. `channel`: each
-  /// node has one of its own, which begins so.
+  /// `seeds`: endpoints of some cluster nodes, at least one. `server`: options for all nodes.
+  /// `channel`: prefix of the channel names.
   ClusterRouter(boost::asio::io_context& loop, std::vector<Endpoint> seeds, ServerOptions server,
                 std::string channel, Callbacks callbacks);
   ~ClusterRouter() override;
@@ -40,61 +44,100 @@ class ClusterRouter final : public CommandRouter {
   void flush() override;
   void stop(const Error& why) override;
 
-  /// How often an command may be sent elsewhere at once; then it waits for better times.
+  /// Redirects of a command that are followed without a delay. More of them mean that the nodes
+  /// disagree, so the command is parked.
   static constexpr std::uint16_t redirects_max = 5;
-  /// How many members are asked about the others.
+  /// Nodes that are queried for the slot table at the same time.
   static constexpr std::size_t queried_servers_max = 6;
 
  private:
-  /// What nobody takes at the moment.
+  /// Command that no node accepts at the moment.
   struct Parked {
+    /// The command itself.
     Command command{};
+    /// Number of replicas of run_replicated(); 0: run().
     std::uint32_t replicas = 0;
   };
 
-  // Where things are.
+  // Slot table.
+  //
+  /// Schedules refresh(), at most one per refresh_interval_min.
   void refresh_soon(std::chrono::milliseconds pause);
+  /// Queries the slot table, unless a query is in progress.
   void refresh();
+  /// Random choice of the known nodes and the seeds.
   [[nodiscard]] std::vector<ServerOptions> servers_to_query() const;
+  /// Applies the newest table that a node reported.
   void query_done(const std::vector<Result<void>>& answers);
+  /// Replaces the slot table, and retries the parked commands.
   void apply(SlotTable table);
+  /// Disconnects from nodes that own no slots any more, and parks their unanswered commands.
   void retire_stale_nodes();
-  /// The node of this slot, made if need be; null: nobody has it.
+  /// Node that owns a slot, connected on first use; null: the slot has no owner.
   [[nodiscard]] ClusterNode* node_of(Slot slot);
+  /// Node that owns a slot, if it is in use.
   [[nodiscard]] ClusterNode* find_node(Slot slot) const;
+  /// Connects to a node.
   ClusterNode& make_node(const SlotTable::Owner& owner);
 
-  // What nodes say.
+  // Events of the nodes.
+  //
+  /// A node is connected: reports its slots as ready.
   void ready(const ClusterNode& node);
+  /// A connection was lost: the slots may have a new owner soon.
   void disconnected(const Error& why);
+  /// Follows a redirect, or parks the command.
   void redirected(Command command, std::uint32_t replicas, std::string_view words,
                   const ClusterNode& node);
-  /// False if we do not know that node yet.
+  /// Records the new owner of a slot (MOVED). False if that node is not in the table.
   bool apply_moved(const Redirection& redirection);
+  /// Sends ASKING and the command to the node that imports the slot (ASK). The slot table keeps its
+  /// owner until the migration is complete.
   void run_with_asking(Command command, const Redirection& redirection);
+  /// Keeps the command for a retry after a delay that grows with the time since its first redirect.
   void park(Command command, std::uint32_t replicas, std::string_view words);
+  /// Retries all parked commands.
   void unpark();
+  /// Sends a command to the owner of its slot, or parks it.
   void route(Parked parked);
+  /// Filter for the keys of these slots.
   [[nodiscard]] KeyFilter keys_in_slots(std::function<bool(Slot)> slots) const;
 
+  /// Event loop that runs all handlers.
   boost::asio::io_context& loop_;
+  /// Endpoints of the URL; queried again if all known nodes are gone.
   const std::vector<Endpoint> seeds_;
+  /// Options for the connections to all nodes.
   const ServerOptions server_;
+  /// Prefix of the channel names.
   const std::string channel_;
+  /// Callbacks of the owner.
   const Callbacks callbacks_;
 
+  /// Slot table with the highest epoch so far; absent until the first query is done.
   std::optional<SlotTable> table_;
-  std::vector<std::shared_ptr<ClusterNode>> nodes_;  ///< Those that are used.
+  /// Nodes in use.
+  std::vector<std::shared_ptr<ClusterNode>> nodes_;
+  /// Commands that wait for a retry.
   std::vector<Parked> parked_;
+  /// Timer of that retry.
   boost::asio::steady_timer park_timer_;
+  /// The timer is running.
   bool is_park_timer_running_ = false;
 
+  /// Query of the slot table in progress; null: none.
   std::shared_ptr<FanOutQuery> query_;
-  std::vector<std::optional<SlotTable>> reported_tables_;  ///< Of the poll that is under way.
+  /// Tables of that query by server.
+  std::vector<std::optional<SlotTable>> reported_tables_;
+  /// Timer of the next query.
   boost::asio::steady_timer refresh_timer_;
+  /// Time of the next query, if one is scheduled.
   std::optional<std::chrono::steady_clock::time_point> refresh_at_;
+  /// Time of the last query.
   std::chrono::steady_clock::time_point refreshed_at_{};
+  /// A connection was lost since the last time all nodes were ready.
   bool was_disconnected_ = false;
+  /// stop() was called.
   bool is_stopped_ = false;
 };
 

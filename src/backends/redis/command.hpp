@@ -12,9 +12,8 @@
 
 namespace tenure::backends::redis {
 
-/// A command for a server, and the callback that receives its reply. Exactly one of the callback's
-/// calls happens: with the reply, or with the error that ended the command. Used on the loop's
-/// thread only.
+/// A command for a server, and the callback that receives its reply or the error that ended it. The
+/// callback is called at most once. Used on the loop's thread only.
 struct Command {
   /// A reply of the server. Valid during the callback only.
   struct Response {

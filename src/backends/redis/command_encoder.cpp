@@ -16,11 +16,13 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Hexadecimal digits of a lease in a member id.
 constexpr std::size_t lease_digits = 16;
 
+/// Words of a command; the inlined capacity fits every script call with fixed arguments.
 using Words = absl::InlinedVector<std::string_view, 20>;
 
-/// Digits of a number, without an allocation.
+/// Decimal digits of a number, without allocation.
 class Digits {
  public:
   explicit Digits(std::uint64_t number)
@@ -31,12 +33,17 @@ class Digits {
   }
 
  private:
+  /// Digits; 20 suffice for 64 bits.
   std::array<char, 24> text_{};
+  /// End of the digits.
   char* end_;
 };
 
+/// What an item asks for, in the form of the scripts' arguments.
 struct Claim {
+  /// X, S, or P and the number of permits.
   std::string want;
+  /// L for a lock, or P and the capacity of a semaphore.
   std::string kind;
 };
 
@@ -49,6 +56,8 @@ Claim claim_of(const Item& item) {
   return {.want = mode != nullptr && *mode == LockMode::shared ? "S" : "X", .kind = "L"};
 }
 
+/// Encodes a command with one allocation: 16 bytes for the header of the array, and up to 10 for
+/// the header and line ends of each word.
 std::string encode(const Words& words) {
   std::string command;
   std::size_t bytes = 16;
@@ -101,7 +110,7 @@ std::string new_client_id() {
 }
 
 CommandEncoder::CommandEncoder(std::string name_space, std::string client, KeyScope scope)
-    // The scripts know by the '@' that they are in a cluster.
+    // The scripts recognise a cluster by the '@' in the client id.
     : name_space_(std::move(name_space)),
       client_((scope == KeyScope::one_slot ? "@" : "") + std::move(client)),
       scope_(scope),
@@ -180,6 +189,7 @@ std::string CommandEncoder::acquire(const AcquireRequest& request,
               request.queue == Queue::wait ? "wait" : "skip",
               spec.self_conflict == SelfConflict::reenter ? "reenter" : "refuse",
               label};
+  // Without the plain key, which is in another slot.
   if (scope_ == KeyScope::one_slot) {
     words[2] = "5";
     words.erase(words.begin() + 8);

@@ -18,15 +18,16 @@
 
 namespace tenure::backends::redis {
 
-/// Who stands in a lock's record: the lease, as 16 hexadecimal digits. A semaphore and a plain lock
-/// have one of its own for each request, so there '.' and the request follow.
+/// Member of a lock's record: the lease as 16 hexadecimal digits. In a semaphore or a barging lock
+/// each request is a member of its own, so '.' and the request follow. Stored without allocation.
 class MemberId {
  public:
   MemberId() = default;
-  /// Beyond bytes_max it is cut: it is nobody's.
+  /// Truncates a text of more than bytes_max, which no valid member has.
   explicit MemberId(std::string_view text) noexcept;
   // NOLINTNEXTLINE(google-explicit-constructor): it is a word, and kept without an allocation.
   operator std::string_view() const noexcept { return {text_.data(), size_}; }
+  /// Copy as a string.
   [[nodiscard]] std::string to_string() const { return std::string(std::string_view(*this)); }
 
   friend bool operator==(const MemberId& one, const MemberId& other) noexcept {
@@ -38,75 +39,94 @@ class MemberId {
     return Hash::combine_contiguous(std::move(hash), member.text_.data(), member.size_);
   }
 
+  /// Lease, '.', and up to 20 digits of a request.
   static constexpr std::size_t bytes_max = 16 + 1 + 20;
 
  private:
+  /// Characters of the id.
   std::array<char, bytes_max> text_{};
+  /// Number of characters.
   std::uint8_t size_ = 0;
 };
 
+/// Member of an acquire request.
 [[nodiscard]] MemberId member_of(const AcquireSpec& spec, LeaseId lease, RequestId request);
-/// The lease that a member begins with; 0 if it is none.
+/// Lease at the beginning of a member; 0 if the text is no member.
 [[nodiscard]] LeaseId lease_of(std::string_view member);
 
-/// By which servers wake a client: short, since it stands in every record.
+/// Random id of a client, part of its channel name. Short, because every record contains it.
 [[nodiscard]] std::string new_client_id();
 
-/// Everything that is said to a server about locks, as the wire has it. scripts/ says what the
-/// words mean. Immutable.
+/// Encodes the operations on locks as EVALSHA commands in wire format (RESP2). The arguments and
+/// results of each script are documented in scripts/. Immutable, so thread safe.
 class CommandEncoder {
  public:
-  /// Which keys a script may be given.
+  /// Keys that a script may use.
   enum class KeyScope : std::uint8_t {
-    any,       ///< Also the plain key of the same name.
-    one_slot,  ///< Those of a cluster's slot.
+    /// Also the plain key of the same name.
+    any,
+    /// Keys of one cluster slot only.
+    one_slot,
   };
-  /// `client`: by which the server wakes us.
+  /// `client`: id of the client, from new_client_id().
   CommandEncoder(std::string name_space, std::string client, KeyScope scope = KeyScope::any);
 
-  /// Where our wake-ups arrive; in a cluster it goes on with ':' and the node that says it.
+  /// Channel of this client's notifications. In a cluster, ':' and the id of the publishing node
+  /// follow.
   [[nodiscard]] std::string channel() const { return name_space_ + ":wake:" + client_; }
 
+  /// acquire.lua, or acquire_barging.lua.
   [[nodiscard]] std::string acquire(const AcquireRequest& request,
                                     std::chrono::milliseconds ttl) const;
-  /// Of one acquisition.
+  /// release.lua, or release_barging.lua: releases one acquisition.
   [[nodiscard]] std::string release(const ReleaseRequest& request, std::string_view member) const;
+  /// What leave.lua does with a request that was granted before: keep the hold, or release it.
   enum class IfGranted : std::uint8_t { keep, drop };
+  /// leave.lua: withdraws a request.
   [[nodiscard]] std::string leave(const AcquireSpec& spec, std::string_view member,
                                   RequestId request, IfGranted if_granted) const;
-  /// Whether the request holds the lock.
+  /// confirm.lua: whether the request holds the lock.
   [[nodiscard]] std::string confirm(const AcquireSpec& spec, std::string_view member,
                                     RequestId request) const;
-  /// All of the member.
+  /// Removes a member with all of its requests.
   [[nodiscard]] std::string remove(const AcquireSpec& spec, std::string_view member) const;
-  /// `words`: ttl and member, for each; '=' before a ttl makes it shorter, too.
+  /// renew.lua, or renew_barging.lua. `words`: TTL and member in turn; '=' before a TTL permits the
+  /// script to shorten it.
   [[nodiscard]] std::string renew(const AcquireSpec& spec,
                                   std::span<const std::string> words) const;
+  /// expire.lua: removes expired members and grants the next waiters.
   [[nodiscard]] std::string expire(std::string_view name) const;
+  /// downgrade.lua: turns an exclusive hold into a shared one.
   [[nodiscard]] std::string downgrade(const AcquireSpec& spec, std::string_view member,
                                       RequestId acquired) const;
+  /// holders.lua: lists at most `most` holders.
   [[nodiscard]] std::string holders(std::string_view name, std::size_t most) const;
+  /// force_release.lua: releases all holds on behalf of an operator.
   [[nodiscard]] std::string force_release(std::string_view name) const;
 
-  /// The key that everything about a fair lock begins with.
+  /// Head key of a fair lock; the other keys of the lock begin with it.
   [[nodiscard]] std::string head_of(std::string_view name) const;
-  /// Key of the largest token that was issued on this server, or in a cluster in the slot of `key`,
-  /// because a script may use keys of one slot only. It never expires.
+  /// Key of the largest token issued on this server; in a cluster in the slot of `key`, because a
+  /// script may use keys of one slot only. It never expires.
   [[nodiscard]] std::string last_token_of(std::string_view key) const;
-  /// The first key of what is said about it.
+  /// First key of the lock's commands, by which a cluster routes them.
   [[nodiscard]] std::string key_of(const AcquireSpec& spec) const;
 
  private:
-  /// A script on the four keys of a lock.
+  /// Command of a script on the five keys of a lock.
   [[nodiscard]] std::string on_lock(Script script, std::string_view name,
                                     std::initializer_list<std::string_view> words) const;
-  /// By which client it is woken, and whose it is, for people.
+  /// Client id, owner and metadata, as stored in a member's detail.
   [[nodiscard]] std::string label_of(const AcquireSpec& spec) const;
 
+  /// Prefix of all keys.
   std::string name_space_;
+  /// Id of the client; begins with '@' in a cluster, so that the scripts know.
   std::string client_;
+  /// Keys that a script may use.
   KeyScope scope_;
-  std::shared_ptr<const SlotTags> slot_tags_;  ///< In a cluster.
+  /// Hash tags of the last-token keys by slot; null outside of a cluster.
+  std::shared_ptr<const SlotTags> slot_tags_;
 };
 
 }  // namespace tenure::backends::redis

@@ -14,16 +14,17 @@ namespace {
 
 using boost::system::error_code;
 
-/// Delays between attempts to open_socket.
+/// Delays between failed attempts.
 constexpr net::Backoff::Options reconnect{.min = std::chrono::milliseconds(10),
                                           .max = std::chrono::milliseconds(1000)};
-/// How long a server may be silent while an answer is due, where another may have taken its
-/// membership.
+/// Limit for silence_max_ if another server can take over (Sentinel, cluster), so that a dead
+/// primary is left long before a generous request timeout.
 constexpr std::chrono::milliseconds silence_where_others_are{2000};
-/// The first with all that the scripts use: SET … NX GET is not, ACLs and HELLO are.
+/// Oldest supported version: the scripts and the handshake need ACLs and HELLO (6.0) and commands
+/// of 6.2. `SET … NX GET` of 7.0 is not used.
 constexpr std::pair<int, int> version_min{6, 2};
 
-/// The value of a field in an array of fields and values.
+/// Value of a field in an array of alternating names and values; null if there is none.
 const Reply* field_of(const Reply& reply, std::string_view name) {
   for (std::size_t at = 0; at + 1 < reply.elements.size(); at += 2) {
     if (reply.elements[at]->text == name) {
@@ -33,7 +34,7 @@ const Reply* field_of(const Reply& reply, std::string_view name) {
   return nullptr;
 }
 
-/// ServerOptions of the connection in the answer to CLIENT INFO: "id=3 addr=127.0.0.1:5000 …".
+/// Field `addr` of a reply to CLIENT INFO, such as "id=3 addr=127.0.0.1:5000 …".
 std::string_view address_in(std::string_view info) {
   constexpr std::string_view field = " addr=";
   const auto at = info.find(field);
@@ -44,6 +45,7 @@ std::string_view address_in(std::string_view info) {
   return rest.substr(0, rest.find(' '));
 }
 
+/// Major and minor version; zero where the text is invalid.
 std::pair<int, int> version_from(std::string_view text) {
   std::pair<int, int> version{0, 0};
   const auto* const begin = text.data();
@@ -76,13 +78,15 @@ Error Connection::unavailable(const std::string& why) const {
   return {.code = Errc::unavailable, .detail = where_ + ": " + why};
 }
 
-/// Whether it was to be read or written first is by chance.
+/// A connection that fails during the handshake may belong to another protocol. Whether the read or
+/// the write fails first depends on timing, so both report the same.
 Error Connection::socket_error(const error_code& error) const {
-  return unavailable(is_ready_ ? "the connection is lost: " + error.message()
-                               : error.message() + "; is it Redis, and does it speak TLS?");
+  return unavailable(is_ready_ ? "connection lost: " + error.message()
+                               : error.message() +
+                                     "; check that the server is Redis and whether it uses TLS");
 }
 
-// Being made.
+// Connecting.
 
 void Connection::connect() {
   if (is_stopped_ || is_ready_ || std::exchange(is_connecting_, true)) {
@@ -101,15 +105,17 @@ void Connection::connect() {
   });
 }
 
+/// Resolves and connects. The timer covers the whole attempt, up to the end of the handshake.
 void Connection::connect_now() {
   const auto attempt = ++attempt_;
   deadline_ = net::Connector::Clock::now() + server_.timeout;
   timeout_timer_.expires_at(deadline_);
   timeout_timer_.async_wait([self = shared_from_this(), attempt](const error_code& error) {
     if (!error && attempt == self->attempt_ && !self->is_ready_) {
-      const auto* const why = !self->transport_   ? "no answer; is the address right?"
-                              : self->server_.tls ? "it does not answer; does it speak TLS there?"
-                                                  : "it does not answer; is it Redis?";
+      const auto* const why = !self->transport_ ? "no connection in time; check host and port"
+                              : self->server_.tls
+                                  ? "no reply in time; check that the server uses TLS on this port"
+                                  : "no reply in time; check that the server is Redis";
       self->failed(self->unavailable(why));
     }
   });
@@ -151,12 +157,13 @@ void Connection::open_socket() {
   connector_->start();
 }
 
+/// The TCP connection is established; TLS and the Redis handshake follow.
 void Connection::socket_opened(net::OutgoingSocket& socket) {
   error_code ignored;
   socket.socket().set_option(boost::asio::socket_base::keep_alive(true), ignored);
   own_address_ = net::to_string(socket.socket().local_endpoint(ignored));
   transport_ = socket.into_transport(endpoint_.host, server_.tls.get());
-  // Who is asked about the cluster may have much to tell.
+  // The slot table of a large cluster has more elements than any other reply.
   reader_ = std::make_unique<ReplyReader>(
       server_.role == ServerRole::cluster_member ? table_elements_max : ReplyReader::elements_max);
   transport_->handshake([self = shared_from_this(), kept = transport_](const error_code& error) {
@@ -172,6 +179,7 @@ void Connection::socket_opened(net::OutgoingSocket& socket) {
   });
 }
 
+/// Sends all handshake commands at once; check_handshake() receives their replies.
 void Connection::start_handshake() {
   handshake_ = handshake_steps();
   handshake_.insert(handshake_.end(), extra_steps_.begin(), extra_steps_.end());
@@ -183,6 +191,7 @@ void Connection::start_handshake() {
   read();
 }
 
+/// HELLO with AUTH, CLIENT KILL of an abandoned connection, CLIENT INFO and SELECT.
 std::vector<HandshakeStep> Connection::handshake_steps() {
   std::vector<HandshakeStep> steps;
   const std::string_view user = server_.user.empty() ? "default" : std::string_view(server_.user);
@@ -191,17 +200,19 @@ std::vector<HandshakeStep> Connection::handshake_steps() {
                                                          server_.password, "SETNAME", "tenure"})
                                        : encode_command({"HELLO", "2", "SETNAME", "tenure"}),
                    .check = [this](const Reply& reply) { return check_hello(reply); }});
+  // Commands sent on the abandoned connection may still be on the way, and are sent again on this
+  // one. They must not be executed after that. Without the right to CLIENT KILL this is skipped.
+  // The address is compared as well, because a restarted server assigns the same ids to other
+  // clients.
   if (abandoned_ && abandoned_->endpoint == endpoint_) {
-    // What was sent there may still be on its way, and will be asked again here: it must not be
-    // done after that. Who may not say so goes without.
-    // A server that restarted gives the same id to another client, but not the same address.
     steps.push_back({.command = encode_command(
                          {"CLIENT", "KILL", "ID", abandoned_->id, "ADDR", abandoned_->address}),
                      .check = [](const Reply& /*how many*/) { return Result<void>(); }});
   }
   steps.push_back(
       {.command = encode_command({"CLIENT", "INFO"}), .check = [this](const Reply& reply) {
-         // Without that right the address is ours, which a relay on the way changes.
+         // Without the right to CLIENT INFO the local address is used, which a proxy on the way
+         // changes.
          if (const auto address = address_in(reply.text); !address.empty()) {
            own_address_ = address;
          }
@@ -214,15 +225,15 @@ std::vector<HandshakeStep> Connection::handshake_steps() {
   return steps;
 }
 
+/// Checks version, mode and role in the reply to HELLO.
 Result<void> Connection::check_hello(const Reply& reply) {
   const auto* const id = field_of(reply, "id");
   id_ = id == nullptr ? "" : std::to_string(id->number);
   const auto* const version = field_of(reply, "version");
   if (version == nullptr || version_from(version->text) < version_min) {
-    return fail(Errc::unsupported,
-                where_ + ": this server is too old, " +
-                    (version == nullptr ? "of an unknown version" : version->text) +
-                    "; Redis 6.2 or later is needed");
+    return fail(Errc::unsupported, where_ + ": unsupported server version: " +
+                                       (version == nullptr ? "unknown" : version->text) +
+                                       "; Redis 6.2 or later is required");
   }
   const auto* const mode = field_of(reply, "mode");
   if (auto checked = check_mode(mode == nullptr ? "standalone" : mode->text); !checked) {
@@ -233,45 +244,46 @@ Result<void> Connection::check_hello(const Reply& reply) {
     const bool may_change = server_.resolver || server_.role == ServerRole::cluster_primary;
     return fail(
         Errc::unavailable,
-        where_ + (may_change ? ": it is a replica at the moment"
-                             : ": it is a read-only replica; open_socket to its primary, or by "
-                               "redis+sentinel://"));
+        where_ + (may_change
+                      ? ": the server is a replica at the moment"
+                      : ": the server is a read-only replica; connect to its primary, or use "
+                        "redis+sentinel://"));
   }
   return {};
 }
 
-/// That it is what the URL says.
+/// The URL's scheme must match the kind of server.
 Result<void> Connection::check_mode(std::string_view mode) const {
   const bool is_of_cluster = mode == "cluster";
   const bool is_sentinel = mode == "sentinel";
   switch (server_.role) {
     case ServerRole::sentinel:
-      return is_sentinel ? Result<void>()
-                         : fail(Errc::unsupported,
-                                where_ + ": it is no Sentinel; redis:// is for a server");
+      return is_sentinel
+                 ? Result<void>()
+                 : fail(Errc::unsupported, where_ + ": not a Sentinel; use redis:// for a server");
     case ServerRole::cluster_primary:
     case ServerRole::cluster_member:
       return is_of_cluster
                  ? Result<void>()
                  : fail(Errc::unsupported,
-                        where_ + ": it is no node of a cluster; redis:// is for a server alone");
+                        where_ + ": not a cluster node; use redis:// for a standalone server");
     case ServerRole::primary: break;
   }
   if (is_sentinel) {
-    return fail(Errc::unsupported, where_ + ": it is a Sentinel; redis+sentinel:// asks those");
+    return fail(Errc::unsupported, where_ + ": the server is a Sentinel; use redis+sentinel://");
   }
   if (is_of_cluster) {
-    return fail(Errc::unsupported, where_ +
-                                       ": it is a node of a cluster; redis+cluster:// is for "
-                                       "those");
+    return fail(Errc::unsupported, where_ + ": the server is a cluster node; use redis+cluster://");
   }
   return {};
 }
 
+/// Checks the reply to one handshake command; the last one makes the connection ready.
 void Connection::check_handshake(const Reply& reply) {
   const auto& step = handshake_[handshake_replies_++];
+  // An error reply to HELLO ends the handshake: a server before 6.0 does not know the command. The
+  // check of a later step decides itself whether an error matters.
   if (reply.kind == Reply::Kind::error && !(step.check && handshake_replies_ > 1)) {
-    // A server before 6.0 does not know HELLO.
     is_transient(reply.text) ? failed(unavailable(reply.text))
                              : failed(error_from(reply.text, where_));
     return;
@@ -292,7 +304,7 @@ void Connection::check_handshake(const Reply& reply) {
   }
 }
 
-// While it stands.
+// Connected.
 
 void Connection::read() {
   transport_->read([self = shared_from_this(), kept = transport_](
@@ -311,6 +323,7 @@ void Connection::read() {
   });
 }
 
+/// Delivers all complete replies, then writes what they have caused to be sent.
 void Connection::received(std::span<const std::uint8_t> bytes) {
   has_received_ = true;
   const auto kept = transport_;
@@ -325,19 +338,21 @@ void Connection::received(std::span<const std::uint8_t> bytes) {
   }
   is_dispatching_ = false;
   if (reader->protocol_error()) {
-    failed(unavailable("what it says is not Redis: " + *reader->protocol_error()));
+    failed(unavailable("invalid reply, not the Redis protocol: " + *reader->protocol_error()));
     return;
   }
   flush();
 }
 
+/// Delivers one reply.
 void Connection::handle(const Reply& reply) {
   if (!is_ready_) {
     check_handshake(reply);
     return;
   }
   if (reply.kind != Reply::Kind::error) {
-    // Not before: a connection may fail because of the first reply, each time.
+    // Not earlier: if the first command makes the server close the connection each time, the
+    // backoff must keep growing.
     has_failed_ = false;
     backoff_.reset();
   }
@@ -379,8 +394,8 @@ void Connection::write() {
   });
 }
 
-/// Something was asked: if nothing at all arrives for as long as an answer may take, the connection
-/// is dead, whatever TCP thinks.
+/// While a reply is due, some bytes must arrive within silence_max_. Otherwise the connection is
+/// considered dead, whatever TCP reports.
 void Connection::check_silence() {
   if (unanswered_ == 0 || std::exchange(is_silence_checked_, true)) {
     return;
@@ -394,14 +409,14 @@ void Connection::check_silence() {
         }
         self->is_silence_checked_ = false;
         if (self->unanswered_ > 0 && !self->has_received_) {
-          self->drop(self->unavailable("it does not answer any more"));
+          self->drop(self->unavailable("no reply in time on an open connection"));
           return;
         }
         self->check_silence();
       });
 }
 
-// The end.
+// Disconnecting.
 
 void Connection::close() {
   ++attempt_;
@@ -424,6 +439,7 @@ void Connection::close() {
   }
 }
 
+/// Closes the connection and schedules the next attempt.
 void Connection::failed(const Error& why) {
   const auto self = shared_from_this();
   close();
@@ -435,7 +451,8 @@ void Connection::failed(const Error& why) {
 }
 
 void Connection::drop(const Error& why) {
-  // Not where the server ended it: then nothing of what was sent is still on its way.
+  // A connection that the server has closed needs no CLIENT KILL: none of its commands are on the
+  // way any more. That case does not come here.
   if (is_ready_ && unanswered_ > 0 && !id_.empty()) {
     abandoned_ = {.endpoint = endpoint_, .id = id_, .address = own_address_};
   }
@@ -455,7 +472,7 @@ void Connection::move_to(const Endpoint& endpoint) {
   } else if (endpoint != endpoint_ && (is_ready_ || is_connecting_)) {
     has_failed_ = false;
     backoff_.reset();
-    failed(unavailable("the primary is " + name_of(endpoint) + " now"));
+    failed(unavailable("the primary moved to " + name_of(endpoint)));
   }
 }
 

@@ -8,9 +8,11 @@
 
 namespace tenure::backends::redis {
 
-/// Knows where a server is that may be elsewhere tomorrow. On the loop's thread.
+/// Looks up the current endpoint of a server that can move, such as the primary of a Sentinel
+/// service. Runs on the loop's thread.
 class EndpointResolver {
  public:
+  /// Receives the endpoint, or why it is unknown.
   using OnResolved = std::move_only_function<void(const Result<Endpoint>&)>;
 
   EndpointResolver() = default;
@@ -18,7 +20,7 @@ class EndpointResolver {
   EndpointResolver& operator=(const EndpointResolver&) = delete;
   virtual ~EndpointResolver() = default;
 
-  /// Asks. `found` is called once, unless the loop ends before.
+  /// Starts a lookup. The callback is called once, unless the loop ends before.
   virtual void resolve(OnResolved on_resolved) = 0;
 };
 

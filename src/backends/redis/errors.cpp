@@ -7,37 +7,49 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Meaning of an error reply by its prefix.
 struct ErrorRule {
+  /// Beginning of the error reply.
   std::string_view prefix;
+  /// Error code for the caller.
   Errc code;
+  /// Remedy, appended to the server's text.
   std::string_view advice;
 };
 
+/// Rules in order; the first match applies. All other errors are `unavailable`.
 constexpr std::array error_rules{
-    ErrorRule{"NOAUTH", Errc::permission_denied, "; redis://user:password@host says who we are"},
-    ErrorRule{"WRONGPASS", Errc::permission_denied, "; user or password is wrong"},
-    ErrorRule{"ERR AUTH", Errc::permission_denied, "; it has no password, so give none"},
+    ErrorRule{"NOAUTH", Errc::permission_denied,
+              "; set the user and password in the URL: redis://user:password@host"},
+    ErrorRule{"WRONGPASS", Errc::permission_denied, "; check user and password"},
+    ErrorRule{"ERR AUTH", Errc::permission_denied,
+              "; the server requires no password; remove it from the URL"},
     ErrorRule{"NOPERM", Errc::permission_denied,
-              "; docs/reference/redis_keys.md has the rights that a user needs"},
-    ErrorRule{"DENIED", Errc::permission_denied, "; it is in protected mode"},
+              "; docs/reference/redis_keys.md lists the required permissions"},
+    ErrorRule{"DENIED", Errc::permission_denied, "; the server is in protected mode"},
     ErrorRule{"OOM", Errc::resource_exhausted, "; nothing was changed"},
     ErrorRule{"WRONGTYPE", Errc::invalid_argument,
-              "; a key that we keep locks in holds something else: another namespace=… helps"},
-    ErrorRule{"TENURE", Errc::invalid_argument, "; another namespace=… helps"},
-    ErrorRule{"ERR DB index", Errc::invalid_argument, "; the server has fewer databases"},
-    ErrorRule{"ERR invalid DB", Errc::invalid_argument, "; the server has fewer databases"},
+              "; the key has a foreign value; use another namespace=…"},
+    ErrorRule{"TENURE", Errc::invalid_argument, "; use another namespace=…"},
+    ErrorRule{"ERR DB index", Errc::invalid_argument,
+              "; the server has fewer databases than the URL's number"},
+    ErrorRule{"ERR invalid DB", Errc::invalid_argument,
+              "; the server has fewer databases than the URL's number"},
     ErrorRule{"ERR max number of clients", Errc::resource_exhausted, ""},
-    ErrorRule{"ERR unknown command", Errc::unsupported, "; Redis 6.2 or later is needed"},
+    ErrorRule{"ERR unknown command", Errc::unsupported, "; Redis 6.2 or later is required"},
 };
 
+/// Errors of a server that cannot execute commands at the moment.
 constexpr std::array<std::string_view, 8> transient_prefixes{
     "LOADING",     "BUSY ",    "TRYAGAIN",   "MASTERDOWN",
     "CLUSTERDOWN", "READONLY", "NOREPLICAS", "UNKILLABLE"};
 
+/// Errors of a cluster node that does not serve the slot.
 constexpr std::array<std::string_view, 4> redirect_prefixes{"MOVED ", "ASK ", "TRYAGAIN",
                                                             "CLUSTERDOWN"};
 
-/// What Redis before 7 says when a script meets a replica.
+/// Error inside of a script on a replica, before Redis 7; later versions reply with READONLY
+/// itself.
 constexpr std::string_view read_only_in_script = " -READONLY ";
 
 bool starts_with_any(std::string_view words, std::span<const std::string_view> beginnings) {

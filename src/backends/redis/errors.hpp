@@ -7,15 +7,15 @@
 
 namespace tenure::backends::redis {
 
-/// What an error of the server means for whoever asked; `where` is its address.
+/// Converts an error reply into an Error with a remedy. `where`: the server's endpoint.
 [[nodiscard]] Error error_from(std::string_view words, const std::string& where);
 
-/// Errors that pass: the server loads its files, is busy, or is no primary at the moment. What was
-/// asked is to be asked again, on another connection and after a pause.
+/// The server cannot execute commands at the moment: it loads its data, is busy, or is no primary.
+/// The command is to be retried after a delay, on another connection.
 [[nodiscard]] bool is_transient(std::string_view words);
 
-/// What a node of a cluster says when it is not its turn: MOVED, ASK, TRYAGAIN, CLUSTERDOWN.
-/// Nothing was done.
+/// The cluster node did not execute the command and names another node (MOVED, ASK), or asks for a
+/// later retry (TRYAGAIN, CLUSTERDOWN).
 [[nodiscard]] bool is_redirect(std::string_view words);
 
 }  // namespace tenure::backends::redis

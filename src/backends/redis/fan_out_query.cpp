@@ -14,14 +14,16 @@ FanOutQuery::FanOutQuery(boost::asio::io_context& loop, std::vector<ServerOption
       pending_(servers_.size()) {
   for (std::size_t which = 0; which < servers_.size(); ++which) {
     results_[which] =
-        fail(Errc::unavailable, name_of(servers_[which].endpoint) + ": no answer in time");
+        fail(Errc::unavailable, name_of(servers_[which].endpoint) + ": no reply in time");
   }
 }
 
 void FanOutQuery::start() {
   for (std::size_t which = 0; which < servers_.size(); ++which) {
+    // The connections are members, so a strong reference in their callbacks would be a cycle.
     const std::weak_ptr<FanOutQuery> weak = weak_from_this();
     const auto report = [weak, which](Result<void> result) {
+      // Options::done may release the last reference of the owner.
       if (const auto self = weak.lock()) {
         self->completed(which, std::move(result));
       }

@@ -19,9 +19,11 @@
 
 namespace tenure::backends::redis {
 
-/// Which member of which lock.
+/// Key of a membership: a member of one lock.
 struct MemberKey {
-  std::string_view name{};  ///< Whoever keeps a member_key keeps it by the Ask that has it.
+  /// Name of the lock; points into the AcquireSpec that the membership keeps alive.
+  std::string_view name{};
+  /// Member in the lock's record.
   MemberId member{};
 
   friend bool operator==(const MemberKey&, const MemberKey&) = default;
@@ -34,43 +36,57 @@ struct MemberKey {
   }
 };
 
-/// Where a lease stands on the server: as a member of one lock, that holds or waits.
+/// Membership of a lease in one lock, as a holder or a waiter.
 struct Membership {
+  /// Specification of the acquire request that created it.
   std::shared_ptr<const AcquireSpec> spec{};
-  std::uint32_t uses = 0;     ///< Requests that count on it.
-  bool is_confirmed = false;  ///< The server has said that it is there.
+  /// Number of requests that share the membership.
+  std::uint32_t uses = 0;
+  /// The server has replied that the member exists.
+  bool is_confirmed = false;
 };
 
-/// What our leases have on the server. A lease is nothing there by itself: it is renewed by
-/// renewing its places, and one without any costs nothing.
+/// Leases of a client and their memberships in locks. Redis has no record of a lease: renewing a
+/// lease means renewing each of its memberships, and a lease without memberships costs nothing
+/// there. Runs on the loop's thread.
 class LeaseMemberships {
  public:
+  /// One lease.
   struct Lease {
+    /// Current TTL.
     std::chrono::milliseconds ttl{};
-    /// Keeps its memory when the last of them goes: soon there is one again.
+    /// Memberships by lock and member. The map keeps its capacity when it becomes empty, because
+    /// the next acquire needs it again.
     absl::flat_hash_map<MemberKey, Membership> memberships{};
-    std::vector<RequestId> waits{};  ///< Not answered, or in a queue.
+    /// Requests without a reply, or in a queue.
+    std::vector<RequestId> waits{};
   };
 
+  /// Adds a lease.
   void add(LeaseId id, std::chrono::milliseconds ttl) { leases_[id].ttl = ttl; }
-  /// Null: it has ended.
+  /// Null: the lease has ended.
   [[nodiscard]] Lease* find(LeaseId id);
+  /// Removes and returns a lease; empty if it has ended.
   [[nodiscard]] Lease take(LeaseId id);
+  /// Ids of all leases.
   [[nodiscard]] std::vector<LeaseId> all() const;
 
-  /// Null if it is not there.
+  /// Null: the lease has ended or is no member.
   [[nodiscard]] Membership* find(LeaseId id, const MemberKey& member_key);
+  /// Null: the lease is no member.
   [[nodiscard]] static Membership* find(Lease& lease, const MemberKey& member_key);
-  /// One more request for it.
+  /// Counts one more request; adds the membership with the first one.
   static void add_use(Lease& lease, const MemberId& member,
                       const std::shared_ptr<const AcquireSpec>& spec);
+  /// Records that the server knows the member.
   void confirm(LeaseId id, const MemberKey& member_key);
-  /// One request less; it is gone with the last.
+  /// Counts one request less; removes the membership with the last one.
   static void remove_use(Lease& lease, const MemberKey& member_key);
-  /// All of it is gone. REQUIRES: `member_key` is not the place's own.
+  /// Removes a membership. REQUIRES: `member_key` does not point into it.
   void forget(LeaseId id, const MemberKey& member_key);
 
  private:
+  /// Leases by id.
   absl::flat_hash_map<LeaseId, Lease> leases_;
 };
 

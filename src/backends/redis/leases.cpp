@@ -3,24 +3,29 @@
 
 #include "backends/redis/locks.hpp"
 
-// Leases of a client: renewing them, and their end.
-
 namespace tenure::backends::redis {
 namespace {
 
-/// Members of one lock that are renewed by one command.
+/// Maximum number of members that one command renews, to bound the time that the script blocks the
+/// server.
 constexpr std::size_t members_per_command_max = 256;
 
 }  // namespace
 
-/// One batch of leases, whose members are renewed by a command for each lock.
+/// Renewal of several leases. Their memberships are renewed by one command for each lock.
 struct Locks::Renewal {
+  /// Leases to renew.
   std::vector<LeaseId> leases{};
+  /// Whether the expiry may be shortened.
   Ttl ttl = Ttl::at_least;
+  /// Result for each lease.
   Renewed alive{};
+  /// Callback of the caller.
   Backend::Done<Renewed> done{};
+  /// Error of a command without a reply: the outcome is unknown.
   std::optional<Error> doubt{};
-  std::size_t parts = 1;  ///< Not answered; 1 for the asking itself.
+  /// Number of commands without a reply, plus 1 while commands are being sent.
+  std::size_t parts = 1;
 
   void part_done() {
     if (--parts > 0) {
@@ -54,14 +59,15 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
     mark_waits_for_renewal(*lease, renewal->leases[index]);
     for (const auto& [member_key, membership] : lease->memberships) {
       if (!membership.is_confirmed) {
-        continue;  // nobody knows yet whether there is something to renew
+        // The reply is outstanding, so the server may not know the member yet.
+        continue;
       }
       if (membership.spec->fairness == Fairness::barging) {
         renew_members(renewal, *membership.spec, membership.spec->min_replicas,
                       {{index, member_key.member.to_string()}});
         continue;
       }
-      // Who waits has nothing yet that replicas would have to know.
+      // A waiter has no grant that replicas would have to know.
       const auto replicas =
           is_wait_only(renewal->leases[index], member_key) ? 0 : membership.spec->min_replicas;
       auto& group = groups[{member_key.name, replicas}];
@@ -97,10 +103,10 @@ void Locks::renew_members(const std::shared_ptr<Renewal>& renewal, const Acquire
                        members = std::move(members)](const Result<Command::Response>& answer) {
                         members_renewed(*renewal, name, members, answer);
                       },
-                  // A shorter one that arrives late would end what was lengthened since.
+                  // A shorter TTL that arrives late would undo a later, longer one.
                   .retry = is_exact ? Command::Retry::never : Command::Retry::until_timeout};
-  // What was renewed counts on as long as what was granted: a replica that did not hear of it would
-  // let it end before we stop believing in it.
+  // With min_replicas a renewal counts only if replicas have it. Otherwise a replica that becomes
+  // the primary would let the hold expire before the client expects it.
   replicas == 0 ? router_.run(std::move(command))
                 : router_.run_replicated(std::move(command), replicas);
 }
@@ -118,13 +124,15 @@ void Locks::members_renewed(Renewal& renewal, const std::string& name, const Mem
     const auto& [index, member] = members[at];
     const MemberKey member_key{.name = name, .member = MemberId(member)};
     if (memberships_.find(renewal.leases[index], member_key) == nullptr) {
-      continue;  // given back meanwhile
+      // Released in between.
+      continue;
     }
     if (states[at] != '0') {
       mark_renewed(renewal.leases[index], member_key);
     }
     if (states[at] == '0' && is_wait_only(renewal.leases[index], member_key)) {
-      // Forgotten by a failover: it has nothing to lose but its membership.
+      // A failover lost the wait. The lease loses nothing but the position; resend_waits() joins
+      // the queue again.
       is_grant_missed = true;
     } else if (states[at] == '0') {
       renewal.alive[index] = false;
@@ -132,8 +140,9 @@ void Locks::members_renewed(Renewal& renewal, const std::string& name, const Mem
       is_grant_missed = is_grant_missed || has_queued_wait(renewal.leases[index], member_key);
     }
   }
+  // A request waits here that the server counts as a holder, or does not know: a notification was
+  // lost.
   if (is_grant_missed) {
-    // Somebody waits who holds already, or so it looks: a message was lost.
     resend_waits();
   }
   renewal.part_done();
@@ -171,7 +180,7 @@ bool Locks::has_queued_wait(LeaseId lease, const MemberKey& member_key) {
 void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   auto* const lease = memberships_.find(request.lease);
   if (lease == nullptr) {
-    done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
+    done(fail(Errc::lease_lost, "the lease has ended; request a new one"));
     return;
   }
   lease->ttl = request.ttl;
@@ -180,8 +189,9 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
           if (!renewed) {
             done(std::unexpected(renewed.error()));
           } else {
-            done(renewed->front() ? Result<void>()
-                                  : fail(Errc::lease_lost, "the lease has ended; begin anew"));
+            done(renewed->front()
+                     ? Result<void>()
+                     : fail(Errc::lease_lost, "the lease has ended; request a new one"));
           }
         });
 }
@@ -203,7 +213,7 @@ void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
   auto taken = memberships_.take(lease);
   for (const auto request : taken.waits) {
     settle({.lease = lease, .request = request},
-           fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
+           fail(Errc::lease_lost, "the lease of this wait ended; acquire again"));
   }
   if (taken.memberships.empty()) {
     done({});

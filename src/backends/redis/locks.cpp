@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <absl/strings/string_view.h>
 
@@ -12,30 +15,32 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Delay until a lock is checked that expires after `ttl`: up to a tenth later, so that the clients
-/// that wait for it do not check together.
+/// Delay until the expiry check of a lock with this remaining TTL: up to a tenth of the TTL plus 10
+/// ms later, so that the waiting clients do not check at the same time.
 std::chrono::microseconds check_delay(milliseconds ttl) {
   return ttl + sys::with_jitter(ttl / 10 + milliseconds(10), sys::Jitter::full);
 }
 
-/// The next word of a message, which is cut off.
+/// Consumes the next word of a message.
 std::string_view take_word(std::string_view& text) {
   const auto word = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(word.size() + 1, text.size()));
   return word;
 }
 
+/// Leading number of a text; 0 if there is none.
 std::uint64_t number_from(std::string_view text) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
 
-/// As the map looks for it, without an allocation.
+/// Key for a heterogeneous lookup, without allocation.
 absl::string_view key_in(std::string_view name) {
   return {name.data(), name.size()};
 }
 
+/// Error of a negative result of acquire.lua or acquire_barging.lua.
 Error refusal_of(const Reply& reply, std::string_view name) {
   const auto why = '"' + std::string(name) + "\": " + std::string(reply.text_at(1));
   switch (reply.number_at(0)) {
@@ -43,11 +48,11 @@ Error refusal_of(const Reply& reply, std::string_view name) {
     case -1: return {.code = Errc::deadlock, .detail = why};
     case -2: return {.code = Errc::invalid_argument, .detail = why};
     case -3: return {.code = Errc::resource_exhausted, .detail = why};
-    default: return {.code = Errc::unavailable, .detail = why + "an answer that nobody knows"};
+    default: return {.code = Errc::unavailable, .detail = why + "unknown reply"};
   }
 }
 
-/// What a reply of release.lua means.
+/// Result of release.lua. A retry may find that the first attempt has released the hold (3).
 Result<void> release_result(const Result<Command::Response>& answer) {
   if (!answer) {
     return std::unexpected(answer.error());
@@ -56,9 +61,9 @@ Result<void> release_result(const Result<Command::Response>& answer) {
   if (result == 1 || result == 2 || (result == 3 && answer->is_retry)) {
     return {};
   }
-  return answer->is_retry ? fail(Errc::unavailable,
-                                 "the connection broke while it was given back; it is free now")
-                          : fail(Errc::not_held);
+  return answer->is_retry
+             ? fail(Errc::unavailable, "connection lost during the release; the lock is free now")
+             : fail(Errc::not_held);
 }
 
 }  // namespace
@@ -66,12 +71,12 @@ Result<void> release_result(const Result<Command::Response>& answer) {
 Locks::Locks(boost::asio::io_context& loop, CommandRouter& router, CommandEncoder encoder)
     : router_(router), encoder_(std::move(encoder)), timers_(loop) {}
 
-// Acquiring.
+// Acquire.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   auto* const lease = memberships_.find(request.lease);
   if (lease == nullptr) {
-    done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
+    done(fail(Errc::lease_lost, "the lease has ended; request a new one"));
     return;
   }
   const RequestKey key{.lease = request.lease, .request = request.request};
@@ -91,7 +96,8 @@ void Locks::send_acquire(const RequestKey& key) {
 }
 
 void Locks::send_acquire(const RequestKey& key, Wait& wait, milliseconds ttl) {
-  // Whole again, unless it has a place already, which may be granted before this arrives.
+  // A fresh request carries the full TTL; a queued one may be granted with the old TTL and still
+  // needs a renewal.
   wait.needs_renewal = wait.needs_renewal && wait.is_queued;
   wait.is_request_pending = true;
   router_.run({.encoded = encoder_.acquire(wait.request, ttl),
@@ -152,7 +158,8 @@ void Locks::queued(Wait& wait, const Reply& reply) {
 }
 
 void Locks::retry_barging_later(const RequestKey& key, Wait& wait, std::int64_t left_ms) {
-  // Delays are between half of the bound and the bound: half of the clients ask after the expiry.
+  // The backoff delays by 1/2 to 1 of its bound. With 3/2 of the remaining TTL half of the clients
+  // retry after the expiry and find the key gone.
   const auto pause =
       left_ms >= 0 ? wait.backoff.next(milliseconds(left_ms + 1) * 3 / 2) : wait.backoff.next();
   timers_.call_at(net::TimerQueue::Clock::now() + pause, [this, key] {
@@ -198,14 +205,15 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   }
   auto& wait = it->second;
   if (wait.request.spec->fairness == Fairness::barging) {
-    // It stands nowhere. One that is on its way is given back if it comes true.
+    // A barging request has no record before it is granted. The removal follows a request in flight
+    // on the same connection and deletes what that request received.
     router_.run({.encoded = encoder_.remove(*wait.request.spec, wait.member_key.member),
                  .on_reply = [](const auto&) {}});
     settle(key, fail(Errc::cancelled));
     return;
   }
   const bool is_ready = router_.reaches(encoder_.key_of(*wait.request.spec));
-  // What replicas would have to have first is not worth another wait.
+  // With min_replicas a grant would need another WAIT, which the cancelled request is not worth.
   const bool is_kept = is_ready && wait.request.spec->min_replicas == 0;
   wait.is_leaving = true;
   router_.run({.encoded = encoder_.leave(
@@ -214,8 +222,9 @@ void Locks::abandon(LeaseId lease, RequestId request) {
                .on_reply = [this, key, is_kept](const Result<Command::Response>& answer) {
                  leave_replied(key, is_kept, answer);
                }});
+  // The server cannot say whether the request was granted. The caller gets its result now; the
+  // leave command is sent after the reconnect.
   if (!is_ready) {
-    // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
     settle(key, fail(Errc::cancelled));
   }
 }
@@ -224,7 +233,8 @@ void Locks::leave_replied(const RequestKey& key, bool is_kept,
                           const Result<Command::Response>& answer) {
   const auto it = waits_.find(key);
   if (it == waits_.end()) {
-    return;  // told before
+    // The request was completed before, see abandon().
+    return;
   }
   if (!answer) {
     settle(key, std::unexpected(answer.error()));
@@ -242,7 +252,125 @@ void Locks::leave_replied(const RequestKey& key, bool is_kept,
   settle(key, fail(Errc::cancelled));
 }
 
-// What the server says unasked.
+// Confirm grants: those that a failover could lose (min_replicas), those with a TTL shorter than
+// the client counts, and those that only a notification reports.
+
+void Locks::confirm(Waits::iterator it, Granted granted) {
+  const auto key = it->first;
+  auto& wait = it->second;
+  const auto replicas = wait.request.spec->min_replicas;
+  if (replicas == 0 && !wait.needs_renewal) {
+    settle(it, granted);
+    return;
+  }
+  if (wait.is_leaving || std::exchange(wait.pending_grant, granted)) {
+    // Cancelled, or a renewal is in flight.
+    return;
+  }
+  memberships_.confirm(wait.request.lease, wait.member_key);
+  // A renewal verifies the grant and writes on the connection of the WAIT. Replicas that have this
+  // write also have the grant before it, whichever client's release made it.
+  const std::vector<std::string> words{
+      std::to_string(memberships_.find(wait.request.lease)->ttl.count()),
+      wait.member_key.member.to_string()};
+  Command command{.encoded = encoder_.renew(*wait.request.spec, words),
+                  .on_reply = [this, key](const auto& answer) { renewal_replied(key, answer); },
+                  .retry = wait.request.queue == Queue::wait ? Command::Retry::always
+                                                             : Command::Retry::until_timeout};
+  if (replicas > 0) {
+    router_.run_replicated(std::move(command), replicas);
+    return;
+  }
+  router_.run(std::move(command));
+  router_.flush();
+}
+
+void Locks::renewal_replied(const RequestKey& key, const Result<Command::Response>& answer) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end() || it->second.is_leaving || !it->second.pending_grant) {
+    return;
+  }
+  auto& wait = it->second;
+  const auto granted = *std::exchange(wait.pending_grant, std::nullopt);
+  if (answer && answer->reply.text == "1") {
+    settle(key, granted);
+    return;
+  }
+  if (answer) {
+    // A failover lost the grant, or its TTL is over. The same request joins the queue again.
+    send_acquire(key);
+    router_.flush();
+    return;
+  }
+  release_grant(wait);
+  settle(key, fail(answer.error().code, "granted and released again: " + answer.error().detail));
+}
+
+void Locks::confirm_if_announced(const RequestKey& key) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end() || it->second.is_request_pending ||
+      !std::exchange(it->second.is_announced, false)) {
+    return;
+  }
+  auto& wait = it->second;
+  wait.is_request_pending = true;
+  router_.run({.encoded = encoder_.confirm(*wait.request.spec, wait.member_key.member,
+                                           wait.request.request),
+               .on_reply = [this, key](const Result<Command::Response>& answer) {
+                 confirm_replied(key, answer);
+               }});
+  router_.flush();
+}
+
+void Locks::confirm_replied(const RequestKey& key, const Result<Command::Response>& answer) {
+  const auto it = waits_.find(key);
+  if (it == waits_.end()) {
+    // The request was cancelled; leave_replied() releases what was granted.
+    return;
+  }
+  it->second.is_request_pending = false;
+  if (!answer) {
+    settle(it, std::unexpected(answer.error()));
+  } else if (answer->reply.number_at(0) == 1) {
+    confirm(it, answer->reply);
+  } else {
+    confirm_if_announced(key);
+  }
+}
+
+/// `reply`: {1, token, place, count} of acquire.lua or confirm.lua.
+void Locks::confirm(Waits::iterator it, const Reply& reply) {
+  const auto& wait = it->second;
+  confirm(it, {.token = FencingToken{static_cast<std::uint64_t>(reply.number_at(1))},
+               .count = static_cast<std::uint32_t>(std::max<std::int64_t>(1, reply.number_at(3))),
+               // A confirmed grant has no position any more; the one from joining the queue counts.
+               .queue_position =
+                   wait.is_queued ? wait.position : static_cast<std::size_t>(reply.number_at(2))});
+}
+
+void Locks::release_grant(const AcquireRequest& request, std::string_view member) {
+  const auto& spec = *request.spec;
+  router_.run({.encoded = spec.fairness == Fairness::barging
+                              ? encoder_.remove(spec, member)
+                              : encoder_.leave(spec, member, request.request,
+                                               CommandEncoder::IfGranted::drop),
+               .on_reply = [](const auto&) {}});
+  router_.flush();
+}
+
+/// Either a notification was faster than this reply, and the request is complete; or the request
+/// was cancelled, and leave.lua was executed before the acquire command, which had to wait for its
+/// slot. In the second case the record has a member that no request owns.
+void Locks::release_grant_if_abandoned(const AcquireRequest& request, const Reply& reply) {
+  const auto member = member_of(*request.spec, request.lease, request.request);
+  const bool is_there = reply.kind == Reply::Kind::integer || reply.number_at(0) > 0;
+  if (is_there && memberships_.find(request.lease, {.name = request.spec->items.front().name,
+                                                    .member = member}) == nullptr) {
+    release_grant(request, member);
+  }
+}
+
+// Notifications.
 
 void Locks::handle_message(std::string_view message) {
   const auto kind = take_word(message);
@@ -252,14 +380,14 @@ void Locks::handle_message(std::string_view message) {
   } else if (kind == "t") {
     hold_force_released(member, message);
   } else if (kind == "l") {
-    // Somebody's time is over sooner than it was.
+    // A TTL was shortened, so the expiry is due earlier.
     check_expiry(std::string(message));
   }
 }
 
-/// Any client that may PUBLISH on the channel can send this message, so it grants nothing: the
-/// server is asked. One question at a time, so that a flood of messages is not a flood of
-/// questions.
+/// Any client that may PUBLISH on the channel can forge this message, so it grants nothing: the
+/// server is asked. At most one confirm command is in flight for each request, so that a flood of
+/// messages does not cause a flood of commands.
 void Locks::grant_announced(std::string_view member, std::string_view rest) {
   const RequestKey key{.lease = lease_of(member),
                        .request = RequestId{number_from(take_word(rest))}};
@@ -280,13 +408,14 @@ void Locks::hold_force_released(std::string_view member, std::string_view rest) 
   while (!requests.empty()) {
     const auto one = requests.substr(0, requests.find(','));
     requests.remove_prefix(std::min(one.size() + 1, requests.size()));
+    // Skips the marks of upgrades (u) and partial releases (r), which are no acquisitions.
     if (listener_ != nullptr && !one.starts_with('u') && !one.starts_with('r')) {
       listener_->hold_force_released(lease, RequestId{number_from(one)});
     }
   }
 }
 
-// When nobody says anything.
+// Expiry of holders.
 
 void Locks::schedule_expiry_check(std::string_view name, milliseconds time) {
   auto& watched = watched_[std::string(name)];
@@ -299,7 +428,8 @@ void Locks::schedule_expiry_check(std::string_view name, milliseconds time) {
   timers_.call_at(when, [this, name = std::string(name), when] {
     const auto it = watched_.find(name);
     if (it == watched_.end() || it->second.alarm != when) {
-      return;  // an earlier one has rung
+      // An earlier check has run.
+      return;
     }
     it->second.alarm.reset();
     if (it->second.waiting == 0) {
@@ -317,7 +447,8 @@ void Locks::check_expiry(std::string_view name) {
          const auto it = watched_.find(name);
          const auto left = answer ? answer->reply.number : 1000;
          if (it != watched_.end() && it->second.waiting > 0) {
-           // Nobody there, though we wait: the server has forgotten us.
+           // -1: the record has no members although requests are waiting. The server has lost them;
+           // resend_waits() follows the reconnect.
            schedule_expiry_check(name, milliseconds(left < 0 ? 1000 : left));
          } else if (left == 0) {
            check_expiry(name);
@@ -340,7 +471,7 @@ void Locks::resend_waits(const KeyFilter& affected) {
   router_.flush();
 }
 
-// Giving back.
+// Release.
 
 void Locks::release(ReleaseRequest request, Backend::Done<void> done) {
   const auto member = member_of(*request.spec, request.lease, request.acquired);

@@ -21,7 +21,7 @@ std::optional<std::string> eviction_in(std::string_view memory) {
     return std::nullopt;
   }
   return "maxmemory-policy is " + std::string(policy) +
-         ": when its memory is full it may evict locks that are held; noeviction does not";
+         ": the server may evict held locks when its memory is full; use noeviction";
 }
 
 }  // namespace
@@ -163,7 +163,8 @@ std::vector<Command> Pipeline::retire() {
 void Pipeline::run(Command&& command) {
   if (is_stopped_ || refusal_) {
     command.complete(std::unexpected(
-        refusal_ ? *refusal_ : Error{.code = Errc::unavailable, .detail = "the client ends"}));
+        refusal_ ? *refusal_
+                 : Error{.code = Errc::unavailable, .detail = "the client is closing"}));
     return;
   }
   if (is_disconnected_for_good_ && command.retry != Command::Retry::always) {
@@ -215,7 +216,7 @@ void Pipeline::replied(const Reply& reply) {
     return;
   }
   if (sent_ == 0) {
-    connection_->drop({.code = Errc::unavailable, .detail = where() + ": it answers unasked"});
+    connection_->drop({.code = Errc::unavailable, .detail = where() + ": reply without a command"});
     return;
   }
   --sent_;

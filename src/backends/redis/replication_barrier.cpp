@@ -6,11 +6,13 @@
 namespace tenure::backends::redis {
 namespace {
 
-/// How long replicas have; also not longer than half of what an answer may take.
+/// Longest time that replicas have; also at most half of the request timeout, so that the caller
+/// receives the reason and not a timeout.
 constexpr std::chrono::milliseconds wait_timeout_max{1000};
-/// CommandEncoder before one WAIT.
+/// Maximum number of commands that share one WAIT.
 constexpr std::size_t batch_max = 1024;
 
+/// Encoded WAIT.
 std::string wait_command(std::uint32_t replicas, std::chrono::milliseconds bound) {
   const auto count = std::to_string(replicas);
   const auto time = std::to_string(bound.count());
@@ -19,14 +21,19 @@ std::string wait_command(std::uint32_t replicas, std::chrono::milliseconds bound
 
 }  // namespace
 
-/// What one WAIT is for.
 struct ReplicationBarrier::Batch {
+  /// One command of the batch.
   struct Part {
+    /// The command.
     Entry entry{};
-    bool is_completed = false;     ///< How it ended.
-    std::optional<Reply> reply{};  ///< On the connection that the WAIT is on.
+    /// Its callback has been called.
+    bool is_completed = false;
+    /// Reply on the connection of the WAIT, until the WAIT is answered.
+    std::optional<Reply> reply{};
   };
+  /// Number of replicas that all commands of the batch need.
   std::uint32_t replicas = 0;
+  /// Commands of the batch, in order.
   std::vector<Part> parts{};
 };
 
@@ -39,6 +46,7 @@ ReplicationBarrier::ReplicationBarrier(boost::asio::io_context& loop, const Serv
                           .idle = [] {},
                           .warning = [](const std::string&) {}};
   if (callbacks_.redirected) {
+    // The pipeline passes the command on; the flag tells replied() why it fails.
     own.redirected = [this](Command command, std::string_view words) {
       redirect_error_ = std::string(words);
       command.complete(fail(Errc::unavailable, std::string(words)));
@@ -50,7 +58,7 @@ ReplicationBarrier::ReplicationBarrier(boost::asio::io_context& loop, const Serv
 
 void ReplicationBarrier::run(Command command, std::uint32_t replicas) {
   if (is_stopped_) {
-    command.complete(fail(Errc::unavailable, "the client ends"));
+    command.complete(fail(Errc::unavailable, "the client is closing"));
     return;
   }
   if (!std::exchange(is_started_, true)) {
@@ -92,7 +100,7 @@ void ReplicationBarrier::replied(Batch& batch, std::size_t which,
     return;
   }
   if (answer) {
-    // Without elements: what has some is not for here.
+    // Without elements: the scripts used here reply with a text or a number.
     part.reply = Reply{
         .kind = answer->reply.kind, .number = answer->reply.number, .text = answer->reply.text};
     return;
@@ -121,14 +129,15 @@ void ReplicationBarrier::wait_replied(const std::shared_ptr<Batch>& batch,
     if (!answer) {
       command.complete(std::unexpected(answer.error()));
     } else if (!is_whole || !part.reply) {
-      // Said on another connection than the WAIT, which then knows nothing of it: both again.
+      // The connection broke between the command and the WAIT, so the WAIT does not cover the
+      // command. Both are repeated.
       queued_.push_back(std::move(part.entry));
     } else if (count >= static_cast<std::int64_t>(batch->replicas)) {
       command.complete(Command::Response{.reply = *part.reply});
     } else {
       command.complete(fail(Errc::unavailable, pipeline_->where() + ": " + std::to_string(count) +
                                                    " of " + std::to_string(batch->replicas) +
-                                                   " replicas have it after " +
+                                                   " replicas confirmed the write after " +
                                                    std::to_string(wait_timeout_.count()) + " ms"));
     }
   }

@@ -8,6 +8,7 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Appends a RESP2 header such as "*3\r\n" or "$12\r\n".
 void append_number(std::string& out, char mark, std::size_t number) {
   std::array<char, 24> digits;  // NOLINT(*-member-init): written before it is read
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
@@ -18,7 +19,8 @@ void append_number(std::string& out, char mark, std::size_t number) {
 
 }  // namespace
 
-/// What hiredis calls; the objects are ours, and live in the reader.
+/// hiredis calls these to build replies. The objects belong to the reader's pool, so free() does
+/// nothing.
 struct ReplyReader::Functions {
   static ReplyReader& reader_of(const redisReadTask* task) {
     return *static_cast<ReplyReader*>(task->privdata);
@@ -92,7 +94,7 @@ Reply* ReplyReader::make(const redisReadTask& task, Reply::Kind kind) {
 
 void ReplyReader::feed(std::span<const std::uint8_t> bytes) {
   if (reader_->len - reader_->pos + bytes.size() > bytes_max) {
-    protocol_error_ = "a reply of more than 16 MiB";
+    protocol_error_ = "reply larger than 16 MiB";
     return;
   }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): hiredis takes char.
@@ -104,13 +106,13 @@ const Reply* ReplyReader::next() {
     return nullptr;
   }
   void* reply = nullptr;
-  // What is begun goes on where it was.
+  // No reply is partially parsed, so the pool can be reused.
   if (reader_->ridx < 0) {
     used_ = 0;
   }
   if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
     protocol_error_ =
-        reader_->err == REDIS_ERR_OOM ? "a reply with too many elements" : reader_->errstr;
+        reader_->err == REDIS_ERR_OOM ? "reply with too many elements" : reader_->errstr;
     return nullptr;
   }
   return static_cast<const Reply*>(reply);

@@ -11,23 +11,32 @@
 
 namespace tenure::backends::redis {
 
-/// Which of the keys that we use something is about; null: all.
+/// Predicate on keys, to say which locks an event affects; null: all locks.
 using KeyFilter = std::function<bool(std::string_view key)>;
 
-/// The servers that keep our locks, whichever they are at the moment: carries commands to them, and
-/// hears what they tell. Knows nothing of locks. All on the loop's thread.
+/// Sends each command to the server that currently owns its key, and delivers the published
+/// messages of all servers in use. Knows nothing about locks.
+///
+/// Implementations: StandaloneRouter (one server, or the primary that Sentinels name) and
+/// ClusterRouter. Runs on the loop's thread; callbacks are called there, too.
 class CommandRouter {
  public:
+  /// Events for the owner of the router.
   struct Callbacks {
-    /// The way to these keys is there, perhaps again: something may have been said in between.
+    /// Connected or reconnected to the servers of these keys. Messages that were published in
+    /// between are lost.
     std::function<void(const KeyFilter&)> ready;
-    /// Everything is within reach again, after something was not; perhaps on other servers, which
-    /// may have forgotten something.
+    /// All servers in use are connected again after a failure. They may be other servers than
+    /// before, which may have lost the latest writes.
     std::function<void()> recovered;
-    std::function<void(const Error&)> disconnected;  ///< Something is, or could not be connected.
-    std::function<void()> idle;                      ///< All is answered.
-    std::function<void(std::string)> warning;        ///< Something that people should know.
-    std::function<void(std::string_view)> message;   ///< A message to our channel.
+    /// A connection was lost, or could not be made.
+    std::function<void(const Error&)> disconnected;
+    /// No command is unanswered.
+    std::function<void()> idle;
+    /// Problem of a server's configuration that does not prevent its use.
+    std::function<void(std::string)> warning;
+    /// Message published to the client's channel.
+    std::function<void(std::string_view)> message;
   };
 
   CommandRouter() = default;
@@ -35,19 +44,24 @@ class CommandRouter {
   CommandRouter& operator=(const CommandRouter&) = delete;
   virtual ~CommandRouter() = default;
 
+  /// Connects in the background; Callbacks::ready reports the result.
   virtual void start() = 0;
-  /// All that is used is within reach, and message.
+  /// All servers in use are connected, and their channels are subscribed.
   [[nodiscard]] virtual bool is_ready() const = 0;
+  /// The server that owns this key is connected.
   [[nodiscard]] virtual bool reaches(std::string_view key) const = 0;
+  /// No command is unanswered.
   [[nodiscard]] virtual bool is_idle() const = 0;
 
-  /// Leaves with the next flush().
+  /// Queues a command for the next flush().
   virtual void run(Command&& command) = 0;
-  /// On a connection beside the others, since it waits: answered when so many replicas have what it
-  /// wrote, and all that was written before; `unavailable` if they do not in time. Leaves at once.
+  /// Runs a command followed by WAIT and completes it when `replicas` replicas have received it and
+  /// all earlier writes of that connection; `unavailable` if they do not in time. Uses a connection
+  /// of its own, because WAIT blocks all later commands of a connection. Sends at once.
   virtual void run_replicated(Command command, std::uint32_t replicas) = 0;
+  /// Sends the queued commands.
   virtual void flush() = 0;
-  /// All that is open fails with this.
+  /// Closes all connections; unanswered commands fail with this error.
   virtual void stop(const Error& why) = 0;
 };
 

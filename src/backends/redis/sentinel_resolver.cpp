@@ -12,12 +12,15 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Channel on which a Sentinel announces failovers.
 constexpr std::string_view channel = "+switch-master";
-/// Between two attempts to subscribe.
+/// Delay before subscribing to the next Sentinel.
 constexpr std::chrono::milliseconds resubscribe_delay{200};
-/// SentinelResolver tell each other every two seconds.
+/// Time during which an announcement outvotes the Sentinels' replies. Sentinels exchange their
+/// state every two seconds, so by then they agree.
 constexpr std::chrono::seconds announcement_lifetime{5};
 
+/// Endpoint in a Sentinel's reply; absent if it is invalid.
 std::optional<Endpoint> endpoint_from(std::string_view host, std::string_view port) {
   const auto number = sys::parse_number<std::uint16_t>(port).value_or(0);
   if (host.empty() || number == 0) {
@@ -55,7 +58,7 @@ void SentinelResolver::stop() {
   }
 }
 
-// Asking.
+// Lookup.
 
 void SentinelResolver::resolve(OnResolved on_resolved) {
   pending_.push_back(std::move(on_resolved));
@@ -83,7 +86,7 @@ void SentinelResolver::query() {
            reported_[which] = endpoint_from(reply.text_at(0), reply.text_at(1));
            if (!reported_[which]) {
              ++service_unknown_count_;
-             return fail(Errc::unavailable, where + ": it knows no service \"" + service_ + '"');
+             return fail(Errc::unavailable, where + ": unknown service \"" + service_ + '"');
            }
            return {};
          }}};
@@ -114,15 +117,15 @@ void SentinelResolver::query_done(const std::vector<Result<void>>& answers) {
   }
 }
 
-/// Most of all that there are say the same: the rest may not have handle_switch_master of the last
-/// failover, or may be cut off with the old primary.
+/// More than half of all Sentinels must agree. The others may have missed the latest failover, or
+/// be partitioned together with the old primary.
 bool SentinelResolver::is_agreed() const {
   const auto* const found = most_reported();
   return found != nullptr && 2 * votes_for(*found) > reported_.size();
 }
 
 std::size_t SentinelResolver::votes_for(const Endpoint& endpoint) const {
-  // Who does a failover tells when it is done; the others hear of it from him, a little later.
+  // The Sentinel that performs a failover announces it at its end; the others learn of it later.
   const bool is_announced = announced_ == endpoint && std::chrono::steady_clock::now() <
                                                           announced_at_ + announcement_lifetime;
   return (is_announced ? reported_.size() : 0) +
@@ -151,15 +154,16 @@ Error SentinelResolver::resolve_error(const std::vector<Result<void>>& answers) 
   if (2 * service_unknown_count_ > sentinels_.size()) {
     return {.code = Errc::invalid_argument,
             .detail = "no Sentinel knows the service \"" + service_ +
-                      "\"; it stands after the last '/' of redis+sentinel://… (" +
+                      "\"; the URL names it after the last '/': redis+sentinel://…/service (" +
                       join_errors(answers) + ")"};
   }
   const auto refused = std::ranges::find_if(answers, is_refused);
   const auto code = refused != answers.end() ? refused->error().code : Errc::unavailable;
   return {.code = code,
-          .detail = "no Sentinel tells where \"" + service_ + "\" is: " + join_errors(answers) +
+          .detail = "no Sentinel reported the primary of \"" + service_ +
+                    "\": " + join_errors(answers) +
                     (code == Errc::permission_denied
-                         ? "; sentinel_user=… and sentinel_password=… say who we are to them"
+                         ? "; set sentinel_user=… and sentinel_password=… for the Sentinels"
                          : "")};
 }
 
@@ -167,7 +171,7 @@ void SentinelResolver::set_primary(const Endpoint& endpoint) {
   const bool is_new = primary_ != endpoint;
   primary_ = endpoint;
   if (is_new && on_primary_changed_) {
-    // Not from inside: those who are on_primary_changed may be asking.
+    // Posted, because the callback moves connections that may be waiting for this lookup.
     boost::asio::post(loop_, [this, endpoint] {
       if (!is_stopped_) {
         on_primary_changed_(endpoint);
@@ -176,13 +180,14 @@ void SentinelResolver::set_primary(const Endpoint& endpoint) {
   }
 }
 
-// Listening.
+// Failover announcements.
 
 void SentinelResolver::subscribe() {
   subscriber_ = std::make_unique<Subscriber>(
       loop_, sentinels_[subscribed_index_], std::string(channel),
       Subscriber::Callbacks{
-          .ready = [this] { query(); },  // what happened while nobody listened
+          // A failover may have happened before the subscription.
+          .ready = [this] { query(); },
           .message = [this](std::string_view message) { handle_switch_master(message); },
           .disconnected = [this](const Error&) { subscribe_to_next(); }});
   subscriber_->start();
@@ -193,7 +198,7 @@ void SentinelResolver::subscribe_to_next() {
     return;
   }
   subscriber_->stop();
-  // What is on its way to it is done before.
+  // Handlers of the subscriber that are queued on the loop still refer to it.
   boost::asio::post(loop_, [kept = std::shared_ptr<Subscriber>(std::move(subscriber_))] {});
   subscribed_index_ = (subscribed_index_ + 1) % sentinels_.size();
   resubscribe_timer_.expires_after(resubscribe_delay);
@@ -204,7 +209,7 @@ void SentinelResolver::subscribe_to_next() {
   });
 }
 
-/// "service old-host old-port new-host new-port"
+/// Message format: "service old-host old-port new-host new-port".
 void SentinelResolver::handle_switch_master(std::string_view message) {
   std::array<std::string_view, 5> words;
   for (auto& word : words) {

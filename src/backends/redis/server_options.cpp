@@ -10,9 +10,12 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Default port of redis-server.
 constexpr std::uint16_t redis_port = 6379;
+/// Keeps keys short; every key contains the namespace.
 constexpr std::size_t namespace_bytes_max = 64;
 
+/// Database number in the path; 0 if the path is empty.
 Result<unsigned> database_of(const Url& url) {
   const auto& text = url.path.text;
   if (text.empty()) {
@@ -21,7 +24,7 @@ Result<unsigned> database_of(const Url& url) {
   if (const auto number = sys::parse_number<unsigned>(text)) {
     return *number;
   }
-  return complain_at(url.path.position, "a database of Redis is a number, such as 0");
+  return url_error(url.path.position, "the database must be a number, such as 0");
 }
 
 bool is_namespace_character(char c) {
@@ -29,11 +32,11 @@ bool is_namespace_character(char c) {
          c == '_' || c == '.';
 }
 
-/// Empty: `name` may stand before keys. Else what is expected.
+/// Empty if `name` is a valid key prefix, else the description of a valid one.
 std::string check_namespace(const std::string& name) {
   const bool is_good = !name.empty() && name.size() <= namespace_bytes_max &&
                        std::ranges::all_of(name, is_namespace_character);
-  return is_good ? "" : "a namespace has from 1 to 64 letters, digits, '-', '_' and '.'";
+  return is_good ? "" : "a namespace has 1 to 64 letters, digits, '-', '_' and '.'";
 }
 
 }  // namespace
@@ -74,10 +77,9 @@ Result<ServerOptions> server_options_from(Url& url, std::chrono::milliseconds ti
     return std::unexpected(std::move(endpoints).error());
   }
   if (endpoints->size() > 1) {
-    return complain_at(url.authority.position,
-                       url.scheme +
-                           ":// is one server; several are redis+sentinel://, "
-                           "redis+cluster:// or redlock://");
+    return url_error(url.authority.position, url.scheme +
+                                                 ":// takes one server; use redis+sentinel://, "
+                                                 "redis+cluster:// or redlock:// for several");
   }
   server.endpoint = std::move(endpoints->front());
   if (auto taken = take_rest(url, server); !taken) {

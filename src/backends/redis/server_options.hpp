@@ -16,45 +16,60 @@
 
 namespace tenure::backends::redis {
 
-/// What a server has to be.
+/// Role that a server must have; the handshake of a connection verifies it.
 enum class ServerRole : std::uint8_t {
-  primary,          ///< Of its own, or with replicas.
-  cluster_primary,  ///< A node of a cluster that has slots.
-  cluster_member,   ///< Any node of a cluster, which can tell of the others.
+  /// Standalone server, or the primary of a replication group.
+  primary,
+  /// Cluster node that serves slots.
+  cluster_primary,
+  /// Any cluster node, queried for the slot table.
+  cluster_member,
+  /// Sentinel, queried for the current primary.
   sentinel,
 };
 
-/// Where one Redis server is, and how it is spoken to.
+/// Endpoint of one Redis server, and the credentials and options of connections to it.
 struct ServerOptions {
+  /// Address of the server; the initial one if `resolver` is set.
   Endpoint endpoint{};
   std::shared_ptr<EndpointResolver>
-      resolver{};  ///< Not null: they know, each time it is connected.
+      /// Looks up the endpoint before each connection attempt; null: `endpoint` is fixed.
+      resolver{};
+  /// Role that the handshake requires.
   ServerRole role = ServerRole::primary;
-  std::string user{};      ///< Of its ACL; empty: the default user.
-  std::string password{};  ///< Empty: none.
+  /// ACL user; empty: the default user.
+  std::string user{};
+  /// Password of that user; empty: none.
+  std::string password{};
+  /// Database number, selected by the handshake.
   unsigned database = 0;
-  std::shared_ptr<boost::asio::ssl::context> tls{};  ///< Null: plain text.
-  std::chrono::milliseconds timeout{1000};           ///< For a connection, and for an answer.
-  std::string name_space = "tenure";  ///< Of the keys: letters, digits, '-', '_' and '.'.
+  /// TLS context; null: plain text.
+  std::shared_ptr<boost::asio::ssl::context> tls{};
+  /// Limit for a connection attempt and for a reply.
+  std::chrono::milliseconds timeout{1000};
+  /// Prefix of all keys: letters, digits, '-', '_' and '.'.
+  std::string name_space = "tenure";
 };
 
-/// redis://[user[:password]@]host[:port][/database][?namespace=…&tls_ca=…&tls_cert=…&tls_key=…];
-/// rediss:// speaks TLS in any case. Takes what it knows out of the URL. `invalid_argument` says
-/// what is wrong and where, and never repeats the password.
+/// Parses
+/// redis://[user[:password]@]host[:port][/database][?namespace=…&tls_ca=…&tls_cert=…&tls_key=…].
+/// rediss:// always uses TLS. Removes the parts that it has consumed from `url`. Errors are
+/// `invalid_argument` with the position in the URL; they never contain the password.
 [[nodiscard]] Result<ServerOptions> server_options_from(Url& url,
                                                         std::chrono::milliseconds timeout);
 
-// The parts of it, for other URLs of Redis; all of them take what they know out of the URL.
-
-/// Table without options of its own.
+// Parts of that parser, shared with the other URL schemes for Redis. Each removes what it has
+// consumed from the URL.
+//
+/// Table of the options that every Redis URL accepts.
 [[nodiscard]] inline UrlOptions redis_options() {
   return UrlOptions(UrlOptions::common_with_event_loop);
 }
 
-/// user[:password]@
+/// Consumes user[:password]@.
 void take_user(Url& url, ServerOptions& server);
-/// The path as the number of a database, and all options: those of every Redis server besides those
-/// in `options`.
+/// Consumes the path as the database number, the options of every Redis server, and those in
+/// `options`.
 [[nodiscard]] Result<void> take_rest(Url& url, ServerOptions& server,
                                      UrlOptions options = redis_options());
 

@@ -6,6 +6,7 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Lookup table of CRC-16/XMODEM, as Redis Cluster uses it.
 constexpr std::array<std::uint16_t, 256> crc_table() {
   constexpr std::uint16_t polynomial = 0x1021;
   std::array<std::uint16_t, 256> table{};
@@ -19,6 +20,7 @@ constexpr std::array<std::uint16_t, 256> crc_table() {
   return table;
 }
 
+/// CRC-16/XMODEM.
 std::uint16_t crc_of(std::string_view text) {
   static constexpr auto table = crc_table();
   unsigned crc = 0;
@@ -29,13 +31,14 @@ std::uint16_t crc_of(std::string_view text) {
 }
 
 template <class Number>
+/// Parses a text that consists of a number only.
 bool read_number(std::string_view text, Number& number) {
   const auto* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   return error == std::errc{} && rest == end;
 }
 
-/// Cuts "$3\r\nabc\r\n" off.
+/// Consumes a RESP2 bulk string such as "$3\r\nabc\r\n".
 std::optional<std::string_view> take_bulk(std::string_view& wire) {
   const auto line = wire.find("\r\n");
   std::size_t size = 0;
@@ -48,7 +51,7 @@ std::optional<std::string_view> take_bulk(std::string_view& wire) {
   return bulk;
 }
 
-/// The index of an owner, who may be new.
+/// Index of a node in `owners`, added if it is new; absent if the reply is invalid.
 std::optional<std::uint16_t> index_of(SlotTable& table, const Reply& node,
                                       const std::string& host) {
   const auto port = node.number_at(1);
@@ -156,7 +159,7 @@ std::optional<Redirection> redirection_from(std::string_view words, const std::s
     return std::nullopt;
   }
   const auto target = words.substr(space + 1);
-  // An IPv6 address is written without brackets here.
+  // IPv6 addresses have no brackets here, so the port follows the last colon.
   const auto colon = target.rfind(':');
   if (colon == std::string_view::npos ||
       !read_number(target.substr(colon + 1), found.endpoint.port)) {

@@ -24,7 +24,8 @@ StandaloneRouter::StandaloneRouter(boost::asio::io_context& loop, ServerOptions 
                       .message = [this](std::string_view message) { callbacks_.message(message); },
                       .disconnected =
                           [this](const Error& why) {
-                            // A dead host takes the other connection with it.
+                            // A dead host breaks both connections, but an idle pipeline notices
+                            // only by an unanswered command.
                             pipeline_->ping_if_idle();
                             disconnected(why);
                           }}) {}

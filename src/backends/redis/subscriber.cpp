@@ -7,8 +7,8 @@
 namespace tenure::backends::redis {
 namespace {
 
-/// How often we look whether the connection still carries anything: what is said on a dead one is
-/// disconnected, and found out only then.
+/// Interval of PING. A dead connection is noticed at most this and silence_max_ later; its messages
+/// are lost until then.
 constexpr std::chrono::seconds ping_interval{2};
 
 }  // namespace

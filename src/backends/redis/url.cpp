@@ -6,18 +6,22 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Default port of redis-server.
 constexpr std::uint16_t server_port = 6379;
+/// Default port of a Sentinel.
 constexpr std::uint16_t sentinel_port = 26379;
-/// Those that are named; a cluster may have more.
+/// Maximum number of servers in a URL. A cluster may have more nodes; some of them suffice to find
+/// the others.
 constexpr std::size_t endpoints_max = 64;
 
+/// Endpoints of the URL without duplicates.
 Result<std::vector<Endpoint>> take_endpoints(const Url& url, std::uint16_t default_port) {
   auto endpoints = endpoints_of(url, default_port);
   if (!endpoints) {
     return endpoints;
   }
   if (endpoints->size() > endpoints_max) {
-    return complain_at(url.authority.position, "at most 64 servers can be named");
+    return url_error(url.authority.position, "at most 64 servers are allowed");
   }
   std::vector<Endpoint> once;
   for (auto& endpoint : *endpoints) {
@@ -28,15 +32,15 @@ Result<std::vector<Endpoint>> take_endpoints(const Url& url, std::uint16_t defau
   return once;
 }
 
-/// Cuts "service" and '/' off the path.
+/// Consumes the service name and the '/' after it from the path; the database number remains.
 Result<std::string> take_service(Url& url) {
   auto& path = url.path;
   const auto slash = std::min(path.text.find('/'), path.text.size());
   auto service = path.text.substr(0, slash);
   if (service.empty()) {
-    return complain_at(path.position,
-                       "the service that the SentinelResolver watch is missing: "
-                       "redis+sentinel://host:port,…/service");
+    return url_error(path.position,
+                     "the name of the Sentinel service is missing: "
+                     "redis+sentinel://host:port,…/service");
   }
   const auto cut = std::min(slash + 1, path.text.size());
   path.text.erase(0, cut);
@@ -44,6 +48,7 @@ Result<std::string> take_service(Url& url) {
   return service;
 }
 
+/// Parses redis+sentinel://.
 Result<Deployment> sentinels_from(Url& url, std::chrono::milliseconds timeout) {
   Deployment deployment{.form = Deployment::Form::sentinel, .server = {.timeout = timeout}};
   take_user(url, deployment.server);
@@ -66,6 +71,7 @@ Result<Deployment> sentinels_from(Url& url, std::chrono::milliseconds timeout) {
   return deployment;
 }
 
+/// Parses redis+cluster://.
 Result<Deployment> cluster_from(Url& url, std::chrono::milliseconds timeout) {
   Deployment deployment{.form = Deployment::Form::cluster, .server = {.timeout = timeout}};
   take_user(url, deployment.server);
@@ -75,7 +81,7 @@ Result<Deployment> cluster_from(Url& url, std::chrono::milliseconds timeout) {
   }
   deployment.endpoints = *std::move(endpoints);
   if (!url.path.text.empty()) {
-    return complain_at(url.path.position, "a cluster has no databases but the one");
+    return url_error(url.path.position, "a cluster has database 0 only; remove the path");
   }
   if (auto taken = take_rest(url, deployment.server); !taken) {
     return std::unexpected(std::move(taken).error());

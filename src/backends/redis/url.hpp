@@ -11,25 +11,35 @@
 
 namespace tenure::backends::redis {
 
-/// All that a URL says of the servers that keep the locks.
+/// Servers that keep the locks, as described by a URL.
 struct Deployment {
+  /// Topology, chosen by the URL's scheme.
   enum class Form : std::uint8_t { one_server, sentinel, cluster };
 
+  /// Topology of the servers.
   Form form = Form::one_server;
-  ServerOptions server{};             ///< Of the server, or what is the same for all of them.
-  std::vector<Endpoint> endpoints{};  ///< Of SentinelResolver, or of members of a cluster.
-  std::string service{};              ///< What SentinelResolver know it by.
-  std::string sentinel_user{};        ///< Who we are to them;
-  std::string sentinel_password{};    ///< empty: nobody.
+  /// Options of the server; with several servers, those that apply to all of them.
+  ServerOptions server{};
+  /// Endpoints of the Sentinels, or of some cluster nodes.
+  std::vector<Endpoint> endpoints{};
+  /// Name under which the Sentinels monitor the primary.
+  std::string service{};
+  /// ACL user for connections to the Sentinels; empty: the default user.
+  std::string sentinel_user{};
+  /// Password for connections to the Sentinels; empty: none.
+  std::string sentinel_password{};
 
-  /// For people.
+  /// Human-readable name for error messages, without credentials.
   [[nodiscard]] std::string name() const;
 };
 
-/// redis://…, as server_options_from() says, or
-/// redis+sentinel://[user[:password]@]host[:port],…/service[/database][?sentinel_user=…&
-/// sentinel_password=…&…], or redis+cluster://[user[:password]@]host[:port],…; with rediss instead
-/// of redis through TLS, and with the same options.
+/// Parses the URL of a server (see server_options_from()), of Sentinels, or of a cluster:
+///
+///   redis+sentinel://[user[:password]@]host[:port],…/service[/database]
+///                    [?sentinel_user=…&sentinel_password=…&…]
+///   redis+cluster://[user[:password]@]host[:port],…
+///
+/// `rediss` instead of `redis` selects TLS. All accept the options of a server.
 [[nodiscard]] Result<Deployment> deployment_from(Url& url, std::chrono::milliseconds timeout);
 
 }  // namespace tenure::backends::redis

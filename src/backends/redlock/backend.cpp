@@ -6,8 +6,8 @@
 namespace tenure::backends::redlock {
 namespace {
 
-/// A majority is connected: for so long the others are waited for, so that all vote from the
-/// beginning, and what is wrong with one of them is told.
+/// Grace period for the other servers once a majority is connected, so that usually all of them
+/// vote from the beginning and errors of a single server are reported as warnings.
 constexpr std::chrono::milliseconds grace{100};
 
 }  // namespace
@@ -56,7 +56,7 @@ Result<std::unique_ptr<RedlockBackend>> RedlockBackend::open(Deployment deployme
   });
   backend->parker().wait(backend->opened_, std::chrono::steady_clock::now() + timeout);
   if (!backend->opened_.is_signalled()) {
-    return fail(Errc::unavailable, "no majority of the servers answers");
+    return fail(Errc::unavailable, "no majority of the servers replied in time");
   }
   if (!*backend->open_result_) {
     return std::unexpected(backend->open_result_->error());
@@ -69,7 +69,7 @@ RedlockBackend::~RedlockBackend() {
     is_ending_ = true;
     listener_ = nullptr;
     locks_.end();
-    // Longer than that nobody waits for a server that does not answer.
+    // Servers that do not respond are not waited for longer than this.
     timer_.expires_after(std::min(timeout_, 2 * deployment_.node_timeout));
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) {
@@ -79,12 +79,11 @@ RedlockBackend::~RedlockBackend() {
     signal_if_drained();
   });
   parker().wait(drained_, std::nullopt);
-  // What is on its way ends with the lines.
   do_now([this] {
     timer_.cancel();
     timers_.clear();
     for (const auto& voter : voters_) {
-      voter->stop({.code = Errc::unavailable, .detail = "the client ends"});
+      voter->stop({.code = Errc::unavailable, .detail = "the client is closing"});
     }
   });
   stop();
@@ -94,7 +93,7 @@ std::vector<std::string> RedlockBackend::warnings() {
   return warnings_;
 }
 
-/// Nobody waits for one that does not answer: what it had of ours ends by itself.
+/// Unresponsive servers are not waited for: their votes expire.
 void RedlockBackend::signal_if_drained() {
   const bool is_idle = std::ranges::all_of(
       voters_, [](const auto& voter) { return voter->is_idle() || !voter->is_responsive(); });
@@ -121,7 +120,6 @@ void RedlockBackend::voter_changed() {
   signal_if_drained();
 }
 
-/// Nothing: it is too early to say.
 std::optional<Result<void>> RedlockBackend::opening_result() {
   if (auto duplicate = find_duplicate_server()) {
     return std::unexpected(*std::move(duplicate));
@@ -159,13 +157,12 @@ std::optional<Result<void>> RedlockBackend::opening_result() {
   for (const auto& voter : voters_) {
     if (!voter->is_ready()) {
       warnings_.push_back(voter->last_error() ? voter->last_error()->detail
-                                              : voter->where() + ": it does not answer");
+                                              : voter->where() + ": no reply");
     }
   }
   return Result<void>();
 }
 
-/// One server under two names would have two votes.
 std::optional<Error> RedlockBackend::find_duplicate_server() const {
   for (auto it = voters_.begin(); it != voters_.end(); ++it) {
     const auto duplicate = std::find_if(std::next(it), voters_.end(), [&](const auto& other) {

@@ -11,11 +11,16 @@
 namespace tenure::backends::redlock {
 namespace {
 
-constexpr std::size_t time_digits = 16;  // µs since 1970, until the year 2286
-/// For so long the last token of a free lock is remembered; scripts/ count with the same.
+/// Width of a time in µs since 1970, which suffices until the year 2286. A fixed width lets
+/// set_not_after() replace it in an encoded command.
+constexpr std::size_t time_digits = 16;
+/// Time for which a released lock keeps its last token. The scripts use the same time.
 constexpr std::chrono::milliseconds token_memory{60'000};
+/// Placeholder for the deadline: none.
 constexpr std::string_view no_time = "0000000000000000";
 
+/// Encodes a command with one allocation: 16 bytes for the header of the array, and up to 10 for
+/// the header and line ends of each word.
 std::string encode(std::initializer_list<std::string_view> words) {
   std::size_t bytes = 16;
   for (const auto word : words) {
@@ -27,6 +32,7 @@ std::string encode(std::initializer_list<std::string_view> words) {
   return command;
 }
 
+/// Concatenation of the texts.
 std::string pieces(std::initializer_list<std::string_view> all) {
   std::string text;
   for (const auto piece : all) {
@@ -35,10 +41,12 @@ std::string pieces(std::initializer_list<std::string_view> all) {
   return text;
 }
 
+/// The lock is a barging one: a plain key, as other Redlock libraries use it.
 bool is_plain(const AcquireSpec& spec) {
   return spec.fairness == Fairness::barging;
 }
 
+/// Digest of a script.
 const std::string& sha_of(Script script) {
   return text_of(script).sha;
 }
@@ -87,7 +95,7 @@ void CommandEncoder::set_not_after(std::string& vote, std::int64_t micros) {
   if (micros > 0 && text.size() <= time_digits) {
     digits.replace(time_digits - text.size(), text.size(), text);
   }
-  // Before the last line end.
+  // The deadline is the last word; two bytes of line end follow it.
   vote.replace(vote.size() - time_digits - 2, time_digits, digits);
 }
 
@@ -106,18 +114,18 @@ std::string CommandEncoder::release(const Release& release) const {
 
 std::string CommandEncoder::withdraw(const AcquireSpec& spec, std::string_view member,
                                      Waits waits) const {
-  return withdraw_vote(spec, member, {.token = "0", .begin = "-"}, waits);
+  return withdraw_vote(spec, member, {.token = "0", .prefix = "-"}, waits);
 }
 
 std::string CommandEncoder::withdraw_vote(const AcquireSpec& spec, std::string_view member,
-                                          const Known& known, Waits waits) const {
+                                          const ExpectedHead& expected, Waits waits) const {
   const auto& name = spec.items.front().name;
   if (is_plain(spec)) {
     return encode({"EVALSHA", sha_of(Script::withdraw_vote_plain), "1", name, member});
   }
   const auto head = keys_.head_of(name);
   return encode({"EVALSHA", sha_of(Script::withdraw_vote), "2", head, head + ":w",
-                 pieces({"T ", known.token, " ", member}), known.begin,
+                 pieces({"T ", expected.token, " ", member}), expected.prefix,
                  waits == Waits::no_longer ? client_ : "-"});
 }
 

@@ -14,67 +14,90 @@
 
 namespace tenure::backends::redlock {
 
-/// Everything that is said to a server about votes, as the wire has it. scripts/ says what the
-/// words mean. Immutable.
+/// Encodes the operations on votes as EVALSHA commands in wire format (RESP2). The arguments and
+/// results of each script are documented in scripts/. Immutable, so thread safe.
 class CommandEncoder {
  public:
-  /// `client`: by which the servers wake us.
+  /// `client`: id of the client, from redis::new_client_id().
   CommandEncoder(std::string name_space, std::string client);
 
-  /// Where our wake-ups arrive.
+  /// Channel of this client's notifications.
   [[nodiscard]] std::string channel() const { return channels_ + client_; }
 
+  /// Arguments of a vote.
   struct Vote {
+    /// Specification of the acquire request.
     const AcquireSpec& spec;
+    /// Member id of the acquisition.
     std::string_view member;
+    /// TTL of the vote.
     std::chrono::milliseconds ttl{};
-    std::uint64_t token = 0;  ///< Proposed.
+    /// Proposed fencing token.
+    std::uint64_t token = 0;
+    /// The client waits and is to be notified of a release.
     bool waits = false;
+    /// The server may have the client on its wake list already.
     bool was_refused = false;
   };
-  /// Its end is for set_not_after().
+  /// vote.lua, or vote_plain.lua. The deadline is set by set_not_after().
   [[nodiscard]] std::string vote(const Vote& vote) const;
-  /// For one server of many: a time of its own clock in µs, beyond which the vote is not to be
-  /// given.
+  /// Sets the deadline of an encoded vote: a time of the server's own clock in µs. A vote that
+  /// arrives later is ignored, because it would occupy the server for a whole TTL.
   static void set_not_after(std::string& vote, std::int64_t micros);
 
+  /// write_back.lua: stores the chosen token on a server that voted.
   [[nodiscard]] std::string write_back(const AcquireSpec& spec, std::string_view member,
                                        FencingToken token) const;
-  /// Whether our client still waits for the lock, and is to be woken.
+  /// Whether the client still waits for the lock and stays on the wake list.
   enum class Waits : std::uint8_t { still, no_longer };
+  /// Arguments of a release.
   struct Release {
+    /// Specification of the acquire request.
     const AcquireSpec& spec;
+    /// Member id of the acquisition.
     std::string_view member;
+    /// Fencing token of the hold.
     FencingToken token{};
-    std::chrono::milliseconds ttl{};  ///< That was voted for.
+    /// TTL of the vote; part of the expected head.
+    std::chrono::milliseconds ttl{};
+    /// Whether the client stays on the wake list.
     Waits waits = Waits::still;
   };
-  /// Of a hold; the next one is woken.
+  /// withdraw_vote.lua for a hold; notifies the next client.
   [[nodiscard]] std::string release(const Release& release) const;
-  /// Of a vote that came to nothing; nobody is woken by that.
+  /// withdraw_vote.lua for a failed attempt; notifies no client, because the lock was not free.
   [[nodiscard]] std::string withdraw(const AcquireSpec& spec, std::string_view member,
                                      Waits waits) const;
-  /// `change`: of the ttl, its number; 0: a renewal.
+  /// extend.lua, or extend_plain.lua. `change`: number of the TTL change; 0: renewal.
   [[nodiscard]] std::string extend(const AcquireSpec& spec, std::string_view member,
                                    std::chrono::milliseconds ttl, RequestId change) const;
+  /// holder.lua: which acquisition has the server's vote.
   [[nodiscard]] std::string holder(std::string_view name) const;
+  /// force_release.lua: withdraws the vote on behalf of an operator.
   [[nodiscard]] std::string force_release(std::string_view name) const;
 
  private:
-  /// What withdraw_vote.lua is told of the vote.
-  struct Known {
+  /// What the caller knows about the head of the lock.
+  struct ExpectedHead {
+    /// Fencing token; "0": none was chosen.
     std::string_view token;
-    std::string_view begin;  ///< Of the head.
+    /// Prefix of the head if nothing has changed since the vote and no client waits; "-": do not
+    /// notify.
+    std::string_view prefix;
   };
+  /// Common part of release() and withdraw().
   [[nodiscard]] std::string withdraw_vote(const AcquireSpec& spec, std::string_view member,
-                                          const Known& known, Waits waits) const;
+                                          const ExpectedHead& expected, Waits waits) const;
 
+  /// Id of the client.
   std::string client_;
-  std::string channels_;  ///< How they begin.
+  /// Prefix of all channel names.
+  std::string channels_;
+  /// Key names, the same as those of redis://.
   redis::CommandEncoder keys_;
 };
 
-/// One value for each acquisition: its lease and its request.
+/// Member id of an acquisition: lease and request.
 [[nodiscard]] std::string member_of(LeaseId lease, RequestId request);
 
 }  // namespace tenure::backends::redlock

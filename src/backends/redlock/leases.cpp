@@ -1,5 +1,3 @@
-// Having a lock, and giving it back: renewals, another ttl, releases, ends of leases. locks.cpp has
-// how one gets it.
 
 #include <algorithm>
 #include <charconv>
@@ -9,18 +7,21 @@
 namespace tenure::backends::redlock {
 namespace {
 
+/// Leading number of a text; 0 if there is none.
 std::uint64_t number_from(std::string_view text, int base = 10) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number, base);
   return number;
 }
 
+/// Lease and request of a member id.
 RequestKey request_key_of(std::string_view member) {
   const auto dot = std::min(member.find('.'), member.size());
   return {.lease = LeaseId{number_from(member.substr(0, dot), 16)},
           .request = RequestId{number_from(member.substr(std::min(dot + 1, member.size())))}};
 }
 
+/// Holder in a reply of holder.lua.
 Holder holder_from(const redis::Reply& reply) {
   const auto label = reply.text_at(2);
   const auto line = std::min(label.find('\n'), label.size());
@@ -30,12 +31,13 @@ Holder holder_from(const redis::Reply& reply) {
           .metadata = std::string(label.substr(std::min(line + 1, label.size())))};
 }
 
-/// The one who has a quorum, or may have it by those that do not answer.
+/// Holder that has a quorum, or could have one together with the servers that did not reply.
 std::vector<Holder> with_most_votes(const std::vector<Holder>& reported, const VoteTally& count) {
   const auto votes = [&](const Holder& holder) {
     return static_cast<std::size_t>(std::ranges::count(reported, holder.lease, &Holder::lease));
   };
-  // Deployment may know a larger token than ours, from a vote that came late.
+  // A server may report a larger token of a late vote; the token that most servers report is the
+  // agreed one.
   const auto agreeing = [&](const Holder& holder) {
     return std::ranges::count(reported, holder.token, &Holder::token);
   };
@@ -52,16 +54,20 @@ std::vector<Holder> with_most_votes(const std::vector<Holder>& reported, const V
 
 }  // namespace
 
-// Renewing.
-
-/// One hold whose votes are asked to last longer.
+/// Hold whose votes are being extended.
 struct Locks::Extension {
+  /// Specification of the acquire request.
   std::shared_ptr<const AcquireSpec> spec{};
+  /// Member id of the acquisition.
   std::string member{};
+  /// Fencing token.
   FencingToken token{};
+  /// New TTL.
   std::chrono::milliseconds ttl{};
+  /// A quorum has extended its votes.
   bool is_won = false;
-  std::vector<std::size_t> without_vote{};  ///< Deployment where nobody has the vote.
+  /// Servers on which no acquisition has the vote.
+  std::vector<std::size_t> without_vote{};
 };
 
 void Locks::extend(const Held& held, std::chrono::milliseconds ttl, RequestId change,
@@ -98,13 +104,14 @@ void Locks::extend(const Held& held, std::chrono::milliseconds ttl, RequestId ch
       });
 }
 
-/// A server that restarted empty, or was away when we were voted for, gets our vote while a quorum
-/// has it for sure; else the next one to restart would end the lock.
+/// A server that restarted empty, or did not respond during the vote, gets the vote of the hold
+/// again while a quorum certainly has it. Otherwise the next server to restart could end the hold.
 void Locks::restore_vote(const Extension& extension, std::size_t server) {
   const auto [lease, request] = request_key_of(extension.member);
   const auto it = leases_.find(lease);
   if (it == leases_.end() || !it->second.holds.contains(request)) {
-    return;  // given back meanwhile
+    // Released in between.
+    return;
   }
   quorum_.send_to(server, vote_command_for(server,
                                            encoder_.vote({.spec = *extension.spec,
@@ -114,11 +121,16 @@ void Locks::restore_vote(const Extension& extension, std::size_t server) {
                                            extension.ttl));
 }
 
+/// Renewal of several leases.
 struct Locks::Renewal {
+  /// Result for each lease.
   Renewed alive{};
+  /// Callback of the caller.
   Backend::Done<Renewed> done{};
+  /// A hold was extended on too few servers to know.
   bool is_unknown = false;
-  std::size_t parts = 1;  ///< Not answered; 1 for the asking itself.
+  /// Number of holds without a result, plus 1 while the calls are being started.
+  std::size_t parts = 1;
 };
 
 void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> done) {
@@ -145,7 +157,7 @@ void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> don
       extend(held, lease.ttl, RequestId{},
              [this, renewal, part_done, index, id = leases[index], request](ExtendResult extended) {
                const auto found = leases_.find(id);
-               // What was given back meanwhile is nobody's loss.
+               // A hold that was released in between is not lost.
                const bool is_held = found != leases_.end() && found->second.holds.contains(request);
                if (is_held && extended == ExtendResult::lost) {
                  renewal->alive[index] = false;
@@ -162,7 +174,7 @@ void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> don
 void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   const auto it = leases_.find(request.lease);
   if (it == leases_.end()) {
-    done(fail(Errc::lease_lost, "the lease has ended; begin anew"));
+    done(fail(Errc::lease_lost, "the lease has ended; request a new one"));
     return;
   }
   auto& lease = it->second;
@@ -180,7 +192,9 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     }
     switch (parts->worst) {
       case ExtendResult::yes: parts->done({}); break;
-      case ExtendResult::lost: parts->done(fail(Errc::lease_lost, "a quorum has forgotten it")); break;
+      case ExtendResult::lost:
+        parts->done(fail(Errc::lease_lost, "a quorum of servers lost the lock"));
+        break;
       case ExtendResult::unknown: parts->done(std::unexpected(no_quorum_error())); break;
     }
   };
@@ -195,7 +209,7 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   part_done();
 }
 
-// Giving back.
+// Release.
 
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   Held held{.spec = request.spec,
@@ -274,7 +288,7 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
     if (const auto wait = waits_.find(key); wait != waits_.end()) {
       withdraw_wait(wait->second);
     }
-    settle(key, fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
+    settle(key, fail(Errc::lease_lost, "the lease of this wait ended; acquire again"));
   }
   struct Parts {
     Backend::Done<void> done;
@@ -303,7 +317,7 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   part_done();
 }
 
-/// A server was told by an operator to take it away; when a quorum was, it is gone.
+/// An operator releases the lock on each server; the hold ends when a quorum has reported it.
 void Locks::hold_force_released(std::string_view member) {
   const auto [id, request] = request_key_of(member);
   const auto lease = leases_.find(id);
@@ -343,7 +357,7 @@ void Locks::end() {
   }
 }
 
-// Looking.
+// Inspection.
 
 void Locks::holders(const std::string& name, Backend::Done<std::vector<Holder>> done) {
   const auto reported = std::make_shared<std::vector<Holder>>();

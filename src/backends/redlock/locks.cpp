@@ -11,14 +11,16 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// Upper bound of the first pause between two attempts.
+/// Bound of the first delay between two attempts.
 constexpr milliseconds pause_min{2};
-/// A server has said that it is free: the others say so within this, or there is no quorum of them.
+/// Time after the first release notice within which the other servers' notices are expected; later
+/// ones mean that no quorum was released.
 constexpr milliseconds quorum_notice_delay{1};
-/// Upper bound of the pause that a client makes after a release if another client waits.
+/// Longest delay of a client's next attempt after its release if another client waits. Without it
+/// the releasing client would win most of the time.
 constexpr milliseconds yield_delay_max{6};
 
-/// The next word of a message, which is cut off.
+/// Consumes the next word of a message.
 std::string_view take_word(std::string_view& text) {
   const auto word = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(word.size() + 1, text.size()));
@@ -36,7 +38,7 @@ Locks::Locks(Options options, const QuorumClient::Voters& voters, QuorumClient& 
       timers_(timers),
       encoder_(std::move(encoder)) {}
 
-// Standing in waiters.
+// Local queue.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   if (auto error = immediate_error(request)) {
@@ -56,7 +58,7 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
 std::optional<Error> Locks::immediate_error(const AcquireRequest& request) {
   const auto lease = leases_.find(request.lease);
   if (lease == leases_.end()) {
-    return Error{.code = Errc::lease_lost, .detail = "the lease has ended; begin anew"};
+    return Error{.code = Errc::lease_lost, .detail = "the lease has ended; request a new one"};
   }
   const auto& name = request.spec->items.front().name;
   const bool may_wait = request.queue == Queue::wait;
@@ -65,7 +67,7 @@ std::optional<Error> Locks::immediate_error(const AcquireRequest& request) {
   });
   if (is_its_own) {
     return Error{.code = may_wait ? Errc::deadlock : Errc::would_block,
-                 .detail = '"' + name + "\": the lease waits for itself"};
+                 .detail = '"' + name + "\": the lease holds the lock already"};
   }
   const auto queue = queues_.find(name);
   if (!may_wait && queue != queues_.end() && !queue->second.waiters.empty()) {
@@ -74,7 +76,6 @@ std::optional<Error> Locks::immediate_error(const AcquireRequest& request) {
   return std::nullopt;
 }
 
-/// Lets the first of the waiters ask, unless somebody here has the lock.
 void Locks::start_next_attempt(const std::string& name) {
   const auto it = queues_.find(name);
   if (it == queues_.end() || is_ending_) {
@@ -100,7 +101,7 @@ void Locks::start_next_attempt(const std::string& name) {
   start_attempt(key);
 }
 
-// Asking for votes.
+// Attempts.
 
 void Locks::start_attempt(const RequestKey& key) {
   auto& wait = waits_.at(key);
@@ -153,7 +154,8 @@ Verdict Locks::handle_vote(Attempt& attempt, std::size_t server,
       voter.update_clock(is_as_proposed ? reply.number : reply.number_at(2), now);
       slot.token =
           is_as_proposed ? attempt.proposed : static_cast<std::uint64_t>(reply.number_at(1));
-      // What was asked on a connection that broke may be answered by one that has forgotten.
+      // A vote that was requested on a broken connection may come from a server that restarted in
+      // between and lost other votes.
       slot.is_yes = !answer->is_retry;
       slot.is_recently_started = voter.is_younger_than(min_uptime_for(attempt), now);
       return slot.is_yes && !slot.is_recently_started ? Verdict::yes : Verdict::failed;
@@ -179,20 +181,23 @@ Verdict Locks::handle_vote(Attempt& attempt, std::size_t server,
 
 void Locks::voting_done(const std::shared_ptr<Attempt>& attempt, const VoteTally& count) {
   if (!is_current(*attempt)) {
-    return;  // called off, and undone
+    // Cancelled, and its votes are withdrawn.
+    return;
   }
   if (count.is_won() && has_trusted_quorum(*attempt) && is_in_time(*attempt)) {
     agree_on_token(attempt);
     return;
   }
   if (count.servers() - count.failed() - attempt->refusals >= count.quorum()) {
-    attempt->refusal.reset();  // of a minority, which is not missed
+    // A minority refused, and the other servers decided without it.
+    attempt->refusal.reset();
   }
   withdraw_votes(*attempt, CommandEncoder::Waits::still);
   attempt_failed(attempt, count.is_quorum_reachable());
 }
 
-/// Deployment that may have forgotten a vote do not count, and it may be of a longer ttl than ours.
+/// Counted again after the votes, because a reply may have reported a longer TTL and so require a
+/// longer uptime.
 bool Locks::has_trusted_quorum(const Attempt& attempt) const {
   const auto age = min_uptime_for(attempt);
   const auto now = sys::BootClock::now();
@@ -213,8 +218,9 @@ bool Locks::is_in_time(const Attempt& attempt) const {
   return sys::BootClock::now() < attempt.valid_from + attempt.ttl - drift_margin(attempt.ttl);
 }
 
-/// The largest of their tokens is ours, and a quorum has to know it before we use it: then every
-/// later quorum meets it. Deployment that agreed at once, as they do, know it already.
+/// The largest token of the voters is chosen. A quorum must store it before it is used, so that
+/// every later quorum contains a server that knows it. Usually all voters accept the proposed
+/// token, and no further call is needed.
 void Locks::agree_on_token(const std::shared_ptr<Attempt>& attempt) {
   std::uint64_t largest = 0;
   for (const auto& slot : attempt->slots) {
@@ -254,8 +260,8 @@ void Locks::agree_on_token(const std::shared_ptr<Attempt>& attempt) {
                });
 }
 
-/// Its lease may have been renewed while the servers handle_vote, and is believed in for longer
-/// than the votes last: then these are renewed before anybody is told.
+/// If the lease was renewed during the vote, the client counts it for longer than the votes last.
+/// The votes are then extended before the grant is reported.
 void Locks::grant(const std::shared_ptr<Attempt>& attempt) {
   const auto id = attempt->key.lease;
   auto& lease = leases_.at(id);
@@ -290,7 +296,7 @@ void Locks::grant(const std::shared_ptr<Attempt>& attempt) {
   settle(attempt->key, Granted{.token = attempt->token});
 }
 
-// When it came to nothing.
+// Failed attempts.
 
 void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quorum_reachable) {
   const auto name = attempt->spec->items.front().name;
@@ -316,7 +322,6 @@ void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quor
   } else if (!queue.no_quorum_since) {
     queue.no_quorum_since = now;
   } else if (now - *queue.no_quorum_since >= options_.timeout) {
-    // What it asks they would all ask in vain, one after the other.
     const auto waiters = std::exchange(queue.waiters, {});
     queue.has_attempt = false;
     for (const auto& key : waiters) {
@@ -326,7 +331,8 @@ void Locks::attempt_failed(const std::shared_ptr<Attempt>& attempt, bool is_quor
   }
   queue.has_attempt = false;
   const bool is_remaining_known = attempt->remaining >= milliseconds::zero();
-  // Delays are between half of the bound and the bound: half of the clients ask after the expiry.
+  // The backoff delays by 1/2 to 1 of its bound. With 3/2 of the remaining TTL half of the clients
+  // retry after the expiry and find the vote free.
   pause(name, is_remaining_known ? wait.backoff.next((attempt->remaining + milliseconds(1)) * 3 / 2)
                                  : wait.backoff.next());
 }
@@ -372,7 +378,7 @@ void Locks::handle_message(std::string_view message) {
   }
 }
 
-// The end of a wait.
+// End of a wait.
 
 void Locks::settle(const RequestKey& key, Result<Granted> answer) {
   const auto it = waits_.find(key);
@@ -410,15 +416,14 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   settle(key, fail(Errc::cancelled));
 }
 
-/// Nothing is left of it on any server.
 void Locks::withdraw_wait(const Wait& wait) {
   if (const auto& attempt = wait.attempt ? wait.attempt : wait.last) {
     withdraw_votes(*attempt, CommandEncoder::Waits::no_longer);
   }
 }
 
-/// Behind the vote on the same connection, and to those that have not answered, too: so nothing is
-/// left of it anywhere.
+/// Sent to all servers that may have voted, also to those without a reply: the command follows the
+/// vote on the same connection, so that no server keeps the vote.
 void Locks::withdraw_votes(const Attempt& attempt, CommandEncoder::Waits waits) {
   const auto command = encoder_.withdraw(*attempt.spec, attempt.member, waits);
   quorum_.call({.command = [&](std::size_t server) -> std::optional<std::string> {
@@ -439,14 +444,13 @@ bool Locks::is_current(const Attempt& attempt) const {
   return it != waits_.end() && it->second.attempt.get() == &attempt;
 }
 
-// What the servers are asked.
-
+/// At most a tenth of the TTL, so that a won attempt leaves most of the TTL to the holder.
 milliseconds Locks::timeout_for(milliseconds ttl) const {
   return std::min(options_.deployment.node_timeout, std::max(ttl / 10, milliseconds(1)));
 }
 
-/// By the clock of the server that is ahead: near enough to all of theirs, and beyond what they
-/// gave to anybody before, so that all agree at once.
+/// Proposes the time of the server whose clock is ahead: plausible for all servers, and larger than
+/// their earlier tokens, so that all of them accept it at once.
 std::uint64_t Locks::propose_token(sys::BootTime now) const {
   std::int64_t latest = 0;
   for (const auto& voter : voters_) {
@@ -455,6 +459,8 @@ std::uint64_t Locks::propose_token(sys::BootTime now) const {
   return static_cast<std::uint64_t>(latest);
 }
 
+/// The deadline is twice the timeout of the call: a vote that arrives later belongs to an attempt
+/// that has ended.
 std::string Locks::vote_command_for(std::size_t server, std::string command,
                                     milliseconds ttl) const {
   const auto micros = voters_[server]->server_micros(sys::BootClock::now());
@@ -471,9 +477,9 @@ Error Locks::no_quorum_error(milliseconds age) const {
     std::string one;
     if (!voter->is_responsive()) {
       one = voter->last_error() && !voter->is_ready() ? voter->last_error()->detail
-                                                      : voter->where() + ": it does not answer";
+                                                      : voter->where() + ": no reply";
     } else if (voter->is_younger_than(age, now)) {
-      one = voter->where() + ": it has not run for long";
+      one = voter->where() + ": started too recently to vote (restart_wait)";
     }
     if (!one.empty()) {
       why += (why.empty() ? "" : "; ") + one;

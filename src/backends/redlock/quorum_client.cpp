@@ -29,7 +29,7 @@ void QuorumClient::call(Call spec, OnDecided on_decided) {
   }
 }
 
-/// False: nobody waits for this one.
+/// False: no reply can be expected.
 bool QuorumClient::send(const std::shared_ptr<PendingCall>& call, std::size_t server) {
   auto& voter = *voters_[server];
   const bool is_responsive = voter.is_responsive();
@@ -88,7 +88,6 @@ void QuorumClient::expire_calls_at(Clock::time_point when) {
   });
 }
 
-/// Those who have not replied in time are not waited for any longer.
 void QuorumClient::expire_calls() {
   std::erase_if(pending_, [](const auto& call) { return !call->on_decided; });
   const auto now = Clock::now();

@@ -8,7 +8,7 @@
 
 namespace tenure::backends::redlock {
 
-/// What runs on each server: one file each in scripts/, which says what it takes and returns.
+/// Lua scripts that run on each server; each file in scripts/ documents its arguments and results.
 enum class Script : std::uint8_t {
   vote,
   write_back,
@@ -17,11 +17,14 @@ enum class Script : std::uint8_t {
   holder,
   force_release,
   vote_plain,
-  withdraw_vote_plain,  ///< Of redis://, where it is called release_barging.
+  /// The script release_barging.lua of redis://.
+  withdraw_vote_plain,
   extend_plain,
 };
 
+/// All scripts in the order of `Script`.
 [[nodiscard]] std::span<const redis::ScriptText> all_scripts();
+/// Source and digest of one script.
 [[nodiscard]] inline const redis::ScriptText& text_of(Script script) {
   return all_scripts()[static_cast<std::size_t>(script)];
 }

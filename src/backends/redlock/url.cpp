@@ -9,20 +9,22 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Default port of redis-server.
 constexpr std::uint16_t default_port = 6379;
+/// Upper limit of the time options.
 constexpr std::chrono::hours time_max{24};
 
-/// One vote each: who is named twice would have two.
+/// A server that is named twice would have two votes.
 Result<void> check_endpoints(const std::vector<Endpoint>& endpoints, const Url& url) {
   if (endpoints.size() > servers_max) {
-    return complain_at(url.authority.position, "there are " + std::to_string(endpoints.size()) +
-                                                   " servers; at most " +
-                                                   std::to_string(servers_max) + " vote");
+    return url_error(url.authority.position, std::to_string(endpoints.size()) +
+                                                 " servers; at most " +
+                                                 std::to_string(servers_max) + " can vote");
   }
   for (auto it = endpoints.begin(); it != endpoints.end(); ++it) {
     if (std::find(std::next(it), endpoints.end(), *it) != endpoints.end()) {
-      return complain_at(url.authority.position,
-                         name_of(*it) + " is named twice; each server has one vote");
+      return url_error(url.authority.position,
+                       name_of(*it) + " is named twice; each server has one vote");
     }
   }
   return {};
@@ -60,13 +62,13 @@ Result<Deployment> deployment_from(Url& url, milliseconds timeout) {
 std::optional<std::string> warning_about(const Deployment& deployment) {
   const auto count = deployment.servers.size();
   if (count == 1) {
-    return "redlock:// with one server survives nothing; redis:// is fair besides, and five "
-           "survive "
-           "the loss of two";
+    return "redlock:// with one server tolerates no failure; use redis://, which is fair, or five "
+           "servers, which tolerate two failures";
   }
   if (count % 2 == 0) {
-    return "redlock:// with " + std::to_string(count) + " servers, an even number, survives the " +
-           "loss of no more of them than with " + std::to_string(count - 1);
+    return "redlock:// with " + std::to_string(count) +
+           " servers, an even number, tolerates no more " + "failures than with " +
+           std::to_string(count - 1);
   }
   return std::nullopt;
 }

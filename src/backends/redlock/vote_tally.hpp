@@ -8,52 +8,70 @@
 
 namespace tenure::backends::redlock {
 
-/// What one server said to a question.
+/// Result of a call on one server.
 enum class Verdict : std::uint8_t {
-  open,  ///< Nothing yet.
+  /// No reply yet.
+  open,
+  /// Vote for the caller.
   yes,
+  /// Vote against the caller.
   no,
-  failed,  ///< Nobody knows: it could not be asked, or did not answer in time.
+  /// Unknown: the server could not be reached, or did not reply in time.
+  failed,
 };
 
-/// The answers of all servers to one question.
+/// Tally of one quorum call.
 ///
-/// INVARIANT: two questions that were both won have a server in common that said yes to both.
+/// INVARIANT: two calls that were both won share a server that said yes to both.
 class VoteTally {
  public:
   /// REQUIRES: 1 to servers_max.
   explicit VoteTally(std::size_t servers) : servers_(servers) {}
 
-  /// The first verdict of a server counts.
+  /// Records the verdict of a server; the first one counts.
   void cast(std::size_t server, Verdict verdict) {
     if (verdicts_[server] == Verdict::open) {
       verdicts_[server] = verdict;
       ++counts_[static_cast<std::size_t>(verdict)];
     }
   }
+  /// Verdict of a server.
   [[nodiscard]] Verdict of(std::size_t server) const { return verdicts_[server]; }
+  /// Number of servers.
   [[nodiscard]] std::size_t servers() const noexcept { return servers_; }
+  /// Number of votes that win.
   [[nodiscard]] std::size_t quorum() const noexcept { return servers_ / 2 + 1; }
+  /// Number of votes for the caller.
   [[nodiscard]] std::size_t yes() const noexcept { return count(Verdict::yes); }
+  /// Number of votes against the caller.
   [[nodiscard]] std::size_t no() const noexcept { return count(Verdict::no); }
+  /// Number of servers with an unknown result.
   [[nodiscard]] std::size_t failed() const noexcept { return count(Verdict::failed); }
+  /// Number of servers without a reply.
   [[nodiscard]] std::size_t open() const noexcept { return servers_ - yes() - no() - failed(); }
 
-  /// As far as is known: it is not for want of servers if it is not won.
-  [[nodiscard]] bool is_quorum_there() const noexcept { return servers_ - failed() >= quorum(); }
+  /// Enough servers have not failed for a win; a call that is not won then was refused.
+  [[nodiscard]] bool is_quorum_reachable() const noexcept {
+    return servers_ - failed() >= quorum();
+  }
+  /// A quorum said yes.
   [[nodiscard]] bool is_won() const noexcept { return yes() >= quorum(); }
-  /// Whatever the others say, it will not be won.
+  /// Even if all remaining servers say yes, the call is not won.
   [[nodiscard]] bool cannot_win() const noexcept { return yes() + open() < quorum(); }
-  /// So many say no that no quorum can ever say yes, though nobody knows what the others think.
+  /// The refusals alone exclude a quorum, whatever the failed servers think.
   [[nodiscard]] bool is_refused() const noexcept { return servers_ - no() < quorum(); }
 
  private:
+  /// Number of servers with this verdict.
   [[nodiscard]] std::size_t count(Verdict verdict) const noexcept {
     return counts_[static_cast<std::size_t>(verdict)];
   }
 
+  /// Number of servers.
   std::size_t servers_;
+  /// Verdict of each server.
   std::array<Verdict, servers_max> verdicts_{};
+  /// Number of servers by verdict.
   std::array<std::size_t, 4> counts_{};
 };
 

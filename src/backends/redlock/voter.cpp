@@ -10,6 +10,7 @@
 namespace tenure::backends::redlock {
 namespace {
 
+/// Time since boot in µs.
 std::int64_t micros_of(sys::BootTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
@@ -27,7 +28,7 @@ Voter::Voter(boost::asio::io_context& loop, const redis::ServerOptions& server,
               .idle = [] {},
               .warning = callbacks_.warning},
           all_scripts())),
-      // Whether it listens or not: who waits asks again by himself now and then.
+      // The state of the subscription does not matter: waiters retry without notifications, too.
       subscriber_(loop, server, channel,
                   redis::Subscriber::Callbacks{.ready = [] {},
                                                .message = callbacks_.message,
@@ -65,7 +66,7 @@ bool Voter::run(redis::Command command) {
 }
 
 void Voter::ready() {
-  // Since when it runs may have changed: it has no vote until it says so.
+  // The server may have restarted. It has no vote before it reports its uptime.
   is_identified_ = false;
   const std::array<std::string_view, 2> words{"INFO", "server"};
   std::string command;
@@ -82,14 +83,15 @@ void Voter::info_received(const Result<redis::Command::Response>& answer) {
   }
   started_.reset();
   run_id_.clear();
-  // Who may not ask is not told; then its word is taken.
+  // Without the right to INFO the uptime is unknown, and the server votes at once.
   if (answer) {
     const auto now = sys::BootClock::now();
     const std::string_view text = answer->reply.text;
     run_id_ = redis::info_field(text, "run_id");
     if (const auto seconds =
             sys::parse_number<std::int64_t>(redis::info_field(text, "uptime_in_seconds"))) {
-      // The difference of two times in whole seconds: one that is 20 ms old may say 1.
+      // uptime_in_seconds is a difference of two times in whole seconds, so a server that is 20 ms
+      // old may report 1. Subtracting 1 gives the latest possible start.
       started_ = now - std::chrono::seconds(std::max<std::int64_t>(0, *seconds - 1));
     }
     if (const auto micros =

@@ -1,26 +1,25 @@
--- Asks for a lock, and joins its queue if it cannot be had. The same member with the same request
--- again is a retry: it finds what became of the first.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
---   KEYS[5] last token   KEYS[6] the plain key of the same name, which a barging lock would use (not
---   in a cluster)
---   ARGV[1] member   ARGV[2] request   ARGV[3] X, S, or P and the permits wanted
---   ARGV[4] L, or P and the capacity   ARGV[5] ttl in ms   ARGV[6] wait or skip
---   ARGV[7] reenter or refuse   ARGV[8] client, a space, and the label
--- Returns a token: granted at once, the usual case
---         {1, token, place, count} granted: place 0 if it did not wait
---         {2, place, ms} queued; ms until somebody's time is over
---         {0} held or waited for, and not to wait
+-- Acquires a lock, or joins its queue. The same member with the same request is a retry: it finds
+-- the result of the first call.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
+--  KEYS[6] plain key of the same name, used by a barging lock (not in a cluster)
+--  ARGV[1] member   ARGV[2] request   ARGV[3] X, S, or P and the number of permits wanted
+--  ARGV[4] L, or P and the capacity   ARGV[5] TTL in ms   ARGV[6] wait or skip
+--  ARGV[7] reenter or refuse   ARGV[8] client, a space, and the label
+-- Returns a token: granted at once, the most frequent case
+--         {1, token, position, count} granted: position 0 if it did not wait; count of reentries
+--         {2, position, ms} queued; ms until the next member expires
+--         {0} not available, and not to wait
 --         {-1, why} would wait for itself   {-2, why} another kind of lock   {-3, why} a limit
 local found = redis.call('MGET', KEYS[1], KEYS[5], KEYS[6] or KEYS[1])
 local head = found[1]
 local form = head and string.sub(head, 1, 1)
-local barged = KEYS[6] and found[3] and
-  {-2, 'the key ' .. KEYS[6] .. ' exists: a lock with Fairness::barging, or none of ours'}
+local barging_conflict = KEYS[6] and found[3] and
+  {-2, 'the key ' .. KEYS[6] .. ' exists: a lock with Fairness::barging, or a foreign key'}
 
 if not form or form == 'T' then
-  -- Nobody holds it, nobody waits.
-  if barged then
-    return barged
+  -- Fast path: no holder and no waiter.
+  if barging_conflict then
+    return barging_conflict
   end
   local at = redis.call('TIME')
   local token = at[1] .. string.sub('000000' .. at[2], -6)
@@ -29,7 +28,7 @@ if not form or form == 'T' then
   local last = largest
   if form then
     last = tonumber(string.match(head, '^T (%d+)')) or
-      error({err = 'TENURE ' .. KEYS[1] .. ' holds something that is no lock'})
+      error({err = 'TENURE ' .. KEYS[1] .. ' holds a value that is not a lock'})
   end
   if last >= tonumber(token) then
     token = string.format('%.0f', last + 1)
@@ -46,8 +45,8 @@ if not form or form == 'T' then
   end
   return tonumber(token)
 end
+-- Fast path of a try: one holder, and the request must not wait.
 if form == 'H' and ARGV[6] == 'skip' and ARGV[3] == 'X' then
-  -- One holds it, and we are not to wait.
   local member = string.match(head, '^H %d+ (%S+)%.%d+ L ')
   if member and member ~= ARGV[1] and redis.call('PTTL', KEYS[1]) > 60000 then
     return {0}
@@ -56,89 +55,90 @@ end
 
 --@include lock.lua
 
-open(head, ARGV[4])
-if barged and lock.used == 0 then
-  save()
-  return barged
+load_lock(head, ARGV[4])
+if barging_conflict and lock.used == 0 then
+  save_lock()
+  return barging_conflict
 end
 if lock.kind ~= ARGV[4] then
   local is = lock.kind == 'L' and 'a lock' or
     'a semaphore of ' .. string.sub(lock.kind, 2) .. ' permits'
-  save()
-  return {-2, 'it is ' .. is .. ' at the moment'}
+  save_lock()
+  return {-2, 'the name is used by ' .. is .. ' at the moment'}
 end
 local member, request, want = ARGV[1], ARGV[2], ARGV[3]
 local expiry = now + ARGV[5]
 local may_wait = ARGV[6] == 'wait'
 local waiters_max = 100000
 
+-- Results of the script.
 local function granted(token, place, requests)
-  save()
+  save_lock()
   local _, commas = string.gsub(requests, ',', '')
   return {1, tonumber(token), tonumber(place), commas + 1}
 end
 
 local function queued(place)
-  save()
-  return {2, tonumber(place), until_next()}
+  save_lock()
+  return {2, tonumber(place), ms_to_next_expiry()}
 end
 
 local function refused(code, why)
-  serve()
-  save()
+  grant_waiters()
+  save_lock()
   return {code, why}
 end
 
--- It stands in the queue: a retry, or somebody else's business under the same lease.
-local function waits(place, requests)
+-- The member is in the queue: either a retry, or another request under the same lease.
+local function continue_wait(place, requests)
   if requests ~= request then
-    return refused(may_wait and -1 or 0, 'the lease waits for it already')
+    return refused(may_wait and -1 or 0, 'the lease already waits for the lock')
   end
-  redis.call('ZADD', KEYS[3], whole(expiry), member)
-  keep(expiry)
-  local token = serve(member)
+  redis.call('ZADD', KEYS[3], to_digits(expiry), member)
+  extend_keys(expiry)
+  local token = grant_waiters(member)
   return token and granted(token, place, requests) or queued(place)
 end
 
--- It shares, and wants to be alone.
-local function strengthen()
+-- The member holds the lock in shared mode and requests it exclusively.
+local function upgrade_hold()
   if lock.upgrader == member and lock.upgrade == request then
     return queued(1)
   end
   if ARGV[7] ~= 'reenter' then
-    return refused(may_wait and -1 or 0, 'the lease shares it; upgrade() makes more of a share')
+    return refused(may_wait and -1 or 0, 'the lease holds a shared lock; use upgrade()')
   end
   if lock.used > 1 then
     if not may_wait then
       return refused(0)
     end
     if lock.upgrader ~= '-' then
-      return refused(-1, 'another share is being upgraded, and waits for this one')
+      return refused(-1, 'another shared holder is being upgraded and waits for this one')
     end
   end
   lock.upgrader, lock.upgrade, lock.changed = member, request, true
-  local token = serve(member)
+  local token = grant_waiters(member)
   return token and granted(token, 0, ',') or queued(1)
 end
 
--- It holds it already.
-local function holds(detail)
+-- The member holds the lock: a retry, an upgrade, or a reentry.
+local function continue_hold(detail)
   local held, token, requests, client, label = parse(detail)
-  if has(requests, request) or has(requests, 'u' .. request) then
-    redis.call('ZADD', KEYS[3], whole(expiry), member)
-    keep(expiry)
-    serve()
+  if has_request(requests, request) or has_request(requests, 'u' .. request) then
+    redis.call('ZADD', KEYS[3], to_digits(expiry), member)
+    extend_keys(expiry)
+    grant_waiters()
     return granted(token, 0, requests)
   end
   if held == 'S' and want == 'X' then
-    return strengthen()
+    return upgrade_hold()
   end
-  local is_behind = lock.upgrader ~= '-' or redis.call('ZCARD', KEYS[4]) > 0
-  if ARGV[7] ~= 'reenter' and (held == 'X' or is_behind) then
-    return refused(may_wait and -1 or 0, 'the lease waits for itself')
+  local has_waiters = lock.upgrader ~= '-' or redis.call('ZCARD', KEYS[4]) > 0
+  if ARGV[7] ~= 'reenter' and (held == 'X' or has_waiters) then
+    return refused(may_wait and -1 or 0, 'the lease holds the lock already')
   end
   if #requests > 4096 then
-    return refused(-3, 'the hold is entered too often')
+    return refused(-3, 'too many reentries of the hold')
   end
   requests = requests .. ',' .. request
   redis.call('HSET', KEYS[2], member, table.concat({held, token, requests, client, label}, ' '))
@@ -149,31 +149,31 @@ local own = redis.call('HGET', KEYS[2], member)
 if own then
   local _, place, requests = parse(own)
   if redis.call('ZSCORE', KEYS[4], member) then
-    return waits(place, requests)
+    return continue_wait(place, requests)
   end
-  return holds(own)
+  return continue_hold(own)
 end
 
-local before = redis.call('ZCARD', KEYS[4])
-if before == 0 and lock.upgrader == '-' and admits(want) then
+local waiters_count = redis.call('ZCARD', KEYS[4])
+if waiters_count == 0 and lock.upgrader == '-' and admits(want) then
   lock.token = next_token()
-  add(member, table.concat({want, whole(lock.token), request, ARGV[8]}, ' '), expiry)
-  count(want, 1)
-  keep(expiry)
+  add(member, table.concat({want, to_digits(lock.token), request, ARGV[8]}, ' '), expiry)
+  count_holder(want, 1)
+  extend_keys(expiry)
   return granted(lock.token, 0, request)
 end
 if not may_wait then
   return refused(0)
 end
-if before >= waiters_max then
-  return refused(-3, before .. ' wait for it already')
+if waiters_count >= waiters_max then
+  return refused(-3, waiters_count .. ' requests are waiting already')
 end
 lock.ticket = lock.ticket + 1
-add(member, table.concat({want, whole(before + 1), request, ARGV[8]}, ' '), expiry)
-redis.call('ZADD', KEYS[4], whole(lock.ticket), member)
-keep(expiry)
-if before == 0 then
-  redis.call('PEXPIREAT', KEYS[4], whole(lock.till + memory))
+add(member, table.concat({want, to_digits(waiters_count + 1), request, ARGV[8]}, ' '), expiry)
+redis.call('ZADD', KEYS[4], to_digits(lock.ticket), member)
+extend_keys(expiry)
+if waiters_count == 0 then
+  redis.call('PEXPIREAT', KEYS[4], to_digits(lock.till + record_ttl_ms))
 end
-local token = serve(member)
-return token and granted(token, before + 1, request) or queued(before + 1)
+local token = grant_waiters(member)
+return token and granted(token, waiters_count + 1, request) or queued(waiters_count + 1)

@@ -1,7 +1,8 @@
--- Makes a share of a hold, without letting go, and lets in whoever may go then. The token stays.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
---   ARGV[1] member   ARGV[2] the request that began the hold
--- Returns 1 it is a share   2 the same, and there are more to be let in: ask expire.lua   0 not held
+-- Turns an exclusive hold into a shared one without releasing it, and grants the waiters that this
+-- admits. The token stays the same.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
+--  ARGV[1] member   ARGV[2] request that began the hold
+-- Returns 1 shared   2 shared, and more waiters can be granted: call expire.lua   0 not held
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 if not form or form == 'T' then
@@ -10,12 +11,12 @@ end
 
 --@include lock.lua
 
-open(head)
+load_lock(head)
 local detail = redis.call('HGET', KEYS[2], ARGV[1])
 local result = 0
 if detail and not redis.call('ZSCORE', KEYS[4], ARGV[1]) then
   local held, token, requests, client, label = parse(detail)
-  if has(requests, ARGV[2]) then
+  if has_request(requests, ARGV[2]) then
     redis.call('HDEL', KEYS[2], '')
     redis.call('HSET', KEYS[2], ARGV[1],
       table.concat({'S', token, requests, client, label}, ' '))
@@ -23,6 +24,6 @@ if detail and not redis.call('ZSCORE', KEYS[4], ARGV[1]) then
     result = 1
   end
 end
-serve()
-save()
-return result == 1 and lock.more and 2 or result
+grant_waiters()
+save_lock()
+return result == 1 and lock.has_more and 2 or result

@@ -1,6 +1,6 @@
--- Takes out whoever's time is over, and lets in whoever may go then.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
--- Returns ms until somebody's time is over next   0 there is more to do at once   -1 nobody is there
+-- Removes expired members, and grants the waiters that this admits.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
+-- Returns ms until the next member expires   0 more to do at once   -1 no members
 local head = redis.call('GET', KEYS[1])
 if not head or string.sub(head, 1, 1) == 'T' then
   return -1
@@ -12,9 +12,9 @@ end
 
 --@include lock.lua
 
-open(head)
--- Some may have been left for later.
+load_lock(head)
+-- An earlier call may have left some waiters.
 lock.changed = true
-serve()
-save()
-return until_next()
+grant_waiters()
+save_lock()
+return ms_to_next_expiry()

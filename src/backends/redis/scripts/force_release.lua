@@ -1,7 +1,7 @@
--- What an operator does: takes the lock from all who hold it, tells them, and lets in the next.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
---   KEYS[5] last token; may be left out by hand
--- Returns how many held it.
+-- Releases all holds on behalf of an operator, notifies the holders, and grants the next waiters.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--  KEYS[5] last token; optional for a call by hand
+-- Returns the number of holders.
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 if not form or form == 'T' then
@@ -10,7 +10,7 @@ end
 
 --@include lock.lua
 
-open(head)
+load_lock(head)
 redis.call('HDEL', KEYS[2], '')
 local taken = 0
 local all = redis.call('HGETALL', KEYS[2])
@@ -19,10 +19,10 @@ for at = 1, #all, 2 do
     local _, _, requests, client = parse(all[at + 1])
     remove(all[at])
     local name = string.match(KEYS[1], '^{[^:]*:(.*)}$')
-    tell(client, table.concat({'t', all[at], requests, name}, ' '))
+    notify(client, table.concat({'t', all[at], requests, name}, ' '))
     taken = taken + 1
   end
 end
-serve()
-save()
+grant_waiters()
+save_lock()
 return taken

@@ -1,6 +1,6 @@
--- Who holds a lock. Changes nothing.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
---   ARGV[1] how many at most
+-- Lists the holders. Writes nothing.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue
+--  ARGV[1] maximum number of holders
 -- Returns {member, detail, member, detail, ...}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

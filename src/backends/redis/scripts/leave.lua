@@ -1,9 +1,9 @@
--- Leaves the queue, or what else there is of one request.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
---   ARGV[1] member   ARGV[2] request, or * for all of the member, hold or wait
---   ARGV[3] keep: what was granted meanwhile is told and stays; drop: it is given back
--- Returns {0} it is out of the queue, or was never in it
---         {1, token, place, count} it was granted before
+-- Withdraws a request: removes it from the queue, cancels its upgrade, or handles its grant.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
+--  ARGV[1] member   ARGV[2] request, or * for all requests of the member, held or waiting
+--  ARGV[3] keep: report an earlier grant and keep the hold; drop: release it
+-- Returns {0} not in the queue any more, or never was
+--         {1, token, 0, count} granted before
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 if not form or form == 'T' then
@@ -18,10 +18,10 @@ if form == 'H' then
     return {0}
   end
   if ARGV[3] == 'keep' then
-    return has(requests, ARGV[2]) and {1, tonumber(token), 0, 1} or {0}
+    return has_request(requests, ARGV[2]) and {1, tonumber(token), 0, 1} or {0}
   end
 end
-open(head)
+load_lock(head)
 local member, request = ARGV[1], ARGV[2]
 local detail = redis.call('HGET', KEYS[2], member)
 local answer = {0}
@@ -31,15 +31,15 @@ if detail then
   if request == '*' or (is_waiting and requests == request) then
     remove(member)
   elseif is_waiting then
-    -- Another request of the same member.
+  -- Another request of the same member waits; it stays.
   elseif lock.upgrader == member and lock.upgrade == request then
     lock.upgrader, lock.upgrade, lock.changed = '-', '0', true
-  elseif has(requests, request) or has(requests, 'u' .. request) then
+  elseif has_request(requests, request) or has_request(requests, 'u' .. request) then
     local _, commas = string.gsub(requests, ',', '')
     answer = {1, tonumber(token), 0, commas + 1}
-    local rest = without((string.gsub(requests, ',r%d+', '')), request)
-    if ARGV[3] == 'drop' and has(requests, 'u' .. request) then
-      -- What was upgraded is a share again.
+    local rest = without_request((string.gsub(requests, ',r%d+', '')), request)
+    if ARGV[3] == 'drop' and has_request(requests, 'u' .. request) then
+      -- The upgraded hold becomes a shared one again.
       held, lock.mode, lock.changed = 'S', 'S', true
     end
     if ARGV[3] == 'drop' and rest == '' then
@@ -50,6 +50,6 @@ if detail then
     end
   end
 end
-serve()
-save()
+grant_waiters()
+save_lock()
 return answer

@@ -1,16 +1,18 @@
--- A lock as a table, for the scripts that name this file. Record forms:
--- docs/reference/redis_keys.md. Not a script by itself: the build puts it where they say so. Before it they have read the head.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
+-- Common part of the scripts: reads the record of a lock into the table `lock`, changes it, and
+-- writes it back. The build inserts this text where a script includes it (cmake/redis.cmake);
+-- before that the script has read the head. Record forms: docs/reference/redis_keys.md.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
 
 -- Time in ms that a head outlives its lock, so that a retry of the last release finds its result.
-local memory = 60000
-local served_at_once = 1000
+local record_ttl_ms = 60000
+-- Maximum number of grants in one call, to bound the time that the script blocks the server.
+local grants_per_call_max = 1000
 local lock
 
--- Numbers up to 2^53 as digits; Lua would write 1.79e+15. To write one takes as long as asking Redis
--- something, so those that were read are remembered.
+-- Formats integers up to 2^53 as digits; Lua would write 1.79e+15. Formatting costs as much as a
+-- Redis call, so the digits of numbers that were parsed are cached.
 local digits_of = {}
-local function whole(number)
+local function to_digits(number)
   local digits = digits_of[number]
   if not digits then
     digits = string.format('%.0f', number)
@@ -19,28 +21,30 @@ local function whole(number)
   return digits
 end
 
-local function number_of(digits)
+local function to_number(digits)
   local number = tonumber(digits)
   digits_of[number] = digits
   return number
 end
 
 local time = redis.call('TIME')
-local micros = number_of(time[1] .. string.sub('000000' .. time[2], -6))
-local now = number_of(string.sub(whole(micros), 1, -4))
+local micros = to_number(time[1] .. string.sub('000000' .. time[2], -6))
+local now = to_number(string.sub(to_digits(micros), 1, -4))
 
--- want, token (of a waiter: its place when it came), requests, client, label
+-- Fields of a member's detail: want, token (of a waiter: its position when it joined the queue),
+-- requests, client, label.
 local function parse(detail)
   return string.match(detail, '^(%S+) (%S+) (%S+) (%S+) (.*)$')
 end
 
-local function has(requests, request)
+-- Whether a comma-separated list of requests contains one of them.
+local function has_request(requests, request)
   return string.find(',' .. requests .. ',', ',' .. request .. ',', 1, true) ~= nil
 end
 
--- The requests without this one, or without one that upgraded it; nil if there is neither. An
--- upgrade goes first: the share that was upgraded is what stays.
-local function without(requests, request)
+-- Removes a request from the list; nil if it is not there. If the hold was upgraded, the mark of
+-- the upgrade is removed first, and the shared hold stays.
+local function without_request(requests, request)
   local all = ',' .. requests .. ','
   local from, to = string.find(all, ',u%d+,')
   if not from then
@@ -52,19 +56,20 @@ local function without(requests, request)
   return string.sub(string.sub(all, 1, from) .. string.sub(all, to + 1), 2, -2)
 end
 
--- Records the largest token that was issued, for locks whose heads have expired. MGET, because a key
--- of another type must not stop a script that has written already.
+-- Records the largest token issued, for locks whose heads have expired. MGET, because a key of
+-- another type must not stop a script that has already written.
 local function record_token(token)
   if KEYS[5] and token > tonumber(redis.call('MGET', KEYS[5])[1] or 0) then
-    redis.call('SET', KEYS[5], whole(token))
+    redis.call('SET', KEYS[5], to_digits(token))
   end
 end
 
+-- Tokens are the time in µs, or the last token + 1 if the clock has stepped back.
 local function next_token()
   return math.max(micros, lock.token + 1)
 end
 
--- Can it be granted beside those who hold?
+-- Whether a request can be granted beside the current holders.
 local function admits(want)
   if want == 'X' then
     return lock.used == 0
@@ -75,8 +80,8 @@ local function admits(want)
   return lock.used + tonumber(string.sub(want, 2)) <= tonumber(string.sub(lock.kind, 2))
 end
 
--- One holder more (by = 1) or less (by = -1).
-local function count(want, by)
+-- Counts one holder more (by = 1) or less (by = -1).
+local function count_holder(want, by)
   lock.used = lock.used + by * (tonumber(string.sub(want, 2)) or 1)
   if lock.used == 0 then
     lock.mode = '-'
@@ -85,198 +90,210 @@ local function count(want, by)
   end
 end
 
--- All keys of the lock live as long as its members, and are never shortened by one of them.
-local function keep(expiry)
+-- Extends the expiry of the lock's keys to that of a member. The new time is ahead by the same span
+-- again, so that not every renewal has to write it.
+local function extend_keys(expiry)
   if expiry > lock.till then
     lock.till = expiry + (expiry - now)
     for key = 2, 4 do
-      redis.call('PEXPIREAT', KEYS[key], whole(lock.till + memory))
+      redis.call('PEXPIREAT', KEYS[key], to_digits(lock.till + record_ttl_ms))
     end
   end
 end
 
+-- Adds a member.
 local function add(member, detail, expiry)
   redis.call('HSET', KEYS[2], member, detail)
-  redis.call('ZADD', KEYS[3], whole(expiry), member)
+  redis.call('ZADD', KEYS[3], to_digits(expiry), member)
 end
 
-local function forget(member)
+-- Removes a member from the record.
+local function erase_member(member)
   redis.call('HDEL', KEYS[2], member)
   redis.call('ZREM', KEYS[3], member)
   lock.changed, lock.is_written = true, true
 end
 
--- Takes out one that holds.
+-- Removes a holder.
 local function remove_holder(member, want)
-  forget(member)
-  count(want, -1)
+  erase_member(member)
+  count_holder(want, -1)
   if lock.upgrader == member then
     lock.upgrader, lock.upgrade = '-', '0'
   end
 end
 
--- Takes a member out, whether it holds or waits.
+-- Removes a member, whether it holds or waits.
 local function remove(member)
   local detail = redis.call('HGET', KEYS[2], member)
   if redis.call('ZREM', KEYS[4], member) == 0 and detail then
     remove_holder(member, (parse(detail)))
   else
-    forget(member)
+    erase_member(member)
   end
 end
 
--- Reads the head into `lock`, and takes out whoever's time is over. A lock that is free, or has one
--- holder only, becomes one of this form.
-local function open(head, kind)
+-- Reads the head into `lock`, and removes expired members. A record of the form T or H becomes one
+-- of the form F.
+local function load_lock(head, kind)
   lock = {kind = kind, token = 0, ticket = 0, mode = '-', used = 0, upgrader = '-', upgrade = '0',
-          till = 0, last = '-', changed = false, is_written = false, has_dead = false}
+          till = 0, last = '-', changed = false, is_written = false, has_expired = false}
   local form = head and string.sub(head, 1, 1)
   if form == 'T' then
     local token, last = string.match(head, '^T (%d+) (%S+)')
-    lock.token, lock.last = number_of(token), last
+    lock.token, lock.last = to_number(token), last
   elseif form == 'H' then
     local token, member, request, its_kind, want, rest =
       string.match(head, '^H (%d+) (%S+)%.(%d+) (%S+) (%S+) (.*)$')
-    local left = redis.call('PTTL', KEYS[1]) - memory
-    if left == -1 - memory then
-      -- Somebody made the key persist (PERSIST, RESTORE): it has a minute, and not for ever.
-      left = memory
+    local left = redis.call('PTTL', KEYS[1]) - record_ttl_ms
+    if left == -1 - record_ttl_ms then
+      -- The key has no expiry any more (PERSIST, RESTORE): the holder keeps the lock for one
+      -- minute.
+      left = record_ttl_ms
     end
-    lock.token = number_of(token)
+    lock.token = to_number(token)
     if left > 0 then
       lock.kind = its_kind
-      count(want, 1)
+      count_holder(want, 1)
       add(member, table.concat({want, token, request, rest}, ' '), now + left)
-      keep(now + left)
+      extend_keys(now + left)
     end
   elseif form == 'F' then
     local its_kind, token, ticket, mode, used, upgrader, upgrade, till, last =
       string.match(head, '^F (%S+) (%d+) (%d+) (%S) (%d+) (%S+) (%d+) (%d+) (%S+)$')
-    lock.kind, lock.token, lock.ticket = its_kind, number_of(token), number_of(ticket)
-    lock.mode, lock.used, lock.upgrader, lock.upgrade = mode, number_of(used), upgrader, upgrade
-    lock.till, lock.last = number_of(till), last
+    lock.kind, lock.token, lock.ticket = its_kind, to_number(token), to_number(ticket)
+    lock.mode, lock.used, lock.upgrader, lock.upgrade = mode, to_number(used), upgrader, upgrade
+    lock.till, lock.last = to_number(till), last
     lock.till_before = lock.till
-    lock.has_dead = true
+    lock.has_expired = true
+    -- At most 1,000 members in each call; has_expired reports that some are left.
     for _ = 1, 10 do
-      local dead = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', whole(now), 'LIMIT', '0', '100')
-      for _, member in ipairs(dead) do
+      local expired = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', to_digits(now),
+        'LIMIT', '0', '100')
+      for _, member in ipairs(expired) do
         remove(member)
       end
-      if #dead < 100 then
-        lock.has_dead = false
+      if #expired < 100 then
+        lock.has_expired = false
         break
       end
     end
     if lock.used == 0 then
-      -- Nobody could be told when it came free: perhaps somebody listens again.
+      -- No waiter could be notified when the lock became free; one may be connected again.
       lock.changed = true
     end
     if lock.changed and redis.call('EXISTS', KEYS[2]) == 0 then
       lock.kind, lock.till = kind or its_kind, 0
     end
   elseif form then
-    error({err = 'TENURE ' .. KEYS[1] .. ' holds something that is no lock'})
+    error({err = 'TENURE ' .. KEYS[1] .. ' holds a value that is not a lock'})
   end
   lock.token_before = lock.token
 end
 
-local function save()
+-- Writes the head, and the last token if it has changed.
+local function save_lock()
   if lock.token > lock.token_before then
     record_token(lock.token)
   end
   if lock.used == 0 and redis.call('EXISTS', KEYS[2]) == 0 then
-    redis.call('SET', KEYS[1], 'T ' .. whole(lock.token) .. ' ' .. lock.last, 'PX', memory)
+    redis.call('SET', KEYS[1], 'T ' .. to_digits(lock.token) .. ' ' .. lock.last,
+      'PX', record_ttl_ms)
     return
   end
-  local head = table.concat({'F', lock.kind, whole(lock.token), whole(lock.ticket), lock.mode,
-    whole(lock.used), lock.upgrader, lock.upgrade, whole(lock.till), lock.last}, ' ')
+  local head = table.concat({'F', lock.kind, to_digits(lock.token), to_digits(lock.ticket),
+    lock.mode, to_digits(lock.used), lock.upgrader, lock.upgrade, to_digits(lock.till), lock.last},
+    ' ')
   if lock.till == lock.till_before then
     redis.call('SET', KEYS[1], head, 'KEEPTTL')
   else
-    redis.call('SET', KEYS[1], head, 'PX', whole(lock.till - now + memory))
+    redis.call('SET', KEYS[1], head, 'PX', to_digits(lock.till - now + record_ttl_ms))
   end
 end
 
--- How many heard it: 0 says that the client is gone, or not connected at the moment.
-local function tell(client, words)
+-- Publishes a message to a client. Returns the number of receivers; 0: the client is gone, or not
+-- connected at the moment.
+local function notify(client, message)
   local channel = string.match(KEYS[1], '^{([^:]*):') .. ':wake:' .. client
   if string.byte(client) == 64 then
-    -- An '@', so this is a cluster: what is published reaches all nodes, but those are counted who
-    -- heard it here. So nobody listens to this channel but here.
+    -- '@': cluster mode. PUBLISH reaches all nodes but returns the number of receivers on this node
+    -- only, so clients subscribe to the channel with the node's id on this node only.
     channel = channel .. ':' .. redis.call('CLUSTER', 'MYID')
   end
-  return redis.call('PUBLISH', channel, words)
+  return redis.call('PUBLISH', channel, message)
 end
 
--- Makes the one holder that is left, who shares, hold alone. Returns its token if it is the caller.
+-- Upgrades the only remaining shared holder to exclusive. Returns its token if it is the caller.
 local function upgrade(caller)
   local member, request = lock.upgrader, lock.upgrade
   local _, _, requests, client, label = parse(redis.call('HGET', KEYS[2], member))
   lock.token = next_token()
-  local token = whole(lock.token)
+  local token = to_digits(lock.token)
   redis.call('HSET', KEYS[2], member,
     table.concat({'X', token, requests .. ',u' .. request, client, label}, ' '))
   lock.mode, lock.upgrader, lock.upgrade = 'X', '-', '0'
   if member == caller then
     return token
   end
-  tell(client, table.concat({'g', member, request, token, '1'}, ' '))
+  notify(client, table.concat({'g', member, request, token, '1'}, ' '))
 end
 
--- Lets in whoever may go, in order, and tells them. Who cannot be told is passed over and keeps his
--- place. Returns the token of the caller if that is one of them.
-local function serve(caller)
+-- Grants waiters in order and notifies them. A waiter that cannot be notified is skipped and keeps
+-- its position. Returns the caller's token if the caller is granted.
+local function grant_waiters(caller)
   if not lock.changed then
     return nil
   end
   if not lock.is_written then
-    -- Before anything is told: from here on Redis does not refuse a write for want of memory.
+    -- A first write, before any message: after it Redis does not refuse further writes of this
+    -- script for lack of memory.
     redis.call('HDEL', KEYS[2], '')
   end
   if lock.upgrader ~= '-' then
     return lock.used == 1 and upgrade(caller) or nil
   end
   local answer
-  local deaf, seen, step = 0, 0, 0
-  while seen < served_at_once do
-    local members = redis.call('ZRANGE', KEYS[4], deaf, deaf + step)
+  local unreachable, examined, step = 0, 0, 0
+  while examined < grants_per_call_max do
+    local members = redis.call('ZRANGE', KEYS[4], unreachable, unreachable + step)
     if #members == 0 then
       return answer
     end
     for _, member in ipairs(members) do
       local want, place, requests, client, label = parse(redis.call('HGET', KEYS[2], member))
       local token = next_token()
-      local words = table.concat({'g', member, requests, whole(token), place}, ' ')
-      if lock.has_dead and tonumber(redis.call('ZSCORE', KEYS[3], member)) <= now then
-        -- One of those that open() left.
+      local message = table.concat({'g', member, requests, to_digits(token), place}, ' ')
+      if lock.has_expired and tonumber(redis.call('ZSCORE', KEYS[3], member)) <= now then
+        -- An expired member that load_lock() left.
         remove(member)
       elseif not admits(want) then
         return answer
-      elseif member ~= caller and tell(client, words) == 0 then
-        deaf = deaf + 1
+      elseif member ~= caller and notify(client, message) == 0 then
+        unreachable = unreachable + 1
       else
         lock.token = token
         redis.call('ZREM', KEYS[4], member)
         redis.call('HSET', KEYS[2], member,
-          table.concat({want, whole(token), requests, client, label}, ' '))
-        count(want, 1)
+          table.concat({want, to_digits(token), requests, client, label}, ' '))
+        count_holder(want, 1)
         if member == caller then
-          answer = whole(token)
+          answer = to_digits(token)
         end
         if want == 'X' then
           return answer
         end
       end
     end
-    seen, step = seen + #members, 99
+    examined, step = examined + #members, 99
   end
-  lock.more = true
+  lock.has_more = true
   return answer
 end
 
--- Until somebody's time is over, if nobody renews it; 0: there is more to serve at once.
-local function until_next()
-  if lock.more then
+-- Time in ms until the next member expires unless it is renewed; 0: more waiters can be granted
+-- now; -1: there are no members.
+local function ms_to_next_expiry()
+  if lock.has_more then
     return 0
   end
   local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')

@@ -1,7 +1,7 @@
--- Gives members of one lock their whole ttl again, whether they hold or wait.
---   KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
---   ARGV[2n - 1] ttl in ms, with '=' before it if it may make the time shorter   ARGV[2n] member
--- Returns a digit for each: 0 gone   1 holds   2 waits
+-- Renews members of one lock, whether they hold or wait.
+--  KEYS[1] head   KEYS[2] members   KEYS[3] expiries   KEYS[4] queue   KEYS[5] last token
+--  ARGV[2n - 1] TTL in ms; '=' before it permits to shorten the expiry   ARGV[2n] member
+-- Returns a digit for each member: 0 gone   1 holds   2 waits
 local head = redis.call('GET', KEYS[1])
 local form = head and string.sub(head, 1, 1)
 
@@ -11,11 +11,12 @@ if form == 'H' then
   local states = {}
   for at = 1, #ARGV, 2 do
     local exact, ttl = string.match(ARGV[at], '^(=?)(%d+)$')
-    -- -1: somebody made the key persist.
+    -- -1: the key has no expiry any more (PERSIST, RESTORE).
     local is_here = member == ARGV[at + 1] and (left > 60000 or left == -1)
     if is_here then
       local life = exact == '=' and ttl + 60000 or math.max(left + 1, ttl + 60000)
-      -- Never shorter than before. A renewal always writes, so that a WAIT after it covers it.
+      -- Never shorter than before, unless permitted. A renewal always writes, so that a WAIT after
+      -- it covers it.
       redis.call('PEXPIRE', KEYS[1], life)
       left = life
     end
@@ -28,7 +29,7 @@ end
 
 --@include lock.lua
 
-open(head)
+load_lock(head)
 redis.call('HDEL', KEYS[2], '')
 local states = {}
 local is_shorter = false
@@ -42,22 +43,22 @@ for at = 1, #ARGV, 2 do
     elseif expiry < tonumber(current) then
       is_shorter = true
     end
-    redis.call('ZADD', KEYS[3], whole(expiry), member)
-    keep(expiry)
+    redis.call('ZADD', KEYS[3], to_digits(expiry), member)
+    extend_keys(expiry)
     states[#states + 1] = redis.call('ZSCORE', KEYS[4], member) and '2' or '1'
   else
     states[#states + 1] = '0'
   end
 end
-serve()
-save()
+grant_waiters()
+save_lock()
 if is_shorter then
-  -- Those who wait know how long it was, and would look too late. One who does is enough.
+  -- The waiters have scheduled their expiry checks by the longer TTL. Notify the first one.
   local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
   local detail = first and redis.call('HGET', KEYS[2], first)
   if detail then
     local _, _, _, client = parse(detail)
-    tell(client, 'l - ' .. string.match(KEYS[1], '^{[^:]*:(.*)}$'))
+    notify(client, 'l - ' .. string.match(KEYS[1], '^{[^:]*:(.*)}$'))
   end
 end
 return table.concat(states)

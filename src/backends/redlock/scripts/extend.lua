@@ -1,13 +1,13 @@
--- Gives a vote its whole ttl again, or another ttl.
---   KEYS[1] head   ARGV[1] member   ARGV[2] ttl in ms
---   ARGV[3] 0: a renewal, which never shortens; else the number of the change, done once and in order
--- Returns 1 it has the vote   0 another has it   3 nobody has it
+-- Renews a vote, or changes its TTL.
+--  KEYS[1] head   ARGV[1] member   ARGV[2] TTL in ms
+--  ARGV[3] 0: renewal, which never shortens; else the number of the TTL change, applied once, in order
+-- Returns 1 the member has the vote   0 another member has it   3 no member has it
 local memory = 60000
 local head = redis.call('GET', KEYS[1])
 local member, _, seq, token, label = string.match(head or '', '^R (%S+) (%d+) (%d+) (%d+) (.*)$')
 local left = member and redis.call('PTTL', KEYS[1]) - memory or 0
 if left == -1 - memory then
-  -- Somebody made it persist: it has a minute.
+  -- The key has no expiry any more (PERSIST): the vote stays for one minute.
   left = memory
   redis.call('PEXPIRE', KEYS[1], left + memory)
 end

@@ -1,5 +1,6 @@
--- Gives a plain vote its whole ttl again, or another ttl.
---   KEYS[1] the key   ARGV[1] value   ARGV[2] ttl in ms   ARGV[3] 0: a renewal, which never shortens
+-- Renews a plain vote, or changes its TTL.
+--  KEYS[1] plain key   ARGV[1] value   ARGV[2] TTL in ms
+--  ARGV[3] 0: renewal, which never shortens
 -- Returns as extend.lua does.
 local value = redis.call('GET', KEYS[1])
 if value ~= ARGV[1] then

@@ -1,10 +1,10 @@
--- What an operator does on every server: takes the vote away and tells whoever had it.
---   KEYS[1] head   ARGV[1] how the channels of wake-ups begin   ARGV[2] the name of the lock
--- Returns 1 taken away   0 nobody had it
+-- Withdraws the vote on behalf of an operator and notifies its holder. To be run on every server.
+--  KEYS[1] head   ARGV[1] prefix of the notification channels   ARGV[2] name of the lock
+-- Returns 1 withdrawn   0 no member had it
 local head = redis.call('GET', KEYS[1])
 local member, token, client = string.match(head or '', '^R (%S+) %d+ %d+ (%d+) %S (%S+) ')
 local left = member and redis.call('PTTL', KEYS[1]) or 0
--- -1: somebody made it persist.
+-- -1: the key has no expiry any more (PERSIST).
 if left <= 60000 and left ~= -1 then
   return 0
 end

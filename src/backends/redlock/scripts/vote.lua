@@ -1,17 +1,17 @@
 -- Gives this server's vote to an acquisition, unless another one has it. The same again is a retry.
---   KEYS[1] head   KEYS[2] the plain key of the same name
---   KEYS[3] who is to be woken, if somebody waits
---   ARGV[1] the head that it gets: 'R', member, ttl in ms, 0, the token that all servers are to agree
---           on, '-' (nobody is to be woken yet), client and label, with a space between each
---   ARGV[2] that token
---   ARGV[3] how long the head lives: a free lock remembers its last token for 60 s, as on redis://
---   ARGV[4] '-'; or '+' and the client that waits, to be woken; '*' and it, if it was refused before
---   ARGV[5] not after this time of the server, in µs; 0: whenever
--- Returns now, the time of the server in µs: it has the vote, with that token. The usual case
---         {1, token, now} it has the vote, with another token
---         {0, ms, ttl, now} another has it for so long, of this ttl
---         {-1, now} it came too late, and nothing was done   {-2, why} another kind of lock
--- A vote that arrives late, by a connection that was given up, would stand here for a whole ttl.
+--  KEYS[1] head   KEYS[2] plain key of the same name   KEYS[3] wake list, if the client waits
+--  ARGV[1] new head: 'R', member, TTL in ms, 0, the proposed token, '-' (no client waits yet), client
+--          and label, separated by spaces
+--  ARGV[2] proposed token
+--  ARGV[3] lifetime of the head: a free lock keeps its last token for 60 s, as with redis://
+--  ARGV[4] '-'; '+' and the client to notify; '*' and the client, if it was refused before
+--  ARGV[5] deadline by the server's clock in µs; 0: none
+-- Returns the server's time in µs: the member has the vote with the proposed token
+--         {1, token, now} the member has the vote with another token
+--         {0, ms, ttl, now} another member has it for ms more, with this TTL
+--         {-1, now} after the deadline; nothing was done   {-2, why} another kind of lock
+-- The deadline protects against a vote that arrives late over an abandoned connection and would
+-- block this server for a whole TTL.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local not_after = tonumber(ARGV[5])
@@ -25,14 +25,14 @@ local value, token, waits = ARGV[1], ARGV[2], ARGV[4]
 local last = 0
 
 if both[2] then
-  return {-2, 'the key ' .. KEYS[2] .. ' exists: a lock with Fairness::barging, or none of ours'}
+  return {-2, 'the key ' .. KEYS[2] .. ' exists: a lock with Fairness::barging, or a foreign key'}
 end
--- For how long it is another's, in ms.
+-- Time in ms for which another member has the vote.
 local left = 0
 if form == 'R' or form == 'H' then
   left = redis.call('PTTL', KEYS[1])
   if left == -1 then
-    -- Somebody made it persist (PERSIST, RESTORE): it has a minute.
+    -- The key has no expiry any more (PERSIST, RESTORE): the vote stays for one minute.
     left = 120000
     redis.call('PEXPIRE', KEYS[1], left)
   end
@@ -49,7 +49,7 @@ elseif form == 'R' then
     if waits ~= '-' and redis.call('ZCARD', KEYS[3]) < 1000 then
       redis.call('ZADD', KEYS[3], 'NX', string.format('%.0f', now), string.sub(waits, 2))
       redis.call('PEXPIRE', KEYS[3], left + 60000)
-      -- In the head, too, so that who gives it back need not look for nobody.
+      -- Also marked in the head, so that a release without waiters need not read the wake list.
       local before, after = string.match(head, '^(R %S+ %d+ %d+ %d+) %- (.*)$')
       if before then
         redis.call('SET', KEYS[1], before .. ' + ' .. after, 'KEEPTTL')
@@ -60,12 +60,13 @@ elseif form == 'R' then
 elseif form == 'H' and left <= 0 then
   last = tonumber(string.match(head, '^H (%d+)'))
 elseif form == 'H' or form == 'F' then
-  return {-2, 'it is a lock of redis:// at the moment'}
+  return {-2, 'the name is used by a lock of redis:// at the moment'}
 elseif form then
-  return redis.error_reply('TENURE ' .. KEYS[1] .. ' holds something that is no lock')
+  return redis.error_reply('TENURE ' .. KEYS[1] .. ' holds a value that is not a lock')
 end
 
--- Beyond 10 s the clock of whoever proposes a token is wrong, or ours.
+-- A proposal that differs by more than 10 s from this clock comes from a wrong clock, or this clock
+-- is wrong.
 local proposed, answer = tonumber(token), now
 if proposed <= last or proposed > now + 10000000 or proposed < now - 10000000 then
   local own = math.max(last + 1, math.abs(proposed - now) > 10000000 and now or proposed)

@@ -1,11 +1,11 @@
--- Takes the vote back from an acquisition, if it still has it, and wakes the first who waits.
---   KEYS[1] head   KEYS[2] who is to be woken
---   ARGV[1] the head of a free lock: 'T', its token (0: none was chosen) and the member
---   ARGV[2] how the head begins if nothing has happened since the vote, and nobody waits; '-': it
---           came to nothing, and nobody is to be woken
---   ARGV[3] '-' or the client that does not wait any more
--- Returns 1 given back   2 the same, and somebody was woken
---         0 another has it, or nobody   3 nobody has it, and the last to give it back was this one
+-- Withdraws the vote of an acquisition, if it still has it, and notifies the first waiting client.
+--  KEYS[1] head   KEYS[2] wake list
+--  ARGV[1] head of the free lock: 'T', its token (0: none was chosen) and the member
+--  ARGV[2] prefix of the head if nothing has changed since the vote and no client waits;
+--          '-': the attempt failed, so no client is notified
+--  ARGV[3] '-', or the client that does not wait any more
+-- Returns 1 withdrawn   2 withdrawn, and a client was notified
+--         0 another member has the vote, or none   3 no member has it, and this one had it last
 if ARGV[3] ~= '-' then
   redis.call('ZREM', KEYS[2], ARGV[3])
 end
@@ -28,8 +28,8 @@ if not is_as_it_was then
     free = 'T ' .. known .. ' ' .. member
   end
 end
--- Where there is no memory for the last token, the vote itself still goes. The last one is known
--- for 60 s.
+-- If there is no memory for the last token, the head is deleted, so that the vote is withdrawn in
+-- any case. The last token is kept for 60 s.
 local kept = redis.pcall('SET', KEYS[1], free, 'PX', '60000')
 if kept.err then
   redis.call('DEL', KEYS[1])
