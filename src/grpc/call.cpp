@@ -7,7 +7,8 @@
 namespace tenure::grpc {
 namespace {
 
-/// Of one call: who does not read its answers is not asked for more questions.
+/// Output limit per call: while the client does not read its replies, no further messages are
+/// delivered.
 constexpr std::size_t queued_bytes_max = 256 * 1024;
 
 }  // namespace
@@ -50,7 +51,7 @@ bool Call::may_deliver() const {
 }
 
 void Call::deliver_messages() {
-  // A message may lead to resume_reading() at once; the loop that is under way sees to it.
+  // A handler may call resume_reading(); the running loop then delivers the next message.
   if (is_delivering_ || connection_ == nullptr) {
     return;
   }
@@ -79,12 +80,12 @@ void Call::deliver_messages() {
 
 void Call::finish_with_reader_error() {
   if (reader_.error() == MessageReader::Error::compressed) {
-    finish({StatusCode::unimplemented, "compressed messages are not understood"});
+    finish({StatusCode::unimplemented, "compressed messages are not supported"});
     return;
   }
   const bool is_configured = reader_.bytes_max() == connection_->message_bytes_max();
   finish({StatusCode::resource_exhausted,
-          "a message has more than " + std::to_string(reader_.bytes_max()) + " bytes" +
+          "message larger than " + std::to_string(reader_.bytes_max()) + " bytes" +
               (is_configured ? " (service.message_bytes_max)" : "")});
 }
 

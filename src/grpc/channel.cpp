@@ -10,7 +10,7 @@
 namespace tenure::grpc {
 namespace {
 
-/// What a server may send before it must wait. We always read.
+/// Flow-control windows. Large, because the client always reads.
 constexpr std::uint32_t client_call_window = 4 * 1024 * 1024;
 constexpr std::int32_t client_connection_window = 16 * 1024 * 1024;
 constexpr std::size_t message_bytes_max = std::size_t{64} << 20;
@@ -41,7 +41,7 @@ StatusCode code_from(std::string_view text) {
 
 }  // namespace
 
-/// Translates nghttp2's calls into ours. `user` is the Channel.
+/// nghttp2 callbacks; `user` is the Channel.
 struct Channel::Events {
   static Channel& of(void* user) { return *static_cast<Channel*>(user); }
 
@@ -189,8 +189,8 @@ void Channel::add_header(std::int32_t stream, std::string_view name, std::string
     call->status_ =
         Status{call->status_ ? call->status_->code : StatusCode::unknown, percent_decoded(value)};
   } else if (name == ":status" && value != "200") {
-    call->status_ =
-        Status{StatusCode::unavailable, "the server answered HTTP " + std::string(value)};
+    call->status_ = Status{StatusCode::unavailable,
+                           "the server replied with HTTP status " + std::string(value)};
   } else if (name.starts_with("tenure-") && call->trailers_.size() < trailers_max) {
     call->trailers_.push_back({std::string(name), std::string(value)});
   }
@@ -207,7 +207,7 @@ void Channel::on_data(std::int32_t stream, std::span<const std::uint8_t> piece) 
     call->received(*message);
   }
   if (call->reader_.error() != MessageReader::Error::none) {
-    call->status_ = Status{StatusCode::internal, "a message that cannot be read"};
+    call->status_ = Status{StatusCode::internal, "unreadable message"};
     cancel(*call);
   }
 }
@@ -220,7 +220,7 @@ void Channel::end(std::int32_t stream, std::uint32_t error) {
   const auto& call = node.mapped();
   call->channel_ = nullptr;
   if (!call->status_) {
-    call->status_ = error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "called off"}
+    call->status_ = error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "cancelled"}
                                             : status_from(close_error());
   }
   call->status_->trailers = std::move(call->trailers_);

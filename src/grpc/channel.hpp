@@ -25,8 +25,8 @@ namespace tenure::grpc {
 
 class Channel;
 
-/// A client's end of one call. Derive to hear the answers. All on the loop's thread; the channel
-/// keeps it alive until ended().
+/// Client side of one gRPC call; derive to receive replies. Loop thread only. The channel keeps it
+/// alive until ended().
 class ClientCall : public std::enable_shared_from_this<ClientCall> {
  public:
   ClientCall();
@@ -35,31 +35,31 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   ClientCall& operator=(const ClientCall&) = delete;
 
   void send(const google::protobuf::MessageLite& message);
-  /// No more will be sent.
+  /// Ends the request stream.
   void half_close();
-  /// Ends it at once; ended() is called with `cancelled`.
+  /// Resets the call; ended() is called with `cancelled`.
   void cancel();
 
  protected:
-  /// The next message. It lasts as long as the call of this function.
+  /// Called with each message, which is valid during the call.
   virtual void received(std::string_view message) = 0;
-  /// All is over; called once.
+  /// Called once, with the final status.
   virtual void ended(const Status& status) = 0;
 
  private:
   friend class Channel;
 
-  Channel* channel_ = nullptr;  ///< Null: not begun, or ended.
+  Channel* channel_ = nullptr;  ///< Channel; null: not started or ended.
   std::int32_t stream_ = 0;
   MessageReader reader_;
-  std::string out_;       ///< Framed, not yet passed to the channel but for the
-  std::size_t sent_ = 0;  ///< first so many bytes.
+  std::string out_;       ///< Framed outgoing messages.
+  std::size_t sent_ = 0;  ///< Bytes of out_ already passed to the channel.
   std::optional<Status> status_;
-  std::vector<MetadataField> trailers_;  ///< Ours, of the status.
+  std::vector<MetadataField> trailers_;  ///< Trailing metadata with the prefix `tenure-`.
   bool is_half_closed_ = false;
 };
 
-/// A client's end of a connection.
+/// Client connection with multiplexed calls. Loop thread only.
 class Channel final : public Http2Connection {
  public:
   struct Origin {
@@ -72,25 +72,24 @@ class Channel final : public Http2Connection {
   Channel(boost::asio::io_context& loop, std::unique_ptr<net::Transport> transport, Origin origin,
           KeepAlive keep_alive = {});
 
-  /// `on_ready`: calls may begin. `on_closed`: it is closed, and every call has ended. Each at most
-  /// once.
+  /// `on_ready`: calls may start. `on_closed`: the connection is closed and all calls have ended.
+  /// Each is called at most once.
   void open(OnReady on_ready, OnClosed on_closed);
-  /// Somebody else is to be told.
+  /// Replaces the `on_closed` callback.
   void set_on_closed(OnClosed on_closed) { on_closed_ = std::move(on_closed); }
-  /// "host:port", of the server.
+  /// "host:port" of the server.
   [[nodiscard]] const std::string& authority() const noexcept { return origin_.authority; }
   [[nodiscard]] bool is_tls() const noexcept { return origin_.is_tls; }
   using Http2Connection::is_closed;
-  /// Lines of our own, for every call that begins from now on. REQUIRES: not more than
-  /// metadata_fields_max.
+  /// Request metadata sent with every later call. REQUIRES: at most metadata_fields_max fields.
   void set_metadata(std::vector<MetadataField> lines) { metadata_ = std::move(lines); }
   static constexpr std::size_t metadata_fields_max = 4;
-  /// REQUIRES: on_ready. `path`: "/package.Service/Method".
+  /// Starts a call. REQUIRES: the channel is ready. `path`: "/package.Service/Method".
   void begin(const std::string& path, const std::shared_ptr<ClientCall>& call);
 
  private:
   friend class ClientCall;
-  /// The functions that nghttp2 calls; channel.cpp.
+  /// nghttp2 callbacks; see channel.cpp.
   struct Events;
   friend struct Events;
 
@@ -113,7 +112,7 @@ class Channel final : public Http2Connection {
   absl::flat_hash_map<std::int32_t, std::shared_ptr<ClientCall>> calls_;
 };
 
-/// One call, one answer. `done(status, response)` is called once.
+/// Unary call. `done(status, response)` is called once.
 template <class Response>
 class UnaryClientCall final : public ClientCall {
  public:
@@ -135,7 +134,7 @@ class UnaryClientCall final : public ClientCall {
   }
   void ended(const Status& status) override {
     const bool is_missing = status.ok() && !has_response_;
-    done_(is_missing ? Status{StatusCode::internal, "the answer has no message"} : status,
+    done_(is_missing ? Status{StatusCode::internal, "the reply has no message"} : status,
           std::move(response_));
   }
 

@@ -9,23 +9,22 @@
 namespace tenure::grpc {
 namespace {
 
-/// What a client may send before it must wait: for one call, and for all of its connection.
+/// Flow-control windows per call and per connection.
 constexpr std::uint32_t call_window = 256 * 1024;
 constexpr std::int32_t connection_window = 4 * 1024 * 1024;
 constexpr std::uint32_t header_bytes_max = 16 * 1024;
-/// How many calls a client may reset at once, and in each second after that; it loses the
-/// connection beyond. A reset costs the client nothing and the server a whole call
-/// (CVE-2023-44487).
+/// Stream reset limit: burst and rate per second; beyond it the connection is closed. A reset costs
+/// the client nothing and the server a whole call (HTTP/2 rapid reset, CVE-2023-44487).
 constexpr std::uint64_t resets_burst = 1000;
 constexpr std::uint64_t resets_per_second = 100;
-/// What a call counts besides its messages: its objects here and in nghttp2.
+/// Memory charged per call besides its messages: its objects here and in nghttp2.
 constexpr std::size_t call_bytes = 1024;
-/// Frames that wait to be written before a connection is not read any more. nghttp2 has no limit of
-/// its own. One read adds up to a thousand.
+/// Outbound frames that pause reading. nghttp2 has no limit of its own, and one read can add up to
+/// a thousand (for example PING replies).
 constexpr std::size_t outbound_frames_max = 1024;
-/// Capacity that a call without queued bytes keeps: an empty buffer is not counted.
+/// Buffer capacity that an idle call may keep; empty buffers are not charged.
 constexpr std::size_t idle_bytes = 16 * 1024;
-/// How much of an unknown path is repeated in the refusal.
+/// Length of an unknown path repeated in the error.
 constexpr std::size_t path_bytes_max = 128;
 
 std::string_view number_of(StatusCode code) {
@@ -36,7 +35,7 @@ std::string_view number_of(StatusCode code) {
 
 }  // namespace
 
-/// Translates nghttp2's calls into ours. `user` is the Connection.
+/// nghttp2 callbacks; `user` is the Connection.
 struct Connection::Events {
   static Connection& of(void* user) { return *static_cast<Connection*>(user); }
 
@@ -103,7 +102,7 @@ struct Connection::Events {
   }
 
   static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* /*user*/) {
-    // The answer is complete and the client still talks: tell it that nobody listens.
+    // The reply is complete while the client still sends: reset the stream.
     const auto is_end =
         frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (is_end && nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 0) {
@@ -125,7 +124,7 @@ Connection::Connection(ServerContext& context, std::unique_ptr<net::Transport> t
       context_(context),
       peer_(std::move(peer)) {}
 
-// Its life.
+// Lifecycle
 
 void Connection::open(OnClosed on_closed) {
   on_closed_ = std::move(on_closed);
@@ -167,7 +166,7 @@ void Connection::drain() {
   is_draining_ = true;
   const auto calls = calls_;
   for (const auto& [stream, call] : calls) {
-    call->finish({StatusCode::unavailable, "the server stops"});
+    call->finish({StatusCode::unavailable, "the server is stopping"});
   }
   nghttp2_submit_goaway(session(), NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session()), NGHTTP2_NO_ERROR,
@@ -198,7 +197,7 @@ void Connection::wrote() {
   }
 }
 
-// Calls.
+// Calls
 
 Call* Connection::call_of(std::int32_t stream) const {
   return static_cast<Call*>(nghttp2_session_get_stream_user_data(session(), stream));
@@ -217,18 +216,18 @@ void Connection::begin_call(std::int32_t stream) {
   if (route == nullptr) {
     context_.refused(StatusCode::unimplemented);
     refuse(stream,
-           {StatusCode::unimplemented, "there is no " + head_.path.substr(0, path_bytes_max)});
+           {StatusCode::unimplemented, "unknown method " + head_.path.substr(0, path_bytes_max)});
     return;
   }
   if (is_draining_) {
-    refuse(stream, {StatusCode::unavailable, "the server stops"});
+    refuse(stream, {StatusCode::unavailable, "the server is stopping"});
     return;
   }
   if (route->authentication == Router::Authentication::none &&
       open_calls_ >= context_.open_calls_max) {
     context_.limited("open_calls");
-    refuse(stream, {StatusCode::resource_exhausted,
-                    "too many calls without authentication on one connection"});
+    refuse(stream,
+           {StatusCode::resource_exhausted, "too many unauthenticated calls on one connection"});
     return;
   }
   accept_call(stream, *route);
@@ -323,7 +322,7 @@ void Connection::count(Call& call) {
 
 void Connection::recount(std::size_t& counted, std::size_t bytes) {
   const bool grows = bytes > counted;
-  // A single response may exceed the limit. What comes on top of that is refused.
+  // A single response may exceed the limit; anything beyond it closes the connection.
   const bool is_full = buffered_ > context_.connection_bytes_max;
   const bool are_all_full = context_.buffered > context_.memory_bytes_max;
   buffered_ += bytes - counted;
@@ -365,7 +364,7 @@ bool Connection::may_read() const {
   return nghttp2_session_get_outbound_queue_size(session()) <= outbound_frames_max;
 }
 
-// Answers.
+// Responses
 
 void Connection::schedule_write(Call& call) {
   count(call);

@@ -8,9 +8,9 @@
 namespace tenure::grpc {
 namespace {
 
-/// Gathered into one write.
+/// Maximum bytes per write.
 constexpr std::size_t write_bytes = 256 * 1024;
-/// What a connection that has nothing to say may keep of that.
+/// Write buffer capacity that an idle connection may keep.
 constexpr std::size_t idle_write_bytes = 16 * 1024;
 
 }  // namespace
@@ -58,7 +58,7 @@ void Http2Connection::make_session(Side side, nghttp2_session_callbacks* events,
 
 void Http2Connection::check(Clock::time_point now, const KeepAlive& keep_alive) {
   if (!is_handshake_done_ || is_done()) {
-    // It has as long as a silent one to get through the handshake, or to read our good-bye.
+    // The handshake and the final flush get the same time as a silent peer.
     if (now - last_received_ > keep_alive.ping_interval + keep_alive.ping_timeout) {
       close();
     }
@@ -112,7 +112,7 @@ void Http2Connection::arrived(std::span<const std::uint8_t> bytes) {
   const auto used = nghttp2_session_mem_recv(session_.get(), bytes.data(), bytes.size());
   flush_soon();
   if (used < 0) {
-    // Not HTTP/2, or a flood. What nghttp2 has to say about it goes out first.
+    // Not HTTP/2, or a flood. The GOAWAY that nghttp2 has queued is written first.
     has_protocol_error_ = true;
     close_error_ = make_error_code(boost::system::errc::protocol_error);
     return;
@@ -160,7 +160,7 @@ void Http2Connection::flush() {
   is_writing_ = true;
   transport_->write(out_, [self = shared_from_this()](const boost::system::error_code& error) {
     if (error && !self->has_protocol_error_) {
-      // The read fails too, and knows why: what the other end said last still arrives.
+      // The pending read fails too and delivers what the peer sent last, for example an alert.
       return;
     }
     self->is_writing_ = false;

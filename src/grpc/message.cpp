@@ -4,8 +4,7 @@ namespace tenure::grpc {
 namespace {
 
 constexpr std::size_t prefix_bytes = 5;
-/// Capacity that an empty reader keeps: what waits is counted by connections, an empty buffer is
-/// not.
+/// Capacity that an empty reader may keep. Connections charge buffered bytes, not empty buffers.
 constexpr std::size_t idle_message_bytes = 4 * 1024;
 
 std::uint8_t byte_at(const std::string& text, std::size_t index) {
@@ -18,14 +17,14 @@ void append_framed(const google::protobuf::MessageLite& message, std::string& ou
   const auto begin = out.size();
   const auto size = message.ByteSizeLong();
   const auto total = begin + prefix_bytes + size;
-  // Some libraries name more bytes than were asked for.
+  // nghttp2 may report more bytes than requested.
   out.resize_and_overwrite(total, [&](char* bytes, std::size_t /*count*/) {
     auto* at = reinterpret_cast<std::uint8_t*>(bytes + begin);
     *at++ = 0;
     for (int shift = 24; shift >= 0; shift -= 8) {
       *at++ = static_cast<std::uint8_t>(size >> static_cast<unsigned>(shift));
     }
-    // Not AppendToString(), which would count all the bytes once more.
+    // AppendToString() would compute the size a second time.
     message.SerializeWithCachedSizesToArray(at);
     return total;
   });

@@ -11,34 +11,34 @@
 
 namespace tenure::grpc {
 
-/// Appends the message as gRPC frames it: one byte that says "not compressed", four of length, then
-/// the message.
+/// Appends a message with the gRPC length prefix: compression flag 0, four bytes of length,
+/// message.
 void append_framed(const google::protobuf::MessageLite& message, std::string& out);
 
-/// Cuts messages out of what arrives in pieces.
+/// Splits received bytes into gRPC messages.
 class MessageReader {
  public:
-  /// Why no further message can be read.
+  /// Error that prevents reading further messages.
   enum class Error : std::uint8_t { none, compressed, too_large };
 
   explicit MessageReader(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   void add(std::span<const std::uint8_t> piece);
-  /// The next whole message, if there is one. It lasts until the next call of anything.
+  /// Next complete message; nullopt: incomplete. Valid until the next call.
   [[nodiscard]] std::optional<std::string_view> next();
   [[nodiscard]] Error error() const noexcept { return error_; }
-  /// Bytes that are not part of a message that was taken.
+  /// Bytes not yet returned as messages.
   [[nodiscard]] std::size_t waiting() const noexcept { return buffer_.size() - begin_; }
-  /// Largest message that is accepted.
+  /// Maximum message size.
   [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
   void clear();
-  /// Frees a large buffer when nothing waits in it.
+  /// Frees the capacity of an empty buffer.
   void trim();
 
  private:
   std::size_t bytes_max_;
   std::string buffer_;
-  std::size_t begin_ = 0;  ///< Of what was not taken.
+  std::size_t begin_ = 0;  ///< Offset of the first byte not yet returned.
   Error error_ = Error::none;
 };
 

@@ -14,16 +14,16 @@
 
 namespace tenure::grpc {
 
-/// Which call serves which path.
+/// Maps method paths to call factories.
 class Router {
  public:
   using Open = std::function<std::shared_ptr<Call>(const CallInfo&)>;
-  /// Is told the code of every call that ended.
+  /// Called with the status code of each ended call.
   using Ended = std::function<void(StatusCode)>;
-  /// How many messages a client sends in one call. The only message of a unary call has to arrive
-  /// within ServerContext::request_time.
+  /// Number of request messages. The message of a unary call must arrive within
+  /// ServerContext::request_time.
   enum class Request : std::uint8_t { stream, unary };
-  /// Whether a call needs no authentication. Such calls are few per connection
+  /// Whether a call requires authentication. Unauthenticated calls are limited per connection
   /// (ServerContext::open_calls_max).
   enum class Authentication : std::uint8_t { required, none };
   struct Route {
@@ -31,7 +31,8 @@ class Router {
     Ended ended;
     Request request = Request::stream;
     Authentication authentication = Authentication::required;
-    std::size_t message_bytes_max = 0;  ///< Of a request; 0: ServerContext::message_bytes_max.
+    std::size_t message_bytes_max =
+        0;  ///< Maximum request size; 0: ServerContext::message_bytes_max.
   };
 
   /// `path`: "/package.Service/Method".

@@ -14,9 +14,9 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// Before trying again when even accepting failed, for lack of descriptors for example.
+/// Delay before accept() is retried after an error, for example without free descriptors.
 constexpr std::chrono::milliseconds accept_pause{100};
-/// How often silent connections are looked for, at most.
+/// Maximum interval between keep-alive checks.
 constexpr std::chrono::milliseconds check_every_max{1000};
 
 }  // namespace
@@ -76,7 +76,7 @@ void Server::open() {
 
 void Server::renew_tls(std::unique_ptr<asio::ssl::context> context) {
   asio::post(context_.loop, [self = shared_from_this(), context = std::move(context)]() mutable {
-    // An open connection has a reference of its own to what OpenSSL keeps.
+    // Open connections hold their own reference to the SSL_CTX.
     self->tls_ = std::move(context);
   });
 }
@@ -97,7 +97,7 @@ void Server::stop(std::chrono::milliseconds timeout) {
   asio::post(context_.loop, [&] { drain_connections(timeout, [&] { done.set_value(); }); });
   done.get_future().wait();
   if (handshakes_) {
-    // Their sockets are closed, so they end soon.
+    // The sockets are closed, so pending handshakes end soon.
     handshakes_->join();
   }
 }

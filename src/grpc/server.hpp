@@ -26,31 +26,32 @@ namespace tenure::grpc {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;                    ///< 0: any free one.
-  std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
+  std::uint16_t port = 0;                    ///< 0: any free port.
+  std::optional<net::ServerTlsFiles> tls{};  ///< Certificate files; nullopt: plain text.
   std::size_t connections_max = 10'000;
   std::function<void()> on_connection_rejected = [] {
-  };                                           ///< Called for each connection beyond that.
-  net::HandshakeLimiter::Limits handshakes{};  ///< With TLS; more are closed at once.
+  };  ///< Called for each connection over the limit.
+  net::HandshakeLimiter::Limits
+      handshakes{};  ///< TLS handshake limits; connections over them are closed at once.
 };
 
-/// Accepts connections and serves calls on them, all on the thread of the loop but for the
-/// handshakes of TLS, which a thread of its own computes. Without a limit on connections a flood of
-/// them would take all descriptors, also those of the log; one address gets three quarters of them.
+/// gRPC server: accepts connections and runs their calls on the loop's thread; TLS handshakes are
+/// computed on a separate thread. The connection limit keeps file descriptors available, also for
+/// the log. One address gets three quarters of the connections.
 class Server : public std::enable_shared_from_this<Server> {
  public:
   Server(ServerContext& context, ServerOptions options);
 
-  /// Binds; the port it got. `unavailable` says why not.
+  /// Binds and returns the port. `unavailable`: the address cannot be bound.
   [[nodiscard]] Result<std::uint16_t> listen();
-  /// REQUIRES: listen() succeeded. On any thread.
+  /// Starts accepting. REQUIRES: listen() succeeded. Any thread.
   void open();
-  /// New connections use this context; those that are open stay. On any thread.
+  /// Installs a TLS context for new connections; open ones keep theirs. Any thread.
   void renew_tls(std::unique_ptr<boost::asio::ssl::context> context);
-  /// No more connections from now on. Waits until the loop has seen it. Idempotent.
+  /// Stops accepting connections. Blocks until the loop has done so. Idempotent.
   void stop_accepting();
-  /// Ends all calls and connections, at the latest after `timeout`. Waits for it.
-  /// REQUIRES: stop_accepting(), not on the loop's thread, and the loop runs.
+  /// Drains all connections and closes the rest after `timeout`. Blocks until done. REQUIRES:
+  /// stop_accepting(); not on the loop's thread; the loop runs.
   void stop(std::chrono::milliseconds timeout);
 
  private:
@@ -63,7 +64,7 @@ class Server : public std::enable_shared_from_this<Server> {
   ServerContext& context_;
   ServerOptions options_;
   std::unique_ptr<boost::asio::ssl::context> tls_;
-  std::optional<boost::asio::thread_pool> handshakes_;  ///< With TLS.
+  std::optional<boost::asio::thread_pool> handshakes_;  ///< Computes TLS handshakes.
   net::HandshakeLimiter limiter_;
   net::Shares shares_;
   boost::asio::ip::tcp::acceptor acceptor_;

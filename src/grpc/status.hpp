@@ -7,7 +7,7 @@
 
 namespace tenure::grpc {
 
-/// How a call ended, with the numbers that gRPC gives these.
+/// gRPC status code, with gRPC's numbers.
 enum class StatusCode : std::uint8_t {
   ok = 0,
   cancelled = 1,
@@ -28,10 +28,10 @@ enum class StatusCode : std::uint8_t {
   unauthenticated = 16,
 };
 
-/// The code as gRPC's documents write it, e.g. "NOT_FOUND".
+/// Name of the code in gRPC's documentation, for example "NOT_FOUND".
 [[nodiscard]] const char* name_of(StatusCode code);
 
-/// Something a server says besides the status, in a line of its own.
+/// Metadata field: request metadata or trailing metadata.
 struct MetadataField {
   std::string name{};   ///< Lower case.
   std::string value{};  ///< Printable ASCII.
@@ -39,7 +39,8 @@ struct MetadataField {
   friend bool operator==(const MetadataField&, const MetadataField&) = default;
 };
 
-inline constexpr std::size_t trailers_max = 4;  ///< Of one status; more are dropped.
+inline constexpr std::size_t trailers_max =
+    4;  ///< Maximum number of trailing metadata fields per status; more are dropped.
 
 struct Status {
   StatusCode code = StatusCode::ok;
@@ -50,7 +51,7 @@ struct Status {
   friend bool operator==(const Status&, const Status&) = default;
 };
 
-/// The message as it may stand in a header: printable ASCII, the rest as %XX.
+/// Percent-encoded message for the grpc-message header: printable ASCII, other bytes as %XX.
 [[nodiscard]] std::string percent_encoded(const std::string& text);
 
 }  // namespace tenure::grpc

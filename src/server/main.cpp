@@ -84,9 +84,9 @@ RpcOptions rpc_options(const Config& config, std::optional<net::ServerTlsFiles> 
                      .connections_max = config.service.connections_max,
                      .version = std::string(version()),
                      .metrics = &metrics};
-  options.limits.watches_per_stream_max = config.service.watches_per_client_max;
+  options.limits.watches_per_stream_max = config.service.watches_per_stream_max;
   options.limits.watch_buffer_events_max = config.service.watch_buffer_events_max;
-  options.limits.sessions_max = config.service.sessions_max;
+  options.limits.streams_max = config.service.streams_max;
   return options;
 }
 

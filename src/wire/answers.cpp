@@ -61,7 +61,7 @@ void write_record(const core::Event& event, v1::LockRecord& out) {
   write(event.item, *out.mutable_item());
 }
 
-/// One alternative of Outcome after the other.
+/// Visitor that writes each alternative of Outcome.
 class OutcomeWriter {
  public:
   explicit OutcomeWriter(v1::Outcome& out) : out_(out) {}
@@ -149,7 +149,7 @@ void write(const Error& error, v1::Outcome& out) {
 void write(const core::Event& event, PreviousRecord previous, v1::Event& out) {
   const auto change = change_of(event);
   out.set_type(change);
-  // The wire's numbers begin one later: 0 is "not said".
+  // Protobuf enum values are one larger: 0 is UNSPECIFIED.
   static_assert(v1::EVENT_TYPE_DOWNGRADED == static_cast<int>(core::last_event_type) + 1);
   out.set_cause(static_cast<v1::EventType>(static_cast<int>(event.type) + 1));
   out.set_revision(event.revision.get());

@@ -12,17 +12,17 @@
 
 namespace tenure::wire {
 
-/// Names one acquisition: its first lock, the lease and the request, as `name/lease-request` in
-/// hex.
+/// Key of an acquisition: `name/lease-request`, with the name of its first lock and both ids in
+/// hexadecimal.
 [[nodiscard]] std::string key_of(const core::Acquire& acquire);
 
-/// Milliseconds, rounded down: nobody believes longer than the store.
+/// Milliseconds, rounded down, so that no client trusts a lease longer than the store does.
 [[nodiscard]] std::uint64_t milliseconds(core::ClusterTime time);
 
 void write(const core::Granted& granted, v1::LockResponse& out);
-/// REQUIRES: is_busy(refused): the other refusals are statuses.
+/// REQUIRES: is_busy(refused); other refusals become a status.
 void write(const core::Refused& refused, v1::LockResponse& out);
-/// Somebody else has it, in one way or other. An ordinary answer, not an error.
+/// Whether the refusal is an ordinary result (the lock is not available), not an error.
 [[nodiscard]] bool is_busy(const core::Refused& refused);
 
 void write(const core::Outcome& outcome, v1::Outcome& out);

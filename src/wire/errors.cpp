@@ -35,7 +35,7 @@ grpc::Status lease_lost(core::LeaseId lease) {
 }
 
 v1::Code code_of(Errc code) {
-  // One numbering for both: new codes are added at the end of each.
+  // Both enums have the same numbers; new codes are appended to both.
   static_assert(static_cast<int>(Errc::unsupported) == v1::CODE_UNSUPPORTED);
   static_assert(v1::Code_MAX == v1::CODE_UNSUPPORTED);
   return static_cast<v1::Code>(code);

@@ -8,7 +8,7 @@
 
 namespace tenure::wire {
 
-/// How gRPC says it. `docs/reference/grpc.md` has the table.
+/// gRPC status of an error; docs/reference/grpc.md has the table.
 [[nodiscard]] grpc::Status status_of(const Error& error);
 
 [[nodiscard]] grpc::Status lease_lost(core::LeaseId lease);

@@ -56,7 +56,7 @@ Result<LockMode> mode_from(v1::Mode mode) {
 }
 
 v1::Mode mode_of(LockMode mode) {
-  // The wire's numbers begin one later: 0 is "not said".
+  // Protobuf enum values are one larger: 0 is UNSPECIFIED.
   static_assert(v1::MODE_INTENTION_SHARED == static_cast<int>(LockMode::intention_shared) + 1);
   static_assert(v1::MODE_EXCLUSIVE == static_cast<int>(LockMode::exclusive) + 1);
   return static_cast<v1::Mode>(static_cast<int>(mode) + 1);

@@ -8,7 +8,7 @@
 
 namespace tenure::wire {
 
-/// `invalid_argument` names the field that is wrong. Sizes and names are for the store to judge.
+/// Decodes an item. `invalid_argument` names the invalid field. The store checks sizes and names.
 [[nodiscard]] Result<core::Item> item_from(const v1::Item& item);
 [[nodiscard]] Result<LockMode> mode_from(v1::Mode mode);
 [[nodiscard]] v1::Mode mode_of(LockMode mode);

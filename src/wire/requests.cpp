@@ -11,9 +11,9 @@
 namespace tenure::wire {
 namespace {
 
-/// What a lease lives for if nobody says (30 seconds).
+/// Default TTL of a lease.
 constexpr std::chrono::milliseconds ttl_default = std::chrono::seconds(30);
-/// Beyond every limit, and still far from overflowing microseconds.
+/// Above every limit, and far from overflowing microseconds.
 constexpr std::uint64_t milliseconds_max = 1'000'000'000'000;
 
 core::ClusterTime time_from(std::uint64_t milliseconds) {
@@ -31,7 +31,7 @@ Result<core::SelfConflict> self_conflict_from(v1::SelfConflict policy) {
                                           "; expected 0 (refuse), 1 (wait) or 2 (reenter)");
 }
 
-/// What the three requests have in common.
+/// Fields shared by the three acquire requests.
 template <class Request>
 Result<core::Acquire> begin_acquire(const Request& request) {
   const auto again = self_conflict_from(request.self_conflict());
@@ -54,7 +54,7 @@ Result<core::Acquire> begin_acquire(const Request& request) {
   return acquire;
 }
 
-/// A call names one lock, or several items.
+/// A request contains either a name or items.
 template <class Request>
 Result<core::Acquire> named_acquire(const Request& request) {
   auto acquire = begin_acquire(request);

@@ -11,9 +11,9 @@
 
 namespace tenure::wire {
 
-/// What a client asks for, as a command. `invalid_argument` names the field that is wrong; what
-/// only the store can judge (sizes, names, limits) is left to it. A LockRequest whose timeout is 0
-/// does not wait; any other timeout is the caller's to watch.
+/// Decodes requests into store commands. `invalid_argument` names the invalid field; the store
+/// checks sizes, names and limits. A LockRequest with timeout 0 does not wait; the caller enforces
+/// any other timeout.
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::LockRequest& request);
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::TryLockRequest& request);
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::Acquire& request);
@@ -21,15 +21,15 @@ namespace tenure::wire {
 [[nodiscard]] Result<core::Release> release_from(const v1::UnlockRequest& request);
 [[nodiscard]] Result<core::Release> release_from(const v1::Release& request);
 
-/// Without a mode: to shared.
+/// Default mode: shared.
 [[nodiscard]] Result<core::Downgrade> downgrade_from(const v1::DowngradeRequest& request);
 [[nodiscard]] Result<core::Downgrade> downgrade_from(const v1::Downgrade& request);
 
-/// A renewal; with a ttl, of one lease.
+/// Renewal of leases, or a TTL change of one lease.
 [[nodiscard]] Result<core::Command> renewal_from(const v1::LeaseKeepAliveRequest& request);
 [[nodiscard]] core::SetTtl set_ttl_from(const v1::SetTtl& request);
 
-/// Without a client's name or address.
+/// Command without the client's name and address, which the caller adds.
 [[nodiscard]] core::GrantLease grant_from(const v1::LeaseGrantRequest& request);
 [[nodiscard]] core::GrantLease grant_from(const v1::GrantLease& request);
 

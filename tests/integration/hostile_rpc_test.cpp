@@ -189,7 +189,7 @@ class SharesRpc : public RpcTest {
  private:
   static server::RpcOptions options() {
     server::RpcOptions options;
-    options.limits.sessions_max = 4;
+    options.limits.streams_max = 4;
     return options;
   }
 };

@@ -325,7 +325,7 @@ TEST_F(WatchRpc, a_stream_has_only_so_many_watches) {
   const auto one_too_many = watcher.create(watch("a"));
 
   EXPECT_TRUE(one_too_many.cancelled());
-  EXPECT_NE(one_too_many.detail().find("watches_per_client_max"), std::string::npos);
+  EXPECT_NE(one_too_many.detail().find("watches_per_stream_max"), std::string::npos);
 }
 
 TEST_F(WatchRpc, the_watches_of_a_client_that_vanishes_are_removed) {

@@ -46,7 +46,7 @@ TEST(Blocking, parked_writers_are_granted_in_arrival_order) {
   locks.try_acquire(t1, row_a, exclusive).value();
   for (const TxnId txn : order) {
     threads.push_back(in_background([&, txn] {
-      locks.acquire(txn, row_a, exclusive, patiently()).value();
+      locks.acquire(txn, row_a, exclusive, with_test_timeout()).value();
       {
         const std::lock_guard lock(mutex);
         served.push_back(txn);
@@ -120,9 +120,9 @@ TEST(Blocking, parked_updaters_read_and_write_one_after_the_other) {
 
   for (const TxnId txn : {t1, t2, t3, t4}) {
     threads.push_back(in_background([&, txn] {
-      locks.acquire(txn, row_a, update, patiently()).value();
+      locks.acquire(txn, row_a, update, with_test_timeout()).value();
       const int seen = counter;
-      locks.acquire(txn, row_a, exclusive, patiently()).value();
+      locks.acquire(txn, row_a, exclusive, with_test_timeout()).value();
       counter = seen + 1;
       locks.release_all(txn);
     }));
@@ -189,7 +189,7 @@ TEST(Deadlines, a_deadline_that_passes_while_parked_leaves_no_trace) {
   EXPECT_TRUE(locks.snapshot().locks.empty());
 }
 
-// A past deadline is no reason to refuse what nobody else wants.
+// A past deadline is no reason to refuse a free lock.
 TEST(Deadlines, a_free_lock_is_acquired_after_its_deadline) {
   const LockManager locks;
   const WaitOptions past{.deadline = std::chrono::steady_clock::time_point::min()};
@@ -204,7 +204,8 @@ TEST(Deadlines, a_writer_that_times_out_unblocks_the_readers_behind_it) {
   auto writer = in_background([&locks] {
     return locks.acquire(t2, row_a, exclusive, within(std::chrono::milliseconds(20)));
   });
-  auto reader = in_background([&locks] { return locks.acquire(t3, row_a, shared, patiently()); });
+  auto reader =
+      in_background([&locks] { return locks.acquire(t3, row_a, shared, with_test_timeout()); });
 
   EXPECT_TRUE(refused(writer.get(), Errc::timed_out));
 

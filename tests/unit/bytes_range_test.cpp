@@ -124,7 +124,7 @@ RC_GTEST_PROP(BytesRangeLaws, ranges_overlap_exactly_if_they_share_a_string, ())
 }
 
 // 004-B20
-RC_GTEST_PROP(BytesRangeLaws, a_range_contains_another_exactly_if_it_contains_all_its_keys, ()) {
+RC_GTEST_PROP(BytesRangeLaws, a_range_contains_all_keys_of_a_range_it_contains, ()) {
   const BytesRange a = *some_range();
   const BytesRange b = *some_range();
   RC_PRE(a.contains(b));

@@ -140,7 +140,7 @@ TEST(Capacity, a_range_request_visits_only_overlapping_ranges) {
 }
 
 // 004-B6: 5 x 10^9 steps if every wait looked at all waiters before it.
-TEST(Capacity, a_deadlock_search_visits_only_reachable_transactions) {
+TEST(Capacity, a_new_wait_does_not_visit_unrelated_waiters) {
   constexpr std::uint64_t count = 100'000;
   const LockManager locks;
   for (std::uint64_t number = 0; number < count; ++number) {

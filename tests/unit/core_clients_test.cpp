@@ -115,7 +115,7 @@ TEST_F(CoreClients, waits_of_a_client_are_counted_over_its_leases) {
   EXPECT_EQ(code_of(acquire(bob, {lock("a")}, SelfConflict::wait)), Errc::resource_exhausted);
   apply(RevokeLease{cid});
   EXPECT_TRUE(is_queued(acquire(bob, {lock("a")}, SelfConflict::wait)));
-  EXPECT_TRUE(is_queued(acquire(dora, {lock("a")}))) << "counts for nobody";
+  EXPECT_TRUE(is_queued(acquire(dora, {lock("a")}))) << "counts for no other client";
 }
 
 }  // namespace

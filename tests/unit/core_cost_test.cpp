@@ -44,8 +44,10 @@ class CoreCost : public CoreTest, public ::testing::WithParamInterface<std::uint
   }
   Applied want(LeaseId lease, std::vector<Item> items,
                SelfConflict self_conflict = SelfConflict::refuse) {
-    return run(Acquire{
-        .lease = lease, .request = fresh(), .items = std::move(items), .self_conflict = again});
+    return run(Acquire{.lease = lease,
+                       .request = fresh(),
+                       .items = std::move(items),
+                       .self_conflict = self_conflict});
   }
   /// `other` waits for `start`, so that a wait of `start` leads to a search.
   void make_start_waited_for() {
@@ -159,12 +161,12 @@ TEST_P(CoreCost, a_search_through_the_waiters_of_a_semaphore_is_linear) {
   const auto step = want(start, {permits("semaphore", 1, 2)});
 
   EXPECT_TRUE(is_queued(step.outcome));
-  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for stuck leases";
+  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for deadlocked leases";
   expect_linear(step);
 }
 
-// The leases turn out not to be stuck one by one, and each gives back a permit of one semaphore.
-// A search that looks at the semaphore after each of them is quadratic.
+// The leases turn out not to be deadlocked one by one, and each releases a permit of one semaphore.
+// A search that visits the semaphore after each of them is quadratic.
 TEST_P(CoreCost, a_search_for_deadlocked_leases_visits_the_holders_of_a_semaphore_once) {
   const auto capacity = static_cast<std::uint32_t>(GetParam());
   for (std::uint64_t i = 0; i < GetParam(); ++i) {
@@ -180,7 +182,7 @@ TEST_P(CoreCost, a_search_for_deadlocked_leases_visits_the_holders_of_a_semaphor
   const auto step = want(start, {permits("semaphore", 1, capacity)});
 
   EXPECT_TRUE(is_queued(step.outcome)) << "waiter 0 waits for it, but the others do not";
-  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for stuck leases";
+  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for deadlocked leases";
   expect_linear(step);
 }
 
@@ -201,10 +203,10 @@ TEST_P(CoreCost, a_search_for_deadlocked_leases_in_the_whole_state_is_linear) {
   Visits visits;
   VisitBudget budget(visits, std::numeric_limits<std::uint64_t>::max());
 
-  const auto stuck = find_deadlocked(big.state().locks, all, budget);
+  const auto deadlocked = find_deadlocked(big.state().locks, all, budget);
 
-  ASSERT_TRUE(stuck);
-  EXPECT_TRUE(stuck->leases.empty());
+  ASSERT_TRUE(deadlocked);
+  EXPECT_TRUE(deadlocked->leases.empty());
   EXPECT_EQ(all.size(), GetParam());
   EXPECT_LE(visits.total(), factor * size_of(big.state(), {}));
 }
@@ -224,7 +226,7 @@ TEST_P(CoreCost, a_search_for_deadlocked_leases_visits_the_waiters_of_a_space_on
   const auto step = want(start, {permits("semaphore", 1, capacity)});
 
   EXPECT_TRUE(is_queued(step.outcome));
-  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for stuck leases";
+  EXPECT_GT(step.visits, 2 * GetParam()) << "there was no search for deadlocked leases";
   expect_linear(step);
 }
 

@@ -72,7 +72,7 @@ TEST_F(CoreDeadlock, permits_that_a_runnable_lease_can_release_are_no_deadlock) 
   acquire(bob, {lock("b")});
   EXPECT_TRUE(is_queued(acquire(ann, {permits("p", 1, 3)})));
 
-  EXPECT_TRUE(is_queued(acquire(ann, {lock("b")}))) << "cid may give back its permit";
+  EXPECT_TRUE(is_queued(acquire(ann, {lock("b")}))) << "cid may release its permit";
 }
 
 TEST_F(CoreDeadlock, permits_that_only_waiters_of_the_cycle_hold_are_a_deadlock) {
@@ -110,10 +110,10 @@ TEST_F(CoreDeadlock, a_cycle_that_a_lease_outside_of_it_can_break_is_no_deadlock
 
   release(dora, "p");
 
-  EXPECT_EQ(let_in(), Leases{ann});
+  EXPECT_EQ(granted_waiters(), Leases{ann});
 }
 
-// The permit that could help belongs to one who waits, over a lock, for one who is stuck.
+// The holder of the permit that could help waits, over a lock, for a deadlocked lease.
 TEST_F(CoreDeadlock, a_permit_holder_that_waits_for_the_cycle_does_not_break_it) {
   constexpr LeaseId dora{4};
   grant_leases({dora});

@@ -34,7 +34,7 @@ TEST_F(CoreDowngrade, readers_enter_at_once_and_the_token_stays) {
 
   EXPECT_EQ(downgrade(ann, token), Outcome(to_shared));
 
-  EXPECT_EQ(let_in(), (Leases{bob, cid}));
+  EXPECT_EQ(granted_waiters(), (Leases{bob, cid}));
   EXPECT_EQ(holders_of("a"), (Leases{ann, bob, cid}));
   EXPECT_EQ(mode_held(token), LockMode::shared);
   EXPECT_EQ(event_types(), (Types{EventType::downgraded, EventType::granted, EventType::granted}));
@@ -44,17 +44,17 @@ TEST_F(CoreDowngrade, readers_enter_at_once_and_the_token_stays) {
   EXPECT_EQ(event.owner, "owner 1");
 }
 
-// The order of the queue: who waits behind a writer is not let past him.
+// Queue order: a waiter behind a writer does not overtake it.
 TEST_F(CoreDowngrade, a_downgrade_grants_no_reader_behind_a_waiting_writer) {
   const auto token = token_of(acquire(ann, {lock("a")}));
   acquire(bob, {lock("a")});
   acquire(cid, {lock("a", LockMode::shared)});
 
   downgrade(ann, token);
-  EXPECT_EQ(let_in(), Leases{});
+  EXPECT_EQ(granted_waiters(), Leases{});
   release(ann, token);
 
-  EXPECT_EQ(let_in(), Leases{bob});
+  EXPECT_EQ(granted_waiters(), Leases{bob});
 }
 
 TEST_F(CoreDowngrade, a_downgrade_of_a_range_grants_readers_of_its_keys) {
@@ -64,10 +64,10 @@ TEST_F(CoreDowngrade, a_downgrade_of_a_range_grants_readers_of_its_keys) {
 
   EXPECT_EQ(downgrade(ann, token), Outcome(to_shared));
 
-  EXPECT_EQ(let_in(), Leases{bob});
+  EXPECT_EQ(granted_waiters(), Leases{bob});
   EXPECT_EQ(mode_held(token), LockMode::shared);
   release(ann, token);
-  EXPECT_EQ(let_in(), Leases{cid});
+  EXPECT_EQ(granted_waiters(), Leases{cid});
 }
 
 TEST_F(CoreDowngrade, a_downgrade_to_update_grants_readers_and_no_second_updater) {
@@ -77,7 +77,7 @@ TEST_F(CoreDowngrade, a_downgrade_to_update_grants_readers_and_no_second_updater
 
   EXPECT_EQ(downgrade(ann, token, LockMode::update), Outcome(Downgraded{.mode = LockMode::update}));
 
-  EXPECT_EQ(let_in(), Leases{bob});
+  EXPECT_EQ(granted_waiters(), Leases{bob});
 }
 
 TEST_F(CoreDowngrade, a_downgraded_hold_keeps_its_count_and_can_be_upgraded_again) {
@@ -103,7 +103,7 @@ TEST_F(CoreDowngrade, a_downgrade_to_the_present_mode_changes_nothing) {
   EXPECT_EQ(machine.state().locks.find(resource("a"))->version(), version);
 }
 
-// 002-B32, property X: also when it was upgraded again meanwhile.
+// 002-B32, property X: also after another upgrade.
 TEST_F(CoreDowngrade, a_retry_gets_the_same_answer_and_changes_nothing) {
   const auto token = token_of(acquire(ann, {lock("a")}));
   const Downgrade command{.lease = ann, .request = RequestId{50}, .token = token};
@@ -194,7 +194,7 @@ TEST_F(CoreDowngrade, the_snapshot_has_the_mode_the_event_and_the_answer) {
   EXPECT_EQ(again.apply(command, {}).outcome, Outcome(to_shared));
 }
 
-// Byte by byte, as docs/reference/snapshot_format.md says: logs of today are read tomorrow.
+// Byte by byte, as in docs/reference/snapshot_format.md: logs of today are read tomorrow.
 TEST_F(CoreDowngrade, the_log_encodes_a_downgrade_as_kind_ten) {
   const Batch batch{.commands = {Downgrade{.lease = LeaseId{3},
                                            .request = RequestId{4},

@@ -11,7 +11,7 @@ class CoreEvents : public CoreTest {
   const EventRing& ring() const { return machine.state().events; }
 };
 
-// 002-B20: acquire, queue and release are told, with holder and token.
+// 002-B20: acquire, queue and release are events with holder and token.
 TEST_F(CoreEvents, every_change_is_an_event_with_holder_and_token) {
   apply(Acquire{.lease = ann,
                 .request = RequestId{1},

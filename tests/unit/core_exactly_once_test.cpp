@@ -80,7 +80,7 @@ TEST_F(CoreExactlyOnce, an_abandoned_wait_is_never_granted) {
   EXPECT_EQ(event_types(), Types{EventType::abandoned});
   release(ann, token);
 
-  EXPECT_EQ(let_in(), Leases{cid});
+  EXPECT_EQ(granted_waiters(), Leases{cid});
   EXPECT_EQ(code_of(apply(request(bob, 1)).outcome), Errc::cancelled);
 }
 
@@ -91,7 +91,7 @@ TEST_F(CoreExactlyOnce, an_abandoned_wait_unblocks_the_waiters_behind_it) {
 
   apply(Abandon{bob, RequestId{1}});
 
-  EXPECT_EQ(let_in(), Leases{cid});
+  EXPECT_EQ(granted_waiters(), Leases{cid});
 }
 
 // lease rule L7: an acquire that times out leaves nothing behind, whichever arrives first.

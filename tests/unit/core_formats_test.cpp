@@ -17,7 +17,7 @@
 //
 //     TENURE_WRITE_FIXTURES=1 build/dev/tests/tenure_unit --gtest_filter='CoreFormats.*'
 //
-// They are written anew only when a version is raised, under a new name; the old ones stay.
+// A new version gets files with new names; the old ones stay.
 
 namespace tenure::core {
 namespace {

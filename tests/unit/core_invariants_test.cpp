@@ -19,7 +19,7 @@ class CoreInvariants : public CoreTest {
     state = machine.state();
   }
 
-  [[nodiscard]] bool complains_of(std::string_view words) const {
+  [[nodiscard]] bool finds(std::string_view words) const {
     for (const auto& sentence : invariants::check(state)) {
       if (sentence.find(words) != std::string::npos) {
         return true;
@@ -40,37 +40,37 @@ class CoreInvariants : public CoreTest {
 TEST_F(CoreInvariants, two_exclusive_holders_are_found) {
   state.locks.add(second_hold(), state.revision);
 
-  EXPECT_TRUE(complains_of("lock 'a': holders are not compatible"));
+  EXPECT_TRUE(finds("lock 'a': holders are not compatible"));
 }
 
 TEST_F(CoreInvariants, a_missed_grant_is_found) {
   state.locks.remove(token, state.revision);
 
-  EXPECT_TRUE(complains_of("waits for nothing"));
+  EXPECT_TRUE(finds("waits for nothing"));
 }
 
 TEST_F(CoreInvariants, a_hold_without_a_lease_is_found) {
   state.leases.remove(ann, {});
 
-  EXPECT_TRUE(complains_of("has no live lease"));
+  EXPECT_TRUE(finds("has no live lease"));
 }
 
 TEST_F(CoreInvariants, a_wrong_count_of_waits_is_found) {
   state.leases.count_wait(bob);
 
-  EXPECT_TRUE(complains_of("the waits of a client are counted wrong"));
+  EXPECT_TRUE(finds("the waits of a client are counted wrong"));
 }
 
 TEST_F(CoreInvariants, a_lease_beyond_its_deadline_is_found) {
   state.now += seconds(60);
 
-  EXPECT_TRUE(complains_of("should have expired"));
+  EXPECT_TRUE(finds("should have expired"));
 }
 
 TEST_F(CoreInvariants, a_token_beyond_the_revision_is_found) {
   state.revision = Revision{1};
 
-  EXPECT_TRUE(complains_of("is of the future"));
+  EXPECT_TRUE(finds("is of the future"));
 }
 
 TEST_F(CoreInvariants, a_reused_token_is_found) {

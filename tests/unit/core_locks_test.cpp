@@ -68,7 +68,7 @@ TEST_F(CoreLocks, a_release_hands_over_to_the_next_with_a_new_token) {
 
   release(ann, first);
 
-  EXPECT_EQ(let_in(), Leases{bob});
+  EXPECT_EQ(granted_waiters(), Leases{bob});
   EXPECT_GT(std::get<Granted>(applied.notices.front().end).token, first);
   EXPECT_EQ(holders_of("a"), Leases{bob});
   EXPECT_EQ(event_types(), (Types{EventType::released, EventType::granted}));
@@ -140,7 +140,7 @@ TEST_F(CoreLocks, compatible_neighbours_enter_together) {
 
   release(ann, token);
 
-  EXPECT_EQ(let_in(), (Leases{bob, cid}));
+  EXPECT_EQ(granted_waiters(), (Leases{bob, cid}));
 }
 
 // 002-B31, lease rule L9: several grants of one command have different, growing tokens.
@@ -175,7 +175,7 @@ TEST_F(CoreLocks, a_lease_waits_behind_itself_only_if_it_asked_to) {
   EXPECT_EQ(code_of(acquire(ann, {lock("a")})), Errc::deadlock);
   EXPECT_TRUE(is_queued(acquire(ann, {lock("a")}, SelfConflict::wait)));
   release(ann, token);
-  EXPECT_EQ(let_in(), Leases{ann});
+  EXPECT_EQ(granted_waiters(), Leases{ann});
 }
 
 TEST_F(CoreLocks, an_upgrade_goes_before_the_queue_and_gets_a_new_token) {
@@ -186,7 +186,7 @@ TEST_F(CoreLocks, an_upgrade_goes_before_the_queue_and_gets_a_new_token) {
   EXPECT_TRUE(is_queued(acquire(ann, {lock("a")}, SelfConflict::reenter)));
   release(bob, other);
 
-  EXPECT_EQ(let_in(), Leases{ann});
+  EXPECT_EQ(granted_waiters(), Leases{ann});
   const auto granted = std::get<Granted>(applied.notices.front().end);
   EXPECT_GT(granted.token, other);
   EXPECT_EQ(granted.count, 2U);
@@ -201,11 +201,11 @@ TEST_F(CoreLocks, items_of_one_request_are_granted_together_or_not_at_all) {
   EXPECT_TRUE(is_queued(acquire(cid, {lock("c")}))) << "bob is before cid at c";
   release(ann, token);
 
-  EXPECT_EQ(let_in(), Leases{bob});
+  EXPECT_EQ(granted_waiters(), Leases{bob});
   const auto bobs = std::get<Granted>(applied.notices.front().end).token;
   EXPECT_EQ(holders_of("a"), Leases{bob});
   release(bob, bobs);
-  EXPECT_EQ(let_in(), Leases{cid});
+  EXPECT_EQ(granted_waiters(), Leases{cid});
 }
 
 TEST_F(CoreLocks, a_single_item_of_several_can_be_released) {
@@ -248,7 +248,7 @@ TEST_F(CoreLocks, a_semaphore_admits_up_to_its_capacity_in_order) {
   acquire(cid, {permits("s", 1, 3)});
   release(ann, two);
 
-  EXPECT_EQ(let_in(), (Leases{bob, cid}));
+  EXPECT_EQ(granted_waiters(), (Leases{bob, cid}));
 }
 
 TEST_F(CoreLocks, the_first_holder_fixes_kind_and_capacity) {

@@ -102,7 +102,7 @@ TEST_F(CoreSearchLimit, a_search_after_the_limit_of_its_batch_stops_early) {
                    .items = std::move(items),
                    .self_conflict = SelfConflict::wait};
   };
-  // Whether anybody waits for cid takes 2000 visits to find out.
+  // A search for waiters of cid takes 2000 visits.
   for (std::uint64_t i = 0; i < 2000; ++i) {
     big.apply(want(cid, {lock("own " + std::to_string(i))}), {});
   }
@@ -152,7 +152,7 @@ TEST_F(CoreSearchLimit, the_searches_of_one_command_share_a_limit) {
     return big.apply(Acquire{.lease = lease,
                              .request = request = RequestId{request.get() + 1},
                              .items = std::move(items),
-                             .self_conflict = again},
+                             .self_conflict = self_conflict},
                      {});
   };
   constexpr std::uint64_t cycles = 10;

@@ -39,7 +39,7 @@ TEST_F(CoreSetLimits, existing_records_stay_when_limits_shrink) {
   EXPECT_TRUE(decode(encode(machine.state())).has_value());
   EXPECT_EQ(code_of(acquire(ann, {lock("c")})), Errc::resource_exhausted);
   release(ann, token);
-  EXPECT_EQ(let_in(), Leases{bob});
+  EXPECT_EQ(granted_waiters(), Leases{bob});
 }
 
 TEST_F(CoreSetLimits, events_and_answers_beyond_the_new_limits_are_forgotten) {

@@ -35,7 +35,7 @@ TEST_F(CoreSetTtl, a_new_ttl_applies_at_once_and_to_later_renewals) {
   EXPECT_EQ(machine.state().leases.find(ann)->last_seen, seconds(30));
 }
 
-// 003.006: a holder that needs less says so, and the next one waits less for it if it dies.
+// 003.006: a holder can shorten its ttl, so that the next waiter waits less if the holder dies.
 TEST_F(CoreSetTtl, a_shorter_ttl_ends_the_lease_sooner) {
   grant_leases({bob}, seconds(60));
   acquire(ann, {lock("a")});
@@ -65,8 +65,8 @@ TEST_F(CoreSetTtl, a_ttl_beyond_the_limits_is_refused_and_changes_nothing) {
   EXPECT_EQ(set_ttl(ann, limits.ttl_max), set_to(ann, limits.ttl_max));
 }
 
-// A copy that was sent again and delayed must not shorten what its holder has since been told is
-// longer: it would believe on while the service lets it expire.
+// A delayed copy must not shorten a ttl that was extended since: the holder would rely on the lease
+// after the service let it expire.
 TEST_F(CoreSetTtl, a_copy_that_comes_late_changes_nothing) {
   const SetTtl shorter{.lease = ann, .request = RequestId{50}, .ttl = seconds(1)};
   EXPECT_EQ(apply(shorter).outcome, set_to(ann, seconds(1)));
@@ -103,7 +103,7 @@ TEST_F(CoreSetTtl, the_snapshot_has_the_ttl_and_the_answer) {
   EXPECT_EQ(again.apply(command, {}).outcome, set_to(ann, seconds(7)));
 }
 
-// Byte by byte, as docs/reference/snapshot_format.md says: logs of today are read tomorrow.
+// Byte by byte, as in docs/reference/snapshot_format.md: logs of today are read tomorrow.
 TEST_F(CoreSetTtl, the_log_encodes_a_new_ttl_as_kind_eleven) {
   const Batch batch{
       .commands = {SetTtl{.lease = LeaseId{3}, .request = RequestId{4}, .ttl = ClusterTime{5}}}};

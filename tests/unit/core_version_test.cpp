@@ -21,7 +21,7 @@ class CoreVersion : public CoreTest {
                      .user = "ann"});
     apply(Acquire{
         .lease = LeaseId{1}, .request = RequestId{1}, .items = {{.name = "a", .claim = Whole{}}}});
-    apply(ForceRelease{.resource = {.name = "a"}, .operator_name = "root", .reason = "stuck"});
+    apply(ForceRelease{.resource = {.name = "a"}, .operator_name = "root", .reason = "deadlocked"});
     apply(GrantLease{.id = LeaseId{2}, .request = RequestId{9}, .ttl = seconds(60)});
     apply(RevokeLease{LeaseId{2}});
   }
@@ -63,7 +63,7 @@ TEST_F(CoreVersion, version_2_records_users_operators_and_times) {
     EXPECT_EQ(state.version, version_2);
     EXPECT_EQ(state.leases.find(LeaseId{1})->user, "ann");
     EXPECT_EQ(state.events.all().back().operator_name, "root");
-    EXPECT_EQ(state.events.all().back().reason, "stuck");
+    EXPECT_EQ(state.events.all().back().reason, "deadlocked");
     EXPECT_EQ(state.events.all().back().user, "ann");
     EXPECT_GT(state.leases.ended().back().ended, ClusterTime{});
     const auto entry = state.leases.find(LeaseId{1})->history.find(RequestId{1});

@@ -10,17 +10,17 @@ namespace tenure::test {
 namespace {
 
 /// t1 reads row A, t2 waits to write it. t3 holds row B.
-void let_a_writer_wait(const LockManager& locks) {
+void queue_a_writer(const LockManager& locks) {
   locks.try_acquire(t3, row_b, exclusive).value();
   locks.try_acquire(t1, row_a, shared).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
 }
 
-// 004-B18: t3 waits for t2 by the order of the queue only. Were that no edge, the cycle would
-// never be found; were it a hard one, somebody would die for nothing.
+// 004-B18: t3 waits for t2 by the order of the queue only. Without that edge the cycle would never
+// be found; as a conflict of modes it would cost a victim that is not needed.
 TEST(QueueOrder, a_waiter_blocked_only_by_the_queue_is_granted_when_a_cycle_closes) {
   const LockManager locks;
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
   ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
 
   EXPECT_TRUE(locks.request(t1, row_b, shared).is_waiting());
@@ -32,7 +32,7 @@ TEST(QueueOrder, a_waiter_blocked_only_by_the_queue_is_granted_when_a_cycle_clos
 // 004-B18
 TEST(QueueOrder, a_request_blocked_only_by_the_queue_is_granted_when_it_closes_a_cycle) {
   const LockManager locks;
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
 
   EXPECT_TRUE(locks.request(t3, row_a, shared).is_granted());
@@ -44,16 +44,16 @@ TEST(QueueOrder, a_request_blocked_only_by_the_queue_is_granted_when_it_closes_a
 // 004-B1, 004-B18: the same for a parked thread.
 TEST(QueueOrder, a_call_blocked_only_by_the_queue_does_not_park_when_it_closes_a_cycle) {
   const LockManager locks;
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
 
-  EXPECT_TRUE(succeeded(locks.acquire(t3, row_a, shared, patiently())));
+  EXPECT_TRUE(succeeded(locks.acquire(t3, row_a, shared, with_test_timeout())));
 }
 
-// 004-B18: letting one in resolves it for all, and everybody gets done in the end.
+// 004-B18: one grant out of turn resolves the cycle, and all transactions finish.
 TEST(QueueOrder, all_waiters_are_granted_after_a_grant_out_of_turn) {
   const LockManager locks;
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
   ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
 
@@ -95,7 +95,7 @@ TEST(QueueOrder, names_are_granted_out_of_turn) {
 // 004-B18
 TEST(QueueOrder, find_deadlock_grants_out_of_turn) {
   const LockManager locks({.detection = Detection::on_demand});
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
   ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
   EXPECT_EQ(locks.mode_held(t3, row_a), std::nullopt);
@@ -105,10 +105,11 @@ TEST(QueueOrder, find_deadlock_grants_out_of_turn) {
   EXPECT_EQ(locks.mode_held(t3, row_a), shared);
 }
 
-// 004-B18: t3 wants to write, which the reader t1 forbids: no turn can help, one has to give way.
+// 004-B18: t3 wants to write, which the reader t1 forbids: no grant out of turn helps, so there is
+// a victim.
 TEST(QueueOrder, a_cycle_that_no_grant_out_of_turn_resolves_has_a_victim) {
   const LockManager locks;
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
   ASSERT_TRUE(locks.request(t3, row_a, exclusive).is_waiting());
 
   EXPECT_TRUE(gives_way(locks.request(t1, row_b, shared), t3));
@@ -117,7 +118,7 @@ TEST(QueueOrder, a_cycle_that_no_grant_out_of_turn_resolves_has_a_victim) {
 // 004-B18: without a cycle the order of the queue is kept.
 TEST(QueueOrder, no_waiter_is_granted_out_of_turn_without_a_cycle) {
   const LockManager locks;
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
 
   ASSERT_TRUE(locks.request(t3, row_a, shared).is_waiting());
 
@@ -125,16 +126,16 @@ TEST(QueueOrder, no_waiter_is_granted_out_of_turn_without_a_cycle) {
   EXPECT_EQ(locks.mode_held(t3, row_a), std::nullopt);
 }
 
-// 004-B18: a try never waits, so it closes no cycle and gets no favour.
+// 004-B18: a try never waits, so it closes no cycle and is not granted out of turn.
 TEST(QueueOrder, a_try_is_never_granted_out_of_turn) {
   const LockManager locks;
-  let_a_writer_wait(locks);
+  queue_a_writer(locks);
   ASSERT_TRUE(locks.request(t1, row_b, shared).is_waiting());
 
   EXPECT_TRUE(refused(locks.try_acquire(t3, row_a, shared), Errc::would_block));
 }
 
-// 004-B18: t2 is held up by t1's upgrade, which is held up by t2: a turn that dooms nobody.
+// 004-B18: t2 waits for t1's upgrade, which waits for t2: a grant out of turn needs no victim.
 TEST(QueueOrder, an_upgrade_behind_an_upgrade_that_waits_for_it_is_granted) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();

@@ -118,7 +118,7 @@ TEST(Deadlocks, a_diamond_is_no_deadlock) {
   EXPECT_EQ(locks.find_deadlock(), std::nullopt);
 }
 
-// 004.042: the document says so; a stale edge would kill t2 here.
+// 004.042: a stale edge would make t2 a victim here.
 TEST(Deadlocks, a_wait_that_ended_is_no_edge) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
@@ -182,7 +182,7 @@ TEST(Deadlocks, a_deadlock_has_exactly_one_victim) {
   EXPECT_EQ(locks.recent_deadlocks().size(), 1U);
 }
 
-// 004-B8: one lock closes two cycles; each is resolved, and nobody twice.
+// 004-B8: one lock closes two cycles; each is resolved, with one victim each.
 TEST(Deadlocks, a_request_that_closes_two_cycles_leaves_none) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
@@ -223,7 +223,7 @@ TEST(Deadlocks, a_deadlock_found_on_demand_is_resolved_once) {
   EXPECT_EQ(locks.find_deadlock(), std::nullopt);
 
   EXPECT_EQ(locks.waiting_count(), 1U);
-  EXPECT_TRUE(gives_way(locks.request(t2, row_a, exclusive), t2)) << "the victim is told";
+  EXPECT_TRUE(gives_way(locks.request(t2, row_a, exclusive), t2)) << "the victim gets the error";
 }
 
 // 004.035

@@ -10,7 +10,7 @@
 namespace tenure::test {
 namespace {
 
-// 004-B7: the document's victim was never told and its next request was "clean".
+// 004-B7: the victim in the document was never notified, and its next request was "clean".
 TEST(Victims, every_next_call_that_asks_for_a_lock_is_answered_with_the_deadlock) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
@@ -18,7 +18,7 @@ TEST(Victims, every_next_call_that_asks_for_a_lock_is_answered_with_the_deadlock
   EXPECT_TRUE(gives_way(locks.request(t2, row_a, exclusive), t2));
   EXPECT_TRUE(gives_way(locks.request(t2, row_c, shared), t2));
   EXPECT_TRUE(refused(locks.try_acquire(t2, row_c, shared), Errc::deadlock));
-  EXPECT_TRUE(refused(locks.acquire(t2, row_c, shared, patiently()), Errc::deadlock));
+  EXPECT_TRUE(refused(locks.acquire(t2, row_c, shared, with_test_timeout()), Errc::deadlock));
   EXPECT_TRUE(
       refused(locks.try_acquire_range(t2, space_a, KeyRange::all(), shared), Errc::deadlock));
   EXPECT_TRUE(refused(locks.try_acquire(t2, row_b, shared), Errc::deadlock)) << "held already";
@@ -50,7 +50,7 @@ TEST(Victims, a_notified_victim_that_released_everything_can_lock_again) {
   EXPECT_TRUE(locks.request(t2, row_c, exclusive).is_granted());
 }
 
-// 004-B7: whoever closes the cycle and is the victim knows it from the answer.
+// 004-B7: a victim that closes the cycle learns it from the answer.
 TEST(Victims, a_victim_that_closed_the_cycle_is_notified_by_that_call) {
   const LockManager locks({.victim = VictimPolicy::oldest});
   ASSERT_TRUE(gives_way(close_cycle(locks), t1));
@@ -60,7 +60,7 @@ TEST(Victims, a_victim_that_closed_the_cycle_is_notified_by_that_call) {
   EXPECT_TRUE(locks.request(t1, row_c, exclusive).is_granted());
 }
 
-// 004-B7, 004.084: the document's loop calls release_all for the victim, whoever it is.
+// 004-B7, 004.084: the document's loop calls release_all for any victim.
 TEST(Victims, a_victim_whose_locks_another_thread_released_is_still_notified) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
@@ -69,7 +69,7 @@ TEST(Victims, a_victim_whose_locks_another_thread_released_is_still_notified) {
 
   EXPECT_EQ(locks.mode_held(t1, row_b), exclusive);
   EXPECT_TRUE(gives_way(locks.request(t2, row_c, exclusive), t2));
-  EXPECT_EQ(locks.release_all(t2), 0U) << "which is its own answer to being told";
+  EXPECT_EQ(locks.release_all(t2), 0U) << "which acknowledges the error";
   EXPECT_TRUE(locks.request(t2, row_c, exclusive).is_granted());
 }
 
@@ -84,7 +84,7 @@ TEST(Victims, a_release_all_without_locks_clears_the_victim) {
   EXPECT_TRUE(locks.request(t2, row_c, exclusive).is_granted());
 }
 
-// 004-B7: giving back is always allowed.
+// 004-B7: a release is always allowed.
 TEST(Victims, a_victim_releases_locks_one_by_one) {
   const LockManager locks;
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
@@ -144,12 +144,12 @@ TEST(Victims, a_victim_that_closes_the_cycle_does_not_park) {
   locks.try_acquire(t2, row_b, exclusive).value();
   ASSERT_TRUE(locks.request(t1, row_b, exclusive).is_waiting());
 
-  EXPECT_TRUE(refused(locks.acquire(t2, row_a, exclusive, patiently()), Errc::deadlock));
+  EXPECT_TRUE(refused(locks.acquire(t2, row_a, exclusive, with_test_timeout()), Errc::deadlock));
 
   EXPECT_EQ(locks.waiting_count(), 1U);
 }
 
-// 004-B7: "all of them are told", also threads that wait for something else.
+// 004-B7: all threads of the victim get the error, also those that wait for another lock.
 TEST(Victims, all_threads_of_the_victim_get_the_error) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();

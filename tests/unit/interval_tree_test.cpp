@@ -255,7 +255,7 @@ TEST(IntervalTree, a_range_with_another_end_is_not_erased) {
   EXPECT_TRUE(tree.erase(*KeyRange::of(1, 5), 1));
 }
 
-// Catches a visit that goes on in the next node after it was told to stop.
+// Catches a visit that continues in the next node after the visitor returned false.
 TEST(IntervalTree, a_visit_ends_when_the_visitor_returns_false) {
   Tree<KeyRange> tree;
   for (int value = 0; value < 2'000; ++value) {
@@ -301,7 +301,7 @@ TEST(IntervalTree, a_search_among_a_hundred_thousand_ranges_visits_few) {
 }
 
 // Catches a largest end that goes while it is needed, or stays behind after its range has gone,
-// so that later searches look at much in vain.
+// so that later searches visit subtrees without a match.
 // 004-B5
 TEST(IntervalTree, a_long_range_is_found_far_from_its_start_and_leaves_no_trace) {
   Tree<CountedRange> tree = disjoint_ranges(100'000);

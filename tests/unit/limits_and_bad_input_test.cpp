@@ -110,10 +110,12 @@ TEST(Limits, a_waiter_beyond_the_limit_is_refused_and_changes_nothing) {
   ASSERT_TRUE(locks.request(t3, row_a, exclusive).is_waiting());
 
   EXPECT_TRUE(refused(locks.request(t4, row_a, exclusive), Errc::resource_exhausted));
-  EXPECT_TRUE(refused(locks.acquire(t4, row_a, exclusive, patiently()), Errc::resource_exhausted));
+  EXPECT_TRUE(
+      refused(locks.acquire(t4, row_a, exclusive, with_test_timeout()), Errc::resource_exhausted));
 
   EXPECT_EQ(locks.waiting_count(), 2U);
-  EXPECT_TRUE(locks.request(t2, row_a, exclusive).is_waiting()) << "who waits already may ask";
+  EXPECT_TRUE(locks.request(t2, row_a, exclusive).is_waiting())
+      << "a waiter may repeat its request";
   EXPECT_TRUE(succeeded(locks.try_acquire(t4, row_b, exclusive))) << "other locks have room";
 }
 

@@ -158,7 +158,7 @@ TEST(PointLocks, a_second_release_finds_nothing_held) {
 }
 
 // 004.021: a release that did not look at the holder would free another's lock.
-TEST(PointLocks, a_stranger_cannot_release) {
+TEST(PointLocks, a_transaction_that_is_no_holder_cannot_release) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
   locks.try_acquire(t2, row_b, shared).value();

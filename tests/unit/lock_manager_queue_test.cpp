@@ -66,7 +66,7 @@ TEST(Queues, adjacent_readers_are_granted_together) {
   EXPECT_EQ(locks.waiting_count(), 2U);
 }
 
-// Who conflicts with nobody before him does not wait for those who do.
+// A waiter that conflicts with no earlier waiter does not wait for earlier conflicts.
 TEST(Queues, a_release_grants_waiters_compatible_with_holders_and_earlier_waiters) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
@@ -173,7 +173,7 @@ TEST(Queues, compatible_upgrades_are_granted_together) {
   EXPECT_EQ(locks.mode_held(t2, row_a), shared);
 }
 
-// 004-B2: t3 is compatible with every holder, not with t2, who waits before it.
+// 004-B2: t3 is compatible with every holder, not with t2, which waits before it.
 TEST(Queues, the_order_holds_across_ranges_that_overlap_in_part) {
   const LockManager locks;
   locks.try_acquire_range(t1, space_a, KeyRange::of(1, 10).value(), exclusive).value();

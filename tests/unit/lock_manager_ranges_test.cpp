@@ -101,7 +101,7 @@ TEST(RangeLocks, the_last_acquired_entry_of_a_range_is_released_first) {
   EXPECT_EQ(locks.range_count(space_a), 1U);
 }
 
-// 004-B21: who holds X and takes S beside it gives back the S.
+// 004-B21: a holder of X that acquires S too releases the S first.
 TEST(RangeLocks, the_weaker_of_two_entries_is_released_first_if_it_came_last) {
   const LockManager locks;
   locks.try_acquire_range(t1, space_a, span(1, 10), exclusive).value();
@@ -231,7 +231,7 @@ TEST(RangeLocks, a_waiting_range_is_granted_when_the_last_overlap_is_released) {
   EXPECT_EQ(locks.waiting_count(), 0U);
 }
 
-// 004-B21: inside what one holds one goes before those who hold nothing.
+// 004-B21: a request inside a held range precedes requests of non-holders.
 TEST(RangeLocks, a_request_inside_a_held_range_is_an_upgrade) {
   const LockManager locks;
   locks.try_acquire_range(t1, space_a, span(1, 10), shared).value();
@@ -243,7 +243,7 @@ TEST(RangeLocks, a_request_inside_a_held_range_is_an_upgrade) {
   EXPECT_EQ(locks.mode_held(t2, keys(space_a, 5, 5)), std::nullopt);
 }
 
-// A request that only touches what one holds waits its turn like everybody's.
+// A request that only overlaps a held range waits in queue order.
 TEST(RangeLocks, a_request_beyond_the_held_range_is_no_upgrade) {
   const LockManager locks;
   locks.try_acquire_range(t1, space_a, span(1, 10), shared).value();
@@ -266,7 +266,7 @@ TEST(RangeLocks, a_downgrade_weakens_the_entry_acquired_last) {
   EXPECT_EQ(locks.mode_held(t2, keys(space_a, 3, 3)), shared);
 }
 
-// 004-B4: the four kinds are told apart even under one number.
+// 004-B4: the four kinds are distinct even under one number.
 TEST(Targets, the_four_kinds_never_conflict) {
   const LockManager locks = LockManager::with_shards(1);
   const ResourceId three{3};

@@ -30,7 +30,7 @@ TEST(Requests, a_held_lock_is_waited_for) {
   EXPECT_EQ(locks.mode_held(t2, row_a), std::nullopt);
 }
 
-// 004.031, 004.092, 004-B1: granted in its turn, not when somebody happens to ask.
+// 004.031, 004.092, 004-B1: granted in its turn, not at the next poll.
 TEST(Requests, a_pending_request_is_granted_by_the_release) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
@@ -114,7 +114,7 @@ TEST(Requests, a_cancelled_wait_leaves_no_trace) {
   EXPECT_TRUE(locks.snapshot().locks.empty());
 }
 
-// 004.034: nobody would ever release what nobody claims.
+// 004.034: an unclaimed grant would never be released.
 TEST(Requests, cancel_wait_releases_an_unclaimed_grant) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();
@@ -154,7 +154,7 @@ TEST(Requests, a_cancelled_writer_unblocks_the_readers_behind_it) {
   EXPECT_EQ(locks.mode_held(t3, row_a), shared);
 }
 
-// 004.034: the upgrade is called off, what was held before stays.
+// 004.034: the upgrade is cancelled, and the hold before it stays.
 TEST(Requests, a_cancelled_upgrade_keeps_the_weaker_lock) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, shared).value();

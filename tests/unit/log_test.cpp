@@ -132,7 +132,7 @@ TEST_F(Lines, suppressed_lines_are_counted_at_the_end) {
       << text();
 }
 
-// A stalled reader of stderr must not stall whoever logs.
+// A stalled reader of stderr must not stall a thread that logs.
 TEST_F(Lines, a_stalled_writer_costs_lines_and_not_time) {
   std::latch writing{1};
   std::latch may_go{1};

@@ -194,7 +194,7 @@ TEST_F(MetricsTest, the_log_the_calls_and_the_watches_are_counted) {
 TEST_F(MetricsTest, promtool_has_nothing_to_say) {
   ask(ann, {lock("a")});
   metrics.method("/tenure.v1.Lock/Acquire").done(0);
-  metrics.limit_rejected("sessions_max");
+  metrics.limit_rejected("streams_max");
   const auto text = metrics.text();
 
   auto* promtool = ::popen("promtool check metrics 2>&1 > /dev/null", "w");

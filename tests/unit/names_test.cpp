@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Catches names that are told apart by their hash, their length or up to a zero byte only.
+// Catches a comparison by the hash only, by the length only, or up to a zero byte.
 // 004-B19
 TEST(NameTable, different_names_have_different_numbers_and_equal_names_the_same) {
   NameTable names;
@@ -98,7 +98,7 @@ bool intern_and_drop(NameTable& names, std::size_t first) {
 }
 
 // Catches a reference that is lost between two threads: the name would change its number while
-// somebody holds it, and two transactions would hold "the same" lock.
+// it is referenced, and two transactions would hold "the same" lock.
 // 004-B19
 TEST(NameTable, many_threads_agree_on_the_number_of_a_name_while_any_of_them_holds_it) {
   constexpr std::size_t thread_count = 8;

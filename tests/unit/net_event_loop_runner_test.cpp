@@ -29,7 +29,7 @@ std::chrono::nanoseconds cpu_time(clockid_t clock) {
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-/// Signals `slot` from the loop after `delay`, and tells on which thread.
+/// Signals `slot` from the loop after `delay`, and records the thread.
 void signal_after(EventLoopRunner& runner, std::chrono::milliseconds delay, WaitSlot& slot,
                   std::thread::id& ran_on) {
   auto timer = std::make_shared<boost::asio::steady_timer>(runner.loop());

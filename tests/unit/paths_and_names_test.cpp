@@ -57,7 +57,7 @@ TEST(Paths, writers_of_different_leaves_do_not_conflict_and_a_reader_of_the_root
                       Errc::would_block));
 }
 
-// 004-B22: ancestors that nobody gives back would bar a reader of the whole for ever.
+// 004-B22: ancestors that are never released would bar a reader of the root for ever.
 TEST(Paths, a_failed_path_releases_all_its_nodes) {
   const LockManager locks;
   const Transaction one = locks.begin();

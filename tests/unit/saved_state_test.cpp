@@ -36,7 +36,7 @@ std::string some_state(std::size_t bytes) {
   return state;
 }
 
-// A state of any size, in pieces of any size, makes the same file, which gives it back.
+// A state of any size, written in pieces of any size, makes the same file, and is read back.
 TEST(SavedState, a_saved_state_is_read_back_however_it_was_split) {
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, saved_block_bytes - 1, saved_block_bytes,

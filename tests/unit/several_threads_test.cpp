@@ -64,7 +64,7 @@ TEST(Threads, a_writer_is_alone) {
   for (std::uint64_t thread = 1; thread <= 4; ++thread) {
     threads.emplace_back([&, thread] {
       for (int round = 0; round < 500; ++round) {
-        locks.acquire(TxnId{thread}, row_a, exclusive, patiently()).value();
+        locks.acquire(TxnId{thread}, row_a, exclusive, with_test_timeout()).value();
         ++counter;
         locks.release(TxnId{thread}, row_a).value();
       }
@@ -118,8 +118,9 @@ TEST(ThreadsOfOneTransaction, release_all_ends_the_waits_of_the_others) {
   locks.try_acquire(t1, row_a, exclusive).value();
   locks.try_acquire(t1, keys(space_a, 1, 9), exclusive).value();
   txn.lock(row_b, exclusive).value();
-  auto point = in_background([&txn] { return txn.lock(row_a, shared, patiently()); });
-  auto range = in_background([&] { return txn.lock(keys(space_a, 5, 5), shared, patiently()); });
+  auto point = in_background([&txn] { return txn.lock(row_a, shared, with_test_timeout()); });
+  auto range =
+      in_background([&] { return txn.lock(keys(space_a, 5, 5), shared, with_test_timeout()); });
   ASSERT_TRUE(eventually_waiting(locks, 2));
 
   EXPECT_EQ(txn.unlock_all(), 1U);
@@ -207,8 +208,8 @@ TEST(Threads, two_transactions_that_cross_always_finish) {
   const auto work = [&locks](TxnId id, ResourceId first, ResourceId second) {
     const Transaction txn = locks.begin({.id = id});
     for (int done = 0; done < 200;) {
-      const bool both = txn.lock(first, exclusive, patiently()).has_value() &&
-                        txn.lock(second, exclusive, patiently()).has_value();
+      const bool both = txn.lock(first, exclusive, with_test_timeout()).has_value() &&
+                        txn.lock(second, exclusive, with_test_timeout()).has_value();
       done += both ? 1 : 0;
       txn.restart();
     }

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// 004.082: strict two-phase locking without anybody thinking of it.
+// 004.082: strict two-phase locking by scope.
 TEST(Transactions, the_end_of_a_transaction_releases_everything) {
   const LockManager locks;
   {
@@ -41,7 +41,7 @@ TEST(Transactions, the_end_of_a_transaction_hands_its_locks_over) {
   EXPECT_EQ(locks.mode_held(t2, row_a), shared);
 }
 
-// 004.001: the manager gives numbers only to those who bring none, out of the way of the others.
+// 004.001: the manager generates ids only for transactions without one, in a range of their own.
 TEST(Transactions, generated_ids_begin_at_two_to_the_63) {
   const LockManager locks;
 
@@ -146,7 +146,7 @@ TEST(Transactions, a_victim_gets_deadlock_errors_until_it_restarts) {
   const Transaction victim = locks.begin({.id = t2});
   ASSERT_TRUE(gives_way(close_cycle(locks), t2));
 
-  EXPECT_TRUE(refused(victim.lock(row_c, shared, patiently()), Errc::deadlock));
+  EXPECT_TRUE(refused(victim.lock(row_c, shared, with_test_timeout()), Errc::deadlock));
   EXPECT_TRUE(refused(victim.try_lock(row_c, shared), Errc::deadlock));
   EXPECT_EQ(victim.restart(), 1U);
 

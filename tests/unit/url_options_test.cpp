@@ -61,7 +61,7 @@ TEST(UrlOptions, an_unknown_option_is_an_error_that_names_its_position_and_all_k
   options.text("namespace", name);
 
   EXPECT_EQ(error_of(options, "namespace=a&colour=red"),
-            "at 17: unknown option \"colour\"; there are owner, key_prefix, request_timeout, "
+            "at 17: unknown option \"colour\"; known options: owner, key_prefix, request_timeout, "
             "namespace");
 }
 
@@ -159,8 +159,8 @@ TEST(UrlOptions, a_file_is_read_and_an_empty_or_missing_one_is_an_error) {
   std::optional<UrlOptions::File> file;
 
   EXPECT_EQ(error_with("/nowhere/a", file), "at 10: cannot read /nowhere/a");
-  EXPECT_EQ(error_with(empty, file), "at 10: " + empty.string() + " is empty, or no file");
-  EXPECT_EQ(error_with(folder, file), "at 10: " + folder.string() + " is empty, or no file");
+  EXPECT_EQ(error_with(empty, file), "at 10: " + empty.string() + " is empty or not a file");
+  EXPECT_EQ(error_with(folder, file), "at 10: " + folder.string() + " is empty or not a file");
   EXPECT_FALSE(file);
   EXPECT_EQ(error_with(full, file), "");
   ASSERT_TRUE(file);

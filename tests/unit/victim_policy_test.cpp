@@ -91,7 +91,7 @@ TEST(VictimPolicies, the_policy_of_the_wait_overrides_that_of_the_manager) {
   locks.try_acquire(t2, row_b, exclusive).value();
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
 
-  WaitOptions wait = patiently();
+  WaitOptions wait = with_test_timeout();
   wait.victim = VictimPolicy::oldest;
 
   EXPECT_TRUE(refused(locks.acquire(t1, row_b, exclusive, wait), Errc::deadlock));
@@ -145,7 +145,7 @@ TEST(VictimPolicies, a_policy_sees_age_locks_work_priority_and_wait_of_each_memb
   EXPECT_EQ(member.waits_for, "X on resource 102");
 }
 
-// A policy that logs what it sees must not hang on a lock of the manager.
+// A policy that calls the manager must not deadlock on a latch of it.
 TEST(VictimPolicies, a_policy_may_call_the_manager) {
   const auto table = std::make_shared<std::optional<LockManager>>();
   const auto waiting = std::make_shared<std::size_t>(0);

@@ -208,7 +208,7 @@ TEST(WaitForGraphs, an_empty_cycle_has_no_victim) {
   EXPECT_EQ(WaitForGraph::pick_victim({}, VictimPolicy::oldest), std::nullopt);
 }
 
-// 004.053: ids alone do not tell who holds how much.
+// 004.053: ids alone do not determine how many locks a member holds.
 TEST(WaitForGraphs, policies_that_need_more_than_ids_choose_the_youngest) {
   const std::vector cycle{TxnId{3}, TxnId{7}, TxnId{5}};
 

@@ -106,8 +106,8 @@ struct Config {
     std::size_t connections_max = 10'000;
     std::size_t http_connections_max = 256;
     std::size_t message_bytes_max = std::size_t{64} << 10U;
-    std::size_t sessions_max = 10'000;
-    std::size_t watches_per_client_max = 64;
+    std::size_t streams_max = 10'000;
+    std::size_t watches_per_stream_max = 64;
     std::size_t watch_buffer_events_max = 4096;
   };
 

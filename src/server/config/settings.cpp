@@ -356,12 +356,12 @@ void add_service(std::vector<Setting>& all) {
       TENURE_FIELD(service.http_connections_max), {1, 1'000'000}));
   all.push_back(size({"service.message_bytes_max", "Size of one request."},
                      TENURE_FIELD(service.message_bytes_max), {kibi, gibi}));
-  all.push_back(count({"service.sessions_max",
+  all.push_back(count({"service.streams_max",
                        "Concurrent streams: sessions, watches and keep-alives. One user or address "
                        "may use three quarters of them."},
-                      TENURE_FIELD(service.sessions_max), {1, 10'000'000}));
-  all.push_back(count({"service.watches_per_client_max", "Watches on one Watch stream."},
-                      TENURE_FIELD(service.watches_per_client_max), {1, 100'000}));
+                      TENURE_FIELD(service.streams_max), {1, 10'000'000}));
+  all.push_back(count({"service.watches_per_stream_max", "Watches on one Watch stream."},
+                      TENURE_FIELD(service.watches_per_stream_max), {1, 100'000}));
   all.push_back(count({"service.watch_buffer_events_max",
                        "Events buffered for a slow watcher. A watch that exceeds it is cancelled."},
                       TENURE_FIELD(service.watch_buffer_events_max), {1, 10'000'000}));

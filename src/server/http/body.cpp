@@ -11,9 +11,9 @@ namespace {
 
 namespace json = boost::json;
 
-/// More than any request has.
+/// Maximum number of fields; more than any request has.
 constexpr std::size_t fields_max = 32;
-/// 30 years: beyond every limit, and far from what a clock cannot count.
+/// 30 years: above every limit, and safe from clock overflow.
 constexpr std::uint64_t milliseconds_max = 1'000'000'000'000;
 
 }  // namespace
@@ -27,11 +27,11 @@ Result<Body> Body::parse(std::string_view text) {
   const auto parsed =
       json::parse({text.data(), text.size()}, error, {}, json::parse_options{.max_depth = 2});
   if (error) {
-    return fail(Errc::invalid_argument,
-                "the body is no JSON that is understood here: " + error.message());
+    return fail(Errc::invalid_argument, "the body is not valid JSON: " + error.message());
   }
   if (!parsed.is_object() || parsed.get_object().size() > fields_max) {
-    return fail(Errc::invalid_argument, "the body: an object with a few fields");
+    return fail(Errc::invalid_argument,
+                "the body must be a JSON object without nested objects or arrays");
   }
   for (const auto& field : parsed.get_object()) {
     std::string name(field.key().data(), field.key().size());
@@ -63,9 +63,9 @@ std::optional<Body::Value> Body::take(std::string_view name) {
   return value;
 }
 
-void Body::complain(std::string_view name, std::string_view what) {
-  if (complaint_.empty()) {
-    complaint_ = std::string(name) + ": " + std::string(what);
+void Body::set_error(std::string_view name, std::string_view what) {
+  if (error_.empty()) {
+    error_ = std::string(name) + ": " + std::string(what);
   }
 }
 
@@ -76,7 +76,7 @@ std::optional<std::string> Body::text(std::string_view name) {
   }
   auto* text = std::get_if<std::string>(&*value);
   if (text == nullptr) {
-    complain(name, "a text");
+    set_error(name, "expected a string");
     return std::nullopt;
   }
   return std::move(*text);
@@ -93,7 +93,7 @@ std::optional<std::uint64_t> Body::number(std::string_view name) {
   const auto* text = std::get_if<std::string>(&*value);
   const auto number = text == nullptr ? std::nullopt : sys::parse_number<std::uint64_t>(*text);
   if (!number) {
-    complain(name, "a number, which may stand in quotes");
+    set_error(name, "expected a number, as a JSON number or a string");
   }
   return number;
 }
@@ -101,29 +101,29 @@ std::optional<std::uint64_t> Body::number(std::string_view name) {
 std::optional<std::chrono::milliseconds> Body::milliseconds(std::string_view name) {
   const auto count = number(name);
   if (count && *count > milliseconds_max) {
-    complain(name, "too long");
+    set_error(name, "too long");
     return std::nullopt;
   }
   return count ? std::optional(std::chrono::milliseconds(*count)) : std::nullopt;
 }
 
-std::string Body::needed_text(std::string_view name) {
+std::string Body::required_text(std::string_view name) {
   if (!fields_.contains(name)) {
-    complain(name, "is missing");
+    set_error(name, "required");
   }
   return text(name).value_or("");
 }
 
-std::uint64_t Body::needed_number(std::string_view name) {
+std::uint64_t Body::required_number(std::string_view name) {
   if (!fields_.contains(name)) {
-    complain(name, "is missing");
+    set_error(name, "required");
   }
   return number(name).value_or(0);
 }
 
 Result<void> Body::finish() const {
-  if (!complaint_.empty()) {
-    return fail(Errc::invalid_argument, complaint_);
+  if (!error_.empty()) {
+    return fail(Errc::invalid_argument, error_);
   }
   if (!fields_.empty()) {
     return fail(Errc::invalid_argument, fields_.begin()->first + ": there is no such field");

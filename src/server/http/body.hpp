@@ -13,25 +13,24 @@
 
 namespace tenure::server::http {
 
-/// The fields of a JSON object that came with a request. Each is taken once, by its name and as
-/// what it must be; finish() says what was wrong, also with fields that nobody took. See
-/// read_body().
+/// Fields of a JSON request body. Each accessor takes one field by name and type; finish() returns
+/// the first error, including unknown fields. See read_body().
 class Body {
  public:
-  /// Nothing at all is an object without fields. `invalid_argument` if it is no object, or one with
-  /// objects or arrays inside.
+  /// Parses the text. An empty body is an empty object. `invalid_argument`: not an object, or
+  /// nested objects or arrays.
   [[nodiscard]] static Result<Body> parse(std::string_view text);
 
   [[nodiscard]] std::optional<std::string> text(std::string_view name);
-  /// Ids and tokens come as text, since many readers of JSON would round them; as numbers, too.
+  /// Accepts strings and numbers: many JSON readers would round 64-bit ids and tokens.
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name);
   [[nodiscard]] std::optional<std::chrono::milliseconds> milliseconds(std::string_view name);
 
-  /// The same for what must be there.
+  /// Accessors for required fields.
   [[nodiscard]] std::string required_text(std::string_view name);
   [[nodiscard]] std::uint64_t required_number(std::string_view name);
 
-  /// The first thing that was wrong.
+  /// First error.
   [[nodiscard]] Result<void> finish() const;
 
  private:
@@ -44,9 +43,7 @@ class Body {
   std::string error_;
 };
 
-/// What `read(body)` makes of it; or what is wrong with it.
-///
-///     const auto token = read_body(text, [](Body& body) { return body.required_number("token"); });
+/// Result of `read(body)`, or the first error in the body.
 template <class Read>
 [[nodiscard]] auto read_body(std::string_view text, Read read)
     -> Result<decltype(read(std::declval<Body&>()))> {

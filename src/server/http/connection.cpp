@@ -21,14 +21,16 @@ constexpr std::uint32_t header_bytes_max = 8 << 10U;
 constexpr std::uint64_t body_bytes_max = 64 << 10U;
 constexpr std::size_t stream_chunk_bytes = 64 << 10U;
 constexpr std::size_t drain_bytes_max = 1 << 20U;
-/// Of a request that is not here yet: its beginning.
+/// Size of the read that detects the start of the next request.
 constexpr std::size_t listen_bytes = 4 << 10U;
-/// What a client says first that speaks TLS: the type of the record, RFC 8446 5.1.
+/// First byte of a TLS connection: record type handshake (RFC 8446, 5.1).
 constexpr char tls_handshake = 22;
 constexpr milliseconds shutdown_timeout{1'000};
-/// For the request of a connection beyond the limit, which is served only if it asks for health.
+/// Deadline for the request of a connection over the limit, which is served only if it is a health
+/// check.
 constexpr milliseconds overload_request_time{1'000};
-/// Of the kernel, for a reader of events: what waits there is not counted by us.
+/// Kernel send buffer of an event stream. Small, because bytes there are not counted against
+/// buffer_events_max.
 constexpr int stream_send_buffer = 64 << 10U;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> security_fields{{
@@ -40,7 +42,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> security_
     {"Server", "tenured"},
 }};
 
-/// Which events are asked for. A browser that comes back says in Last-Event-ID what it has.
+/// Event filter of a request. A reconnecting browser sends the last received revision in
+/// Last-Event-ID.
 Result<EventFilter> event_filter(const Request& request) {
   EventFilter filter{.prefix = std::string(request.parameter("prefix").value_or(""))};
   const auto& last = request.last_event_id;
@@ -65,8 +68,9 @@ std::string copy(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// Who asks for the dashboard, and who may do more than look: what decides that.
-ClientInfo client_info_of(const beast::http::request<beast::http::string_body>& message, ClientStream& wire) {
+/// Client attributes that authorization depends on.
+ClientInfo client_info_of(const beast::http::request<beast::http::string_body>& message,
+                          ClientStream& wire) {
   boost::system::error_code error;
   const auto address = wire.socket().remote_endpoint(error).address();
   const auto has = [&](const char* field) { return message.find(field) != message.end(); };
@@ -81,16 +85,17 @@ ClientInfo client_info_of(const beast::http::request<beast::http::string_body>& 
       .wants_html =
           copy(message[beast::http::field::accept]).find("text/html") != std::string::npos,
       .authorization = copy(message[beast::http::field::authorization]),
-      .session = std::string(cookie_in(copy(message[beast::http::field::cookie]), LoginSessions::cookie)),
+      .session =
+          std::string(cookie_in(copy(message[beast::http::field::cookie]), LoginSessions::cookie)),
       .is_encrypted = wire.tls() != nullptr};
 }
 
 Response parse_error_response(const boost::system::error_code& error) {
   if (error == beast::http::error::header_limit) {
-    return problem(431, "Request Header Fields Too Large", "the header may have 8 KiB");
+    return problem(431, "Request Header Fields Too Large", "the header is larger than 8 KiB");
   }
   if (error == beast::http::error::body_limit) {
-    return problem(413, "Content Too Large", "the body may have 64 KiB");
+    return problem(413, "Content Too Large", "the body is larger than 64 KiB");
   }
   return problem(400, "Bad Request", error.message());
 }
@@ -131,14 +136,15 @@ void Connection::reject_overload() {
 
 void Connection::detect_tls() {
   arm_deadline(context_.options.request_time);
-  // The first byte tells TLS from what somebody typed without the s.
+  // The first byte distinguishes a TLS handshake from plain HTTP sent to the HTTPS port.
   stream_.socket().async_receive(
       asio::buffer(&ignored_, 1), asio::socket_base::message_peek,
       [self = shared_from_this()](const Error& error, std::size_t) {
         if (error) {
           self->close();
         } else if (self->ignored_ != tls_handshake) {
-          self->respond_and_close(problem(400, "Bad Request", "TLS is spoken here: https://"));
+          self->respond_and_close(
+              problem(400, "Bad Request", "this port requires TLS; use https://"));
         } else {
           self->begin_handshake();
         }
@@ -153,14 +159,15 @@ void Connection::begin_handshake() {
     return;
   }
   handshake_slot_ = context_.handshakes.admit(net::network_of(peer.address()),
-                                             net::HandshakeLimiter::Clock::now());
+                                              net::HandshakeLimiter::Clock::now());
   if (!handshake_slot_) {
     context_.metrics.limit_rejected("http_tls_handshakes");
     close();
     return;
   }
-  stream_.handshake(*context_.tls,
-              [self = shared_from_this()](const Error& failed) { self->on_handshake(failed); });
+  stream_.handshake(*context_.tls, [self = shared_from_this()](const Error& failed) {
+    self->on_handshake(failed);
+  });
 }
 
 void Connection::on_handshake(const Error& error) {
@@ -200,17 +207,17 @@ void Connection::listen() {
     return;
   }
   stream_.async_read_some(buffer_.prepare(listen_bytes),
-                        [self = shared_from_this()](const Error& error, std::size_t bytes) {
-                          self->is_listening_ = false;
-                          if (error) {
-                            self->close();
-                            return;
-                          }
-                          self->buffer_.commit(bytes);
-                          if (std::exchange(self->awaits_request_, false)) {
-                            self->read();
-                          }
-                        });
+                          [self = shared_from_this()](const Error& error, std::size_t bytes) {
+                            self->is_listening_ = false;
+                            if (error) {
+                              self->close();
+                              return;
+                            }
+                            self->buffer_.commit(bytes);
+                            if (std::exchange(self->awaits_request_, false)) {
+                              self->read();
+                            }
+                          });
 }
 
 void Connection::read() {
@@ -244,7 +251,8 @@ void Connection::answer() {
   keeps_alive_ = message.keep_alive() && connection_slot_;
   const auto host = message[beast::http::field::host];
   if (!is_allowed_host({host.data(), host.size()}, context_.options.hosts)) {
-    respond(problem(421, "Misdirected Request", "not the name of this server: listen.http_hosts"));
+    respond(problem(421, "Misdirected Request",
+                    "the Host header is not allowed; see listen.http_hosts"));
     return;
   }
   auto request = parse_target({message.target().data(), message.target().size()});
@@ -276,28 +284,31 @@ void Connection::answer() {
   disconnect_hook_ = disconnect_hook;
   arm_deadline(context_.options.answer_time, OnTimeout::respond_unavailable);
   const auto exchange = exchange_;
-  context_.router.serve(*std::move(request), [self = weak_from_this(), exchange](Response response) {
-    const auto alive = self.lock();
-    if (alive && alive->exchange_ == exchange) {
-      alive->respond(std::move(response));
-    }
-  });
+  context_.router.serve(*std::move(request),
+                        [self = weak_from_this(), exchange](Response response) {
+                          const auto alive = self.lock();
+                          if (alive && alive->exchange_ == exchange) {
+                            alive->respond(std::move(response));
+                          }
+                        });
   if (exchange == exchange_ && disconnect_hook->on_disconnect) {
-    arm_deadline(context_.options.answer_time + disconnect_hook->wait_max, OnTimeout::respond_unavailable);
+    arm_deadline(context_.options.answer_time + disconnect_hook->wait_max,
+                 OnTimeout::respond_unavailable);
     watch_for_disconnect();
   }
 }
 
 void Connection::watch_for_disconnect() {
   if (buffer_.size() > 0) {
-    // The next request is here already, and its sender, too.
+    // A pipelined request is buffered, so the client is still connected.
     return;
   }
   listen();
 }
 
 void Connection::notify_disconnect() {
-  if (const auto disconnect_hook = std::exchange(disconnect_hook_, {}); disconnect_hook && disconnect_hook->on_disconnect) {
+  if (const auto disconnect_hook = std::exchange(disconnect_hook_, {});
+      disconnect_hook && disconnect_hook->on_disconnect) {
     disconnect_hook->on_disconnect();
   }
 }
@@ -321,7 +332,7 @@ void Connection::respond(Response response) {
   message->body() = std::move(response.body);
   message->prepare_payload();
   if (is_head_) {
-    // The length stays what it would have been.
+    // Content-Length keeps the length of the GET response.
     message->body().clear();
   }
   beast::http::async_write(stream_, *message,
@@ -344,7 +355,7 @@ void Connection::respond_and_close(Response response) {
 void Connection::shut_down() {
   arm_deadline(shutdown_timeout);
   if (is_listening_) {
-    // Who asked is read from until it goes, or for this long.
+    // The pending read ends when the client closes the connection, or at the deadline.
     Error ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     return;
@@ -352,7 +363,7 @@ void Connection::shut_down() {
   stream_.shutdown([self = shared_from_this()](const Error&) {
     Error ignored;
     self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    // Closing with unread bytes would reset the connection, and the answer may be lost on the way.
+    // Closing with unread bytes resets the connection, and the response could be lost.
     self->drain();
   });
 }
@@ -392,7 +403,7 @@ void Connection::stream_events(Request& request) {
   if (const auto* user = request.access.user(); user != nullptr) {
     auto share = context_.stream_shares.take(user->name);
     if (!share) {
-      respond(problem(503, "Service Unavailable", "too many event streams of one user"));
+      respond(problem(503, "Service Unavailable", "too many event streams for this user"));
       return;
     }
     stream_slot_ = *std::move(share);
@@ -401,7 +412,7 @@ void Connection::stream_events(Request& request) {
   ++exchange_;
   Error ignored;
   stream_.socket().set_option(asio::socket_base::send_buffer_size(stream_send_buffer), ignored);
-  // It ends with the connection, so it needs no chunks.
+  // The stream ends with the connection, so chunked encoding is unnecessary.
   std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n";
   for (const auto& [name, value] : security_fields) {
     head += std::string(name) + ": " + std::string(value) + "\r\n";
@@ -460,20 +471,20 @@ void Connection::send_heartbeats() {
 
 void Connection::watch_for_close() {
   stream_.async_read_some(asio::buffer(&ignored_, 1),
-                        [self = shared_from_this()](const Error& error, std::size_t) {
-                          if (error) {
-                            self->close();
-                          } else {
-                            self->watch_for_close();
-                          }
-                        });
+                          [self = shared_from_this()](const Error& error, std::size_t) {
+                            if (error) {
+                              self->close();
+                            } else {
+                              self->watch_for_close();
+                            }
+                          });
 }
 
 void Connection::arm_deadline(milliseconds time, OnTimeout action) {
   deadline_.expires_after(time);
-  // This is also what keeps the connection alive while the store thinks.
+  // The timer also owns the connection while the store works on the request.
   deadline_.async_wait([self = shared_from_this(), action](const Error& error) {
-    // It may have been set anew after it had come.
+    // A new deadline may have been set after the timer had expired.
     if (!error && self->deadline_.expiry() <= std::chrono::steady_clock::now()) {
       self->on_timeout(action);
     }
@@ -490,13 +501,13 @@ void Connection::on_timeout(OnTimeout action) {
     return;
   }
   if (action == OnTimeout::reject_overload) {
-    // The read is under way and stays so.
+    // The pending read continues.
     is_listening_ = true;
     reject_overload();
     return;
   }
   notify_disconnect();
-  auto response = problem(503, "Service Unavailable", "the store does not answer");
+  auto response = problem(503, "Service Unavailable", "the store did not reply in time");
   response.fields.emplace_back("Retry-After", "1");
   respond(std::move(response));
 }

@@ -10,23 +10,24 @@
 
 namespace tenure::server::http {
 
-/// A cycle of waits that was found, and ended at once: the first of it gave way.
+/// Detected deadlock: a cycle of waits. The first step is the victim, whose request was refused.
 struct DeadlockRecord {
   core::Revision revision{};
   core::ClusterTime time{};
   std::vector<core::CycleStep> cycle{};
 };
 
-/// The latest deadlocks that this process saw. Events name only the one who gave way; this knows
-/// for whom everybody waited. Of the store's thread.
+/// Latest deadlocks observed by this process. Events name only the victim; this log keeps the whole
+/// cycle. Store thread only.
 class DeadlockLog final : public Listener {
  public:
   static constexpr std::size_t deadlocks_max = 100;
-  static constexpr std::size_t steps_max = 64;  ///< Of a cycle; longer ones are cut.
+  static constexpr std::size_t steps_max = 64;  ///< Longer cycles are truncated.
 
   void applied(const core::Applied& what, const core::State& state) override;
 
-  /// The newest first, those of which a step may be read; names and owners of the others are out.
+  /// Newest first. Omits cycles without a readable step and redacts the unreadable steps of the
+  /// others.
   [[nodiscard]] std::vector<DeadlockRecord> latest(const auth::Access& access) const;
 
  private:

@@ -19,7 +19,7 @@ std::string server_sent(std::string_view type, std::string_view id, std::string_
   return out + "data: " + std::string(text) + "\n\n";
 }
 
-constexpr std::string_view slow_reader_detail = "the events were read too slowly";
+constexpr std::string_view slow_reader_detail = "the reader is too slow";
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void EventSubscription::add_replay(const Replay& replay) {
     filter_.start = replay.start;
   }
   if (filter_.start && *filter_.start <= replay.compact_revision) {
-    // What is asked for is forgotten: the reader has to look at the locks anew.
+    // The start revision is compacted: the reader must list the locks again.
     final_event_ = server_sent("compact", {}, json.take());
     on_ready_();
     return;
@@ -119,7 +119,7 @@ void EventSubscription::finish(std::string_view type, std::string_view why, core
   }
   resume = std::max(resume, filter_.start.value_or(resume));
   resume_at_ = resume;
-  // The beginning of that revision comes again.
+  // The reader resumes at this revision, so its already queued events are dropped.
   while (!pending_.empty() && pending_.back().event().revision == resume) {
     live_pending_ -= pending_.back().is_live ? 1 : 0;
     pending_.pop_back();
@@ -132,9 +132,13 @@ void EventSubscription::finish(std::string_view type, std::string_view why, core
   final_event_ = server_sent(type, {}, json.take());
 }
 
-EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
+EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor executor,
                      const Options& options)
-    : store_(store), metrics_(metrics), executor_(std::move(home)), options_(options), grace_(executor_) {}
+    : store_(store),
+      metrics_(metrics),
+      executor_(std::move(executor)),
+      options_(options),
+      grace_(executor_) {}
 
 void EventFeed::applied(const core::Applied& what, const core::State& /*state*/) {
   known_ = what.revision;
@@ -145,7 +149,7 @@ void EventFeed::applied(const core::Applied& what, const core::State& /*state*/)
 
 void EventFeed::restored(const core::State& /*state*/) {
   boost::asio::post(executor_, [this, resume = core::Revision{known_.get() + 1}] {
-    cancel_all(resume, "the leader sent a snapshot in the place of the events");
+    cancel_all(resume, "the leader sent a snapshot instead of the events");
   });
 }
 
@@ -161,7 +165,7 @@ void EventFeed::settled() {
   const auto count = gathered_.size();
   const auto first = gathered_.front().revision;
   if (in_flight_ + count > options_.in_flight_max) {
-    // HTTP does not keep up: better to lose readers than memory.
+    // The HTTP thread is too slow: cancel readers instead of using unbounded memory.
     gathered_.clear();
     if (!std::exchange(has_reported_gap_, true)) {
       boost::asio::post(executor_, [this, first] { cancel_all(first, slow_reader_detail); });
@@ -188,7 +192,8 @@ void EventFeed::fetch(const SubscriberRef& reader, const EventFilter& filter) {
       boost::asio::post(executor_, [reader, error = view.error()] { refuse(reader, error); });
       return;
     }
-    // Whatever is settled from now on is posted behind this, so nothing falls in between.
+    // Later batches are posted after this handler, so no event is lost between replay and live
+    // events.
     boost::asio::post(executor_, [this, reader, filter, replay = read_and_respond(*view, filter)] {
       hand_over(reader, filter, replay);
     });
@@ -302,14 +307,14 @@ void EventFeed::wait_for_leader() {
 void EventFeed::end_streams_without_leader() {
   store_.peek([this](const Result<View>& view) {
     if (!view || view->log.is_leader || view->log.leader != 0) {
-      return;  // It stops, or there is one after all.
+      return;  // The store stops, or a leader is known again.
     }
-    // Behind all that was settled before.
+    // Posted after all previously settled events.
     boost::asio::post(executor_, [this, resume = core::Revision{view->state.revision.get() + 1}] {
       each_active([&](EventSubscription& reader) {
         reader.finish("no_leader",
-                      "this member knows of no leader, or was removed from the cluster: it does "
-                      "not hear what happens. Go on at another member",
+                      "this member knows no leader, or was removed from the cluster; resume at "
+                      "another member",
                       resume);
         reader.on_ready_();
       });

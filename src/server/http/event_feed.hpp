@@ -23,28 +23,28 @@ namespace tenure::server::http {
 
 using EventBatch = std::shared_ptr<const std::vector<core::Event>>;
 
-/// What a reader of events asked for.
+/// Selection of events by a subscriber.
 struct EventFilter {
-  std::string prefix{};                   ///< Only names that begin with this.
-  std::optional<core::Revision> start{};  ///< From this revision on; else from now on.
-  bool from_oldest = false;               ///< From the first that is remembered, whichever it is.
-  /// Asked at home for each name, before it is sent.
+  std::string prefix{};                   ///< Prefix of lock names.
+  std::optional<core::Revision> start{};  ///< First revision to deliver; nullopt: only new events.
+  bool from_oldest = false;               ///< Start with the oldest retained event.
+  /// Read permission; evaluated on the HTTP thread for each event before it is sent.
   std::function<bool(std::string_view name)> may_read = [](std::string_view) { return true; };
 };
 
-/// The events that one reader has not been sent yet, as server-sent events (the HTML standard,
-/// section 9.2). Bounded: one who reads too slowly is cut, and told the revision to go on from.
+/// Pending events of one subscriber, as server-sent events (HTML standard, section 9.2). Bounded: a
+/// slow reader is cancelled and gets the revision to resume from.
 ///
-/// The id of an event is its revision, and only the last event of a revision has one: who comes
-/// back with Last-Event-ID gets whole revisions, some events twice and none not at all.
+/// The id of an event is its revision; only the last event of a revision has one. A reader that
+/// reconnects with Last-Event-ID gets whole revisions: some events twice, none lost.
 class EventSubscription {
  public:
   EventSubscription(EventFilter filter, std::size_t buffer_max, std::function<void()> on_ready);
 
-  /// Text to send, about `bytes_max` of it; empty if there is nothing.
+  /// Next text to send, about `bytes_max` bytes; empty: none pending.
   [[nodiscard]] std::string take(std::size_t bytes_max);
-  /// Nothing comes any more.
-  [[nodiscard]] bool is_over() const { return is_over_; }
+  /// The stream has ended.
+  [[nodiscard]] bool is_finished() const { return is_finished_; }
 
  private:
   friend class EventFeed;
@@ -58,19 +58,20 @@ class EventSubscription {
     [[nodiscard]] const core::Event& event() const { return (*batch)[index]; }
   };
 
-  /// Some of what happened before, as the store has it.
+  /// Part of the event history, copied from the store.
   struct Replay {
-    core::Revision revision{};  ///< Of the store, now.
+    core::Revision revision{};  ///< Revision of the store at the time of the copy.
     core::Revision compact_revision{};
-    std::optional<core::Revision> start{};  ///< Where it begins.
+    std::optional<core::Revision> start{};  ///< First revision of the replay.
     EventBatch events{};
-    std::optional<core::Revision> next{};  ///< Where the rest begins; nothing: this is all.
+    std::optional<core::Revision>
+        next{};  ///< First revision of the next part; nullopt: the replay is complete.
   };
 
-  void take_in(const Replay& replay);
+  void add_replay(const Replay& replay);
   void refuse(const Error& error);
   void deliver(const EventBatch& batch);
-  /// After what waits to be sent: a last event that says why, and where to go on.
+  /// Queues a final event with the reason and the revision to resume from.
   void finish(std::string_view type, std::string_view why, core::Revision resume);
   void queue(const EventBatch& batch, bool is_live);
   [[nodiscard]] bool wants(const core::Event& event) const;
@@ -78,33 +79,36 @@ class EventSubscription {
   EventFilter filter_;
   const std::size_t buffer_max_;
   std::function<void()> on_ready_;
-  std::function<void()> fetch_;  ///< The next part of the replay; empty when it is all here.
-  bool has_begun_ = false;
-  std::string prelude_;  ///< Goes before the events.
+  std::function<void()> fetch_;  ///< Requests the next part of the replay; empty: complete.
+  bool has_started_ = false;
+  std::string initial_event_;  ///< Initial event, sent before all others.
   std::deque<Pending> pending_;
   std::size_t live_pending_ = 0;
-  core::Revision replayed_{};             ///< Live events up to this are known already.
-  std::optional<core::Revision> cut_at_;  ///< Where to go on elsewhere, once pending_ is sent.
-  std::string finale_;                    ///< Goes behind the events; then it is over.
-  bool is_over_ = false;
-  std::shared_ptr<void> presence_;  ///< Counts it as a reader for as long as it lives.
+  core::Revision replayed_{};  ///< Live events up to this revision are part of the replay.
+  std::optional<core::Revision>
+      resume_at_;  ///< Revision to resume from after pending_ is sent; set: the stream is ending.
+  std::string final_event_;  ///< Final event, sent after pending_; then the stream ends.
+  bool is_finished_ = false;
+  std::shared_ptr<void> reader_guard_;  ///< Decrements the number of subscribers on destruction.
 };
 
-/// Hands every event to all readers. On the store's thread it only copies events, once for all
-/// readers, and nothing if there is none; the rest happens at home, on the thread of HTTP.
+/// Publishes store events to all subscribers. On the store's thread it only copies each batch once,
+/// and nothing without subscribers; the rest runs on the HTTP thread.
 class EventFeed final : public Listener {
  public:
   struct Options {
-    std::size_t buffer_max = 4096;      ///< Events that wait for one reader.
-    std::size_t in_flight_max = 65536;  ///< Events on their way to the thread of HTTP.
-    /// Events looked at in one visit to the store's thread; who wants more history comes again.
+    std::size_t buffer_max = 4096;  ///< Maximum number of pending events per subscriber.
+    std::size_t in_flight_max =
+        65536;  ///< Maximum number of events posted to the HTTP thread and not yet processed.
+    /// Maximum number of events visited in one step on the store's thread; longer replays take
+    /// several steps.
     std::size_t replay_max = 1000;
-    /// How long nobody may lead before streams end: without a leader nothing happens here, and what
-    /// happens elsewhere is not heard. Longer than an election takes, and short for who waits.
+    /// Time without a leader before streams end: a member without a leader does not receive events.
+    /// Longer than an election, short enough for readers to move to another member.
     std::chrono::milliseconds leader_grace{2000};
   };
 
-  EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor home,
+  EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executor executor,
             const Options& options);
 
   void applied(const core::Applied& what, const core::State& state) override;
@@ -112,43 +116,46 @@ class EventFeed final : public Listener {
   void restored(const core::State& state) override;
   void role_changed(const LogPosition& log) override;
 
-  /// `on_ready` is called at home whenever there is something to take. REQUIRES: at home.
+  /// `on_ready` is called on the HTTP thread when there is text to send. REQUIRES: the HTTP thread.
   [[nodiscard]] std::shared_ptr<EventSubscription> subscribe(const EventFilter& filter,
                                                              std::function<void()> on_ready);
-  /// Forgets its timer. REQUIRES: home does not run any more.
+  /// Destroys the timer. REQUIRES: the executor has stopped.
   void close() { grace_.reset(); }
 
  private:
-  using Reader = std::weak_ptr<EventSubscription>;
+  using SubscriberRef = std::weak_ptr<EventSubscription>;
 
-  void fetch(const Reader& reader, const EventFilter& filter);
-  static void refuse(const Reader& reader, const Error& error);
-  void hand_over(const Reader& reader, const EventFilter& filter,
+  void fetch(const SubscriberRef& reader, const EventFilter& filter);
+  static void refuse(const SubscriberRef& reader, const Error& error);
+  void hand_over(const SubscriberRef& reader, const EventFilter& filter,
                  const EventSubscription::Replay& replay);
-  [[nodiscard]] EventSubscription::Replay look(const View& view, const EventFilter& filter);
+  [[nodiscard]] EventSubscription::Replay read_and_respond(const View& view,
+                                                           const EventFilter& filter);
   [[nodiscard]] std::shared_ptr<void> count_reader();
   void deliver(const EventBatch& batch);
-  void cut_all(core::Revision resume, std::string_view why);
+  void cancel_all(core::Revision resume, std::string_view why);
   void set_leader(bool is_there);
   void wait_for_leader();
-  void end_leaderless();
+  void end_streams_without_leader();
   void each_active(const std::function<void(EventSubscription&)>& visit);
 
   Store& store_;
   Metrics& metrics_;
-  boost::asio::any_io_executor home_;
+  boost::asio::any_io_executor executor_;
   const Options options_;
 
-  std::vector<core::Event> gathered_;  ///< Of the store's thread, and so is the next.
-  bool has_told_gap_ = false;          ///< All who read now will be cut.
-  core::Revision known_{};             ///< Up to here all events were passed on, or looked at.
+  std::vector<core::Event> gathered_;  ///< Events of the current entry. Guarded by the store's
+                                       ///< thread, like the next two members.
+  bool has_reported_gap_ = false;      ///< A cancellation of all current readers has been posted.
+  core::Revision known_{};  ///< All events up to this revision were published or replayed.
 
   std::atomic<std::size_t> readers_ = 0;
   std::atomic<std::size_t> in_flight_ = 0;
 
-  std::vector<Reader> active_;  ///< At home, and so are the next.
+  std::vector<SubscriberRef>
+      active_;  ///< Active subscribers. HTTP thread only, like the following members.
   bool has_leader_ = false;
-  bool is_waiting_ = false;  ///< For a leader, by grace_.
+  bool is_waiting_ = false;  ///< grace_ is running.
   std::optional<boost::asio::steady_timer> grace_;
 };
 

@@ -11,11 +11,11 @@ namespace tenure::server::http {
 namespace {
 
 constexpr std::array<std::string_view, 17> columns{
-    // How often a second.
+    // Rates per second.
     "granted", "released", "expired", "forced", "deadlocks", "renewed", "commands",
-    // How many there were at the end of the interval.
+    // Counts at the end of the interval.
     "locks", "holds", "waits", "leases",
-    // Seconds.
+    // Latencies in seconds.
     "acquire_p50", "acquire_p99", "commit_p50", "commit_p99", "hold_p50", "fsync_p99"};
 
 }  // namespace

@@ -13,30 +13,30 @@
 
 namespace tenure::server::http {
 
-/// A quantile of what was observed between two looks at a histogram, in seconds, by a straight line
-/// within its bucket; nothing if nothing was observed. `quantile` from 0 to 1.
+/// Quantile, in seconds, of the observations between two snapshots of a histogram, interpolated
+/// linearly within a bucket; nullopt: no observations. `quantile` from 0 to 1.
 [[nodiscard]] std::optional<double> quantile_between(const Totals::Buckets& before,
                                                      const Totals::Buckets& after, double quantile);
 
-/// What the last minutes were like: rates, numbers and latencies, a value of each for each
-/// interval, so that a chart is full when it is opened. At home.
+/// Time series of the last minutes: rates, counts and latencies, one value per interval, so that a
+/// dashboard chart is filled when it opens. HTTP thread only.
 class History {
  public:
   static constexpr std::size_t samples_max = 300;
   static constexpr std::chrono::milliseconds interval{2'000};
 
-  /// To be called once in each interval with what was counted since the start of the process.
+  /// Adds a sample. Called once per interval with the totals since the start of the process.
   void add(const Totals& totals, const StatusRecord& status,
            std::chrono::steady_clock::time_point when);
 
-  /// As JSON: what came after the sample of this number, a column for each series.
+  /// JSON with the samples after this number, one column per series.
   [[nodiscard]] std::string write(std::uint64_t after) const;
 
  private:
   using Value = std::optional<double>;
   struct Sample {
     std::uint64_t number = 0;
-    std::vector<Value> values{};  ///< As the columns are named.
+    std::vector<Value> values{};  ///< Values in the order of the columns.
   };
 
   std::deque<Sample> samples_;

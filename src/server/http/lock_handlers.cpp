@@ -22,23 +22,23 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds ttl_default{10'000};
-/// One connection waits for so long; who wants to wait longer asks again with the same request.
+/// Maximum wait of one request. A longer wait repeats the request with the same request id.
 constexpr milliseconds wait_max{60'000};
 
-/// A error_response in words of this protocol, for an outcome that is not the one that was asked for.
+/// Error response for an unexpected outcome.
 Response failure_response(const core::Outcome& outcome) {
   if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
-    // Its detail names those in the cycle, which are not everybody's business.
+    // The detail names the owners in the cycle, which the client may not be allowed to read.
     const bool is_deadlock = refused->error == Errc::deadlock;
     return error_response(is_deadlock ? Error{.code = Errc::deadlock} : refused->error);
   }
   if (std::holds_alternative<core::LeaseLost>(outcome)) {
     return error_response({.code = Errc::lease_lost});
   }
-  return problem(500, "Internal Server Error", "the store gave an answer to another question");
+  return problem(500, "Internal Server Error", "unexpected outcome from the store");
 }
 
-/// Calls `then(expected, decided)`, or replies with what went wrong.
+/// Calls `then(expected, decided)`, or replies with the error.
 template <class Expected, class Then>
 void respond_with(const Result<Decided>& decided, Reply& reply, Then then) {
   if (!decided) {
@@ -63,7 +63,8 @@ Result<core::Claim> claim_of(const std::optional<std::string>& mode,
   if (permits || capacity) {
     constexpr std::uint64_t most = UINT32_MAX;
     if (mode || !capacity || *capacity > most || permits.value_or(1) > most) {
-      return fail(Errc::invalid_argument, "a semaphore has a capacity, permits, and no mode");
+      return fail(Errc::invalid_argument,
+                  "a semaphore requires capacity, allows permits and excludes mode");
     }
     return core::Permits{.capacity = static_cast<std::uint32_t>(*capacity),
                          .wanted = static_cast<std::uint32_t>(permits.value_or(1))};
@@ -73,10 +74,10 @@ Result<core::Claim> claim_of(const std::optional<std::string>& mode,
       return core::Whole{.mode = known};
     }
   }
-  return fail(Errc::invalid_argument, "mode: IS, IX, S, U, SIX or X");
+  return fail(Errc::invalid_argument, "mode: expected IS, IX, S, U, SIX or X");
 }
 
-/// Makes a new lease that of the authenticated user: see sign() of gRPC.
+/// Binds a new lease to the authenticated user, as bind_to_principal() of gRPC does.
 void sign(const auth::Access& access, core::GrantLease& grant) {
   if (access.user() != nullptr) {
     grant.client = auth::qualified_client(*access.user(), grant.client);
@@ -90,18 +91,19 @@ void sign(const auth::Access& access, core::GrantLease& grant) {
 /// Request of :acquire.
 struct AcquireRequest {
   PendingAcquire::Request order{};
-  std::optional<core::GrantLease> lease{};  ///< To be granted first.
+  std::optional<core::GrantLease>
+      lease{};  ///< Lease to grant first; nullopt: the request names one.
 };
 
 namespace {
 
-/// The fields of :acquire, as they came.
+/// Fields of an :acquire body.
 struct AcquireFields {
   std::optional<std::string> mode{};
   std::optional<std::uint64_t> permits{};
   std::optional<std::uint64_t> capacity{};
   std::optional<std::uint64_t> lease{};
-  std::uint64_t request = 0;  ///< 0: none.
+  std::uint64_t request = 0;  ///< 0: chosen by the server.
   std::optional<milliseconds> ttl{};
   milliseconds wait{};
   std::string owner{};
@@ -133,10 +135,10 @@ Result<AcquireRequest> acquire_request_from(const Request& request, const std::s
     return fail(Errc::invalid_argument, "wait_ms: at most 60000");
   }
   if (fields->lease && fields->ttl) {
-    return fail(Errc::invalid_argument, "ttl_ms: the lease has one already");
+    return fail(Errc::invalid_argument, "ttl_ms: excluded by lease, which has a TTL");
   }
   if (!fields->lease && fields->request != 0) {
-    return fail(Errc::invalid_argument, "request: asking twice needs a lease of POST /v1/leases");
+    return fail(Errc::invalid_argument, "request: requires a lease from POST /v1/leases");
   }
   AcquireRequest spec;
   spec.order = {
@@ -159,7 +161,7 @@ Result<AcquireRequest> acquire_request_from(const Request& request, const std::s
   return spec;
 }
 
-/// Which hold is meant by :release and :extend.
+/// Hold that :release or :extend refers to.
 struct HoldKey {
   core::LeaseId lease{};
   core::FencingToken token{};
@@ -170,7 +172,7 @@ HoldKey read_key(Body& body) {
           .token = core::FencingToken(body.required_number("token"))};
 }
 
-/// Null: this name is not held by this lease with this token.
+/// Hold of `name` with this lease and token; null: none.
 const core::Hold* find_hold(const View& view, const HoldKey& key, const std::string& name) {
   const auto* hold = view.state.locks.find(key.token);
   if (hold == nullptr || hold->lease != key.lease) {
@@ -183,7 +185,8 @@ const core::Hold* find_hold(const View& view, const HoldKey& key, const std::str
 }
 
 Response not_held() {
-  return error_response({.code = Errc::not_held, .detail = "this lease does not hold it with this token"});
+  return error_response(
+      {.code = Errc::not_held, .detail = "the lease does not hold this lock with this token"});
 }
 
 core::Command renewal(core::LeaseId lease, std::optional<milliseconds> ttl) {
@@ -195,7 +198,7 @@ core::Command renewal(core::LeaseId lease, std::optional<milliseconds> ttl) {
 
 }  // namespace
 
-/// One :acquire, from the lease to the answer. Of the store's thread.
+/// One :acquire, from the lease grant to the response. Store thread only.
 class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::Attempt> {
  public:
   Attempt(LockHandlers& handlers, Requester requester, AcquireRequest spec, Reply reply)
@@ -216,17 +219,17 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
     lock_handlers_.store_.propose(
         *request_spec_.lease, [self = shared_from_this()](const Result<Decided>& decided) {
           respond_with<core::LeaseGranted>(decided, self->reply_,
-                                          [&](const core::LeaseGranted& granted, const Decided&) {
-                                            auto& wanted = self->request_spec_.order.acquire;
-                                            wanted.lease = granted.id;
-                                            // See LockHandlers.
-                                            wanted.request = core::RequestId(granted.id.get());
-                                            self->acquire();
-                                          });
+                                           [&](const core::LeaseGranted& granted, const Decided&) {
+                                             auto& wanted = self->request_spec_.order.acquire;
+                                             wanted.lease = granted.id;
+                                             // Marks the lease as implicit; see LockHandlers.
+                                             wanted.request = core::RequestId(granted.id.get());
+                                             self->acquire();
+                                           });
         });
   }
 
-  /// Who asked has gone.
+  /// Called when the client has disconnected.
   void on_disconnect() {
     is_disconnected_ = true;
     if (const auto here = acquisition_.lock()) {
@@ -249,10 +252,12 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
 
   void answer(const PendingAcquire::Completion& end) {
     const auto* granted = end.outcome ? std::get_if<core::Granted>(&*end.outcome) : nullptr;
-    // Nobody else knows the lease. A server that stops leaves it to its time: the client may be
-    // asking the next leader already.
-    if (request_spec_.lease && (granted == nullptr || is_disconnected_) && !lock_handlers_.is_stopping_) {
-      lock_handlers_.store_.propose(core::RevokeLease{.lease = lease_}, [](const Result<Decided>&) {});
+    // The implicit lease is unknown to the client, so revoke it. A stopping server lets it expire:
+    // the client may be retrying at the next leader.
+    if (request_spec_.lease && (granted == nullptr || is_disconnected_) &&
+        !lock_handlers_.is_stopping_) {
+      lock_handlers_.store_.propose(core::RevokeLease{.lease = lease_},
+                                    [](const Result<Decided>&) {});
     }
     if (!end.outcome) {
       reply_(error_response(end.outcome.error()));
@@ -284,16 +289,18 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
   bool is_disconnected_ = false;
 };
 
-LockHandlers::LockHandlers(Store& store, boost::asio::any_io_executor home, auth::Authorizer* authorizer)
-    : store_(store), executor_(std::move(home)), authorizer_(authorizer) {
+LockHandlers::LockHandlers(Store& store, boost::asio::any_io_executor executor,
+                           auth::Authorizer* authorizer)
+    : store_(store), executor_(std::move(executor)), authorizer_(authorizer) {
   store_.listen(waiters_);
 }
 
 Reply LockHandlers::on_http_thread(Reply reply) const {
-  return [home = executor_, reply = std::move(reply)](Response response) mutable {
-    boost::asio::post(home, [reply = std::move(reply), response = std::move(response)]() mutable {
-      reply(std::move(response));
-    });
+  return [executor = executor_, reply = std::move(reply)](Response response) mutable {
+    boost::asio::post(executor,
+                      [reply = std::move(reply), response = std::move(response)]() mutable {
+                        reply(std::move(response));
+                      });
   };
 }
 
@@ -316,7 +323,7 @@ bool LockHandlers::is_foreign(const Requester& requester, core::LeaseId id) cons
 }
 
 void LockHandlers::propose_for(core::LeaseId lease, const Request& request, core::Command command,
-                          Store::Decision decided) {
+                               Store::Decision decided) {
   boost::asio::post(store_.loop(),
                     [this, lease, requester = requester_of(request), command = std::move(command),
                      decided = std::move(decided)]() mutable {
@@ -339,7 +346,8 @@ void LockHandlers::acquire(const Request& request, const std::string& name, Repl
                                                  on_http_thread(std::move(reply)));
   if (request.disconnect_hook) {
     request.disconnect_hook->wait_max = wait;
-    request.disconnect_hook->on_disconnect = [&loop = store_.loop(), weak = std::weak_ptr(attempt)] {
+    request.disconnect_hook->on_disconnect = [&loop = store_.loop(),
+                                              weak = std::weak_ptr(attempt)] {
       boost::asio::post(loop, [weak] {
         if (const auto here = weak.lock()) {
           here->on_disconnect();
@@ -394,7 +402,8 @@ void LockHandlers::extend(const Request& request, std::string name, Reply reply)
   }
   const auto& [whose, wanted] = *asked;
   auto renewed = [this, key = whose, name = std::move(name),
-                  reply = on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
+                  reply =
+                      on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
     const auto* answers = decided ? std::get_if<core::Renewed>(&decided->outcome) : nullptr;
     if (answers == nullptr) {
       reply(decided ? failure_response(decided->outcome) : error_response(decided.error()));
@@ -405,7 +414,7 @@ void LockHandlers::extend(const Request& request, std::string name, Reply reply)
       reply(error_response({.code = Errc::lease_lost}));
       return;
     }
-    // Only now: what is held after the renewal is held until the new deadline.
+    // Checked after the renewal: a hold found now lasts until the new deadline.
     store_.read([key, name = std::move(name), ttl = *left,
                  reply = std::move(reply)](const Result<View>& view) mutable {
       if (!view || find_hold(*view, key, name) == nullptr) {
@@ -435,17 +444,17 @@ void LockHandlers::grant_lease(const Request& request, Reply reply) {
     return;
   }
   sign(request.access, *grant);
-  store_.propose(*std::move(grant),
-                 [reply = on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
-                   respond_with<core::LeaseGranted>(
-                       decided, reply, [&](const core::LeaseGranted& granted, const Decided& how) {
-                         reply(json_response([&](sys::JsonWriter& out) {
-                           out.field("id", granted.id);
-                           out.field("ttl_ms", in_ms(granted.ttl));
-                           out.field("revision", how.revision);
-                         }));
-                       });
-                 });
+  store_.propose(*std::move(grant), [reply = on_http_thread(std::move(reply))](
+                                        const Result<Decided>& decided) mutable {
+    respond_with<core::LeaseGranted>(decided, reply,
+                                     [&](const core::LeaseGranted& granted, const Decided& how) {
+                                       reply(json_response([&](sys::JsonWriter& out) {
+                                         out.field("id", granted.id);
+                                         out.field("ttl_ms", in_ms(granted.ttl));
+                                         out.field("revision", how.revision);
+                                       }));
+                                     });
+  });
 }
 
 void LockHandlers::renew_lease(const Request& request, const std::string& id, Reply reply) {
@@ -459,18 +468,18 @@ void LockHandlers::renew_lease(const Request& request, const std::string& id, Re
   propose_for(lease, request, renewal(lease, *ttl),
               [reply = on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
                 respond_with<core::Renewed>(decided, reply,
-                                           [&](const core::Renewed& renewed, const Decided& how) {
-                                             const auto& answer = renewed.answers.front();
-                                             if (!answer.ttl) {
-                                               reply(error_response({.code = Errc::lease_lost}));
-                                               return;
-                                             }
-                                             reply(json_response([&](sys::JsonWriter& out) {
-                                               out.field("id", answer.id);
-                                               out.field("ttl_ms", in_ms(*answer.ttl));
-                                               out.field("revision", how.revision);
-                                             }));
-                                           });
+                                            [&](const core::Renewed& renewed, const Decided& how) {
+                                              const auto& answer = renewed.answers.front();
+                                              if (!answer.ttl) {
+                                                reply(error_response({.code = Errc::lease_lost}));
+                                                return;
+                                              }
+                                              reply(json_response([&](sys::JsonWriter& out) {
+                                                out.field("id", answer.id);
+                                                out.field("ttl_ms", in_ms(*answer.ttl));
+                                                out.field("revision", how.revision);
+                                              }));
+                                            });
               });
 }
 
@@ -481,13 +490,13 @@ void LockHandlers::revoke_lease(const Request& request, const std::string& id, R
     return;
   }
   const core::LeaseId lease(*number);
-  propose_for(lease, request, core::RevokeLease{.lease = lease},
-              [reply = on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
-                respond_with<core::Done>(decided, reply, [&](const core::Done&, const Decided& how) {
-                  reply(json_response(
-                      [&](sys::JsonWriter& out) { out.field("revision", how.revision); }));
-                });
-              });
+  propose_for(
+      lease, request, core::RevokeLease{.lease = lease},
+      [reply = on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
+        respond_with<core::Done>(decided, reply, [&](const core::Done&, const Decided& how) {
+          reply(json_response([&](sys::JsonWriter& out) { out.field("revision", how.revision); }));
+        });
+      });
 }
 
 }  // namespace tenure::server::http

@@ -32,7 +32,8 @@ Result<std::string> decode(std::string_view text, Plus plus) {
     const auto high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
     const auto low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
     if (high < 0 || low < 0) {
-      return fail(Errc::invalid_argument, "a percent sign needs two hexadecimal digits behind it");
+      return fail(Errc::invalid_argument,
+                  "a percent sign must be followed by two hexadecimal digits");
     }
     out += static_cast<char>(high * 16 + low);
     i += 2;
@@ -54,16 +55,16 @@ Result<void> parse_query(std::string_view query, Request& request) {
       return std::unexpected(name ? value.error() : name.error());
     }
     if (request.query.size() >= parameters_max) {
-      return fail(Errc::invalid_argument, "too many parameters");
+      return fail(Errc::invalid_argument, "too many query parameters");
     }
     if (!request.query.emplace(*std::move(name), *std::move(value)).second) {
-      return fail(Errc::invalid_argument, "a parameter is given twice");
+      return fail(Errc::invalid_argument, "duplicate query parameter");
     }
   }
   return {};
 }
 
-/// Without a code if it is empty.
+/// Omits an empty code.
 Response problem(unsigned status, std::string_view title, std::string_view detail,
                  std::string_view code) {
   sys::JsonWriter json;
@@ -93,7 +94,7 @@ Result<Request> parse_target(std::string_view target) {
     return std::unexpected(path.error());
   }
   if (!path->starts_with('/')) {
-    return fail(Errc::invalid_argument, "the target must begin with a slash");
+    return fail(Errc::invalid_argument, "the request target must start with a slash");
   }
   Request request{.path = *std::move(path)};
   const auto parsed = parse_query(target.substr(std::min(question + 1, target.size())), request);
@@ -118,7 +119,7 @@ std::string_view cookie_in(std::string_view field, std::string_view name) {
 }
 
 bool is_allowed_host(std::string_view host, std::string_view allowed) {
-  // A colon inside brackets is no port.
+  // A colon inside brackets belongs to an IPv6 address.
   const auto colon = host.ends_with(']') ? host.npos : host.rfind(':');
   host = host.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) {

@@ -19,55 +19,57 @@ namespace tenure::server::http {
 
 enum class Method : std::uint8_t { get, post };
 
-/// Who asks, as far as the connection and the head of the request tell.
-struct Caller {
-  std::string address{};      ///< The other end of the connection.
-  bool is_local = false;      ///< It is on this machine.
-  bool is_forwarded = false;  ///< A proxy asks for somebody else.
-  std::string host{};         ///< Under which name it asks.
-  std::string origin{};       ///< Of the page that asks, if it is a page.
-  std::string fetch_site{};   ///< What the browser says of that page: same-origin, cross-site, ...
-  bool has_intent = false;    ///< The field that a page of another origin cannot send.
-  bool wants_html = false;    ///< A person with a browser, and no program.
-  std::string authorization{};  ///< The field of that name.
-  std::string session{};        ///< What the cookie of a login says.
-  bool is_encrypted = false;    ///< Through TLS that ends here.
-  bool has_secret = false;      ///< It shows the secret of this server, or a login with it.
-  std::vector<std::string> certificate{};  ///< The names in the one that was shown.
+/// Client of a request, as far as the connection and the header tell.
+struct ClientInfo {
+  std::string address{};           ///< Address of the peer.
+  bool is_local = false;           ///< The peer address is a loopback address.
+  bool is_forwarded = false;       ///< A header shows that a proxy forwarded the request.
+  std::string host{};              ///< Host header.
+  std::string origin{};            ///< Origin header of a browser.
+  std::string fetch_site{};        ///< Sec-Fetch-Site header: same-origin, cross-site, …
+  bool has_intent_header = false;  ///< Tenure-Intent header, which a page of another origin cannot
+                                   ///< send (CSRF protection).
+  bool wants_html = false;         ///< The Accept header includes text/html, as from a browser.
+  std::string authorization{};     ///< Authorization header.
+  std::string session{};           ///< Secret in the login cookie.
+  bool is_encrypted = false;       ///< TLS terminates at this server.
+  bool has_secret = false;  ///< The request carries the server secret, or a login made with it.
+  std::vector<std::string> certificate{};  ///< Names in the verified client certificate.
 };
 
-/// An answer that is waited for. At home.
-struct Departure {
-  std::function<void()> tell{};      ///< Called if who asked goes away before.
-  std::chrono::milliseconds wait{};  ///< How long it may take, besides what every answer takes.
+/// Hook of a request that waits for its response. HTTP thread only.
+struct DisconnectHook {
+  std::function<void()> on_disconnect{};  ///< Called if the client disconnects before the response.
+  std::chrono::milliseconds wait_max{};   ///< Wait allowed in addition to the usual response time.
 };
 
-/// What is asked for: the target of a request, taken apart.
+/// Parsed HTTP request.
 struct Request {
-  std::string path{};  ///< Without percent signs; starts with '/'. Holds any bytes.
+  std::string path{};  ///< Decoded path; starts with '/', may contain any bytes.
   std::map<std::string, std::string, std::less<>> query{};
-  std::string last_event_id{};  ///< Of the header, for event streams.
+  std::string last_event_id{};  ///< Last-Event-ID header of an event stream.
   std::string body{};
   Method method = Method::get;
-  Caller caller{};
-  /// What the caller may do; Router::admit() says it.
+  ClientInfo client{};
+  /// Rights of the client; set by Router::admit().
   auth::Access access = auth::Access::unrestricted();
-  std::shared_ptr<Departure> departure{};  ///< For answers that are waited for; null: nobody looks.
+  std::shared_ptr<DisconnectHook>
+      disconnect_hook{};  ///< Hook for handlers that wait; null: disconnects are not reported.
 
   /// The value of a parameter, or nothing.
   [[nodiscard]] std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
-/// Takes a target such as `/v1/locks/a%2Fb?limit=3` apart. In the query '+' is a space.
+/// Parses a target such as `/v1/locks/a%2Fb?limit=3`. '+' in the query is a space.
 [[nodiscard]] Result<Request> parse_target(std::string_view target);
 
-/// The value of a cookie in a Cookie field; empty if it is not there.
+/// Value of a cookie in a Cookie header; empty: not present.
 [[nodiscard]] std::string_view cookie_in(std::string_view field, std::string_view name);
 
-/// May a request come with this Host header? With a number, `localhost`, none at all, or one of the
-/// names in `allowed` ("a.example,b.example", or "*"). Otherwise somebody may have pointed a name
-/// of his at our address, to read the answers from a page of his (DNS rebinding).
-[[nodiscard]] bool is_known_host(std::string_view host, std::string_view allowed);
+/// Whether the Host header is allowed: an IP address, `localhost`, no header, or a name in
+/// `allowed` ("a.example,b.example", or "*"). Prevents DNS rebinding, in which a foreign page
+/// resolves its own name to our address to read our responses.
+[[nodiscard]] bool is_allowed_host(std::string_view host, std::string_view allowed);
 
 struct Response {
   unsigned status = 200;
@@ -76,12 +78,12 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> fields{};
 };
 
-/// Called once, on any thread.
+/// Called once, from any thread.
 using Reply = std::move_only_function<void(Response)>;
 
-/// An error as RFC 9457 has it.
+/// Error response in the format of RFC 9457 (problem details).
 [[nodiscard]] Response problem(unsigned status, std::string_view title, std::string_view detail);
-/// The same for what the store said, with its code for programs.
-[[nodiscard]] Response refusal(const Error& error);
+/// Error response for an error of the store, with its code.
+[[nodiscard]] Response error_response(const Error& error);
 
 }  // namespace tenure::server::http

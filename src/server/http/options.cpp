@@ -25,7 +25,7 @@ Result<ServerOptions> options_from(const Config& config, Users users) {
   options.open_metrics = config.auth.open_metrics;
   options.connections_max = config.service.http_connections_max;
   options.buffer_events_max = config.service.watch_buffer_events_max;
-  // An election takes up to two of these, and may have to be held twice.
+  // An election takes up to two election timeouts and may have to be repeated.
   options.leader_grace = std::max(options.leader_grace, 4 * config.raft.election_timeout);
   return options;
 }

@@ -7,9 +7,8 @@ namespace tenure::server::http {
 
 enum class Users : bool { none, some };
 
-/// What the configuration says of HTTP, except certificates, users and facts. Creates the secret
-/// (secret.hpp) where the settings need one.
-/// REQUIRES: HTTP is not off; the data directory exists.
+/// HTTP options from the configuration, without certificates, users and facts. Creates the secret
+/// (secret.hpp) if the settings need one. REQUIRES: HTTP is enabled; the data directory exists.
 [[nodiscard]] Result<ServerOptions> options_from(const Config& config, Users users);
 
 }  // namespace tenure::server::http

@@ -360,9 +360,7 @@ std::string print_position(const core::Resource& resource) {
 }
 
 Result<core::Resource> parse_position(std::string_view text) {
-  const auto wrong = [] {
-    return fail(Errc::invalid_argument, "'after' is not what a page gave as 'next'");
-  };
+  const auto wrong = [] { return fail(Errc::invalid_argument, "after: not a value of `next`"); };
   if (text.size() % 2 != 1 || (text[0] != 's' && text[0] != 'n')) {
     return wrong();
   }
@@ -384,30 +382,30 @@ std::string_view front_page() {
   return "tenured\n"
          "\n"
          "GET /                                    the dashboard, for a browser\n"
-         "GET /healthz                             the process lives\n"
-         "GET /readyz                              it can serve; 503 and why if not\n"
-         "GET /metrics                             for Prometheus\n"
-         "GET /v1/openapi.json                     all of this, for programs\n"
-         "GET /v1/status                           this member, its log and its limits\n"
-         "GET /v1/cluster                          its members, and who leads\n"
-         "GET /v1/locks?prefix=&limit=&after=      locks that are held or waited for\n"
+         "GET /healthz                             the process is alive\n"
+         "GET /readyz                              ready to serve; 503 with the reason if not\n"
+         "GET /metrics                             Prometheus metrics\n"
+         "GET /v1/openapi.json                     OpenAPI document\n"
+         "GET /v1/status                           state of this member, its log and limits\n"
+         "GET /v1/cluster                          members and leader\n"
+         "GET /v1/locks?prefix=&limit=&after=      locks with holders or waiters\n"
          "GET /v1/locks/NAME                       one lock with its queue (?kind=space)\n"
-         "GET /v1/leases?limit=&after=             leases that live\n"
-         "GET /v1/leases/ID                        one lease with what it holds\n"
-         "GET /v1/graph                            who waits for whom\n"
-         "GET /v1/deadlocks                        the latest cycles of waits\n"
-         "GET /v1/history?after=                   rates and latencies of the last minutes\n"
-         "GET /v1/rights                           who you are, and what you may do\n"
-         "POST /v1/login                           a cookie for a token or the secret\n"
-         "POST /v1/logout                          ends it\n"
-         "POST /v1/locks/NAME:acquire              takes a lock, with a lease or making one\n"
-         "POST /v1/locks/NAME:release              gives it back\n"
-         "POST /v1/locks/NAME:extend               keeps it for another ttl\n"
-         "POST /v1/leases                          a lease, for several locks\n"
-         "POST /v1/leases/ID:renew, :revoke        keeps it, ends it and all under it\n"
-         "POST /v1/tokens:check                    is this fencing token still that of a holder?\n"
-         "POST /v1/locks/NAME:force-release?token= takes a lock from its holders\n"
-         "GET /v1/watch?prefix=&start_revision=    what happens, as server-sent events\n";
+         "GET /v1/leases?limit=&after=             live leases\n"
+         "GET /v1/leases/ID                        one lease with its holds and waits\n"
+         "GET /v1/graph                            wait-for graph\n"
+         "GET /v1/deadlocks                        latest deadlocks\n"
+         "GET /v1/history?after=                   rates and latencies of the last 10 minutes\n"
+         "GET /v1/rights                           user and rights of this request\n"
+         "POST /v1/login                           exchanges a token or the secret for a cookie\n"
+         "POST /v1/logout                          ends the login session\n"
+         "POST /v1/locks/NAME:acquire              acquires a lock, with a given or a new lease\n"
+         "POST /v1/locks/NAME:release              releases the lock\n"
+         "POST /v1/locks/NAME:extend               renews the lock\n"
+         "POST /v1/leases                          grants a lease for several locks\n"
+         "POST /v1/leases/ID:renew, :revoke        renews or ends a lease with its locks\n"
+         "POST /v1/tokens:check                    checks a fencing token\n"
+         "POST /v1/locks/NAME:force-release?token= releases a lock on behalf of its holders\n"
+         "GET /v1/watch?prefix=&start_revision=    events as server-sent events\n";
 }
 
 std::string_view to_string(core::EventType type) noexcept {

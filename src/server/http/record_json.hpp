@@ -12,14 +12,14 @@
 #include "server/http/request_rights.hpp"
 #include "sys/json_writer.hpp"
 
-/// Records as JSON.
+/// JSON of the HTTP API, from the records copied out of the state.
 namespace tenure::server::http {
 
 [[nodiscard]] inline std::int64_t in_ms(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
-/// Its fields: `mode`, `permits` or `mode` and `range`.
+/// Fields of a claim: `mode`, `permits`, or `mode` and `range`.
 void write_claim(sys::JsonWriter& json, const core::Claim& claim);
 
 [[nodiscard]] std::string write(const LockPage& page);
@@ -27,7 +27,7 @@ void write_claim(sys::JsonWriter& json, const core::Claim& claim);
 [[nodiscard]] std::string write(const LeasePage& page);
 [[nodiscard]] std::string write(const LeaseRecord& lease);
 
-/// What the state does not know about this server.
+/// Facts about this server that are not part of the state.
 struct ServerFacts {
   Identity identity{};
   std::string version{};
@@ -40,21 +40,21 @@ struct ServerFacts {
 [[nodiscard]] std::string write(const core::Event& event);
 [[nodiscard]] std::string write(const GraphRecord& graph);
 
-/// The latest deadlocks, at a time of the cluster.
+/// Latest deadlocks, with the cluster time of the copy.
 struct DeadlockPage {
   core::ClusterTime now{};
   std::vector<DeadlockRecord> records{};
 };
 [[nodiscard]] std::string write(const DeadlockPage& page);
 [[nodiscard]] std::string write(const TokenRecord& token);
-/// What the one who asks may do.
+/// Rights of the client.
 [[nodiscard]] std::string write(const RequestRights& rights);
 
-/// Where a list goes on, as a word that needs no escaping in a URL, and back.
+/// Position in a listing as a URL-safe string, and back.
 [[nodiscard]] std::string print_position(const core::Resource& resource);
 [[nodiscard]] Result<core::Resource> parse_position(std::string_view text);
 
-/// What `/` shows.
+/// Plain-text overview of the API, served at `/`.
 [[nodiscard]] std::string_view front_page();
 
 [[nodiscard]] std::string_view to_string(core::EventType type) noexcept;

@@ -7,19 +7,18 @@
 namespace tenure::server::http {
 namespace {
 
-// In lists; a page of its own has more.
+// Depth in listings; a single lock shows more.
 constexpr Depth in_lists{.holders = 10, .waiters = 0};
 constexpr std::size_t items_of_lease_max = 1000;
-// Of a graph: more could not be drawn.
+// Depth in the wait-for graph; more cannot be drawn legibly.
 constexpr Depth in_graphs{.holders = 20, .waiters = 50};
 constexpr std::size_t items_of_graph_max = 1000;
 constexpr std::size_t locks_of_graph_max = 200;
-/// Upper bound for the bytes that a list or a graph copies before its last lock, about two
-/// milliseconds of the store's thread. Ten holders with 4 KiB of metadata each are 40 KiB of a
-/// lock.
+/// Byte budget of a list or graph. Copying this much takes about two milliseconds on the store's
+/// thread. Ten holders with 4 KiB of metadata each are 40 KiB per lock.
 constexpr std::size_t copied_bytes_max = std::size_t{4} << 20U;
 
-/// Authenticated user of a lease. REQUIRES: it lives.
+/// Authenticated user of a lease. REQUIRES: the lease is alive.
 std::string user_of(const View& view, core::LeaseId lease) {
   return std::string(view.state.leases.find(lease)->user);
 }
@@ -49,7 +48,7 @@ WaitRecord copy_wait(const View& view, const core::Wait& wait, const core::Item&
           .is_upgrade = wait.upgrades.has_value()};
 }
 
-/// A hold or wait of several ranges of a space is several holders there.
+/// A hold or wait on several ranges of a space appears as several holders or waiters.
 template <class Record, class Add>
 void each_item_at(const Record& record, const core::Resource& resource, Add add) {
   for (const auto& item : record.items) {

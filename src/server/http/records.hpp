@@ -15,8 +15,8 @@
 #include "server/requests/token_check.hpp"
 #include "server/store/store.hpp"
 
-/// Copies of what the state says, made on the store's thread in bounded time, to be written down
-/// on another one.
+/// Copies of parts of the state, made on the store's thread in bounded time and serialised on the
+/// HTTP thread.
 namespace tenure::server::http {
 
 struct HoldRecord {
@@ -36,7 +36,7 @@ struct WaitRecord {
   core::Claim claim{};
   core::Revision ticket{};
   std::optional<core::Revision> predecessor{};
-  std::size_t position = 0;  ///< 1 is next.
+  std::size_t position = 0;  ///< Position in the queue; 1 is next.
   core::LeaseId lease{};
   core::RequestId request{};
   std::string owner{};
@@ -52,8 +52,8 @@ struct LockRecord {
   core::Revision create_revision{};
   core::Revision mod_revision{};
   std::uint64_t version = 0;
-  std::vector<HoldRecord> holders{};  ///< The first of them.
-  std::size_t holder_count = 0;       ///< All of them.
+  std::vector<HoldRecord> holders{};  ///< First holders; see Depth.
+  std::size_t holder_count = 0;       ///< Number of all holders.
   std::vector<WaitRecord> queue{};
   std::size_t waiter_count = 0;
 };
@@ -70,10 +70,10 @@ struct LeaseRecord {
   std::string address{};
   std::size_t hold_count = 0;
   std::size_t wait_count = 0;
-  std::vector<LockRecord> locks{};  ///< Only what this lease holds or waits for.
+  std::vector<LockRecord> locks{};  ///< Locks with only the holds and waits of this lease.
 };
 
-/// How many holders and waiters of a lock are copied.
+/// Maximum number of holders and waiters copied per lock.
 struct Depth {
   std::size_t holders = 0;
   std::size_t waiters = 0;
@@ -82,7 +82,7 @@ struct Depth {
 template <class Record, class Position>
 struct Page {
   std::vector<Record> records{};
-  std::optional<Position> next{};  ///< Where the next page begins, behind this.
+  std::optional<Position> next{};  ///< Last position of this page; nullopt: the last page.
   core::Revision revision{};
 };
 using LockPage = Page<LockRecord, core::Resource>;
@@ -100,26 +100,25 @@ struct LockQuery {
 
 [[nodiscard]] LeasePage copy_leases(const View& view, const auth::LeaseRange& range,
                                     const auth::Access& access);
-/// With as much of what it holds as may be read.
+/// Lease with the readable part of its holds and waits.
 [[nodiscard]] std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
                                                     const auth::Access& access);
 
-/// Who waits for whom: the locks that somebody waits for, those who wait longest first. Everything
-/// in it may be read.
+/// Wait-for graph: locks with waiters, longest wait first. Contains only readable locks.
 struct GraphRecord {
   core::Revision revision{};
-  std::size_t waits = 0;  ///< All of them; if not all may be read, those that were looked at.
+  std::size_t waits = 0;  ///< Number of waits: all, or the visited ones if not all are readable.
   std::vector<LockRecord> locks{};
-  bool is_complete = true;  ///< Every lock that is waited for is there.
+  bool is_complete = true;  ///< Every lock with waiters is included.
 };
 [[nodiscard]] GraphRecord copy_graph(const View& view, const auth::Access& access);
 
-/// What became of a fencing token.
+/// Result of a fencing token check.
 struct TokenRecord {
   core::Revision revision{};
   TokenVerdict verdict{};
-  core::FencingToken newest{};  ///< Of those who hold the lock; 0: nobody does.
-  std::string owner{};          ///< Who holds it by this token.
+  core::FencingToken newest{};  ///< Largest token of the current holders; 0: not held.
+  std::string owner{};          ///< Owner of the hold with this token.
 };
 [[nodiscard]] TokenRecord copy_token_check(const View& view, const core::Resource& resource,
                                            core::FencingToken token);
@@ -141,7 +140,7 @@ struct StatusRecord {
 struct ClusterRecord {
   LogPosition log{};
   core::ClusterVersion version{};
-  std::vector<MemberStatus> members{};  ///< By id.
+  std::vector<MemberStatus> members{};  ///< Sorted by id.
 };
 [[nodiscard]] ClusterRecord copy_cluster(const View& view);
 

@@ -10,7 +10,7 @@
 #include "server/auth/authorizer.hpp"
 #include "server/http/message.hpp"
 
-/// What the record_json of a Router have in common.
+/// Helpers shared by the handlers of Router.
 namespace tenure::server::http {
 
 inline constexpr std::string_view lock_prefix = "/v1/locks/";
@@ -34,9 +34,9 @@ inline constexpr std::string_view revoke_suffix = ":revoke";
   return problem(404, "Not Found", detail);
 }
 
-/// A method that does nothing here, and those that do.
+/// 405 for a method that the path does not support.
 [[nodiscard]] inline Response not_allowed(const std::string& allowed) {
-  auto response = problem(405, "Method Not Allowed", "only " + allowed);
+  auto response = problem(405, "Method Not Allowed", "allowed methods: " + allowed);
   response.fields.emplace_back("Allow", allowed);
   return response;
 }
@@ -45,7 +45,7 @@ inline constexpr std::string_view revoke_suffix = ":revoke";
   return problem(403, "Forbidden", error.detail);
 }
 
-/// 401 if one may log in, 403 if that was done.
+/// 401 for an unauthenticated client, 403 for an authenticated one.
 [[nodiscard]] inline Response error_response(const auth::AccessDenied& denial) {
   if (denial.kind == auth::AccessDenied::Kind::forbidden) {
     return forbidden(denial.error);
@@ -55,11 +55,11 @@ inline constexpr std::string_view revoke_suffix = ":revoke";
   return response;
 }
 
-/// `kind` of a lock that is named in the path.
+/// Parameter `kind` of the lock in the path.
 [[nodiscard]] inline Result<core::ResourceKind> resource_kind(const Request& request) {
   const auto kind = request.parameter("kind").value_or("name");
   if (kind != "name" && kind != "space") {
-    return fail(Errc::invalid_argument, "kind: name or space");
+    return fail(Errc::invalid_argument, "kind: expected name or space");
   }
   return kind == "space" ? core::ResourceKind::space : core::ResourceKind::name;
 }

@@ -8,8 +8,8 @@
 #include <boost/asio/post.hpp>
 
 #include "server/config/units.hpp"
-#include "server/http/responses.hpp"
 #include "server/http/assets.hpp"
+#include "server/http/responses.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -28,12 +28,12 @@ Result<std::size_t> page_limit(const Request& request) {
   }
   const auto limit = parse_count(*given);
   if (!limit || *limit == 0 || *limit > page_limit_max) {
-    return fail(Errc::invalid_argument, "limit: a number from 1 to 1000");
+    return fail(Errc::invalid_argument, "limit: expected a number from 1 to 1000");
   }
   return *limit;
 }
 
-/// What the files of the dashboard need, and no more: all comes from here.
+/// Content security policy of the dashboard: only resources of this server.
 constexpr std::string_view dashboard_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -44,7 +44,7 @@ Response file(const Asset& asset) {
                     .body = std::string(asset.body)};
   response.fields.emplace_back("Content-Security-Policy", dashboard_policy);
   if (asset.path.starts_with("/assets/")) {
-    // Their names change with their content.
+    // File names contain a content hash, so they can be cached forever.
     response.fields.emplace_back("Cache-Control", "public, max-age=31536000, immutable");
   }
   return response;
@@ -53,7 +53,7 @@ Response file(const Asset& asset) {
 std::optional<std::string_view> why_not_ready(const View& view) {
   const auto& log = view.log;
   if (!log.is_leader && log.leader == 0) {
-    return "no member leads";
+    return "the cluster has no leader";
   }
   if (log.commit > log.applied + entries_behind_max) {
     return "the log is still being applied";
@@ -66,7 +66,7 @@ std::optional<std::string_view> why_not_ready(const View& view) {
 
 }  // namespace
 
-Router::Router(const Sources& sources, boost::asio::any_io_executor home, ServerFacts facts,
+Router::Router(const Sources& sources, boost::asio::any_io_executor executor, ServerFacts facts,
                Options options)
     : store_(sources.store),
       metrics_(sources.metrics),
@@ -75,7 +75,7 @@ Router::Router(const Sources& sources, boost::asio::any_io_executor home, Server
       sessions_(sources.sessions),
       authorizer_(sources.authorizer),
       lock_handlers_(sources.lock_handlers),
-      executor_(std::move(home)),
+      executor_(std::move(executor)),
       facts_(std::move(facts)),
       options_(options) {}
 
@@ -83,7 +83,7 @@ std::span<const Router::Route> Router::routes() {
   using enum auth::Permission;
   using R = Router;
   constexpr auto post = Method::post;
-  // The longer path first.
+  // Longer paths first: the first match wins.
   static constexpr std::array all{
       Route{.path = "/", .permission = none, .page = &R::front},
       Route{.path = "/healthz", .permission = none, .page = &R::health},
@@ -220,7 +220,7 @@ Response Router::deny(const Request& request, auth::Verb verb, std::string_view 
                           ? std::nullopt
                           : authorizer_->authenticate(credentials_of(client), client.address)
                                 ->authorize(verb, name);
-  // The rules may be others than a moment ago, when it was denied.
+  // The policy may have changed since the request was denied.
   return denial ? error_response(*denial) : forbidden(request.access.denial(verb, name));
 }
 
@@ -244,7 +244,7 @@ void Router::serve(Request request, Reply reply) const {
     return;
   }
   if (request.method == Method::get && serve_asset(request, reply)) {
-    return;  // It was a file of the dashboard.
+    return;  // Served a dashboard file.
   }
   const auto* route = find(request);
   if (route == nullptr && allowed(request.path) == "POST") {
@@ -252,7 +252,7 @@ void Router::serve(Request request, Reply reply) const {
     return;
   }
   if (route == nullptr || route->page == nullptr) {
-    reply(not_found("there is nothing here; / tells what there is"));
+    reply(not_found("unknown path; GET / lists the paths"));
     return;
   }
   (this->*route->page)(request, std::move(reply));
@@ -282,9 +282,10 @@ void Router::openapi(const Request& /*request*/, Reply reply) const {
 
 void Router::ready(const Request& /*request*/, Reply reply) const {
   const Request stale_request{.query = {{"stale", "true"}}};
-  read_and_respond(stale_request, std::move(reply), why_not_ready, [](std::optional<std::string_view> why) {
-    return why ? problem(503, "Not Ready", *why) : text(200, "ready\n");
-  });
+  read_and_respond(stale_request, std::move(reply), why_not_ready,
+                   [](std::optional<std::string_view> why) {
+                     return why ? problem(503, "Not Ready", *why) : text(200, "ready\n");
+                   });
 }
 
 void Router::metrics(const Request& /*request*/, Reply reply) const {
@@ -300,14 +301,16 @@ void Router::metrics(const Request& /*request*/, Reply reply) const {
 
 void Router::status(const Request& /*request*/, Reply reply) const {
   const Request stale_request{.query = {{"stale", "true"}}};
-  read_and_respond(stale_request, std::move(reply), copy_status,
-       [facts = facts_](const StatusRecord& record) { return json(write(record, facts)); });
+  read_and_respond(
+      stale_request, std::move(reply), copy_status,
+      [facts = facts_](const StatusRecord& record) { return json(write(record, facts)); });
 }
 
 void Router::cluster(const Request& /*request*/, Reply reply) const {
   const Request stale_request{.query = {{"stale", "true"}}};
-  read_and_respond(stale_request, std::move(reply), copy_cluster,
-       [facts = facts_](const ClusterRecord& record) { return json(write(record, facts)); });
+  read_and_respond(
+      stale_request, std::move(reply), copy_cluster,
+      [facts = facts_](const ClusterRecord& record) { return json(write(record, facts)); });
 }
 
 void Router::locks(const Request& request, Reply reply) const {
@@ -340,7 +343,7 @@ void Router::locks(const Request& request, Reply reply) const {
 void Router::lock(const Request& request, Reply reply) const {
   const auto name = request.path.substr(lock_prefix.size());
   if (!request.access.may(auth::Verb::read, name)) {
-    // Whether stale_request holds it or not.
+    // Denied whether or not the lock exists.
     reply(deny(request, auth::Verb::read, name));
     return;
   }
@@ -354,7 +357,7 @@ void Router::lock(const Request& request, Reply reply) const {
       request, std::move(reply),
       [resource](const View& view) { return copy_lock(view, resource, in_full); },
       [](const std::optional<LockRecord>& found) {
-        return found ? json(write(*found)) : not_found("nobody holds it and nobody waits for it");
+        return found ? json(write(*found)) : not_found("the lock has no holder and no waiter");
       });
 }
 
@@ -384,7 +387,7 @@ void Router::lease(const Request& request, Reply reply) const {
         return copy_lease(view, wanted, access);
       },
       [](const std::optional<LeaseRecord>& found) {
-        return found ? json(write(*found)) : not_found("no such lease lives");
+        return found ? json(write(*found)) : not_found("unknown or expired lease");
       });
 }
 

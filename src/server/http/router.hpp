@@ -23,10 +23,11 @@
 
 namespace tenure::server::http {
 
-/// Which page answers which path, and who may see it.
+/// Maps paths to handlers and enforces their permissions. Handlers copy from the store on its
+/// thread and write the response on the HTTP thread.
 class Router {
  public:
-  /// Whom it asks. All of it outlives the router.
+  /// Data sources. They outlive the router.
   struct Sources {
     Store& store;
     Metrics& metrics;
@@ -34,53 +35,54 @@ class Router {
     const History& history;
     LoginSessions& sessions;
     LockHandlers& lock_handlers;
-    auth::Authorizer* authorizer = nullptr;  ///< Null: there are no users, and everybody may look.
+    auth::Authorizer* authorizer = nullptr;  ///< Null: no users; everything is readable.
   };
   struct Options {
     ChangePolicy rights{};
-    bool open_metrics = false;  ///< /metrics is for everybody.
-    /// Digest of the secret for changes without users; nothing: they are all refused.
+    bool open_metrics = false;  ///< /metrics requires no authentication.
+    /// Digest of the secret that changes require without users; nullopt: changes are denied.
     std::optional<auth::Digest> secret{};
   };
 
-  /// One kind of page. All record_json but the files of the dashboard are in the list of them, each with
-  /// what it asks of whoever wants to see it.
+  /// One route. The table contains all routes except dashboard files, with the permission each
+  /// requires.
   struct Route {
-    std::string_view path;      ///< All of it; or if it ends in '/', its beginning,
-    std::string_view suffix{};  ///< and its end.
+    std::string_view path;      ///< Full path; if it ends in '/', the prefix.
+    std::string_view suffix{};  ///< Suffix of a prefix route.
     Method method = Method::get;
     auth::Permission permission;
-    /// Null: it is no page but a stream, see Connection.
+    /// Handler; null: an event stream, served by Connection.
     void (Router::*page)(const Request&, Reply) const;
   };
   [[nodiscard]] static std::span<const Route> routes();
 
-  /// `home` is where record_json are written: the thread of HTTP, not that of the store.
-  Router(const Sources& sources, boost::asio::any_io_executor home, ServerFacts facts,
+  /// `executor`: the HTTP thread, on which responses are written.
+  Router(const Sources& sources, boost::asio::any_io_executor executor, ServerFacts facts,
          Options options);
 
-  /// What can be done with a path, as the field Allow has it.
+  /// Value of the Allow header for a path.
   [[nodiscard]] static std::string allowed(std::string_view path);
 
-  /// Calls `reply` once, at home.
+  /// Calls `reply` once, on the HTTP thread.
   void serve(Request request, Reply reply) const;
 
-  /// Finds out who asks and what it may do; the answer if that is not this. REQUIRES: at home.
+  /// Authenticates the client, stores its rights in the request and checks the permission of the
+  /// route. Returns the error response if access is denied. REQUIRES: the HTTP thread.
   [[nodiscard]] std::optional<Response> admit(Request& request) const;
-  /// The answer to who may not do this with a name, or with any under it; the log has it, too.
+  /// Logs the denial of an action on a name and returns the error response.
   [[nodiscard]] Response deny(const Request& request, auth::Verb verb, std::string_view name) const;
-  /// Whether the client of a request that was admitted may read a name, at the time it is asked.
+  /// Predicate for the names the client may read, evaluated under the policy in force at each call.
   [[nodiscard]] std::function<bool(std::string_view)> read_filter_of(const Request& request) const;
 
  private:
   static const Route* find(const Request& request);
   [[nodiscard]] auth::Credentials credentials_of(const ClientInfo& client) const;
-  /// The token of whoever is logged in, if that is by what it asks.
+  /// Token digest of the login session, if the request authenticates by cookie.
   [[nodiscard]] std::optional<auth::Digest> login_of(const ClientInfo& client) const;
-  /// Is this the digest of the secret? Takes the same time for every digest.
+  /// Constant-time comparison with the secret.
   [[nodiscard]] bool is_secret(const auth::Digest& digest) const;
   [[nodiscard]] bool shows_secret(const ClientInfo& client) const;
-  /// Where there are no users: the secret for a cookie.
+  /// Login without users: exchanges the server secret for a cookie.
   void login_with_secret(const Request& request, Reply reply) const;
 
   void front(const Request& request, Reply reply) const;
@@ -108,16 +110,17 @@ class Router {
   void revoke_lease(const Request& request, Reply reply) const;
   void check_token(const Request& request, Reply reply) const;
   void force_release(const Request& request, Reply reply) const;
-  /// False: there is no such file.
+  /// Serves a dashboard file; false: no such file.
   [[nodiscard]] bool serve_asset(const Request& request, Reply& reply) const;
-  /// May it be admin of this name? Answers if not.
+  /// Checks the admin right on a name; replies with the error if it is missing.
   [[nodiscard]] bool may_force(const Request& request, std::string_view name, Reply& reply) const;
 
-  /// May it lock this name; empty: use a lease, which is checked elsewhere? Answers if not.
+  /// Checks the lock right on a name. Empty name: only use of a lease, whose ownership is checked
+  /// elsewhere. Replies with the error if the right is missing.
   [[nodiscard]] bool may_lock(const Request& request, std::string_view name, Reply& reply) const;
 
-  /// Copies with `copy(view)` on the store's thread and answers with `page(copied)` at home. With
-  /// ?stale=true any member answers, from what it has.
+  /// Copies with `copy(view)` on the store's thread and responds with `page(copied)` on the HTTP
+  /// thread. With ?stale=true any member answers from its own state.
   template <class Copy, class Page>
   void read_and_respond(const Request& request, Reply reply, Copy copy, Page page) const;
 

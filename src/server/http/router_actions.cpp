@@ -6,8 +6,8 @@
 #include <boost/asio/post.hpp>
 
 #include "server/config/units.hpp"
-#include "server/http/responses.hpp"
 #include "server/http/body.hpp"
+#include "server/http/responses.hpp"
 #include "server/http/router.hpp"
 #include "sys/log.hpp"
 
@@ -16,16 +16,17 @@
 namespace tenure::server::http {
 namespace {
 
-/// A cookie that no script sees and that no page of another origin sends.
-std::string cookie_of(const ClientInfo& client, std::string_view secret, std::chrono::seconds life) {
-  // TLS may end at a proxy; then the page knows.
+/// Login cookie, inaccessible to scripts and not sent from pages of another origin.
+std::string cookie_of(const ClientInfo& client, std::string_view secret,
+                      std::chrono::seconds life) {
+  // If TLS terminates at a proxy, the Origin header shows it.
   const bool is_secure = client.is_encrypted || client.origin.starts_with("https://");
   return std::string(LoginSessions::cookie) + '=' + std::string(secret) +
          "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(life.count()) +
          (is_secure ? "; Secure" : "");
 }
 
-/// What stands between the beginning of a path and its verb.
+/// Path segment between a prefix and a suffix.
 std::string path_segment(std::string_view path, std::string_view prefix, std::string_view suffix) {
   return std::string(path.substr(prefix.size(), path.size() - prefix.size() - suffix.size()));
 }
@@ -36,8 +37,8 @@ Response force_release_response(const Result<Decided>& decided) {
   }
   if (const auto* refused = std::get_if<core::Refused>(&decided->outcome)) {
     const bool is_free = refused->error == Errc::not_held;
-    return error_response(is_free ? Error{.code = Errc::not_held, .detail = "nobody holds it (any more)"}
-                           : refused->error);
+    return error_response(is_free ? Error{.code = Errc::not_held, .detail = "not held"}
+                                  : refused->error);
   }
   const auto* forced = std::get_if<core::Forced>(&decided->outcome);
   sys::JsonWriter body;
@@ -63,22 +64,23 @@ void Router::login(const Request& request, Reply reply) const {
   const auto credentials = auth::Authorizer::credentials_from(client.authorization);
   const auto* token = std::get_if<auth::Digest>(&credentials);
   if (token == nullptr) {
-    reply(problem(400, "Bad Request", "a token is wanted, as Authorization: Bearer TOKEN"));
+    reply(problem(400, "Bad Request", "token required: Authorization: Bearer TOKEN"));
     return;
   }
   const auto principal = authorizer_->authenticate(credentials, client.address);
   const auto denial = principal->authorize(auth::Permission::authenticated);
-  // The users may be reloaded at any time, also since `request.access` was found. All that follows
-  // is about one look at them.
+  // A reload can happen at any time. Everything below uses one consistent snapshot of the policy.
   const auto access = principal->access();
   if (denial || access.user() == nullptr) {
-    reply(denial ? error_response(*denial) : problem(401, "Unauthorized", "the users have just changed"));
+    reply(denial ? error_response(*denial)
+                 : problem(401, "Unauthorized", "the users file has just changed; retry"));
     return;
   }
-  log::info("login", {{"who", access.user()->name}, {"from", client.address}});
+  log::info("login", {{"principal", access.user()->name}, {"address", client.address}});
   auto response = json(write(rights_of(client, options_.rights, access)));
   response.fields.emplace_back(
-      "Set-Cookie", cookie_of(client, sessions_.begin(*token, LoginSessions::Clock::now()), LoginSessions::life));
+      "Set-Cookie",
+      cookie_of(client, sessions_.begin(*token, LoginSessions::Clock::now()), LoginSessions::life));
   reply(std::move(response));
 }
 
@@ -87,20 +89,21 @@ void Router::login_with_secret(const Request& request, Reply reply) const {
   const auto token = auth::bearer_token(client.authorization);
   if (!options_.secret || !token) {
     reply(problem(400, "Bad Request",
-                  options_.secret ? "the secret is wanted, as Authorization: Bearer SECRET"
-                                  : "there are no users here: start tenured with --auth-file"));
+                  options_.secret ? "secret required: Authorization: Bearer SECRET"
+                                  : "no users are configured; start tenured with --auth-file"));
     return;
   }
   const auto digest = auth::digest_of(*token);
   if (!is_secret(digest)) {
-    log::warning("login_denied", {{"from", client.address}});
-    reply(problem(403, "Forbidden", "this is not the secret of this server"));
+    log::warning("login_denied", {{"address", client.address}});
+    reply(problem(403, "Forbidden", "wrong secret"));
     return;
   }
-  log::info("login", {{"who", "secret"}, {"from", client.address}});
+  log::info("login", {{"principal", "secret"}, {"address", client.address}});
   auto response = json(write(rights_of(client, options_.rights, request.access)));
   response.fields.emplace_back(
-      "Set-Cookie", cookie_of(client, sessions_.begin(digest, LoginSessions::Clock::now()), LoginSessions::life));
+      "Set-Cookie",
+      cookie_of(client, sessions_.begin(digest, LoginSessions::Clock::now()), LoginSessions::life));
   reply(std::move(response));
 }
 
@@ -126,7 +129,7 @@ bool Router::may_force(const Request& request, std::string_view name, Reply& rep
   const auto rights = rights_of(client, options_.rights, request.access);
   if (forged || !rights.may_force) {
     const std::string why(forged.value_or(rights.force_reason));
-    log::warning("force_release_denied", {{"from", client.address}, {"why", why}});
+    log::warning("force_release_denied", {{"address", client.address}, {"reason", why}});
     reply(problem(403, "Forbidden", why));
     return false;
   }
@@ -142,12 +145,12 @@ bool Router::may_lock(const Request& request, std::string_view name, Reply& repl
     return false;
   }
   const auto rights = rights_of(client, options_.rights, access);
-  // Giving back is allowed to users who may lock nothing any more.
+  // Users who have lost the lock right can still release.
   const bool is_closed =
       access.is_unrestricted() ? !rights.may_lock : options_.rights.lock == HttpLock::off;
   if (forged || is_closed) {
     const std::string why(forged.value_or(rights.lock_reason));
-    log::warning("http_lock_denied", {{"from", client.address}, {"why", why}});
+    log::warning("http_lock_denied", {{"address", client.address}, {"reason", why}});
     reply(problem(403, "Forbidden", why));
     return false;
   }
@@ -163,13 +166,15 @@ void Router::acquire(const Request& request, Reply reply) const {
 
 void Router::release(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
-    lock_handlers_.release(request, path_segment(request.path, lock_prefix, release_suffix), std::move(reply));
+    lock_handlers_.release(request, path_segment(request.path, lock_prefix, release_suffix),
+                           std::move(reply));
   }
 }
 
 void Router::extend(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
-    lock_handlers_.extend(request, path_segment(request.path, lock_prefix, extend_suffix), std::move(reply));
+    lock_handlers_.extend(request, path_segment(request.path, lock_prefix, extend_suffix),
+                          std::move(reply));
   }
 }
 
@@ -182,14 +187,14 @@ void Router::grant_lease(const Request& request, Reply reply) const {
 void Router::renew_lease(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
     lock_handlers_.renew_lease(request, path_segment(request.path, lease_prefix, renew_suffix),
-                         std::move(reply));
+                               std::move(reply));
   }
 }
 
 void Router::revoke_lease(const Request& request, Reply reply) const {
   if (may_lock(request, {}, reply)) {
     lock_handlers_.revoke_lease(request, path_segment(request.path, lease_prefix, revoke_suffix),
-                          std::move(reply));
+                                std::move(reply));
   }
 }
 
@@ -247,13 +252,13 @@ void Router::force_release(const Request& request, Reply reply) const {
   if (*token != 0) {
     force.token = core::FencingToken(*token);
   }
-  store_.propose(std::move(force),
-                 [home = executor_, reply = std::move(reply)](const Result<Decided>& decided) mutable {
-                   boost::asio::post(home, [reply = std::move(reply),
-                                            answer = force_release_response(decided)]() mutable {
-                     reply(std::move(answer));
-                   });
-                 });
+  store_.propose(std::move(force), [executor = executor_, reply = std::move(reply)](
+                                       const Result<Decided>& decided) mutable {
+    boost::asio::post(
+        executor, [reply = std::move(reply), answer = force_release_response(decided)]() mutable {
+          reply(std::move(answer));
+        });
+  });
 }
 
 }  // namespace tenure::server::http

@@ -19,7 +19,8 @@ constexpr std::size_t bytes_min = 32;
 constexpr std::size_t bytes_max = 256;
 
 /// What the last system call said.
-std::unexpected<Error> system_failure_response(const std::string& what, const std::filesystem::path& path) {
+std::unexpected<Error> system_failure_response(const std::string& what,
+                                               const std::filesystem::path& path) {
   return fail(Errc::unavailable, what + ' ' + path.string() + ": " +
                                      std::error_code(errno, std::system_category()).message());
 }

@@ -7,9 +7,9 @@
 
 #include "server/auth/token.hpp"
 
-/// The secret that changes over HTTP require where there are no users. An address proves nothing
-/// there: every visitor of a proxy or of a TCP relay on this machine has the address of this
-/// machine. Being able to read a file of the server proves more.
+/// Secret that changes over HTTP require without users. A peer address proves nothing: all clients
+/// of a local proxy or TCP relay have a loopback address. The ability to read a file of the server
+/// proves more.
 namespace tenure::server::http {
 
 /// Name of the file in the data directory.

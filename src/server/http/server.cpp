@@ -45,7 +45,7 @@ class Server::Core {
 
   ~Core() {
     stop();
-    // What is left in the loop refers to everything else here.
+    // Handlers left in the loop refer to the other members.
     feed_.close();
     pause_.reset();
     next_sample_.reset();
@@ -68,7 +68,7 @@ class Server::Core {
       bind(*found.begin(), error);
     }
     if (error) {
-      return fail(Errc::unavailable, "http cannot listen on " + wanted.host + ':' +
+      return fail(Errc::unavailable, "HTTP cannot listen on " + wanted.host + ':' +
                                          std::to_string(wanted.port) + ": " + error.message());
     }
     accept();
@@ -79,7 +79,8 @@ class Server::Core {
 
   [[nodiscard]] Result<std::unique_ptr<asio::ssl::context>> context_of(
       const net::ServerTlsFiles& files) const {
-    // Users may show a token; where there are none a certificate is all that keeps others out.
+    // With users a token can authenticate; without users the client certificate is the only
+    // protection.
     return net::server_context(files, {.protocol = net::ServerTlsOptions::Protocol::http1,
                                        .requires_certificate = !options_.authorizer});
   }
@@ -107,7 +108,7 @@ class Server::Core {
           alive->close();
         }
       }
-      // What is still posted by the store is not waited for.
+      // Handlers posted by the store later are dropped.
       asio::post(*loop_, [this] { loop_->stop(); });
     });
     thread_.join();
@@ -162,7 +163,7 @@ class Server::Core {
     });
   }
 
-  /// Mostly too many files are open. Trying again at once would only burn the processor.
+  /// Typically EMFILE. An immediate retry would only burn CPU.
   void accept_later() {
     pause_->expires_after(std::chrono::milliseconds(100));
     pause_->async_wait([this](const boost::system::error_code& cancelled) {
@@ -172,7 +173,7 @@ class Server::Core {
     });
   }
 
-  /// For the charts: now, and again in every interval.
+  /// Samples the history now and in every interval.
   void collect_sample() {
     store_.peek([this](const Result<View>& view) {
       if (!view) {
@@ -196,7 +197,7 @@ class Server::Core {
     socket.set_option(tcp::no_delay(true), ignored);
     std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
     const auto peer = socket.remote_endpoint(ignored);
-    auto place = context_.connection_shares.add_connection(net::network_of(peer.address()));
+    auto place = context_.connection_shares.take(net::network_of(peer.address()));
     const bool is_too_many = !place;
     const auto connection =
         std::make_shared<Connection>(std::move(socket), context_, std::move(place));
@@ -209,8 +210,8 @@ class Server::Core {
     connection->start();
   }
 
-  /// For one more connection beyond the limit: each has a short time to ask for health, and the
-  /// oldest gives way, so that a health check always gets in.
+  /// Registers a connection over the limit. Each has a short time to send a health check, and the
+  /// oldest is closed, so that a health check always gets through.
   void admit_overload_connection(const std::shared_ptr<Connection>& connection) {
     std::erase_if(overload_connections_, [](const auto& one) { return one.expired(); });
     if (overload_connections_.size() >= overload_connections_max) {
@@ -237,7 +238,8 @@ class Server::Core {
   LockHandlers lock_handlers_;
   Router router_;
   std::unique_ptr<asio::ssl::context> tls_;
-  ConnectionContext context_{.options = options_, .router = router_, .feed = feed_, .metrics = metrics_};
+  ConnectionContext context_{
+      .options = options_, .router = router_, .feed = feed_, .metrics = metrics_};
   std::optional<tcp::acceptor> acceptor_{*loop_};
   std::optional<asio::steady_timer> pause_{*loop_};
   std::optional<asio::steady_timer> next_sample_{*loop_};

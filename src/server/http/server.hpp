@@ -14,8 +14,8 @@
 #include "server/auth/authorizer.hpp"
 #include "server/config/config.hpp"
 #include "server/config/units.hpp"
-#include "server/http/pages.hpp"
-#include "server/http/rights.hpp"
+#include "server/http/record_json.hpp"
+#include "server/http/request_rights.hpp"
 #include "server/metrics/metrics.hpp"
 #include "server/store/store.hpp"
 
@@ -23,39 +23,34 @@ namespace tenure::server::http {
 
 struct ServerOptions {
   Address address{.host = "127.0.0.1", .port = 7421};
-  std::string hosts{};                       ///< Names it may be asked for by; see is_known_host().
-  std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
-  RightsPolicy rights{};
-  auth::Authorizer* authorizer =
-      nullptr;                ///< Who may see what; outlives this. Null: all everything.
-  bool open_metrics = false;  ///< /metrics is for everybody.
-  /// Digest of the secret that changes require without users; nothing: they are all refused,
-  /// except locks with HttpLock::open.
+  std::string hosts{};                       ///< Allowed Host headers; see is_allowed_host().
+  std::optional<net::ServerTlsFiles> tls{};  ///< Certificate files; nullopt: plain text.
+  ChangePolicy rights{};
+  auth::Authorizer* authorizer = nullptr;  ///< Authorizer; outlives this. Null: no users.
+  bool open_metrics = false;               ///< /metrics requires no authentication.
+  /// Digest of the secret that changes require without users; nullopt: changes are denied, except
+  /// with HttpLock::open.
   std::optional<auth::Digest> secret{};
   ServerFacts facts{};
-  /// More are answered with 503 and closed, but for health checks. One address gets three quarters.
+  /// Maximum number of connections. Further ones get 503, except health checks. One address gets
+  /// three quarters.
   std::size_t connections_max = 256;
-  /// Limits of TLS handshakes. A connection beyond them is closed, even if it asks for health:
-  /// handshakes would take all of the thread's time.
+  /// Limits of TLS handshakes. A connection over the limit is closed, even for a health check:
+  /// handshakes would occupy the thread.
   net::HandshakeLimiter::Limits handshakes{};
-  std::size_t buffer_events_max = 4096;           ///< Of one event stream; see EventFeed.
-  std::chrono::milliseconds leader_grace{2'000};  ///< Of event streams; see EventFeed.
-  std::chrono::milliseconds request_time{5'000};  ///< For a request to arrive.
-  std::chrono::milliseconds answer_time{5'000};   ///< For the store to answer.
-  std::chrono::milliseconds idle_time{60'000};    ///< Between requests, and for a reader to read.
-  std::chrono::milliseconds heartbeat{15'000};    ///< Of event streams on which nothing happens.
+  std::size_t buffer_events_max = 4096;  ///< Pending events per event stream; see EventFeed.
+  std::chrono::milliseconds leader_grace{
+      2'000};  ///< Time without a leader before event streams end; see EventFeed.
+  std::chrono::milliseconds request_time{5'000};  ///< Time for a request to arrive.
+  std::chrono::milliseconds answer_time{5'000};   ///< Time for the store to reply.
+  std::chrono::milliseconds idle_time{
+      60'000};  ///< Idle time between requests, and write timeout of event streams.
+  std::chrono::milliseconds heartbeat{
+      15'000};  ///< Interval of keep-alive comments on idle event streams.
 };
 
-/// HTTP/1.1 for people and machines that look: health, metrics, locks and leases as JSON, and
-/// events as they happen, the dashboard. Who may can take locks and give them back, and take them
-/// from others. A thread of its own; the store's thread only copies.
-///
-///     Metrics metrics(version());
-///     http::Server http(store, metrics, {...});   // before the store starts: it listens
-///     store.listen(metrics); store.start();
-///     const auto port = http.start();
-///     ...
-///     http.stop(); store.stop();                   // and only then destroy them
+/// HTTP/1.1 server: health checks, metrics, locks and leases as JSON, event streams, the dashboard,
+/// and the lock API. One thread; the store's thread only copies.
 class Server {
  public:
   /// REQUIRES: the store has not started; it is stopped before this is destroyed.
@@ -64,13 +59,13 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Binds and serves. The port, which the system chose if it was 0. `unavailable` if the address
-  /// cannot be had; `invalid_argument` if a certificate cannot be used.
+  /// Binds and serves. Returns the port. `unavailable`: the address cannot be bound;
+  /// `invalid_argument`: invalid certificate.
   [[nodiscard]] Result<std::uint16_t> start();
-  /// What these certificates would be used as. `invalid_argument`: which file is wrong.
+  /// TLS context for these files. `invalid_argument`: names the invalid file.
   [[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> context_of(
       const net::ServerTlsFiles& files) const;
-  /// New connections use this context; those that are open stay. REQUIRES: it serves, with TLS.
+  /// Installs a context for new connections; open ones keep theirs. REQUIRES: started, with TLS.
   void renew_tls(std::unique_ptr<boost::asio::ssl::context> context);
   /// Closes all connections and joins the thread. Idempotent.
   void stop();

@@ -21,7 +21,7 @@ double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// The setting whose limit the store speaks of when it refuses.
+/// Setting of the limit named in an error of the store.
 std::string_view limit_named_in(std::string_view detail) {
   struct Phrase {
     std::string_view begins;
@@ -65,7 +65,7 @@ double cpu_seconds() {
 
 }  // namespace
 
-/// Writes down one applied command.
+/// Updates the series for one applied command.
 class Metrics::Tally {
  public:
   Tally(Series& series, Tracker& tracker, const core::Applied& what)
@@ -163,7 +163,7 @@ class Metrics::Tally {
   Series& series_;
   Tracker& tracker_;
   const core::Applied& what_;
-  std::size_t ended_ = 0;  ///< Events of ends so far.
+  std::size_t ended_ = 0;  ///< Number of end events so far.
   RequestKey last_victim_{};
 };
 
@@ -175,7 +175,7 @@ Metrics::~Metrics() = default;
 void Metrics::applied(const core::Applied& what, const core::State& state) {
   Tally(*series_, *tracker_, what).run();
   if (!is_in_step_) {
-    // The first command that is heard of, or others were applied without us.
+    // First observed command, or commands were applied unobserved: rebuild from the state.
     tracker_->rebuild(state);
     is_in_step_ = true;
   } else if (const auto expired = tracker_->leases_expired(what, state); expired > 0) {
@@ -204,7 +204,7 @@ void Metrics::restored(const core::State& /*state*/) {
 void Metrics::role_changed(const LogPosition& log) {
   if (log.is_leader) {
     series_->leader_changes->Increment();
-    // A follower may have been given a snapshot in the meantime.
+    // A follower may have installed a snapshot since.
     is_in_step_ = false;
   }
 }
@@ -239,7 +239,7 @@ void Metrics::observe(const View& view) {
 
 void Metrics::observe_peer(const PeerTraffic& traffic) {
   const auto peer = std::to_string(traffic.peer);
-  // Counters can only be added to. A member that was away and came back begins at 0 again.
+  // Prometheus counters only grow; a member that left and returned restarts at 0.
   const auto raise = [](prometheus::Counter& counter, std::uint64_t value) {
     counter.Increment(std::max(0.0, static_cast<double>(value) - counter.Value()));
   };
@@ -261,7 +261,7 @@ std::string Metrics::text() {
   series_->clock_steering->Set(in_seconds(sys::clock_offset() - series_->clock_offset_at_start));
   series_->resident_bytes->Set(resident_bytes());
   series_->open_files->Set(open_files());
-  // A counter can only be added to.
+  // Prometheus counters only grow.
   series_->cpu_seconds->Increment(std::max(0.0, cpu_seconds() - series_->cpu_seconds->Value()));
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
@@ -341,7 +341,7 @@ Metrics::Method Metrics::method(std::string_view name) {
 }
 
 void Metrics::Method::done(int code) const {
-  // What is no known code is UNKNOWN.
+  // Unknown codes are counted as UNKNOWN.
   const auto index = code >= 0 && static_cast<std::size_t>(code) < codes ? code : 2;
   counters_[static_cast<std::size_t>(index)]->Increment();
 }

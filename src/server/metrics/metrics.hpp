@@ -19,10 +19,10 @@ class Counter;
 
 namespace tenure::server {
 
-/// What went to and came from one other member since the start of the process.
+/// Traffic counters for one peer since the start of the process.
 struct PeerTraffic {
   std::uint64_t peer{};
-  bool is_connected = false;  ///< We can send to it.
+  bool is_connected = false;  ///< An outgoing connection is established.
   std::uint64_t connections = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
@@ -33,30 +33,30 @@ struct PeerTraffic {
   std::uint64_t snapshot_chunks_received = 0;
 };
 
-/// What was counted since the start of the process, for those who compute rates.
+/// Totals since the start of the process, from which clients compute rates.
 struct Totals {
   struct Bucket {
-    double bound = 0;         ///< In seconds; the last one has none.
-    std::uint64_t count = 0;  ///< Of all that were observed up to this bound.
+    double bound = 0;         ///< Upper bound in seconds; the last bucket is unbounded.
+    std::uint64_t count = 0;  ///< Cumulative number of observations up to the bound.
   };
   using Buckets = std::vector<Bucket>;
 
   double granted = 0;
-  double released = 0;  ///< By the holder.
-  double expired = 0;   ///< Holds that ended with their lease.
+  double released = 0;  ///< Holds released by their holders.
+  double expired = 0;   ///< Holds ended by lease expiry.
   double forced = 0;
   double deadlocks = 0;
   double renewed = 0;
-  double commands = 0;  ///< Only by the leader.
+  double commands = 0;  ///< Commands applied while leading.
   Buckets acquire_seconds{};
   Buckets hold_seconds{};
   Buckets commit_seconds{};
   Buckets fsync_seconds{};
 };
 
-/// Counts what happens, for Prometheus. Hears of it on the store's thread, where it costs a few
-/// hundred nanoseconds for each event; no lock is ever named in a label, so the number of series
-/// does not depend on what clients do.
+/// Prometheus metrics. Updated by store events on the store's thread, at a few hundred nanoseconds
+/// per event. No label contains a lock name, so the number of series does not depend on client
+/// input.
 class Metrics final : public Listener {
  public:
   explicit Metrics(std::string_view version);
@@ -73,29 +73,30 @@ class Metrics final : public Listener {
   void restored(const core::State& state) override;
   void role_changed(const LogPosition& log) override;
 
-  /// Takes what is not told by events. REQUIRES: on the store's thread. Quick: no scan.
+  /// Updates gauges that have no events. Constant time. REQUIRES: the store's thread.
   void observe(const View& view);
-  /// What observe() asks about the other members. REQUIRES: before the first observe().
+  /// Source of the peer counters for observe(). REQUIRES: set before the first observe().
   void ask_peers(std::function<std::vector<PeerTraffic>()> ask) { ask_peers_ = std::move(ask); }
-  /// Everything in the text format, version 0.0.4. On any thread.
+  /// All metrics in the Prometheus text format 0.0.4. Any thread.
   [[nodiscard]] std::string text();
-  /// On any thread.
+  /// Totals for rates. Any thread.
   [[nodiscard]] Totals totals() const;
 
-  // From any thread.
+  // Counters that any thread may increment.
   void watch_began();
   void watch_ended();
   void watch_cut();
-  void fencing_rejected();  ///< Somebody asked about a token that is nobody's any more.
-  void limit_rejected(std::string_view limit);  ///< Limits of this process, by their setting.
-  void denied(std::string_view verb);           ///< By the rights of users; see auth::Gate.
-  void reload_failed(std::string_view what);    ///< `users` or `certificates`.
+  void fencing_rejected();  ///< A checked fencing token is not that of a current holder.
+  void limit_rejected(std::string_view limit);  ///< Rejection by a limit of this process, labelled
+                                                ///< with its setting.
+  void denied(std::string_view verb);  ///< Request denied by the policy; see auth::Authorizer.
+  void reload_failed(std::string_view what);  ///< `users` or `certificates`.
   void certificate_expires(std::string_view kind, std::chrono::sys_seconds when);
 
-  /// The counters of one gRPC method, to be kept by whoever serves it. Thread safe.
+  /// Counters of one gRPC method, kept by its route. Thread safe.
   class Method {
    public:
-    /// `code` is an grpc::StatusCode.
+    /// `code` is a grpc::StatusCode.
     void done(int code) const;
 
    private:
@@ -103,10 +104,10 @@ class Metrics final : public Listener {
     static constexpr std::size_t codes = 17;
     std::array<prometheus::Counter*, codes> counters_{};
   };
-  /// `name` as in /tenure.v1.Lock/Acquire. REQUIRES: a few, and the same for all clients.
+  /// `name` as in /tenure.v1.LockService/Lock. REQUIRES: a small set, the same for all clients.
   [[nodiscard]] Method method(std::string_view name);
 
-  // How it is made.
+  // Implementation
   struct Series;
   class Tracker;
 
@@ -117,8 +118,8 @@ class Metrics final : public Listener {
 
   std::unique_ptr<Series> series_;
   std::function<std::vector<PeerTraffic>()> ask_peers_;
-  std::unique_ptr<Tracker> tracker_;  ///< Of the store's thread, and so is the next.
-  bool is_in_step_ = false;           ///< The tracker knows all holds and waits of the state.
+  std::unique_ptr<Tracker> tracker_;  ///< Store thread only, like the next member.
+  bool is_in_step_ = false;           ///< The tracker contains all holds and waits of the state.
 };
 
 }  // namespace tenure::server

@@ -20,20 +20,19 @@
 
 namespace tenure::server {
 
-/// What a lock is held as: the lock modes, and permits of a semaphore.
+/// Claim kinds used as labels: the lock modes, and permits of a semaphore.
 inline constexpr std::size_t claim_modes = core::claim_kinds;
 [[nodiscard]] std::string_view mode_name(std::size_t index) noexcept;
 
-/// How asking for a lock ended.
+/// Result of an acquire request.
 enum class AcquireResult : std::uint8_t { granted, abandoned, deadlock, expired, revoked };
 inline constexpr std::size_t acquire_results = 5;
 
-/// Why a hold ended.
+/// Reason for the end of a hold.
 enum class ReleaseReason : std::uint8_t { released, expired, revoked, forced };
 inline constexpr std::size_t release_reasons = 4;
 
-/// Every series, found once and then by pointer: looking one up by its labels costs more than all
-/// the rest.
+/// Pointers to all series. Resolved once, because a lookup by labels costs more than the update.
 struct Metrics::Series {
   explicit Series(std::string_view version);
 
@@ -81,7 +80,7 @@ struct Metrics::Series {
   Gauge* revision{};
   Gauge* cluster_version{};
 
-  // By peer: there are a few.
+  // Labelled by peer; a cluster has few.
   prometheus::Family<Gauge>* peer_connected{};
   prometheus::Family<Counter>* peer_connections{};
   prometheus::Family<Counter>* peer_bytes{};
@@ -97,7 +96,7 @@ struct Metrics::Series {
 
   Gauge* start_time{};
   Gauge* clock_steering{};
-  /// Of CLOCK_MONOTONIC from CLOCK_MONOTONIC_RAW when the process began.
+  /// Offset between CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW at process start.
   std::chrono::nanoseconds clock_offset_at_start = sys::clock_offset();
   Gauge* resident_bytes{};
   Gauge* open_files{};

@@ -42,7 +42,7 @@ void Metrics::Tracker::upgraded(const core::PreviousHold& hold) {
 }
 
 core::ClusterTime Metrics::Tracker::held_since(const core::PreviousHold& hold) {
-  // Only holds of one item can be strengthened, so this is the end of all of it.
+  // Only holds of one item can be strengthened, so the end of the item is the end of the hold.
   const auto it = strengthened_.find(hold.create_revision.get());
   if (it == strengthened_.end()) {
     return hold.acquired;
@@ -55,7 +55,7 @@ core::ClusterTime Metrics::Tracker::held_since(const core::PreviousHold& hold) {
 std::size_t Metrics::Tracker::leases_expired(const core::Applied& what, const core::State& state) {
   const auto* granted = std::get_if<core::LeaseGranted>(&what.outcome);
   const auto* fresh = granted == nullptr ? nullptr : state.leases.find(granted->id);
-  // A retry of a grant is answered in the same way; the lease is older then.
+  // A repeated grant returns the same reply, but its lease is older.
   const bool is_new = fresh != nullptr && fresh->create_revision == what.revision;
   const auto ended = leases_ + (is_new ? 1 : 0) - state.leases.all().size();
   const bool has_expired = next_deadline_ && *next_deadline_ <= what.time;

@@ -12,32 +12,34 @@
 
 namespace tenure::server {
 
-/// Remembers since when each request waits and each hold lasts that was strengthened, which events
-/// do not say. As large as the store has of these.
+/// Start times of waits and of strengthened holds, which events do not contain. As large as the
+/// number of these in the store.
 class Metrics::Tracker {
  public:
   /// Forgets all and takes it from the state.
   void rebuild(const core::State& state);
 
   void queued(const core::Event& event);
-  /// How long it waited; nothing for all items of a request but the first.
+  /// Wait time; nullopt for every item of a request except the first.
   std::optional<core::ClusterTime> granted(const core::Event& event);
   void left_queue(const core::Event& event);
   void upgraded(const core::PreviousHold& hold);
-  /// From its first grant on, also if it was strengthened since. To be asked once, at its end.
+  /// Time of the first grant, also if the hold was strengthened since. REQUIRES: called once, when
+  /// the hold ends.
   core::ClusterTime held_since(const core::PreviousHold& hold);
-  /// How many leases ran out in this command; a lease without locks has no events. One that was
-  /// revoked without locks in the moment when others expired counts with them.
+  /// Number of leases that expired in this command; a lease without locks has no events. A lease
+  /// without locks that is revoked in the same command as other expiries is counted as expired.
   std::size_t leases_expired(const core::Applied& what, const core::State& state);
 
  private:
   absl::flat_hash_map<RequestKey, core::ClusterTime> waits_;
-  /// By their first grant.
+  /// First grants of strengthened holds, by token.
   absl::flat_hash_map<std::uint64_t, core::ClusterTime> strengthened_;
   RequestKey last_granted_{};
   core::Revision last_granted_at_{};
-  std::size_t leases_ = 0;                            ///< After the last command.
-  std::optional<core::ClusterTime> next_deadline_{};  ///< Likewise.
+  std::size_t leases_ = 0;  ///< Number of leases after the last command.
+  std::optional<core::ClusterTime>
+      next_deadline_{};  ///< Earliest lease deadline after the last command.
 };
 
 }  // namespace tenure::server

@@ -15,7 +15,7 @@
 namespace tenure::server {
 namespace {
 
-/// A page ends after the lock that goes beyond: gRPC's clients take 4 MiB unless told otherwise.
+/// A page ends with the lock that exceeds this size: gRPC clients accept 4 MiB by default.
 constexpr std::size_t page_bytes = std::size_t{1} << 20;
 
 void write_limits(const core::Limits& limits,
@@ -115,7 +115,7 @@ void AdminService::explain_one(const v1::ExplainRequest& request,
                                const ReplyPtr<v1::ExplainResponse>& reply) {
   core::Resource resource{.name = request.name(), .kind = kind_of(request.is_space())};
   if (resource.name.empty()) {
-    reply->complete({grpc::StatusCode::invalid_argument, "which name?"});
+    reply->complete({grpc::StatusCode::invalid_argument, "name is required"});
     return;
   }
   if (reply_if_denied(reply, auth::Verb::read, request.name())) {
@@ -176,7 +176,7 @@ void AdminService::reload_users(const v1::ReloadUsersRequest& /*request*/,
                                 const ReplyPtr<v1::ReloadUsersResponse>& reply) {
   if (!context_.reload && context_.authorizer == nullptr) {
     reply->complete({grpc::StatusCode::failed_precondition,
-                     "there are neither users nor certificates here: start tenured with "
+                     "neither users nor certificates are configured; start tenured with "
                      "--auth-file or --tls-cert"});
     return;
   }
@@ -218,7 +218,7 @@ void AdminService::check(const v1::CheckTokenRequest& request,
   }
   core::Resource resource{.name = request.name(), .kind = kind_of(request.is_space())};
   if (resource.name.empty() || request.fencing_token() == 0) {
-    reply->complete({grpc::StatusCode::invalid_argument, "which name, and which token?"});
+    reply->complete({grpc::StatusCode::invalid_argument, "name and token are required"});
     return;
   }
   read_and_reply(context_, reply, consistency_of(request),

@@ -9,7 +9,7 @@
 
 namespace tenure::server {
 
-/// For operators; see proto/tenure/v1/admin.proto.
+/// Implements the Admin service; see proto/tenure/v1/admin.proto.
 class AdminService {
  public:
   explicit AdminService(RpcContext& context)

@@ -13,7 +13,7 @@
 namespace tenure::server {
 namespace {
 
-/// A call that has ended before it began.
+/// Call that fails before any message is read.
 class RejectedCall final : public grpc::Call {
  public:
   using Call::Call;
@@ -34,7 +34,7 @@ auth::Credentials credentials_of(const grpc::CallInfo& info) {
   return credentials;
 }
 
-/// Calls `visit(id)` for each lease that an operation names, which may change it.
+/// Replaces each lease id in an operation by `visit(id)`.
 template <class Visit>
 void each_lease(v1::Operation& operation, Visit visit) {
   const auto visit_one = [&](auto& part) { part.set_lease_id(visit(part.lease_id())); };

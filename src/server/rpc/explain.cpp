@@ -16,13 +16,12 @@ namespace {
 constexpr std::size_t holders_shown_max = 100;
 constexpr std::size_t waiters_shown_max = 100;
 constexpr int blockers_shown_max = 16;
-/// Upper bounds for the pairs of items that one answer compares and for the waits of holders that
-/// it looks at: a few milliseconds of the store's thread. Blockers and waits beyond them are left
-/// out.
+/// Bounds for the compared pairs of items and the visited waits of holders per reply: a few
+/// milliseconds of the store's thread. Blockers and waits beyond them are omitted.
 constexpr std::size_t comparisons_max = 100'000;
 constexpr std::size_t waits_looked_at_max = 10'000;
 
-/// The items of a hold or a wait at one place.
+/// Items of a hold or wait on one resource.
 template <class Record>
 std::vector<const core::Item*> items_at(const Record& record, const core::Resource& resource) {
   std::vector<const core::Item*> items;
@@ -34,8 +33,8 @@ std::vector<const core::Item*> items_at(const Record& record, const core::Resour
   return items;
 }
 
-/// Does one have to wait for the other at this place? Permits are counted, so everybody who has
-/// some is in the way of who wants some.
+/// Whether one must wait for the other on this resource. Permits are counted, so every holder of
+/// permits blocks every request for permits.
 template <class Record>
 bool blocks(const Record& other, const core::Wait& wait, const core::Resource& resource) {
   const auto theirs = items_at(other, resource);
@@ -48,7 +47,7 @@ bool blocks(const Record& other, const core::Wait& wait, const core::Resource& r
   });
 }
 
-/// `comparisons` counts those of the whole answer.
+/// `comparisons` counts the compared pairs of the whole reply.
 void write_blockers(const core::Wait& wait, const core::Resource& resource, const View& view,
                     std::size_t& comparisons, v1::Waiter& out) {
   const auto is_full = [&](std::size_t items) {
@@ -82,7 +81,7 @@ void write_blockers(const core::Wait& wait, const core::Resource& resource, cons
   }
 }
 
-/// Authenticated user of a lease. REQUIRES: it lives.
+/// Authenticated user of a lease. REQUIRES: the lease is alive.
 std::string user_of(const View& view, core::LeaseId lease) {
   return std::string(view.state.leases.find(lease)->user);
 }
@@ -112,7 +111,7 @@ void write_queue(const core::Resource& resource, const View& view, v1::ExplainRe
   }
 }
 
-/// Why the holders do not let go: what they wait for themselves.
+/// Waits of the holders for other locks, which explain why they do not release this one.
 void write_waits_of_holders(const core::Lock& lock, const View& view, const auth::Access& access,
                             v1::ExplainResponse& out) {
   std::size_t looked_at = 0;
@@ -141,8 +140,8 @@ void write_waits_of_holders(const core::Lock& lock, const View& view, const auth
 }
 
 std::string who(const std::string& owner, std::uint64_t lease) {
-  return (owner.empty() ? std::string("somebody") : owner) + " (lease " + std::to_string(lease) +
-         ")";
+  return (owner.empty() ? std::string("unnamed owner") : owner) + " (lease " +
+         std::to_string(lease) + ")";
 }
 
 std::string summary_of(const v1::ExplainResponse& explained, const std::string& name) {
@@ -152,7 +151,7 @@ std::string summary_of(const v1::ExplainResponse& explained, const std::string& 
   }
   std::string text = name;
   if (lock.holder_count() == 0) {
-    text += " is free, but who waits for it waits for something else as well";
+    text += " is free, but its waiters also wait for other locks";
   } else {
     const auto& first = lock.holders(0);
     text += " is held by " + who(first.owner(), first.lease_id()) + " for " +
@@ -170,8 +169,8 @@ std::string summary_of(const v1::ExplainResponse& explained, const std::string& 
   text += ".";
   if (explained.waits_of_holders_size() > 0) {
     const auto& elsewhere = explained.waits_of_holders(0);
-    text += " " + who(elsewhere.owner(), elsewhere.lease_id()) + " waits for " + elsewhere.name() +
-            " meanwhile.";
+    text += " " + who(elsewhere.owner(), elsewhere.lease_id()) + " also waits for " +
+            elsewhere.name() + ".";
   }
   return text;
 }

@@ -8,15 +8,15 @@
 
 namespace tenure::server {
 
-/// What operators look at.
+/// Messages of Admin.List and Admin.Explain.
 void write_holder(const core::Hold& hold, const core::Item& item, const View& view,
                   v1::Holder& out);
 void write(const core::Resource& resource, const core::Lock& lock, const View& view,
            v1::LockStatus& out);
 
-/// Who holds a lock, who waits for it and for whom, and a sentence about it. Nothing is filled in
-/// if nobody holds it or waits for it, except the sentence.
-/// What its holders wait for is there as far as `access` may read it.
+/// Describes the holders and the queue of a lock, what each waiter waits for, and a human-readable
+/// summary. Without holders and waiters only the summary is set. Waits of the holders for other
+/// locks are included as far as `access` may read them.
 void explain(const core::Resource& resource, const View& view, const auth::Access& access,
              v1::ExplainResponse& out);
 

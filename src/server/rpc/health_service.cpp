@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds poll_interval{500};
 using ::grpc::health::v1::HealthCheckRequest;
 using ::grpc::health::v1::HealthCheckResponse;
 
-/// A client that wants to hear of changes.
+/// Watch call of one client.
 class HealthService::Watch final : public grpc::Call {
  public:
   Watch(const grpc::CallInfo& info, HealthService& service)
@@ -35,7 +35,7 @@ class HealthService::Watch final : public grpc::Call {
  private:
   void received(std::string_view message) override {
     if (!wanted_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      finish({grpc::StatusCode::invalid_argument, "this is no HealthCheckRequest"});
+      finish({grpc::StatusCode::invalid_argument, "invalid HealthCheckRequest"});
     }
   }
   void half_closed() override {
@@ -44,7 +44,7 @@ class HealthService::Watch final : public grpc::Call {
   }
   void closed() override { service_.watches_.erase(this); }
 
-  const grpc::Connection* connection_;  ///< To be compared with only.
+  const grpc::Connection* connection_;  ///< Only compared, never dereferenced.
   HealthService& service_;
   HealthCheckRequest wanted_;
   int last_ = -1;
@@ -65,7 +65,7 @@ std::shared_ptr<grpc::Call> HealthService::open_watch(const grpc::CallInfo& info
       watches_, [&](const Watch* other) { return other->connection() == watch->connection(); });
   if (watches_.size() >= watches_max ||
       static_cast<std::size_t>(of_connection) >= watches_per_connection_max) {
-    watch->finish({grpc::StatusCode::resource_exhausted, "too many health watches are open"});
+    watch->finish({grpc::StatusCode::resource_exhausted, "too many open health watches"});
     return watch;
   }
   watches_.insert(watch.get());
@@ -100,7 +100,7 @@ void HealthService::check(const HealthCheckRequest& request, const ReplyPtr<Answ
     }
     reply->response = status_of(service);
     if (reply->response.status() == HealthCheckResponse::SERVICE_UNKNOWN) {
-      reply->complete({grpc::StatusCode::not_found, "no service has this name"});
+      reply->complete({grpc::StatusCode::not_found, "unknown service"});
       return;
     }
     const bool serves = reply->response.status() == HealthCheckResponse::SERVING;
@@ -141,7 +141,7 @@ HealthCheckResponse HealthService::status_of(const std::string& service) const {
 }
 
 void HealthService::notify() {
-  // Sending closes nothing at once, so the set stays as it is.
+  // send() closes no call synchronously, so the set does not change.
   for (auto* watch : watches_) {
     watch->notify();
   }

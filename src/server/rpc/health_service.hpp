@@ -15,13 +15,13 @@
 
 namespace tenure::server {
 
-/// gRPC's health protocol. The server as a whole, and Admin, serve while a leader is known: this
-/// member is of use. LockService serves while this very member leads; the answer of another one
-/// says in the trailing metadata who does. Watches are few, since they need no authentication, and
-/// are notified only when a status has changed. Of the store's thread.
+/// Implements gRPC health checking. The server and Admin are SERVING while a leader is known;
+/// LockService while this member leads. Other members name the leader in the trailing metadata.
+/// Watches are limited, because they need no authentication, and receive only changes. Store thread
+/// only.
 class HealthService final : public Listener {
  public:
-  /// Of the whole server, and of one connection.
+  /// Limits for the whole server and for one connection.
   static constexpr std::size_t watches_max = 1000;
   static constexpr std::size_t watches_per_connection_max = 16;
 
@@ -32,7 +32,7 @@ class HealthService final : public Listener {
   void add_to(Routes& routes);
 
   void role_changed(const LogPosition& log) override;
-  /// From now on nothing is served.
+  /// Reports NOT_SERVING from now on.
   void stop();
 
  private:
@@ -42,16 +42,16 @@ class HealthService final : public Listener {
   void check(const ::grpc::health::v1::HealthCheckRequest& request, const ReplyPtr<Answer>& reply);
   [[nodiscard]] Answer status_of(const std::string& service) const;
   [[nodiscard]] std::shared_ptr<grpc::Call> open_watch(const grpc::CallInfo& info);
-  /// Notifies the watches if that changes anything.
+  /// Updates the roles and notifies the watches on a change.
   void update_roles(const LogPosition& log);
   void notify();
-  /// Another member may begin and cease to lead without a call of role_changed(): while there are
-  /// watches, the position of the log is polled.
+  /// Polls the log position while watches are open: leadership of another member can change without
+  /// a call of role_changed().
   void schedule_poll();
 
   RpcContext& context_;
   boost::asio::steady_timer poll_timer_;
-  absl::flat_hash_set<Watch*> watches_;  ///< All that are open.
+  absl::flat_hash_set<Watch*> watches_;  ///< Open watches.
   bool is_poll_scheduled_ = false;
   bool is_leader_ = false;
   bool has_leader_ = false;

@@ -10,8 +10,8 @@
 
 namespace tenure::server {
 
-/// LeaseKeepAlive: each message renews its leases in one command; an answer for each lease, when
-/// it is durable, in the order asked.
+/// LeaseKeepAlive: each message renews its leases in one command. One response per lease, when the
+/// renewal is durable, in request order.
 class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::LeaseKeepAliveResponse> {
  public:
   using Stream::Stream;
@@ -21,12 +21,12 @@ class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::Lease
   void half_closed() override;
   void closed() override {}
   void on_leadership_lost() override { fail_stream(leadership_lost()); }
-  /// `asked`: the leases, as they were asked for; none: as they were proposed.
+  /// `asked`: lease ids as requested; empty: as proposed.
   void decided(const Result<Decided>& result, const std::vector<std::uint64_t>& asked);
-  /// One less in flight: read on if that was what stopped it, or end.
+  /// Completes one message: resumes reading if it was paused, or ends the stream.
   void operation_done();
 
-  std::size_t in_flight_ = 1;  ///< Messages not answered yet; and one while it reads.
+  std::size_t in_flight_ = 1;  ///< Undecided messages, plus one until the client half-closes.
 };
 
 }  // namespace tenure::server

@@ -10,7 +10,7 @@
 namespace tenure::server {
 namespace {
 
-/// May stand in a header as it is.
+/// Whether the text is valid in an HTTP/2 header without encoding.
 bool is_plain(const std::string& text) {
   return !text.empty() &&
          std::ranges::all_of(text, [](char byte) { return byte > ' ' && byte <= '~'; });

@@ -12,33 +12,34 @@
 
 namespace tenure::server {
 
-/// A call that needs the leader for as long as it lives.
+/// Call or stream that ends when this member loses leadership.
 class LeaderBoundCall {
  public:
-  /// This member has ceased to lead, and the call is to end.
+  /// Ends the call: this member is no longer the leader.
   virtual void on_leadership_lost() = 0;
-  /// Keeps it alive; null: it is at its end.
+  /// Shared ownership; null: the call is already being destroyed.
   [[nodiscard]] virtual std::shared_ptr<LeaderBoundCall> keep_alive() = 0;
 
  protected:
   ~LeaderBoundCall() = default;
 };
 
-/// Sends those who ask here to the leader, if this member is not the one: with who leads in the
-/// trailing metadata. When this member ceases to lead, ends at once what is under way, so that the
-/// clients go on at the next leader. Of the store's thread.
+/// Redirects clients to the leader: UNAVAILABLE with the leader in the trailing metadata. When this
+/// member loses leadership, it ends all calls in progress at once, so that clients continue at the
+/// next leader. Store thread only.
 class Leadership final : public Listener {
  public:
   explicit Leadership(Store& store) : store_(store) {}
 
   using Answer = std::move_only_function<void(grpc::Status)>;
-  /// Calls `answer` with the status of this error, perhaps later. `unavailable` says who leads.
+  /// Calls `answer` with the status of the error, possibly later. `unavailable` names the leader,
+  /// if known.
   void reject(const Error& error, Answer answer);
-  /// The same for the status itself, of what this view shows.
+  /// Adds the leader in `log` to the trailing metadata of a status.
   [[nodiscard]] grpc::Status with_leader(grpc::Status status, const LogPosition& log) const;
 
   [[nodiscard]] bool is_leader() const noexcept { return is_leader_; }
-  /// The server stops: nobody is sent to us any more.
+  /// The server stops: this member no longer names itself as the leader.
   void stop() noexcept { is_stopping_ = true; }
 
   void add(LeaderBoundCall& led) { calls_.insert(&led); }

@@ -7,8 +7,8 @@
 
 namespace tenure::server {
 
-/// Answers one Lock or TryLock with the end of its acquisition. A caller that goes away while it
-/// waits leaves the queue. REQUIRES: on the store's thread.
+/// Runs one Lock or TryLock call until the acquire completes. If the client disconnects while it
+/// waits, the request leaves the queue. REQUIRES: store thread.
 void run_lock_call(RpcContext& context, PendingAcquire::Request order,
                    const ReplyPtr<v1::LockResponse>& reply);
 

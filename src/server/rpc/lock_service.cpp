@@ -18,7 +18,7 @@
 namespace tenure::server {
 namespace {
 
-/// A wait of more than 30 years is one without end.
+/// 10^12 ms, over 30 years: a longer timeout means no timeout.
 constexpr std::uint64_t timeout_ms_max = 1'000'000'000'000;
 
 void write(const core::Lease& lease, const View& view, v1::Lease& out) {

@@ -7,8 +7,8 @@
 
 namespace tenure::server {
 
-/// The lock service: translates, proposes, answers. What each call promises stands in
-/// proto/tenure/v1/lock.proto.
+/// Implements LockService: decodes requests, proposes commands and encodes replies.
+/// proto/tenure/v1/lock.proto documents the semantics.
 class LockService {
  public:
   explicit LockService(RpcContext& context) : context_(context) {}

@@ -12,7 +12,7 @@ namespace {
 
 /// Done, with where the log stands then; or not, and why.
 template <class Response>
-auto answer_to(RpcContext& context, const ReplyPtr<Response>& reply) {
+auto reply_to(RpcContext& context, const ReplyPtr<Response>& reply) {
   return [&context, reply](const Result<void>& done) {
     if (!done) {
       reply_error(context, reply, done.error());
@@ -28,9 +28,9 @@ auto answer_to(RpcContext& context, const ReplyPtr<Response>& reply) {
 }
 
 /// Empty: it can be one.
-std::string why_no_member(const v1::MemberAddRequest& request) {
+std::string invalid_member_detail(const v1::MemberAddRequest& request) {
   if (request.id() == 0) {
-    return "id: which member? 0 is none";
+    return "id must not be 0";
   }
   const std::pair<const char*, const std::string&> addresses[] = {
       {"peer_address", request.peer_address()}, {"client_address", request.client_address()}};
@@ -85,24 +85,24 @@ void Membership::list(const v1::MemberListRequest& request,
 
 void Membership::add(const v1::MemberAddRequest& request,
                      const ReplyPtr<v1::MemberAddResponse>& reply) {
-  if (const auto why = why_no_member(request); !why.empty()) {
+  if (const auto why = invalid_member_detail(request); !why.empty()) {
     reply->complete({grpc::StatusCode::invalid_argument, why});
     return;
   }
   context_.store.change_members(AddMember{.id = request.id(),
                                           .peer_address = request.peer_address(),
                                           .client_address = request.client_address()},
-                                answer_to(context_, reply));
+                                reply_to(context_, reply));
 }
 
 void Membership::remove(const v1::MemberRemoveRequest& request,
                         const ReplyPtr<v1::MemberRemoveResponse>& reply) {
-  context_.store.change_members(RemoveMember{.id = request.id()}, answer_to(context_, reply));
+  context_.store.change_members(RemoveMember{.id = request.id()}, reply_to(context_, reply));
 }
 
 void Membership::transfer(const v1::TransferLeadershipRequest& request,
                           const ReplyPtr<v1::TransferLeadershipResponse>& reply) {
-  context_.store.transfer_leadership(request.to(), answer_to(context_, reply));
+  context_.store.transfer_leadership(request.to(), reply_to(context_, reply));
 }
 
 }  // namespace tenure::server

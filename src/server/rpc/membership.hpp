@@ -7,7 +7,7 @@
 
 namespace tenure::server {
 
-/// The calls of Admin about who is in the cluster.
+/// Admin calls for cluster membership.
 class Membership {
  public:
   explicit Membership(RpcContext& context) : context_(context) {}
@@ -26,7 +26,7 @@ class Membership {
   RpcContext& context_;
 };
 
-/// By id.
+/// Writes the members, sorted by id.
 void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Member>& out);
 
 }  // namespace tenure::server

@@ -40,7 +40,7 @@ void answer_file(const FileDescriptor* file, ServerReflectionResponse& out) {
   if (file == nullptr) {
     auto& error = *out.mutable_error_response();
     error.set_error_code(static_cast<int>(grpc::StatusCode::not_found));
-    error.set_error_message("not known here");
+    error.set_error_message("unknown file or symbol");
     return;
   }
   std::set<const FileDescriptor*> seen;
@@ -65,7 +65,7 @@ ServerReflectionResponse answer_to(const ServerReflectionRequest& request) {
       answer_file(pool.FindFileContainingSymbol(request.file_containing_symbol()), out);
       break;
     case ServerReflectionRequest::kAllExtensionNumbersOfType:
-      // Our messages have no extensions.
+      // The API defines no extensions.
       out.mutable_all_extension_numbers_response()->set_base_type_name(
           request.all_extension_numbers_of_type());
       break;
@@ -83,7 +83,7 @@ class Reflection final : public grpc::Call {
   void received(std::string_view message) override {
     ServerReflectionRequest request;
     if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      finish({grpc::StatusCode::invalid_argument, "this is no ServerReflectionRequest"});
+      finish({grpc::StatusCode::invalid_argument, "invalid ServerReflectionRequest"});
       return;
     }
     send(answer_to(request));

@@ -4,8 +4,8 @@
 
 namespace tenure::server {
 
-/// gRPC's reflection protocol: tells tools which services there are and what their messages look
-/// like, from the descriptors that protobuf has compiled in.
+/// Adds gRPC server reflection: services and message descriptors, from the descriptors compiled
+/// into the binary.
 void add_reflection(Routes& routes);
 
 }  // namespace tenure::server

@@ -15,14 +15,15 @@
 
 namespace tenure::server {
 
-/// Adds the calls of services to a router, each with what it asks of its callers, and counts their
-/// ends.
+/// Registers the calls of a service with a router, with the permission of each, and counts their
+/// results.
 class Routes {
  public:
-  /// Largest request of a call that needs no authentication: the name of a service or a symbol.
+  /// Maximum request size of unauthenticated calls, which contain only the name of a service or
+  /// symbol.
   static constexpr std::size_t open_message_bytes_max = 4096;
 
-  /// `metrics`: where calls are counted, or nowhere. `authorizer`: who may call; null: everybody.
+  /// `metrics`: null disables counting. `authorizer`: null allows every call.
   Routes(grpc::Router& router, Metrics* metrics, auth::Authorizer* authorizer)
       : router_(router), metrics_(metrics), authorizer_(authorizer) {}
 
@@ -44,7 +45,7 @@ class Routes {
                        .message_bytes_max = is_open ? open_message_bytes_max : 0});
   }
 
-  /// A call with one question and one answer: `(object.*answer)(request, reply)`.
+  /// Adds a unary call handled by `(object.*answer)(request, reply)`.
   template <class Service, class Request, class Response>
   void add(const std::string& path, auth::Permission permission, Service& service,
            void (Service::*answer)(const Request&, const ReplyPtr<Response>&)) {

@@ -18,33 +18,36 @@ namespace tenure::server {
 
 struct RpcLimits {
   std::size_t watches_per_stream_max = 64;
-  std::size_t watch_buffer_events_max = 4096;   ///< Of one watch; who is further behind is cut.
-  std::size_t operations_in_flight_max = 4096;  ///< Of one stream; it is not read meanwhile.
-  /// Session, Watch and keep-alive streams, together; one user or address gets three quarters.
-  std::size_t sessions_max = 10'000;
+  std::size_t watch_buffer_events_max =
+      4096;  ///< Pending events per watch; a slower reader is cancelled.
+  std::size_t operations_in_flight_max = 4096;  ///< Undecided operations per stream; beyond that
+                                                ///< the stream is not read (flow control).
+  /// Open Session, Watch and LeaseKeepAlive streams in total. One user or address gets three
+  /// quarters.
+  std::size_t streams_max = 10'000;
 };
 
-/// What stands behind every call. Outlives them all.
+/// Shared context of all calls. Outlives them. Store thread only, except `is_stopping`.
 struct RpcContext {
-  /// Reads the files of users and certificates again; the number of users.
+  /// Reloads users and certificates; returns the number of users.
   using Reload = std::function<Result<std::size_t>()>;
 
   Store& store;
   RpcLimits limits{};
   std::string version{};
-  auth::Authorizer* authorizer =
-      nullptr;                       ///< Null: there are no users, and everybody may do everything.
-  const Metrics* metrics = nullptr;  ///< What is counted; null: nothing.
-  Reload reload{};                   ///< Empty: there are no such files.
+  auth::Authorizer* authorizer = nullptr;  ///< Null: no users; every call is allowed.
+  const Metrics* metrics = nullptr;        ///< Null: nothing is counted.
+  Reload reload{};  ///< Empty: neither users nor certificates are configured.
   Leadership leadership{store};
   WaiterRegistry waiters{};
   WatchHub watches{};
-  /// The server stops: who is cut off now did not go away, so its wait stays in the queue.
+  /// The server stops: a closed connection is not a disconnected client, so its waits keep their
+  /// queue positions.
   std::atomic<bool> is_stopping = false;
-  std::size_t streams = 0;  ///< Open at the moment. Of the store's thread.
-  /// Which of them are whose.
-  net::Shares streams_by_address{net::Shares::three_quarters_of(limits.sessions_max)};
-  net::Shares streams_by_user{net::Shares::three_quarters_of(limits.sessions_max)};
+  std::size_t streams = 0;  ///< Number of open streams.
+  /// Shares of the open streams per address and per user.
+  net::Shares streams_by_address{net::Shares::three_quarters_of(limits.streams_max)};
+  net::Shares streams_by_user{net::Shares::three_quarters_of(limits.streams_max)};
 
   void write_header(core::Revision revision, std::uint64_t term, v1::Header& out) const {
     out.set_cluster_id(store.identity().cluster);

@@ -15,7 +15,7 @@
 namespace tenure::server {
 namespace {
 
-/// How long streams may go on after the server was told to stop.
+/// Time for streams to finish before their connections are closed.
 constexpr std::chrono::milliseconds drain_timeout{500};
 
 }  // namespace
@@ -43,7 +43,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
     grpc_context_.work = options_.executor;
   }
   if (options_.metrics != nullptr) {
-    // One name for all of them: clients choose the paths.
+    // One label for all unknown paths: clients choose them, and labels must be bounded.
     grpc_context_.refused = [method = options_.metrics->method("unknown")](grpc::StatusCode code) {
       method.done(static_cast<int>(code));
     };
@@ -56,7 +56,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
   admin_.add_to(routes);
   health_.add_to(routes);
   add_reflection(routes);
-  // Streams first: what they wait for is then not told to them once more.
+  // Order matters: streams end first, so they do not receive the error of their waits as well.
   store.listen(context_.leadership);
   store.listen(context_.waiters);
   store.listen(context_.watches);
@@ -104,7 +104,7 @@ void RpcServer::stop() {
     health_.stop();
     context_.leadership.stop();
     context_.waiters.fail_all({.code = Errc::unavailable,
-                               .detail = "the server stops; ask again with the same request id"});
+                               .detail = "the server is stopping; retry with the same request id"});
     notified.set_value();
   });
   notified.get_future().wait();

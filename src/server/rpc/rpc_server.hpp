@@ -20,30 +20,30 @@
 namespace tenure::server {
 
 struct RpcOptions {
-  std::string address = "127.0.0.1:7420";    ///< Port 0: any free one.
-  std::optional<net::ServerTlsFiles> tls{};  ///< None: plain text.
+  std::string address = "127.0.0.1:7420";    ///< Port 0: any free port.
+  std::optional<net::ServerTlsFiles> tls{};  ///< Certificate files; nullopt: plain text.
   std::size_t message_bytes_max = 64 * 1024;
-  /// Bytes buffered for calls, responses and incomplete messages: of one connection, which is
-  /// closed beyond that, and of all, of which then the largest is closed.
+  /// Bytes buffered for calls, responses and incomplete messages, per connection and in total. A
+  /// connection over its limit is closed; over the total, the largest is closed.
   std::size_t connection_bytes_max = std::size_t{64} << 20;
   std::size_t memory_bytes_max = std::size_t{512} << 20;
   std::size_t connections_max = 10'000;
   std::size_t calls_per_connection_max = 20'000;
-  /// From the headers of a unary call to the end of its message.
+  /// Time from the headers of a unary call to the end of its message.
   std::chrono::milliseconds request_time{10'000};
   grpc::Http2Connection::KeepAlive keep_alive{};
-  /// Runs the handlers of connections, on the store's thread. Empty: the store's loop, which then
-  /// serves clients and its own work in the order of arrival.
+  /// Runs connection handlers on the store's thread. Empty: the store's loop, which then runs
+  /// clients and its own work in arrival order.
   boost::asio::any_io_executor executor{};
   RpcLimits limits{};
-  std::string version{};  ///< For Status.
-  auth::Authorizer* authorizer =
-      nullptr;                  ///< Who may do what; outlives the server. Null: all everything.
-  RpcContext::Reload reload{};  ///< What Admin.ReloadUsers calls; empty: the authorizer's.
-  Metrics* metrics = nullptr;   ///< Where calls and watches are counted; outlives the server.
+  std::string version{};                   ///< Version in replies of Admin.Status.
+  auth::Authorizer* authorizer = nullptr;  ///< Authorizer; outlives the server. Null: no users.
+  RpcContext::Reload
+      reload{};  ///< Implementation of Admin.ReloadUsers; empty: reloads the authorizer.
+  Metrics* metrics = nullptr;  ///< Metrics; outlives the server. Null: nothing is counted.
 };
 
-/// The gRPC side of the daemon: lock service, admin, health, reflection; all on the store's thread
+/// gRPC server of the daemon: LockService, Admin, health and reflection. Runs on the store's thread
 /// (docs/decisions/0006).
 class RpcServer {
  public:
@@ -53,14 +53,14 @@ class RpcServer {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  /// Binds and serves; the port that it got. `unavailable` if the address cannot be bound.
+  /// Binds and serves; returns the port. `unavailable`: the address cannot be bound.
   [[nodiscard]] Result<int> start();
-  /// New connections use this context. REQUIRES: it serves, with TLS.
+  /// Installs a TLS context for new connections. REQUIRES: started, with TLS.
   void renew_tls(std::unique_ptr<boost::asio::ssl::context> context) {
     server_->renew_tls(std::move(context));
   }
-  /// Refuses new calls, answers those who wait that the outcome is unknown (their places in the
-  /// queues stay), ends the streams. The store must still run.
+  /// Rejects new calls, completes waiting calls with an unknown outcome (their queue positions
+  /// stay), and ends the streams. REQUIRES: the store runs.
   void stop();
 
   [[nodiscard]] const RpcContext& context() const noexcept { return context_; }

@@ -14,9 +14,9 @@
 namespace tenure::server {
 namespace {
 
-/// Of one message, so that it stays well below gRPC's 4 MiB.
+/// Keeps a message well below the 4 MiB default limit of gRPC clients.
 constexpr int outcomes_per_message_max = 4096;
-/// A longer timeout means no timeout.
+/// 10^12 ms, over 30 years; a longer timeout means no timeout.
 constexpr std::uint64_t wait_ms_max = 1'000'000'000'000;
 
 std::uint64_t timeout_of(const v1::Acquire& request) {
@@ -52,7 +52,7 @@ bool SessionStream::handle_hello(const v1::SessionRequest& request) {
       has_hello_ = true;
     }
     if (!context_.leadership.is_leader()) {
-      end_for_redirect({.code = Errc::unavailable, .detail = "this member does not lead"});
+      end_for_redirect({.code = Errc::unavailable, .detail = "this member is not the leader"});
       return false;
     }
     if (request.has_hello()) {
@@ -61,7 +61,7 @@ bool SessionStream::handle_hello(const v1::SessionRequest& request) {
     return true;
   }
   finish({grpc::StatusCode::invalid_argument,
-          has_hello_ ? "hello comes once" : "the first message has a hello"});
+          has_hello_ ? "duplicate hello" : "the first message must contain hello"});
   return false;
 }
 
@@ -125,7 +125,7 @@ void SessionStream::begin(const v1::Operation& operation) {
     case v1::Operation::kConfirmHolds: begin_confirm(id, operation.confirm_holds()); return;
     case v1::Operation::WHAT_NOT_SET: break;
   }
-  reject(id, {.code = Errc::invalid_argument, .detail = "an operation that says nothing"});
+  reject(id, {.code = Errc::invalid_argument, .detail = "operation without content"});
 }
 
 void SessionStream::begin_acquire(OperationId id, const v1::Acquire& request) {

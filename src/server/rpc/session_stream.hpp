@@ -15,8 +15,8 @@
 
 namespace tenure::server {
 
-/// Session: many operations and their outcomes on one stream. Operations are proposed as they come;
-/// their outcomes gather and leave together when the entry that decided them is through.
+/// Session: pipelined operations and their outcomes on one stream. Operations are proposed as they
+/// arrive; outcomes are batched and sent once per applied log entry.
 class SessionStream final : public Stream<v1::SessionRequest, v1::SessionResponse> {
  public:
   using Stream::Stream;
@@ -24,7 +24,7 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
  private:
   using OperationId = std::uint64_t;
 
-  /// A wait of this stream.
+  /// Wait started on this stream.
   struct Waiting {
     OperationId operation{};
     WaiterRegistry::Ticket ticket{};
@@ -33,13 +33,13 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
 
   void on_request(v1::SessionRequest& request) override;
   void half_closed() override;
-  /// Ends the client's waits, and its leases if it asked for that.
+  /// Abandons the client's waits, and revokes its leases if the client requested that in `hello`.
   void closed() override;
   void on_leadership_lost() override { end_for_redirect(leadership_lost()); }
   [[nodiscard]] bool handle_hello(const v1::SessionRequest& request);
-  /// Says that this member leads, so that a client with nothing to ask knows where it is.
+  /// Acknowledges `hello`, so that an idle client learns that this member leads.
   void acknowledge_hello();
-  /// May our principal? Else it is told so. REQUIRES: there is one.
+  /// Authorises the operation, or queues a PERMISSION_DENIED outcome. REQUIRES: a principal.
   [[nodiscard]] bool authorize_operation(v1::Operation& operation);
   void begin(const v1::Operation& operation);
   void begin_acquire(OperationId id, const v1::Acquire& request);
@@ -65,10 +65,9 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   void schedule_flush();
   void flush();
   void finish_if_idle();
-  /// Ends the stream because others will know what becomes of what was asked here: waits and leases
-  /// stay for them.
+  /// Ends the stream with a redirect. Waits and leases stay alive for the retry at the next leader.
   void end_for_redirect(const Error& why);
-  /// A burst of outcomes fits into one block or two.
+  /// Block sizes that hold a typical batch of outcomes in one or two blocks.
   [[nodiscard]] static google::protobuf::ArenaOptions arena_options() {
     google::protobuf::ArenaOptions options;
     options.start_block_size = 8 * 1024;
@@ -85,17 +84,17 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   bool keep_waits_ = false;
   bool revoke_leases_ = false;
 
-  std::size_t in_flight_ = 0;                        ///< Operations proposed and not decided.
+  std::size_t in_flight_ = 0;                        ///< Undecided operations.
   google::protobuf::Arena arena_{arena_options()};   ///< Of what is pending_response.
-  v1::SessionResponse* pending_response_ = nullptr;  ///< Null: nothing.
+  v1::SessionResponse* pending_response_ = nullptr;  ///< Response being collected; null: none.
   std::uint64_t term_ = 0;
   core::Revision revision_{};
   absl::flat_hash_map<RequestKey, Waiting> waits_;
   struct Lease {
     WaiterRegistry::Ticket ticket{};
-    bool is_own = false;  ///< Granted on this stream.
+    bool is_own = false;  ///< Lease granted on this stream.
   };
-  absl::flat_hash_map<std::uint64_t, Lease> leases_;  ///< Used on this stream.
+  absl::flat_hash_map<std::uint64_t, Lease> leases_;  ///< Leases used on this stream.
   bool is_flush_due_ = false;
   bool is_half_closed_ = false;
   bool is_closed_ = false;

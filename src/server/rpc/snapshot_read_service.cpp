@@ -17,12 +17,12 @@ namespace tenure::server {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
-/// Who does not take a piece for so long has gone, or hinders others who want a snapshot.
+/// Timeout for one piece. A slower reader has disconnected or blocks other readers.
 constexpr std::chrono::seconds stall_max{30};
 
 }  // namespace
 
-/// The call of one reader.
+/// Call of one reader.
 class SnapshotReadService::Reading final : public grpc::Call {
  public:
   Reading(const grpc::CallInfo& info, SnapshotReadService& reads)
@@ -36,7 +36,7 @@ class SnapshotReadService::Reading final : public grpc::Call {
     });
   }
 
-  /// What is told before the bytes are there.
+  /// Header of the first piece, sent before the bytes are encoded.
   v1::SnapshotPiece head;
 
   void send_from(std::shared_ptr<const std::string> bytes) {
@@ -52,7 +52,7 @@ class SnapshotReadService::Reading final : public grpc::Call {
  private:
   void received(std::string_view message) override {
     if (!request_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      finish({grpc::StatusCode::invalid_argument, "this is no SnapshotReadRequest"});
+      finish({grpc::StatusCode::invalid_argument, "invalid SnapshotReadRequest"});
     }
   }
   void half_closed() override {
@@ -95,20 +95,22 @@ class SnapshotReadService::Reading final : public grpc::Call {
       auto& reading = static_cast<Reading&>(*call);
       reading.is_over_ = true;
       reading.bytes_.reset();
-      reading.finish({grpc::StatusCode::deadline_exceeded, "the snapshot is not being read"});
+      reading.finish(
+          {grpc::StatusCode::deadline_exceeded, "the reader did not take the next piece in time"});
     });
   }
 
   SnapshotReadService& reads_;
   v1::SnapshotReadRequest request_;
   boost::asio::steady_timer timeout_timer_;
-  std::shared_ptr<const std::string> bytes_;  ///< Null before they are there, and at the end.
+  std::shared_ptr<const std::string>
+      bytes_;  ///< Encoded state; null while it is encoded and at the end.
   std::size_t sent_ = 0;
   bool is_over_ = false;
 };
 
 void SnapshotReadService::add_to(Routes& routes) {
-  // All of it, so only those who may see and do everything.
+  // The stream contains the whole state, so it requires `admin` on the empty prefix.
   routes.add("/tenure.v1.Admin/SnapshotRead", auth::Permission::admin_global,
              [this](const grpc::CallInfo& info, std::unique_ptr<auth::Principal>) {
                return std::make_shared<Reading>(info, *this);
@@ -122,8 +124,8 @@ bool SnapshotReadService::is_taken() const {
 
 void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is_stale) {
   if (is_taken()) {
-    reading->finish(
-        {grpc::StatusCode::resource_exhausted, "somebody else reads a snapshot; one at a time"});
+    reading->finish({grpc::StatusCode::resource_exhausted,
+                     "another reader is active; SnapshotRead serves one at a time"});
     return;
   }
   turn_->reader = reading;
@@ -145,7 +147,7 @@ void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is
 
 void SnapshotReadService::encode(core::Image image, const std::shared_ptr<Reading>& reading) {
   turn_->is_encoding = true;
-  // The one before has ended: is_encoding was false.
+  // The previous encoder has finished: is_encoding was false.
   encoder_ = std::jthread([&loop = context_.store.loop(), turn = turn_,
                            weak = std::weak_ptr(reading), image = std::move(image)] {
     auto bytes = std::make_shared<const std::string>(core::encode(image));

@@ -9,10 +9,10 @@
 
 namespace tenure::server {
 
-/// Admin's SnapshotRead: the whole state, as bytes, to one reader at a time. The state is an image
-/// taken in passing; a thread of its own makes bytes of it, and the reader gets the next piece when
-/// it has taken the last, so that a slow one costs nothing but the memory of the bytes, and that
-/// for a limited time. Of the store's thread.
+/// Implements Admin.SnapshotRead: streams the state as bytes to one reader at a time. It copies an
+/// image on the store's thread and encodes it on a separate thread. The reader gets the next piece
+/// after it has taken the last one, so a slow reader costs only the encoded bytes, for a limited
+/// time. Store thread only, except the encoder.
 class SnapshotReadService {
  public:
   explicit SnapshotReadService(RpcContext& context) : context_(context) {}
@@ -22,7 +22,7 @@ class SnapshotReadService {
 
  private:
   class Reading;
-  /// What the other thread leaves behind may outlive this.
+  /// State shared with the encoder thread, which may outlive this object.
   struct Turn {
     bool is_encoding = false;
     std::weak_ptr<Reading> reader{};

@@ -16,7 +16,7 @@
 
 namespace tenure::server {
 
-/// One call with messages in both directions. Of the store's thread.
+/// Bidirectional streaming call. Store thread only.
 template <class Request, class Response>
 class Stream : public grpc::Call, public LeaderBoundCall {
  public:
@@ -36,11 +36,11 @@ class Stream : public grpc::Call, public LeaderBoundCall {
     return call ? std::shared_ptr<LeaderBoundCall>(call, this) : nullptr;
   }
 
-  /// Ends it at once if there are too many, of all clients or of this one.
+  /// Fails the stream if a stream limit is reached, in total or for this user or address.
   void enforce_stream_limits() {
-    if (context_.streams > context_.limits.sessions_max) {
+    if (context_.streams > context_.limits.streams_max) {
       finish({grpc::StatusCode::resource_exhausted,
-              "too many streams are open (service.sessions_max); close some or raise it"});
+              "too many open streams (service.streams_max); close streams or raise the limit"});
       return;
     }
     const auto* user = principal_ ? principal_->access().user() : nullptr;
@@ -49,8 +49,8 @@ class Stream : public grpc::Call, public LeaderBoundCall {
     auto by_address = context_.streams_by_address.take(net::network_of(peer()));
     if (!by_user || !by_address) {
       finish({grpc::StatusCode::resource_exhausted,
-              "too many streams of one user or address are open (three quarters of "
-              "service.sessions_max); close some or raise it"});
+              "too many open streams for one user or address (three quarters of "
+              "service.streams_max); close streams or raise the limit"});
       return;
     }
     by_user_ = *std::move(by_user);
@@ -59,13 +59,13 @@ class Stream : public grpc::Call, public LeaderBoundCall {
 
  protected:
   virtual void on_request(Request& request) = 0;
-  /// Ends it by this error; with who leads, if it is that.
+  /// Ends the stream with an error, and the leader if the error is `unavailable`.
   void fail_stream(const Error& why) {
     context_.leadership.reject(
         why, [self = shared_from_this()](grpc::Status status) { self->finish(std::move(status)); });
   }
 
-  /// Ends it if the rules have changed and its user is nobody any more. True: it has.
+  /// Ends the stream if its user no longer exists. Returns whether it did.
   [[nodiscard]] bool finish_if_unauthenticated() {
     if (!principal_) {
       return false;
@@ -78,18 +78,17 @@ class Stream : public grpc::Call, public LeaderBoundCall {
   }
 
   RpcContext& context_;
-  const std::unique_ptr<auth::Principal> principal_;  ///< Who asks; null: there are no users.
+  const std::unique_ptr<auth::Principal> principal_;  ///< Principal; null: no users.
 
  private:
   void received(std::string_view message) final {
-    // All parts of a message come and go together: no allocation for each. Protobuf ends the
-    // process if the buffer is not aligned; it needs no zeros.
+    // The arena frees all parts of a message at once. Protobuf aborts on an unaligned buffer;
+    // zeroing is unnecessary.
     alignas(8) std::array<char, 32 * 1024> begin;  // NOLINT(*-member-init)
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     if (!request.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      finish(
-          {grpc::StatusCode::invalid_argument, "this is no " + std::string(request.GetTypeName())});
+      finish({grpc::StatusCode::invalid_argument, "invalid " + std::string(request.GetTypeName())});
       return;
     }
     on_request(request);
@@ -99,7 +98,7 @@ class Stream : public grpc::Call, public LeaderBoundCall {
   net::Shares::Share by_address_;
 };
 
-/// Makes streams of this kind.
+/// Factory for streams of this kind.
 template <class Kind>
 [[nodiscard]] OpenCall stream_handler(RpcContext& context) {
   return [&context](const grpc::CallInfo& info, std::unique_ptr<auth::Principal> principal) {

@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::uint32_t rows_default = 50;
 constexpr std::uint32_t rows_max = 200;
-/// Upper bound for the items of waits, and for those of holds, that one answer looks at. Two
-/// thousand lookups are well below a millisecond, and `tenure top` asks once in two seconds.
+/// Maximum number of items visited per list and reply. 2,000 lookups take well below a millisecond,
+/// and `tenure top` polls every 2 s.
 constexpr std::size_t looked_at_max = 2000;
 
-/// A lock that somebody waits for, and since when the first of them does.
+/// Lock with waiters, and the age of its oldest wait.
 struct Queue {
   core::Resource resource;
   const core::Lock* lock;
@@ -65,7 +65,7 @@ class Overview {
     return name.starts_with(prefix_) && access_.may(auth::Verb::read, name);
   }
 
-  /// Waits are in the order of their arrival, so the first are the longest.
+  /// Waits are sorted by arrival, so the first are the longest.
   void write_waits() {
     std::vector<Queue> queues;
     std::set<core::Resource> seen;
@@ -79,13 +79,13 @@ class Overview {
       }
       looked_at += wait.items.size();
       const auto waited = view_.now - wait.since;
-      bool is_told = false;
+      bool is_written = false;
       for (const auto& item : wait.items) {
         if (!is_wanted(item)) {
           continue;
         }
-        if (!is_told) {
-          is_told = true;
+        if (!is_written) {
+          is_written = true;
           write_wait(wait, item);
         }
         if (auto resource = item.resource(); seen.insert(resource).second) {
@@ -120,7 +120,7 @@ class Overview {
     leases_.insert(wait.lease);
   }
 
-  /// Holds are in the order of their grants, so the first are the longest.
+  /// Holds are sorted by grant, so the first are the longest.
   void write_holds() {
     std::set<core::Resource> seen;
     std::size_t looked_at = 0;
@@ -189,7 +189,7 @@ class Overview {
   const View& view_;
   const core::LockTable& table_;
   v1::TopResponse& out_;
-  std::set<core::LeaseId> leases_;  ///< Of all that was written.
+  std::set<core::LeaseId> leases_;  ///< Leases of all written rows.
 };
 
 }  // namespace

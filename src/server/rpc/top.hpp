@@ -6,9 +6,9 @@
 
 namespace tenure::server {
 
-/// What is most in demand, for Admin's Top. HolderQueries at the waits and holds that are oldest,
-/// and at no more than a few thousand of them: the store's thread has other things to do. Of these
-/// what `access` may read; leases only for those who may read everything.
+/// Implements Admin.Top. Visits the oldest waits and holds, at most a few thousand, because it runs
+/// on the store's thread. Contains only what `access` may read; leases require `read` on the empty
+/// prefix.
 void write_top(const v1::TopRequest& request, const View& view, const auth::Access& access,
                v1::TopResponse& out);
 

@@ -25,19 +25,19 @@ inline constexpr std::uint32_t page_entries_max = 1000;
   return limit == 0 || limit > page_entries_max ? page_entries_max : limit;
 }
 
-/// Where the answer to one question goes. Of the store's thread.
+/// Reply of a unary call. Store thread only.
 template <class Response>
 class Reply : public grpc::Call {
  public:
   Reply(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller)
       : Call(info), principal(std::move(caller)) {}
 
-  const std::unique_ptr<auth::Principal> principal;  ///< Who asks; null: there are no users.
+  const std::unique_ptr<auth::Principal> principal;  ///< Principal; null: no users.
   Response response;
-  /// Called if the client goes away before it has its answer.
+  /// Called if the client disconnects before the reply.
   std::function<void()> on_disconnect;
 
-  /// With `ok`, the response goes along. The first one counts.
+  /// Sends the reply: with `ok` the response, then the status. Only the first call has an effect.
   void complete(grpc::Status status = {}) {
     if (status.ok()) {
       this->send(response);
@@ -47,36 +47,36 @@ class Reply : public grpc::Call {
 
  private:
   void closed() final {
-    if (const auto tell = std::exchange(on_disconnect, {}); tell && !this->is_finished()) {
-      tell();
+    if (const auto notify = std::exchange(on_disconnect, {}); notify && !this->is_finished()) {
+      notify();
     }
   }
 };
 template <class Response>
 using ReplyPtr = std::shared_ptr<Reply<Response>>;
 
-/// A call with one question and one answer.
+/// Unary call: one request, one reply.
 template <class Request, class Response>
 class Unary final : public Reply<Response> {
  public:
   using Handler = std::function<void(const Request&, const ReplyPtr<Response>&)>;
 
-  /// `asked` outlives this.
+  /// `handler` outlives this.
   Unary(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller, const Handler& asked)
       : Reply<Response>(info, std::move(caller)), asked_(asked) {}
 
  private:
   void received(std::string_view message) override {
     if (std::exchange(has_request_, true)) {
-      this->finish({grpc::StatusCode::invalid_argument, "one message only"});
+      this->finish({grpc::StatusCode::invalid_argument, "a unary call has one request message"});
     } else if (!request_.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      this->finish({grpc::StatusCode::invalid_argument,
-                    "this is no " + std::string(request_.GetTypeName())});
+      this->finish(
+          {grpc::StatusCode::invalid_argument, "invalid " + std::string(request_.GetTypeName())});
     }
   }
   void half_closed() override {
     if (!has_request_) {
-      this->finish({grpc::StatusCode::invalid_argument, "where is the message?"});
+      this->finish({grpc::StatusCode::invalid_argument, "request message missing"});
       return;
     }
     asked_(request_, std::static_pointer_cast<Reply<Response>>(this->shared_from_this()));
@@ -87,7 +87,7 @@ class Unary final : public Reply<Response> {
   bool has_request_ = false;
 };
 
-/// Makes calls that are answered by `asked`.
+/// Factory for unary calls with this handler.
 template <class Request, class Response>
 [[nodiscard]] OpenCall unary_handler(typename Unary<Request, Response>::Handler asked) {
   return [asked =
@@ -97,7 +97,7 @@ template <class Request, class Response>
   };
 }
 
-/// Answers that it may not, if it may not. True: it was answered.
+/// Fails the call with the error if access is denied; returns whether it did.
 template <class Response>
 [[nodiscard]] bool reply_if_denied(const ReplyPtr<Response>& reply,
                                    const std::optional<auth::AccessDenied>& denial) {
@@ -111,7 +111,7 @@ template <class Response>
                                    std::string_view name) {
   return reply->principal && reply_if_denied(reply, reply->principal->authorize(verb, name));
 }
-/// The same for a lease: somebody else's is not known to it.
+/// Fails the call with an unknown-lease error if the lease belongs to another user.
 template <class Response>
 [[nodiscard]] bool reply_if_denied(const RpcContext& context, const ReplyPtr<Response>& reply,
                                    core::LeaseId lease) {
@@ -122,7 +122,7 @@ template <class Response>
   return reply_if_denied;
 }
 
-/// What the store said when it did not do what was asked.
+/// Status of an outcome that is not the expected one.
 [[nodiscard]] inline grpc::Status status_of_failure(const core::Outcome& outcome) {
   if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
     return wire::status_of(refused->error);
@@ -130,18 +130,17 @@ template <class Response>
   if (const auto* lost = std::get_if<core::LeaseLost>(&outcome)) {
     return wire::lease_lost(lost->id);
   }
-  return {grpc::StatusCode::internal, "the store gave an answer to another question"};
+  return {grpc::StatusCode::internal, "unexpected outcome from the store"};
 }
 
-/// Answers with the error, and who leads if that is what is wrong.
+/// Fails the call with an error, and the leader if the error is `unavailable`.
 template <class Response>
 void reply_error(RpcContext& context, const ReplyPtr<Response>& reply, const Error& error) {
   context.leadership.reject(error,
                             [reply](grpc::Status status) { reply->complete(std::move(status)); });
 }
 
-/// Proposes a command and answers with what became of it: `fill(expected outcome, response)`, or
-/// the error.
+/// Proposes a command and replies with `fill(expected outcome, response)`, or with the error.
 template <class Expected, class Response, class Fill>
 void propose_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, core::Command command,
                        Fill fill) {
@@ -161,14 +160,14 @@ void propose_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, cor
   });
 }
 
-/// What may be shown: all that was acknowledged before, or what this member happens to have.
+/// Consistency of a read: linearizable, or from the possibly outdated state of this member.
 enum class Consistency : std::uint8_t { linearizable, stale };
 template <class Request>
 [[nodiscard]] Consistency consistency_of(const Request& request) {
   return request.stale() ? Consistency::stale : Consistency::linearizable;
 }
 
-/// Reads the state: `fill(view, response)` returns a status.
+/// Reads the state and replies with the status of `fill(view, response)`.
 template <class Response, class Fill>
 void read_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, Consistency freshness,
                     Fill fill) {

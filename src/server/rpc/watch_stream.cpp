@@ -64,7 +64,7 @@ void WatchStream::handle(const v1::WatchRequest& request, const View& view) {
     case v1::WatchRequest::kCreate: create(request.create(), view); break;
     case v1::WatchRequest::kCancel: cancel(request.cancel().watch_id(), view); break;
     case v1::WatchRequest::REQUEST_NOT_SET:
-      finish({grpc::StatusCode::invalid_argument, "either create or cancel"});
+      finish({grpc::StatusCode::invalid_argument, "create or cancel is required"});
       return;
   }
   resume_reading();
@@ -81,11 +81,11 @@ void WatchStream::defer(const v1::WatchCreate& wanted, const Error& why) {
     }
     v1::WatchResponse response;
     self->context_.write_header(*view, *response.mutable_header());
-    // A watch that has this id lives on, as in create().
+    // An existing watch with this id continues, as in create().
     response.set_watch_id(self->watches_.contains(wanted.watch_id()) ? 0 : wanted.watch_id());
     response.set_cancelled(true);
-    response.set_detail(why.detail + "; watch again from resume_revision");
-    // What the state shows here may be old, never too new: perhaps more is told than was asked for.
+    response.set_detail(why.detail + "; resume from resume_revision");
+    // The local state may be outdated but never ahead, so the client may receive some events twice.
     const auto next = view->state.revision.get() + 1;
     response.set_resume_revision(wanted.start_revision() != 0 ? wanted.start_revision() : next);
     self->send(std::move(response));
@@ -103,12 +103,12 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
   }
   auto spec = spec_of(wanted);
   if (!spec) {
-    reject(id, "an event type in `only` that is not known", {});
+    reject(id, "unknown event type in `only`", {});
     return;
   }
   spec->buffer_events_max = context_.limits.watch_buffer_events_max;
   if (spec->key.empty() && spec->match == Match::exact) {
-    reject(id, "which key? An empty one with `prefix` is all locks", {});
+    reject(id, "key is required; an empty key with `prefix` watches all locks", {});
     return;
   }
   if (principal_ && !may_watch(*spec)) {
@@ -117,12 +117,12 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
     return;
   }
   if (watches_.contains(id)) {
-    // The watch that has this id lives on; the answer names no watch that could be mistaken for it.
+    // The existing watch continues; the reply uses id 0, so that it cannot be mistaken for it.
     reject(0, "watch_id " + std::to_string(id) + " is in use on this stream", {});
     return;
   }
   if (watches_.size() >= context_.limits.watches_per_stream_max) {
-    reject(id, "too many watches on one stream (service.watches_per_client_max)", {});
+    reject(id, "too many watches on one stream (service.watches_per_stream_max)", {});
     return;
   }
   auto watch = context_.watches.add(*std::move(spec), view.state, [weak = std::weak_ptr(self())] {
@@ -131,7 +131,7 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
     }
   });
   if (!watch) {
-    reject(id, "the events asked for are forgotten", watch.error().revision);
+    reject(id, "the requested events are compacted", watch.error().revision);
     return;
   }
   watches_.emplace(id, Entry{.watch = *std::move(watch),
@@ -168,7 +168,7 @@ void WatchStream::reject(WatchId id, std::string detail, core::Revision compacte
 void WatchStream::cancel(WatchId id, const View& view) {
   const auto it = watches_.find(id);
   if (it == watches_.end()) {
-    reject(id, "no watch has this id", {});
+    reject(id, "unknown watch_id", {});
     return;
   }
   context_.watches.remove(it->second.watch);
@@ -177,14 +177,14 @@ void WatchStream::cancel(WatchId id, const View& view) {
   context_.write_header(view, *response.mutable_header());
   response.set_watch_id(id);
   response.set_cancelled(true);
-  response.set_detail("as asked for");
+  response.set_detail("cancelled by the client");
   response.set_resume_revision(view.state.revision.get() + 1);
   send(std::move(response));
 }
 
 void WatchStream::pump() {
   if (is_closed_ || has_queued()) {
-    // drained() comes back.
+    // drained() calls again.
     return;
   }
   for (std::size_t tried = 0; tried < watches_.size(); ++tried) {
@@ -209,14 +209,14 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
         wire::write(*event, entry.previous, *response.add_events());
       }
     }
-    // All that was taken may be nothing for this principal.
+    // All taken events may be unreadable for this principal.
   } while (response.events_size() == 0 && entry.watch->has_events());
   if (entry.watch->is_replaying() && !entry.watch->has_events()) {
     fetch(id, entry);
   }
   if (const auto cut = entry.watch->cancelled_at(); cut && response.events_size() == 0) {
     response.set_cancelled(true);
-    response.set_detail("too slow: events were dropped; watch again from resume_revision");
+    response.set_detail("slow reader: events were dropped; resume from resume_revision");
     response.set_resume_revision(cut->get());
     context_.watches.remove(entry.watch);
     watches_.erase(id);
@@ -234,7 +234,7 @@ void WatchStream::fetch(WatchId id, Entry& entry) {
   }
   context_.store.peek([self = self(), id](const Result<View>& view) {
     const auto it = self->watches_.find(id);
-    // Another watch may have got the id of one that was cancelled.
+    // The id may have been reused after a cancel.
     if (!view || it == self->watches_.end() || !std::exchange(it->second.is_fetching, false)) {
       return;
     }
@@ -244,14 +244,14 @@ void WatchStream::fetch(WatchId id, Entry& entry) {
 }
 
 void WatchStream::half_closed() {
-  // It may listen as long as it likes; but who has no watch hears nothing more.
+  // A half-closed client can still receive events, but without a watch none will come.
   if (watches_.empty()) {
     finish({});
   }
 }
 
 void WatchStream::on_leadership_lost() {
-  // As a follower it may be given a snapshot, and what happened before that is told to nobody.
+  // A follower may install a snapshot and skip events, so its watches cannot continue.
   closed();
   fail_stream(leadership_lost());
 }

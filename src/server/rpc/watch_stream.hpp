@@ -11,8 +11,8 @@
 
 namespace tenure::server {
 
-/// Watch: several watches on one stream. Events are taken from the hub only when the last message
-/// is written, so that whoever does not read falls behind in the hub, where he is cut.
+/// Watch: several watches on one stream. Takes events from the hub only after the previous message
+/// was written, so a slow reader falls behind in the hub, which cancels its watches.
 class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
  public:
   using Stream::Stream;
@@ -33,15 +33,15 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
 
   void handle(const v1::WatchRequest& request, const View& view);
   void create(const v1::WatchCreate& wanted, const View& view);
-  /// This member leads, and cannot be sure of it at present: this one has to be asked for again,
-  /// and the others of the stream go on.
+  /// Cancels the new watch with a resume revision when leadership cannot be confirmed. The other
+  /// watches of the stream continue.
   void defer(const v1::WatchCreate& wanted, const Error& why);
   void cancel(WatchId id, const View& view);
   void reject(WatchId id, std::string detail, core::Revision compacted,
               v1::Code code = v1::CODE_UNSPECIFIED);
-  /// May our principal hear anything of it? REQUIRES: there is one.
+  /// Whether the principal may read at least one name of the watch. REQUIRES: a principal.
   [[nodiscard]] bool may_watch(const WatchSpec& spec);
-  /// Sends what there is, one message at a time.
+  /// Sends pending events, one message at a time.
   void pump();
   [[nodiscard]] bool send_next(WatchId id, Entry& entry);
   /// Requests the next part of a replay, which is copied in a time slice of its own.
@@ -52,8 +52,9 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
   }
 
   std::map<WatchId, Entry> watches_;
-  WatchId last_id_ = 0;  ///< Of those the server chose.
-  WatchId next_id_ = 0;  ///< Who sends next: one that always has something must not starve others.
+  WatchId last_id_ = 0;  ///< Last id chosen by the server.
+  WatchId next_id_ =
+      0;  ///< Watch that sends next; round-robin, so that a busy watch does not starve the others.
   core::Revision revision_{};
   std::uint64_t term_ = 0;
   bool is_closed_ = false;

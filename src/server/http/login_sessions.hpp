@@ -12,10 +12,10 @@
 
 namespace tenure::server::http {
 
-/// Who has logged in with a browser: a secret of each, which its cookie says, stands for the token
-/// that was shown. Only digests of both are kept. They end after a while, and are no more than a
-/// number: the oldest gives way, first of the same token. Of HTTP's thread.
-class Logins {
+/// Login sessions of browsers. The cookie contains a random secret that stands for the token; only
+/// digests of both are stored. Sessions expire after `life`; beyond a limit the oldest is evicted,
+/// first among those with the same token. HTTP thread only.
+class LoginSessions {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::string_view cookie = "tenure_session";
@@ -23,23 +23,23 @@ class Logins {
   static constexpr std::size_t all_max = 1000;
   static constexpr std::size_t of_token_max = 20;
 
-  /// The secret of a new one.
+  /// Starts a session and returns its secret.
   [[nodiscard]] std::string begin(const auth::Digest& token, Clock::time_point now);
-  /// The token that was shown; nothing: it is over, or never was.
+  /// Token digest of the session; nullopt: unknown or expired.
   [[nodiscard]] std::optional<auth::Digest> find(std::string_view secret,
                                                  Clock::time_point now) const;
   void end(std::string_view secret);
 
-  [[nodiscard]] std::size_t count() const noexcept { return logins_.size(); }
+  [[nodiscard]] std::size_t count() const noexcept { return sessions_.size(); }
 
  private:
   struct Login {
     auth::Digest token{};
     Clock::time_point began{};
   };
-  void make_room(const auth::Digest& token, Clock::time_point now);
+  void admit_overload_connection(const auth::Digest& token, Clock::time_point now);
 
-  absl::flat_hash_map<auth::Digest, Login, absl::Hash<auth::Digest>, auth::DigestEqual> logins_;
+  absl::flat_hash_map<auth::Digest, Login, absl::Hash<auth::Digest>, auth::DigestEqual> sessions_;
 };
 
 }  // namespace tenure::server::http

@@ -12,31 +12,31 @@
 // Only connection.hpp may include this: it takes long to compile.
 namespace tenure::server::http {
 
-/// Bytes to and from one client, plain or through TLS: a stream as Asio and Beast want it. At home.
-/// One read and one write at a time.
-class Wire {
+/// Byte stream to one client, plain or TLS, for Asio and Beast. HTTP thread only; one read and one
+/// write at a time.
+class ClientStream {
  public:
   using Socket = boost::asio::ip::tcp::socket;
   using executor_type = Socket::executor_type;  // NOLINT(readability-identifier-naming): Asio's.
 
-  explicit Wire(Socket socket) : socket_(std::move(socket)) {}
+  explicit ClientStream(Socket socket) : socket_(std::move(socket)) {}
 
   [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
-  /// What lies below TLS.
+  /// Socket below TLS.
   [[nodiscard]] Socket& socket() noexcept { return socket_; }
-  /// Null: it is plain, so far.
+  /// TLS session; null: plain text.
   [[nodiscard]] SSL* tls() noexcept { return tls_ ? tls_->native_handle() : nullptr; }
 
-  /// From now on all goes through TLS, for which both ends greet each other first.
+  /// Starts the TLS handshake; all later bytes are encrypted.
   template <class Done>
-  void greet(boost::asio::ssl::context& context, Done&& done) {
+  void handshake(boost::asio::ssl::context& context, Done&& done) {
     tls_.emplace(socket_, context);
     tls_->async_handshake(boost::asio::ssl::stream_base::server, std::forward<Done>(done));
   }
 
-  /// Tells the other end that this was all. REQUIRES: nothing is read or written.
+  /// Sends the TLS close_notify. REQUIRES: no read or write in progress.
   template <class Done>
-  void farewell(Done&& done) {
+  void shutdown(Done&& done) {
     if (tls_) {
       tls_->async_shutdown(std::forward<Done>(done));
     } else {

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/auth/access.hpp"
+#include "server/config/config.hpp"
+#include "server/http/message.hpp"
+
+/// Rights to make changes over HTTP. With users, the policy decides. Without users, a request must
+/// come from this machine and carry the server secret (secret.hpp).
+namespace tenure::server::http {
+
+/// Settings listen.http_force and listen.http_lock.
+struct ChangePolicy {
+  HttpForce force = HttpForce::loopback;
+  HttpLock lock = HttpLock::loopback;
+};
+
+struct RequestRights {
+  bool may_force = false;      ///< May force-release locks; with users: at least some locks.
+  std::string force_reason{};  ///< Human-readable reason for may_force.
+  bool may_lock = false;       ///< May acquire and release locks; with users: at least some locks.
+  std::string lock_reason{};   ///< Human-readable reason for may_lock.
+  bool has_users = false;      ///< The server has users, so changes require a login.
+  std::string user{};          ///< Authenticated user; empty: none.
+  std::vector<auth::Rule> rules{};  ///< Rules of the user.
+  bool needs_secret = false;        ///< The server secret would permit force release.
+};
+[[nodiscard]] RequestRights rights_of(const ClientInfo& client, const ChangePolicy& policy,
+                                      const auth::Access& access = auth::Access::unrestricted());
+
+/// Reason to treat the request as cross-site request forgery (CSRF); nullopt: accepted. Called
+/// before anything is changed.
+[[nodiscard]] std::optional<std::string_view> csrf_error(const ClientInfo& client);
+
+}  // namespace tenure::server::http
