@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
 
-// What is in the bundle comes with its license.
+// Adds the licenses of the bundled packages.
 const licenses = () => ({
   name: "licenses",
   generateBundle() {
@@ -16,7 +16,7 @@ const licenses = () => ({
   },
 });
 
-// `npm run dev` serves the sources, and asks a tenured for everything else.
+// `npm run dev` serves the sources and proxies all other requests to a tenured.
 const tenured = process.env.TENURED_HTTP ?? "http://127.0.0.1:7421";
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-// What is committed in web/dist is what the sources make.
+// The committed web/dist is the build of web/src.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -15,29 +15,29 @@ function files(folder) {
     .filter((name) => statSync(join(folder, name)).isFile());
 }
 
-test("web/dist is made of web/src; `make web` makes it anew", () => {
+test("web/dist equals a build of web/src; `make web` rebuilds it", () => {
   const out = mkdtempSync(join(tmpdir(), "tenure_dist."));
   try {
-    const made = spawnSync(process.execPath, ["node_modules/vite/bin/vite.js", "build", "--outDir",
+    const build = spawnSync(process.execPath, ["node_modules/vite/bin/vite.js", "build", "--outDir",
       out, "--logLevel", "error"], { cwd: web, encoding: "utf8" });
-    assert.equal(made.status, 0, made.stderr);
+    assert.equal(build.status, 0, build.stderr);
     assert.deepEqual(files(out), files(join(web, "dist")));
     for (const name of files(out)) {
       assert.ok(readFileSync(join(out, name)).equals(readFileSync(join(web, "dist", name))),
-        `web/dist/${relative(".", name)} is not what the sources make: make web`);
+        `web/dist/${relative(".", name)} is not a build of web/src: run make web`);
     }
   } finally {
     rmSync(out, { recursive: true });
   }
 });
 
-test("the types of the sources are right", () => {
+test("the sources pass the type check", () => {
   const checked = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "--noEmit"],
     { cwd: web, encoding: "utf8" });
   assert.equal(checked.status, 0, checked.stdout);
 });
 
-test("no host of a registry is named", () => {
+test("the lock file names no registry host", () => {
   const lock = readFileSync(join(web, "package-lock.json"), "utf8");
   assert.doesNotMatch(lock, /"resolved"/);
 });

@@ -1,4 +1,4 @@
-// Where there are users one logs in, sees what one may, and is offered no more than that.
+// Login and permissions: the page shows and offers only what the user may read and do.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { close_everything, eventually, Stage, texts, Viewer } from "./stage.mjs";
+import { close_all, eventually, Fixture, texts, Viewer } from "./fixture.mjs";
 
 const axe = readFileSync(new URL("../../web/node_modules/axe-core/axe.min.js", import.meta.url),
   "utf8");
@@ -18,18 +18,18 @@ const user = (name, token, rights) =>
   `[users.${name}]\ntokens = ["sha256:${createHash("sha256").update(token).digest("hex")}"]\n` +
   `rights = ${rights}\n`;
 
-let stage;
+let fixture;
 let held;
 before(async () => {
-  writeFileSync(file, user("people", "tenure_people", '{ "" = "admin" }') +
+  writeFileSync(file, user("workload", "tenure_workload", '{ "" = "admin" }') +
     user("ann", "tenure_ann", '{ "" = "read", "app/" = "admin" }') +
     user("bob", "tenure_bob", '{ "app/" = "read" }'));
-  stage = await Stage.open("--token", "tenure_people", "--auth-file", file);
-  held = await stage.do("lock", { name: "app/one", as: "worker" });
-  await stage.do("lock", { name: "other/two", as: "worker" });
+  fixture = await Fixture.open("--token", "tenure_workload", "--auth-file", file);
+  held = await fixture.do("lock", { name: "app/one", as: "worker" });
+  await fixture.do("lock", { name: "other/two", as: "worker" });
 });
 after(async () => {
-  await close_everything();
+  await close_all();
   rmSync(folder, { recursive: true });
 });
 
@@ -40,15 +40,15 @@ async function log_in(page, token) {
 
 async function as(token, hash, options) {
   const viewer = await Viewer.open(options);
-  const page = await viewer.visit(stage.address, hash);
+  const page = await viewer.visit(fixture.address, hash);
   await page.waitForSelector("form.login");
   await log_in(page, token);
   return { viewer, page };
 }
 
-test("nothing is shown before the login, and afterwards what was asked for", async () => {
+test("the login comes first and leads to the requested view", async () => {
   const viewer = await Viewer.open();
-  const page = await viewer.visit(stage.address, "#/lock?name=app%2Fone");
+  const page = await viewer.visit(fixture.address, "#/lock?name=app%2Fone");
   await page.waitForSelector("form.login");
   assert.equal(await page.locator("[data-testid=token]").count(), 0);
 
@@ -62,27 +62,27 @@ test("nothing is shown before the login, and afterwards what was asked for", asy
   assert.ok(cookie.httpOnly);
   assert.equal(cookie.sameSite, "Strict");
   assert.equal(await page.evaluate(() => document.cookie), "");
-  viewer.expect_no_complaints();
+  viewer.expect_no_errors();
   await viewer.close();
 });
 
-test("the login has no fault that axe knows", async () => {
+test("the login violates no axe rule", async () => {
   const viewer = await Viewer.open({ bypassCSP: true, reducedMotion: "reduce" });
-  const page = await viewer.visit(stage.address);
+  const page = await viewer.visit(fixture.address);
   await page.waitForSelector("form.login");
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document));
-  assert.deepEqual(violations.map((fault) => [fault.id, fault.nodes[0].html]), []);
+  assert.deepEqual(violations.map((violation) => [violation.id, violation.nodes[0].html]), []);
   await viewer.close();
 });
 
-test("force release is offered where one is admin, and nowhere else", async () => {
+test("force-release is offered only for locks where the user is admin", async () => {
   const { viewer, page } = await as("tenure_ann", "#/lock?name=app%2Fone");
   await page.waitForSelector(".holder .is-danger");
-  // The owner is a label that every client chooses; the user is what the server has verified.
+  // The owner is a label that every client chooses; the server has authenticated the user.
   assert.equal(await page.textContent(".holder .owner"), "worker");
-  assert.equal(await page.textContent("[data-testid=user]"), "people");
-  await page.goto(`${stage.address}/#/lock?name=other%2Ftwo`);
+  assert.equal(await page.textContent("[data-testid=user]"), "workload");
+  await page.goto(`${fixture.address}/#/lock?name=other%2Ftwo`);
   await page.waitForSelector(".holder [data-testid=token]");
   await eventually(() => page.textContent("h1"), (title) => title.includes("other/two"),
     "the other lock is shown");
@@ -96,13 +96,13 @@ test("a reader of a prefix sees its locks and no others", async () => {
   const rows = await texts(page, "main .row");
   assert.ok(rows.some((row) => row.includes("app/one")), rows.join());
   assert.ok(!rows.some((row) => row.includes("other/two")), rows.join());
-  await page.goto(`${stage.address}/#/`);
+  await page.goto(`${fixture.address}/#/`);
   await page.waitForSelector(".health.is-good");
-  viewer.expect_no_complaints();
+  viewer.expect_no_errors();
   await viewer.close();
 });
 
-test("who logs out sees nothing any more", async () => {
+test("a page shows no data after the logout", async () => {
   const { viewer, page } = await as("tenure_ann", "#/locks");
   await page.waitForSelector("main .row");
   await page.click(".access button");
@@ -113,7 +113,7 @@ test("who logs out sees nothing any more", async () => {
   await viewer.close();
 });
 
-test("a session that has ended leads to the login and back", async () => {
+test("an expired session leads to the login and back to the view", async () => {
   const { viewer, page } = await as("tenure_ann", "#/leases");
   await page.waitForSelector("main .row");
   await viewer.context.clearCookies();
@@ -121,6 +121,6 @@ test("a session that has ended leads to the login and back", async () => {
   await log_in(page, "tenure_ann");
   await page.waitForSelector("main .row");
   assert.match(page.url(), /#\/leases$/);
-  viewer.expect_no_complaints();
+  viewer.expect_no_errors();
   await viewer.close();
 });

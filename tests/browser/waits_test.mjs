@@ -1,50 +1,50 @@
-// Who waits for whom, and deadlocks.
+// Wait-for graph and deadlocks.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { close_everything, eventually, Stage, texts, Viewer } from "./stage.mjs";
+import { close_all, eventually, Fixture, texts, Viewer } from "./fixture.mjs";
 
-let stage;
+let fixture;
 let viewer;
 before(async () => {
-  [stage, viewer] = await Promise.all([Stage.open(), Viewer.open()]);
+  [fixture, viewer] = await Promise.all([Fixture.open(), Viewer.open()]);
 });
 after(async () => {
-  await close_everything();
-  viewer.expect_no_complaints();
+  await close_all();
+  viewer.expect_no_errors();
 });
 
 const count = (page, selector) => page.locator(selector).count();
 
-test("the drawing has a node for everybody and a line for every hold and wait", async () => {
-  await stage.do("lock", { name: "one", as: "ann" });
-  const { token } = await stage.do("lock", { name: "two", as: "bob" });
-  await stage.do("wait", { name: "one", as: "bob" });
-  await stage.do("wait", { name: "one", as: "cyd" });
-  await stage.do("wait", { name: "two", as: "dan" });
-  const page = await viewer.visit(stage.address, "#/waits");
+test("the graph has a node for every owner and an edge for every hold and wait", async () => {
+  await fixture.do("lock", { name: "one", as: "ann" });
+  const { token } = await fixture.do("lock", { name: "two", as: "bob" });
+  await fixture.do("wait", { name: "one", as: "bob" });
+  await fixture.do("wait", { name: "one", as: "cyd" });
+  await fixture.do("wait", { name: "two", as: "dan" });
+  const page = await viewer.visit(fixture.address, "#/waits");
   await page.waitForSelector(".node");
 
-  const graph = await stage.api("/v1/graph");
+  const graph = await fixture.api("/v1/graph");
   const holds = graph.locks.flatMap((lock) => lock.holders);
   const waits = graph.locks.flatMap((lock) => lock.queue);
-  const people = new Set([...holds, ...waits].map((one) => one.owner));
-  assert.deepEqual((await texts(page, ".node.is-lease .node-title")).sort(), [...people].sort());
+  const owners = new Set([...holds, ...waits].map((one) => one.owner));
+  assert.deepEqual((await texts(page, ".node.is-lease .node-title")).sort(), [...owners].sort());
   assert.deepEqual((await texts(page, ".node.is-lock .node-title")).sort(),
     graph.locks.map((lock) => lock.name).sort());
   assert.equal(await count(page, ".edge.is-held"), holds.length);
   assert.equal(await count(page, ".edge.is-waits"), waits.length);
-  assert.match(await page.textContent(".in-words"), /dan waits since .* for two, held by bob/);
+  assert.match(await page.textContent(".in-words"), /dan has waited .* for two, held by bob/);
 
-  await stage.do("unlock", { as: "bob", token });
+  await fixture.do("unlock", { as: "bob", token });
   await eventually(() => texts(page, ".node.is-lock .node-title"), (seen) => seen.join() === "one",
-    "the drawing follows");
+    "the graph is updated");
   await page.close();
 });
 
-test("the drawing is moved and zoomed by keys", async () => {
-  const page = await viewer.visit(stage.address, "#/waits");
+test("keys pan and zoom the graph", async () => {
+  const page = await viewer.visit(fixture.address, "#/waits");
   await page.waitForSelector(".node");
   const place = () => page.locator(".canvas > svg > g").getAttribute("style");
   const fit = await place();
@@ -57,22 +57,22 @@ test("the drawing is moved and zoomed by keys", async () => {
   await page.close();
 });
 
-test("a deadlock is remembered with everybody in it, and who gave way", async () => {
-  const page = await viewer.visit(stage.address, "#/waits");
+test("a deadlock is listed with all participants and its victim", async () => {
+  const page = await viewer.visit(fixture.address, "#/waits");
   await page.getByText("None since this member started").waitFor();
-  const answer = await stage.do("deadlock", { people: ["eve", "fay"], locks: ["x/1", "x/2"],
+  const answer = await fixture.do("deadlock", { clients: ["eve", "fay"], locks: ["x/1", "x/2"],
     stay: true });
   assert.equal(answer.acquired, false);
   await page.waitForSelector(".ring-card");
 
-  const { deadlocks } = await stage.api("/v1/deadlocks");
+  const { deadlocks } = await fixture.api("/v1/deadlocks");
   assert.equal(deadlocks.length, 1);
   const shown = await page.locator(".cycle li").evaluateAll((all) => all.map((one) =>
     [one.querySelector("strong").textContent, one.querySelector("a").textContent]));
   assert.deepEqual(shown, deadlocks[0].cycle.map((step) => [step.owner, step.name]));
-  assert.match(await page.locator(".cycle li").first().textContent(), /fay.*gave way/);
+  assert.match(await page.locator(".cycle li").first().textContent(), /fay.*victim/);
   assert.equal(await count(page, ".ring-dot"), 2);
-  // Both are still in the drawing, since one waits for the other, and are marked there.
+  // Both owners stay in the graph, since one waits for the other, and are marked there.
   await eventually(() => count(page, ".node.is-marked"), (marked) => marked === 2,
     "both are marked");
   await page.close();

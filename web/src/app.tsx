@@ -1,4 +1,4 @@
-// The frame around every view: where one is, how the server is, light or dark.
+// The frame around every view: navigation, server state, login, colour theme.
 
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
@@ -20,7 +20,7 @@ import { Login } from "./views/login";
 import { Overview } from "./views/overview";
 import { Waits } from "./views/waits";
 
-const places: { href: string; label: string; icon: IconName; views: Route["view"][] }[] = [
+const sections: { href: string; label: string; icon: IconName; views: Route["view"][] }[] = [
   { href: "#/", label: "Overview", icon: "overview", views: ["overview"] },
   { href: "#/locks", label: "Locks", icon: "lock", views: ["locks", "lock"] },
   { href: "#/leases", label: "Leases", icon: "lease", views: ["leases", "lease"] },
@@ -38,15 +38,15 @@ export function App() {
       <a class="skip" href="#main" onClick={(event) => {
         event.preventDefault();
         document.getElementById("main")?.focus();
-      }}>To the content</a>
+      }}>Skip to content</a>
       <header class="top">
         <div class="top-inside">
           <a class="brand" href="#/"><Logo />Tenure</a>
           <nav aria-label="Views">
-            {places.map((place) => (
-              <a key={place.href} href={place.href}
-                 aria-current={place.views.includes(here.view) ? "page" : undefined}>
-                <Icon name={place.icon} /><span>{place.label}</span>{number_of(place.href)}
+            {sections.map((section) => (
+              <a key={section.href} href={section.href}
+                 aria-current={section.views.includes(here.view) ? "page" : undefined}>
+                <Icon name={section.icon} /><span>{section.label}</span>{badge_of(section.href)}
               </a>
             ))}
           </nav>
@@ -71,8 +71,7 @@ function View(props: { of: Route }): ComponentChildren {
     case "waits": return <Waits />;
     case "cluster": return <ClusterView />;
     case "unknown": return (
-      <Empty icon="search" title="There is no such page"><a class="button" href="#/">To the
-        overview</a></Empty>
+      <Empty icon="search" title="Page not found"><a class="button" href="#/">Overview</a></Empty>
     );
   }
 }
@@ -81,11 +80,12 @@ function title_of(here: Route): string {
   switch (here.view) {
     case "lock": return here.place.name;
     case "lease": return `Lease ${here.id}`;
-    default: return places.find((place) => place.views.includes(here.view))?.label ?? "Nowhere";
+    default: return sections.find((section) => section.views.includes(here.view))?.label ??
+      "Page not found";
   }
 }
 
-function number_of(href: string) {
+function badge_of(href: string) {
   const waits = status.value?.counts.waits ?? 0;
   return href === "#/waits" && waits > 0 ? <span class="badge">{count(waits)}</span> : null;
 }
@@ -114,26 +114,26 @@ function Health() {
   return (
     <a href="#/cluster" class={`health ${has_leader ? "is-good" : "is-bad"}`}
        title={`tenured ${here.version}`}>
-      <span /><i><b>{who} </b>{leads ? "leads" : has_leader ? "follows" : "no leader"}</i>
+      <span /><i><b>{who} </b>{leads ? "leader" : has_leader ? "follower" : "no leader"}</i>
     </a>
   );
 }
 
-/// Who one is and what one may do here.
+/// Name of the logged-in user, or the access level of this page.
 function Access() {
   const mine = rights.value;
   if (!mine || is_locked_out(mine)) {
     return null;
   }
   if (mine.has_users) {
-    const leave = async () => {
+    const log_out = async () => {
       await api.logout().catch(() => {});
       location.reload();
     };
     return (
       <span class="access" title={mine.why}>
         <Icon name="user" /><span>{mine.user}</span>
-        <button class="button is-quiet" onClick={leave}>Log out</button>
+        <button class="button is-quiet" onClick={log_out}>Log out</button>
       </span>
     );
   }
@@ -147,7 +147,7 @@ function Access() {
 function ThemeButton() {
   const next: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
   const icons: Record<Theme, IconName> = { system: "system", light: "sun", dark: "moon" };
-  const label = `Colours: ${theme.value}; change to ${next[theme.value]}`;
+  const label = `Colour theme: ${theme.value}; switch to ${next[theme.value]}`;
   return (
     <button class="theme" aria-label={label} title={label}
             onClick={() => (theme.value = next[theme.value])}>
@@ -156,14 +156,14 @@ function ThemeButton() {
   );
 }
 
-/// The server is away or has no leader: said once, above everything.
+/// Shown above every view while the server is unreachable or the cluster has no leader.
 function Banner() {
   const here = status.value;
   if (problem.value) {
     return (
       <div class="banner" role="alert">
         <Icon name="alert" />
-        <span><strong>{problem.value.is_unreachable ? "tenured does not answer."
+        <span><strong>{problem.value.is_unreachable ? "tenured does not respond."
           : `${problem.value.title}.`}</strong> {what_to_do(problem.value)}</span>
       </div>
     );
@@ -172,8 +172,8 @@ function Banner() {
     return (
       <div class="banner" role="alert">
         <Icon name="alert" />
-        <span><strong>No member leads.</strong> Nothing is granted until a majority of the members
-          is up and elects one. <a href="#/cluster">The members</a></span>
+        <span><strong>The cluster has no leader.</strong> No lock is granted until a majority of
+          the members is running and elects one. <a href="#/cluster">Members</a></span>
       </div>
     );
   }

@@ -1,4 +1,4 @@
-// Which view is shown stands behind the # of the address, so that it can be kept and sent.
+// Hash router: the URL fragment selects the view, so that a view can be bookmarked and shared.
 
 import { signal } from "@preact/signals";
 

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it.
+// Colour theme: light, dark, or the preference of the system.
 
 import { effect, signal } from "@preact/signals";
 
@@ -11,13 +11,13 @@ function stored(): Theme {
     const value = localStorage.getItem(key);
     return value === "light" || value === "dark" ? value : "system";
   } catch {
-    return "system"; // It may be forbidden.
+    return "system"; // Storage may be blocked.
   }
 }
 
 export const theme = signal<Theme>(stored());
 const system_dark = matchMedia("(prefers-color-scheme: dark)");
-/// What it comes to; charts are drawn anew when it changes.
+/// Resolved theme; charts redraw when it changes.
 export const is_dark = signal(system_dark.matches);
 
 effect(() => {
@@ -26,7 +26,7 @@ effect(() => {
   try {
     localStorage.setItem(key, theme.value);
   } catch {
-    // Then it is forgotten.
+    // Storage is blocked: the choice lasts until the page is closed.
   }
 });
 system_dark.addEventListener("change", () => {

@@ -30,18 +30,18 @@ test("durations have two units at most", () => {
   assert.equal(duration(-5), "0 s");
 });
 
-test("a time that is left is rounded down", () => {
+test("a remaining time is rounded down", () => {
   assert.equal(duration(9_999), "9.9 s");
 });
 
-test("latencies, rates and sizes have the digits that mean something", () => {
+test("latencies, rates and sizes have two or three significant digits", () => {
   assert.deepEqual([0.00002, 0.0014, 0.25, 2.5, null].map(latency),
     ["20 µs", "1.4 ms", "250 ms", "2.5 s", "–"]);
   assert.deepEqual([0, 0.125, 3.14, 1234.5].map(rate), ["0", "0.13", "3.1", "1,235"]);
   assert.deepEqual([12, 2048, 8 << 20].map(bytes), ["12 B", "2.0 KiB", "8.0 MiB"]);
 });
 
-test("leases side by side have colours far apart", () => {
+test("consecutive lease ids have distant hues", () => {
   for (let lease = 1; lease < 100; ++lease) {
     const apart = Math.abs(hue(String(lease)) - hue(String(lease + 1)));
     assert.ok(Math.min(apart, 360 - apart) > 60);
@@ -49,7 +49,7 @@ test("leases side by side have colours far apart", () => {
   assert.ok(hue("18446744073709551615") >= 0);
 });
 
-test("long ids keep their end, which differs", () => {
+test("long ids are shortened to their last digits", () => {
   assert.equal(short_id("42"), "42");
   assert.equal(short_id("18446744073709551615"), "…551615");
 });
@@ -59,12 +59,12 @@ test("the next revision is exact", () => {
   assert.equal(after("9007199254740993"), "9007199254740994");
 });
 
-test("names go into a path byte by byte", () => {
+test("names are percent-encoded byte by byte", () => {
   assert.equal(encode_name({ name: "a/b c?#", kind: "lock" }), "a%2Fb%20c%3F%23");
   assert.equal(encode_name({ name: btoa("\xff/"), kind: "lock", is_base64: true }), "%ff%2f");
 });
 
-test("a link to a lock leads to that lock", () => {
+test("a link to a lock parses to that lock", () => {
   for (const place of [{ name: "a/b?c#d&e=f", kind: "lock" as const, is_base64: false },
     { name: "ü", kind: "space" as const, is_base64: false },
     { name: "/w==", kind: "lock" as const, is_base64: true }]) {
@@ -79,7 +79,7 @@ test("a lock and a space of the same name are two rows", () => {
   assert.equal(key_of({ name: "a", kind: "lock" }), key_of({ name: "a", kind: "semaphore" }));
 });
 
-test("events change a row as the server would tell it", () => {
+test("events update a row like a reload would", () => {
   const row = row_of(lock("a"), 1000);
   assert.equal(row.since, 0);
   assert.ok(apply(row, event("queued", { lease: "8" }), 2000));
@@ -100,7 +100,7 @@ test("the end of a wait is not the end of a hold", () => {
   assert.deepEqual([row.holders, row.waiters], [1, 0]);
 });
 
-test("heat is grants a second, and cools", () => {
+test("heat is recent grants per second and decays", () => {
   const row = row_of(lock("a"), 0);
   for (let at = 0; at <= 120_000; at += 500) {
     apply(row, event("granted", { token: "1" }), at);
@@ -113,7 +113,7 @@ function row(name: string, fields: Partial<Row> = {}): Row {
   return { ...row_of(lock(name), 10_000), ...fields };
 }
 
-test("rows are searched by name and owner and sorted by what is asked for", () => {
+test("rows are searched by name and owner and sorted by the chosen column", () => {
   const rows = [row("b", { waiters: 1 }), row("a", { waiters: 3 }), row("c/Nightly")];
   const names = (order: Partial<Parameters<typeof arrange>[1]>) => arrange(rows,
     { search: "", filter: "all", sort: "name", is_descending: false, ...order }, 10_000)
@@ -127,7 +127,7 @@ test("rows are searched by name and owner and sorted by what is asked for", () =
   assert.deepEqual(names({ filter: "hot" }), []);
 });
 
-test("a hundred thousand rows are arranged", () => {
+test("a list of 100,000 rows is sorted", () => {
   const rows = Array.from({ length: 100_000 }, (_, i) => row(`n/${i * 7919 % 100_000}`));
   const shown = arrange(rows, { search: "", filter: "all", sort: "since", is_descending: true },
     10_000);
@@ -135,7 +135,7 @@ test("a hundred thousand rows are arranged", () => {
   assert.equal(shown[0]!.name, "n/0");
 });
 
-test("columns grow at their end and are cut at their beginning", () => {
+test("series grow at the end and are truncated at the start", () => {
   const more = { interval_ms: 2000, samples_max: 3, last: 5, series: { a: [3, 4] } };
   assert.deepEqual(append({ a: [1, 2] }, more), { a: [2, 3, 4] });
   assert.deepEqual(append({}, more), { a: [3, 4] });
@@ -153,7 +153,7 @@ test("a timeline has a bar for each hold and each wait", () => {
   assert.equal(lanes, 2);
 });
 
-test("what began before the first event is drawn from the beginning", () => {
+test("a span that began before the first event is drawn from the left edge", () => {
   const { spans } = timeline_of([event("expired", { cluster_time_ms: 30, token: "1" })]);
   assert.deepEqual(spans.map((span) => [span.from, span.to, span.end]),
     [[-Infinity, 30, "expired"]]);
@@ -164,7 +164,7 @@ function wait(lease: string, position: number) {
     metadata: "", mode: "X" };
 }
 
-test("the drawing has a line for each hold and each wait", () => {
+test("the graph has an edge for each hold and each wait", () => {
   const graph: Graph = { revision: "1", waits: 2, is_complete: true, locks: [
     lock("a", { waiter_count: 2, queue: [wait("8", 1), wait("9", 2)] })] };
   const { nodes, edges, width } = draw(graph);
@@ -176,38 +176,39 @@ test("the drawing has a line for each hold and each wait", () => {
   assert.ok(width > 0 && edges.every((edge) => edge.path.startsWith("M")));
 });
 
-test("a long queue is drawn as its beginning and how many more", () => {
+test("a long queue is drawn as its first waiters and the number of others", () => {
   const queue = Array.from({ length: 50 }, (_, i) => wait(String(100 + i), i + 1));
   const { nodes } = draw({ revision: "1", waits: 300, is_complete: true,
     locks: [lock("a", { waiter_count: 300, queue })] });
   assert.equal(nodes.filter((node) => node.kind === "lease").length, 11);
-  assert.equal(nodes.find((node) => node.kind === "more")?.title, "and 290 more");
+  assert.equal(nodes.find((node) => node.kind === "more")?.title, "290 more");
 });
 
-test("more than can be drawn is left out and counted", () => {
+test("locks beyond the drawing limit are left out and counted", () => {
   const locks = Array.from({ length: 200 }, (_, i) =>
     lock(`n${i}`, { waiter_count: 1, queue: [wait(String(1000 + i), 1)] }));
   const { nodes, left_out } = draw({ revision: "1", waits: 200, is_complete: true, locks });
   assert.ok(nodes.length < 170 && left_out > 100);
 });
 
-const nobody: Rights = { may_force: false, why: "", has_users: true, user: "", rights: [] };
+const logged_out: Rights = { may_force: false, why: "", has_users: true, user: "", rights: [] };
 
-test("the longest prefix says what one may do", () => {
-  const rights: Rights = { ...nobody, user: "ann", rights: [
+test("the longest matching prefix decides the permissions", () => {
+  const rights: Rights = { ...logged_out, user: "ann", rights: [
     { prefix: "", level: "read" }, { prefix: "app/", level: "admin" },
     { prefix: "app/secret/", level: "none" }] };
   assert.deepEqual(["x", "app/x", "app/secret/x"].map((name) => level_of(rights, name)),
     ["read", "admin", "none"]);
   assert.ok(may(rights, "read", ""));
   assert.ok(!may(rights, "lock", "x"));
-  assert.equal(level_of(nobody, "x"), "none");
+  assert.equal(level_of(logged_out, "x"), "none");
 });
 
-test("where there are users somebody has to log in", () => {
-  assert.ok(is_locked_out(nobody));
-  assert.ok(!is_locked_out({ ...nobody, user: "ann" }));
-  assert.ok(!is_locked_out({ ...nobody, has_users: false }));
-  assert.equal(level_of({ ...nobody, has_users: false }, "x"), "admin");
+test("a server with users requires a login", () => {
+
+  assert.ok(is_locked_out(logged_out));
+  assert.ok(!is_locked_out({ ...logged_out, user: "ann" }));
+  assert.ok(!is_locked_out({ ...logged_out, has_users: false }));
+  assert.equal(level_of({ ...logged_out, has_users: false }, "x"), "admin");
   assert.ok(!is_locked_out(undefined));
 });

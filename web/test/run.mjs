@@ -1,5 +1,5 @@
-// Bundles the tests beside this file, as Vite would the sources, and runs them with node's own
-// runner.
+// Bundles the tests of this folder like Vite bundles the sources, and runs them with the test
+// runner of Node.js.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ try {
       .map((name) => join(here, name)),
     bundle: true, platform: "node", format: "esm", outdir: out, outExtension: { ".js": ".mjs" },
     logLevel: "warning",
-    // What a page has and node has not, as far as modules ask for it when they are loaded.
+    // Browser globals that modules access while they are loaded.
     banner: {
       js: "globalThis.location ??= { hash: '' }; globalThis.addEventListener ??= () => {};",
     },

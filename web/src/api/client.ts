@@ -1,4 +1,4 @@
-// Asking tenured. Every failure is a Problem, which says to people what to do.
+// HTTP client of tenured's API. Every failed request throws a Problem with a remedy for the user.
 
 import type { Cluster, Deadlock, Graph, History, Lease, LeasePage, Lock, LockPage, Rights,
   Status } from "./types";
@@ -7,7 +7,7 @@ export class Problem extends Error {
   constructor(readonly status: number, readonly title: string, readonly detail: string) {
     super(detail || title);
   }
-  /// Nobody answered at all.
+  /// The request failed before any HTTP response arrived.
   get is_unreachable(): boolean {
     return this.status === 0;
   }
@@ -19,37 +19,37 @@ export function problem_of(error: unknown): Problem {
 
 const timeout_ms = 10_000;
 
-/// Called when the server does not know us, or not any more.
-let when_unknown = () => {};
-export function on_unknown(call: () => void): void {
-  when_unknown = call;
+/// Called on 401: not logged in, or the login has expired.
+let when_unauthenticated = () => {};
+export function on_unauthenticated(call: () => void): void {
+  when_unauthenticated = call;
 }
 
-async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
-  let answer: Response;
+async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
+  let response: Response;
   try {
-    answer = await fetch(path, {
+    response = await fetch(path, {
       ...init, cache: "no-store", credentials: "same-origin",
       signal: AbortSignal.timeout(timeout_ms),
     });
   } catch {
-    throw new Problem(0, "No answer", "tenured does not answer at this address.");
+    throw new Problem(0, "No response", "tenured does not respond at this address.");
   }
-  if (!answer.ok) {
-    if (answer.status === 401) {
-      when_unknown();
+  if (!response.ok) {
+    if (response.status === 401) {
+      when_unauthenticated();
     }
-    const body = (await answer.json().catch(() => ({}))) as { title?: string; detail?: string };
-    throw new Problem(answer.status, body.title ?? answer.statusText, body.detail ?? "");
+    const body = (await response.json().catch(() => ({}))) as { title?: string; detail?: string };
+    throw new Problem(response.status, body.title ?? response.statusText, body.detail ?? "");
   }
   try {
-    return (await answer.json()) as T;
+    return (await response.json()) as T;
   } catch {
-    throw new Problem(0, "No answer", "The answer broke off.");
+    throw new Problem(0, "No response", "The response was truncated.");
   }
 }
 
-// Whatever this member has: a follower has a dashboard, too, which may lag a little.
+// Stale reads: the dashboard of a follower shows the state of that follower, which may lag.
 const stale = "stale=true";
 
 export interface PlaceName {
@@ -58,7 +58,7 @@ export interface PlaceName {
   is_base64?: boolean;
 }
 
-/// A name as it goes into a path: byte by byte, if it is no text.
+/// Encodes a name for a URL path; a name that is not text is percent-encoded byte by byte.
 export function encode_name(place: PlaceName): string {
   if (!place.is_base64) {
     return encodeURIComponent(place.name);
@@ -73,28 +73,28 @@ function path_of(place: PlaceName, action: string, parameters: string): string {
 }
 
 export const api = {
-  status: () => ask<Status>("/v1/status"),
-  cluster: () => ask<Cluster>("/v1/cluster"),
-  rights: () => ask<Rights>("/v1/rights"),
-  graph: () => ask<Graph>(`/v1/graph?${stale}`),
-  deadlocks: async () => (await ask<{ deadlocks: Deadlock[] }>("/v1/deadlocks")).deadlocks,
-  history: (after: number) => ask<History>(`/v1/history?after=${after}`),
+  status: () => request<Status>("/v1/status"),
+  cluster: () => request<Cluster>("/v1/cluster"),
+  rights: () => request<Rights>("/v1/rights"),
+  graph: () => request<Graph>(`/v1/graph?${stale}`),
+  deadlocks: async () => (await request<{ deadlocks: Deadlock[] }>("/v1/deadlocks")).deadlocks,
+  history: (after: number) => request<History>(`/v1/history?after=${after}`),
   locks: (after?: string) =>
-    ask<LockPage>(`/v1/locks?limit=1000&${stale}${after ? `&after=${after}` : ""}`),
-  lock: (place: PlaceName) => ask<Lock>(path_of(place, "", stale)),
+    request<LockPage>(`/v1/locks?limit=1000&${stale}${after ? `&after=${after}` : ""}`),
+  lock: (place: PlaceName) => request<Lock>(path_of(place, "", stale)),
   leases: (after?: string) =>
-    ask<LeasePage>(`/v1/leases?limit=1000&${stale}${after ? `&after=${after}` : ""}`),
-  lease: (id: string) => ask<Lease>(`/v1/leases/${encodeURIComponent(id)}?${stale}`),
-  // The field is what a page of another origin cannot send.
+    request<LeasePage>(`/v1/leases?limit=1000&${stale}${after ? `&after=${after}` : ""}`),
+  lease: (id: string) => request<Lease>(`/v1/leases/${encodeURIComponent(id)}?${stale}`),
+  // CSRF protection: a page of another origin cannot send this header without a CORS preflight.
   force_release: (place: PlaceName, token: string, reason: string) =>
-    ask<{ holds: number; revision: string }>(
+    request<{ holds: number; revision: string }>(
       path_of(place, ":force-release", `token=${encodeURIComponent(token)}`),
       { method: "POST", body: JSON.stringify({ reason }),
         headers: { "Tenure-Intent": "force-release", "Content-Type": "application/json" } }),
-  // The answer has a cookie that no script can see.
+  // The response sets an HttpOnly cookie.
   login: (token: string) =>
-    ask<Rights>("/v1/login", { method: "POST",
+    request<Rights>("/v1/login", { method: "POST",
       headers: { "Tenure-Intent": "login", Authorization: `Bearer ${token}` } }),
   logout: () =>
-    ask<object>("/v1/logout", { method: "POST", headers: { "Tenure-Intent": "logout" } }),
+    request<object>("/v1/logout", { method: "POST", headers: { "Tenure-Intent": "logout" } }),
 };

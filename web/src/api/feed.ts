@@ -1,14 +1,15 @@
-// The stream of events. It goes on where it was after a broken connection, and rests while nobody
-// looks: a browser has few connections for one server.
+// Subscription to the event stream (server-sent events). It resumes at the last received revision
+// after a reconnect, and disconnects while the page is hidden: a browser allows about six HTTP/1
+// connections for each server.
 
 import { event_types, type LockEvent } from "./types";
 
 export interface FeedOptions {
   prefix?: string;
-  /// The first revision wanted, or "oldest"; nothing: from now on.
+  /// First revision to receive, or "oldest"; undefined starts with the next event.
   start?: string | undefined;
   on_events: (events: LockEvent[]) => void;
-  /// Something is missing: read everything anew and begin behind that.
+  /// Events were lost. The receiver must read the full state and subscribe after its revision.
   on_gap: () => void;
   on_state?: (is_connected: boolean) => void;
 }
@@ -60,7 +61,7 @@ export class Feed {
     this.source = source;
     source.addEventListener("ready", (message) => {
       const { revision } = JSON.parse(message.data) as { revision: string };
-      // From now on. What is replayed moves it on event by event.
+      // Resume position for a stream without a start; replayed events advance it one by one.
       this.next ??= after(revision);
       this.options.on_state?.(true);
     });
@@ -74,7 +75,7 @@ export class Feed {
         this.options.on_gap();
       });
     }
-    // We come back ourselves, since we know better from where.
+    // EventSource would reconnect by itself, but only from the last event id.
     source.onerror = () => {
       this.disconnect();
       this.options.on_state?.(false);
@@ -91,7 +92,7 @@ export class Feed {
   private take(message: MessageEvent<string>): void {
     const event = JSON.parse(message.data) as LockEvent;
     if (message.lastEventId === event.revision) {
-      // The last of its revision: from here on whole revisions are missing, or none.
+      // The last event of its revision: resume with the next one, so that no revision is split.
       this.next = after(event.revision);
     }
     this.pending.push(event);

@@ -1,5 +1,5 @@
-// What tenured answers, as docs/reference/http.md has it. Ids, tokens, revisions and log positions are
-// strings: they do not fit into a number.
+// JSON of the HTTP API, see docs/reference/http.md. Ids, tokens, revisions and log positions are
+// strings: 64-bit integers do not fit into a JavaScript number.
 
 export interface Range {
   start: string;
@@ -15,8 +15,8 @@ interface Claim {
 }
 
 export interface Hold extends Claim {
-  owner: string; ///< Free text of the client.
-  user: string; ///< Authenticated; empty without users.
+  owner: string; ///< Label chosen by the client.
+  user: string; ///< Authenticated user; empty if the server has no users.
   lease: string;
   request: string;
   token: string;
@@ -141,7 +141,7 @@ export interface Member {
   is_leader: boolean;
   peer_address: string;
   client_address: string;
-  newest_version?: string; ///< Newest cluster version of its program, if it is connected.
+  newest_version?: string; ///< Newest cluster version its program supports, if it is connected.
   match?: string;
   silent_ms?: number;
 }
@@ -163,9 +163,9 @@ export type Level = "none" | "read" | "lock" | "admin";
 export interface Rights {
   may_force: boolean;
   why: string;
-  has_users: boolean; ///< One has to log in.
-  user: string; ///< Who has; empty: nobody.
-  needs_secret: boolean; ///< Without users: with the secret of the server it may force.
+  has_users: boolean; ///< The server requires a login.
+  user: string; ///< Name of the logged-in user; empty before the login.
+  needs_secret: boolean; ///< Server without users: force-release requires the server's secret.
   rights: { prefix: string; prefix_encoding?: string; level: Level }[];
 }
 
@@ -195,6 +195,6 @@ export interface LockEvent extends Claim {
   owner: string;
   user: string;
   metadata: string;
-  operator?: string; ///< Of a forced release: user or address that asked for it.
-  reason?: string; ///< Of a forced release: text of the operator.
+  operator?: string; ///< Forced release: user or address that requested it.
+  reason?: string; ///< Forced release: reason given by the operator.
 }

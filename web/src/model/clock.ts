@@ -1,8 +1,8 @@
-// Times that run while one looks at them.
+// Clock of the page, for durations that count up on the screen.
 
 import { signal } from "@preact/signals";
 
-/// Milliseconds, four times a second; what shows a running time reads it.
+/// Milliseconds since the page was loaded, updated four times a second while the page is visible.
 export const now = signal(performance.now());
 
 setInterval(() => {

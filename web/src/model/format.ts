@@ -1,4 +1,4 @@
-// Numbers and times for people.
+// Formats numbers and durations for display.
 
 const units: [string, number][] = [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000], ["s", 1000]];
 
@@ -21,7 +21,7 @@ export function duration(ms: number): string {
   return rest ? `${whole} ${name} ${rest} ${next_name}` : `${whole} ${name}`;
 }
 
-/// Seconds, as latencies come: "820 µs", "1.4 ms", "2.5 s".
+/// A latency given in seconds: "820 µs", "1.4 ms", "2.5 s".
 export function latency(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) {
     return "–";
@@ -39,7 +39,7 @@ export function count(number: number): string {
   return number.toLocaleString("en-US");
 }
 
-/// A rate, with as many digits as mean something.
+/// A rate with two significant digits; whole numbers from 100.
 export function rate(number: number | null | undefined): string {
   if (number === null || number === undefined) {
     return "–";
@@ -81,32 +81,32 @@ export function mode_name(mode: string): string {
   return mode_names[mode] ?? mode;
 }
 
-/// How something is held or wanted: "X", "3 permits".
+/// Mode or permits of a hold or wait: "X", "3 permits".
 export function claim(of: { mode?: string; permits?: number }): string {
   return of.mode ?? plural(of.permits ?? 1, "permit");
 }
 
-/// A key of a range; bytes that are no text stay as they came, in base64.
+/// A key range; keys that are not text stay in base64, as the server sends them.
 export function range(of: { start: string; end?: string }): string {
   return `[${of.start || "…"}, ${of.end ?? "…"})`;
 }
 
-/// The same hue for the same lease, for ever. By the golden angle: neighbours are far apart.
+/// Deterministic hue of a lease. Steps of the golden angle separate consecutive ids.
 export function hue(lease: string): number {
   return Math.round(Number(lease.slice(-9)) * 137.508 + 20) % 360;
 }
 
-/// Who holds: the label that the client gave, or at least its lease.
+/// Label of an owner: the text chosen by the client, or else its lease.
 export function owner_of(of: { owner: string; lease: string }): string {
   return of.owner || `lease ${short_id(of.lease)}`;
 }
 
-/// Who forced a release, and why: " by ann: host is gone".
+/// Operator of a forced release and the reason: " by ann: host is gone".
 export function forced_by(of: { operator?: string; reason?: string }): string {
   return of.operator ? ` by ${of.operator}${of.reason ? `: ${of.reason}` : ""}` : "";
 }
 
-/// Ids chosen by the server are long: enough of them to tell apart.
+/// Shortens a long id (the server chooses them) to its last digits, which distinguish it.
 export function short_id(id: string): string {
   return id.length > 10 ? `…${id.slice(-6)}` : id;
 }

@@ -1,5 +1,5 @@
-// Who waits for whom, as something that can be drawn: leases and locks are nodes, "waits for" goes
-// from a lease to a lock, "is held by" from a lock to a lease.
+// Layout of the wait-for graph: leases and locks are nodes; "waits for" edges go from a lease to a
+// lock, "held by" edges from a lock to a lease.
 
 import dagre from "@dagrejs/dagre";
 
@@ -37,7 +37,7 @@ export interface Drawing {
   edges: Edge[];
   width: number;
   height: number;
-  /// Locks and waits that are not drawn.
+  /// Number of locks that are not drawn, because the graph exceeds `nodes_max`.
   left_out: number;
 }
 
@@ -74,12 +74,12 @@ export function draw(graph: Graph): Drawing {
     const queue = lock.queue ?? [];
     for (const wait of queue.slice(0, queue_drawn_max)) {
       link("waits", add({ id: `lease ${wait.lease}`, kind: "lease", lease: wait.lease,
-        title: owner_of(wait), note: "waits" }), place,
+        title: owner_of(wait), note: "waiting" }), place,
         `${wait.position ?? ""}. ${claim(wait)}`, wait.waited_ms);
     }
     const more = lock.waiter_count - Math.min(queue.length, queue_drawn_max);
     if (more > 0) {
-      link("waits", add({ id: `more ${place}`, kind: "more", title: `and ${more} more`, note: "",
+      link("waits", add({ id: `more ${place}`, kind: "more", title: `${more} more`, note: "",
         lock }), place, "");
     }
   }
@@ -113,7 +113,7 @@ function lay_out(nodes: Map<string, Node>, edges: Edge[]): Omit<Drawing, "left_o
   return { nodes: [...nodes.values()], edges, width, height };
 }
 
-/// A smooth line through points: straight to the middle of each piece, bent at the points.
+/// Smooth path of an edge: quadratic curves between the midpoints of its segments.
 function curve(points: { x: number; y: number }[]): string {
   const at = (p: { x: number; y: number }) => `${p.x.toFixed(1)} ${p.y.toFixed(1)}`;
   const first = points[0]!;

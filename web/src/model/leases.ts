@@ -1,4 +1,4 @@
-// All leases. Renewals are no events, so they are read again and again: less often if many.
+// All leases. Renewals cause no events, so the list is polled; long lists are polled less often.
 
 import { api } from "../api/client";
 import type { Lease } from "../api/types";
@@ -6,7 +6,7 @@ import type { Lease } from "../api/types";
 export const leases_max = 20_000;
 
 export interface LeaseRow extends Lease {
-  at: number; ///< When `left_ms` was true.
+  at: number; ///< Time at which `left_ms` was read, on the clock of the page.
 }
 
 export interface LeaseList {

@@ -1,5 +1,5 @@
-// All locks of the server, here: a page after the other once, and then by the events. What has
-// thousands of rows is searched and sorted where it is shown, and asks the server nothing.
+// Client-side table of all locks: read page by page once, then updated from the event stream.
+// Search and sort run in the browser, so a list of 100,000 locks costs the server no requests.
 
 import { signal } from "@preact/signals";
 
@@ -18,8 +18,8 @@ export interface Row {
   lease: string;
   mode: string;
   token: string;
-  since: number; ///< When the holder got it, in the time of this page.
-  heat: number; ///< Grants, of which half is forgotten in `half_life_ms`.
+  since: number; ///< Time of the grant, on the clock of the page.
+  heat: number; ///< Exponentially decayed number of grants; halves every `half_life_ms`.
   heat_at: number;
 }
 
@@ -53,15 +53,15 @@ export function row_of(lock: Lock, now: number, before?: Row): Row {
   };
 }
 
-/// Grants a second, lately; who watches since a moment ago has seen only a part.
+/// Recent grants per second, scaled up while the page has watched for less than a few half-lives.
 export function heat_of(row: Row, now: number, watched_since = -Infinity): number {
   const left = row.heat * 2 ** ((row.heat_at - now) / half_life_ms);
   const seen = 1 - 2 ** (-Math.max(1_000, now - watched_since) / half_life_ms);
   return left * Math.LN2 * 1000 / half_life_ms / seen;
 }
 
-/// What an event tells about a row, if it is to be believed without asking: counts may be off by
-/// retries and upgrades, and are put right by the next reading. False: the lock is free.
+/// Applies an event to a row. Counts may be off after retries and upgrades until the next reload.
+/// Returns false if the lock is free.
 export function apply(row: Row, event: LockEvent, now: number): boolean {
   const ends_hold = event.token !== undefined;
   switch (event.type) {
@@ -69,7 +69,7 @@ export function apply(row: Row, event: LockEvent, now: number): boolean {
       row.waiters += 1;
       break;
     case "granted":
-      // Nobody overtakes: who is granted while others wait was one of them.
+      // FIFO: a grant while requests wait always goes to one of them.
       row.waiters = Math.max(0, row.waiters - 1);
       row.holders = event.mode === "X" && event.kind === "lock" ? 1 : row.holders + 1;
       row.owner = event.owner;
@@ -108,18 +108,19 @@ export type LoadState = "loading" | "ready" | "failed";
 /// The one table of this page.
 export class LockTable {
   readonly rows = new Map<string, Row>();
-  /// Free at the moment, and granted often: without them nothing that is hot would stay in sight.
+  /// Free locks that were granted recently. The Hot filter shows them, since a hot lock is often
+  /// free for a moment.
   readonly warm = new Map<string, Row>();
   /// Grows with every change.
   readonly version = signal(0);
   readonly state = signal<LoadState>("loading");
   readonly problem = signal<Problem | undefined>(undefined);
-  readonly is_cut = signal(false); ///< There are more than we keep.
-  /// The events came too fast: the table is read now and then instead.
+  readonly is_cut = signal(false); ///< The server has more than `locks_max` locks.
+  /// Events arrive faster than the browser processes them; the table is polled instead.
   readonly is_polled = signal(false);
   readonly loaded = signal(0);
 
-  watched_since = 0; ///< Since when events are followed.
+  watched_since = 0; ///< Start of the event subscription, on the clock of the page.
 
   private feed: Feed | undefined;
   private users = 0;
@@ -130,7 +131,7 @@ export class LockTable {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private last_load = 0;
 
-  /// While somebody looks at it, it lives. Returns how to stop.
+  /// Loads and follows the locks while at least one view uses the table. Returns the cleanup.
   use(): () => void {
     this.users += 1;
     if (this.users === 1) {
@@ -144,10 +145,10 @@ export class LockTable {
     };
   }
 
-  /// Reads rows that are looked at and have changed.
+  /// Reloads the visible rows that have changed.
   async refresh(keys: string[]): Promise<void> {
     if (this.rows.size <= reload_small_max) {
-      return; // They are read all together.
+      return; // A small table is reloaded as a whole.
     }
     const wanted = keys.filter((key) => this.dirty.has(key)).slice(0, 40);
     await Promise.all(wanted.map(async (key) => {
@@ -244,7 +245,7 @@ export class LockTable {
       on_gap: () => this.on_gap(),
       on_state: (is_connected) => {
         if (!is_connected) {
-          // It may be a moment, or the server is gone: reading tells.
+          // A reload shows whether this was a short interruption or the server is down.
           this.schedule(1_000);
         }
       },

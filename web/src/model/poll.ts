@@ -1,4 +1,4 @@
-// Something that is asked again and again while somebody looks.
+// Hook that polls a request while its component is mounted, ten times slower while hidden.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -8,7 +8,7 @@ export interface Polled<T> {
   value: T | undefined;
   /// The last attempt failed; `value` is what was there before.
   problem: Problem | undefined;
-  /// When the value came, in the time of this page.
+  /// Time of the last successful response, on the clock of the page.
   at: number;
   again: () => void;
 }

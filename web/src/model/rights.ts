@@ -1,10 +1,11 @@
-// What one may do: as the server decides it, so that nothing is offered that it would refuse.
+// Permissions of the user, evaluated like on the server, so that the page offers no action that
+// the server would refuse.
 
 import type { Level, Rights } from "../api/types";
 
 const levels: Level[] = ["none", "read", "lock", "admin"];
 
-/// The rule with the longest prefix of the name decides; without one nothing is allowed.
+/// The rule with the longest matching prefix decides; without a match nothing is allowed.
 export function level_of(rights: Rights, name: string): Level {
   if (!rights.has_users) {
     return "admin";
@@ -23,7 +24,7 @@ export function may(rights: Rights, level: Level, name: string): boolean {
   return levels.indexOf(level_of(rights, name)) >= levels.indexOf(level);
 }
 
-/// Somebody has to log in first.
+/// The server requires a login and the user has not logged in.
 export function is_locked_out(rights: Rights | undefined): boolean {
   return rights !== undefined && rights.has_users && rights.user === "";
 }

@@ -1,8 +1,8 @@
-// Columns of numbers over time.
+// Time series of the charts.
 
 import type { History, Series } from "../api/types";
 
-/// Puts what is new behind what is there, and forgets what is too old.
+/// Appends new samples and drops those beyond `samples_max`.
 export function append(before: Series, more: History): Series {
   const joined: Series = {};
   for (const [name, values] of Object.entries(more.series)) {

@@ -1,8 +1,8 @@
-// What every view wants to know about the server.
+// State of the server that every view uses: status, permissions and history of the metrics.
 
 import { signal } from "@preact/signals";
 
-import { api, on_unknown, Problem, problem_of } from "../api/client";
+import { api, on_unauthenticated, Problem, problem_of } from "../api/client";
 import type { History, Rights, Series, Status } from "../api/types";
 import { now } from "./clock";
 import { is_locked_out, may } from "./rights";
@@ -14,18 +14,18 @@ export const problem = signal<Problem | undefined>(undefined);
 
 let status_at = 0;
 
-/// Time of the cluster at this moment, running on between two answers.
+/// Current cluster time, extrapolated between two status responses.
 export function cluster_now(): number {
   return (status.value?.cluster_time_ms ?? 0) + Math.max(0, now.value - status_at);
 }
 
-/// The last minutes; columns are of equal length.
+/// Metrics of the last minutes; all series have the same length.
 export const history = signal<{ interval_ms: number; series: Series; length: number }>(
   { interval_ms: 2000, series: {}, length: 0 });
 let last_sample = 0;
 
-/// Rates are of all locks together, and for those who may read all of them.
-async function ask_history(after: number): Promise<History> {
+/// The history covers all locks and requires the permission to read all of them.
+async function fetch_history(after: number): Promise<History> {
   const mine = rights.value;
   if (mine && !may(mine, "read", "")) {
     return { interval_ms: history.value.interval_ms, samples_max: 0, last: 0, series: {} };
@@ -33,18 +33,18 @@ async function ask_history(after: number): Promise<History> {
   return api.history(after);
 }
 
-async function look(): Promise<void> {
+async function refresh(): Promise<void> {
   try {
     rights.value ??= await api.rights();
     if (is_locked_out(rights.value)) {
       problem.value = undefined;
       return;
     }
-    const [new_status, new_history] = await Promise.all([api.status(), ask_history(last_sample)]);
-    // A server that was started anew counts from the beginning.
+    const [new_status, new_history] = await Promise.all([api.status(), fetch_history(last_sample)]);
+    // A restarted server numbers its samples from 0 again.
     const is_new = new_history.last < last_sample ||
       new_status.uptime_ms < (status.value?.uptime_ms ?? 0);
-    const more = is_new && last_sample > 0 ? await ask_history(0) : new_history;
+    const more = is_new && last_sample > 0 ? await fetch_history(0) : new_history;
     const series = append(is_new ? {} : history.value.series, more);
     last_sample = more.last;
     history.value = {
@@ -63,8 +63,8 @@ async function look(): Promise<void> {
 }
 
 export function watch_server(): void {
-  // A login ends, or was never there: what is shown leads to one.
-  on_unknown(() => {
+  // The login is missing or has expired: show the login view.
+  on_unauthenticated(() => {
     const mine = rights.value;
     if (mine && !is_locked_out(mine)) {
       rights.value = { ...mine, has_users: true, user: "", may_force: false, rights: [] };
@@ -72,13 +72,13 @@ export function watch_server(): void {
   });
   const run = async () => {
     if (!document.hidden) {
-      await look();
+      await refresh();
     }
     setTimeout(run, 2_000);
   };
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) {
-      void look();
+      void refresh();
     }
   });
   void run();

@@ -1,4 +1,4 @@
-// Which rows of the table are shown, and in which order.
+// Filter and sort order of the lock table.
 
 import { heat_of, type Row } from "./locks";
 
@@ -12,12 +12,12 @@ export interface Order {
   is_descending: boolean;
 }
 
-/// What one expects to see first in this column.
+/// Default direction of a column: largest first, names from A to Z.
 export function begins_descending(sort: SortKey): boolean {
   return sort !== "name";
 }
 
-/// Of equal ones the name decides, so that nothing jumps.
+/// Ties are ordered by name, so that rows keep their position.
 export function arrange(rows: Iterable<Row>, order: Order, now: number,
                         watched_since?: number): Row[] {
   const search = order.search.trim().toLowerCase();

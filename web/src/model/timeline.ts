@@ -1,4 +1,4 @@
-// Who held a lock and who waited for it, over time, out of its events.
+// Timeline of the holds and waits of one lock, computed from its events.
 
 import type { LockEvent } from "../api/types";
 import { forced_by } from "./format";
@@ -10,9 +10,9 @@ export interface Span {
   lease: string;
   token: string;
   mode: string;
-  from: number; ///< Cluster time; what began before the first event begins at -Infinity.
-  to: number; ///< Infinity: it goes on.
-  end: string; ///< How it ended.
+  from: number; ///< Cluster time of the start; -Infinity if it is before the first event.
+  to: number; ///< Cluster time of the end; Infinity while it lasts.
+  end: string; ///< Type of the event that ended it.
   lane: number;
 }
 
@@ -72,7 +72,7 @@ export function timeline_of(events: readonly LockEvent[]): Timeline {
     first: events[0]?.cluster_time_ms ?? 0, last: events.at(-1)?.cluster_time_ms ?? 0 };
 }
 
-/// Each into the first lane that is free by then, so that few lanes are needed.
+/// Greedy interval colouring: each span takes the first free lane, which minimises the lanes.
 function assign_lanes(spans: Span[]): number {
   const ends: number[] = [];
   for (const span of [...spans].sort((left, right) => left.from - right.from)) {

@@ -1,4 +1,4 @@
-// Small things that several views show.
+// Small components that several views share.
 
 import { useState } from "preact/hooks";
 
@@ -7,7 +7,7 @@ import { now } from "../model/clock";
 import { lease_link } from "../router";
 import { Icon } from "./icon";
 
-/// A time that runs: `ms` when it was read, `at` in the time of this page.
+/// A running duration: `ms` at the time `at` of the page's clock.
 export function Running(props: { ms: number; at: number; counts?: "up" | "down" }) {
   const passed = Math.max(0, now.value - props.at);
   return <>{duration(props.counts === "down" ? props.ms - passed : props.ms + passed)}</>;
@@ -22,7 +22,7 @@ export function ModeBadge(props: { of: { mode?: string; permits?: number } }) {
   );
 }
 
-/// Somebody, in a colour of his own.
+/// Label of an owner with the colour of its lease.
 export function Owner(props: { of: { owner: string; lease: string }; link?: boolean }) {
   const text = owner_of(props.of);
   const dot = <span class="dot" style={{ "--hue": String(hue(props.of.lease)) }} />;
@@ -31,7 +31,7 @@ export function Owner(props: { of: { owner: string; lease: string }; link?: bool
     : <span class="owner">{dot}<span>{text}</span></span>;
 }
 
-/// The authenticated user of a lease, where there are users. The owner is only a label.
+/// Authenticated user of a lease, if the server has users. The owner is only a label.
 export function User(props: { of: { user?: string } }) {
   return props.of.user
     ? <span class="tag" title="authenticated user">{props.of.user}</span> : null;
@@ -49,7 +49,7 @@ export function Copied(props: { text: string; what: string }) {
       set_done(true);
       setTimeout(() => set_done(false), 1500);
     } catch {
-      // Not allowed, or not over plain HTTP: the text can be marked.
+      // The clipboard needs HTTPS or loopback, and a permission. The text can be selected instead.
     }
   };
   return (
@@ -60,7 +60,7 @@ export function Copied(props: { text: string; what: string }) {
   );
 }
 
-/// A name as it is: text, or bytes in base64 that are marked as such.
+/// The name of a lock: text, or bytes in base64 with a tag.
 export function Name(props: { of: { name: string; name_encoding?: string; is_base64?: boolean } }) {
   const is_base64 = props.of.is_base64 || props.of.name_encoding === "base64";
   const { name } = props.of;

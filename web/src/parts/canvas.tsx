@@ -1,5 +1,4 @@
-// A drawing that can be larger than its place: fits at first, is zoomed and moved by mouse, finger,
-// buttons and keys.
+// Canvas with pan and zoom by mouse, touch, buttons and keys. It fits the drawing at first.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-// A chart over the last minutes.
+// Line chart of the last minutes.
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -12,7 +12,7 @@ const window_min_s = 120;
 export interface Line {
   series: string;
   label: string;
-  colour: string; ///< The name of a custom property.
+  colour: string; ///< Name of a CSS custom property.
   fill?: boolean;
 }
 
@@ -20,7 +20,7 @@ interface ChartProps {
   title: string;
   lines: Line[];
   format: (value: number | null | undefined) => string;
-  /// Latencies span decades.
+  /// Logarithmic axis, for latencies, which span decades.
   is_log?: boolean;
   height?: number;
 }
@@ -67,13 +67,13 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/// The last value there is; latencies have none while nothing happens.
+/// Most recent value of a series. Latencies have none while no lock is requested.
 export function latest(series: string): number | null {
   const values = history.value.series[series] ?? [];
   return values[values.length - 1] ?? null;
 }
 
-/// Times are seconds before now: what one asks of a chart is how long ago it was.
+/// Times are seconds before now, because the axis shows ages.
 function columns(lines: Line[]): uPlot.AlignedData {
   const { interval_ms, length, series } = history.value;
   const times = Array.from({ length }, (_, i) => (i + 1 - length) * interval_ms / 1000);
@@ -123,7 +123,7 @@ function is_decade(value: number): boolean {
   return Math.abs(power - Math.round(power)) < 1e-6;
 }
 
-/// Room above the highest value, and never a line at the very top of nothing.
+/// Leaves space above the highest value; a flat series does not touch the top of the chart.
 function nice(high: number): number {
   return high <= 0 ? 1 : high * 1.15;
 }

@@ -1,4 +1,4 @@
-// A deadlock as what it is: a ring of people, each waiting for the next.
+// Drawing of a deadlock: a ring of owners, each waiting for the next.
 
 import type { CycleStep } from "../api/types";
 import { hue, owner_of } from "../model/format";

@@ -1,5 +1,4 @@
-// A question that has to be answered before anything else. The browser's own <dialog> keeps the
-// focus inside and closes on Escape.
+// Modal dialog. The native <dialog> element traps the focus and closes on Escape.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -12,7 +11,7 @@ export function Dialog(props: { label: string; on_close: () => void;
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  // The close event of a dialog that gives way to another one arrives when it is gone already.
+  // The close event of a dialog that is replaced by another one arrives after it was removed.
   const closed = () => element.current && props.on_close();
   return (
     <dialog ref={element} class="dialog" aria-label={props.label} onClose={closed}

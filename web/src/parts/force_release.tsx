@@ -1,4 +1,4 @@
-// Taking a lock from its holder: for those who may, after a question that says what it means.
+// Force-release of a lock: shown to users with permission, after a confirmation dialog.
 
 import { useState } from "preact/hooks";
 
@@ -8,7 +8,7 @@ import { owner_of } from "../model/format";
 import { may } from "../model/rights";
 import { rights, status } from "../model/server";
 import { Dialog } from "./dialog";
-import { SecretQuestion } from "./secret_question";
+import { SecretDialog } from "./secret_dialog";
 import { Icon } from "./icon";
 import { what_to_do } from "./states";
 
@@ -19,8 +19,9 @@ export function ForceButton(props: { name: string; on_ask: () => void }) {
     return null;
   }
   const is_possible = mine?.may_force || mine?.needs_secret;
-  const why_not = !is_possible ? `Not allowed here: ${mine?.why ?? "asking the server"}`
-    : follows ? `This member follows; ask the leader, member ${status.value?.log.leader}` : "";
+  const why_not = !is_possible ? `Not allowed: ${mine?.why ?? "waiting for the server"}`
+    : follows ? `This member is a follower; use the leader, member ${status.value?.log.leader}`
+    : "";
   return (
     <button class="button is-danger" disabled={why_not !== ""} title={why_not || undefined}
             onClick={props.on_ask}>
@@ -29,31 +30,31 @@ export function ForceButton(props: { name: string; on_ask: () => void }) {
   );
 }
 
-interface Question {
+interface DialogProps {
   place: PlaceName;
   hold: Hold;
   on_done: () => void;
   on_close: () => void;
 }
 
-/// Asks for the secret of the server first, where that is needed and not known yet.
-export function ForceQuestion(props: Question) {
+/// Shows the secret dialog first if the server requires its secret and the user has not given it.
+export function ForceDialog(props: DialogProps) {
   const mine = rights.value;
   return mine && !mine.may_force && mine.needs_secret
-    ? <SecretQuestion on_close={props.on_close} /> : <Sure {...props} />;
+    ? <SecretDialog on_close={props.on_close} /> : <ConfirmDialog {...props} />;
 }
 
-/// Stays when the holder changes while it is open: then it says so.
-function Sure(props: Question) {
+/// Stays open when the holder changes, and then shows the server's conflict (409).
+function ConfirmDialog(props: DialogProps) {
   const [typed, set_typed] = useState("");
   const [reason, set_reason] = useState("");
   const [is_asking, set_asking] = useState(false);
   const [problem, set_problem] = useState<Problem>();
   const { hold, place } = props;
-  const is_sure = typed.trim() === hold.token;
-  const take_away = async (event: Event) => {
+  const is_confirmed = typed.trim() === hold.token;
+  const force_release = async (event: Event) => {
     event.preventDefault();
-    if (!is_sure || is_asking) {
+    if (!is_confirmed || is_asking) {
       return;
     }
     set_asking(true);
@@ -66,41 +67,43 @@ function Sure(props: Question) {
       set_problem(found);
       set_asking(false);
       if (found.status === 403) {
-        // The login may have ended: then the secret is asked for again.
+        // The login may have expired: reload the permissions, so that the secret dialog opens.
         rights.value = await api.rights().catch(() => rights.value);
       }
     }
   };
   return (
     <Dialog label="Force release" on_close={props.on_close}>
-      <form onSubmit={take_away}>
-        <h2>Take this lock away?</h2>
+      <form onSubmit={force_release}>
+        <h2>Force-release this lock?</h2>
         <p>
           <strong>{owner_of(hold)}</strong>{hold.user && ` (user ${hold.user})`} holds{" "}
-          <strong class="mono break">{place.name}</strong>. It is notified, but it may be in the
-          middle of its work: what it writes from now on is refused only where storage checks the
-          fencing token.
+          <strong class="mono break">{place.name}</strong>. The server notifies the holder, but the
+          holder may still be working: its later writes are rejected only by storage that checks
+          the fencing token.
         </p>
         <label class="field">
-          <span>Type its token, <strong class="mono">{hold.token}</strong>, to be sure</span>
+          <span>Type the token <strong class="mono">{hold.token}</strong> to confirm</span>
           <input class="input mono" value={typed} autoFocus autoComplete="off" inputMode="numeric"
                  onInput={(event) => set_typed(event.currentTarget.value)} />
         </label>
         <label class="field">
-          <span>Reason, for the server's log and the event (optional)</span>
+          <span>Reason, recorded in the server log and the event (optional)</span>
           <input class="input" value={reason} autoComplete="off" maxLength={200}
                  onInput={(event) => set_reason(event.currentTarget.value)} />
         </label>
         {problem && (
           <p class="error" role="alert">
-            {problem.status === 409 ? "It is not held with this token any more." : problem.detail}
+            {problem.status === 409 ? "The lock is no longer held with this token."
+              : problem.detail}
             {problem.status !== 409 && <> {what_to_do(problem)}</>}
           </p>
         )}
         <div class="dialog-buttons">
-          <button type="button" class="button" onClick={props.on_close}>Keep it</button>
-          <button type="submit" class="button is-danger is-solid" disabled={!is_sure || is_asking}>
-            Take it away
+          <button type="button" class="button" onClick={props.on_close}>Cancel</button>
+          <button type="submit" class="button is-danger is-solid"
+                  disabled={!is_confirmed || is_asking}>
+            Release
           </button>
         </div>
       </form>

@@ -1,4 +1,4 @@
-// What is shown when there is nothing to show.
+// Placeholders for empty, loading and failed views.
 
 import type { ComponentChildren } from "preact";
 
@@ -24,13 +24,13 @@ export function Loading(props: { what: string }) {
   );
 }
 
-/// What went wrong, and what one can do about it.
+/// An error and its remedy.
 export function Trouble(props: { problem: Problem; again?: () => void }) {
   const { problem } = props;
   return (
     <div class="empty is-trouble" role="alert">
       <div class="empty-icon"><Icon name="alert" /></div>
-      <h2>{problem.is_unreachable ? "tenured does not answer" : problem.title}</h2>
+      <h2>{problem.is_unreachable ? "tenured does not respond" : problem.title}</h2>
       <div class="empty-text">
         <p>{what_to_do(problem)}</p>
         {problem.status > 0 && problem.detail && <p class="quiet">{problem.detail}</p>}
@@ -43,18 +43,18 @@ export function Trouble(props: { problem: Problem; again?: () => void }) {
 export function what_to_do(problem: Problem): string {
   switch (problem.status) {
     case 0:
-      return "Is it running, and is this still its address? This page tries again by itself.";
+      return "Check that it is running at this address. The page retries automatically.";
     case 401:
-      return "The server does not know you, or not any more: log in.";
+      return "You are not logged in, or the login has expired. Log in.";
     case 403:
-      return "The server refuses this. Its file of users (auth.file) has the rights; without " +
-        "users, listen.http_force and the secret in its data directory decide.";
+      return "Permission denied. The file of users (auth.file) defines the permissions; without " +
+        "users, listen.http_force and the secret in the data directory do.";
     case 421:
-      return "The server does not know the name by which you ask: add it to listen.http_hosts.";
+      return "The host name of this address is not allowed: add it to listen.http_hosts.";
     case 503:
-      return "This member cannot answer now: it may follow a leader that is away, or be " +
-        "starting. This page tries again by itself; the cluster view says who leads.";
+      return "This member is unavailable: it is starting, or it cannot reach the leader. " +
+        "The page retries automatically; the cluster view shows the leader.";
     default:
-      return "The server refused the request.";
+      return "The server rejected the request.";
   }
 }

@@ -1,4 +1,4 @@
-// Who held it when, and who waited meanwhile, as bars on a line of time.
+// Timeline chart of the holds and waits of one lock.
 
 import type { LockEvent } from "../api/types";
 import { duration, hue, owner_of } from "../model/format";
@@ -11,7 +11,7 @@ const width = 1000;
 export function TimelineChart(props: { events: LockEvent[]; now: number }) {
   const { spans, lanes, first, last } = timeline_of(props.events);
   const end = Math.max(props.now, last);
-  // A little room on the left for what began before.
+  // 4 % of space on the left for spans that began before the first event.
   const length = Math.max(1_000, (end - first) * 1.04);
   const start = end - length;
   const x = (time: number) => Math.max(0, Math.min(width, (time - start) * width / length));
@@ -39,7 +39,7 @@ export function TimelineChart(props: { events: LockEvent[]; now: number }) {
       </div>
       <p class="quiet timeline-key">
         <span class="swatch is-solid" /> held <span class="swatch is-hatched" /> waited
-        {lanes > lanes_max && <> · {lanes - lanes_max} more at a time are not drawn</>}
+        {lanes > lanes_max && <> · {lanes - lanes_max} more lanes are not drawn</>}
       </p>
     </div>
   );
@@ -66,7 +66,7 @@ function is_bad(end: string): boolean {
   return ["expired", "revoked", "forced", "deadlock"].some((bad) => end.startsWith(bad));
 }
 
-/// Four or so round numbers, from now back.
+/// About four round ages for the axis.
 function ticks(length: number): number[] {
   const steps = [100, 250, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5,
     72e5, 216e5, 432e5, 864e5];

@@ -1,4 +1,4 @@
-// A list of any length: only the rows that can be seen exist.
+// Virtualised list: only the visible rows exist in the DOM.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ export interface VirtualListProps<T> {
   head: ComponentChildren;
   columns: number;
   row_class?: (item: T) => string;
-  /// Which rows can be seen, when that has changed.
+  /// Called with the visible rows when they have changed.
   on_visible?: (items: readonly T[]) => void;
 }
 
@@ -27,7 +27,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const [has_focus, set_focus] = useState(false);
   const current = Math.min(active, Math.max(0, items.length - 1));
 
-  // The page scrolls, and not a box in it: on a phone nothing is more annoying.
+  // The page scrolls instead of a nested box, which is hard to scroll on a phone.
   useLayoutEffect(() => {
     const measure = () => {
       const box = body.current?.getBoundingClientRect();

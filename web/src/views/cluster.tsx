@@ -1,4 +1,4 @@
-// The members, who leads, and how far each has the log.
+// Cluster view: members, leader, and the log position of each member.
 
 import { api } from "../api/client";
 import type { Cluster, LogPosition, Member } from "../api/types";
@@ -8,7 +8,7 @@ import { status } from "../model/server";
 import { Icon } from "../parts/icon";
 import { Loading, Trouble } from "../parts/states";
 
-/// A member that has said nothing for this long is taken for gone.
+/// Silence after which a member is shown as unreachable.
 const silent_max_ms = 2_000;
 
 export function ClusterView() {
@@ -17,17 +17,17 @@ export function ClusterView() {
   const here = status.value;
   if (!cluster || !here) {
     return polled.problem ? <Trouble problem={polled.problem} again={polled.again} />
-      : <Loading what="Asking for the members…" />;
+      : <Loading what="Reading the members…" />;
   }
   const has_leader = cluster.leader !== "0";
   return (
     <>
       <header class="page-head">
-        <h1>{cluster.members.length < 2 ? "A cluster of one"
-          : `A cluster of ${cluster.members.length}`}</h1>
+        <h1>{cluster.members.length < 2 ? "Single member"
+          : `Cluster of ${cluster.members.length} members`}</h1>
         <div class="page-facts">
           <span class={`state ${has_leader ? "is-held" : "is-bad"}`}>
-            {has_leader ? `member ${cluster.leader} leads` : "nobody leads"}
+            {has_leader ? `leader: member ${cluster.leader}` : "no leader"}
           </span>
           <span>term {cluster.term}</span>
           <span data-testid="cluster-version">cluster version {cluster.cluster_version}</span>
@@ -35,21 +35,21 @@ export function ClusterView() {
         </div>
       </header>
       {!has_leader && (
-        <p class="card is-trouble">No member leads at the moment, so nothing is granted. A majority
-          has to be up and reach each other; an election takes about a second.</p>
+        <p class="card is-trouble">The cluster has no leader, so no lock is granted. A majority of
+          the members must be running and connected; an election takes about a second.</p>
       )}
       <section class="members" aria-label="Members">
         {cluster.members.map((member) =>
           <MemberCard key={member.id} member={member} cluster={cluster} last={here.log.last} />)}
       </section>
       {cluster.members.length < 2 && (
-        <p class="quiet">One member is durable, and stands still when its machine does. How a node
-          becomes a cluster of three is in docs/how_to/run_a_cluster.md; <code>make cluster</code> shows
-          one.</p>
+        <p class="quiet">A single member is durable, but unavailable while its machine is down.
+          docs/how_to/run_a_cluster.md describes how to extend it to three
+          members; <code>make cluster</code> starts an example.</p>
       )}
       {cluster.members.length > 1 && cluster.role === "follower" && (
-        <p class="quiet">This is a follower: only the leader knows how far the others are. Its
-          address is {cluster.leader_address || "not known"}.</p>
+        <p class="quiet">This member is a follower. Only the leader knows the log positions of the
+          other members; its address is {cluster.leader_address || "unknown"}.</p>
       )}
       <LogCard log={here.log} />
       <About />
@@ -71,35 +71,35 @@ function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
       <header>
         <span class="member-light" aria-hidden="true" />
         <h2>Member {member.id}</h2>
-        {is_here && <span class="tag">this one</span>}
+        {is_here && <span class="tag">this member</span>}
         <span class="member-role">
-          {member.is_leader ? "leader" : member.is_voter ? "follower" : "learning"}
+          {member.is_leader ? "leader" : member.is_voter ? "follower" : "learner"}
         </span>
       </header>
       <dl class="facts">
         {member.client_address &&
-          <div><dt>For clients</dt><dd class="mono">{member.client_address}</dd></div>}
+          <div><dt>Client address</dt><dd class="mono">{member.client_address}</dd></div>}
         {member.peer_address &&
-          <div><dt>For members</dt><dd class="mono">{member.peer_address}</dd></div>}
+          <div><dt>Peer address</dt><dd class="mono">{member.peer_address}</dd></div>}
         <div><dt>Newest version</dt><dd data-testid="newest-version"
-          title="Newest cluster version of its program; known of connected members">
+          title="Newest cluster version its program supports; known for connected members">
           {member.newest_version ?? "–"}</dd></div>
-        {is_known && <div><dt>Has the log to</dt><dd class="mono" data-testid="match">
+        {is_known && <div><dt>Replicated up to</dt><dd class="mono" data-testid="match">
           {member.match}</dd></div>}
         {is_known && !member.is_leader && <div><dt>Lag</dt>
           <dd>{lag <= 0 ? "none" : plural(lag, "entry", "entries")}</dd></div>}
         {member.silent_ms !== undefined && !member.is_leader &&
-          <div><dt>Last heard of</dt><dd>{duration(member.silent_ms)} ago</dd></div>}
+          <div><dt>Last contact</dt><dd>{duration(member.silent_ms)} ago</dd></div>}
       </dl>
       {is_known && <div class="progress" title={`${member.match} of ${props.last}`}>
         <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, share))})` }} /></div>}
-      {is_silent && <p class="error"><Icon name="alert" />It says nothing: is it running, and does
-        the network let it through?</p>}
+      {is_silent && <p class="error"><Icon name="alert" />No contact. Check that the member is
+        running and reachable from this one.</p>}
     </article>
   );
 }
 
-/// Where the log of this member stands: snapshot, entries kept, committed, not yet.
+/// Log positions of this member: first entry kept, snapshot, applied, committed, last.
 function LogCard(props: { log: LogPosition }) {
   const { log } = props;
   const first = Number(log.first);
@@ -107,10 +107,10 @@ function LogCard(props: { log: LogPosition }) {
   const share = (index: string) =>
     `${Math.max(0, Math.min(100, (Number(index) - first) * 100 / (last - first)))}%`;
   return (
-    <section class="card" aria-label="The log of this member">
-      <h2>The log of this member</h2>
+    <section class="card" aria-label="Log of this member">
+      <h2>Log of this member</h2>
       {!log.has_space && <p class="error" role="alert"><Icon name="alert" />The disk is full: new
-        commands are refused until there is space.</p>}
+        commands are rejected until space is free.</p>}
       <div class="log-bar" aria-hidden="true">
         <span class="log-committed" style={{ width: share(log.commit) }} />
         {Number(log.snapshot) >= first &&
@@ -138,7 +138,7 @@ function About() {
       <dl class="facts">
         <div><dt>Name</dt><dd>{here.name || "–"}</dd></div>
         <div><dt>Version</dt><dd>{here.version}</dd></div>
-        <div><dt>Up for</dt><dd>{duration(here.uptime_ms)}</dd></div>
+        <div><dt>Uptime</dt><dd>{duration(here.uptime_ms)}</dd></div>
         <div><dt>Revision</dt><dd class="mono">{here.revision}</dd></div>
         <div><dt>Events kept</dt><dd>{count(here.counts.events)}</dd></div>
         {here.labels && <div><dt>Labels</dt><dd>{here.labels}</dd></div>}

@@ -1,4 +1,4 @@
-// One lease: whose it is, how long it lives, and what hangs on it.
+// One lease: its client, its remaining time, its holds and waits.
 
 import { api } from "../api/client";
 import type { Lease, Lock } from "../api/types";
@@ -17,8 +17,8 @@ export function LeaseView(props: { id: string }) {
   const lease = polled.value;
   if (polled.problem?.status === 404) {
     return (
-      <Empty icon="lease" title="This lease is over">
-        <p>It expired or was revoked, and everything under it went with it.</p>
+      <Empty icon="lease" title="This lease has ended">
+        <p>It expired or was revoked; its holds were released and its waits cancelled.</p>
         <a class="button" href="#/leases">All leases</a>
       </Empty>
     );
@@ -42,10 +42,10 @@ export function LeaseView(props: { id: string }) {
       </header>
       <LeaseFacts lease={lease} at={polled.at} />
       <section class="pair">
-        <Under title="Holds" none="It holds nothing." locks={held} total={lease.hold_count}
-               at={polled.at} />
-        <Under title="Waits for" none="It waits for nothing." locks={wanted}
-               total={lease.wait_count} at={polled.at} />
+        <LockList title="Holds" none="This lease holds no locks." locks={held}
+                  total={lease.hold_count} at={polled.at} />
+        <LockList title="Waits for" none="This lease waits for no lock." locks={wanted}
+                  total={lease.wait_count} at={polled.at} />
       </section>
     </>
   );
@@ -58,7 +58,7 @@ function LeaseFacts(props: { lease: Lease; at: number }) {
       <dl class="facts">
         <div><dt>Time left</dt><dd><TimeLeft of={lease} at={at} /></dd></div>
         <div><dt>Last renewed</dt><dd><Running ms={lease.seen_ago_ms} at={at} /> ago</dd></div>
-        <div><dt>Lives since</dt><dd><Running ms={lease.lived_ms} at={at} /></dd></div>
+        <div><dt>Age</dt><dd><Running ms={lease.lived_ms} at={at} /></dd></div>
         {lease.user && <div><dt>User</dt><dd class="break">{lease.user}</dd></div>}
         <div><dt>Revision</dt><dd class="mono">{lease.create_revision}</dd></div>
       </dl>
@@ -66,7 +66,8 @@ function LeaseFacts(props: { lease: Lease; at: number }) {
   );
 }
 
-function Under(props: { title: string; none: string; locks: Lock[]; total: number; at: number }) {
+function LockList(props: { title: string; none: string; locks: Lock[]; total: number;
+                           at: number }) {
   return (
     <div class="card">
       <h2>{props.title} <span class="quiet">{count(props.total)}</span></h2>
@@ -86,7 +87,7 @@ function Under(props: { title: string; none: string; locks: Lock[]; total: numbe
           );
         })}
       </ul>
-      {props.total > shown_max && <p class="quiet">and {count(props.total - shown_max)} more</p>}
+      {props.total > shown_max && <p class="quiet">{count(props.total - shown_max)} more</p>}
     </div>
   );
 }

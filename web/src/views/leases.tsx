@@ -1,10 +1,10 @@
-// All leases, with the time that is left to each.
+// All leases with their remaining time.
 
 import { signal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 
 import { now } from "../model/clock";
-import { count, duration, hue, short_id } from "../model/format";
+import { count, duration, hue, plural, short_id } from "../model/format";
 import { arrange_leases, leases_max, read_leases, type LeaseRow, type LeaseSort } from
   "../model/leases";
 import { use_poll } from "../model/poll";
@@ -49,15 +49,16 @@ export function Leases() {
                    search: event.currentTarget.value })} />
         </label>
         <span class="tools-note" role="status" data-testid="shown">
-          {rows.length === total ? count(total) : `${count(rows.length)} of ${count(total)}`} leases
+          {rows.length === total ? plural(total, "lease")
+            : `${count(rows.length)} of ${plural(total, "lease")}`}
           {polled.value.is_cut && `, the first ${count(leases_max)} by id`}
-          {pace > 1_000 && `, read every ${pace / 1000} s`}
+          {pace > 1_000 && `, updated every ${pace / 1000} s`}
         </span>
       </div>
       {total === 0
-        ? <Empty icon="lease" title="No lease lives">
-            <p>Every lock hangs on a lease, which its client renews. When a client comes, its lease
-              is here.</p>
+        ? <Empty icon="lease" title="No leases">
+            <p>Every lock is attached to a lease, which its client renews. Leases appear here when
+              a client connects and acquires a lock.</p>
           </Empty>
         : <VirtualList items={rows} label="Leases" row_height={is_narrow ? 72 : 48} columns={5}
             key_of={(row) => row.id} link_of={(row) => lease_link(row.id)} head={<Head />}

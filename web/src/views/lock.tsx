@@ -1,4 +1,4 @@
-// One lock: who holds it, who waits, what happened.
+// One lock: holders, wait queue, history.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -9,7 +9,7 @@ import { count, duration, forced_by, plural, range } from "../model/format";
 import { use_poll } from "../model/poll";
 import { cluster_now } from "../model/server";
 import { Copied, LeaseId, ModeBadge, Name, Owner, Running, User } from "../parts/bits";
-import { ForceButton, ForceQuestion } from "../parts/force_release";
+import { ForceButton, ForceDialog } from "../parts/force_release";
 import { Icon } from "../parts/icon";
 import { Loading, Trouble } from "../parts/states";
 import { TimelineChart } from "../parts/timeline_chart";
@@ -22,7 +22,7 @@ export function LockView(props: { place: PlaceName }) {
   const key = `${place.kind} ${place.name}`;
   const polled = use_poll(() => api.lock(place), 1_000, key);
   const events = use_events(place, polled.again);
-  const [doubted, set_doubted] = useState<Hold>();
+  const [releasing, set_releasing] = useState<Hold>();
   const lock = polled.value;
   const is_free = polled.problem?.status === 404;
   if (!lock && polled.problem && !is_free) {
@@ -46,14 +46,14 @@ export function LockView(props: { place: PlaceName }) {
       </header>
       {is_free && (
         <div class="card is-calm">
-          <h2>Nobody holds it and nobody waits for it</h2>
-          <p class="quiet">A free lock has no record. What happened to it before, as far as the
-            server remembers, is below.</p>
+          <h2>The lock is free and has no waiters</h2>
+          <p class="quiet">A free lock has no record. Its past events, as far as the server retains
+            them, are below.</p>
         </div>
       )}
-      {lock && <Holders lock={lock} name={place.name} at={polled.at} on_ask={set_doubted} />}
-      {doubted && <ForceQuestion place={place} hold={doubted} on_done={polled.again}
-                                 on_close={() => set_doubted(undefined)} />}
+      {lock && <Holders lock={lock} name={place.name} at={polled.at} on_ask={set_releasing} />}
+      {releasing && <ForceDialog place={place} hold={releasing} on_done={polled.again}
+                                 on_close={() => set_releasing(undefined)} />}
       {lock && <Queue lock={lock} at={polled.at} />}
       <History events={events} />
     </>
@@ -82,8 +82,8 @@ function Holders(props: { lock: Lock; name: string; at: number;
   if (lock.holder_count === 0) {
     return (
       <div class="card is-calm">
-        <h2>Nobody holds it</h2>
-        <p class="quiet">Who waits for it waits for something else as well.</p>
+        <h2>The lock is free</h2>
+        <p class="quiet">Its waiters also wait for another lock of the same request.</p>
       </div>
     );
   }
@@ -93,7 +93,7 @@ function Holders(props: { lock: Lock; name: string; at: number;
         <HolderCard key={`${hold.token} ${JSON.stringify(hold.range ?? "")}`} hold={hold} at={at}
                     name={props.name} on_ask={() => props.on_ask(hold)} />
       ))}
-      {lock.holder_count > 50 && <p class="quiet">and {count(lock.holder_count - 50)} more</p>}
+      {lock.holder_count > 50 && <p class="quiet">{count(lock.holder_count - 50)} more</p>}
     </section>
   );
 }
@@ -116,8 +116,8 @@ function HolderCard(props: { hold: Hold; name: string; at: number; on_ask: () =>
         <div><dt>Lease</dt><dd><LeaseId id={hold.lease} /></dd></div>
         {hold.user && <div><dt>User</dt>
           <dd class="break" data-testid="user">{hold.user}</dd></div>}
-        {hold.count > 1 && <div><dt>Entered</dt><dd>{plural(hold.count, "time")}</dd></div>}
-        {hold.metadata && <div><dt>Note</dt><dd class="break">{hold.metadata}
+        {hold.count > 1 && <div><dt>Acquired</dt><dd>{plural(hold.count, "time")}</dd></div>}
+        {hold.metadata && <div><dt>Metadata</dt><dd class="break">{hold.metadata}
           {hold.metadata_encoding && <span class="tag">base64</span>}</dd></div>}
       </dl>
     </article>
@@ -131,11 +131,11 @@ function Queue(props: { lock: Lock; at: number }) {
   }
   return (
     <section class="card" aria-label="Queue">
-      <h2>Queue <span class="quiet">in order of arrival; nobody overtakes</span></h2>
+      <h2>Queue <span class="quiet">in order of arrival (FIFO)</span></h2>
       <table class="plain-table">
         <thead>
-          <tr><th class="number">#</th><th>Who</th><th>Wants</th><th class="number">Has waited</th>
-            <th class="hide-narrow">Lease</th></tr>
+          <tr><th class="number">#</th><th>Owner</th><th>Mode</th>
+            <th class="number">Waiting for</th><th class="hide-narrow">Lease</th></tr>
         </thead>
         <tbody>
           {queue.slice(0, 100).map((wait) =>
@@ -143,7 +143,7 @@ function Queue(props: { lock: Lock; at: number }) {
         </tbody>
       </table>
       {props.lock.waiter_count > 100 &&
-        <p class="quiet">and {count(props.lock.waiter_count - 100)} more</p>}
+        <p class="quiet">{count(props.lock.waiter_count - 100)} more</p>}
     </section>
   );
 }
@@ -167,16 +167,16 @@ function History(props: { events: LockEvent[] }) {
   const now = cluster_now();
   const latest = [...events].slice(-events_listed_max).reverse();
   return (
-    <section class="card" aria-label="What happened">
-      <h2>What happened</h2>
+    <section class="card" aria-label="History">
+      <h2>History</h2>
       {events.length === 0
-        ? <p class="quiet">Of the latest events that the server remembers none is of this lock; the
-            next one shows up here.</p>
+        ? <p class="quiet">The events that the server retains contain none of this lock. New events
+            appear here.</p>
         : <TimelineChart events={events} now={now} />}
       {events.length > 0 && (
         <table class="plain-table events">
           <thead>
-            <tr><th>When</th><th>What</th><th>Who</th><th class="hide-narrow">Mode</th>
+            <tr><th>Time</th><th>Event</th><th>Owner</th><th class="hide-narrow">Mode</th>
               <th class="number hide-narrow">Token</th></tr>
           </thead>
           <tbody>
@@ -197,7 +197,7 @@ function History(props: { events: LockEvent[] }) {
   );
 }
 
-/// All the server remembers of this lock, and what happens from now on.
+/// Retained events of this lock, then live events.
 function use_events(place: PlaceName, on_change: () => void): LockEvent[] {
   const [events, set_events] = useState<LockEvent[]>([]);
   const changed = useRef(on_change);

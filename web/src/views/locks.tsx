@@ -1,10 +1,10 @@
-// All locks: searched, sorted, live.
+// All locks: search, filter, sort, live updates.
 
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { now } from "../model/clock";
-import { count, duration, rate } from "../model/format";
+import { count, duration, plural, rate } from "../model/format";
 import { heat_of, lock_table, locks_max, type Row } from "../model/locks";
 import { arrange, begins_descending, type Filter, type Order, type SortKey } from
   "../model/sorting";
@@ -15,7 +15,7 @@ import { VirtualList } from "../parts/virtual_list";
 import { lock_link } from "../router";
 import { use_narrow } from "../parts/narrow";
 
-// Kept while one looks at a lock and comes back.
+// Module state, so that search and order survive a visit of a lock's page.
 const order = signal<Order>({ search: "", filter: "all", sort: "name", is_descending: false });
 const is_paused = signal(false);
 
@@ -49,7 +49,7 @@ export function Locks() {
   );
 }
 
-/// What is shown now; arranged anew at most once a second, so that it can be read.
+/// Rows in display order, sorted again at most every 250 ms (1 s for long lists) for readability.
 function use_arranged(): { rows: Row[]; total: number } {
   const shown = useSignal<{ rows: Row[]; total: number }>({ rows: [], total: 0 });
   const last = useRef({ at: 0, order: order.value });
@@ -104,7 +104,7 @@ function Tools(props: { shown: number; total: number }) {
                onInput={(event) => set({ search: event.currentTarget.value })} />
         <kbd>/</kbd>
       </label>
-      <div class="chips" role="group" aria-label="Which locks">
+      <div class="chips" role="group" aria-label="Filter locks">
         {filters.map(([filter, label]) => (
           <button key={filter} class="chip" aria-pressed={order.value.filter === filter}
                   onClick={() => set(filter === "hot"
@@ -116,11 +116,11 @@ function Tools(props: { shown: number; total: number }) {
         ))}
       </div>
       <span class="tools-note" role="status" data-testid="shown">
-        {order.value.filter === "hot" ? `${count(props.shown)} hot`
-          : props.shown === props.total ? count(props.shown)
-          : `${count(props.shown)} of ${count(props.total)}`} locks
+        {order.value.filter === "hot" ? plural(props.shown, "hot lock")
+          : props.shown === props.total ? plural(props.shown, "lock")
+          : `${count(props.shown)} of ${plural(props.total, "lock")}`}
         {lock_table.is_cut.value && `, the first ${count(locks_max)} by name`}
-        {lock_table.is_polled.value && ", read every few seconds: too much happens"}
+        {lock_table.is_polled.value && ", updated every few seconds: too many events"}
       </span>
       <button class="button is-quiet" aria-pressed={is_paused.value}
               onClick={() => (is_paused.value = !is_paused.value)}>
@@ -167,7 +167,7 @@ function Cells(props: { row: Row }) {
         {row.holders > 0
           ? <><ModeBadge of={{ mode: row.mode }} /><Owner of={row} />
               {row.holders > 1 && <span class="quiet">+{count(row.holders - 1)}</span>}</>
-          : <span class="quiet">nobody</span>}
+          : <span class="quiet">free</span>}
       </span>
       <span role="cell" class="col-since number">
         {row.holders > 0 ? duration(Math.max(0, now.value - row.since)) : ""}
@@ -186,17 +186,17 @@ function Cells(props: { row: Row }) {
 function Nothing() {
   if (lock_table.rows.size > 0) {
     return (
-      <Empty icon="search" title="No lock is like that">
-        <p>{order.value.filter === "hot" ? "Nothing was granted in the last half minute."
-          : "Search for a part of a name or of an owner, or show all."}</p>
+      <Empty icon="search" title="No matching locks">
+        <p>{order.value.filter === "hot" ? "No lock was granted in the last 30 seconds."
+          : "Search for a part of a name or an owner, or show all locks."}</p>
         <button class="button" onClick={() => (order.value = { ...order.value, search: "",
           filter: "all" })}>Show all locks</button>
       </Empty>
     );
   }
   return (
-    <Empty icon="unlock" title="Nobody holds a lock">
-      <p>Take one, and it is here:</p>
+    <Empty icon="unlock" title="No locks">
+      <p>No lock is held or waited for. Acquire one to see it here:</p>
       <pre class="command">/usr/bin/python3 examples/python/hold.py db/users --seconds 60</pre>
     </Empty>
   );

@@ -1,5 +1,4 @@
-// Who are you? Before anything else, where there are users. What was asked for is shown afterwards:
-// it stands in the address.
+// Login view of a server with users. The requested view, which is in the address, follows it.
 
 import { useState } from "preact/hooks";
 
@@ -19,7 +18,7 @@ export function Login() {
     set_asking(true);
     try {
       await api.login(token.trim());
-      // Nothing that somebody else saw stays.
+      // The reload discards the data of a previous user.
       location.reload();
     } catch (error) {
       set_problem(problem_of(error));
@@ -29,8 +28,8 @@ export function Login() {
   return (
     <form class="card login" onSubmit={log_in}>
       <h1><Icon name="user" /> Log in</h1>
-      <p>This server has users. Show your token: whoever looks after the server makes one
-        with <code>tenured token</code>.</p>
+      <p>This server requires a login. Enter your token; an administrator of the server creates
+        one with <code>tenured token</code>.</p>
       <label class="field">
         <span>Token</span>
         <input class="input mono" type="password" value={token} autoFocus required
@@ -39,7 +38,7 @@ export function Login() {
       </label>
       {problem && (
         <p class="error" role="alert">
-          {problem.status === 401 ? "The server does not know this token." : what_to_do(problem)}
+          {problem.status === 401 ? "Unknown token." : what_to_do(problem)}
         </p>
       )}
       <div class="dialog-buttons">

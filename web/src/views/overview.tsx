@@ -1,4 +1,4 @@
-// How the server is: numbers, charts, and what deserves a look.
+// Overview: counters, charts, longest waits and latest deadlocks.
 
 import { api } from "../api/client";
 import type { Deadlock, Graph } from "../api/types";
@@ -15,13 +15,13 @@ export function Overview() {
   const deadlocks = use_poll(api.deadlocks, 4_000);
   const here = status.value;
   if (!here) {
-    return <Loading what="Asking the server…" />;
+    return <Loading what="Reading the server status…" />;
   }
   const { counts } = here;
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      <section class="tiles" aria-label="Numbers">
+      <section class="tiles" aria-label="Counters">
         <Tile href="#/locks" label="Locks held" value={count(counts.holds)} series="holds"
               colour="--held" note={`on ${plural(counts.locks, "name")}`} />
         <Tile href="#/waits" label="Waiting" value={count(counts.waits)} series="waits"
@@ -32,23 +32,23 @@ export function Overview() {
               series="deadlocks" colour="--bad" note={last_one(deadlocks.value)} />
       </section>
       <section class="charts" aria-label="Rates and latencies">
-        <Chart title="Grants and releases a second" format={rate} lines={[
+        <Chart title="Grants and releases per second" format={rate} lines={[
           { series: "granted", label: "granted", colour: "--held", fill: true },
           { series: "released", label: "released", colour: "--lease" },
           { series: "expired", label: "expired", colour: "--bad" },
         ]} />
-        <Chart title="From asking to the grant, within" format={latency} is_log lines={[
-          { series: "acquire_p50", label: "half", colour: "--held" },
-          { series: "acquire_p99", label: "99 %", colour: "--wait" },
+        <Chart title="Time to acquire: p50, p99" format={latency} is_log lines={[
+          { series: "acquire_p50", label: "p50", colour: "--held" },
+          { series: "acquire_p99", label: "p99", colour: "--wait" },
         ]} />
-        <Chart title="Held and waiting" format={rate} lines={[
+        <Chart title="Holds and waits" format={rate} lines={[
           { series: "holds", label: "held", colour: "--held", fill: true },
           { series: "waits", label: "waiting", colour: "--wait", fill: true },
         ]} />
-        <Chart title="A commit to the log, within" format={latency} is_log lines={[
-          { series: "commit_p50", label: "half", colour: "--lease" },
-          { series: "commit_p99", label: "99 %", colour: "--wait" },
-          { series: "fsync_p99", label: "disk 99 %", colour: "--ink-3" },
+        <Chart title="Time to commit: p50, p99" format={latency} is_log lines={[
+          { series: "commit_p50", label: "p50", colour: "--lease" },
+          { series: "commit_p99", label: "p99", colour: "--wait" },
+          { series: "fsync_p99", label: "fsync p99", colour: "--ink-3" },
         ]} />
       </section>
       <section class="pair">
@@ -91,12 +91,12 @@ function Spark(props: { series: string; colour: string }) {
 function longest(graph: Graph | undefined): string {
   const waits = (graph?.locks ?? []).flatMap((lock) => lock.queue ?? []);
   const most = Math.max(0, ...waits.map((wait) => wait.waited_ms));
-  return waits.length > 0 ? `longest ${duration(most)}` : "nobody waits";
+  return waits.length > 0 ? `longest ${duration(most)}` : "no waiters";
 }
 
 function last_one(deadlocks: Deadlock[] | undefined): string {
   const last = deadlocks?.[0];
-  return last ? `last ${duration(last.ago_ms)} ago` : "none seen";
+  return last ? `last ${duration(last.ago_ms)} ago` : "none";
 }
 
 function LongestWaits(props: { graph: Graph | undefined; at: number }) {
@@ -105,8 +105,8 @@ function LongestWaits(props: { graph: Graph | undefined; at: number }) {
     .sort((left, right) => right.wait.waited_ms - left.wait.waited_ms).slice(0, 6);
   return (
     <div class="card">
-      <h2>Who waits longest</h2>
-      {waits.length === 0 && <p class="quiet">Nobody waits for anything.</p>}
+      <h2>Longest waits</h2>
+      {waits.length === 0 && <p class="quiet">No requests are waiting.</p>}
       <ul class="plain-list">
         {waits.map(({ lock, wait }) => (
           <li key={`${wait.ticket} ${lock.name}`}>
@@ -125,13 +125,13 @@ function Deadlocks(props: { deadlocks: Deadlock[] }) {
     <div class="card">
       <h2>Latest deadlocks</h2>
       {props.deadlocks.length === 0 &&
-        <p class="quiet">None since this member started. A cycle of waits ends at once: one gives
-          way and is told.</p>}
+        <p class="quiet">None since this member started. The server resolves a cycle of waits at
+          once: one request, the victim, fails with a deadlock error.</p>}
       <ul class="plain-list">
         {props.deadlocks.slice(0, 6).map((deadlock) => (
           <li key={deadlock.revision}>
             <span class="owner"><span class="dot is-bad" />
-              <span>{deadlock.cycle[0] ? owner_of(deadlock.cycle[0]) : "somebody"} gave way</span>
+              <span>victim: {deadlock.cycle[0] ? owner_of(deadlock.cycle[0]) : "unknown"}</span>
             </span>
             <span class="quiet">{deadlock.cycle.map((step) => step.name).join(" → ")}</span>
             <span class="number">{duration(deadlock.ago_ms)} ago</span>

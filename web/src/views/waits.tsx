@@ -1,10 +1,10 @@
-// Who waits for whom, drawn; and the deadlocks of late.
+// Wait-for graph and latest deadlocks.
 
 import { useMemo, useRef, useState } from "preact/hooks";
 
 import { api } from "../api/client";
 import type { Deadlock, Graph } from "../api/types";
-import { duration, owner_of, plural } from "../model/format";
+import { count, duration, owner_of, plural } from "../model/format";
 import { draw, type Drawing, type Edge, type Node } from "../model/graph";
 import { use_poll } from "../model/poll";
 import { Running } from "../parts/bits";
@@ -21,7 +21,7 @@ export function Waits() {
   const deadlocks = use_poll(api.deadlocks, 1_500);
   if (!graph.value) {
     return graph.problem ? <Trouble problem={graph.problem} again={graph.again} />
-      : <Loading what="Reading who waits…" />;
+      : <Loading what="Reading the wait-for graph…" />;
   }
   const fresh = (deadlocks.value ?? []).filter((deadlock) => deadlock.ago_ms < fresh_ms);
   const in_deadlock = new Set(fresh.flatMap((deadlock) =>
@@ -30,8 +30,8 @@ export function Waits() {
     <>
       <h1 class="hidden">Waits</h1>
       {graph.value.locks.length === 0
-        ? <Empty icon="check" title="Nobody waits">
-            <p>When somebody waits for a lock, a line shows for whom.</p>
+        ? <Empty icon="check" title="No waiters">
+            <p>When a client waits for a lock, the graph connects it with the holder.</p>
           </Empty>
         : <GraphCard graph={graph.value} at={graph.at} marked={in_deadlock} />}
       <DeadlockList deadlocks={deadlocks.value ?? []} at={deadlocks.at} />
@@ -39,7 +39,7 @@ export function Waits() {
   );
 }
 
-/// What the drawing depends on: while it stays the same, nothing moves.
+/// Key of the layout: the graph is laid out again only when this value changes.
 function shape_of(graph: Graph): string {
   return graph.locks.map((lock) => [lock.kind, lock.name, lock.waiter_count,
     lock.holders.map((hold) => hold.token), (lock.queue ?? []).map((wait) => wait.ticket)].join())
@@ -50,23 +50,23 @@ function GraphCard(props: { graph: Graph; at: number; marked: Set<string> }) {
   const { graph } = props;
   const drawing = useMemo(() => draw(graph), [shape_of(graph)]);
   return (
-    <section class="card graph-card" aria-label="Who waits for whom">
+    <section class="card graph-card" aria-label="Wait-for graph">
       <div class="graph-head">
-        <h2>Who waits for whom</h2>
+        <h2>Wait-for graph</h2>
         <span class="quiet">
           {plural(graph.waits, "wait")} for {plural(graph.locks.length, "lock")}
-          {(!graph.is_complete || drawing.left_out > 0) && ", the longest of them drawn"}
+          {(!graph.is_complete || drawing.left_out > 0) && "; only the longest waits are drawn"}
         </span>
         <ul class="legend">
           <li><span class="line is-waits" />waits for</li>
-          <li><span class="line is-held" />is held by</li>
-          {props.marked.size > 0 && <li><span class="swatch is-bad" />in a deadlock lately</li>}
+          <li><span class="line is-held" />held by</li>
+          {props.marked.size > 0 && <li><span class="swatch is-bad" />recent deadlock</li>}
         </ul>
       </div>
       <Canvas width={drawing.width} height={drawing.height}>
         <Picture drawing={drawing} marked={props.marked} />
       </Canvas>
-      <InWords graph={graph} at={props.at} />
+      <TextAlternative graph={graph} at={props.at} />
     </section>
   );
 }
@@ -143,24 +143,24 @@ function NodeBox(props: { node: Node; is_dim: boolean; is_marked: boolean;
   );
 }
 
-/// The end of a name tells more than its beginning.
+/// Shortens at the front: the end of a name is the more specific part.
 function cut(title: string): string {
   return title.length > 26 ? `…${title.slice(-25)}` : title;
 }
 
-/// The same for those who do not see the picture.
-function InWords(props: { graph: Graph; at: number }) {
+/// Text alternative of the drawing, for screen readers.
+function TextAlternative(props: { graph: Graph; at: number }) {
   return (
     <details class="in-words">
-      <summary>The same in words</summary>
+      <summary>Show as text</summary>
       <ul>
         {props.graph.locks.flatMap((lock) => (lock.queue ?? []).slice(0, 20).map((wait) => (
           <li key={`${lock.kind} ${lock.name} ${wait.ticket}`}>
-            <a href={lease_link(wait.lease)}>{owner_of(wait)}</a>{" waits since "}
+            <a href={lease_link(wait.lease)}>{owner_of(wait)}</a>{" has waited "}
             <Running ms={wait.waited_ms} at={props.at} />{" for "}
             <a href={lock_link(lock)}>{lock.name}</a>
             {lock.holders.length > 0 && <>, held by {lock.holders.slice(0, 3).map(owner_of)
-              .join(", ")}{lock.holder_count > 3 && ` and ${lock.holder_count - 3} more`}</>}
+              .join(", ")}{lock.holder_count > 3 && ` and ${count(lock.holder_count - 3)} more`}</>}
           </li>
         )))}
       </ul>
@@ -173,8 +173,8 @@ function DeadlockList(props: { deadlocks: Deadlock[]; at: number }) {
     <section aria-label="Deadlocks">
       <h2 class="section-title"><Icon name="alert" />Latest deadlocks</h2>
       {props.deadlocks.length === 0
-        ? <p class="quiet">None since this member started. When waits close a cycle, one of them
-            gives way at once, and the cycle is remembered here.</p>
+        ? <p class="quiet">None since this member started. When waits form a cycle, one request
+            becomes the victim at once, and the cycle is listed here.</p>
         : <div class="rings">
             {props.deadlocks.slice(0, 24).map((deadlock) => (
               <article key={deadlock.revision} class="card ring-card">
@@ -187,10 +187,11 @@ function DeadlockList(props: { deadlocks: Deadlock[]; at: number }) {
                       <li key={`${step.lease} ${step.request}`} class={i === 0 ? "is-victim" : ""}>
                         <strong>{owner_of(step)}</strong> waited for{" "}
                         <a class="mono" href={lock_link(step)}>{step.name}</a>
-                        {i === 0 && <span class="tag is-bad">gave way</span>}
+                        {i === 0 && <span class="tag is-bad">victim</span>}
                       </li>
                     ))}
-                    {deadlock.cycle.length > 6 && <li>and {deadlock.cycle.length - 6} more</li>}
+                    {deadlock.cycle.length > 6 && <li>{deadlock.cycle.length - 6} more</li>
+}
                   </ol>
                 </div>
               </article>

@@ -1,5 +1,5 @@
-// Asks for the secret of a server without users and exchanges it for a login, which lasts for all
-// pages of this browser until it ends.
+// Dialog for the secret of a server without users. It exchanges the secret for a login cookie,
+// which all pages of this browser share until it expires.
 
 import { useState } from "preact/hooks";
 
@@ -8,7 +8,7 @@ import { rights } from "../model/server";
 import { Dialog } from "./dialog";
 import { what_to_do } from "./states";
 
-export function SecretQuestion(props: { on_close: () => void }) {
+export function SecretDialog(props: { on_close: () => void }) {
   const [secret, set_secret] = useState("");
   const [is_asking, set_asking] = useState(false);
   const [problem, set_problem] = useState<Problem>();
@@ -20,7 +20,7 @@ export function SecretQuestion(props: { on_close: () => void }) {
     set_asking(true);
     try {
       await api.login(secret.trim());
-      // The dialog gives way to the question about the lock.
+      // The confirmation dialog replaces this one.
       rights.value = await api.rights();
     } catch (error) {
       set_problem(problem_of(error));
@@ -31,8 +31,8 @@ export function SecretQuestion(props: { on_close: () => void }) {
     <Dialog label="Secret of the server" on_close={props.on_close}>
       <form onSubmit={log_in}>
         <h2>Secret of the server</h2>
-        <p>This server has no users. To take locks away, show that you may read its files: paste
-          the content of <code>http_secret</code> in its data directory.</p>
+        <p>This server has no users. Force-release requires access to the server's files: paste
+          the content of <code>http_secret</code> from its data directory.</p>
         <label class="field">
           <span>Secret</span>
           <input class="input mono" type="password" value={secret} autoFocus required

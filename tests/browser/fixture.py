@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Real servers and people who use them, for tests in a browser. Obeys one JSON object a line on
-its standard input, {"do": "lock", "name": "a", "as": "ann"}, and answers each with one line.
+"""Fixture of the browser tests: real servers and clients of their locks. It reads one command per
+line from its standard input, {"do": "lock", "name": "a", "as": "ann"}, and writes one JSON reply
+per command.
 
-    stage.py [--members 3 | --token TOKEN] [flags of tenured]
+    fixture.py [--members 3 | --token TOKEN] [flags of tenured]
 
-The token is that of the people, where there are users.
+TOKEN authenticates the clients of a server with users.
 """
 
 import json
@@ -25,93 +26,93 @@ from daemon import (TIMEOUT, Daemon, admin_pb, eventually, item_pb, lease_pb,  #
 
 MODES = {"X": item_pb.MODE_EXCLUSIVE, "S": item_pb.MODE_SHARED}
 ITEMS_AT_ONCE = 64
-SCENE_S = 600  # no scene is longer
+SESSION_S = 600  # upper bound for the duration of a test file
 
 
-class Person:
-    """Somebody with a lease of his own."""
+class LockClient:
+    """A client with its own lease."""
 
     def __init__(self, client, name, ttl_ms):
         self.client, self.name = client, name
         self.lease = client.lease(ttl_ms, client=name)
 
-    def ask(self, name, mode, timeout_ms, note):
-        """Without a timeout: for as long as the scene lasts."""
-        timeout = SCENE_S if timeout_ms is None else TIMEOUT
+    def acquire(self, name, mode, timeout_ms, note):
+        """Without `timeout_ms` it waits until the fixture ends."""
+        timeout = SESSION_S if timeout_ms is None else TIMEOUT
         return self.client.lock(name, self.lease, timeout, owner=self.name, mode=MODES[mode],
                                 metadata=note.encode(),
                                 **({} if timeout_ms is None else {"timeout_ms": timeout_ms}))
 
 
-class Stage:
-    """What the commands do."""
+class Fixture:
+    """Commands of the fixture: do_NAME() handles {"do": "NAME"}."""
 
     def __init__(self, nodes):
-        self.nodes, self.people, self.traffic = nodes, {}, None
+        self.nodes, self.clients = nodes, {}
         self.stop_traffic = threading.Event()
 
-    def person(self, name, ttl_ms=600_000):
-        if name not in self.people:
-            self.people[name] = Person(self.nodes.client(), name, ttl_ms)
-        return self.people[name]
+    def client(self, name, ttl_ms=600_000):
+        if name not in self.clients:
+            self.clients[name] = LockClient(self.nodes.client(), name, ttl_ms)
+        return self.clients[name]
 
     def do_where(self, _):
         return {"http": self.nodes.addresses(), "leader": self.nodes.leader_address(),
                 "secret": self.nodes.secret()}
 
     def do_lease(self, order):
-        return {"lease": str(self.person(order["as"], order.get("ttl_ms", 600_000)).lease)}
+        return {"lease": str(self.client(order["as"], order.get("ttl_ms", 600_000)).lease)}
 
     def do_lock(self, order):
-        """Holds it when this returns."""
-        who = self.person(order["as"])
-        held = who.ask(order["name"], order.get("mode", "X"), order.get("timeout_ms", 20_000),
+        """Acquires a lock and replies when it is held."""
+        who = self.client(order["as"])
+        held = who.acquire(order["name"], order.get("mode", "X"), order.get("timeout_ms", 20_000),
                        order.get("note", ""))
         return {"acquired": held.acquired, "token": str(held.fencing_token),
                 "lease": str(who.lease)}
 
     def do_wait(self, order):
-        """Waits in the queue when this returns, and goes on waiting."""
-        who = self.person(order["as"])
+        """Replies when the request is in the wait queue, where it stays."""
+        who = self.client(order["as"])
         before = self.waiting()
 
         def wait():
             try:
-                who.ask(order["name"], order.get("mode", "X"), None, order.get("note", ""))
+                who.acquire(order["name"], order.get("mode", "X"), None, order.get("note", ""))
             except Exception:  # pylint: disable=broad-except
-                pass  # The scene is over.
+                pass  # The server was stopped at the end of the test.
 
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
-        eventually(lambda: self.waiting() > before or not thread.is_alive(), "it waits")
+        eventually(lambda: self.waiting() > before or not thread.is_alive(), "the request waits")
         return {"lease": str(who.lease)}
 
     def do_unlock(self, order):
-        self.person(order["as"]).client.unlock(self.person(order["as"]).lease,
+        self.client(order["as"]).client.unlock(self.client(order["as"]).lease,
                                                int(order["token"]))
         return {}
 
     def do_revoke(self, order):
-        who = self.people.pop(order["as"])
+        who = self.clients.pop(order["as"])
         who.client.locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=who.lease), timeout=TIMEOUT)
         return {}
 
     def do_deadlock(self, order):
-        """Two people, two locks, taken crosswise: the second one gives way."""
-        first, second = order["people"]
+        """Two clients acquire two locks in opposite order: the second client is the victim."""
+        first, second = order["clients"]
         one, two = order["locks"]
         self.do_lock({"name": one, "as": first})
         held = self.do_lock({"name": two, "as": second})
         self.do_wait({"name": two, "as": first})
-        answer = self.person(second).ask(one, "X", 20_000, "")
+        reply = self.client(second).acquire(one, "X", 20_000, "")
         if not order.get("stay"):
             self.do_unlock({"as": second, "token": held["token"]})
-        return {"acquired": answer.acquired, "reason": int(answer.reason)}
+        return {"acquired": reply.acquired, "reason": int(reply.reason)}
 
     def do_many(self, order):
-        """So many locks, each held by one of a few leases."""
+        """Acquires `count` locks, distributed over a few leases."""
         count, prefix = order["count"], order.get("prefix", "many/")
-        leases = [self.person(f"batch {i}").lease for i in range(order.get("leases", 16))]
+        leases = [self.client(f"batch {i}").lease for i in range(order.get("leases", 16))]
         client = self.nodes.client()
         for start in range(0, count, ITEMS_AT_ONCE):
             items = [item_pb.Item(name=f"{prefix}{i:06d}", mode=MODES["X"])
@@ -122,22 +123,22 @@ class Stage:
         return {}
 
     def do_traffic(self, order):
-        """People who come and go until the scene is over."""
+        """Starts clients that acquire and release locks until the fixture ends."""
         def work(seed):
-            chance = random.Random(seed)
-            who = self.person(f"{order.get('who', 'worker')}-{seed}")
+            rng = random.Random(seed)
+            who = self.client(f"{order.get('who', 'worker')}-{seed}")
             while not self.stop_traffic.is_set():
-                name = chance.choice(order["names"])
-                mode = "S" if chance.random() < order.get("shared", 0.3) else "X"
+                name = rng.choice(order["names"])
+                mode = "S" if rng.random() < order.get("shared", 0.3) else "X"
                 try:
-                    held = who.ask(name, mode, 5_000, "")
-                    self.stop_traffic.wait(chance.expovariate(1 / order.get("hold_s", 0.02)))
+                    held = who.acquire(name, mode, 5_000, "")
+                    self.stop_traffic.wait(rng.expovariate(1 / order.get("hold_s", 0.02)))
                     if held.acquired:
                         who.client.unlock(who.lease, held.fencing_token)
                 except Exception:  # pylint: disable=broad-except
-                    pass  # A server that is killed; the next one answers.
-                self.stop_traffic.wait(chance.expovariate(1 / order.get("pause_s", 0.05)))
-        for seed in range(order.get("people", 4)):
+                    pass  # The server was killed; the next call reconnects.
+                self.stop_traffic.wait(rng.expovariate(1 / order.get("pause_s", 0.05)))
+        for seed in range(order.get("clients", 4)):
             threading.Thread(target=work, args=(seed,), daemon=True).start()
         return {}
 
@@ -160,7 +161,7 @@ class Stage:
 
 
 class TlsDaemon(Daemon):
-    """One whose certificate vouches for itself."""
+    """A server with a self-signed certificate."""
 
     def channel(self):
         certificate = self.flags[self.flags.index("--tls-cert") + 1]
@@ -168,14 +169,14 @@ class TlsDaemon(Daemon):
         return grpc.secure_channel(self.grpc_address, trusted)
 
 
-class Alone:
-    """One server."""
+class SingleServer:
+    """A server without a cluster."""
 
     def __init__(self, folder, flags, token=None):
         self.daemon = TlsDaemon(folder, *flags) if "--tls-cert" in flags else Daemon(folder, *flags)
         self.daemon.token = token
         self.daemon.start()
-        if "--tls-cert" not in flags:  # That certificate vouches only for itself.
+        if "--tls-cert" not in flags:  # The version check does not trust that certificate.
             self.daemon.wait_for_version(2)
         self.shared = None
 
@@ -196,7 +197,7 @@ class Alone:
         self.daemon.kill()
 
     def start(self, _):
-        """On the ports it had."""
+        """Restarts the server on its previous ports."""
         port = self.daemon.http_address.rsplit(":", 1)[1]
         self.daemon.flags = (*self.daemon.flags, "--listen-http", f"127.0.0.1:{port}",
                              "--listen-grpc", self.daemon.grpc_address)
@@ -208,8 +209,8 @@ class Alone:
             self.daemon.kill()
 
 
-class Several:
-    """A cluster."""
+class ClusterServers:
+    """A cluster of several members."""
 
     def __init__(self, nodes):
         self.nodes, self.shared = nodes, None
@@ -225,7 +226,7 @@ class Several:
         return self.nodes.node(self.nodes.wait_for_leader()).http_address
 
     def secret(self):
-        """Of the leader."""
+        """Secret of the current leader."""
         return self.nodes.node(self.nodes.wait_for_leader()).secret()
 
     def kill(self, member):
@@ -235,33 +236,33 @@ class Several:
         self.nodes.restart(member)
 
 
-def obey(stage):
-    """Until the input ends."""
+def serve_commands(fixture):
+    """Executes commands until the input ends."""
     for line in sys.stdin:
-        order = json.loads(line)
+        command = json.loads(line)
         try:
-            answer = {"ok": True, **getattr(stage, f"do_{order['do']}")(order)}
+            reply = {"ok": True, **getattr(fixture, f"do_{command['do']}")(command)}
         except Exception as error:  # pylint: disable=broad-except
-            answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
-    stage.stop_traffic.set()
+            reply = {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), flush=True)
+    fixture.stop_traffic.set()
 
 
 def main(arguments):
-    # An exit, so that the servers are ended, too.
+    # Exit through Python's cleanup, so that the servers are stopped as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if arguments[:1] == ["--members"]:
         with cluster.running(int(arguments[1]), *arguments[2:]) as nodes:
-            obey(Stage(Several(nodes)))
+            serve_commands(Fixture(ClusterServers(nodes)))
         return
     with tempfile.TemporaryDirectory(prefix="tenured.") as folder:
         has_token = arguments[:1] == ["--token"]
-        alone = (Alone(folder, arguments[2:], arguments[1]) if has_token
-                 else Alone(folder, arguments))
+        server = (SingleServer(folder, arguments[2:], arguments[1]) if has_token
+                  else SingleServer(folder, arguments))
         try:
-            obey(Stage(alone))
+            serve_commands(Fixture(server))
         finally:
-            alone.close()
+            server.close()
 
 
 if __name__ == "__main__":

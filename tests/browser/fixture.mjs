@@ -1,5 +1,5 @@
-// A server with people who use it (stage.py), and a browser that looks at it. Each test file makes
-// one of each, since both take a second.
+// Fixture of the browser tests: a server with clients (fixture.py) and a browser. A test file
+// starts each once, because each takes a second to start.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -11,58 +11,59 @@ const require = createRequire(new URL("../../web/package.json", import.meta.url)
 const { chromium } = require("playwright-core");
 
 export const timeout_ms = 20_000;
-const order_ms = 60_000;
-const goodbye_ms = 10_000;
+const command_timeout_ms = 60_000;
+const shutdown_timeout_ms = 10_000;
 
 const open = new Set();
 
-/// For the end of a test file: what a failed test left behind would keep the process alive.
-export async function close_everything() {
+/// Closes every fixture and browser. An open one, left by a failed test, keeps the process alive.
+export async function close_all() {
   await Promise.all([...open].map((one) => one.close()));
 }
 
-export class Stage {
+export class Fixture {
   static async open(...flags) {
-    const stage = new Stage();
-    open.add(stage);
-    const script = fileURLToPath(new URL("stage.py", import.meta.url));
-    stage.process = spawn("/usr/bin/python3", [script, ...flags], {
+    const fixture = new Fixture();
+    open.add(fixture);
+    const script = fileURLToPath(new URL("fixture.py", import.meta.url));
+    fixture.process = spawn("/usr/bin/python3", [script, ...flags], {
       stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
     });
-    stage.answers = createInterface({ input: stage.process.stdout })[Symbol.asyncIterator]();
-    const { http, leader, secret } = await stage.do("where");
-    stage.addresses = http;
-    stage.secret = secret;
-    stage.address = leader;
-    return stage;
+    fixture.replies = createInterface({ input: fixture.process.stdout })[Symbol.asyncIterator]();
+    const { http, leader, secret } = await fixture.do("where");
+    fixture.addresses = http;
+    fixture.secret = secret;
+    fixture.address = leader;
+    return fixture;
   }
 
   async do(what, fields = {}) {
     this.process.stdin.write(JSON.stringify({ do: what, ...fields }) + "\n");
     let timer;
-    const late = new Promise((_, refuse) => {
-      timer = setTimeout(() => refuse(new Error(`stage.py does not answer: ${what}`)), order_ms);
+    const timeout = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`fixture.py does not reply to: ${what}`)),
+        command_timeout_ms);
     });
-    const { value, done } = await Promise.race([this.answers.next(), late])
+    const { value, done } = await Promise.race([this.replies.next(), timeout])
       .finally(() => clearTimeout(timer));
-    assert.ok(!done, `stage.py has ended before it did ${what}`);
-    const answer = JSON.parse(value);
-    assert.ok(answer.ok, `${what}: ${answer.error}`);
-    return answer;
+    assert.ok(!done, `fixture.py ended before it replied to ${what}`);
+    const reply = JSON.parse(value);
+    assert.ok(reply.ok, `${what}: ${reply.error}`);
+    return reply;
   }
 
-  /// What the API says, to compare with.
+  /// Response of the HTTP API, the expected content of the page.
   async api(path) {
-    const answer = await fetch(this.address + path);
-    assert.equal(answer.status, 200, `${path}: ${answer.status}`);
-    return answer.json();
+    const response = await fetch(this.address + path);
+    assert.equal(response.status, 200, `${path}: ${response.status}`);
+    return response.json();
   }
 
   async close() {
     open.delete(this);
     this.process.stdin.end();
     if (this.process.exitCode === null && this.process.signalCode === null) {
-      const timer = setTimeout(() => this.process.kill("SIGTERM"), goodbye_ms);
+      const timer = setTimeout(() => this.process.kill("SIGTERM"), shutdown_timeout_ms);
       await new Promise((resolve) => this.process.once("exit", resolve));
       clearTimeout(timer);
     }
@@ -79,23 +80,24 @@ export class Viewer {
     });
     viewer.context = await viewer.browser.newContext({ viewport: { width: 1280, height: 800 },
       ...options });
-    viewer.complaints = [];
+    viewer.errors = [];
     viewer.foreign = [];
     return viewer;
   }
 
-  /// A page on which nothing may go wrong unseen: errors, refusals of the policy, other origins.
+  /// Opens a page and records script errors, violations of the content security policy, dialogs and
+  /// requests to other origins.
   async visit(address, hash = "#/") {
     const page = await this.context.newPage();
     page.setDefaultTimeout(timeout_ms);
-    page.on("pageerror", (error) => this.complaints.push(`error: ${error.message}`));
+    page.on("pageerror", (error) => this.errors.push(`error: ${error.message}`));
     page.on("console", (message) => {
       if (message.type() === "error" && !/Failed to load resource|ERR_/.test(message.text())) {
-        this.complaints.push(`console: ${message.text()}`);
+        this.errors.push(`console: ${message.text()}`);
       }
     });
     page.on("dialog", (dialog) => {
-      this.complaints.push(`dialog: ${dialog.message()}`);
+      this.errors.push(`dialog: ${dialog.message()}`);
       void dialog.dismiss();
     });
     page.on("request", (request) => {
@@ -108,8 +110,8 @@ export class Viewer {
     return page;
   }
 
-  expect_no_complaints() {
-    assert.deepEqual(this.complaints, []);
+  expect_no_errors() {
+    assert.deepEqual(this.errors, []);
     assert.deepEqual(this.foreign, []);
   }
 
@@ -119,16 +121,16 @@ export class Viewer {
   }
 }
 
-/// Waits until it is so; what it was last if it never is.
-export async function eventually(look, is_so, what) {
+/// Polls `read` until `is_expected` holds and returns the value; reports the last value on timeout.
+export async function eventually(read, is_expected, what) {
   const deadline = Date.now() + timeout_ms;
   let seen;
   for (;;) {
-    seen = await look();
-    if (is_so(seen)) {
+    seen = await read();
+    if (is_expected(seen)) {
       return seen;
     }
-    assert.ok(Date.now() < deadline, `never: ${what}; last: ${JSON.stringify(seen)}`);
+    assert.ok(Date.now() < deadline, `timeout: ${what}; last value: ${JSON.stringify(seen)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

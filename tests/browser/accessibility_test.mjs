@@ -1,53 +1,53 @@
-// Everybody can use it: with a screen reader, on a phone, in the dark.
+// Accessibility: axe rules, narrow screens, dark theme, keyboard.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { close_everything, eventually, Stage, Viewer } from "./stage.mjs";
+import { close_all, eventually, Fixture, Viewer } from "./fixture.mjs";
 
 const axe = readFileSync(new URL("../../web/node_modules/axe-core/axe.min.js", import.meta.url),
   "utf8");
 const views = ["#/", "#/locks", "#/lock?name=db%2Fmigrations", "#/leases", "#/waits", "#/cluster"];
 
-let stage;
+let fixture;
 before(async () => {
-  stage = await Stage.open();
-  await stage.do("lock", { name: "db/migrations", as: "deploy", note: "release" });
-  await stage.do("wait", { name: "db/migrations", as: "web", mode: "S" });
-  await stage.do("deadlock", { people: ["ann", "bob"], locks: ["a".repeat(300), "b"] });
+  fixture = await Fixture.open();
+  await fixture.do("lock", { name: "db/migrations", as: "deploy", note: "release" });
+  await fixture.do("wait", { name: "db/migrations", as: "web", mode: "S" });
+  await fixture.do("deadlock", { clients: ["ann", "bob"], locks: ["a".repeat(300), "b"] });
 });
-after(close_everything);
+after(close_all);
 
 async function settled(viewer, hash) {
-  const page = await viewer.visit(stage.address, hash);
+  const page = await viewer.visit(fixture.address, hash);
   await page.waitForSelector("main .card, main .row, main .tile");
   await page.waitForSelector(".health.is-good");
   return page;
 }
 
-// In the dark only the colours are others.
+// The dark theme changes only colours.
 for (const [colorScheme, rules] of [["light", {}], ["dark", { runOnly: ["color-contrast"] }]]) {
-  test(`no view has a fault that axe knows, ${colorScheme}`, async () => {
-    // The policy of the page forbids the script that looks for faults.
+  test(`no view violates an axe rule, ${colorScheme} theme`, async () => {
+    // The content security policy of the page blocks the script of axe.
     const viewer = await Viewer.open({ colorScheme, bypassCSP: true, reducedMotion: "reduce" });
-    const faults = [];
+    const found = [];
     for (const hash of views) {
       const page = await settled(viewer, hash);
       await page.evaluate(axe);
       const { violations } = await page.evaluate((options) => globalThis.axe.run(document, options),
         rules);
-      faults.push(...violations.map((fault) =>
-        [hash, fault.id, fault.nodes.slice(0, 3).map((node) => node.html)]));
+      found.push(...violations.map((violation) =>
+        [hash, violation.id, violation.nodes.slice(0, 3).map((node) => node.html)]));
       await page.close();
     }
-    assert.deepEqual(faults, []);
-    viewer.expect_no_complaints();
+    assert.deepEqual(found, []);
+    viewer.expect_no_errors();
     await viewer.close();
   });
 }
 
-test("a phone scrolls down and never sideways", async () => {
+test("no view scrolls sideways on a phone", async () => {
   const viewer = await Viewer.open({ viewport: { width: 360, height: 740 }, hasTouch: true,
     isMobile: true });
   for (const hash of views) {
@@ -57,17 +57,17 @@ test("a phone scrolls down and never sideways", async () => {
     assert.ok(inside <= outside, `${hash} is ${inside} wide, the phone ${outside}`);
     await page.close();
   }
-  viewer.expect_no_complaints();
+  viewer.expect_no_errors();
   await viewer.close();
 });
 
-test("light and dark are chosen, and kept", async () => {
+test("the chosen colour theme survives a reload", async () => {
   const viewer = await Viewer.open({ colorScheme: "light" });
   const page = await settled(viewer, "#/");
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await paper();
-  await page.getByRole("button", { name: /Colours/ }).click();
-  await page.getByRole("button", { name: /Colours/ }).click();
+  await page.getByRole("button", { name: /Colour theme/ }).click();
+  await page.getByRole("button", { name: /Colour theme/ }).click();
   assert.notEqual(await paper(), light);
   await page.reload();
   await page.waitForSelector(".tile");
@@ -86,7 +86,7 @@ test("every view can be reached and left with Tab and Enter", async () => {
     await eventually(() => link.getAttribute("aria-current"), (now) => now === "page", label);
     await eventually(() => page.title(), (title) => title === `${label} · Tenure`, label);
   }
-  // The first stop on the way through the page leads past all this.
+  // The first focusable element skips the navigation.
   await page.reload();
   await page.waitForSelector(".tile");
   await page.keyboard.press("Tab");
