@@ -1,5 +1,5 @@
-"""Several hosts on one machine: a network namespace for each member, joined by a bridge, with nft
-between them. Needs root; `why_not()` says what is missing otherwise."""
+"""Several hosts on one machine: a network namespace per member, connected by a bridge, with nft
+rules between them. Requires root; see `unavailable_reason()`."""
 
 import functools
 import os
@@ -7,8 +7,8 @@ import subprocess
 
 
 @functools.cache
-def why_not():
-    """None if namespaces can be made here, else the reason."""
+def unavailable_reason():
+    """None if this process can create network namespaces, else the reason."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     probe = f"tnprobe{os.getpid()}"
@@ -21,7 +21,7 @@ def why_not():
         call("ip", "link", "add", probe[:15], "type", "bridge")
         call("ip", "link", "del", probe[:15])
     except (OSError, subprocess.CalledProcessError) as error:
-        return f"no network namespaces here: {getattr(error, 'stderr', '') or error}".strip()
+        return f"network namespaces: {getattr(error, 'stderr', '') or error}".strip()
     return None
 
 
@@ -30,7 +30,7 @@ def call(*command, text=None):
 
 
 class Network:
-    """`host(1)` is a namespace with an address of its own. close() takes all away again."""
+    """Network of namespaces; `host(1)` creates a host with its own address, close() removes all."""
 
     def __init__(self):
         self.mark = f"tn{os.getpid()}"
@@ -53,7 +53,7 @@ class Network:
         return f"{self.net}.{host}"
 
     def host(self, host):
-        """Makes it; what a command needs in front to run there."""
+        """Creates the namespace and returns the command prefix that runs a program in it."""
         name = self.name(host)
         call("ip", "netns", "add", name)
         self.hosts.add(host)
@@ -69,7 +69,7 @@ class Network:
         return ["ip", "netns", "exec", self.name(host)]
 
     def cut(self, receiver, senders, loss=100):
-        """From now on `receiver` gets nothing, or loses a share, of what these send."""
+        """Drops `loss` percent of the packets that `receiver` gets from these senders."""
         rules = "".join(
             f"add rule ip faults input ip saddr {self.address(sender)}"
             f"{'' if loss == 100 else f' numgen random mod 100 < {loss}'} drop\n"
@@ -79,5 +79,5 @@ class Network:
             "add chain ip faults input { type filter hook input priority 0; }\n"
             "flush chain ip faults input\n" + rules))
 
-    def mend(self, receiver):
+    def heal(self, receiver):
         self.cut(receiver, ())

@@ -1,6 +1,6 @@
-"""What lies between members where network namespaces are not to be had: a TCP proxy on loopback
-with an address for each member, which knows who calls and treats every direction of every pair by
-itself."""
+"""TCP proxy on loopback that injects network faults between members without network namespaces. It
+listens on one address per member, identifies the connecting member, and treats each direction of
+each pair separately."""
 
 import asyncio
 import os
@@ -9,27 +9,27 @@ import threading
 import time
 
 CHUNK_BYTES = 64 * 1024
-CHUNKS_WAITING_MAX = 64  # of one direction of one connection; then the sender has to wait
+CHUNKS_WAITING_MAX = 64  # queue per direction of a connection; the sender blocks when it is full
 
 
 class Link:
-    """What happens to bytes from one member to another."""
+    """Faults of one direction between two members."""
 
     def __init__(self):
         self.is_cut = False
-        self.delay = 0.0   # seconds, up to half as much again
-        self.loss = 0.0    # share of chunks that come as late as TCP sends a lost one again
+        self.delay = 0.0   # seconds; each chunk takes 1.0 to 1.5 times as long
+        self.loss = 0.0    # fraction of chunks delayed by a TCP retransmission
 
 
 class Proxy:
-    """Runs on a thread of its own. `links[(1, 2)]` is the way from member 1 to member 2."""
+    """Runs on its own thread. `links[(1, 2)]` is the direction from member 1 to member 2."""
 
-    RESEND_SECONDS = 0.2  # the kernel's shortest time until it sends again
+    RESEND_SECONDS = 0.2  # minimum retransmission timeout of Linux
 
     def __init__(self, pid_of):
-        self.pid_of = pid_of  # members and their processes, asked at every connection
+        self.pid_of = pid_of  # returns {member: process id}; called for every connection
         self.links = {}
-        self.chance = random.Random(1)
+        self.random = random.Random(1)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
@@ -53,7 +53,7 @@ class Proxy:
         return self.links.setdefault((sender, receiver), Link())
 
     def listen(self, member, target):
-        """An address for others at which `member` is reached; it listens itself at `target`."""
+        """Returns the proxy address of `member`, which itself listens at `target`."""
         async def begin():
             return await asyncio.start_server(
                 lambda reader, writer: self._serve(member, target, reader, writer), "127.0.0.1", 0)
@@ -63,16 +63,16 @@ class Proxy:
         return "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
 
     async def _serve(self, member, target, reader, writer):
-        caller = self._who_calls(writer.get_extra_info("peername")[1])
+        caller = self._member_of_port(writer.get_extra_info("peername")[1])
         host, port = target.rsplit(":", 1)
         try:
             onward = await asyncio.open_connection(host, int(port))
         except OSError:
             writer.transport.abort()
             return
-        ways = [self._carry(self.link(caller, member), reader, onward[1]),
-                self._carry(self.link(member, caller), onward[0], writer)]
-        tasks = [asyncio.ensure_future(way) for way in ways]
+        directions = [self._forward(self.link(caller, member), reader, onward[1]),
+                self._forward(self.link(member, caller), onward[0], writer)]
+        tasks = [asyncio.ensure_future(way) for way in directions]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -81,15 +81,15 @@ class Proxy:
             for end in (writer, onward[1]):
                 end.transport.abort()
 
-    async def _carry(self, link, reader, writer):
+    async def _forward(self, link, reader, writer):
         waiting = asyncio.Queue(CHUNKS_WAITING_MAX)
 
         async def read():
             while chunk := await reader.read(CHUNK_BYTES):
-                late = link.delay * self.chance.uniform(1.0, 1.5)
-                if link.loss and self.chance.random() < link.loss:
-                    late += self.RESEND_SECONDS
-                await waiting.put((time.monotonic() + late, chunk))
+                delay = link.delay * self.random.uniform(1.0, 1.5)
+                if link.loss and self.random.random() < link.loss:
+                    delay += self.RESEND_SECONDS
+                await waiting.put((time.monotonic() + delay, chunk))
             await waiting.put((0, b""))
 
         reading = asyncio.ensure_future(read())
@@ -108,8 +108,8 @@ class Proxy:
         finally:
             reading.cancel()
 
-    def _who_calls(self, port):
-        """The member whose process has this port: by /proc, since TLS shows nothing else."""
+    def _member_of_port(self, port):
+        """Member whose process owns this port, found in /proc, because TLS hides the identity."""
         with open("/proc/net/tcp", encoding="ascii") as table:
             inode = next((fields[9] for fields in map(str.split, table)
                           if fields[1].endswith(":%04X" % port)), None)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import unittest
 
-import harness  # first: it knows where the next ones are
+import harness  # first: adds tests/daemon to the path
 import cluster
 from daemon import TIMEOUT, Daemon, eventually, tenured_path
 from tls_test import Authority
@@ -29,7 +29,7 @@ class Refusal(unittest.TestCase):
                         for n in range(1, count + 1))
 
     def flags(self, **more):
-        """Those of member 1, some of them other."""
+        """Flags of member 1, with overrides."""
         flags = {"data_dir": self.store, "member_id": 1, "members": self.members,
                  "listen_peers": f"127.0.0.1:{self.ports[0]}",
                  "listen_grpc": f"127.0.0.1:{self.ports[1]}",
@@ -38,7 +38,7 @@ class Refusal(unittest.TestCase):
                 for word in ("--" + name.replace("_", "-"), str(value))]
 
     def refused(self, code, *words, prefix=(), **more):
-        """It ends by itself, with this code and these words, and wrote nothing."""
+        """tenured exits with this code and these words in its error, and has written nothing."""
         before = self.files()
         ended = subprocess.run([*prefix, tenured_path(), *self.flags(**more)], capture_output=True,
                                text=True, timeout=TIMEOUT, check=False)
@@ -54,7 +54,7 @@ class Refusal(unittest.TestCase):
                 if path.is_file() and path.name != "LOCK"}
 
     def started(self, *flags, **more):
-        """A member that begins; it is stopped at the end."""
+        """Starts a member, which is killed at the end of the test."""
         process = subprocess.Popen([tenured_path(), *self.flags(**more), *flags],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
@@ -63,7 +63,7 @@ class Refusal(unittest.TestCase):
 
     def stop_after_start(self, **more):
         process = self.started(**more)
-        eventually(lambda: any(self.store.glob("log-*")), "it has a log")
+        eventually(lambda: any(self.store.glob("log-*")), "the member has a log")
         process.kill()
         process.wait()
 
@@ -91,7 +91,7 @@ class Refusal(unittest.TestCase):
         self.stop_after_start(members=None, listen_peers=None)
         self.refused(DISK, "tenured seed")
 
-    def test_a_folder_of_somebody_else_is_refused(self):
+    def test_a_folder_with_foreign_files_is_refused(self):
         self.store.mkdir()
         (self.store / "letters.txt").write_text("Dear ...", encoding="utf-8")
         self.refused(DISK, "letters.txt", "Name an empty one")
@@ -102,10 +102,10 @@ class Refusal(unittest.TestCase):
         self.store.unlink()
         self.store.mkdir()
         self.store.chmod(0)
-        # Not as root, whom no mode stops.
+        # Not as root, which ignores file modes.
         prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         if subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode != 0:
-            print("whoever runs this cannot become somebody else, and is asked itself")
+            print("cannot switch to another user: running as the current one")
             prefix = ()
         self.folder.chmod(0o755)
         self.refused(DISK, str(self.store), prefix=prefix)
@@ -130,8 +130,8 @@ class Refusal(unittest.TestCase):
                      **files | {"peer_tls_cert": self.folder / "none.pem"})
         self.assertFalse(self.store.exists())
 
-    # Certificates are the only thing here that knows the date.
-    def test_a_clock_far_off_is_refused_where_it_matters(self):
+    # Only the validity of certificates depends on the wall clock.
+    def test_a_wrong_wall_clock_is_refused_with_certificates(self):
         ours = Authority(self.folder, "ours")
         ours.sign("one", 1)
         faults = harness.FaultFile(self.folder / "faults")
@@ -164,8 +164,8 @@ class Refusal(unittest.TestCase):
         self.assertFalse((self.folder / "new").exists())
 
 
-class Strangers(unittest.TestCase):
-    """Members that start, but do not belong to the others."""
+class ForeignMembers(unittest.TestCase):
+    """Members that start, but that the other members do not accept."""
 
     def start(self, change):
         folder = harness.temporary_folder()
@@ -177,16 +177,16 @@ class Strangers(unittest.TestCase):
         return nodes
 
     def kept_out(self, nodes, *words):
-        """Member 3 stays alone, the others work, and somebody says why."""
+        """Member 3 stays alone, the others work, and a log contains these words."""
         client = nodes.client()
         self.assertTrue(client.lock("a", client.lease()).acquired)
         self.assertIn(nodes.wait_for_leader(), (1, 2))
 
-        def is_said():
-            said = " ".join(self.said(node) for node in nodes.nodes.values())
-            return all(word in said for word in words)
+        def is_logged():
+            log = " ".join(self.log_of(node) for node in nodes.nodes.values())
+            return all(word in log for word in words)
 
-        eventually(is_said, f"a log says {words}")
+        eventually(is_logged, f"a log contains {words}")
         seen = nodes.node(3).seen()
         self.assertEqual((seen["role"], seen["leader"] in ("", "0", None)), ("follower", True))
 
@@ -236,7 +236,7 @@ class Strangers(unittest.TestCase):
         client = nodes.client()
         self.assertFalse(client.try_lock("before", client.lease()).acquired)
 
-    # It may have voted and acknowledged before: with it, a minority could forget a lock.
+    # The member may have voted and acknowledged before: with it, a minority could lose a lock.
     def test_a_founder_that_lost_its_folder_is_kept_out_until_it_joins_under_another_id(self):
         nodes = self.start(lambda nodes, folder: None)
         nodes.wait_until_healthy()
@@ -245,16 +245,16 @@ class Strangers(unittest.TestCase):
         lost = nodes.followers()[0]
         others = [member for member in nodes.nodes if member != lost]
         eventually(lambda: all(f"member {lost} " in (nodes.node(member).folder / "peers").read_text(
-            encoding="utf-8") for member in others), "both others have met it")
+            encoding="utf-8") for member in others), "both others have registered it")
         nodes.kill(lost)
         shutil.rmtree(nodes.node(lost).folder)
 
         nodes.restart(lost)
 
         words = f"member {lost} has a new incarnation", "--join", f"remove member {lost}"
-        eventually(lambda: all(all(word in self.said(nodes.node(member)) for word in words)
-                               for member in nodes.nodes), "all say so, and what to do")
-        # It helps nobody to a majority, and who begins again has not forgotten it either.
+        eventually(lambda: all(all(word in self.log_of(nodes.node(member)) for word in words)
+                               for member in nodes.nodes), "all members log it with the remedy")
+        # The replaced member counts towards no majority, and a restarted member remembers that.
         follower = next(member for member in others if member != nodes.wait_for_leader())
         nodes.kill(follower)
         eventually(lambda: nodes.leader() is None, "the leader has no majority")
@@ -270,7 +270,7 @@ class Strangers(unittest.TestCase):
         self.assertFalse(client.try_lock("held", client.lease()).acquired)
         self.assertGreater(client.lock("next", client.lease()).fencing_token, held.fencing_token)
 
-    # Else they would be a majority that knows nothing.
+    # Otherwise they would form a majority with an empty state.
     def test_two_founders_that_lost_their_folders_do_not_begin_an_empty_cluster(self):
         nodes = self.start(lambda nodes, folder: None)
         nodes.wait_until_healthy()
@@ -278,7 +278,7 @@ class Strangers(unittest.TestCase):
         lost = [member for member in nodes.nodes if member != keeps]
         peers = nodes.node(keeps).folder / "peers"
         eventually(lambda: all(f"member {member} " in peers.read_text(encoding="utf-8")
-                               for member in lost), "it has met both")
+                               for member in lost), "the leader has registered both")
         for member in lost:
             nodes.kill(member)
             shutil.rmtree(nodes.node(member).folder)
@@ -286,14 +286,14 @@ class Strangers(unittest.TestCase):
         for member in lost:
             nodes.restart(member)
 
-        eventually(lambda: all("member_quarantined" in self.said(nodes.node(member))
-                               for member in lost), "both go quiet")
-        eventually(lambda: nodes.leader() is None, "nobody leads")
+        eventually(lambda: all("member_quarantined" in self.log_of(nodes.node(member))
+                               for member in lost), "both are quarantined")
+        eventually(lambda: nodes.leader() is None, "the cluster has no leader")
         for member in nodes.nodes:
-            eventually(lambda: nodes.node(member).get("/readyz")[0] == 503, "and all say so")
+            eventually(lambda: nodes.node(member).get("/readyz")[0] == 503, "no member is ready")
 
     @staticmethod
-    def said(node):
+    def log_of(node):
         return " ".join(str(line) for line in node.lines)
 
 

@@ -9,20 +9,20 @@ import signal
 import subprocess
 import unittest
 
-import fleet  # first: it knows where the next ones are
+import harness  # first: adds tests/daemon to the path
 import cluster
 from daemon import Daemon, TIMEOUT, eventually, run, session_pb
-from people import Workload, begin_ledger
+from clients import Workload, create_ledger
 
 TTL_MS = 2000
 
 
 class Restoring(unittest.TestCase):
     def setUp(self):
-        self.folder = fleet.temporary_folder()
-        self.addCleanup(fleet.remove_folder, self.folder)
+        self.folder = harness.temporary_folder()
+        self.addCleanup(harness.remove_folder, self.folder)
         self.address = f"127.0.0.1:{cluster.free_ports(1)[0]}"
-        begin_ledger(self.folder)
+        create_ledger(self.folder)
 
     def start(self, name):
         daemon = Daemon(self.folder / name, "--listen-grpc", self.address).start()
@@ -49,16 +49,16 @@ class Restoring(unittest.TestCase):
                                for workload, count in zip(workloads, wanted)), "more grants")
 
     def violations(self, workloads):
-        """By property, as the checker of histories counts them."""
+        """Number of violations by property, as counted by the history checker."""
         lines = []
         for workload in workloads:
             lines += workload.history.read_text(encoding="utf-8").splitlines()
         path = self.folder / "all.jsonl"
         lines.sort(key=lambda line: json.loads(line)["at"])
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        judged = subprocess.run([str(fleet.BUILD / "tests/tenure_history"), "check", str(path)],
+        checked = subprocess.run([str(harness.BUILD / "tests/tenure_history"), "check", str(path)],
                                 capture_output=True, text=True, timeout=TIMEOUT, check=False)
-        return dict(re.findall(r"violations of (.) (\d+)", judged.stdout)), judged.stdout
+        return dict(re.findall(r"violations of (.) (\d+)", checked.stdout)), checked.stdout
 
     def test_a_grant_after_the_backup_is_never_granted_twice(self):
         daemon = self.start("old")
@@ -81,8 +81,8 @@ class Restoring(unittest.TestCase):
         found, report = self.violations(workloads)
         self.assertEqual(found["M"], "0", report)
 
-    def ask(self, client, *operations):
-        """The outcomes of these operations on one Session."""
+    def execute(self, client, *operations):
+        """Outcomes of these operations on one Session."""
         for number, operation in enumerate(operations):
             operation.id = number + 1
         requests = [session_pb.SessionRequest(hello=session_pb.Hello(client="test")),
@@ -112,11 +112,11 @@ class Restoring(unittest.TestCase):
         client = self.start("new").client()
         self.addCleanup(client.close)
 
-        renewed = self.ask(client, self.renew(*leases))[0].renewed
+        renewed = self.execute(client, self.renew(*leases))[0].renewed
         self.assertEqual((list(renewed.ttl_ms), list(renewed.unconfirmed)), ([0, 0, 0], leases))
         # The first still holds its lock, the second has released it, the third holds one that was
         # granted after the backup.
-        answers = self.ask(client, self.confirm(leases[0], tokens[0]), self.confirm(leases[1]),
+        answers = self.execute(client, self.confirm(leases[0], tokens[0]), self.confirm(leases[1]),
                            self.confirm(leases[2], tokens[2], 4711), self.renew(*leases))
 
         self.assertEqual([list(answer.renewed.ttl_ms) for answer in answers],
@@ -125,15 +125,15 @@ class Restoring(unittest.TestCase):
         self.assertFalse(client.try_lock(f"lock/{leases[1]}", leases[0]).acquired)
 
     def hold(self, name, ttl_ms):
-        """A process that holds this lock by the client library: (process, token)."""
+        """Starts a process that holds this lock through the client library: (process, token)."""
         process = subprocess.Popen(
-            [str(fleet.BUILD / "tenure"), "lock", name, "--ttl", f"{ttl_ms}ms", "--url",
+            [str(harness.BUILD / "tenure"), "lock", name, "--ttl", f"{ttl_ms}ms", "--url",
              f"tenure://{self.address}"], stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(lambda: process.poll() is None and (process.kill(), process.wait()))
         return process, int(re.search(r"fencing token (\d+)", process.stdout.readline())[1])
 
-    def test_a_client_that_lives_keeps_its_lock_through_a_restore(self):
+    def test_a_running_client_keeps_its_lock_through_a_restore(self):
         ttl_ms = 10_000  # Longer than it takes to stop, seed and start.
         daemon = self.start("old")
         alive, token = self.hold("alive", ttl_ms)
@@ -149,7 +149,7 @@ class Restoring(unittest.TestCase):
         daemon = self.start("new")
         client = daemon.client()
         self.addCleanup(client.close)
-        # Granted when no client of the old cluster can hold it any more.
+        # The grant waits until no client of the old cluster can hold the lock.
         self.assertTrue(client.lock("gone", client.lease()).acquired)
 
         holder, = json.loads(daemon.get("/v1/locks/alive")[1])["holders"]
@@ -160,7 +160,7 @@ class Restoring(unittest.TestCase):
         self.assertEqual(alive.wait(TIMEOUT), 0)
         self.assertGreater(client.lock("alive", client.lease()).fencing_token, token)
 
-    def test_a_seed_without_holds_has_none_and_goes_on(self):
+    def test_a_seed_without_holds_frees_all_locks_and_continues_the_tokens(self):
         daemon = self.start("old")
         client = daemon.client()
         token = client.lock("a", client.lease(ttl_ms=TTL_MS)).fencing_token

@@ -1,10 +1,10 @@
-"""One run: a cluster, people who use it, mishaps from a seed, and the judgement.
+"""Randomised fault run: a cluster, clients, faults from a seed, and the check of the history.
 
     /usr/bin/python3 tests/fault/run.py --seed 7 --seconds 60 --size 3
     /usr/bin/python3 tests/fault/run.py --rounds 10 --seconds 60      # each with the next seed
 
-Prints what was broken and what was found (tests/README.md has the letters), and how to repeat it.
-The folder of a run that found something is kept."""
+Prints the injected faults, the violations (tests/README.md explains the letters) and the command
+that repeats the run. The folder of a failed run is kept."""
 
 import argparse
 import json
@@ -16,20 +16,21 @@ import subprocess
 import sys
 import time
 
-from fleet import BUILD, Fleet, remove_folder, temporary_folder  # first: it knows where daemon is
-import mishaps
+# First: it adds tests/daemon to the path.
+from harness import BUILD, ClusterHarness, remove_folder, temporary_folder
+import faults
 from daemon import HOME, TIMEOUT, eventually
-from people import Ranger, Reader, Recorder, Workload, begin_ledger, now, writes
+from clients import RangeClient, Reader, Recorder, Workload, create_ledger, now, writes
 
-TTL = 3.0       # seconds: every lease of the people
-BOUND = 20.0    # seconds: how soon after the last mishap everything must go on, on a busy machine
+TTL = 3.0       # seconds: every lease of the clients
+BOUND = 20.0    # seconds after the last fault until every wait must be served, on a busy machine
 PROPERTIES = "MTSFREXWQL"
-WORKERS = 7     # in each process of people: one of every role
-RANGERS = 2
+WORKERS = 7     # in each workload process: one of every role
+RANGE_CLIENTS = 2
 
 
 class Tail:
-    """The lines of a file that grows, each once; begins near its end."""
+    """Reads the new lines of a growing file, starting near its end."""
 
     BEGIN_BYTES = 64 * 1024
 
@@ -46,45 +47,48 @@ class Tail:
 
 
 class Failed(AssertionError):
-    """The run found something; the text is the report."""
+    """The run found a violation; the text is the report."""
 
 
 class Run:
     """
         with Run(seed=7) as run:
-            run.suffer("kill_leader", seconds=1)
-            report = run.judge()
+            run.inject("kill_leader", seconds=1)
+            report = run.finish()
+
+    A cluster with clients, under fault injection. finish() repairs the cluster, stops the clients
+    and checks their history.
     """
 
-    def __init__(self, seed=1, size=3, flags=(), net="proxy", properties=PROPERTIES, people=2,
+    def __init__(self, seed=1, size=3, flags=(), net="proxy", properties=PROPERTIES, processes=2,
                  rate_ppm=None, steer_ppm=0, has_small_disk=False, command=None, hold_ms=10,
                  keeps_folder=True):
-        self.seed, self.chance = seed, random.Random(seed)
-        self.ttl, self.properties, self.people = TTL, properties, people
+        self.seed, self.random = seed, random.Random(seed)
+        self.ttl, self.properties, self.processes = TTL, properties, processes
         self.hold_ms, self.keeps_folder = hold_ms, keeps_folder
         self.folder = temporary_folder()
         self.recorder = Recorder(self.folder / "driver.jsonl")
         self.command = command or f"{' '.join(sys.argv)}"
-        self.fleet = Fleet(self.folder, size, *flags, net=net)
+        self.cluster = ClusterHarness(self.folder, size, *flags, net=net)
         self.workloads, self.others, self.gone = [], [], []
         self.counts, self.notes, self.stopped_members = {}, [], {}
         self.small_disk = 0
         for member, ppm in (rate_ppm or {}).items():
-            self.fleet.nodes[member].faults.set(rate_ppm=ppm)
-        for node in self.fleet.nodes.values():
+            self.cluster.nodes[member].faults.set(rate_ppm=ppm)
+        for node in self.cluster.nodes.values():
             node.faults.set(steer_ppm=steer_ppm)
         if has_small_disk:
-            member = self.chance.choice(list(self.fleet.nodes))
-            if self.fleet.use_small_disk(member, 8):
+            member = self.random.choice(list(self.cluster.nodes))
+            if self.cluster.use_small_disk(member, 8):
                 self.small_disk = member
             else:
-                print("no full disk in this run: mounting a tmpfs needs root", flush=True)
+                print("no full_disk fault in this run: mounting a tmpfs requires root", flush=True)
 
     def __enter__(self):
         try:
-            self.fleet.start()
-            self.fleet.wait_until_whole()
-            self.begin_people()
+            self.cluster.start()
+            self.cluster.wait_until_healthy()
+            self.start_clients()
         except BaseException:
             self.end()
             raise
@@ -105,77 +109,78 @@ class Run:
                 workload.process.wait()
         for other in self.others:
             other.stop_event.set()
-        self.fleet.end()
+        self.cluster.end()
         self.recorder.close()
 
     def keep_logs(self):
-        for node in [*self.fleet.nodes.values(), *self.gone]:
+        for node in [*self.cluster.nodes.values(), *self.gone]:
             lines = (json.dumps(line) + "\n" for line in node.lines)
             (self.folder / f"{node.member}.log").write_text("".join(lines), encoding="utf-8")
 
-    def begin_people(self):
-        url = self.fleet.url()
-        begin_ledger(self.folder)
-        for number in range(self.people):
-            self.workloads.append(Workload(self.folder, f"people{number}", url,
+    def start_clients(self):
+        url = self.cluster.url()
+        create_ledger(self.folder)
+        for number in range(self.processes):
+            self.workloads.append(Workload(self.folder, f"workload{number}", url,
                                            seed=self.seed * 10 + number, workers=WORKERS,
                                            ttl_ms=int(TTL * 1000), hold_ms=self.hold_ms))
-        for number in range(RANGERS):
-            self.others.append(Ranger(self.folder, self.fleet, number, self.seed + number,
+        for number in range(RANGE_CLIENTS):
+            self.others.append(RangeClient(self.folder, self.cluster, number, self.seed + number,
                                       int(TTL * 1000)))
-        self.others.append(Reader(self.folder, self.fleet, self.seed))
+        self.others.append(Reader(self.folder, self.cluster, self.seed))
         self.wait_for_progress(now())
 
-    # What happens
+    # Faults
 
-    def suffer(self, name, seconds=1.0):
-        """One mishap, for as long."""
+    def inject(self, name, seconds=1.0):
+        """Injects one fault for this duration, then repairs it."""
         self.counts[name] = self.counts.get(name, 0) + 1
-        self.recorder.say("fault", why=name)
-        broken = mishaps.ALL[name](self)
-        next(broken)
-        self.rest(seconds)
-        for _ in broken:
+        self.recorder.record("fault", why=name)
+        steps = faults.ALL[name](self)
+        next(steps)
+        self.pause(seconds)
+        for _ in steps:
             raise RuntimeError(f"{name} yields more than once")
 
-    def rest(self, seconds):
+    def pause(self, seconds):
         time.sleep(seconds)
 
     def note(self, what):
         self.notes.append(what)
 
     def expect_stop(self, member, code, word):
-        """The member ends by itself, with this code, and says why."""
-        node = self.fleet.nodes[member]
-        mishaps.wait_for_end(node)
+        """Expects that the member exits with this code and logs an error that contains `word`."""
+        node = self.cluster.nodes[member]
+        faults.wait_for_end(node)
         node.reap()
-        said = [line for line in node.lines if line.get("lvl") == "error" and word in str(line)]
-        if node.process.returncode != code or not said:
-            raise Failed(f"member {member} ended with {node.process.returncode} instead of {code}, "
-                         f"and its last words are {node.lines[-3:]}")
+        errors = [line for line in node.lines if line.get("lvl") == "error" and word in str(line)]
+        if node.process.returncode != code or not errors:
+            raise Failed(f"member {member} exited with {node.process.returncode}, expected {code}; "
+                         f"last log lines: {node.lines[-3:]}")
 
-    # The end
+    # Check
 
-    def judge(self):
-        """Everything works again: waits until it does, stops the people and reads what they saw."""
-        self.fleet.wait_until_whole()
+    def finish(self):
+        """Waits until the repaired cluster serves every client, stops them and checks their
+        history."""
+        self.cluster.wait_until_healthy()
         healed = now()
-        self.recorder.say("healed", at=healed)
+        self.recorder.record("healed", at=healed)
         self.wait_for_progress(healed)
         end = now()
-        for person in (*self.workloads, *self.others):
-            person.stop()
-        self.fleet.wait_until_equal()
-        self.recorder.say("end", at=end)
+        for client in (*self.workloads, *self.others):
+            client.stop()
+        self.cluster.wait_until_equal()
+        self.recorder.record("end", at=end)
         history = self.collect()
         return self.check(history)
 
     def wait_for_progress(self, since):
-        """Every worker of every process was served after that."""
+        """Waits until every worker of every process was granted a lock after `since`."""
         if not self.workloads:
             return
 
-        wanted = len(self.workloads) * WORKERS + RANGERS
+        wanted = len(self.workloads) * WORKERS + RANGE_CLIENTS
         seen, tails = set(), {}
 
         def all_served():
@@ -187,19 +192,19 @@ class Run:
             return len(seen) == wanted
 
         try:
-            eventually(all_served, "all are served")
+            eventually(all_served, "all clients are served")
         except AssertionError:
-            raise Failed(f"{len(seen)} of {wanted} were served within {TIMEOUT} s after all was "
-                         f"well again: {sorted(seen)}") from None
+            raise Failed(f"only {len(seen)} of {wanted} workers were served within {TIMEOUT} s "
+                         f"after the repair: {sorted(seen)}") from None
         finally:
             for tail in tails.values():
                 tail.file.close()
 
     def collect(self):
-        """One history of all files, in the order of time."""
+        """Merges all history files in the order of time."""
         events = [json.loads(line) for path in sorted(self.folder.glob("*.jsonl"))
                   for line in path.read_text(encoding="utf-8").splitlines()]
-        events = self.without_lost_places(events) + writes(self.folder)
+        events = self.without_abandoned_requests(events) + writes(self.folder)
         events.sort(key=lambda event: event["at"])
         first = {"at": 0, "kind": "history", "properties": self.properties,
                  "bound": int(BOUND * 1e6), "ttl_max": int(TTL * 1e6)}
@@ -209,14 +214,14 @@ class Run:
                 file.write(json.dumps(event) + "\n")
         return path
 
-    def without_lost_places(self, events):
-        """A client that hears nothing for as long as its lease lives gives it up, by its own clock,
-        and with it its place in the queue or a grant that it never heard of. The library asks again
-        without a word, so for the history it is the same request: it was not queued before, and not
-        granted that. A lease that the service lets expire while its client is answered is not
-        excused."""
+    def without_abandoned_requests(self, events):
+        """Removes abandoned waits and grants. A client without replies for the length of its lease
+        abandons the lease by its own clock, with its position in the queue or a grant that it did
+        not observe. The library retries without notice, so the history shows one request: its
+        earlier queue position and that grant do not count. A lease that the service lets expire
+        while its client gets replies is not excused."""
         silences = self.silences(events)
-        places, grants = {}, set()
+        abandoned, grants = {}, set()
         for path in self.folder.glob("*.ended"):
             for line in path.read_text(encoding="utf-8").splitlines():
                 at, how, request, token = line.split(" ")
@@ -224,27 +229,27 @@ class Run:
                     end - TTL * 1e6 <= int(at) <= end + 2 * TTL * 1e6
                     for end in silences.get(request.split(".")[0], ()))
                 if is_excused:
-                    places[request] = max(places.get(request, 0), int(at))
+                    abandoned[request] = max(abandoned.get(request, 0), int(at))
                     grants.add((request, int(token)))
         seen = {(event["request"], event["token"]) for event in events
                 if event["kind"] == "granted"}
 
         def counts(event):
             if event["kind"] == "queued":
-                return event["at"] > places.get(event["request"], 0)
+                return event["at"] > abandoned.get(event["request"], 0)
             grant = (event.get("request"), event.get("token"))
             return event["kind"] != "watch" or grant in seen or grant not in grants
 
-        unheard = {token for request, token in grants if (request, token) not in seen}
+        unobserved = {token for request, token in grants if (request, token) not in seen}
         for event in events:
-            if event["kind"] == "read":  # it may have seen one of those
-                event["holders"] = [token for token in event["holders"] if token not in unheard]
+            if event["kind"] == "read":  # a read may show an unobserved grant
+                event["holders"] = [token for token in event["holders"] if token not in unobserved]
         return [event for event in events if counts(event)]
 
     @staticmethod
     def silences(events):
-        """For each process the ends of times in which it got no answer, nearly as long as a lease:
-        between two renewals a third of it passes."""
+        """End times of the intervals in which a process got no reply for 0.6 TTL or longer, by
+        process. A client renews every third of the TTL, so such a gap may end its lease."""
         last, found = {}, {}
         for event in sorted(events, key=lambda event: event["at"]):
             if event["kind"] in ("granted", "released"):
@@ -255,25 +260,25 @@ class Run:
         return found
 
     def check(self, path):
-        judged = subprocess.run([str(BUILD / "tests/tenure_history"), "check", str(path)],
+        checked = subprocess.run([str(BUILD / "tests/tenure_history"), "check", str(path)],
                                 capture_output=True, text=True, check=False)
-        report = Report(self, path, judged)
-        if judged.returncode != 0:
-            raise Failed(report.text() + judged.stdout + judged.stderr)
+        report = Report(self, path, checked)
+        if checked.returncode != 0:
+            raise Failed(report.text() + checked.stdout + checked.stderr)
         return report
 
 
 class Report:
-    """What a run counts."""
+    """Statistics of a run."""
 
-    def __init__(self, run, path, judged):
+    def __init__(self, run, path, checked):
         self.run = run
         self.events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         self.kinds = {}
         for event in self.events:
             self.kinds[event["kind"]] = self.kinds.get(event["kind"], 0) + 1
-        self.violations = dict(re.findall(r"violations of (.) (\d+)", judged.stdout))
-        self.stale = int((re.findall(r"stale writes refused (\d+)", judged.stdout) or [0])[0])
+        self.violations = dict(re.findall(r"violations of (.) (\d+)", checked.stdout))
+        self.stale = int((re.findall(r"stale writes refused (\d+)", checked.stdout) or [0])[0])
         self.failures = {}
         for event in self.events:
             if event["kind"] == "failed":
@@ -281,7 +286,7 @@ class Report:
         self.gaps = self.unavailable()
 
     def unavailable(self):
-        """For each mishap, the longest time until the next one in which nobody was answered."""
+        """For each fault, the longest time without a reply until the next fault."""
         answered = [event["at"] for event in self.events
                     if event["kind"] in ("granted", "released")]
         marks = [event["at"] for event in self.events if event["kind"] == "fault"]
@@ -295,12 +300,12 @@ class Report:
         return self.gaps[max(0, math.ceil(len(self.gaps) * share) - 1)] if self.gaps else 0.0
 
     def text(self):
-        asked = self.kinds.get("invoke", 0)
+        operations = self.kinds.get("invoke", 0)
         lines = [
-            f"seed {self.run.seed}, {len(self.run.fleet.nodes)} members, {self.run.fleet.net}",
-            f"operations {asked}, granted {self.kinds.get('granted', 0)}, given back "
+            f"seed {self.run.seed}, {len(self.run.cluster.nodes)} members, {self.run.cluster.net}",
+            f"operations {operations}, granted {self.kinds.get('granted', 0)}, released "
             f"{self.kinds.get('released', 0)}, reads {self.kinds.get('read', 0)}, writes "
-            f"{self.kinds.get('write', 0)} ({self.stale} stale ones refused), watched "
+            f"{self.kinds.get('write', 0)} ({self.stale} stale ones refused), watch events "
             f"{self.kinds.get('watch', 0)}",
             "not granted " + (", ".join(f"{why} {count}" for why, count in
                                         sorted(self.failures.items())) or "0"),
@@ -308,7 +313,7 @@ class Report:
                                    sorted(self.run.counts.items())) or "0"),
             f"unavailable seconds p50 {self.percentile(0.5):.2f}, p99 {self.percentile(0.99):.2f}",
             "violations " + (", ".join(f"{letter} {count}" for letter, count in
-                                       self.violations.items()) or "not judged"),
+                                       self.violations.items()) or "not checked"),
         ]
         return "\n".join(lines) + "\n"
 
@@ -320,14 +325,14 @@ def commit():
 
 
 def names_for(options, run):
-    names = options.faults.split(",") if options.faults else sorted(mishaps.ALL)
-    if run.small_disk not in run.fleet.nodes:  # there was none, or its member went
+    names = options.faults.split(",") if options.faults else sorted(faults.ALL)
+    if run.small_disk not in run.cluster.nodes:  # no small disk, or its member was removed
         names = [name for name in names if name != "full_disk"]
     return names
 
 
 def one(options, seed):
-    """One run by the schedule of its seed; its report."""
+    """Executes the run of one seed and returns its report."""
     command = (f"TENURE_BUILD={BUILD} /usr/bin/python3 {pathlib.Path(__file__)} --seed {seed} "
                f"--seconds {options.seconds:g} --size {options.size} --net {options.net}"
                + (f" --faults {options.faults}" if options.faults else ""))
@@ -336,11 +341,11 @@ def one(options, seed):
              command=command) as run:
         end = time.monotonic() + options.seconds
         while time.monotonic() < end:
-            run.suffer(run.chance.choice(names_for(options, run)), run.chance.uniform(0.1, 2.5))
-            if run.chance.random() < 0.7:
-                run.fleet.wait_for_leader()
-                run.rest(run.chance.uniform(0.0, 1.0))
-        return run.judge()
+            run.inject(run.random.choice(names_for(options, run)), run.random.uniform(0.1, 2.5))
+            if run.random.random() < 0.7:
+                run.cluster.wait_for_leader()
+                run.pause(run.random.uniform(0.0, 1.0))
+        return run.finish()
 
 
 def main():
@@ -350,7 +355,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--size", type=int, default=3, choices=(3, 5))
     parser.add_argument("--net", default="proxy", choices=("proxy", "netns", "plain"))
-    parser.add_argument("--faults", default="", help="names, parted by commas; all if empty")
+    parser.add_argument("--faults", default="", help="comma-separated names; all if empty")
     options = parser.parse_args()
 
     print(f"commit {commit()}", flush=True)

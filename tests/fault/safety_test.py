@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""What a lease is worth on a cluster of real processes: nobody ends it early, nobody who was
-deposed prolongs it, and what was acknowledged stays. Each by the calls themselves, one at a
-time."""
+"""Guarantees of a lease on a cluster of real processes: no member ends it early, a deposed leader
+does not renew it, and acknowledged commands survive. Each test makes the calls one at a time."""
 
 import signal
 import subprocess
@@ -10,28 +9,28 @@ import unittest
 
 import grpc
 
-import fleet  # first: it knows where the next ones are
+import harness  # first: adds tests/daemon to the path
 import cluster
 from daemon import TIMEOUT, admin_pb, eventually, lease_pb, lock_pb
 
 
 class Safety(unittest.TestCase):
     def start(self, size=3, *flags):
-        folder = fleet.temporary_folder()
-        self.addCleanup(fleet.remove_folder, folder)
-        nodes = fleet.Fleet(folder, size, *flags, net="plain")
+        folder = harness.temporary_folder()
+        self.addCleanup(harness.remove_folder, folder)
+        nodes = harness.ClusterHarness(folder, size, *flags, net="plain")
         self.addCleanup(nodes.end)
         nodes.start()
-        nodes.wait_until_whole()
+        nodes.wait_until_healthy()
         return nodes
 
     def holders(self, client, name):
         answer = client.admin_call("Explain", admin_pb.ExplainRequest(name=name))
         return [holder.fencing_token for holder in answer.lock.holders]
 
-    # 002.103, 002.104: its clients ask while it sleeps, so that it finds their calls when it wakes
-    # up, before it can have heard of the new leader.
-    def test_a_leader_that_wakes_up_neither_renews_nor_grants_nor_takes(self):
+    # 002.103, 002.104: the clients send requests while the leader is paused, so that it processes
+    # them after SIGCONT, before it can learn about the new leader.
+    def test_a_resumed_leader_neither_renews_nor_grants_nor_releases(self):
         nodes = self.start()
         client = nodes.client()
         lease, other = client.lease(ttl_ms=60_000), client.lease(ttl_ms=60_000)
@@ -55,8 +54,9 @@ class Safety(unittest.TestCase):
 
         for call in asked:
             error = call.exception(TIMEOUT)
-            self.assertIsNotNone(error, f"{old} answered, {leader} leads, "
+            self.assertIsNotNone(error, f"{old} replied although {leader} is the leader, "
                                         f"{error or (call.result(), nodes.node(old).lines)}")
+
             self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
         with self.assertRaises(grpc.RpcError) as caught:
             next(renewal)
@@ -64,38 +64,39 @@ class Safety(unittest.TestCase):
         self.assertEqual(self.holders(client, "a"), [held.fencing_token])
         self.assertTrue(client.try_lock("b", lease).acquired)
 
-    # It slept over the end of a lease that the new leader was told to prolong.
-    def test_a_leader_that_wakes_up_does_not_expire(self):
+    # The leader was paused beyond the end of a lease that the new leader has renewed.
+    def test_a_resumed_leader_does_not_expire_a_renewed_lease(self):
         nodes = self.start()
         client = nodes.client()
         lease = client.lease(ttl_ms=2000)
         held = client.lock("a", lease)
         old = nodes.wait_for_leader()
         nodes.pause(old)
-        # Straight to the new one: to find out that the old one hangs takes a good part of the ttl.
+        # Directly to the new leader: detecting that the old one is paused takes much of the TTL.
         client = cluster.FollowingClient(
             [nodes.node(nodes.wait_for_leader(but=old)).grpc_address])
         end = time.monotonic() + 3
         while time.monotonic() < end:
             self.assertEqual(client.renew(lease), 2000)
-            time.sleep(0.1)  # the pace of renewals
+            time.sleep(0.1)  # renewal interval
 
         nodes.resume(old)
 
-        eventually(lambda: (nodes.node(old).seen() or {}).get("role") == "follower", "it follows")
+        eventually(lambda: (nodes.node(old).seen() or {}).get("role") == "follower",
+                   "the old leader is a follower")
         self.assertEqual(client.renew(lease), 2000)
         self.assertEqual(self.holders(client, "a"), [held.fencing_token])
 
-    # NTP may make CLOCK_BOOTTIME 8 % slower. `tenure run` is stopped, so that only its warden can
-    # end the command, and that by the slow clock would be 0.14 s after the lease.
+    # NTP may slow CLOCK_BOOTTIME down by 8 %. `tenure run` is paused, so that only its watchdog can
+    # end the command; by the slow clock it would do so 0.14 s after the lease.
     def test_a_clock_that_ntp_slows_down_does_not_let_a_command_outlive_the_lease(self):
         nodes = self.start()
-        faults = fleet.Faults(nodes.folder / "run.faults")
+        faults = harness.FaultFile(nodes.folder / "run.faults")
         faults.set(steer_ppm=-80_000)
         log = nodes.folder / "lines"
         writing = f"while :; do echo first >>{log}; sleep 0.01; done"
-        tenure = [str(fleet.BUILD / "tenure"), "--url", nodes.url(), "run", "steered"]
-        slow = subprocess.Popen([*fleet.with_faults(faults), *tenure, "--ttl", "3s", "--",
+        tenure = [str(harness.BUILD / "tenure"), "--url", nodes.url(), "run", "steered"]
+        slow = subprocess.Popen([*harness.fault_environment(faults), *tenure, "--ttl", "3s", "--",
                                  "sh", "-c", writing])
         self.addCleanup(slow.wait)
         self.addCleanup(slow.kill)
@@ -117,7 +118,7 @@ class Safety(unittest.TestCase):
         held = client.lock("a", lease)
         for member in nodes.nodes:
             nodes.kill(member)
-        time.sleep(3)  # longer than the lease; nobody is there to count it
+        time.sleep(3)  # longer than the lease; no member runs
 
         for member in nodes.nodes:
             nodes.restart(member)
@@ -137,7 +138,7 @@ class Safety(unittest.TestCase):
             name = f"lock/{number:02}"
             tokens[name] = client.lock(name, lease).fencing_token
             if number % 20 == 10:
-                # Right after an answer: whoever is killed had no time to tell others anything more.
+                # Right after a reply, so that a killed member had no time to replicate more.
                 dead = [nodes.wait_for_leader()]
                 nodes.kill(dead[0])
                 while len(dead) < killed:
@@ -146,7 +147,7 @@ class Safety(unittest.TestCase):
                 nodes.wait_for_leader()
                 for member in dead:
                     nodes.restart(member)
-                nodes.wait_until_whole()
+                nodes.wait_until_healthy()
 
         answer = client.admin_call("List", admin_pb.ListRequest(prefix="lock/"))
 
@@ -155,14 +156,14 @@ class Safety(unittest.TestCase):
         self.assertEqual(sorted(tokens.values()), list(tokens.values()))
         nodes.wait_until_equal()
 
-    def test_what_was_acknowledged_survives_the_death_of_one_of_three(self):
+    def test_acknowledged_grants_survive_the_crash_of_one_of_three(self):
         self.acknowledged_survive(3, 1)
 
-    def test_what_was_acknowledged_survives_the_death_of_two_of_five(self):
+    def test_acknowledged_grants_survive_the_crash_of_two_of_five(self):
         self.acknowledged_survive(5, 2)
 
-    # 002.107: also if nobody is left.
-    def test_what_was_acknowledged_survives_the_death_of_all(self):
+    # 002.107: also if all members crash at once.
+    def test_acknowledged_grants_survive_the_crash_of_all_members(self):
         nodes = self.start()
         client = nodes.client()
         lease = client.lease()

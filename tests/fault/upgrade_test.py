@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Data directories of earlier versions, as they lie in tests/fixtures: whoever upgrades has all
-that was there. `upgrade_test.py --make` writes one of this version, which is then checked in."""
+"""Data directories of earlier versions (tests/fixtures): an upgrade keeps all of their state.
+`upgrade_test.py --make` writes a fixture of this version."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ import sys
 import tarfile
 import unittest
 
-import fleet  # first: it knows where the next ones are
+import harness  # first: adds tests/daemon to the path
 import cluster
 from daemon import HOME, TIMEOUT, Daemon, admin_pb, eventually, lease_pb, lock_pb, tenured_path
 
@@ -19,8 +19,8 @@ DAY_MS = 86_400_000
 
 
 def make():
-    """A store with a snapshot and, behind it, a log: holders of every shape, a queue, leases."""
-    folder = fleet.temporary_folder()
+    """A store with a snapshot and a log after it: holders of every kind, a queue, leases."""
+    folder = harness.temporary_folder()
     daemon = Daemon(folder / "store", *FLAGS).start()
     client = daemon.client()
     leases = [client.lease(ttl_ms=DAY_MS, id=number, request_id=1) for number in (11, 12, 13)]
@@ -31,18 +31,18 @@ def make():
     client.lock("after/the/snapshot", leases[1], request_id=2)
     waiting = client.locks.Lock.future(lock_pb.LockRequest(
         name="after/the/snapshot", lease_id=leases[2], request_id=1), timeout=TIMEOUT)
-    eventually(lambda: client.status().waits == 1, "one waits")
-    seen = what_is_there(client)
+    eventually(lambda: client.status().waits == 1, "one request waits")
+    seen = state_of(client)
     daemon.kill()
     waiting.cancel()
     (folder / "store" / "LOCK").unlink(missing_ok=True)
     with tarfile.open(FIXTURES / "store_v1.tar.gz", "w:gz") as archive:
         archive.add(folder / "store", "store")
     (FIXTURES / "store_v1.json").write_text(json.dumps(seen, indent=1) + "\n", encoding="utf-8")
-    fleet.remove_folder(folder)
+    harness.remove_folder(folder)
 
 
-def what_is_there(client):
+def state_of(client):
     locks = client.admin.List(admin_pb.ListRequest(), timeout=TIMEOUT).locks
     leases = client.locks.Leases(lease_pb.LeasesRequest(), timeout=TIMEOUT).leases
     return {"holders": {lock.name: [[holder.lease_id, holder.fencing_token,
@@ -54,19 +54,19 @@ def what_is_there(client):
 
 class Upgrade(unittest.TestCase):
     def setUp(self):
-        self.folder = fleet.temporary_folder()
-        self.addCleanup(fleet.remove_folder, self.folder)
+        self.folder = harness.temporary_folder()
+        self.addCleanup(harness.remove_folder, self.folder)
         with tarfile.open(FIXTURES / "store_v1.tar.gz") as archive:
             archive.extractall(self.folder)
         self.seen = json.loads((FIXTURES / "store_v1.json").read_text(encoding="utf-8"))
 
-    def test_a_directory_of_version_1_has_everything(self):
+    def test_a_directory_of_version_1_keeps_all_of_its_state(self):
         daemon = Daemon(self.folder / "store", *FLAGS).start()
         self.addCleanup(daemon.kill)
         client = daemon.client()
 
-        self.assertEqual(what_is_there(client), self.seen)
-        # Tokens go on, and the one who waited is next.
+        self.assertEqual(state_of(client), self.seen)
+        # Tokens continue to grow, and the waiter is next.
         tokens = [holder[1] for lock in self.seen["holders"].values() for holder in lock]
         waiting = client.locks.Lock.future(lock_pb.LockRequest(
             name="after/the/snapshot", lease_id=13, request_id=1), timeout=TIMEOUT)
@@ -84,9 +84,9 @@ class Upgrade(unittest.TestCase):
         nodes.start()
 
         client = nodes.node(nodes.wait_for_leader()).client()
-        self.assertEqual(what_is_there(client), self.seen)
+        self.assertEqual(state_of(client), self.seen)
 
-    def test_a_directory_of_a_version_to_come_is_refused(self):
+    def test_a_directory_of_a_newer_version_is_refused(self):
         identity = self.folder / "store/identity"
         identity.write_text(identity.read_text(encoding="utf-8").replace("tenure 1", "tenure 2"),
                             encoding="utf-8")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Rolling upgrade and downgrade with two programs: tenured, and tenured_previous, whose newest
-cluster version is one lower. Clients of several processes use locks of every shape meanwhile, and
-the checker judges their histories."""
+cluster version is one lower. Client processes use locks of every kind during the upgrade, and the
+checker verifies their history."""
 
 import os
 import subprocess
@@ -9,19 +9,19 @@ import unittest
 
 import grpc
 
-from run import Run  # first: it knows where the next ones are
+from run import Run  # first: adds tests/daemon to the path
 import cluster
-import fleet
+import harness
 from daemon import TIMEOUT, Daemon, admin_pb, eventually
 
 SEED = int(os.environ.get("TENURE_SEED", "1"))
-PREVIOUS = str(fleet.BUILD / "tenured_previous")
+PREVIOUS = str(harness.BUILD / "tenured_previous")
 LOWER = ("--cluster-version-max", "1")
 CONFIGURATION = 78
 
 
 def version(node):
-    """The cluster version that the member uses; None if it does not answer."""
+    """Cluster version that the member uses; None if it does not reply."""
     seen = node.seen()
     return int(seen["cluster_version"]) if seen else None
 
@@ -35,7 +35,7 @@ def wait_for_version(nodes, number):
 
 
 def replace(nodes, member, program, *flags):
-    """Stops a member in good order and starts another program on its directory."""
+    """Stops a member gracefully and starts another program on its directory."""
     node = nodes.node(member)
     assert node.stop() == 0, f"member {member}: {node.lines[-3:]}"
     node.program = program
@@ -43,14 +43,14 @@ def replace(nodes, member, program, *flags):
               if flag != LOWER[0]}
     node.flags = tuple(word for flag in before.items() for word in flag) + flags
     nodes.restart(member)
-    nodes.wait_until_whole()
+    nodes.wait_until_healthy()
 
 
 class RollingVersion(unittest.TestCase):
-    def test_a_cluster_is_upgraded_and_downgraded_one_member_after_the_other(self):
+    def test_a_cluster_is_upgraded_and_downgraded_member_by_member(self):
         command = f"TENURE_SEED={SEED} /usr/bin/python3 {__file__} {self.id().split('.', 1)[1]}"
         run = Run(SEED, command=command)
-        nodes = run.fleet
+        nodes = run.cluster
         for node in nodes.nodes.values():
             node.program = PREVIOUS
         with run:
@@ -66,7 +66,7 @@ class RollingVersion(unittest.TestCase):
             for member in nodes.nodes:
                 replace(nodes, member, PREVIOUS)
             wait_for_version(nodes, 1)
-            report = run.judge()
+            report = run.finish()
         print(report.text(), flush=True)
         self.assertGreater(report.kinds["granted"], 50)
         self.assertEqual(report.failures.get("lease_lost", 0), 0, report.failures)
@@ -92,8 +92,8 @@ class RollingVersion(unittest.TestCase):
 
 class OlderProgram(unittest.TestCase):
     def setUp(self):
-        self.folder = fleet.temporary_folder()
-        self.addCleanup(fleet.remove_folder, self.folder)
+        self.folder = harness.temporary_folder()
+        self.addCleanup(harness.remove_folder, self.folder)
         self.daemon = Daemon(self.folder / "store")
 
     def start(self, program=None, *flags):
@@ -122,7 +122,8 @@ class OlderProgram(unittest.TestCase):
         self.assertEqual(self.daemon.stop(), 0)
         self.refused()
 
-    def test_a_directory_whose_version_was_lowered_is_taken_over(self):
+    def test_an_older_program_reads_a_directory_whose_version_was_lowered(self):
+
         client = self.start()
         lease = client.lease()
         token = client.lock("a", lease).fencing_token

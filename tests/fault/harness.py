@@ -1,4 +1,4 @@
-"""A cluster whose members, disks, clocks and network can be broken and mended."""
+"""Cluster harness with fault injection for members, disks, clocks and the network."""
 
 import os
 import pathlib
@@ -20,13 +20,13 @@ from proxy import Proxy  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("TENURE_BUILD", HOME / "build/dev"))
 PRELOAD = BUILD / "tests/libtenure_fault_preload.so"
 
-# Small, so that every run has several log files, snapshots and members that need one.
+# Small limits, so that every run has several log files, snapshots, and followers that need one.
 FLAGS = ("--raft-segment-bytes", "256KiB", "--raft-snapshot-bytes", "256KiB",
          "--limits-events-max", "100000")
 
 
-class Faults:
-    """The numbers that preload.c reads, by name."""
+class FaultFile:
+    """The file of numbers that preload.c maps; set() changes a fault while the process runs."""
 
     NAMES = ("sync_delay_us", "sync_errno", "wall_ms", "rate_ppm", "write_delay_us", "syncs",
              "steer_ppm")
@@ -45,21 +45,21 @@ class Faults:
         return struct.unpack_from("<q", self.path.read_bytes(), 8 * self.NAMES.index(name))[0]
 
 
-def with_faults(faults):
-    """Before the words of a command: what it does to its disk and asks of clocks goes wrong so."""
+def fault_environment(faults):
+    """Command prefix that loads preload.c with these faults."""
     return ("env", f"TENURE_FAULT_FILE={faults.path}", f"LD_PRELOAD={PRELOAD}")
 
 
 class FaultNode(cluster.Node):
-    """A member that is started where its host is, with the preload between it and its disk."""
+    """A member that runs on its host (namespace) with preload.c between it and its disk."""
 
     def __init__(self, member, folder, ports, *flags):
         super().__init__(member, folder, ports, *flags)
-        self.faults = Faults(self.folder.parent / f"{member}.faults")
-        self.prefix = with_faults(self.faults)
+        self.faults = FaultFile(self.folder.parent / f"{member}.faults")
+        self.prefix = fault_environment(self.faults)
 
     def move(self, address, prefix):
-        """To another host than loopback."""
+        """Moves the member from loopback to another host."""
         flags = dict(zip(self.flags[::2], self.flags[1::2]))
         for flag in ("--listen-grpc", "--listen-http", "--listen-peers"):
             flags[flag] = flags[flag].replace("127.0.0.1", address)
@@ -71,23 +71,25 @@ class FaultNode(cluster.Node):
         self.switches += ("--insecure",)
 
     def pause(self):
-        """Returns when every thread stands still: until then it may still answer."""
+        """Stops the process and returns when all threads are stopped; until then one may still
+        reply."""
         super().pause()
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-        eventually(lambda: all(stands_still(task) for task in tasks.iterdir()), "it stands still")
+        eventually(lambda: all(is_stopped(task) for task in tasks.iterdir()),
+                   "all threads are stopped")
 
     def pid(self):
         return self.process.pid if self.is_running() else 0
 
 
-class Fleet(cluster.Cluster):
-    """`net` is "proxy", "netns" or "plain"; who wants namespaces and cannot have them is told and
-    gets the proxy."""
+class ClusterHarness(cluster.Cluster):
+    """`net` is "proxy", "netns" or "plain". Without the permission for network namespaces the
+    harness prints the reason and uses the proxy."""
 
     def __init__(self, folder, size=3, *flags, net="proxy"):
         self.network = None
-        if net == "netns" and netns.why_not():
-            print(f"{netns.why_not()}: the loopback proxy parts the members instead", flush=True)
+        if net == "netns" and netns.unavailable_reason():
+            print(f"{netns.unavailable_reason()}: using the loopback proxy", flush=True)
             net = "proxy"
         self.net = net
         self.mounts = []
@@ -123,25 +125,26 @@ class Fleet(cluster.Cluster):
         return [member for member, node in self.nodes.items()
                 if node.is_running() and not node.is_paused]
 
-    # The network: from whom to whom nothing comes through.
+    # Network
 
-    def cut(self, ways):
-        """`ways` are pairs of sender and receiver."""
+    def cut(self, links):
+        """Drops all data between these pairs of sender and receiver."""
         if self.proxy:
-            for sender, receiver in ways:
+            for sender, receiver in links:
                 self.proxy.link(sender, receiver).is_cut = True
             return
-        for receiver in {receiver for _, receiver in ways}:
-            self.network.cut(receiver, [sender for sender, to in ways if to == receiver])
+        for receiver in {receiver for _, receiver in links}:
+            self.network.cut(receiver, [sender for sender, to in links if to == receiver])
 
-    def part(self, some):
-        """These members on one side, all others on the other."""
-        others = [member for member in self.nodes if member not in some]
-        self.cut([(one, other) for one in some for other in others] +
-                 [(other, one) for one in some for other in others])
+    def partition(self, side):
+        """Separates these members from all others."""
+        others = [member for member in self.nodes if member not in side]
+        self.cut([(one, other) for one in side for other in others] +
+                 [(other, one) for one in side for other in others])
 
-    def trouble(self, delay, loss):
-        """Everywhere. Namespaces have no delay here (netem is missing in the kernel), only loss."""
+    def degrade_network(self, delay, loss):
+        """Delay and loss on all links. Namespaces support only loss, because netem is not in every
+        kernel."""
         if self.proxy:
             for sender in self.nodes:
                 for receiver in self.nodes:
@@ -152,18 +155,19 @@ class Fleet(cluster.Cluster):
             self.network.cut(receiver, [one for one in self.nodes if one != receiver],
                              int(loss * 100))
 
-    def mend_network(self):
+    def heal_network(self):
         if self.proxy:
             for link in self.proxy.links.values():
                 link.is_cut, link.delay, link.loss = False, 0.0, 0.0
         if self.network:
             for member in self.nodes:
-                self.network.mend(member)
+                self.network.heal(member)
 
     # Disks
 
     def use_small_disk(self, member, megabytes):
-        """Before its first start. False without the right to mount."""
+        """Mounts a small tmpfs for a member that has not started yet; False without permission to
+        mount."""
         folder = self.folder / f"{member}.disk"
         folder.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs",
@@ -174,7 +178,7 @@ class Fleet(cluster.Cluster):
         return True
 
     def fill_disk(self, member):
-        """Until nothing fits any more."""
+        """Fills the disk until no byte fits."""
         with open(self.nodes[member].folder.parent / "ballast", "ab", buffering=0) as ballast:
             for size in (64 * 1024, 4096, 512):
                 try:
@@ -186,31 +190,31 @@ class Fleet(cluster.Cluster):
     def empty_disk(self, member):
         (self.nodes[member].folder.parent / "ballast").unlink(missing_ok=True)
 
-    # Looking
+    # State
 
-    def is_whole(self):
-        """Everybody runs and follows the one leader."""
+    def is_healthy(self):
+        """All members run and follow the same leader."""
         views = [node.seen() for node in self.nodes.values()]
         return all(views) and len({view["leader"] for view in views}) == 1 and \
             views[0]["leader"] not in ("0", "") and \
             sum(view["role"] == "leader" for view in views) == 1
 
-    def wait_until_whole(self):
-        eventually(self.is_whole, "everybody follows one leader")
+    def wait_until_healthy(self):
+        eventually(self.is_healthy, "all members follow one leader")
 
     def wait_until_equal(self):
-        """Everybody has applied the same and shows the same locks."""
+        """Waits until all members have applied the same log and show the same locks."""
         def shown():
             pages = (node.get("/v1/locks?stale=true&limit=1000")[1] for node in
                      self.nodes.values())
-            # How long something is held is as old as the last entry that a member has applied.
+            # Durations depend on the last entry that a member has applied.
             return {re.sub(r'"(held|waited|waiting)_for_ms":\d+', "", page) for page in pages}
 
-        eventually(lambda: len(shown()) == 1, "everybody shows the same locks")
+        eventually(lambda: len(shown()) == 1, "all members show the same locks")
 
 
-def stands_still(task):
-    """Of a thread in /proc: stopped, or gone since it was listed, as that of a snapshot may be."""
+def is_stopped(task):
+    """Whether a thread in /proc is stopped, or has exited since it was listed."""
     try:
         return "State:\tT" in (task / "status").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
@@ -218,18 +222,18 @@ def stands_still(task):
 
 
 def durable_end(folder):
-    """The log file that a member wrote to last, and up to where it is durable."""
+    """Log file that a member wrote last, and its durable end."""
     number, offset = struct.unpack_from("<QQ", (folder / "durable_end").read_bytes(), 8)
     return folder / f"log-{number:012}", offset
 
 
-def torn(folder, chance, size):
-    """Damages the end of the log of a stopped member: cuts `size` bytes off what it acknowledged,
-    or, if that is 0, leaves a piece of a write that never ended. What was done."""
+def torn(folder, rng, size):
+    """Damages the end of the log of a stopped member: overwrites `size` acknowledged bytes with
+    zeros, or, if 0, appends part of an unfinished write. Returns a description."""
     segment, end = durable_end(folder)
     with open(segment, "r+b") as file:
         file.seek(end - size)
-        file.write(bytes(size) or chance.randbytes(min(chance.randint(1, 500),
+        file.write(bytes(size) or rng.randbytes(min(rng.randint(1, 500),
                                                        max(1, segment.stat().st_size - end))))
     return f"{size or 'no'} bytes cut off {segment.name}"
 

@@ -1,5 +1,5 @@
-"""People who use a cluster while it is broken: processes of tenure_workload, and, for what the C++
-library has no words for, clients over gRPC: ranges of keys, and looks at who holds what."""
+"""Clients of a cluster under fault injection: processes of tenure_workload, and gRPC clients for
+what the C++ library does not offer: key ranges and linearizable reads of the holders."""
 
 import contextlib
 import json
@@ -12,24 +12,24 @@ import time
 import grpc
 
 from daemon import admin_pb, item_pb, lease_pb
-from fleet import BUILD, Faults, with_faults
+from harness import BUILD, FaultFile, fault_environment
 
 NAMES = ["chaos/m0", "chaos/m1", "chaos/m2", "chaos/r0", "chaos/r1"]
 SPACE = "chaos/k0"
 
 
 def now():
-    """The clock of the history: microseconds of CLOCK_BOOTTIME."""
+    """Clock of the history: CLOCK_BOOTTIME in microseconds."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
 class Recorder:
-    """Lines of a history, in a file, at once. Thread safe: each line is one write."""
+    """Appends events to a history file, unbuffered. Thread safe: each line is one write()."""
 
     def __init__(self, path):
         self.file = open(path, "ab", buffering=0)
 
-    def say(self, kind, **fields):
+    def record(self, kind, **fields):
         fields = {"at": now()} | fields | {"kind": kind}
         self.file.write((json.dumps(fields) + "\n").encode())
 
@@ -37,9 +37,9 @@ class Recorder:
         self.file.close()
 
 
-def begin_ledger(folder):
-    """The storage of all workloads. In WAL mode before two processes ask for that at the same time,
-    which SQLite refuses one of them without waiting."""
+def create_ledger(folder):
+    """Creates the storage of all workloads. It sets WAL mode before any workload starts: SQLite
+    rejects one of two concurrent mode changes without waiting for the busy timeout."""
     with contextlib.closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         ledger.execute("PRAGMA journal_mode = WAL")
 
@@ -49,14 +49,14 @@ class Workload:
 
     def __init__(self, folder, name, url, **options):
         self.name, self.history = name, folder / f"{name}.jsonl"
-        self.faults = Faults(folder / f"{name}.faults")
-        words = {"--url": url, "--name": name, "--history": self.history,
+        self.faults = FaultFile(folder / f"{name}.faults")
+        flags = {"--url": url, "--name": name, "--history": self.history,
                  "--ledger": folder / "ledger.db"}
-        words |= {"--" + option.replace("_", "-"): value for option, value in options.items()}
+        flags |= {"--" + option.replace("_", "-"): value for option, value in options.items()}
         with open(folder / f"{name}.log", "wb") as log:
             self.process = subprocess.Popen(
-                [*with_faults(self.faults), str(BUILD / "tests/tenure_workload"),
-                 *(str(word) for pair in words.items() for word in pair)],
+                [*fault_environment(self.faults), str(BUILD / "tests/tenure_workload"),
+                 *(str(word) for pair in flags.items() for word in pair)],
                 stdout=subprocess.DEVNULL, stderr=log)
 
     def stop(self, timeout=60):
@@ -69,15 +69,15 @@ class Workload:
             raise AssertionError(f"the workload {self.name} does not stop") from None
 
 
-class Ranger:
-    """A thread that locks ranges of keys by gRPC, under a lease that it renews itself by the rules:
-    it believes from before it sent the last renewal that was confirmed."""
+class RangeClient:
+    """A thread that locks key ranges over gRPC and renews its lease like the client library: the
+    lease counts from before the last confirmed renewal was sent."""
 
-    def __init__(self, folder, fleet, number, seed, ttl_ms):
-        self.id = f"ranger{number}"
+    def __init__(self, folder, harness, number, seed, ttl_ms):
+        self.id = f"range_client{number}"
         self.recorder = Recorder(folder / f"{self.id}.jsonl")
-        self.fleet, self.ttl_ms = fleet, ttl_ms
-        self.chance = random.Random(seed)
+        self.cluster, self.ttl_ms = harness, ttl_ms
+        self.random = random.Random(seed)
         self.stop_event = threading.Event()
         self.lease, self.until, self.requests = 0, 0, 0
         self.threads = [threading.Thread(target=self.run, daemon=True),
@@ -94,11 +94,11 @@ class Ranger:
     def owner(self):
         return f"{self.id}.{self.lease}"
 
-    def believed(self, sent):
+    def valid_until(self, sent):
         return sent + self.ttl_ms * 1000 * 99 // 100 - 2000
 
     def keep_lease(self):
-        client = self.fleet.client()
+        client = self.cluster.client()
         while not self.stop_event.wait(self.ttl_ms / 3000):
             lease, sent = self.lease, now()
             if not lease:
@@ -109,67 +109,67 @@ class Ranger:
             except (grpc.RpcError, StopIteration):
                 continue
             if left and lease == self.lease:
-                self.until = max(self.until, self.believed(sent))
-                self.recorder.say("renewed", owner=self.owner(), until=self.until)
+                self.until = max(self.until, self.valid_until(sent))
+                self.recorder.record("renewed", owner=self.owner(), until=self.until)
 
     def run(self):
-        client = self.fleet.client()
-        while not self.stop_event.wait(self.chance.uniform(0, 0.03)):
+        client = self.cluster.client()
+        while not self.stop_event.wait(self.random.uniform(0, 0.03)):
             try:
-                self.once(client)
+                self.lock_range(client)
             except grpc.RpcError as error:
-                self.forget(error)
+                self.abandon_lease(error)
 
-    def forget(self, error):
-        """Whatever hangs on the lease is not believed in any more, and nobody renews it."""
+    def abandon_lease(self, error):
+        """Abandons the lease and its holds; it is no longer renewed."""
         if self.lease:
-            self.recorder.say("lost", owner=self.owner(), why=str(error.code()))
+            self.recorder.record("lost", owner=self.owner(), why=str(error.code()))
         self.lease = 0
 
-    def once(self, client):
+    def lock_range(self, client):
         if not self.lease:
             sent = now()
             self.lease = client.lease(ttl_ms=self.ttl_ms, client=self.id)
-            self.until = self.believed(sent)
-            self.recorder.say("renewed", owner=self.owner(), until=self.until)
+            self.until = self.valid_until(sent)
+            self.recorder.record("renewed", owner=self.owner(), until=self.until)
         self.requests += 1
         request = f"{self.id}-{self.requests}"
-        start = self.chance.randrange(8)
-        end = start + self.chance.randrange(1, 4)
-        mode, name = self.chance.choice([(item_pb.MODE_SHARED, "S"),
+        start = self.random.randrange(8)
+        end = start + self.random.randrange(1, 4)
+        mode, name = self.random.choice([(item_pb.MODE_SHARED, "S"),
                                          (item_pb.MODE_EXCLUSIVE, "X")])
         keys = {"start": f"{start:02}", "end": f"{end:02}"}
         item = item_pb.Item(name=SPACE, keys=item_pb.Keys(mode=mode, range=item_pb.Range(
             start=keys["start"].encode(), end=keys["end"].encode())))
-        self.recorder.say("invoke", client=self.id, owner=self.owner(), request=request,
+        self.recorder.record("invoke", client=self.id, owner=self.owner(), request=request,
                           items=[{"name": SPACE, "mode": name, **keys}])
         try:
             held = client.lock("", self.lease, items=[item], metadata=request.encode(),
                                request_id=self.requests, timeout=60)
         except grpc.RpcError as error:
-            self.recorder.say("failed", request=request, why=str(error.code()))
+            self.recorder.record("failed", request=request, why=str(error.code()))
             raise
         if not held.acquired:
-            self.recorder.say("failed", request=request, why="refused")
+            self.recorder.record("failed", request=request, why="refused")
             return
-        self.recorder.say("granted", request=request, token=held.fencing_token, until=self.until)
-        self.stop_event.wait(self.chance.uniform(0, 0.02))
-        self.recorder.say("release", request=request)
+        self.recorder.record("granted", request=request, token=held.fencing_token, until=self.until)
+        self.stop_event.wait(self.random.uniform(0, 0.02))
+        self.recorder.record("release", request=request)
         try:
             client.unlock(self.lease, held.fencing_token)
         except grpc.RpcError as error:
             if error.code() != grpc.StatusCode.FAILED_PRECONDITION:
                 raise
-            # An unlock without an answer is asked again, and was done the first time.
-        self.recorder.say("released", request=request)
+            # A retry of an unlock whose first attempt succeeded but whose reply was lost.
+        self.recorder.record("released", request=request)
 
 
 class Reader:
-    """A thread that looks who holds a lock, by linearizable reads."""
+    """A thread that reads the holders of locks with linearizable reads."""
 
-    def __init__(self, folder, fleet, seed):
+    def __init__(self, folder, harness, seed):
         self.recorder = Recorder(folder / "reader.jsonl")
-        self.fleet, self.chance = fleet, random.Random(seed)
+        self.cluster, self.random = harness, random.Random(seed)
         self.stop_event = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -180,21 +180,21 @@ class Reader:
         self.recorder.close()
 
     def run(self):
-        client = self.fleet.client()
+        client = self.cluster.client()
         while not self.stop_event.wait(0.05):
-            name, since = self.chance.choice(NAMES), now()
+            name, since = self.random.choice(NAMES), now()
             try:
                 lock = client.admin_call("Explain", admin_pb.ExplainRequest(name=name), 5).lock
             except grpc.RpcError as error:
                 if error.code() != grpc.StatusCode.NOT_FOUND:
                     continue
                 lock = admin_pb.LockStatus()
-            self.recorder.say("read", since=since, items=[{"name": name}],
+            self.recorder.record("read", since=since, items=[{"name": name}],
                               holders=[holder.fencing_token for holder in lock.holders])
 
 
 def writes(folder):
-    """The storage's own list, in its order."""
+    """Writes recorded by the storage, in its order."""
     path = folder / "ledger.db"
     if not path.exists():
         return []
