@@ -5,36 +5,36 @@
 #include <utility>
 
 #include "cli/output.hpp"
-#include "cli/waiting_line.hpp"
+#include "cli/wait_status.hpp"
 
 namespace tenure::cli {
 namespace {
 
-/// Whichever guard it is: what all have in common.
+/// Converts any guard to its base class.
 template <class AnyGuard>
-Result<LockHandle> possession(Result<AnyGuard> guard) {
+Result<LockHandle> to_handle(Result<AnyGuard> guard) {
   if (!guard) {
     return std::unexpected(std::move(guard).error());
   }
   return LockHandle(*std::move(guard));
 }
 
-Result<LockHandle> lock(const Client& client, const Wish& wish, std::stop_token cancel) {
-  LockOptions options{.ttl = wish.ttl, .max_wait = wish.wait, .metadata = wish.note};
-  const bool may_wait = !wish.wait || wish.wait->count() > 0;
-  if (wish.permits) {
-    const auto semaphore = client.semaphore(wish.names.front(), *wish.permits, std::move(options));
-    return possession(may_wait ? semaphore.acquire(std::move(cancel)) : semaphore.try_acquire());
+Result<LockHandle> lock(const Client& client, const AcquireSpec& spec, std::stop_token cancel) {
+  LockOptions options{.ttl = spec.ttl, .max_wait = spec.wait, .metadata = spec.metadata};
+  const bool may_wait = !spec.wait || spec.wait->count() > 0;
+  if (spec.permits) {
+    const auto semaphore = client.semaphore(spec.names.front(), *spec.permits, std::move(options));
+    return to_handle(may_wait ? semaphore.acquire(std::move(cancel)) : semaphore.try_acquire());
   }
-  if (wish.is_shared) {
-    const auto shared = client.rw_all_of(wish.names, std::move(options));
-    return possession(may_wait ? shared.lock_shared(std::move(cancel)) : shared.try_lock_shared());
+  if (spec.is_shared) {
+    const auto shared = client.rw_all_of(spec.names, std::move(options));
+    return to_handle(may_wait ? shared.lock_shared(std::move(cancel)) : shared.try_lock_shared());
   }
-  const auto exclusive = client.all_of(wish.names, std::move(options));
-  return possession(may_wait ? exclusive.lock(std::move(cancel)) : exclusive.try_lock());
+  const auto exclusive = client.all_of(spec.names, std::move(options));
+  return to_handle(may_wait ? exclusive.lock(std::move(cancel)) : exclusive.try_lock());
 }
 
-/// Nothing: no semaphore is asked for.
+/// std::nullopt without --capacity.
 Result<std::optional<SemaphoreSize>> permits_of(const Arguments& arguments) {
   constexpr auto most = std::numeric_limits<std::uint32_t>::max();
   const auto capacity = arguments.number("--capacity", most);
@@ -44,12 +44,13 @@ Result<std::optional<SemaphoreSize>> permits_of(const Arguments& arguments) {
   }
   if (!*capacity) {
     return *permits ? Result<std::optional<SemaphoreSize>>(
-                          fail(Errc::invalid_argument, "--permits of how many? Say --capacity"))
+                          fail(Errc::invalid_argument, "--permits needs --capacity"))
                     : std::nullopt;
   }
   if (arguments.has("--shared") || arguments.has("--exclusive") || arguments.words.size() != 1) {
-    return fail(Errc::invalid_argument,
-                "with --capacity it is a semaphore: of one name, neither shared nor exclusive");
+    return fail(
+        Errc::invalid_argument,
+        "--capacity makes a semaphore: give one name, and neither --shared nor --exclusive");
   }
   return SemaphoreSize{.capacity = static_cast<std::uint32_t>(**capacity),
                        .taken_at_once = static_cast<std::uint32_t>(permits->value_or(1))};
@@ -66,13 +67,13 @@ std::string joined(const std::vector<std::string>& names, std::string_view betwe
   return text;
 }
 
-Result<Wish> wish_of(const Arguments& arguments) {
-  Wish wish{.names = arguments.words, .is_shared = arguments.has("--shared")};
-  if (wish.is_shared && arguments.has("--exclusive")) {
-    return fail(Errc::invalid_argument, "either --shared or --exclusive");
+Result<AcquireSpec> parse_acquire_spec(const Arguments& arguments) {
+  AcquireSpec spec{.names = arguments.words, .is_shared = arguments.has("--shared")};
+  if (spec.is_shared && arguments.has("--exclusive")) {
+    return fail(Errc::invalid_argument, "--shared and --exclusive exclude each other");
   }
   if (arguments.has("--no-wait") && arguments.has("--wait")) {
-    return fail(Errc::invalid_argument, "either --wait or --no-wait");
+    return fail(Errc::invalid_argument, "--wait and --no-wait exclude each other");
   }
   const auto wait = arguments.duration("--wait");
   const auto ttl = arguments.duration("--ttl");
@@ -83,19 +84,19 @@ Result<Wish> wish_of(const Arguments& arguments) {
   if (!permits) {
     return std::unexpected(permits.error());
   }
-  wish.permits = *permits;
-  wish.wait = arguments.has("--no-wait") ? std::optional(std::chrono::milliseconds::zero()) : *wait;
-  wish.ttl = ttl->value_or(wish.ttl);
-  wish.note = arguments.text("--note").value_or(
-      arguments.command.empty() ? "" : joined(arguments.command, " ").substr(0, 200));
-  return wish;
+  spec.permits = *permits;
+  spec.wait = arguments.has("--no-wait") ? std::optional(std::chrono::milliseconds::zero()) : *wait;
+  spec.ttl = ttl->value_or(spec.ttl);
+  spec.metadata =
+      arguments.text("--metadata")
+          .value_or(arguments.command.empty() ? "" : joined(arguments.command, " ").substr(0, 200));
+  return spec;
 }
 
-Result<LockHandle> acquire(const Client& client, const Wish& wish, const Arguments& arguments,
-                           std::stop_token cancel) {
-  // At once, if that is possible: nobody wants to see a line then.
-  auto line = WaitingLine::for_terminal(arguments, wish.names, client.owner());
-  auto held = lock(client, wish, std::move(cancel));
+Result<LockHandle> acquire(const Client& client, const AcquireSpec& spec,
+                           const Arguments& arguments, std::stop_token cancel) {
+  auto line = WaitStatusLine::for_terminal(arguments, spec.names, client.owner());
+  auto held = lock(client, spec, std::move(cancel));
   line.reset();
   return held;
 }

@@ -12,23 +12,24 @@
 
 namespace tenure::cli {
 
-/// What a person asks for: locks, how, and for how long to wait.
-struct Wish {
+/// Locks to acquire, as the command line specifies them.
+struct AcquireSpec {
   std::vector<std::string> names{};
   bool is_shared = false;
-  std::optional<SemaphoreSize> permits{};           ///< Then it is a semaphore, of one name.
-  std::optional<std::chrono::milliseconds> wait{};  ///< Nothing: for ever; 0: not at all.
-  std::chrono::milliseconds ttl = std::chrono::seconds(10);
-  std::string note{};
+  std::optional<SemaphoreSize> permits{};  ///< Set for a semaphore, which has one name.
+  std::optional<std::chrono::milliseconds>
+      wait{};  ///< Wait timeout; none: wait forever; 0: do not wait.
+  std::chrono::milliseconds ttl = LockOptions{}.ttl;
+  std::string metadata{};
 };
 
-[[nodiscard]] Result<Wish> wish_of(const Arguments& arguments);
+[[nodiscard]] Result<AcquireSpec> parse_acquire_spec(const Arguments& arguments);
 
-/// Waits for its turn. On a terminal a line on stderr tells meanwhile who is before us.
-[[nodiscard]] Result<LockHandle> acquire(const Client& client, const Wish& wish,
+/// Acquires and waits. Shows the holder and the queue position on stderr if that is a terminal.
+[[nodiscard]] Result<LockHandle> acquire(const Client& client, const AcquireSpec& spec,
                                          const Arguments& arguments, std::stop_token cancel);
 
-/// All names on one line.
+/// Concatenates the names with a separator.
 [[nodiscard]] std::string joined(const std::vector<std::string>& names, std::string_view between);
 
 }  // namespace tenure::cli

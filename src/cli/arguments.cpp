@@ -17,11 +17,11 @@ std::optional<std::string> Arguments::text(std::string_view option) const {
 
 Result<std::optional<std::chrono::milliseconds>> Arguments::duration(
     std::string_view option) const {
-  const auto said = text(option);
-  if (!said) {
+  const auto value = text(option);
+  if (!value) {
     return std::nullopt;
   }
-  auto parsed = parse_duration(*said);
+  auto parsed = parse_duration(*value);
   if (!parsed) {
     return fail(Errc::invalid_argument, std::string(option) + ": " + parsed.error().detail);
   }
@@ -30,11 +30,11 @@ Result<std::optional<std::chrono::milliseconds>> Arguments::duration(
 
 Result<std::optional<std::uint64_t>> Arguments::number(std::string_view option,
                                                        std::uint64_t most) const {
-  const auto said = text(option);
-  if (!said) {
+  const auto value = text(option);
+  if (!value) {
     return std::nullopt;
   }
-  auto parsed = parse_number(*said, most);
+  auto parsed = parse_number(*value, most);
   if (!parsed) {
     return fail(Errc::invalid_argument, std::string(option) + ": " + parsed.error().detail);
   }
@@ -55,7 +55,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     }
   }
   return fail(Errc::invalid_argument,
-              "\"" + std::string(text) + "\" is no time; write 500ms, 30s, 5m or 1h");
+              "\"" + std::string(text) + "\" is not a duration; examples: 500ms, 30s, 5m, 1h");
 }
 
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t most) {
@@ -63,7 +63,7 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t most) {
   if (!count || *count > most) {
     return fail(
         Errc::invalid_argument,
-        "\"" + std::string(text) + "\" is no whole number from 0 to " + std::to_string(most));
+        "\"" + std::string(text) + "\" is not a whole number from 0 to " + std::to_string(most));
   }
   return *count;
 }

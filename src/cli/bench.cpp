@@ -1,4 +1,4 @@
-// tenure bench: how quick the locks behind a URL are.
+// tenure bench: measures latency and throughput of the locks behind a URL.
 
 #include <algorithm>
 #include <array>
@@ -17,8 +17,8 @@
 #include "cli/output.hpp"
 #include "cli/service.hpp"
 #include "cli/signals.hpp"
-#include "sys/random.hpp"
 #include "sys/json_writer.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -38,22 +38,22 @@ struct Percentile {
 constexpr std::array<Percentile, 5> percentiles{
     {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}}};
 
-/// What the two things that are measured are called.
+/// Names of the measured steps of a workload.
 struct Steps {
   std::string_view first;
   std::string_view second{};
 };
-Steps steps_of(Chore chore) {
-  switch (chore) {
-    case Chore::mutex: return {"lock", "unlock"};
-    case Chore::shared: return {"lock_shared", "unlock"};
-    case Chore::handover: return {"hand-over"};
-    case Chore::lease: return {"grant", "revoke"};
+Steps steps_of(Workload workload) {
+  switch (workload) {
+    case Workload::mutex: return {"lock", "unlock"};
+    case Workload::shared: return {"lock_shared", "unlock"};
+    case Workload::handover: return {"hand-over"};
+    case Workload::lease: return {"grant", "revoke"};
   }
   return {""};
 }
 
-/// What is asked for, on one URL after the other.
+/// Parsed options of a run.
 struct Plan {
   std::vector<std::string> urls{};
   std::string mode{};
@@ -61,11 +61,11 @@ struct Plan {
   Load load{};
 };
 
-Chore chore_of(std::string_view mode) {
-  return mode == "shared"     ? Chore::shared
-         : mode == "handover" ? Chore::handover
-         : mode == "lease"    ? Chore::lease
-                              : Chore::mutex;
+Workload chore_of(std::string_view mode) {
+  return mode == "shared"     ? Workload::shared
+         : mode == "handover" ? Workload::handover
+         : mode == "lease"    ? Workload::lease
+                              : Workload::mutex;
 }
 
 Result<Plan> plan_of(const Arguments& arguments) {
@@ -88,14 +88,14 @@ Result<Plan> plan_of(const Arguments& arguments) {
     plan.urls.push_back(url_of(arguments));
   }
   auto& load = plan.load;
-  load.chore = chore_of(plan.mode);
+  load.workload = chore_of(plan.mode);
   load.clients = clients->value_or(load.clients);
-  const auto usual = load.chore == Chore::handover ? 1 : load.clients;
+  const auto usual = load.workload == Workload::handover ? 1 : load.clients;
   load.names = names->value_or(usual);
   load.time = std::min(time->value_or(load.time), time_max);
   load.count = count->value_or(0);
   load.ttl = ttl->value_or(load.ttl);
-  // Of its own, so that nobody else is in the way and nobody is disturbed.
+  // A random prefix, so that the run neither disturbs other clients nor is disturbed by them.
   load.prefix = "tenure-bench/" + std::to_string(sys::random_id()) + "/";
   plan.connections =
       std::clamp<std::size_t>(connections->value_or(1), 1, std::max<std::size_t>(load.clients, 1));
@@ -114,13 +114,13 @@ std::string rounded(double number) {
   return grouped(static_cast<std::uint64_t>(std::llround(number)));
 }
 
-/// One URL and what was measured there.
+/// Measurements of one URL.
 struct Measured {
   std::string url{};
   LoadFigures figures{};
 };
 
-/// One line on stderr, written over and over; only for people.
+/// Progress line on stderr, if that is a terminal.
 class ProgressLine {
  public:
   ProgressLine(const Arguments& arguments, std::string url, milliseconds time)
@@ -143,11 +143,11 @@ class ProgressLine {
     for (const auto& [name, count] : figures.errors) {
       errors += count;
     }
-    const auto line = harmless(url_) + "  " +
-                      spoken(std::chrono::duration_cast<milliseconds>(figures.took)) + " of " +
-                      spoken(time_) + "  " + grouped(figures.first.count()) + " done, " +
-                      rounded(per_second(figures.first.count(), figures.took)) + "/s, p99 " +
-                      spoken_briefly(figures.first.quantile(0.99)) +
+    const auto line = sanitized(url_) + "  " +
+                      format_duration(std::chrono::duration_cast<milliseconds>(figures.took)) +
+                      " of " + format_duration(time_) + "  " + grouped(figures.first.count()) +
+                      " done, " + rounded(per_second(figures.first.count(), figures.took)) +
+                      "/s, p99 " + spoken_briefly(figures.first.quantile(0.99)) +
                       (errors > 0 ? ", " + grouped(errors) + " errors" : "");
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
   }
@@ -209,7 +209,7 @@ void print_histogram(const Latencies& latencies) {
       for (std::uint64_t column = 0; column < columns; ++column) {
         bar += "█";
       }
-      row.push_back(painted(Colour::green, bar));
+      row.push_back(colored(Color::green, bar));
     }
     table.add(std::move(row));
   }
@@ -217,8 +217,8 @@ void print_histogram(const Latencies& latencies) {
 }
 
 void print_tables(const std::vector<Measured>& all, const Plan& plan) {
-  const auto [first, second] = steps_of(plan.load.chore);
-  Table table({"URL", "WHAT", "COUNT", "A SECOND", "P50", "P90", "P99", "P99.9", "MAX"});
+  const auto [first, second] = steps_of(plan.load.workload);
+  Table table({"URL", "OPERATION", "COUNT", "PER SECOND", "P50", "P90", "P99", "P99.9", "MAX"});
   for (const auto& measured : all) {
     add_row(table, measured, first, measured.figures.first);
     if (!second.empty()) {
@@ -255,7 +255,7 @@ void write(sys::JsonWriter& json, std::string_view name, const Latencies& latenc
 }
 
 void print_json(const std::vector<Measured>& all, const Plan& plan) {
-  const auto [first, second] = steps_of(plan.load.chore);
+  const auto [first, second] = steps_of(plan.load.workload);
   sys::JsonWriter json;
   json.begin_array();
   for (const auto& [url, figures] : all) {
@@ -279,14 +279,14 @@ void print_json(const std::vector<Measured>& all, const Plan& plan) {
   print(json.end_array().text() + "\n");
 }
 
-/// Says what went wrong; 0 if something was measured all the same.
+/// Prints errors. Returns 0 if there are measurements.
 int judge(const Measured& measured) {
   const auto& [url, figures] = measured;
   if (!figures.first_error) {
     return code(ExitCode::done);
   }
   for (const auto& [name, count] : figures.errors) {
-    complain(url + ": " + grouped(count) + " times " + name);
+    print_error(url + ": " + grouped(count) + " x " + name);
   }
   const auto ended = failed(*figures.first_error);
   return figures.first.count() > 0 ? code(ExitCode::done) : ended;
@@ -301,8 +301,8 @@ int bench(const Arguments& arguments) {
     return failed(plan.error());
   }
   std::stop_source stop;
-  // Ctrl-C: what was measured so far is what somebody waits for.
-  const FarewellWatch farewell(signals, [&](int) { stop.request_stop(); });
+  // Ctrl-C ends the run and prints the measurements so far.
+  const TerminationWatch farewell(signals, [&](int) { stop.request_stop(); });
   std::vector<Measured> all;
   int worst = 0;
   for (const auto& url : plan->urls) {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr unsigned first_other_file = STDERR_FILENO + 1;
 
-/// All but these are closed when the program is executed.
+/// Marks all other descriptors close-on-exec.
 void close_others(const std::vector<unsigned>& kept) {
   unsigned next = first_other_file;
   for (const auto number : kept) {
@@ -35,7 +35,7 @@ void close_others(const std::vector<unsigned>& kept) {
   close_range(next, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
-/// Pointers for exec; what they point to must stay.
+/// Argument array for exec, which points into `words`.
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> made;
   for (auto& word : words) {
@@ -45,7 +45,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return made;
 }
 
-/// Ours, with these instead of what has the same name.
+/// Environment of this process with variables added or replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& added) {
   const auto name_of = [](std::string_view line) { return line.substr(0, line.find('=')); };
   std::vector<std::string> all = added;
@@ -59,7 +59,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added)
   return all;
 }
 
-/// Closed when a program is executed.
+/// Close-on-exec pipe.
 class Pipe {
  public:
   Pipe() { is_open_ = pipe2(ends_.data(), O_CLOEXEC) == 0; }
@@ -86,7 +86,7 @@ class Pipe {
   bool is_open_ = false;
 };
 
-/// What the child needs between fork and exec, where nothing may be allocated.
+/// Data for the code between fork and exec, which must not allocate memory.
 struct Launch {
   std::vector<char*> words;
   std::vector<char*> environment;
@@ -94,34 +94,34 @@ struct Launch {
   const sigset_t& mask;
   bool takes_terminal;
   pid_t parent;
-  int go_ahead;
-  int complaints;
+  int start;
+  int exec_errors;
 };
 
-/// False if whoever would say it is gone.
-bool may_go_ahead(int file) {
-  char said = 0;
+/// Waits for the start byte. False if the parent has ended.
+bool wait_for_start(int file) {
+  char byte = 0;
   ssize_t count = 0;
   do {
-    count = read(file, &said, sizeof(said));
+    count = read(file, &byte, sizeof(byte));
   } while (count < 0 && errno == EINTR);
-  return count == sizeof(said);
+  return count == sizeof(byte);
 }
 
-[[noreturn]] void become(const Launch& launch) {
+[[noreturn]] void exec_child(const Launch& launch) {
   setpgid(0, 0);
   if (launch.takes_terminal) {
     tcsetpgrp(STDIN_FILENO, getpid());
   }
-  // Our group has a warden, too; this is quicker, and for the child alone.
+  // In addition to the watchdog: immediate, but for this process only.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() == launch.parent && may_go_ahead(launch.go_ahead)) {
+  if (getppid() == launch.parent && wait_for_start(launch.start)) {
     pthread_sigmask(SIG_SETMASK, &launch.mask, nullptr);
     close_others(launch.files);
     execvpe(launch.words.front(), launch.words.data(), launch.environment.data());
   }
   const int why = errno;
-  [[maybe_unused]] const auto written = ::write(launch.complaints, &why, sizeof(why));
+  [[maybe_unused]] const auto written = ::write(launch.exec_errors, &why, sizeof(why));
   _exit(code(ExitCode::cannot_execute));
 }
 
@@ -133,7 +133,7 @@ InheritedFiles::InheritedFiles() {
     const auto name = entry.path().filename().string();
     unsigned number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    // The one by which we look is gone when the child comes; then it is a number like others.
+    // The descriptor of this iteration is close-on-exec and therefore skipped.
     const int flags = fcntl(static_cast<int>(number), F_GETFD);
     if (number >= first_other_file && flags >= 0 && (flags & FD_CLOEXEC) == 0) {
       numbers_.push_back(number);
@@ -143,7 +143,7 @@ InheritedFiles::InheritedFiles() {
 }
 
 Foreground::Foreground() {
-  // With a pipe on either side, others of our group may be at the terminal.
+  // In a pipeline, other processes of the group may use the terminal.
   is_ours_ = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 &&
              tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
@@ -159,9 +159,9 @@ std::expected<Child, int> Child::start(const Program& program, const InheritedFi
                                        const std::function<void(pid_t)>& before) {
   auto words = program.words;
   auto environment = environment_with(program.environment);
-  Pipe go_ahead;
-  Pipe complaints;
-  if (!go_ahead.is_open() || !complaints.is_open()) {
+  Pipe start;
+  Pipe exec_errors;
+  if (!start.is_open() || !exec_errors.is_open()) {
     return std::unexpected(errno);
   }
   const Launch launch{.words = pointers(words),
@@ -170,20 +170,20 @@ std::expected<Child, int> Child::start(const Program& program, const InheritedFi
                       .mask = signals.mask_before(),
                       .takes_terminal = foreground.is_ours(),
                       .parent = getpid(),
-                      .go_ahead = go_ahead.out(),
-                      .complaints = complaints.in()};
+                      .start = start.out(),
+                      .exec_errors = exec_errors.in()};
   const auto id = fork();
   if (id == 0) {
-    go_ahead.close_in();
-    become(launch);
+    start.close_in();
+    exec_child(launch);
   }
   int why = id < 0 ? errno : 0;
-  complaints.close_in();
+  exec_errors.close_in();
   if (id > 0) {
-    setpgid(id, id);  // Whoever is first of the two.
+    setpgid(id, id);  // Parent and child both set it; the first one wins.
     before(id);
-    [[maybe_unused]] const auto written = ::write(go_ahead.in(), "", 1);
-    while (read(complaints.out(), &why, sizeof(why)) < 0 && errno == EINTR) {
+    [[maybe_unused]] const auto written = ::write(start.in(), "", 1);
+    while (read(exec_errors.out(), &why, sizeof(why)) < 0 && errno == EINTR) {
     }
   }
   if (why == 0) {

@@ -11,8 +11,8 @@
 
 namespace tenure::cli {
 
-/// Files that were open when we were started, other than the standard ones: they are the child's,
-/// and nothing else that we open is. REQUIRES: made first of all.
+/// File descriptors that this process inherited, except the standard ones. The child inherits them,
+/// and no others. REQUIRES: constructed before any other file is opened.
 class InheritedFiles {
  public:
   InheritedFiles();
@@ -22,13 +22,13 @@ class InheritedFiles {
   std::vector<unsigned> numbers_;  ///< Ascending.
 };
 
-/// The terminal, if we are in its foreground and nobody else is with us: what reads from it then
-/// has to be the child.
+/// Control of the terminal, if this process is alone in its foreground. The child then becomes the
+/// foreground process group.
 class Foreground {
  public:
   Foreground();
   [[nodiscard]] bool is_ours() const noexcept { return is_ours_; }
-  /// To this group, which may be ours.
+  /// Makes this process group the foreground group.
   void give_to(pid_t group) const;
 
  private:
@@ -36,16 +36,15 @@ class Foreground {
 };
 
 struct Program {
-  std::vector<std::string> words{};        ///< The command and its arguments.
-  std::vector<std::string> environment{};  ///< NAME=value, besides what we have.
+  std::vector<std::string> words{};        ///< Command and arguments.
+  std::vector<std::string> environment{};  ///< Variables to add or replace, as NAME=value.
 };
 
-/// A program in a process group of its own, which ends if we do.
+/// Child process in a process group of its own. It is killed if this process ends.
 class Child {
  public:
-  /// The error is an errno, of a program that cannot be executed. `before` gets the number of the
-  /// group, and the program begins when it returns; 0 if it did not begin, before that number may
-  /// be somebody else's.
+  /// Starts the program. The error is the errno of exec. `before` is called with the process group
+  /// before the program starts, and with 0 if it cannot be started, before the id can be reused.
   [[nodiscard]] static std::expected<Child, int> start(const Program& program,
                                                        const InheritedFiles& files,
                                                        const Signals& signals,
@@ -55,17 +54,17 @@ class Child {
   Child& operator=(Child&&) = delete;
   ~Child();
 
-  /// Also of its group.
+  /// Process id and process group id.
   [[nodiscard]] pid_t id() const noexcept { return id_; }
-  /// Readable when it has ended.
+  /// File descriptor that is readable when the process has ended.
   [[nodiscard]] int file() const noexcept { return file_; }
-  /// To all of its group.
+  /// Sends a signal to the process group.
   void signal(int number) const;
-  /// The signal that stopped it since we last asked, or 0.
+  /// Signal that stopped it since the last call, or 0.
   [[nodiscard]] int stopped_by() const;
-  /// Waits for its end, and does not reap it: its number stays its own.
+  /// Waits for its end without reaping it, so that its id is not reused.
   void await() const;
-  /// Reaps it. Its exit code, or 128 and the signal that ended it.
+  /// Reaps it. Returns its exit code, or 128 + the signal that terminated it.
   [[nodiscard]] int reap();
 
  private:

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-// The only place that knows CLI11, which takes long to compile.
+// CLI11 is included here only, because it is slow to compile.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -17,8 +17,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Farewell wrong(const std::string& complaint) {
-  return {.code = ExitCode::usage, .text = "tenure: " + complaint + "\n"};
+ExitMessage usage_error(const std::string& text) {
+  return {.code = ExitCode::usage, .text = "tenure: " + text + "\n"};
 }
 
 const Option* find_option(const Command* command, std::string_view name) {
@@ -33,14 +33,14 @@ const Option* find_option(const Command* command, std::string_view name) {
   return found != nullptr ? found : search(common_options());
 }
 
-/// Does the word after this one belong to it? Such as to `-w` and `--wait`, not to `-w5`,
-/// `--wait=5` or a word that is no option.
+/// Whether the next word is the value of this one: true for `-w` and `--wait`, false for `-w5`,
+/// `--wait=5` and words that are not options.
 bool takes_next(const Command* command, std::string_view word) {
   const auto* option = find_option(command, word);
   return option != nullptr && !option->value.empty();
 }
 
-/// Where the first word from `begin` on stands that is neither an option nor what one takes.
+/// Index of the first positional argument from `begin` on.
 std::size_t first_word(const Words& words, std::size_t begin, const Command* command) {
   for (auto at = begin; at < words.size(); ++at) {
     if (!words[at].starts_with('-') || words[at] == "-") {
@@ -63,16 +63,16 @@ bool is_group(std::string_view name) {
   });
 }
 
-/// Which command is meant. Not left to CLI11: it would take a lock that is named like a command for
-/// one.
-struct Meant {
-  std::string name{};  ///< Or of the group, or of what is neither.
+/// Command by its name. Not parsed by CLI11, which would confuse a lock that is named like a
+/// command with the command.
+struct NamedCommand {
+  std::string name{};  ///< Name of a command, a group, or neither.
   const Command* command = nullptr;
 };
 
-/// Takes the words that name the command out.
-Meant take_name(Words& words) {
-  Meant meant;
+/// Removes the words of the command name.
+NamedCommand take_name(Words& words) {
+  NamedCommand named;
   const auto take = [&](std::size_t at) {
     auto word = std::move(words[at]);
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
@@ -80,18 +80,18 @@ Meant take_name(Words& words) {
   };
   auto at = first_word(words, 0, nullptr);
   if (at < words.size()) {
-    meant.name = take(at);
+    named.name = take(at);
     at = first_word(words, at, nullptr);
-    if (is_group(meant.name) && at < words.size()) {
-      meant.name += " " + take(at);
+    if (is_group(named.name) && at < words.size()) {
+      named.name += " " + take(at);
     }
-    meant.command = find_command(meant.name);
+    named.command = find_command(named.name);
   }
-  return meant;
+  return named;
 }
 
-/// Cuts the command to be run off the end: behind `--`, or, as flock(1) has it, behind the first
-/// name. CLI11 would take its options for ours.
+/// Removes the command to run: after `--`, or, as in flock(1), after the first name. CLI11 would
+/// parse its options.
 Words cut_command(Words& words, const Command& command) {
   const auto cut = [&](std::size_t begin, std::size_t skipped) {
     Words rest(words.begin() + static_cast<std::ptrdiff_t>(std::min(begin + skipped, words.size())),
@@ -110,30 +110,30 @@ Words cut_command(Words& words, const Command& command) {
     return {"/bin/sh", "-c", rest[1]};
   }
   if (!rest.empty() && rest[0].starts_with('-')) {
-    // An option behind the name, and no command: then it is ours.
+    // An option after the name, and no command: parse it as an option of tenure.
     words.insert(words.end(), rest.begin(), rest.end());
     return {};
   }
   return rest;
 }
 
-/// What CLI11 writes into.
-struct Reading {
+/// Output of CLI11.
+struct ParsedOptions {
   bool asks_help = false;
   bool asks_version = false;
   Arguments arguments{};
 };
 
-void add_option(CLI::App& app, const Option& option, Reading& reading) {
+void add_option(CLI::App& app, const Option& option, ParsedOptions& parsed) {
   const std::string key(key_of(option));
   const std::string names(option.names);
   const std::string help(option.help);
   if (option.value.empty()) {
-    app.add_flag_callback(names, [&reading, key] { reading.arguments.options[key] = ""; }, help);
+    app.add_flag_callback(names, [&parsed, key] { parsed.arguments.options[key] = ""; }, help);
     return;
   }
   auto* added = app.add_option_function<std::string>(
-      names, [&reading, key](const std::string& text) { reading.arguments.options[key] = text; },
+      names, [&parsed, key](const std::string& text) { parsed.arguments.options[key] = text; },
       help);
   added->type_name(std::string(option.value));
   if (!option.choices.empty()) {
@@ -141,71 +141,71 @@ void add_option(CLI::App& app, const Option& option, Reading& reading) {
     added->check([choices](const std::string& text) {
       return choices.find(" " + text + " ") != std::string::npos
                  ? std::string()
-                 : "\"" + text + "\" is none of" + choices;
+                 : "\"" + text + "\" is not one of" + choices;
     });
   }
 }
 
-void describe(CLI::App& app, const Command* command, Reading& reading) {
+void describe(CLI::App& app, const Command* command, ParsedOptions& parsed) {
   app.set_help_flag();
-  app.add_flag("-h,--help", reading.asks_help);
-  app.add_flag("-V,--version", reading.asks_version);
+  app.add_flag("-h,--help", parsed.asks_help);
+  app.add_flag("-V,--version", parsed.asks_version);
   for (const auto& option : common_options()) {
-    add_option(app, option, reading);
+    add_option(app, option, parsed);
   }
   if (command == nullptr) {
     return;
   }
   for (const auto& option : command->options) {
-    add_option(app, option, reading);
+    add_option(app, option, parsed);
   }
   if (command->words_max > 0) {
-    // How many it takes at least is judged later: who asks for help gives none.
-    app.add_option("words", reading.arguments.words)
+    // The minimum is checked later, because --help needs no arguments.
+    app.add_option("words", parsed.arguments.words)
         ->expected(0, static_cast<int>(command->words_max));
   }
 }
 
-/// What was read, if it says what to do.
-std::variant<Order, Farewell> settle(Reading reading, const Meant& meant) {
-  if (reading.asks_version) {
-    return Farewell{.text = "tenure " TENURE_VERSION "\n"};
+/// Converts the parsed options to an invocation or a message.
+std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedCommand& named) {
+  if (parsed.asks_version) {
+    return ExitMessage{.text = "tenure " TENURE_VERSION "\n"};
   }
-  if (meant.command == nullptr) {
-    const bool is_known = meant.name.empty() || is_group(meant.name);
-    return is_known ? Farewell{.code = reading.asks_help ? ExitCode::done : ExitCode::usage,
-                               .text = help_of_all(meant.name)}
-                    : wrong("there is no command \"" + meant.name + "\"\nsee tenure --help");
+  if (named.command == nullptr) {
+    const bool is_known = named.name.empty() || is_group(named.name);
+    return is_known ? ExitMessage{.code = parsed.asks_help ? ExitCode::done : ExitCode::usage,
+                                  .text = help_of_all(named.name)}
+                    : usage_error("unknown command \"" + named.name + "\"\nsee tenure --help");
   }
-  const auto& asked = *meant.command;
-  if (reading.asks_help) {
-    return Farewell{.text = help_of(asked)};
+  const auto& asked = *named.command;
+  if (parsed.asks_help) {
+    return ExitMessage{.text = help_of(asked)};
   }
-  if (reading.arguments.words.size() < asked.words_min) {
-    return wrong(std::string(asked.name) + " needs " + std::string(asked.synopsis) +
-                 "\nsee tenure " + std::string(asked.name) + " --help");
+  if (parsed.arguments.words.size() < asked.words_min) {
+    return usage_error(std::string(asked.name) + " needs " + std::string(asked.synopsis) +
+                       "\nsee tenure " + std::string(asked.name) + " --help");
   }
-  return Order{.command = meant.command, .arguments = std::move(reading.arguments)};
+  return Invocation{.command = named.command, .arguments = std::move(parsed.arguments)};
 }
 
 }  // namespace
 
-std::variant<Order, Farewell> read_command_line(Words words) {
-  const auto meant = take_name(words);
-  CLI::App app("tenure: locks from the command line", "tenure");
-  Reading reading;
-  describe(app, meant.command, reading);
-  if (meant.command != nullptr && meant.command->takes_command) {
-    reading.arguments.command = cut_command(words, *meant.command);
+std::variant<Invocation, ExitMessage> read_command_line(Words words) {
+  const auto named = take_name(words);
+  CLI::App app("tenure: distributed locks on the command line", "tenure");
+  ParsedOptions parsed;
+  describe(app, named.command, parsed);
+  if (named.command != nullptr && named.command->takes_command) {
+    parsed.arguments.command = cut_command(words, *named.command);
   }
-  std::ranges::reverse(words);  // As CLI11 wants them.
+  std::ranges::reverse(words);  // CLI11 expects the words in reverse order.
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return wrong(std::string(error.what()) + "\nsee tenure " +
-                 (meant.command != nullptr ? meant.name + " " : "") + "--help");
+    return usage_error(std::string(error.what()) + "\nsee tenure " +
+                       (named.command != nullptr ? named.name + " " : "") + "--help");
   }
-  return settle(std::move(reading), meant);
+  return resolve(std::move(parsed), named);
 }
 
 }  // namespace tenure::cli

@@ -10,18 +10,19 @@
 
 namespace tenure::cli {
 
-/// Nothing is left to be done but to say this.
-struct Farewell {
+/// Text to print before exiting: help, version or a usage error.
+struct ExitMessage {
   ExitCode code = ExitCode::done;
   std::string text{};
 };
 
-struct Order {
+struct Invocation {
   const Command* command = nullptr;
   Arguments arguments{};
 };
 
-/// Without the program's own name.
-[[nodiscard]] std::variant<Order, Farewell> read_command_line(std::vector<std::string> words);
+/// Parses the arguments without the program name.
+[[nodiscard]] std::variant<Invocation, ExitMessage> read_command_line(
+    std::vector<std::string> words);
 
 }  // namespace tenure::cli

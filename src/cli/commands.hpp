@@ -2,7 +2,7 @@
 
 #include "cli/arguments.hpp"
 
-/// What each command does; the answer is the exit code.
+/// Implementations of the commands. Each returns the exit code.
 namespace tenure::cli {
 
 [[nodiscard]] int run(const Arguments& arguments);

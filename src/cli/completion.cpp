@@ -1,4 +1,4 @@
-// tenure completion: what shells need to complete our words, made from the manual.
+// tenure completion: generates shell completion scripts from the command table.
 
 #include <set>
 #include <string>
@@ -12,7 +12,7 @@
 namespace tenure::cli {
 namespace {
 
-/// What follows these words: commands, or the second words of a group.
+/// Completions after these words: commands, or the subcommands of a group.
 std::set<std::string> subcommands(std::string_view group) {
   std::set<std::string> found;
   const auto whole = group.empty() ? std::string() : std::string(group) + " ";
@@ -43,7 +43,7 @@ std::string spaced(const std::set<std::string>& words) {
   return text;
 }
 
-/// All options of a command, by all their names.
+/// All names of all options of a command.
 std::string option_words(const Command& command) {
   std::string text = "-h --help";
   for (const auto* list : {&command.options, &common_options()}) {
@@ -56,7 +56,7 @@ std::string option_words(const Command& command) {
   return text;
 }
 
-/// The lines `command) options='...' ;;` of a case over the command.
+/// Case branches `command) options='...' ;;`.
 std::string option_cases() {
   std::string text;
   for (const auto& command : commands()) {
@@ -65,7 +65,7 @@ std::string option_cases() {
   return text;
 }
 
-/// The names of commands whose words are of this kind, for a case: 'run'|'lock'.
+/// Case pattern of the commands whose arguments are of this kind: 'run'|'lock'.
 std::string commands_with(Word word) {
   std::string text;
   for (const auto& command : commands()) {
@@ -162,7 +162,7 @@ _tenure() {
 _tenure "$@"
 )zsh";
 
-/// The lines `-o|--output) what adds words; return ;;` for options that take one of few.
+/// Case branches `-o|--output) …; return ;;` for options with a fixed set of values.
 std::string choice_cases(const std::string& add) {
   std::set<std::string> cases;
   const auto note = [&](const std::vector<Option>& options) {
@@ -185,7 +185,7 @@ std::string choice_cases(const std::string& add) {
   return text;
 }
 
-/// The script with what the manual knows in its places. `add`: what adds words.
+/// Fills the placeholders of a script. `add`: shell code that adds words.
 std::string filled(std::string_view script, const std::string& add) {
   std::string group_cases;
   std::string group_names;
@@ -203,7 +203,7 @@ std::string filled(std::string_view script, const std::string& add) {
   return replaced(std::move(text), "@LOCKS@", commands_with(Word::lock));
 }
 
-/// In single quotes of fish.
+/// Quotes for fish.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char byte : text) {
@@ -225,7 +225,7 @@ std::string fish_option(const std::string& condition, const Option& option) {
 
 std::string fish_completion() {
   std::string text =
-      "# fish completion of tenure: put it into ~/.config/fish/completions/tenure.fish\n"
+      "# fish completion of tenure: save as ~/.config/fish/completions/tenure.fish\n"
       "complete -c tenure -f\n";
   for (const auto& option : common_options()) {
     text += fish_option("", option);
@@ -270,7 +270,7 @@ std::string fish_completion() {
 int print_completion(const Arguments& arguments) {
   const auto& shell = arguments.words.front();
   if (shell != "bash" && shell != "zsh" && shell != "fish") {
-    return failed({Errc::invalid_argument, "there is completion for bash, zsh and fish"});
+    return failed({Errc::invalid_argument, "supported shells: bash, zsh, fish"});
   }
   print(shell == "bash"  ? filled(bash_script, "_tenure_words '@'")
         : shell == "zsh" ? filled(zsh_script, "compadd -- @")

@@ -1,4 +1,4 @@
-// tenure doctor: what is wrong between here and the locks, and what to do about it.
+// tenure doctor: checks everything between this machine and the locks, and advises.
 
 #include <algorithm>
 #include <chrono>
@@ -15,8 +15,8 @@
 #include "backends/rpc/endpoint_selector.hpp"
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
-#include "sys/random.hpp"
 #include "sys/json_writer.hpp"
+#include "sys/random.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// Leases are counted with a margin of 1 %; half of that is what one clock may do.
+/// Leases allow for 1 % of clock drift; half of that for one clock.
 constexpr double drift_max = 0.005;
 constexpr milliseconds drift_span{1500};
 
@@ -42,15 +42,13 @@ std::string in_ms(Clock::duration time) {
   return std::to_string(us / 1000) + "." + std::to_string(us / 100 % 10) + " ms";
 }
 
-/// What to do about an error, where its own words do not say it.
+/// Advice for errors whose detail contains none.
 std::string advice_for(const Error& error) {
   switch (error.code) {
-    case Errc::unavailable:
-      return "start a server (tenured), or say where it is: --url or TENURE_URL";
+    case Errc::unavailable: return "start a server (tenured), or set --url or TENURE_URL";
     case Errc::permission_denied:
-      return "give the URL tls_ca, tls_cert and tls_key, as the server wants them; if it has "
-             "users, "
-             "show a token (--token-file) of one who may";
+      return "set tls_ca, tls_cert and tls_key in the URL as the server requires; if it has users, "
+             "use the token (--token-file) of a user with this permission";
     default: return "";
   }
 }
@@ -86,27 +84,26 @@ class Diagnosis {
     return backends::without_secrets(url_of(arguments_));
   }
 
-  /// Whether we say who we are; that the server takes it is seen below.
+  /// Whether there are credentials. The later checks show whether the server accepts them.
   [[nodiscard]] Check login_of(const ServiceUrl& url) const {
     if (url.servers.token.empty()) {
-      return {"login", Finding::good, "none: enough for a server without users"};
+      return {"login", Finding::good, "no credentials: sufficient for a server without users"};
     }
     const auto text = url_of(arguments_);
     const bool is_in_url = shown_url() != text || text.find("token_file=") != std::string::npos;
     const std::string where(is_in_url ? "the URL" : login_source(arguments_).where);
     if (backends::tenured::exposes_token(url.servers)) {
-      return {"login", Finding::warning,
-              "a token, by " + where + ", that anybody on the way can read",
+      return {"login", Finding::warning, "token from " + where + ", sent without encryption",
               "add tls_ca=FILE to the URL"};
     }
-    return {"login", Finding::good, "a token, by " + where};
+    return {"login", Finding::good, "token from " + where};
   }
 
   static Check plain_text(const ServiceUrl& url) {
     if (backends::tenured::are_local(url.servers)) {
-      return {"tls", Finding::good, "off, and not needed: the server is on this machine"};
+      return {"tls", Finding::good, "off; not needed, because the server is on this machine"};
     }
-    return {"tls", Finding::warning, "off: anybody on the way can read and change what is said",
+    return {"tls", Finding::warning, "off: others can read and modify the traffic",
             "add tls_ca=FILE to the URL"};
   }
 
@@ -124,13 +121,13 @@ class Diagnosis {
     has_reply_ = true;
     const bool is_led = status->leader_id() != 0;
     add({name, is_led ? Finding::good : Finding::bad,
-         std::string(status->is_leader() ? "leads"
-                     : is_led            ? "follows"
-                                         : "knows no leader") +
+         std::string(status->is_leader() ? "leader"
+                     : is_led            ? "follower"
+                                         : "no leader") +
              ", member " + std::to_string(status->header().member_id()) + " of cluster " +
-             std::to_string(status->header().cluster_id()) + ", answers in " +
+             std::to_string(status->header().cluster_id()) + ", replies in " +
              in_ms(Clock::now() - began),
-         is_led ? "" : "a majority of the members has to run and to reach each other"});
+         is_led ? "" : "a majority of the members has to run and be connected"});
     const bool is_same = status->version() == TENURE_VERSION;
     add({"version of " + name, is_same ? Finding::good : Finding::warning,
          sanitized(status->version()) + (is_same ? "" : ", and this command is " TENURE_VERSION),
@@ -139,12 +136,12 @@ class Diagnosis {
       add(limits_of(*status));
     }
     if (!status->has_space()) {
-      add({"disk of " + name, Finding::bad, "is full: the server takes no more",
-           "make room in its data directory"});
+      add({"disk of " + name, Finding::bad, "full: the server rejects new locks",
+           "free space in its data directory"});
     }
   }
 
-  /// How near the store is to taking no more.
+  /// Usage of the limit on leases.
   static Check limits_of(const v1::StatusResponse& status) {
     const auto limit = [&](const char* name) {
       const auto it = status.limits().find(name);
@@ -152,25 +149,25 @@ class Diagnosis {
     };
     const auto most = limit("leases_max");
     if (most == 0) {
-      return {"limits", Finding::warning, "are not told by this server",
+      return {"limits", Finding::warning, "not reported by this server",
               "use the same version on both sides"};
     }
     const auto detail = std::to_string(status.leases()) + " of " + std::to_string(most) +
-                        " leases; a ttl is from " + format_duration(milliseconds(limit("ttl_min"))) +
+                        " leases; TTL from " + format_duration(milliseconds(limit("ttl_min"))) +
                         " to " + format_duration(milliseconds(limit("ttl_max")));
     if (status.leases() < most / 10 * 9) {
       return {"limits", Finding::good, detail};
     }
     return {"limits", status.leases() < most ? Finding::warning : Finding::bad, detail,
-            "see who has so many (tenure lease ls), or raise limits.leases_max"};
+            "find the clients with many leases (tenure lease ls), or raise limits.leases_max"};
   }
 
-  /// Leases are counted by two clocks. They need not show the same time, but must run alike.
+  /// Client and server both measure leases. Their clocks may differ, but must run at the same rate.
   void check_clocks() {
     auto service = Service::open(arguments_);
     const auto first = service ? reading(*service) : std::nullopt;
     if (!first) {
-      return;  // Why stands above.
+      return;  // An earlier check has reported the error.
     }
     std::this_thread::sleep_for(drift_span);
     const auto second = reading(*service);
@@ -179,13 +176,15 @@ class Diagnosis {
     }
     const auto ours = std::chrono::duration<double>(second->here - first->here).count();
     const auto theirs = std::chrono::duration<double>(second->server - first->server).count();
-    const auto uncertainty = std::chrono::duration<double>(first->uncertainty + second->uncertainty).count() + 0.002;
+    const auto uncertainty =
+        std::chrono::duration<double>(first->uncertainty + second->uncertainty).count() + 0.002;
     const auto off = std::max(0.0, std::abs(theirs - ours) - uncertainty) / ours;
     const bool is_good = off <= drift_max;
     add({"clock", is_good ? Finding::good : Finding::bad,
-         is_good ? "runs as fast as the server's"
-                 : "runs " + std::to_string(std::lround(off * 100)) + " % apart from the server's",
-         is_good ? "" : "look after the clocks of both machines: leases are counted by them"});
+         is_good ? "runs at the rate of the server's clock"
+                 : "rate differs by " + std::to_string(std::lround(off * 100)) +
+                       " % from the server's clock",
+         is_good ? "" : "check the clocks of both machines, which measure leases"});
   }
 
   struct Reading {
@@ -200,11 +199,12 @@ class Diagnosis {
     if (!status) {
       return std::nullopt;
     }
-    return Reading{
-        .here = began + uncertainty / 2, .server = milliseconds(status->cluster_time_ms()), .uncertainty = uncertainty};
+    return Reading{.here = began + uncertainty / 2,
+                   .server = milliseconds(status->cluster_time_ms()),
+                   .uncertainty = uncertainty};
   }
 
-  /// The whole way, as every program goes it.
+  /// End-to-end check: acquires and releases a lock through the client library.
   void check_lock() {
     const auto began = Clock::now();
     const auto client = open_client(arguments_);
@@ -219,7 +219,7 @@ class Diagnosis {
     const auto unlocked = guard ? guard->unlock() : Result<void>(std::unexpected(guard.error()));
     if (!unlocked && unlocked.error() == Errc::permission_denied && has_reply_) {
       add({"lock", Finding::warning, unlocked.error().detail,
-           "to check the whole way, give this user the right to lock tenure-doctor/"});
+           "to check a lock, permit this user to lock tenure-doctor/"});
       return;
     }
     if (!unlocked) {
@@ -227,13 +227,13 @@ class Diagnosis {
       return;
     }
     add({"lock", Finding::good,
-         "taken in " + in_ms(locked - began) + ", given back in " + in_ms(Clock::now() - locked) +
+         "acquired in " + in_ms(locked - began) + ", released in " + in_ms(Clock::now() - locked) +
              ", token " + std::to_string(token)});
   }
 
   const Arguments& arguments_;
   std::vector<Check> checks_;
-  bool has_reply_ = false;  ///< A server answered us.
+  bool has_reply_ = false;  ///< Whether a server has replied.
 };
 
 std::string_view word_of(Finding finding) {
@@ -248,12 +248,12 @@ std::string_view word_of(Finding finding) {
 void print_checks(const std::vector<Check>& checks) {
   for (const auto& check : checks) {
     const auto color = check.finding == Finding::good      ? Color::green
-                        : check.finding == Finding::warning ? Color::yellow
-                                                            : Color::red;
+                       : check.finding == Finding::warning ? Color::yellow
+                                                           : Color::red;
     print(colored(color, word_of(check.finding)) + "\t" + check.what + "\t" +
           sanitized(check.detail) + "\n");
     if (!check.advice.empty()) {
-      print("\t\t" + colored(Color::bold, "do: ") + check.advice + "\n");
+      print("\t\t" + colored(Color::bold, "advice: ") + check.advice + "\n");
     }
   }
 }

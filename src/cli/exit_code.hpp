@@ -4,27 +4,27 @@
 
 namespace tenure::cli {
 
-/// Exit codes of the command: those of sysexits.h where they fit. Table: docs/reference/cli.md.
-/// `tenure run` passes the code of its child on: these are for everything else.
+/// Exit codes of the command, from sysexits.h where they fit; docs/reference/cli.md lists them.
+/// `tenure run` returns the exit code of its command in all other cases.
 enum class ExitCode : int {
   done = 0,
-  no = 1,  ///< The answer is no: nothing is held, a check failed.
+  no = 1,  ///< Negative result: nothing is held, a check failed.
   usage = 64,
   unreachable = 69,
   internal = 70,
-  busy = 75,  ///< Not acquired, because somebody else has it; --conflict-exit-code changes it.
+  busy = 75,  ///< Not acquired: another owner has it. --conflict-exit-code changes it.
   not_permitted = 77,
-  lost = 79,  ///< The lock was lost, or in danger, while it was needed.
+  lost = 79,  ///< The lock was lost, or about to be.
   cannot_execute = 126,
   not_found = 127,
-  signalled = 128,  ///< And the number of the signal.
+  signalled = 128,  ///< Plus the number of the signal.
 };
 
 [[nodiscard]] constexpr int code(ExitCode value) noexcept {
   return static_cast<int>(value);
 }
 
-/// What an error that ends the command ends it with.
+/// Exit code for an error.
 [[nodiscard]] constexpr ExitCode exit_code_of(Errc error) noexcept {
   switch (error) {
     case Errc::would_block:

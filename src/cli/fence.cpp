@@ -1,4 +1,4 @@
-// tenure fence check: does whoever has this token still hold the lock?
+// tenure fence check: whether a fencing token is that of the current holder.
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace tenure::cli {
 namespace {
 
-/// What is known of a token.
+/// Verdict on a token.
 struct TokenCheck {
   v1::TokenVerdict verdict = v1::TOKEN_VERDICT_UNSPECIFIED;
   std::uint64_t newest = 0;
@@ -31,7 +31,7 @@ std::string_view word_of(v1::TokenVerdict verdict) {
 
 Result<TokenCheck> ask_service(Service& service, const Arguments& arguments, std::uint64_t token) {
   v1::CheckTokenRequest request;
-  request.set_name(service.full(arguments.words.front()));
+  request.set_name(service.with_prefix(arguments.words.front()));
   request.set_is_space(arguments.has("--space"));
   request.set_fencing_token(token);
   const auto answer = service.ask<v1::CheckTokenResponse>("Admin/CheckToken", request);
@@ -43,8 +43,8 @@ Result<TokenCheck> ask_service(Service& service, const Arguments& arguments, std
                     .owner = answer->holder().owner()};
 }
 
-/// Of a backend that is no tenured: by what its holders say. It cannot tell a token that was never
-/// given from one that was.
+/// Check through the client library, for other backends than tenured. It compares with the current
+/// holders, so it cannot detect a token that was never granted.
 Result<TokenCheck> ask_library(const Arguments& arguments, std::uint64_t token) {
   const auto client = open_client(arguments);
   if (!client) {
@@ -82,11 +82,11 @@ void print_finding(const TokenCheck& finding, const Arguments& arguments, std::u
     print(json.text() + "\n");
   } else if (format_of(arguments) == Format::table) {
     const bool is_held = finding.verdict == v1::TOKEN_HELD;
-    print(painted(is_held ? Colour::green : Colour::red, word_of(finding.verdict)) + "\t" +
+    print(colored(is_held ? Color::green : Color::red, word_of(finding.verdict)) + "\t" +
           plain(name) + "\t" + std::to_string(token) + "\t" +
           (is_held              ? plain(finding.owner)
-           : finding.newest > 0 ? "newest is " + std::to_string(finding.newest)
-                                : std::string("nobody holds it")) +
+           : finding.newest > 0 ? "newest token: " + std::to_string(finding.newest)
+                                : std::string("the lock is free")) +
           "\n");
   }
 }
@@ -97,7 +97,7 @@ int check_token(const Arguments& arguments) {
   const auto token =
       parse_number(arguments.words.back(), std::numeric_limits<std::uint64_t>::max());
   if (!token || *token == 0) {
-    return failed(token ? Error{Errc::invalid_argument, "a token is greater than 0"}
+    return failed(token ? Error{Errc::invalid_argument, "a token must be greater than 0"}
                         : token.error());
   }
   auto service = Service::open(arguments);

@@ -76,7 +76,7 @@ std::string help_of_all(std::string_view group) {
   text += entry("-h, --help", "Print this, or with a command what it does, and exit");
   text += entry("-V, --version", "Print the version and exit");
   if (group.empty()) {
-    for (const auto& [title, remark] : remarks()) {
+    for (const auto& [title, remark] : help_sections()) {
       text += "\n" + std::string(title) + ":\n" + std::string(remark);
     }
   }

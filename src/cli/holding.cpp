@@ -12,33 +12,33 @@
 namespace tenure::cli {
 namespace {
 
-Holding not_held(const Error& error, const Wish& wish, const Arguments& arguments) {
+HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Arguments& arguments) {
   const bool is_busy = exit_code_of(error.code) == ExitCode::busy;
   if (!is_busy) {
     return {.exit_code = failed(error)};
   }
-  // Like flock(1), which says nothing: the exit code does.
+  // --output quiet behaves like flock(1): only the exit code reports a conflict.
   if (format_of(arguments) != Format::quiet) {
-    complain("not acquired: " + plain(joined(wish.names, ", ")) + ": " +
-             std::string(to_string(error.code)));
+    print_error("not acquired: " + plain(joined(spec.names, ", ")) + ": " +
+                std::string(to_string(error.code)));
   }
   return {.is_busy = true, .exit_code = code(ExitCode::busy)};
 }
 
 }  // namespace
 
-Holding hold(const Arguments& arguments, const Wish& wish, const Signals& signals) {
+HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Signals& signals) {
   if (url_of(arguments).starts_with("memory:")) {
     return {.exit_code = failed({Errc::unsupported,
-                                 "memory:// is in this process alone: nobody else would be kept "
-                                 "out. Name a server: --url or TENURE_URL"})};
+                                 "memory:// locks exist in this process only and exclude no other "
+                                 "process; name a server with --url or TENURE_URL"})};
   }
   std::stop_source cancel;
   std::atomic<int> signal = 0;
   std::atomic<bool> is_connected = false;
-  const FarewellWatch watch(signals, [&](int number) {
+  const TerminationWatch watch(signals, [&](int number) {
     if (!is_connected) {
-      // Nothing is held, and nobody wants to wait for a server that does not answer.
+      // Nothing is held: exit at once instead of waiting for a server that does not reply.
       std::_Exit(code(ExitCode::signalled) + number);
     }
     signal = number;
@@ -49,15 +49,15 @@ Holding hold(const Arguments& arguments, const Wish& wish, const Signals& signal
     return {.exit_code = failed(client.error())};
   }
   is_connected = true;
-  auto held = acquire(*client, wish, arguments, cancel.get_token());
+  auto held = acquire(*client, spec, arguments, cancel.get_token());
   if (signal != 0) {
     return {.exit_code = code(ExitCode::signalled) + signal};
   }
   if (!held) {
-    return not_held(held.error(), wish, arguments);
+    return not_held(held.error(), spec, arguments);
   }
-  Holding made{.client = *std::move(client)};
-  made.possession.emplace(*std::move(held));
+  HoldAttempt made{.client = *std::move(client)};
+  made.handle.emplace(*std::move(held));
   return made;
 }
 

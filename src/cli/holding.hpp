@@ -9,15 +9,16 @@
 
 namespace tenure::cli {
 
-/// What came of asking for a lock: it is held, or this is how to leave.
-struct Holding {
-  std::optional<Client> client{};  ///< Outlives what is held.
-  std::optional<LockHandle> possession{};
-  bool is_busy = false;  ///< Somebody else has it.
+/// Outcome of an acquire: a held lock, or the exit code.
+struct HoldAttempt {
+  std::optional<Client> client{};  ///< Outlives the handle.
+  std::optional<LockHandle> handle{};
+  bool is_busy = false;  ///< Another owner has the lock.
   int exit_code = 0;
 };
 
-/// Connects and waits for its turn, until a signal says stop. Says what went wrong.
-[[nodiscard]] Holding hold(const Arguments& arguments, const Wish& wish, const Signals& signals);
+/// Connects and acquires; a termination signal cancels the wait. Prints errors.
+[[nodiscard]] HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec,
+                               const Signals& signals);
 
 }  // namespace tenure::cli

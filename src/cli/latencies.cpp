@@ -8,7 +8,7 @@ namespace tenure::cli {
 
 using std::chrono::nanoseconds;
 
-// Below 2 * parts each number has a bucket; above, each power of two has `parts` of them.
+// Below 2 * parts each value has its own bucket; above, each power of two has `parts` buckets.
 std::size_t Latencies::bucket_of(std::uint64_t value) noexcept {
   const auto limited = std::min(value, most);
   const auto width = static_cast<unsigned>(std::bit_width(limited));
@@ -45,7 +45,7 @@ nanoseconds Latencies::quantile(double part) const noexcept {
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     counted += buckets_[bucket];
     if (buckets_[bucket] > 0 && counted >= wanted) {
-      // The end of the bucket: nobody is told that it was shorter than it was.
+      // The upper end of the bucket, so that quantiles are never too small.
       const auto end = static_cast<std::int64_t>(begin_of(bucket + 1) - 1);
       return std::min(nanoseconds(end), longest_);
     }

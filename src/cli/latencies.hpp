@@ -10,8 +10,8 @@
 
 namespace tenure::cli {
 
-/// How long things took, in buckets that are at most 1/64 wide: any number of them in a few
-/// kilobytes, and every percentile to within 1.6 %. Longer than half an hour counts as that.
+/// Latency histogram with logarithmic buckets of at most 1/64 relative width: a few kilobytes for
+/// any number of samples, and every percentile to within 1.6 %. Values are capped at half an hour.
 class Latencies {
  public:
   void add(std::chrono::nanoseconds time) noexcept;
@@ -19,10 +19,11 @@ class Latencies {
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::chrono::nanoseconds longest() const noexcept { return longest_; }
-  /// So many of all took no longer: 0.99. Zero if there are none.
+  /// Quantile, such as 0.99. Zero without samples.
   [[nodiscard]] std::chrono::nanoseconds quantile(double part) const noexcept;
 
-  /// For a histogram: ranges that grow by a half, or double, from the shortest to the longest.
+  /// Ranges for a histogram, each 2 or 2.5 times as wide as the last, from the minimum to the
+  /// maximum.
   struct Range {
     std::chrono::nanoseconds from{};
     std::chrono::nanoseconds to{};
@@ -37,15 +38,15 @@ class Latencies {
   [[nodiscard]] static std::size_t bucket_of(std::uint64_t nanoseconds) noexcept;
   [[nodiscard]] static std::uint64_t begin_of(std::size_t bucket) noexcept;
 
-  /// As many as bucket_of(most) needs.
+  /// Number of buckets: bucket_of(most) + 1.
   std::array<std::uint64_t, (41 - part_bits + 1) * parts> buckets_{};
   std::uint64_t count_ = 0;
   std::chrono::nanoseconds longest_{};
 };
 
-/// "850 ns", "1.24 ms", with three digits that count.
+/// "850 ns", "1.24 ms": three significant digits.
 [[nodiscard]] std::string spoken_briefly(std::chrono::nanoseconds time);
-/// "12,345".
+/// "12,345": thousands separators.
 [[nodiscard]] std::string grouped(std::uint64_t number);
 
 }  // namespace tenure::cli

@@ -1,4 +1,4 @@
-// tenure lease ...: what locks hang on.
+// tenure lease: shows, grants, renews and revokes leases.
 
 #include <algorithm>
 #include <chrono>
@@ -33,13 +33,13 @@ void write(sys::JsonWriter& json, const v1::Lease& lease) {
 
 void add_row(Table& table, const v1::Lease& lease) {
   table.add({std::to_string(lease.id()), plain(lease.client()),
-             spoken(milliseconds(lease.left_ms())), spoken(milliseconds(lease.ttl_ms())),
-             std::to_string(lease.hold_count()), std::to_string(lease.wait_count()),
-             plain(lease.address())});
+             format_duration(milliseconds(lease.left_ms())),
+             format_duration(milliseconds(lease.ttl_ms())), std::to_string(lease.hold_count()),
+             std::to_string(lease.wait_count()), plain(lease.address())});
 }
 
 Table lease_table() {
-  return Table({"LEASE", "CLIENT", "LEFT", "TTL", "LOCKS", "WAITS", "ADDRESS"});
+  return Table({"LEASE", "CLIENT", "TIME LEFT", "TTL", "LOCKS", "WAITS", "ADDRESS"});
 }
 
 Result<std::uint64_t> id_of(const Arguments& arguments) {
@@ -51,14 +51,14 @@ void write_attachments(sys::JsonWriter& json, std::string_view key,
                        const Service& service) {
   json.key(key).begin_array();
   for (const auto& one : all) {
-    json.begin_object().field("name", std::string_view(service.shown(one.item().name())));
-    write_claim(json, one.item());
+    json.begin_object().field("name", std::string_view(service.without_prefix(one.item().name())));
+    write_mode(json, one.item());
     json.id("token", one.fencing_token()).end_object();
   }
   json.end_array();
 }
 
-/// One renewal: for how long it lives from now on.
+/// Renews once; returns the remaining TTL.
 Result<milliseconds> renewed(Service& service, std::uint64_t id) {
   v1::LeaseKeepAliveRequest request;
   request.set_id(id);
@@ -129,12 +129,12 @@ int show_lease(const Arguments& arguments) {
   add_row(table, answer->lease());
   print(table.text());
   for (const auto& held : answer->held()) {
-    print("holds\t" + plain(service->shown(held.item().name())) + "\t" + claim_of(held.item()) +
-          "\t" + std::to_string(held.fencing_token()) + "\n");
+    print("holds\t" + plain(service->without_prefix(held.item().name())) + "\t" +
+          mode_text(held.item()) + "\t" + std::to_string(held.fencing_token()) + "\n");
   }
   for (const auto& waiting : answer->waiting()) {
-    print("waits\t" + plain(service->shown(waiting.item().name())) + "\t" +
-          claim_of(waiting.item()) + "\n");
+    print("waits\t" + plain(service->without_prefix(waiting.item().name())) + "\t" +
+          mode_text(waiting.item()) + "\n");
   }
   return code(ExitCode::done);
 }
@@ -169,7 +169,7 @@ int keep_lease(const Arguments& arguments) {
     return failed(!service ? service.error() : id.error());
   }
   std::stop_source stop;
-  const FarewellWatch farewell(signals, [&](int) { stop.request_stop(); });
+  const TerminationWatch farewell(signals, [&](int) { stop.request_stop(); });
   std::mutex mutex;
   std::condition_variable_any ended;
   while (!stop.stop_requested()) {
@@ -185,7 +185,7 @@ int keep_lease(const Arguments& arguments) {
           .end_object();
       print(json.text() + "\n");
     } else if (format_of(arguments) == Format::table) {
-      print(std::to_string(*id) + "\t" + spoken(*ttl) + "\n");
+      print(std::to_string(*id) + "\t" + format_duration(*ttl) + "\n");
     }
     if (arguments.has("--once")) {
       break;

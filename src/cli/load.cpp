@@ -15,46 +15,45 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// After an error, so that a server that is gone is not asked without end.
+/// Delay after an error, so that clients do not flood an unavailable server.
 constexpr std::chrono::milliseconds pause_after_error{100};
 
-/// What all clients share.
-struct Course {
+/// State shared by all clients.
+struct SharedState {
   const Load& load;
   std::stop_source end{};
   std::atomic<std::uint64_t> begun = 0;
-  /// When each name was last given back, in the clock's own count; 0: not yet. Written by whoever
-  /// holds the name.
-  std::vector<std::atomic<Clock::rep>> given_back;
+  /// Time of the last release of each name, as a clock count; 0: never. Written by the holder.
+  std::vector<std::atomic<Clock::rep>> released_at;
 
-  explicit Course(const Load& wanted) : load(wanted), given_back(wanted.names) {}
+  explicit SharedState(const Load& wanted) : load(wanted), released_at(wanted.names) {}
 
-  /// May one more be done?
+  /// Whether to start another operation.
   [[nodiscard]] bool begin_one() {
     return !end.stop_requested() && (load.count == 0 || begun++ < load.count);
   }
 };
 
-/// One of the clients.
+/// One client.
 class Worker {
  public:
-  Worker(const Client& client, Course& course, std::size_t number)
-      : client_(client), course_(course) {
-    const auto& load = course.load;
+  Worker(const Client& client, SharedState& shared, std::size_t number)
+      : client_(client), shared_(shared) {
+    const auto& load = shared.load;
     for (auto name = number % load.names; name < load.names; name += load.clients) {
       names_.push_back(name);
     }
   }
 
   void run() {
-    for (std::size_t turn = 0; course_.begin_one(); ++turn) {
+    for (std::size_t turn = 0; shared_.begin_one(); ++turn) {
       const auto done = perform(names_[turn % names_.size()]);
       if (done || done.error() == Errc::cancelled) {
         continue;
       }
       note(done.error());
       if (is_final(done.error().code)) {
-        course_.end.request_stop();
+        shared_.end.request_stop();
       }
       pause();
     }
@@ -73,21 +72,21 @@ class Worker {
   }
 
  private:
-  /// Asking again does not help.
+  /// Whether a retry cannot succeed.
   static bool is_final(Errc error) {
     return error == Errc::unsupported || error == Errc::invalid_argument ||
            error == Errc::permission_denied;
   }
 
   Result<void> perform(std::size_t name) {
-    switch (course_.load.chore) {
-      case Chore::mutex: return take([&] { return mutex(name).lock(cancel()); });
-      case Chore::shared: return take([&] { return rw_lock(name).lock_shared(cancel()); });
-      case Chore::handover: return hand_over(name);
-      case Chore::lease: break;
+    switch (shared_.load.workload) {
+      case Workload::mutex: return take([&] { return mutex(name).lock(cancel()); });
+      case Workload::shared: return take([&] { return rw_lock(name).lock_shared(cancel()); });
+      case Workload::handover: return hand_over(name);
+      case Workload::lease: break;
     }
     const auto began = Clock::now();
-    const auto lease = client_.lease({.ttl = course_.load.ttl});
+    const auto lease = client_.lease({.ttl = shared_.load.ttl});
     if (!lease) {
       return std::unexpected(lease.error());
     }
@@ -120,23 +119,23 @@ class Worker {
     if (!guard) {
       return std::unexpected(std::move(guard).error());
     }
-    auto& given_back = course_.given_back[name];
-    if (const auto before = given_back.load(); before != 0) {
+    auto& released_at = shared_.released_at[name];
+    if (const auto before = released_at.load(); before != 0) {
       note(granted - Clock::time_point(Clock::duration(before)), std::nullopt);
     }
-    given_back = Clock::now().time_since_epoch().count();
+    released_at = Clock::now().time_since_epoch().count();
     return guard->unlock();
   }
 
-  [[nodiscard]] std::stop_token cancel() const { return course_.end.get_token(); }
+  [[nodiscard]] std::stop_token cancel() const { return shared_.end.get_token(); }
   [[nodiscard]] std::string name_of(std::size_t number) const {
-    return course_.load.prefix + std::to_string(number);
+    return shared_.load.prefix + std::to_string(number);
   }
   [[nodiscard]] Mutex mutex(std::size_t name) const {
-    return client_.mutex(name_of(name), {.ttl = course_.load.ttl});
+    return client_.mutex(name_of(name), {.ttl = shared_.load.ttl});
   }
   [[nodiscard]] RwLock rw_lock(std::size_t name) const {
-    return client_.rw_lock(name_of(name), {.ttl = course_.load.ttl});
+    return client_.rw_lock(name_of(name), {.ttl = shared_.load.ttl});
   }
 
   void note(Clock::duration first, std::optional<Clock::duration> second) {
@@ -162,9 +161,9 @@ class Worker {
   }
 
   const Client& client_;
-  Course& course_;
+  SharedState& shared_;
   std::vector<std::size_t> names_;
-  sys::Mutex mutex_;  ///< Guards: the figures.
+  sys::Mutex mutex_;  ///< Guards the measurements.
   Latencies first_ TENURE_GUARDED_BY(mutex_);
   Latencies second_ TENURE_GUARDED_BY(mutex_);
   std::map<std::string, std::uint64_t, std::less<>> errors_ TENURE_GUARDED_BY(mutex_);
@@ -183,23 +182,23 @@ LoadFigures figures_of(const std::vector<std::unique_ptr<Worker>>& workers, Cloc
 
 Result<void> check(const Load& load) {
   if (load.clients == 0 || load.names == 0) {
-    return fail(Errc::invalid_argument, "at least one client, and one name");
+    return fail(Errc::invalid_argument, "at least one client and one name are required");
   }
-  if (load.chore == Chore::handover && load.clients < 2 * load.names) {
+  if (load.workload == Workload::handover && load.clients < 2 * load.names) {
     return fail(Errc::invalid_argument,
-                "a hand-over needs somebody who waits: at least two clients for each name");
+                "handover needs at least two clients per name, so that one of them waits");
   }
   return {};
 }
 
 LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
                      const LoadWatch& watch, std::stop_token stop) {
-  Course course(load);
-  const std::stop_callback on_stop(std::move(stop), [&] { course.end.request_stop(); });
+  SharedState shared(load);
+  const std::stop_callback on_stop(std::move(stop), [&] { shared.end.request_stop(); });
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::size_t number = 0; number < load.clients; ++number) {
     workers.push_back(
-        std::make_unique<Worker>(connections[number % connections.size()], course, number));
+        std::make_unique<Worker>(connections[number % connections.size()], shared, number));
   }
   std::mutex mutex;
   std::condition_variable_any ended;
@@ -216,10 +215,10 @@ LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
   }
   const auto is_over = [&] { return running == 0; };
   std::unique_lock lock(mutex);
-  while (!is_over() && Clock::now() - began < load.time && !course.end.stop_requested()) {
+  while (!is_over() && Clock::now() - began < load.time && !shared.end.stop_requested()) {
     const auto left =
         load.time - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
-    ended.wait_for(lock, course.end.get_token(), std::min(watch.every, left), is_over);
+    ended.wait_for(lock, shared.end.get_token(), std::min(watch.every, left), is_over);
     if (watch.tell) {
       lock.unlock();
       watch.tell(figures_of(workers, Clock::now() - began));
@@ -227,7 +226,7 @@ LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
     }
   }
   lock.unlock();
-  course.end.request_stop();
+  shared.end.request_stop();
   threads.clear();
   return figures_of(workers, Clock::now() - began);
 }

@@ -16,45 +16,46 @@
 
 namespace tenure::cli {
 
-/// What a client of a load does again and again.
-enum class Chore : std::uint8_t {
-  mutex,     ///< Takes a lock of its own, or of few, and gives it back.
-  shared,    ///< The same beside others who share it.
-  handover,  ///< Waits for a lock that others have: how long from unlock() to the next holder?
-  lease,     ///< Begins a lease and ends it.
+/// Operation that each client repeats.
+enum class Workload : std::uint8_t {
+  mutex,     ///< Exclusive lock and unlock.
+  shared,    ///< Shared lock and unlock.
+  handover,  ///< Contended lock: time from unlock() to the grant of the next waiter.
+  lease,     ///< Grant and revoke of a lease.
 };
 
-/// Clients in a closed loop: each asks again when it has its answer.
+/// Closed-loop load: each client sends the next request after the reply to the last one.
 struct Load {
-  Chore chore = Chore::mutex;
+  Workload workload = Workload::mutex;
   std::size_t clients = 8;
-  std::size_t names =
-      8;  ///< Client i has the names i, i + clients, …; if there are fewer: i % names.
+  std::size_t names = 8;  ///< Number of names. Client i uses i, i + clients, …; with fewer names
+                          ///< than clients, i % names.
   std::chrono::milliseconds time{5000};
-  std::uint64_t count = 0;  ///< Of all clients together; 0: as many as there is time for.
-  std::chrono::milliseconds ttl{10'000};
-  std::string prefix{};  ///< Of the names.
+  std::uint64_t count = 0;  ///< Total operations of all clients; 0: no limit but the time.
+  std::chrono::milliseconds ttl = LockOptions{}.ttl;
+  std::string prefix{};  ///< Prefix of the names.
 };
 
-/// What came of it, or has so far.
+/// Measurements, final or so far.
 struct LoadFigures {
   std::chrono::nanoseconds took{};
-  Latencies first{};   ///< lock(), or what the chore measures.
+  Latencies first{};   ///< lock(), or what the workload measures.
   Latencies second{};  ///< unlock(), or revoke(); none for a hand-over.
-  std::map<std::string, std::uint64_t, std::less<>> errors{};  ///< By their names.
+  std::map<std::string, std::uint64_t, std::less<>> errors{};  ///< Number of errors by code.
   std::optional<Error> first_error{};
 };
 
-/// Does it, until time or count is over, or `stop` is requested. `watch` is told how it goes, every
-/// `LoadWatch::every`. All that was taken is given back at the end. What can never succeed ends it.
+/// Observer of a running load, called every `every`.
 struct LoadWatch {
   std::chrono::milliseconds every{200};
   std::function<void(const LoadFigures&)> tell{};
 };
+/// Runs the load until the time or count is reached, `stop` is requested, or an error is permanent.
+/// Releases all locks at the end.
 [[nodiscard]] LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
                                    const LoadWatch& watch, std::stop_token stop);
 
-/// `invalid_argument`: this cannot be measured.
+/// Validates the parameters.
 [[nodiscard]] Result<void> check(const Load& load);
 
 }  // namespace tenure::cli

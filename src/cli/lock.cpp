@@ -1,4 +1,4 @@
-// tenure lock and try: held until somebody says stop.
+// tenure lock and tenure try: hold locks until a signal.
 
 #include <array>
 #include <csignal>
@@ -19,35 +19,35 @@
 namespace tenure::cli {
 namespace {
 
-void announce(const Arguments& arguments, const Wish& wish, const LockHandle& held) {
+void announce(const Arguments& arguments, const AcquireSpec& spec, const LockHandle& held) {
   const auto token = std::to_string(held.token().get());
   switch (format_of(arguments)) {
     case Format::quiet: return;
     case Format::table:
-      print(painted(Colour::green, "held") + " " + plain(joined(wish.names, ", ")) +
+      print(colored(Color::green, "held") + " " + plain(joined(spec.names, ", ")) +
             ", fencing token " + token + "\n");
       return;
     case Format::json: break;
   }
   sys::JsonWriter json;
   json.begin_object().key("names").begin_array();
-  for (const auto& name : wish.names) {
+  for (const auto& name : spec.names) {
     json.value(std::string_view(name));
   }
   json.end_array();
-  if (wish.permits) {
-    json.field("permits", std::uint64_t{wish.permits->taken_at_once})
-        .field("capacity", std::uint64_t{wish.permits->capacity});
+  if (spec.permits) {
+    json.field("permits", std::uint64_t{spec.permits->taken_at_once})
+        .field("capacity", std::uint64_t{spec.permits->capacity});
   } else {
-    json.field("mode", std::string_view(wish.is_shared ? "S" : "X"));
+    json.field("mode", std::string_view(spec.is_shared ? "S" : "X"));
   }
   json.field("token", std::string_view(token))
-      .field("ttl_ms", static_cast<std::uint64_t>(wish.ttl.count()))
+      .field("ttl_ms", static_cast<std::uint64_t>(spec.ttl.count()))
       .end_object();
   print(json.text() + "\n");
 }
 
-/// Until a signal says stop, which it returns, or until the lock is lost: 0.
+/// Waits for a termination signal and returns it; 0 if the lock is lost.
 int wait_for_end(const LockHandle& held, const Signals& signals) {
   const int lost = eventfd(0, EFD_CLOEXEC);
   const auto ring = [lost] {
@@ -65,44 +65,44 @@ int wait_for_end(const LockHandle& held, const Signals& signals) {
       if (next == SIGTSTP) {
         kill(getpid(), SIGSTOP);
       }
-      signal = is_farewell(next) ? next : 0;
+      signal = is_termination(next) ? next : 0;
     }
   }
   close(lost);
   return signal;
 }
 
-int hold_on(const Arguments& arguments, const Wish& wish) {
+int hold_until_signal(const Arguments& arguments, const AcquireSpec& spec) {
   const Signals signals;
-  auto held = hold(arguments, wish, signals);
-  if (!held.possession) {
+  auto held = hold(arguments, spec, signals);
+  if (!held.handle) {
     const auto conflict = arguments.number("--conflict-exit-code", 255);
     return held.is_busy && conflict ? static_cast<int>(conflict->value_or(held.exit_code))
                                     : held.exit_code;
   }
-  announce(arguments, wish, *held.possession);
-  if (wait_for_end(*held.possession, signals) == 0) {
-    complain("the lock is lost");
+  announce(arguments, spec, *held.handle);
+  if (wait_for_end(*held.handle, signals) == 0) {
+    print_error("the lock is lost");
     return code(ExitCode::lost);
   }
-  const auto unlocked = held.possession->unlock();
+  const auto unlocked = held.handle->unlock();
   return unlocked ? code(ExitCode::done) : failed(unlocked.error());
 }
 
 }  // namespace
 
 int lock(const Arguments& arguments) {
-  const auto wish = wish_of(arguments);
-  return wish ? hold_on(arguments, *wish) : failed(wish.error());
+  const auto spec = parse_acquire_spec(arguments);
+  return spec ? hold_until_signal(arguments, *spec) : failed(spec.error());
 }
 
 int try_lock(const Arguments& arguments) {
-  auto wish = wish_of(arguments);
-  if (!wish) {
-    return failed(wish.error());
+  auto spec = parse_acquire_spec(arguments);
+  if (!spec) {
+    return failed(spec.error());
   }
-  wish->wait = std::chrono::milliseconds::zero();
-  return hold_on(arguments, *wish);
+  spec->wait = std::chrono::milliseconds::zero();
+  return hold_until_signal(arguments, *spec);
 }
 
 }  // namespace tenure::cli

@@ -19,7 +19,7 @@ std::string mode_name(v1::Mode mode) {
 
 }  // namespace
 
-std::string claim_of(const v1::Item& item) {
+std::string mode_text(const v1::Item& item) {
   if (item.has_permits()) {
     const auto wanted = item.permits().wanted() == 0 ? 1 : item.permits().wanted();
     return std::to_string(wanted) + " of " + std::to_string(item.permits().capacity());
@@ -32,7 +32,7 @@ std::string claim_of(const v1::Item& item) {
   return mode_name(item.mode());
 }
 
-void write_claim(sys::JsonWriter& json, const v1::Item& item) {
+void write_mode(sys::JsonWriter& json, const v1::Item& item) {
   if (item.has_permits()) {
     json.field("permits", std::uint64_t{std::max(item.permits().wanted(), 1U)});
     return;
@@ -53,7 +53,7 @@ void write(sys::JsonWriter& json, const v1::Holder& holder) {
   json.begin_object()
       .field("owner", std::string_view(holder.owner()))
       .field("user", std::string_view(holder.user()));
-  write_claim(json, holder.item());
+  write_mode(json, holder.item());
   json.id("token", holder.fencing_token())
       .id("lease", holder.lease_id())
       .field("held_for_ms", std::uint64_t{holder.held_for_ms()})
@@ -66,7 +66,7 @@ void write(sys::JsonWriter& json, const v1::Waiter& waiter) {
       .field("position", std::uint64_t{waiter.position()})
       .field("owner", std::string_view(waiter.owner()))
       .field("user", std::string_view(waiter.user()));
-  write_claim(json, waiter.item());
+  write_mode(json, waiter.item());
   json.id("lease", waiter.lease_id())
       .field("waited_ms", std::uint64_t{waiter.waited_ms()})
       .field("metadata", std::string_view(waiter.metadata()))
@@ -83,7 +83,7 @@ void write(sys::JsonWriter& json, const v1::Waiter& waiter) {
 }
 
 void write_fields(sys::JsonWriter& json, const v1::LockStatus& lock, const Service& service) {
-  json.field("name", std::string_view(service.shown(lock.name())))
+  json.field("name", std::string_view(service.without_prefix(lock.name())))
       .field("kind", std::string_view(lock.is_space() ? "space" : "lock"))
       .field("holder_count", std::uint64_t{lock.holder_count()})
       .field("waiter_count", std::uint64_t{lock.waiter_count()})

@@ -9,15 +9,15 @@
 
 namespace tenure::cli {
 
-/// What is asked for, for people: "X", "S", "2 of 5", "X on [a, b)".
-[[nodiscard]] std::string claim_of(const v1::Item& item);
+/// Human-readable mode or permits: "X", "S", "2 of 5", "X on [a, b)".
+[[nodiscard]] std::string mode_text(const v1::Item& item);
 
-/// Fields of the claim: `mode` (IS, IX, S, U, SIX or X) or `permits`, and `range` for a key range.
+/// JSON fields of the mode: `mode` (IS, IX, S, U, SIX or X) or `permits`, and `range` for a key range.
 /// The same fields as in the HTTP API.
-void write_claim(sys::JsonWriter& json, const v1::Item& item);
+void write_mode(sys::JsonWriter& json, const v1::Item& item);
 void write(sys::JsonWriter& json, const v1::Holder& holder);
 void write(sys::JsonWriter& json, const v1::Waiter& waiter);
-/// Without the queue.
+/// Writes the fields of a lock without its queue.
 void write_fields(sys::JsonWriter& json, const v1::LockStatus& lock, const Service& service);
 
 /// One lock with its holders and its queue.

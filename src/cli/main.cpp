@@ -1,4 +1,4 @@
-// tenure: locks from the command line. docs/reference/cli.md is its manual.
+// tenure: command-line client. docs/reference/cli.md is its manual.
 
 #include <cstdio>
 #include <string>
@@ -12,10 +12,10 @@ int main(int count, char** arguments) {
   using namespace tenure::cli;
   std::vector<std::string> words(arguments + (count > 0 ? 1 : 0), arguments + count);
   const auto read = read_command_line(std::move(words));
-  if (const auto* farewell = std::get_if<Farewell>(&read)) {
+  if (const auto* farewell = std::get_if<ExitMessage>(&read)) {
     std::fputs(farewell->text.c_str(), farewell->code == ExitCode::done ? stdout : stderr);
     return code(farewell->code);
   }
-  const auto& order = std::get<Order>(read);
-  return order.command->run(order.arguments);
+  const auto& invocation = std::get<Invocation>(read);
+  return invocation.command->run(invocation.arguments);
 }

@@ -1,4 +1,4 @@
-// tenure man: the manual pages, made from what --help prints. The build installs them.
+// tenure man: generates the manual pages from the command table. The build installs them.
 
 #include "sys/man_page.hpp"
 
@@ -55,14 +55,14 @@ std::string page_of_all() {
       .call("tenure", "COMMAND [OPTIONS]")
       .section("description")
       .paragraphs(
-          "Locks by name that processes on many machines share: held for as long as a command "
-          "runs, looked at, and looked after.")
+          "Acquires, inspects and administers named locks that processes on many machines "
+          "share.")
       .section("commands");
   for (const auto& command : commands()) {
     page.page_term(hyphenated(command.name), 1, command.summary);
   }
   write(common_options(), "options", page);
-  for (const auto& [title, remark] : remarks()) {
+  for (const auto& [title, remark] : help_sections()) {
     page.section(title).verbatim(remark);
   }
   return page.see_also("tenured", 8).see_also("libtenure", 3).text();
@@ -88,7 +88,7 @@ int print_man_page(const Arguments& arguments) {
   }
   const auto it = std::ranges::find(commands(), name, &Command::name);
   if (it == commands().end()) {
-    return failed({Errc::invalid_argument, "there is no command " + plain(name)});
+    return failed({Errc::invalid_argument, "unknown command " + plain(name)});
   }
   print(page_of(*it));
   return code(ExitCode::done);

@@ -8,24 +8,26 @@
 namespace tenure::cli {
 namespace {
 
-constexpr std::array all_remarks{
-    Remark{"Environment",
-           "  TENURE_URL         where the locks are, if --url does not say it\n"
-           "  TENURE_AUTH_TOKEN  who we are, to a tenured that has users: what `tenured token`\n"
-           "                     printed; --token-file and the URL win\n"
-           "  TENURE_AUTH_FILE   a file with it; TENURE_AUTH_TOKEN wins\n"
-           "  NO_COLOR           if it is set and not empty: no colours\n"},
-    Remark{"Exit codes",
-           "  0    done\n"
-           "  1    the answer is no: nothing is held, a check failed, a file is damaged\n"
-           "  64   usage: an option, a name or a URL is wrong, or this backend cannot do it\n"
-           "  69   no server can be reached, or it takes no more\n"
-           "  70   a bug\n"
-           "  75   not acquired: somebody else has it (--conflict-exit-code changes this)\n"
-           "  77   the server does not allow it\n"
-           "  79   the lock was lost, or about to be, while it was needed\n"
-           "  126  the command cannot be executed; 127: it was not found\n"
-           "  128+n  ended by signal n; `tenure run` passes its command's code on\n"},
+constexpr std::array all_help_sections{
+    HelpSection{
+        "Environment",
+        "  TENURE_URL         URL of the lock service; --url takes precedence\n"
+        "  TENURE_AUTH_TOKEN  authentication token for a tenured with users, as printed by\n"
+        "                     `tenured token`; --token-file and the URL take precedence\n"
+        "  TENURE_AUTH_FILE   file that contains the token; TENURE_AUTH_TOKEN takes precedence\n"
+        "  NO_COLOR           disables colors if set and not empty\n"},
+    HelpSection{
+        "Exit codes",
+        "  0    success\n"
+        "  1    negative result: nothing is held, a check failed, a file is damaged\n"
+        "  64   usage error: invalid option, name or URL, or not supported by the backend\n"
+        "  69   no server is reachable, or a limit is reached\n"
+        "  70   internal error\n"
+        "  75   not acquired: another owner has the lock (see --conflict-exit-code)\n"
+        "  77   permission denied\n"
+        "  79   the lock was lost, or about to be lost\n"
+        "  126  the command cannot be executed; 127: command not found\n"
+        "  128+n  terminated by signal n; `tenure run` returns the exit code of its command\n"},
 };
 
 }  // namespace
@@ -44,37 +46,38 @@ const std::vector<Command>& commands() {
 const std::vector<Option>& common_options() {
   static const std::vector<Option> all{
       {"-u,--url", "URL",
-       "Where the locks are: tenure://host:port,..., redis://host:port [TENURE_URL, or "
+       "URL of the lock service: tenure://host:port,..., redis://host:port [TENURE_URL, or "
        "tenure://127.0.0.1:7420]"},
       {"--token-file", "FILE",
-       "Who we are, to a tenured that has users: a file with the token [TENURE_AUTH_TOKEN, or what "
-       "TENURE_AUTH_FILE names]"},
-      {"--owner", "TEXT", "Who we are, for people [host, process and a random number]"},
-      {"--timeout", "DURATION", "Longest wait for an answer of the server [5s]"},
-      {"-o,--output", "FORMAT", "table, json or quiet [table]", "table json quiet"},
-      {"-j,--json", "", "The same as --output json"},
+       "File containing the authentication token for a tenured with users [TENURE_AUTH_TOKEN, or "
+       "the file named by TENURE_AUTH_FILE]"},
+      {"--owner", "TEXT",
+       "Display name of the lock owner [host name, process id and a random number]"},
+      {"--timeout", "DURATION", "Timeout of requests to the server [5s]"},
+      {"-o,--output", "FORMAT", "Output format: table, json or quiet [table]", "table json quiet"},
+      {"-j,--json", "", "Same as --output json"},
   };
   return all;
 }
 
-std::span<const Remark> remarks() {
-  return all_remarks;
+std::span<const HelpSection> help_sections() {
+  return all_help_sections;
 }
 
 std::string_view summary_of_group(std::string_view group) {
   if (group == "cluster") {
-    return "Look at the members of a cluster, and change who they are";
+    return "Show and change the members of a cluster";
   }
   if (group == "lease") {
-    return "Look at leases, make them, keep them and end them";
+    return "List, grant, renew and revoke leases";
   }
   if (group == "users") {
-    return "Tell servers that their users have changed";
+    return "Reload the users of servers";
   }
   if (group == "fence") {
-    return "Ask about fencing tokens";
+    return "Check fencing tokens";
   }
-  return group == "snapshot" ? "Save the state of the server, and look into what was saved" : "";
+  return group == "snapshot" ? "Save the state of the server, and inspect saved snapshots" : "";
 }
 
 std::vector<std::string_view> names_of(const Option& option) {

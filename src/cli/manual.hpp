@@ -9,12 +9,12 @@ namespace tenure::cli {
 
 class Arguments;
 
-/// One option, as it is parsed, explained and completed.
+/// Option of a command: source of the parser, the help and the completions.
 struct Option {
-  std::string_view names;      ///< "-n,--no-wait"; the last one is how the program asks for it.
-  std::string_view value{};    ///< What follows it, e.g. DURATION; empty: nothing.
-  std::string_view help{};     ///< One sentence.
-  std::string_view choices{};  ///< "table json quiet": all that it takes; empty: anything.
+  std::string_view names;      ///< "-n,--no-wait"; the last one is the key in Arguments::options.
+  std::string_view value{};    ///< Placeholder of the value, such as DURATION; empty for a flag.
+  std::string_view help{};     ///< Description.
+  std::string_view choices{};  ///< Valid values, such as "table json quiet"; empty: any.
 };
 
 struct Example {
@@ -22,40 +22,40 @@ struct Example {
   std::string_view what;
 };
 
-/// What a word on the command line is, so that shells can complete it.
+/// Kind of a positional argument, for shell completion.
 enum class Word : unsigned char { other, lock, command, shell, file };
 
-/// One command: the source of the parser, of --help, of the manual pages and of the completions.
+/// Command: source of the parser, --help, the manual pages and the completions.
 struct Command {
   std::string_view name;         ///< "run", "cluster add".
-  std::string_view synopsis;     ///< Of its words: "NAME... [-- COMMAND...]".
+  std::string_view synopsis;     ///< Positional arguments: "NAME... [-- COMMAND...]".
   std::string_view summary;      ///< One line.
-  std::string_view description;  ///< Paragraphs, parted by empty lines.
+  std::string_view description;  ///< Paragraphs, separated by empty lines.
   std::size_t words_min = 0;
   std::size_t words_max = 0;
   Word word = Word::other;
-  bool takes_command = false;  ///< What follows `--`, or the first word, is a command to run.
+  bool takes_command = false;  ///< Whether a command to run follows `--` or the first argument.
   std::vector<Option> options{};
   std::vector<Example> examples{};
   int (*run)(const Arguments& arguments) = nullptr;
 };
 
-/// All commands, in the order in which people read them.
+/// All commands, in the order of the documentation.
 [[nodiscard]] const std::vector<Command>& commands();
-/// What every command takes.
+/// Options of every command.
 [[nodiscard]] const std::vector<Option>& common_options();
-/// What all have in common, for --help and tenure(1).
-struct Remark {
+/// Sections about all commands, for --help and tenure(1).
+struct HelpSection {
   std::string_view title;
   std::string_view text;
 };
-[[nodiscard]] std::span<const Remark> remarks();
-/// A command that starts with these words, such as "cluster"? For "cluster --help".
+[[nodiscard]] std::span<const HelpSection> help_sections();
+/// Summary of a command group such as "cluster"; empty if there is no such group.
 [[nodiscard]] std::string_view summary_of_group(std::string_view group);
 
-/// How the program asks for an option: "--no-wait".
+/// Key of an option in Arguments::options: "--no-wait".
 [[nodiscard]] std::string_view key_of(const Option& option);
-/// Each of its names.
+/// All names of an option.
 [[nodiscard]] std::vector<std::string_view> names_of(const Option& option);
 
 }  // namespace tenure::cli

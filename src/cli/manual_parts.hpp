@@ -6,11 +6,11 @@
 
 namespace tenure::cli {
 
-/// For those who want locks.
+/// Commands that acquire locks.
 [[nodiscard]] std::vector<Command> lock_commands();
-/// For those who look after them.
+/// Commands that inspect and administer a service.
 [[nodiscard]] std::vector<Command> service_commands();
-/// About the command itself.
+/// Tools.
 [[nodiscard]] std::vector<Command> tool_commands();
 
 }  // namespace tenure::cli

@@ -1,4 +1,4 @@
-// tenure cluster ...: who is in it, and who shall be.
+// tenure cluster: shows and changes the members of a cluster.
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +9,8 @@
 
 #include "backends/rpc/endpoint_selector.hpp"
 #include "cli/commands.hpp"
+#include "cli/confirm.hpp"
 #include "cli/locks.hpp"
-#include "cli/question.hpp"
 #include "sys/json_writer.hpp"
 
 namespace tenure::cli {
@@ -18,13 +18,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A member that does not answer must not keep us from telling of the others.
+/// Short timeout per member, so that one that is down does not delay the status of the others.
 constexpr milliseconds glance{1000};
 constexpr milliseconds change_timeout = std::chrono::minutes(5);
 
 struct Seen {
   v1::Member member{};
-  std::optional<v1::StatusResponse> status{};  ///< As it says itself, if it answers.
+  std::optional<v1::StatusResponse> status{};  ///< Reply of the member itself, if it is reachable.
 };
 
 std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceUrl url) {
@@ -34,12 +34,12 @@ std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceU
   }
   url.servers.endpoints = {*endpoint};
   url.servers.connect_timeout = glance;
-  Service one(std::move(url), glance, Service::Follow::nobody);
+  Service one(std::move(url), glance, Service::Follow::none);
   auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
   return status ? std::optional(*std::move(status)) : std::nullopt;
 }
 
-/// All members, as the leader has them, and what each says itself.
+/// All members according to the leader, with the status of each member.
 Result<std::vector<Seen>> look_around(const Arguments& arguments) {
   const auto url = service_url(arguments);
   auto service = Service::open(arguments);
@@ -55,7 +55,7 @@ Result<std::vector<Seen>> look_around(const Arguments& arguments) {
   for (const auto& member : list->members()) {
     seen.push_back({.member = member, .status = glance_at(member.client_address(), *url)});
     if (!seen.back().status && list->members_size() == 1) {
-      // A single node does not know by which address it is called.
+      // A single node does not know its address.
       const auto own = service->ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
       seen.back().status = own ? std::optional(*own) : std::nullopt;
     }
@@ -63,7 +63,7 @@ Result<std::vector<Seen>> look_around(const Arguments& arguments) {
   return seen;
 }
 
-/// Newest cluster version of the member's program; 0: neither the leader nor the member has it.
+/// Newest cluster version that the member supports; 0: unknown.
 std::uint64_t newest_version_of(const Seen& seen) {
   if (seen.member.newest_version() != 0 || !seen.status) {
     return seen.member.newest_version();
@@ -111,7 +111,7 @@ std::vector<std::string> row_of(const Seen& seen) {
   const auto newest = newest_version_of(seen);
   return {std::to_string(seen.member.id()),
           std::string(role_of(seen.member)),
-          status ? painted(Colour::green, "answers") : painted(Colour::red, "silent"),
+          status ? colored(Color::green, "reachable") : colored(Color::red, "unreachable"),
           plain(seen.member.client_address()),
           plain(seen.member.peer_address()),
           status ? reply.version() : "-",
@@ -192,8 +192,8 @@ int remove_member(const Arguments& arguments) {
   if (!id) {
     return failed(id.error());
   }
-  const auto asked = confirmed(arguments, "Remove member " + std::to_string(*id) +
-                                              "? It cannot come back under this number.");
+  const auto asked =
+      confirm(arguments, "Remove member " + std::to_string(*id) + "? Its id cannot be used again.");
   if (!asked) {
     return failed(asked.error());
   }

@@ -14,26 +14,26 @@
 namespace tenure::cli {
 namespace {
 
-bool has_colours(int file) {
+bool has_colors(int file) {
   const auto* no = std::getenv("NO_COLOR");
   const auto* terminal = std::getenv("TERM");
   const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
   return (no == nullptr || *no == '\0') && !is_dumb && isatty(file) == 1;
 }
 
-std::string_view sequence_of(Colour colour) {
-  switch (colour) {
-    case Colour::none: return "";
-    case Colour::bold: return "\033[1m";
-    case Colour::dim: return "\033[2m";
-    case Colour::red: return "\033[31m";
-    case Colour::green: return "\033[32m";
-    case Colour::yellow: return "\033[33m";
+std::string_view sequence_of(Color color) {
+  switch (color) {
+    case Color::none: return "";
+    case Color::bold: return "\033[1m";
+    case Color::dim: return "\033[2m";
+    case Color::red: return "\033[31m";
+    case Color::green: return "\033[32m";
+    case Color::yellow: return "\033[33m";
   }
   return "";
 }
 
-/// Columns on a terminal: characters, not bytes, and no colours.
+/// Width on a terminal: UTF-8 characters, without color sequences.
 std::size_t width(std::string_view text) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -49,18 +49,18 @@ std::size_t width(std::string_view text) {
 }  // namespace
 
 Format format_of(const Arguments& arguments) {
-  const auto said = arguments.text("--output").value_or("table");
-  if (arguments.has("--json") || said == "json") {
+  const auto format = arguments.text("--output").value_or("table");
+  if (arguments.has("--json") || format == "json") {
     return Format::json;
   }
-  return said == "quiet" ? Format::quiet : Format::table;
+  return format == "quiet" ? Format::quiet : Format::table;
 }
 
-std::string painted(Colour colour, std::string_view text, int file) {
-  if (colour == Colour::none || !has_colours(file)) {
+std::string colored(Color color, std::string_view text, int file) {
+  if (color == Color::none || !has_colors(file)) {
     return std::string(text);
   }
-  return std::string(sequence_of(colour)) + std::string(text) + "\033[0m";
+  return std::string(sequence_of(color)) + std::string(text) + "\033[0m";
 }
 
 std::string plain(std::string_view text) {
@@ -72,7 +72,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-std::string spoken(std::chrono::milliseconds time) {
+std::string format_duration(std::chrono::milliseconds time) {
   using namespace std::chrono_literals;
   std::array<char, 48> text{};
   const auto seconds = time.count() / 1000;
@@ -121,7 +121,7 @@ std::string Table::text() const {
     }
     return made;
   };
-  out += painted(Colour::bold, line(headline_)) + '\n';
+  out += colored(Color::bold, line(headline_)) + '\n';
   for (const auto& row : rows_) {
     out += line(row) + '\n';
   }
@@ -133,7 +133,7 @@ void print(std::string_view text) {
   std::fflush(stdout);
 }
 
-std::string harmless(std::string_view text) {
+std::string sanitized(std::string_view text) {
   std::string out;
   std::ranges::transform(text, std::back_inserter(out), [](char byte) {
     const auto number = static_cast<unsigned char>(byte);
@@ -142,13 +142,13 @@ std::string harmless(std::string_view text) {
   return out;
 }
 
-void complain(std::string_view text) {
-  const auto line = painted(Colour::red, "tenure:", STDERR_FILENO) + " " + harmless(text) + "\n";
+void print_error(std::string_view text) {
+  const auto line = colored(Color::red, "tenure:", STDERR_FILENO) + " " + sanitized(text) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 int failed(const Error& error) {
-  complain(error.detail.empty() ? message(error.code) : std::string_view(error.detail));
+  print_error(error.detail.empty() ? message(error.code) : std::string_view(error.detail));
   return code(exit_code_of(error.code));
 }
 

@@ -13,23 +13,24 @@
 
 namespace tenure::cli {
 
-/// For whom the output is: people, programs, or nobody.
+/// Output format: human-readable, machine-readable, or none.
 enum class Format : std::uint8_t { table, json, quiet };
 [[nodiscard]] Format format_of(const Arguments& arguments);
 
-enum class Colour : std::uint8_t { none, bold, dim, red, green, yellow };
-/// The text in a colour, if this file (1 or 2) is a terminal that has any and NO_COLOR is not set.
-[[nodiscard]] std::string painted(Colour colour, std::string_view text, int file = 1);
+enum class Color : std::uint8_t { none, bold, dim, red, green, yellow };
+/// Colors the text if this file (1 or 2) is a terminal with colors and NO_COLOR is not set.
+[[nodiscard]] std::string colored(Color color, std::string_view text, int file = 1);
 
-/// A name or a note as it may stand on a terminal: nothing in it speaks to that.
+/// Escapes control characters of a name or metadata, so that it cannot control the terminal. "-" if
+/// empty.
 [[nodiscard]] std::string plain(std::string_view text);
-/// A whole sentence that somebody else made: no control characters but ends of lines.
-[[nodiscard]] std::string harmless(std::string_view text);
-/// "1.5 s", "3 min 20 s".
-[[nodiscard]] std::string spoken(std::chrono::milliseconds time);
+/// Replaces control characters except newlines in text from a server.
+[[nodiscard]] std::string sanitized(std::string_view text);
+/// Human-readable duration: "1.5 s", "3 min 20 s".
+[[nodiscard]] std::string format_duration(std::chrono::milliseconds time);
 
-/// Rows under a headline, in columns on a terminal; in a pipe without the headline, with tabs in
-/// between, for cut(1) and awk(1).
+/// Table: aligned columns with a header on a terminal; in a pipe tab-separated rows without header,
+/// for cut(1) and awk(1).
 class Table {
  public:
   explicit Table(std::vector<std::string> headline) : headline_(std::move(headline)) {}
@@ -41,11 +42,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Writes to stdout, at once.
+/// Writes to stdout and flushes.
 void print(std::string_view text);
-/// Writes a line to stderr, with our name before it.
-void complain(std::string_view text);
-/// Says what went wrong, and with which code to leave.
+/// Writes a line to stderr, prefixed with "tenure:".
+void print_error(std::string_view text);
+/// Prints an error and returns its exit code.
 [[nodiscard]] int failed(const Error& error);
 
 }  // namespace tenure::cli

@@ -1,4 +1,4 @@
-// tenure run, lock and try: a lock for as long as a command runs, or until somebody says stop.
+// tenure run: holds locks while a command runs.
 
 #include <atomic>
 #include <csignal>
@@ -16,17 +16,17 @@
 #include "cli/output.hpp"
 #include "cli/service.hpp"
 #include "cli/signals.hpp"
-#include "cli/supervise.hpp"
-#include "cli/warden.hpp"
+#include "cli/supervisor.hpp"
+#include "cli/watchdog.hpp"
 
 namespace tenure::cli {
 namespace {
 
-Program program_of(const Arguments& arguments, const Wish& wish, const LockHandle& held) {
+Program program_of(const Arguments& arguments, const AcquireSpec& spec, const LockHandle& held) {
   Program program{.words = arguments.command,
-                  .environment = {"TENURE_NAME=" + joined(wish.names, "\n"),
+                  .environment = {"TENURE_NAME=" + joined(spec.names, "\n"),
                                   "TENURE_TOKEN=" + std::to_string(held.token().get()),
-                                  "TENURE_LEASE_MS=" + std::to_string(wish.ttl.count()),
+                                  "TENURE_LEASE_MS=" + std::to_string(spec.ttl.count()),
                                   "TENURE_URL=" + url_of(arguments)}};
   if (const auto file = arguments.text("--token-file")) {
     program.environment.push_back("TENURE_AUTH_FILE=" + *file);
@@ -35,25 +35,26 @@ Program program_of(const Arguments& arguments, const Wish& wish, const LockHandl
 }
 
 int cannot_execute(const std::string& command, int why) {
-  complain(plain(command) + ": " + std::strerror(why));
+  print_error(plain(command) + ": " + std::strerror(why));
   return code(why == ENOENT ? ExitCode::not_found : ExitCode::cannot_execute);
 }
 
-/// What the command ended with, after the lock was given back.
-int conclude(const Ending& ending, LockHandle& held) {
+/// Releases the lock and returns the exit code.
+int conclude(const ChildResult& ending, LockHandle& held) {
   if (ending.is_lost) {
-    // Given back all the same, so that nobody waits for the end of the lease.
+    // Release anyway: the service may still count the lease, and the next holder need not wait for
+    // it.
     (void)held.unlock();
     return code(ExitCode::lost);
   }
   const auto unlocked = held.unlock();
   if (!unlocked && unlocked.error() == Errc::lease_lost) {
-    complain("the lock was lost while the command ran: " + unlocked.error().detail);
+    print_error("the lock was lost while the command ran: " + unlocked.error().detail);
     return code(ExitCode::lost);
   }
   if (!unlocked) {
-    complain("the lock could not be given back and ends with its lease: " +
-             unlocked.error().detail);
+    print_error("cannot release the lock; it is free when its lease expires: " +
+                unlocked.error().detail);
   }
   return ending.exit_code;
 }
@@ -66,28 +67,30 @@ int run(const Arguments& arguments) {
   }
   const InheritedFiles files;
   const Signals signals;
-  Warden warden;
+  Watchdog watchdog;
   const auto conflict = arguments.number("--conflict-exit-code", 255);
-  const auto wish = wish_of(arguments);
-  if (!conflict || !wish) {
-    return failed(!conflict ? conflict.error() : wish.error());
+  const auto spec = parse_acquire_spec(arguments);
+  if (!conflict || !spec) {
+    return failed(!conflict ? conflict.error() : spec.error());
   }
-  auto held = hold(arguments, *wish, signals);
-  if (!held.possession) {
+  auto held = hold(arguments, *spec, signals);
+  if (!held.handle) {
     return held.is_busy ? static_cast<int>(conflict->value_or(held.exit_code)) : held.exit_code;
   }
   const Foreground foreground;
-  // The warden knows it before it begins: it might stop us at once.
+  // Set the deadline before the command starts: its first action may be to stop this process.
   auto child = Child::start(
-      program_of(arguments, *wish, *held.possession), files, signals, foreground,
-      [&](pid_t group) { warden.guard(group, last_moment(*held.possession, wish->ttl)); });
+      program_of(arguments, *spec, *held.handle), files, signals, foreground, [&](pid_t group) {
+        watchdog.set_deadline(group, watchdog_deadline(*held.handle, spec->ttl));
+      });
   if (!child) {
-    (void)held.possession->unlock();
+    (void)held.handle->unlock();
     return cannot_execute(arguments.command.front(), child.error());
   }
-  Supervisor supervisor(*held.possession, *child, warden,
-                        {.ttl = wish->ttl, .warn = [](std::string_view what) { complain(what); }});
-  return conclude(supervisor.run(signals, foreground), *held.possession);
+  Supervisor supervisor(
+      *held.handle, *child, watchdog,
+      {.ttl = spec->ttl, .warn = [](std::string_view what) { print_error(what); }});
+  return conclude(supervisor.run(signals, foreground), *held.handle);
 }
 
 }  // namespace tenure::cli

@@ -23,20 +23,20 @@ constexpr std::chrono::milliseconds default_timeout{5000};
 
 }  // namespace
 
-/// One request, whose responses stay in bytes.
-class Service::Asked final : public grpc::ClientCall {
+/// RPC in progress. Passes the encoded responses to a callback.
+class Service::PendingCall final : public grpc::ClientCall {
  public:
-  explicit Asked(const Service::Take& take) : take_(take) {}
+  explicit PendingCall(const Service::Take& take) : take_(take) {}
 
   std::optional<grpc::Status> status{};
-  std::optional<Error> refusal{};  ///< Of whoever takes the answers.
+  std::optional<Error> rejection{};  ///< Error of the callback.
   std::size_t answers = 0;
 
  private:
   void received(std::string_view message) override {
     ++answers;
-    if (auto taken = take_(message); !taken && !refusal) {
-      refusal = std::move(taken).error();
+    if (auto taken = take_(message); !taken && !rejection) {
+      rejection = std::move(taken).error();
     }
   }
   void ended(const grpc::Status& how) override { status = how; }
@@ -64,11 +64,11 @@ std::string url_of(const Arguments& arguments) {
 }
 
 Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments) {
-  const auto said = arguments.duration("--timeout");
-  if (!said) {
-    return std::unexpected(said.error());
+  const auto value = arguments.duration("--timeout");
+  if (!value) {
+    return std::unexpected(value.error());
   }
-  return said->value_or(default_timeout);
+  return value->value_or(default_timeout);
 }
 
 LoginSource login_source(const Arguments& arguments) {
@@ -95,7 +95,8 @@ Result<Client> open_client(const Arguments& arguments) {
     return std::unexpected(timeout.error());
   }
   const auto url = url_of(arguments);
-  // Variables are for all commands, also for those that ask something else.
+  // TENURE_AUTH_TOKEN and TENURE_AUTH_FILE may be set for all commands: ignore them for other
+  // schemes.
   const auto login = url.starts_with("tenure://") || arguments.has("--token-file")
                          ? login_source(arguments).login
                          : tenured::Login{};
@@ -103,7 +104,7 @@ Result<Client> open_client(const Arguments& arguments) {
                        .request_timeout = *timeout,
                        .auth_token = login.token,
                        .auth_token_file = login.token_file,
-                       .on_warning = [](std::string_view what) { complain(what); }});
+                       .on_warning = [](std::string_view what) { print_error(what); }});
 }
 
 Result<ServiceUrl> service_url(const Arguments& arguments) {
@@ -118,7 +119,7 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
   }
   if (url->scheme != "tenure") {
     return fail(Errc::unsupported,
-                "only tenured can answer this: a tenure:// URL, not " + url->scheme + "://");
+                "this command needs a tenure:// URL, not " + url->scheme + "://");
   }
   ServiceUrl made;
   ConnectOptions options;
@@ -134,22 +135,22 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
   return made;
 }
 
-/// The connection, and who is called when it is lost.
-class Service::Wire {
+/// Connection to one server, and the event loop that serves it. Reconnects and follows redirects.
+class Service::Connection {
  public:
-  Wire(backends::Servers servers, std::chrono::milliseconds timeout, Follow follow)
+  Connection(backends::Servers servers, std::chrono::milliseconds timeout, Follow follow)
       : timeout_(timeout),
         follow_(follow),
         connector_(std::make_shared<backends::ChannelConnector>(
             loop_, std::move(servers),
-            backends::ChannelConnector::Calls{
+            backends::ChannelConnector::Callbacks{
                 .connected = [this](const auto& channel) { channel_ = channel; },
                 .failed = [this](const Error& why) { last_failure_ = why; }})) {}
-  Wire(const Wire&) = delete;
-  Wire& operator=(const Wire&) = delete;
-  ~Wire() {
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() {
     connector_->stop();
-    hang_up();
+    disconnect();
     loop_.poll();
   }
 
@@ -157,36 +158,36 @@ class Service::Wire {
                    const Take& take, std::optional<std::chrono::milliseconds> timeout) {
     const auto longest = timeout.value_or(timeout_);
     for (auto deadline = Clock::now() + longest; Clock::now() < deadline;) {
-      if (!reach(deadline)) {
+      if (!connect_until(deadline)) {
         return std::unexpected(last_failure_);
       }
-      const auto asked = std::make_shared<Asked>(take);
-      channel_->begin(path, asked);
-      asked->send(request);
-      asked->half_close();
-      for (std::size_t had = 0; !asked->status && !asked->refusal; had = asked->answers) {
+      const auto call = std::make_shared<PendingCall>(take);
+      channel_->begin(path, call);
+      call->send(request);
+      call->half_close();
+      for (std::size_t had = 0; !call->status && !call->rejection; had = call->answers) {
         const auto one_more = Clock::now() + longest;
-        const auto until = asked->answers > 0 ? one_more : deadline;
-        run_until(until, [&] { return asked->status || asked->refusal || asked->answers > had; });
-        if (!asked->status && asked->answers == had) {
-          asked->cancel();
-          return fail(Errc::unavailable, server() + ": no answer in time");
+        const auto until = call->answers > 0 ? one_more : deadline;
+        run_until(until, [&] { return call->status || call->rejection || call->answers > had; });
+        if (!call->status && call->answers == had) {
+          call->cancel();
+          return fail(Errc::unavailable, server() + ": no reply before the timeout");
         }
       }
-      if (asked->refusal) {
-        asked->cancel();
-        return std::unexpected(*asked->refusal);
+      if (call->rejection) {
+        call->cancel();
+        return std::unexpected(*call->rejection);
       }
-      if (asked->status->ok()) {
-        connector_->praise();
+      if (call->status->ok()) {
+        connector_->mark_healthy();
         return {};
       }
-      const auto error = error_of(*asked->status, server());
-      if (error.code != Errc::unavailable || follow_ == Follow::nobody || asked->answers > 0) {
+      const auto error = error_of(*call->status, server());
+      if (error.code != Errc::unavailable || follow_ == Follow::none || call->answers > 0) {
         return std::unexpected(error);
       }
       last_failure_ = error;
-      leave(*asked->status);
+      switch_server(*call->status);
     }
     return std::unexpected(last_failure_);
   }
@@ -201,35 +202,36 @@ class Service::Wire {
     }
   }
 
-  /// A connection stands?
-  bool reach(Clock::time_point deadline) {
+  /// Connects if necessary. False if the deadline passed.
+  bool connect_until(Clock::time_point deadline) {
     if (channel_ && channel_->is_closed()) {
       channel_.reset();
     }
     if (!channel_) {
-      connector_->dial();
-      const auto soon = follow_ == Follow::nobody;
+      connector_->connect();
+      const auto soon = follow_ == Follow::none;
       run_until(deadline, [&] { return channel_ || (soon && last_failure_.detail != none); });
     }
     return channel_ != nullptr;
   }
 
-  /// To the leader, if we were told who that is; else to the next one.
-  void leave(const grpc::Status& status) {
+  /// Disconnects; the next connection goes to the leader if the reply names it, else to the next
+  /// server.
+  void switch_server(const grpc::Status& status) {
     const auto leader = tenured::leader_in(status);
-    if (!leader || !connector_->follow(*leader)) {
-      connector_->blame();
+    if (!leader || !connector_->redirect_to(*leader)) {
+      connector_->mark_failed();
     }
-    hang_up();
+    disconnect();
   }
 
-  void hang_up() {
+  void disconnect() {
     if (const auto channel = std::exchange(channel_, nullptr)) {
       channel->close();
     }
   }
 
-  static constexpr auto none = "nobody answers";
+  static constexpr auto none = "no server replies";
   std::chrono::milliseconds timeout_;
   Follow follow_;
   boost::asio::io_context loop_;
@@ -239,7 +241,7 @@ class Service::Wire {
 };
 
 Service::Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow)
-    : wire_(std::make_unique<Wire>(std::move(url.servers), timeout, follow)),
+    : connection_(std::make_unique<Connection>(std::move(url.servers), timeout, follow)),
       key_prefix_(std::move(url.key_prefix)) {}
 Service::Service(Service&&) noexcept = default;
 Service& Service::operator=(Service&&) noexcept = default;
@@ -250,7 +252,7 @@ Result<Service> Service::open(const Arguments& arguments) {
   if (!url) {
     return std::unexpected(std::move(url).error());
   }
-  // What service_url() could read, this can.
+  // service_url() has validated the timeout.
   return Service(*std::move(url), timeout_of(arguments).value_or(default_timeout));
 }
 
@@ -262,21 +264,21 @@ Result<std::string> Service::ask(std::string_view method,
     bytes = answer;
     return {};
   };
-  auto asked = wire_->ask("/tenure.v1." + std::string(method), request, keep, timeout);
-  return asked ? Result<std::string>(std::move(bytes)) : std::unexpected(std::move(asked).error());
+  auto call = connection_->ask("/tenure.v1." + std::string(method), request, keep, timeout);
+  return call ? Result<std::string>(std::move(bytes)) : std::unexpected(std::move(call).error());
 }
 
 Result<void> Service::ask_each(std::string_view method,
                                const google::protobuf::MessageLite& request, const Take& take) {
-  return wire_->ask("/tenure.v1." + std::string(method), request, take, std::nullopt);
+  return connection_->ask("/tenure.v1." + std::string(method), request, take, std::nullopt);
 }
 
-std::string Service::shown(std::string_view name) const {
+std::string Service::without_prefix(std::string_view name) const {
   return std::string(name.starts_with(key_prefix_) ? name.substr(key_prefix_.size()) : name);
 }
 
 std::string Service::server() const {
-  return wire_->server();
+  return connection_->server();
 }
 
 }  // namespace tenure::cli

@@ -17,33 +17,33 @@
 
 namespace tenure::cli {
 
-/// Where the locks are: --url, TENURE_URL, or a tenured on this machine.
+/// URL of the lock service: --url, TENURE_URL, or a tenured on this machine.
 [[nodiscard]] std::string url_of(const Arguments& arguments);
-/// How long one answer may take: --timeout, or 5 seconds.
+/// Request timeout: --timeout, or 5 seconds.
 [[nodiscard]] Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments);
-/// Who we are: --token-file, TENURE_AUTH_TOKEN or TENURE_AUTH_FILE, and which of them said it.
+/// Credentials from --token-file, TENURE_AUTH_TOKEN or TENURE_AUTH_FILE, and their source.
 struct LoginSource {
   backends::tenured::Login login{};
-  std::string_view where{};  ///< Empty: none.
+  std::string_view where{};  ///< Name of the source; empty without credentials.
 };
 [[nodiscard]] LoginSource login_source(const Arguments& arguments);
-/// Through the client library, of any scheme.
+/// Opens a client of the library, for any scheme.
 [[nodiscard]] Result<Client> open_client(const Arguments& arguments);
 
-/// What a URL of tenured says.
+/// Parsed tenure:// URL.
 struct ServiceUrl {
   backends::Servers servers{};
   std::string key_prefix{};
 };
-/// `unsupported` for any other scheme.
+/// Parses the URL; `unsupported` for other schemes.
 [[nodiscard]] Result<ServiceUrl> service_url(const Arguments& arguments);
 
-/// Questions to tenured over a connection of our own, one at a time; they go to the leader, whoever
-/// that is. One thread.
+/// RPC client of tenured for commands that the client library does not offer. One request at a
+/// time; follows redirects to the leader. Not thread safe.
 class Service {
  public:
-  /// Whether a server that does not lead may send us to the one that does.
-  enum class Follow : bool { nobody, leader };
+  /// Whether to follow the redirect of a follower to the leader.
+  enum class Follow : bool { none, leader };
 
   [[nodiscard]] static Result<Service> open(const Arguments& arguments);
   Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow = Follow::leader);
@@ -51,14 +51,14 @@ class Service {
   Service& operator=(Service&&) noexcept;
   ~Service();
 
-  /// The answer to a question of this name, "Admin/List". `not_held`: FAILED_PRECONDITION;
-  /// `lease_lost`: NOT_FOUND; the others are those of Errc.
+  /// Calls a unary RPC, such as "Admin/List". FAILED_PRECONDITION becomes not_held, NOT_FOUND
+  /// becomes lease_lost.
   [[nodiscard]] Result<std::string> ask(
       std::string_view method, const google::protobuf::MessageLite& request,
       std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 
-  /// A question with many answers: `take` gets each, and its error ends it. As ask() otherwise,
-  /// with a wait of `timeout` for each of them.
+  /// Calls a server-streaming RPC. `take` receives each response; its error ends the call. The
+  /// timeout applies to each response.
   using Take = std::function<Result<void>(std::string_view)>;
   [[nodiscard]] Result<void> ask_each(std::string_view method,
                                       const google::protobuf::MessageLite& request,
@@ -74,24 +74,24 @@ class Service {
     }
     Response response;
     if (!response.ParseFromString(*bytes)) {
-      return fail(Errc::unavailable, "the answer cannot be read");
+      return fail(Errc::unavailable, "cannot parse the reply");
     }
     return response;
   }
 
-  /// Put before all names, and taken off those that are shown.
+  /// Key prefix of the URL: added to names in requests, removed from names in the output.
   [[nodiscard]] const std::string& key_prefix() const noexcept { return key_prefix_; }
-  [[nodiscard]] std::string full(std::string_view name) const {
+  [[nodiscard]] std::string with_prefix(std::string_view name) const {
     return key_prefix_ + std::string(name);
   }
-  [[nodiscard]] std::string shown(std::string_view name) const;
-  /// "host:port" of whoever answered last.
+  [[nodiscard]] std::string without_prefix(std::string_view name) const;
+  /// "host:port" of the current server.
   [[nodiscard]] std::string server() const;
 
  private:
-  class Asked;
-  class Wire;
-  std::unique_ptr<Wire> wire_;
+  class PendingCall;
+  class Connection;
+  std::unique_ptr<Connection> connection_;
   std::string key_prefix_;
 };
 

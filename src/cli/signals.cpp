@@ -16,7 +16,7 @@ namespace {
 sigset_t wanted() {
   sigset_t signals;
   sigemptyset(&signals);
-  // SIGTTOU: who gives the terminal away from the background would be stopped.
+  // SIGTTOU would stop this process when it passes the terminal on from the background.
   for (const int signal :
        {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD, SIGTTOU}) {
     sigaddset(&signals, signal);
@@ -47,28 +47,29 @@ std::optional<int> Signals::next() const {
   return static_cast<int>(found.ssi_signo);
 }
 
-bool is_farewell(int signal) noexcept {
+bool is_termination(int signal) noexcept {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
-FarewellWatch::FarewellWatch(const Signals& signals, std::function<void(int)> tell)
-    : end_(eventfd(0, EFD_CLOEXEC)), thread_([&signals, tell = std::move(tell), end = end_] {
+TerminationWatch::TerminationWatch(const Signals& signals, std::function<void(int)> on_signal)
+    : end_(eventfd(0, EFD_CLOEXEC)),
+      thread_([&signals, on_signal = std::move(on_signal), end = end_] {
         std::array<pollfd, 2> wakers{{{.fd = signals.file(), .events = POLLIN, .revents = 0},
                                       {.fd = end, .events = POLLIN, .revents = 0}}};
-        bool is_told = false;
+        bool is_reported = false;
         while (wakers[1].revents == 0) {
           poll(wakers.data(), wakers.size(), -1);
           const auto signal = wakers[0].revents != 0 ? signals.next() : std::nullopt;
           if (signal == SIGTSTP) {
             kill(getpid(), SIGSTOP);
           }
-          if (signal && is_farewell(*signal) && !std::exchange(is_told, true)) {
-            tell(*signal);
+          if (signal && is_termination(*signal) && !std::exchange(is_reported, true)) {
+            on_signal(*signal);
           }
         }
       }) {}
 
-FarewellWatch::~FarewellWatch() {
+TerminationWatch::~TerminationWatch() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(end_, &one, sizeof(one));
   thread_.join();

@@ -7,9 +7,9 @@
 
 namespace tenure::cli {
 
-/// The signals that people and shells send, read from a file instead of interrupting. REQUIRES:
-/// made before any thread, so that none of them is interrupted either. Those that were ignored when
-/// we were started (nohup) stay ignored.
+/// Signals of users and shells as a file descriptor (signalfd), instead of handlers. REQUIRES:
+/// constructed before any thread, so that all threads block them. Signals that were ignored at the
+/// start (nohup) stay ignored.
 class Signals {
  public:
   Signals();
@@ -17,11 +17,11 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
   ~Signals();
 
-  /// Readable when one is there.
+  /// File descriptor that is readable when a signal is pending.
   [[nodiscard]] int file() const noexcept { return file_; }
-  /// The next one, if there is any.
+  /// Next pending signal, if there is one.
   [[nodiscard]] std::optional<int> next() const;
-  /// What was blocked before us: for children.
+  /// Signal mask before construction, for child processes.
   [[nodiscard]] const sigset_t& mask_before() const noexcept { return before_; }
 
  private:
@@ -29,17 +29,17 @@ class Signals {
   int file_ = -1;
 };
 
-/// Does a signal ask us to end?
-[[nodiscard]] bool is_farewell(int signal) noexcept;
+/// Whether a signal requests termination.
+[[nodiscard]] bool is_termination(int signal) noexcept;
 
-/// While it lives, the first signal that asks us to end is told, on a thread of its own. Ctrl-Z
-/// stops us.
-class FarewellWatch {
+/// Thread that reports the first termination signal while this object exists. Ctrl-Z stops the
+/// process.
+class TerminationWatch {
  public:
-  FarewellWatch(const Signals& signals, std::function<void(int signal)> tell);
-  FarewellWatch(const FarewellWatch&) = delete;
-  FarewellWatch& operator=(const FarewellWatch&) = delete;
-  ~FarewellWatch();
+  TerminationWatch(const Signals& signals, std::function<void(int signal)> on_signal);
+  TerminationWatch(const TerminationWatch&) = delete;
+  TerminationWatch& operator=(const TerminationWatch&) = delete;
+  ~TerminationWatch();
 
  private:
   int end_ = -1;

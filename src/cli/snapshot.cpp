@@ -1,4 +1,4 @@
-// tenure snapshot: the whole state in a file, and what is in it.
+// tenure snapshot: saves the state of a server to a file, and inspects such files.
 
 #include "core/snapshot.hpp"
 
@@ -43,7 +43,7 @@ Error from_errno(const std::string& what) {
   return {Errc::unavailable, what + ": " + std::strerror(errno)};
 }
 
-/// A file that appears under its name when all of it is written, and not before.
+/// File that appears under its final name only when it is complete and durable.
 class NewFile {
  public:
   static Result<NewFile> create(const std::string& path) {
@@ -83,7 +83,7 @@ class NewFile {
   }
   [[nodiscard]] const std::optional<Error>& failure() const noexcept { return failure_; }
 
-  /// Durable; the name is then this file's.
+  /// Syncs the file and renames it to its final name.
   [[nodiscard]] Result<void> keep() {
     if (failure_) {
       return std::unexpected(*failure_);
@@ -109,7 +109,7 @@ class NewFile {
   std::optional<Error> failure_{};
 };
 
-/// A saved state, opened.
+/// Parsed snapshot file.
 struct Opened {
   core::SavedFrom from{};
   core::State state{};
@@ -133,7 +133,7 @@ Result<Opened> open_saved(const std::string& path) {
   return Opened{.from = saved->from, .state = *std::move(state), .file_bytes = bytes.size()};
 }
 
-/// What is below one first part of names.
+/// Counts of the locks with one name prefix.
 struct Below {
   std::string prefix{};
   std::uint64_t locks = 0;
@@ -141,7 +141,7 @@ struct Below {
   std::uint64_t waits = 0;
 };
 
-/// Those with the most locks first.
+/// Sorted by number of locks, largest first.
 std::vector<Below> prefixes_of(const core::State& state, std::size_t most) {
   std::map<std::string, Below, std::less<>> found;
   for (const auto& [resource, lock] : state.locks.locks()) {
@@ -210,13 +210,13 @@ void print_json(const Opened& opened, const std::vector<Below>& prefixes) {
 
 void print_table(const Opened& opened, const std::vector<Below>& prefixes) {
   const auto& [from, state, file_bytes] = opened;
-  Table facts({"WHAT", ""});
+  Table facts({"PROPERTY", "VALUE"});
   const auto add = [&](const char* what, std::string value) {
     facts.add({what, std::move(value)});
   };
   add("version", std::to_string(core::snapshot_format(state.version)));
   add("revision", std::to_string(state.revision.get()));
-  add("cluster time", spoken(cluster_time_of(state)));
+  add("cluster time", format_duration(cluster_time_of(state)));
   add("locks", std::to_string(state.locks.locks().size()));
   add("holds", std::to_string(state.locks.holds().size()));
   add("waits", std::to_string(state.locks.waits().size()));
@@ -239,7 +239,7 @@ void print_table(const Opened& opened, const std::vector<Below>& prefixes) {
   print("\n" + table.text());
 }
 
-/// Asks for the state and writes it as it comes.
+/// Streams the state from the server to the file.
 Result<void> download(Service& service, const Arguments& arguments, NewFile& file) {
   v1::SnapshotReadRequest request;
   request.set_stale(arguments.has("--stale"));
@@ -258,14 +258,14 @@ Result<void> download(Service& service, const Arguments& arguments, NewFile& fil
       service.ask_each("Admin/SnapshotRead", request, [&](std::string_view answer) -> Result<void> {
         v1::SnapshotPiece piece;
         if (!piece.ParseFromArray(answer.data(), static_cast<int>(answer.size()))) {
-          return fail(Errc::unavailable, "the answer cannot be read");
+          return fail(Errc::unavailable, "cannot parse the reply");
         }
         if (!writer) {
           begin(piece);
           return {};
         }
         if (core::crc32c(piece.bytes()) != piece.checksum()) {
-          return fail(Errc::unavailable, "a piece was damaged on its way; save it once more");
+          return fail(Errc::unavailable, "a chunk was corrupted in transit; retry");
         }
         writer->add(piece.bytes());
         return file.failure() ? Result<void>(std::unexpected(*file.failure())) : Result<void>();
@@ -274,15 +274,16 @@ Result<void> download(Service& service, const Arguments& arguments, NewFile& fil
     return asked;
   }
   if (!writer || !writer->finish()) {
-    return fail(Errc::unavailable, "the snapshot ended too early; save it once more");
+    return fail(Errc::unavailable, "the snapshot is incomplete; retry");
   }
   return file.keep();
 }
 
-/// To the file, and a look at what is there: nobody wants to learn of it when it is needed.
+/// Saves the snapshot and reads it back, because a damaged backup must be detected before it is
+/// needed.
 Result<Opened> save(const Arguments& arguments, const std::string& path) {
   if (std::filesystem::exists(path) && !arguments.has("--force")) {
-    return fail(Errc::invalid_argument, path + " is there already; --force writes over it");
+    return fail(Errc::invalid_argument, path + " exists; use --force to overwrite it");
   }
   const Signals signals;
   auto service = Service::open(arguments);
@@ -293,7 +294,7 @@ Result<Opened> save(const Arguments& arguments, const std::string& path) {
   if (!file) {
     return std::unexpected(std::move(file).error());
   }
-  const FarewellWatch farewell(signals, [part = file->part()](int signal) {
+  const TerminationWatch farewell(signals, [part = file->part()](int signal) {
     unlink(part.c_str());
     std::_Exit(code(ExitCode::signalled) + signal);
   });
@@ -329,7 +330,7 @@ int inspect_snapshot(const Arguments& arguments) {
   }
   const auto opened = open_saved(arguments.words.front());
   if (!opened) {
-    complain(opened.error().detail);
+    print_error(opened.error().detail);
     return code(ExitCode::no);
   }
   const auto prefixes = prefixes_of(opened->state, most->value_or(prefixes_default));

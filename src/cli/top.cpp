@@ -1,4 +1,4 @@
-// tenure top: what is going on, as it goes on.
+// tenure top: live view of the most contended locks.
 
 #include <array>
 #include <cerrno>
@@ -19,7 +19,7 @@
 #include "backends/url.hpp"
 #include "cli/commands.hpp"
 #include "cli/signals.hpp"
-#include "cli/top_look.hpp"
+#include "cli/top_data.hpp"
 #include "cli/top_screen.hpp"
 
 namespace tenure::cli {
@@ -28,19 +28,20 @@ namespace {
 using std::chrono::milliseconds;
 
 TopOrder order_of(const Arguments& arguments) {
-  const auto said = arguments.text("--sort").value_or("waiters");
-  return said == "wait"     ? TopOrder::longest_wait
-         : said == "held"   ? TopOrder::held
-         : said == "grants" ? TopOrder::grants
-         : said == "name"   ? TopOrder::name
-                            : TopOrder::waiters;
+  const auto key = arguments.text("--sort").value_or("waiters");
+  return key == "wait"     ? TopOrder::longest_wait
+         : key == "held"   ? TopOrder::held
+         : key == "grants" ? TopOrder::grants
+         : key == "name"   ? TopOrder::name
+                           : TopOrder::waiters;
 }
 
-/// Asks again and again on a thread of its own: a person can quit while a server is silent.
+/// Polls the service on a thread of its own, so that the terminal stays responsive while a server
+/// does not reply.
 class TopFeed {
  public:
-  TopFeed(TopQuestions questions, milliseconds interval)
-      : questions_(std::move(questions)),
+  TopFeed(TopSampler sampler, milliseconds interval)
+      : sampler_(std::move(sampler)),
         interval_(interval),
         ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_([this](const std::stop_token& stop) { run(stop); }) {}
@@ -52,9 +53,9 @@ class TopFeed {
     close(ready_);
   }
 
-  /// Readable when there is something new.
+  /// File descriptor that is readable when there is a new sample.
   [[nodiscard]] int file() const noexcept { return ready_; }
-  [[nodiscard]] std::optional<Result<TopLook>> take() {
+  [[nodiscard]] std::optional<Result<TopSample>> take() {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto got = read(ready_, &count, sizeof(count));
     const std::lock_guard lock(mutex_);
@@ -70,15 +71,15 @@ class TopFeed {
  private:
   void run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      auto look = questions_.ask();
+      auto sample = sampler_.ask();
       std::unique_lock lock(mutex_);
-      newest_ = std::move(look);
+      newest_ = std::move(sample);
       const std::uint64_t one = 1;
       [[maybe_unused]] const auto written = write(ready_, &one, sizeof(one));
-      const auto asked = std::chrono::steady_clock::now();
+      const auto polled = std::chrono::steady_clock::now();
       while (!stop.stop_requested() &&
-             (is_paused_ || std::chrono::steady_clock::now() < asked + interval_)) {
-        const auto until = is_paused_ ? asked + std::chrono::hours(24) : asked + interval_;
+             (is_paused_ || std::chrono::steady_clock::now() < polled + interval_)) {
+        const auto until = is_paused_ ? polled + std::chrono::hours(24) : polled + interval_;
         changed_.wait_until(lock, stop, until, [was = is_paused_, had = interval_, this] {
           return is_paused_ != was || interval_ != had;
         });
@@ -86,61 +87,61 @@ class TopFeed {
     }
   }
 
-  TopQuestions questions_;
-  std::mutex mutex_;  ///< Guards: the next three.
+  TopSampler sampler_;
+  std::mutex mutex_;  ///< Guards interval_, is_paused_ and newest_.
   milliseconds interval_;
   bool is_paused_ = false;
-  std::optional<Result<TopLook>> newest_{};
+  std::optional<Result<TopSample>> newest_{};
   std::condition_variable_any changed_;
   int ready_;
   std::jthread thread_;
 };
 
-int print_once(TopQuestions questions, const Arguments& arguments, milliseconds interval) {
-  // Rates need two looks.
-  if (const auto first = questions.ask(); !first) {
+int print_once(TopSampler sampler, const Arguments& arguments, milliseconds interval) {
+  // Rates need two samples.
+  if (const auto first = sampler.ask(); !first) {
     return failed(first.error());
   }
   std::this_thread::sleep_for(interval);
-  const auto look = questions.ask();
-  if (!look) {
-    return failed(look.error());
+  const auto sample = sampler.ask();
+  if (!sample) {
+    return failed(sample.error());
   }
   switch (format_of(arguments)) {
-    case Format::json: print(json_of(*look, order_of(arguments))); break;
-    case Format::table: print(text_of(*look, order_of(arguments))); break;
+    case Format::json: print(json_of(*sample, order_of(arguments))); break;
+    case Format::table: print(text_of(*sample, order_of(arguments))); break;
     case Format::quiet: break;
   }
   return code(ExitCode::done);
 }
 
-/// Until somebody quits. 0, or the signal that ended it.
+/// Runs until the user quits: 0; or until a termination signal, which it returns.
 int watch_terminal(TopScreen& screen, TopFeed& feed, const Signals& signals, TopChoice choice) {
-  std::optional<TopLook> look;
-  std::string trouble;
+  std::optional<TopSample> sample;
+  std::string error;
   std::array<pollfd, 3> wakers{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
                                 {.fd = signals.file(), .events = POLLIN, .revents = 0},
                                 {.fd = feed.file(), .events = POLLIN, .revents = 0}}};
   while (true) {
-    screen.draw(look ? &*look : nullptr, choice, trouble);
+    screen.draw(sample ? &*sample : nullptr, choice, error);
     const auto polled = poll(wakers.data(), wakers.size(), -1);
     if (polled < 0 && errno != EINTR) {
       return 0;
     }
-    // The terminal is gone, or it said something, or it has another size.
+    // Input, a change of size, or the end of the terminal.
     if ((wakers[0].revents & (POLLHUP | POLLERR)) != 0) {
       return SIGHUP;
     }
-    if (screen.take_keys(choice) == TopScreen::Wish::quit) {
+    if (screen.take_keys(choice) == TopScreen::Action::quit) {
       return 0;
     }
     feed.set(choice.interval, choice.is_paused);
-    if (const auto signal = signals.next(); signal && is_farewell(*signal)) {
+    if (const auto signal = signals.next(); signal && is_termination(*signal)) {
       return *signal == SIGINT ? 0 : *signal;
     }
     if (auto news = feed.take()) {
-      trouble = *news ? std::string() : news->error().detail;
-      look = *news ? std::optional(std::move(**news)) : std::move(look);
+      error = *news ? std::string() : news->error().detail;
+      sample = *news ? std::optional(std::move(**news)) : std::move(sample);
     }
   }
 }
@@ -154,14 +155,13 @@ int top(const Arguments& arguments) {
   if (!service || !interval) {
     return failed(!service ? service.error() : interval.error());
   }
-  TopQuestions questions(*std::move(service),
-                         arguments.words.empty() ? "" : arguments.words.front());
+  TopSampler sampler(*std::move(service), arguments.words.empty() ? "" : arguments.words.front());
   const bool is_live = isatty(STDOUT_FILENO) == 1 && isatty(STDIN_FILENO) == 1 &&
                        !arguments.has("--once") && format_of(arguments) == Format::table;
   if (!is_live) {
-    const FarewellWatch farewell(
+    const TerminationWatch watch(
         signals, [](int signal) { std::_Exit(code(ExitCode::signalled) + signal); });
-    return print_once(std::move(questions), arguments,
+    return print_once(std::move(sampler), arguments,
                       std::max(interval->value_or(milliseconds(1000)), TopChoice::interval_min));
   }
   TopChoice choice{.order = order_of(arguments)};
@@ -170,10 +170,10 @@ int top(const Arguments& arguments) {
   if (!screen) {
     return failed(screen.error());
   }
-  TopFeed feed(std::move(questions), choice.interval);
+  TopFeed feed(std::move(sampler), choice.interval);
   const auto signal = watch_terminal(*screen, feed, signals, choice);
   screen->close();
-  // Nothing is held, and nobody wants to wait for a server that does not answer.
+  // Exit at once instead of waiting for a server that does not reply.
   std::_Exit(signal == 0 ? code(ExitCode::done) : code(ExitCode::signalled) + signal);
 }
 

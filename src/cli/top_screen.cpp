@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// Its macros are kept out of our headers: it calls things `timeout`, `erase` and `move`.
+// Not in a header, because it defines macros such as `timeout`, `erase` and `move`.
 #define NCURSES_NOMACROS 1
 #include <ncurses.h>
 
@@ -26,7 +26,7 @@ constexpr short hot = 3;
 constexpr int head_rows = 4;
 constexpr milliseconds interval_max{60'000};
 
-/// As much of it as fits into so many columns; the rest is blank.
+/// Truncates or pads to this number of columns.
 std::string fitted(std::string_view text, std::size_t columns) {
   std::string out;
   std::size_t count = 0;
@@ -48,14 +48,14 @@ std::string fitted(std::string_view text, std::size_t columns) {
   return out + std::string(columns - count, ' ');
 }
 
-void put(int row, int column, const std::string& text, attr_t look = A_NORMAL) {
+void put(int row, int column, const std::string& text, attr_t sample = A_NORMAL) {
   if (row < 0 || row >= LINES || column >= COLS) {
     return;
   }
-  attron(static_cast<int>(look));
+  attron(static_cast<int>(sample));
   mvaddstr(row, column,
            fitted(text, std::min(text.size(), static_cast<std::size_t>(COLS - column))).c_str());
-  attroff(static_cast<int>(look));
+  attroff(static_cast<int>(sample));
 }
 
 attr_t coloured(short pair) {
@@ -63,16 +63,16 @@ attr_t coloured(short pair) {
                                                             : A_BOLD;
 }
 
-/// Rows under a headline; the first column gets what the others leave.
+/// Table with a header row; the first column takes the remaining width.
 struct List {
   std::vector<std::string> headline{};
-  std::vector<std::size_t> widths{};  ///< The first is the least.
+  std::vector<std::size_t> widths{};  ///< Column widths; a minimum for the first.
   struct Row {
     std::vector<std::string> cells{};
-    attr_t look = A_NORMAL;
+    attr_t sample = A_NORMAL;
   };
   std::vector<Row> rows{};
-  std::size_t marked = 0;  ///< The column by which it is sorted; 0: none is marked.
+  std::size_t marked = 0;  ///< Sort column to highlight; 0: none.
 };
 
 void draw_list(const List& list, int top, int height, std::size_t scrolled) {
@@ -102,7 +102,7 @@ void draw_list(const List& list, int top, int height, std::size_t scrolled) {
   for (int row = 1; row < height; ++row) {
     const auto index = first + static_cast<std::size_t>(row) - 1;
     if (index < list.rows.size()) {
-      put(top + row, 0, line(list.rows[index].cells), list.rows[index].look);
+      put(top + row, 0, line(list.rows[index].cells), list.rows[index].sample);
     }
   }
 }
@@ -118,48 +118,51 @@ std::size_t column_of(TopOrder order) {
   return 0;
 }
 
-List locks_of(const TopLook& look, const TopChoice& choice) {
-  List list{.headline = {"LOCK", "HOLDER", "CLAIM", "WAITING", "LONGEST", "HELD", "GRANTS", "NOTE"},
+List locks_of(const TopSample& sample, const TopChoice& choice) {
+  List list{.headline = {"LOCK", "HOLDER", "MODE", "WAITERS", "LONGEST", "HELD", "GRANTS", "METADATA"},
             .widths = {12, 20, 9, 7, 11, 11, 8, 16},
             .marked = column_of(choice.order)};
-  for (const auto& lock : sorted(look.locks, choice.order, choice.filter)) {
+  for (const auto& lock : sorted(sample.locks, choice.order, choice.filter)) {
     const auto others = lock.holders > 1 ? " +" + std::to_string(lock.holders - 1) : std::string();
     list.rows.push_back(
-        {.cells = {plain(lock.name), plain(lock.owner) + others, plain(lock.claim),
-                   std::to_string(lock.waiters), lock.waiters > 0 ? spoken(lock.longest_wait) : "-",
-                   lock.holders > 0 ? spoken(lock.held) : "-",
-                   lock.grants ? brief(*lock.grants) + "/s" : "-", plain(lock.note)},
-         .look = lock.waiters > 9   ? coloured(hot)
-                 : lock.waiters > 0 ? coloured(warm)
-                                    : static_cast<attr_t>(A_NORMAL)});
+        {.cells = {plain(lock.name), plain(lock.owner) + others, plain(lock.mode),
+                   std::to_string(lock.waiters),
+                   lock.waiters > 0 ? format_duration(lock.longest_wait) : "-",
+                   lock.holders > 0 ? format_duration(lock.held) : "-",
+                   lock.grants ? brief(*lock.grants) + "/s" : "-", plain(lock.metadata)},
+         .sample = lock.waiters > 9   ? coloured(hot)
+                   : lock.waiters > 0 ? coloured(warm)
+                                      : static_cast<attr_t>(A_NORMAL)});
   }
   return list;
 }
 
-List waits_of(const TopLook& look, const TopChoice& choice) {
-  List list{.headline = {"LONGEST WAITS FOR", "WHO", "CLAIM", "WAITED", "LEASE", "NOTE"},
+List waits_of(const TopSample& sample, const TopChoice& choice) {
+  List list{.headline = {"LONGEST WAITS", "OWNER", "MODE", "WAITED", "LEASE", "METADATA"},
             .widths = {12, 20, 9, 11, 20, 16}};
-  for (const auto& wait : look.said.long_waits()) {
+  for (const auto& wait : sample.reply.long_waits()) {
     if (contains(wait.name(), choice.filter) || contains(wait.owner(), choice.filter)) {
-      list.rows.push_back({.cells = {plain(wait.name()), plain(wait.owner()), claim_of(wait.item()),
-                                     spoken(milliseconds(wait.waited_ms())),
-                                     std::to_string(wait.lease_id()), plain(wait.metadata())}});
+      list.rows.push_back(
+          {.cells = {plain(wait.name()), plain(wait.owner()), mode_text(wait.item()),
+                     format_duration(milliseconds(wait.waited_ms())),
+                     std::to_string(wait.lease_id()), plain(wait.metadata())}});
     }
   }
   return list;
 }
 
-List leases_of(const TopLook& look, const TopChoice& choice) {
-  List list{.headline = {"LEASES OF THESE", "LEASE", "LEFT", "TTL", "HOLDS", "WAITS"},
+List leases_of(const TopSample& sample, const TopChoice& choice) {
+  List list{.headline = {"THEIR LEASES", "LEASE", "LEFT", "TTL", "HOLDS", "WAITS"},
             .widths = {12, 20, 11, 11, 6, 6}};
-  for (const auto& lease : look.said.lease_ends()) {
+  for (const auto& lease : sample.reply.lease_ends()) {
     if (contains(lease.client(), choice.filter)) {
       const bool is_late = lease.left_ms() * 3 < lease.ttl_ms();
       list.rows.push_back(
           {.cells = {plain(lease.client()), std::to_string(lease.id()),
-                     spoken(milliseconds(lease.left_ms())), spoken(milliseconds(lease.ttl_ms())),
+                     format_duration(milliseconds(lease.left_ms())),
+                     format_duration(milliseconds(lease.ttl_ms())),
                      std::to_string(lease.hold_count()), std::to_string(lease.wait_count())},
-           .look = is_late ? coloured(hot) : static_cast<attr_t>(A_NORMAL)});
+           .sample = is_late ? coloured(hot) : static_cast<attr_t>(A_NORMAL)});
     }
   }
   return list;
@@ -171,7 +174,7 @@ std::string in_time(const std::optional<double>& seconds) {
                  : "-";
 }
 
-/// A letter of the filter, or the end of it.
+/// Key while the filter is edited.
 void type(TopChoice& choice, int key) {
   if (key == '\n' || key == '\r' || key == KEY_ENTER) {
     choice.is_typing = false;
@@ -192,7 +195,7 @@ void scroll_by(TopChoice& choice, int rows) {
   choice.scrolled = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(wanted, 0, 199));
 }
 
-/// A key that is a command. False: it says quit.
+/// Command key. False to quit.
 bool obey(TopChoice& choice, int key) {
   switch (key) {
     case 'q':
@@ -227,12 +230,12 @@ bool obey(TopChoice& choice, int key) {
 }
 
 constexpr std::array help_lines{
-    "w t h r n    sort by waiters, longest wait, time held, grants a second, name",
-    "/            show only what contains what you type; Escape shows all again",
-    "0 1 2 3      everything; locks, waits, leases alone",
-    "arrows       scroll, also page up and page down",
-    "p or space   stop and go on",
-    "+ -          ask less often, more often",
+    "w t h r n    sort by waiters, longest wait, time held, grants per second, name",
+    "/            filter by name or owner; Escape clears the filter",
+    "0 1 2 3      show everything, locks, waits, leases",
+    "arrows       scroll; also page up and page down",
+    "p or space   pause and resume",
+    "+ -          longer, shorter interval",
     "q            quit",
 };
 
@@ -240,12 +243,12 @@ constexpr std::array help_lines{
 
 Result<TopScreen> TopScreen::open(std::string title) {
   std::setlocale(LC_ALL, "");
-  // So that Escape is one at once.
+  // Without a delay, a single Escape is recognized at once.
   set_escdelay(25);
   if (newterm(nullptr, stdout, stdin) == nullptr) {
     const auto* name = std::getenv("TERM");
     return fail(Errc::unsupported, "the terminal \"" + std::string(name == nullptr ? "" : name) +
-                                       "\" is not known; --once prints without it");
+                                       "\" is not supported; use --once");
   }
   cbreak();
   noecho();
@@ -272,54 +275,54 @@ void TopScreen::close() noexcept {
   }
 }
 
-TopScreen::Wish TopScreen::take_keys(TopChoice& choice) {
-  auto wish = Wish::nothing;
+TopScreen::Action TopScreen::take_keys(TopChoice& choice) {
+  auto wish = Action::nothing;
   for (int key = getch(); key != ERR; key = getch()) {
-    wish = Wish::redraw;
+    wish = Action::redraw;
     if (key == KEY_RESIZE) {
-      // ncurses knows the new size already; all of it has to be drawn again.
+      // ncurses has the new size; redraw everything.
       clear();
     } else if (choice.is_typing) {
       type(choice, key);
     } else if (!obey(choice, key)) {
-      return Wish::quit;
+      return Action::quit;
     }
   }
   return wish;
 }
 
-void TopScreen::draw(const TopLook* look, const TopChoice& choice, std::string_view trouble) {
+void TopScreen::draw(const TopSample* sample, const TopChoice& choice, std::string_view trouble) {
   erase();
   put(0, 0, "tenure top  " + title_, A_BOLD);
   if (choice.shows_help) {
     for (std::size_t line = 0; line < help_lines.size(); ++line) {
       put(static_cast<int>(line) + 2, 2, help_lines[line]);
     }
-  } else if (look != nullptr) {
-    draw_head(*look, choice);
-    draw_parts(*look, choice);
+  } else if (sample != nullptr) {
+    draw_head(*sample, choice);
+    draw_parts(*sample, choice);
   } else {
-    put(2, 0, trouble.empty() ? "asking ..." : "");
+    put(2, 0, trouble.empty() ? "loading ..." : "");
   }
   draw_foot(choice, trouble);
   refresh();
 }
 
-void TopScreen::draw_head(const TopLook& look, const TopChoice& choice) {
-  const auto& said = look.said;
+void TopScreen::draw_head(const TopSample& sample, const TopChoice& choice) {
+  const auto& reply = sample.reply;
   put(0, static_cast<int>(title_.size()) + 14,
-      "leader " + plain(said.leader_address()) + " (member " + std::to_string(said.leader_id()) +
-          " of " + std::to_string(said.members_size()) + ")  every " + spoken(choice.interval) +
-          (choice.is_paused ? "  paused" : ""));
+      "leader " + plain(reply.leader_address()) + " (member " + std::to_string(reply.leader_id()) +
+          " of " + std::to_string(reply.members_size()) + ")  every " +
+          format_duration(choice.interval) + (choice.is_paused ? "  paused" : ""));
   put(1, 0,
-      "locks " + grouped(said.locks()) + "  holds " + grouped(said.holds()) + "  waits " +
-          grouped(said.waits()) + "  leases " + grouped(said.leases()) +
-          (said.has_space() ? "" : "  THE DISK IS FULL"),
-      said.has_space() ? coloured(good) : coloured(hot));
-  if (!look.rates) {
+      "locks " + grouped(reply.locks()) + "  holds " + grouped(reply.holds()) + "  waits " +
+          grouped(reply.waits()) + "  leases " + grouped(reply.leases()) +
+          (reply.has_space() ? "" : "  THE DISK IS FULL"),
+      reply.has_space() ? coloured(good) : coloured(hot));
+  if (!sample.rates) {
     return;
   }
-  const auto& rates = *look.rates;
+  const auto& rates = *sample.rates;
   put(2, 0,
       "granted " + brief(rates.granted) + "/s  released " + brief(rates.released) + "/s  expired " +
           brief(rates.expired) + "/s  deadlocks " + brief(rates.deadlocks) + "/s  renewed " +
@@ -327,23 +330,25 @@ void TopScreen::draw_head(const TopLook& look, const TopChoice& choice) {
   put(3, 0,
       "acquire p50 " + in_time(rates.acquire_p50) + " p99 " + in_time(rates.acquire_p99) +
           "  commit p50 " + in_time(rates.commit_p50) + " p99 " + in_time(rates.commit_p99) +
-          (said.is_complete() ? "" : "  (of the oldest waits only)"));
+          (reply.is_complete() ? "" : "  (of the oldest waits only)"));
 }
 
-void TopScreen::draw_parts(const TopLook& look, const TopChoice& choice) {
+void TopScreen::draw_parts(const TopSample& sample, const TopChoice& choice) {
   const int room = std::max(LINES - head_rows - 1, 0);
   using Part = TopChoice::Part;
   switch (choice.part) {
-    case Part::locks: draw_list(locks_of(look, choice), head_rows, room, choice.scrolled); return;
-    case Part::waits: draw_list(waits_of(look, choice), head_rows, room, choice.scrolled); return;
-    case Part::leases: draw_list(leases_of(look, choice), head_rows, room, choice.scrolled); return;
+    case Part::locks: draw_list(locks_of(sample, choice), head_rows, room, choice.scrolled); return;
+    case Part::waits: draw_list(waits_of(sample, choice), head_rows, room, choice.scrolled); return;
+    case Part::leases:
+      draw_list(leases_of(sample, choice), head_rows, room, choice.scrolled);
+      return;
     case Part::all: break;
   }
   const int locks = (room + 1) / 2;
   const int waits = (room - locks + 1) / 2;
-  draw_list(locks_of(look, choice), head_rows, locks, choice.scrolled);
-  draw_list(waits_of(look, choice), head_rows + locks, waits, choice.scrolled);
-  draw_list(leases_of(look, choice), head_rows + locks + waits, room - locks - waits,
+  draw_list(locks_of(sample, choice), head_rows, locks, choice.scrolled);
+  draw_list(waits_of(sample, choice), head_rows + locks, waits, choice.scrolled);
+  draw_list(leases_of(sample, choice), head_rows + locks + waits, room - locks - waits,
             choice.scrolled);
 }
 
@@ -351,11 +356,11 @@ void TopScreen::draw_foot(const TopChoice& choice, std::string_view trouble) {
   if (choice.is_typing) {
     put(LINES - 1, 0, "filter: " + plain(choice.filter) + "_", A_BOLD);
   } else if (!trouble.empty()) {
-    put(LINES - 1, 0, harmless(trouble), coloured(hot));
+    put(LINES - 1, 0, sanitized(trouble), coloured(hot));
   } else {
     put(LINES - 1, 0,
-        (choice.filter.empty() ? std::string() : "only " + plain(choice.filter) + "   ") +
-            "w t h r n sort  / filter  0-3 parts  p pause  ? help  q quit",
+        (choice.filter.empty() ? std::string() : "filter: " + plain(choice.filter) + "   ") +
+            "w t h r n sort  / filter  0-3 lists  p pause  ? help  q quit",
         A_DIM);
   }
 }

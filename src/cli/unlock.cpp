@@ -1,10 +1,10 @@
-// tenure unlock --force: takes a lock from its holder.
+// tenure unlock --force: forced release of a lock.
 
 #include <string>
 
 #include "cli/commands.hpp"
+#include "cli/confirm.hpp"
 #include "cli/locks.hpp"
-#include "cli/question.hpp"
 #include "sys/json_writer.hpp"
 
 namespace tenure::cli {
@@ -24,9 +24,10 @@ std::string holders_text(const v1::LockStatus& lock) {
 
 int unlock(const Arguments& arguments) {
   if (!arguments.has("--force")) {
-    return failed({Errc::invalid_argument,
-                   "who holds a lock gives it back by ending; to take it away from somebody else: "
-                   "tenure unlock --force NAME"});
+    return failed(
+        {Errc::invalid_argument,
+         "a holder releases its lock by ending; to force the release of another owner's lock: "
+         "tenure unlock --force NAME"});
   }
   auto service = Service::open(arguments);
   const auto token = arguments.number("--token", UINT64_MAX);
@@ -34,21 +35,21 @@ int unlock(const Arguments& arguments) {
     return failed(!service ? service.error() : token.error());
   }
   const auto& name = arguments.words.front();
-  const auto lock = explained(*service, service->full(name), arguments.has("--space"));
+  const auto lock = explained(*service, service->with_prefix(name), arguments.has("--space"));
   if (!lock) {
     return failed(lock.error());
   }
   if (lock->lock().holder_count() == 0) {
     return failed({Errc::not_held, plain(name) + " is free"});
   }
-  const auto asked =
-      confirmed(arguments, "Take " + plain(name) + " from " + holders_text(lock->lock()) +
-                               "? What it does from now on may meet the next holder.");
+  const auto asked = confirm(
+      arguments, "Force the release of " + plain(name) + ", held by " + holders_text(lock->lock()) +
+                     "? Its holder may still write while the next holder runs.");
   if (!asked) {
     return failed(asked.error());
   }
   v1::ForceReleaseRequest request;
-  request.set_name(service->full(name));
+  request.set_name(service->with_prefix(name));
   request.set_is_space(arguments.has("--space"));
   request.set_fencing_token(token->value_or(0));
   request.set_reason(arguments.text("--reason").value_or(""));
@@ -61,7 +62,7 @@ int unlock(const Arguments& arguments) {
     json.begin_object().field("holds", std::uint64_t{answer->holds()}).end_object();
     print(json.text() + "\n");
   } else if (format_of(arguments) == Format::table) {
-    print("taken from " + std::to_string(answer->holds()) + "\n");
+    print("released " + std::to_string(answer->holds()) + "\n");
   }
   return code(ExitCode::done);
 }

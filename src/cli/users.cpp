@@ -1,4 +1,4 @@
-// tenure users: to tell servers that somebody came, left or may do something else.
+// tenure users reload, tenure cluster reload: makes servers reload users and certificates.
 
 #include <chrono>
 #include <string>
@@ -12,11 +12,11 @@
 namespace tenure::cli {
 namespace {
 
-/// Of this server alone: each has its own file.
+/// Reloads one server, because each server has its own file.
 Result<std::uint64_t> reload_at(const backends::Endpoint& endpoint, ServiceUrl url,
                                 std::chrono::milliseconds timeout) {
   url.servers.endpoints = {endpoint};
-  Service one(std::move(url), timeout, Service::Follow::nobody);
+  Service one(std::move(url), timeout, Service::Follow::none);
   const auto done = one.ask<v1::ReloadUsersResponse>("Admin/ReloadUsers", v1::ReloadUsersRequest());
   if (!done) {
     return std::unexpected(done.error());
@@ -47,8 +47,7 @@ int reload_users(const Arguments& arguments) {
         .field("users", std::uint64_t{*users})
         .end_object();
     if (format_of(arguments) == Format::table) {
-      print(server + " knows " + std::to_string(*users) + (*users == 1 ? " user" : " users") +
-            "\n");
+      print(server + ": " + std::to_string(*users) + (*users == 1 ? " user" : " users") + "\n");
     }
   }
   if (format_of(arguments) == Format::json) {

@@ -1,4 +1,4 @@
-// tenure ls, show, explain: who has what, and who waits for whom.
+// tenure ls, show, explain: holders, wait queues, chains of blockers.
 
 #include <algorithm>
 #include <chrono>
@@ -21,7 +21,7 @@ constexpr std::size_t chain_max = 8;
 
 std::vector<std::string> row_of(const v1::LockStatus& lock, const Service& service) {
   const auto waiting = std::to_string(lock.waiter_count());
-  const auto name = plain(service.shown(lock.name()));
+  const auto name = plain(service.without_prefix(lock.name()));
   if (lock.holders().empty()) {
     return {name, "-", "-", "-", waiting, "-", "-"};
   }
@@ -30,19 +30,19 @@ std::vector<std::string> row_of(const v1::LockStatus& lock, const Service& servi
   const auto who = plain(first.owner()) + (others > 0 ? " and " + std::to_string(others) : "");
   return {name,
           who,
-          claim_of(first.item()),
+          mode_text(first.item()),
           std::to_string(first.fencing_token()),
           waiting,
-          spoken(milliseconds(first.held_for_ms())),
+          format_duration(milliseconds(first.held_for_ms())),
           plain(first.metadata())};
 }
 
-/// Calls `take` with each lock, page by page.
+/// Calls `take` with each lock; requests one page at a time.
 template <class Take>
 Result<void> each_lock(Service& service, const std::string& prefix, std::uint64_t limit,
                        const Take& take) {
   v1::ListRequest request;
-  request.set_prefix(service.full(prefix));
+  request.set_prefix(service.with_prefix(prefix));
   for (std::uint64_t left = limit; left > 0;) {
     request.set_limit(static_cast<std::uint32_t>(std::min<std::uint64_t>(left, 1000)));
     const auto page = service.ask<v1::ListResponse>("Admin/List", request);
@@ -62,7 +62,7 @@ Result<void> each_lock(Service& service, const std::string& prefix, std::uint64_
   return {};
 }
 
-/// Of a backend that is no tenured: what its holders say.
+/// Shows the holders through the client library, for other backends than tenured.
 int show_by_library(const Arguments& arguments) {
   const auto client = open_client(arguments);
   if (!client) {
@@ -86,7 +86,7 @@ int show_by_library(const Arguments& arguments) {
     print(json.end_array().end_object().text() + "\n");
     return code(ExitCode::done);
   }
-  Table table({"HOLDER", "TOKEN", "NOTE"});
+  Table table({"HOLDER", "TOKEN", "METADATA"});
   for (const auto& holder : *holders) {
     table.add({plain(holder.owner), std::to_string(holder.token.get()), plain(holder.metadata)});
   }
@@ -94,7 +94,7 @@ int show_by_library(const Arguments& arguments) {
   return code(ExitCode::done);
 }
 
-/// Does the service know an authenticated user of a holder or a waiter?
+/// Whether a holder or waiter has an authenticated user.
 bool shows_users(const v1::ExplainResponse& lock) {
   const auto has_user = [](const auto& entry) { return !entry.user().empty(); };
   return std::ranges::any_of(lock.lock().holders(), has_user) ||
@@ -106,7 +106,7 @@ void print_lock(const v1::ExplainResponse& lock, const std::string& name) {
     print(name + " is free\n");
     return;
   }
-  std::vector<std::string> head{"", "WHO", "CLAIM", "TOKEN", "LEASE", "FOR", "NOTE"};
+  std::vector<std::string> head{"", "OWNER", "MODE", "TOKEN", "LEASE", "TIME", "METADATA"};
   const bool has_users = shows_users(lock);
   if (has_users) {
     head.emplace_back("USER");
@@ -119,21 +119,21 @@ void print_lock(const v1::ExplainResponse& lock, const std::string& name) {
     table.add(std::move(row));
   };
   for (const auto& holder : lock.lock().holders()) {
-    add({"holds", plain(holder.owner()), claim_of(holder.item()),
+    add({"holds", plain(holder.owner()), mode_text(holder.item()),
          std::to_string(holder.fencing_token()), std::to_string(holder.lease_id()),
-         spoken(milliseconds(holder.held_for_ms())), plain(holder.metadata())},
+         format_duration(milliseconds(holder.held_for_ms())), plain(holder.metadata())},
         holder.user());
   }
   for (const auto& waiter : lock.queue()) {
     add({"waits " + std::to_string(waiter.position()), plain(waiter.owner()),
-         claim_of(waiter.item()), "-", std::to_string(waiter.lease_id()),
-         spoken(milliseconds(waiter.waited_ms())), plain(waiter.metadata())},
+         mode_text(waiter.item()), "-", std::to_string(waiter.lease_id()),
+         format_duration(milliseconds(waiter.waited_ms())), plain(waiter.metadata())},
         waiter.user());
   }
   print(table.text());
 }
 
-/// One lock, and those that its holders wait for meanwhile, and so on.
+/// Chain of blockers: a lock, the lock that its holder waits for, and so on.
 struct Chain {
   std::vector<v1::ExplainResponse> locks{};
   bool is_cycle = false;
@@ -164,7 +164,7 @@ Result<Chain> chain_from(Service& service, std::string name, bool is_space) {
 
 void print_chain(const Chain& chain, const Service& service) {
   for (const auto& lock : chain.locks) {
-    print(harmless(lock.summary()) + "\n");
+    print(sanitized(lock.summary()) + "\n");
     for (const auto& waiter : lock.queue()) {
       std::string blockers;
       for (const auto& blocker : waiter.blockers()) {
@@ -173,13 +173,13 @@ void print_chain(const Chain& chain, const Service& service) {
       print("  " + plain(waiter.owner()) + " waits for " + blockers + "\n");
     }
     for (const auto& other : lock.waits_of_holders()) {
-      print("  " + plain(other.owner()) + " holds it, and waits for " +
-            plain(service.shown(other.name())) + " since " +
-            spoken(milliseconds(other.waited_ms())) + "\n");
+      print("  " + plain(other.owner()) + " holds it and waits for " +
+            plain(service.without_prefix(other.name())) + " since " +
+            format_duration(milliseconds(other.waited_ms())) + "\n");
     }
   }
   if (chain.is_cycle) {
-    print(painted(Colour::red, "That is a cycle") + ": one of them has to give way.\n");
+    print(colored(Color::red, "deadlock") + ": one of them has to release its locks.\n");
   }
 }
 
@@ -191,7 +191,7 @@ int list_locks(const Arguments& arguments) {
   if (!service || !limit) {
     return failed(!service ? service.error() : limit.error());
   }
-  Table table({"NAME", "HOLDER", "CLAIM", "TOKEN", "WAITING", "FOR", "NOTE"});
+  Table table({"NAME", "HOLDER", "MODE", "TOKEN", "WAITERS", "HELD FOR", "METADATA"});
   sys::JsonWriter json;
   json.begin_array();
   const auto listed = each_lock(*service, arguments.words.empty() ? "" : arguments.words.front(),
@@ -199,7 +199,7 @@ int list_locks(const Arguments& arguments) {
                                   switch (format_of(arguments)) {
                                     case Format::table: table.add(row_of(lock, *service)); return;
                                     case Format::quiet:
-                                      print(service->shown(lock.name()) + "\n");
+                                      print(service->without_prefix(lock.name()) + "\n");
                                       return;
                                     case Format::json: break;
                                   }
@@ -227,7 +227,7 @@ int show_lock(const Arguments& arguments) {
     return failed(service.error());
   }
   const auto lock =
-      explained(*service, service->full(arguments.words.front()), arguments.has("--space"));
+      explained(*service, service->with_prefix(arguments.words.front()), arguments.has("--space"));
   if (!lock) {
     return failed(lock.error());
   }
@@ -246,7 +246,7 @@ int show_lock(const Arguments& arguments) {
     print(json.end_array().end_object().text() + "\n");
     return code(ExitCode::done);
   }
-  // For scripts: is it held?
+  // --output quiet: the exit code tells whether the lock is held.
   return code(lock->lock().holder_count() > 0 ? ExitCode::done : ExitCode::no);
 }
 
@@ -256,7 +256,7 @@ int explain_lock(const Arguments& arguments) {
     return failed(service.error());
   }
   const auto chain =
-      chain_from(*service, service->full(arguments.words.front()), arguments.has("--space"));
+      chain_from(*service, service->with_prefix(arguments.words.front()), arguments.has("--space"));
   if (!chain) {
     return failed(chain.error());
   }

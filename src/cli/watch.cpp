@@ -1,4 +1,4 @@
-// tenure watch and elect: what happens, as it happens; and who leads.
+// tenure watch and tenure elect: events of locks, and leadership.
 
 #include <atomic>
 #include <optional>
@@ -16,19 +16,19 @@
 namespace tenure::cli {
 namespace {
 
-Colour colour_of(LockEventType type) {
+Color color_of(LockEventType type) {
   switch (type) {
-    case LockEventType::granted: return Colour::green;
+    case LockEventType::granted: return Color::green;
     case LockEventType::expired:
     case LockEventType::revoked:
     case LockEventType::forced:
-    case LockEventType::deadlock: return Colour::red;
-    case LockEventType::queued: return Colour::yellow;
-    default: return Colour::none;
+    case LockEventType::deadlock: return Color::red;
+    case LockEventType::queued: return Color::yellow;
+    default: return Color::none;
   }
 }
 
-/// What is known only with users, or of a forced release.
+/// Fields that exist only with users, or for a forced release.
 std::string authenticated_fields(const LockEvent& event) {
   std::string text;
   const auto add = [&](const char* key, const std::string& value) {
@@ -45,8 +45,8 @@ std::string authenticated_fields(const LockEvent& event) {
 void print_event(const LockEvent& event, Format format) {
   const auto type = to_string(event.type);
   if (format != Format::json) {
-    print(std::to_string(event.revision.get()) + "\t" + painted(colour_of(event.type), type) +
-          "\t" + plain(event.name) + "\t" + plain(event.owner) + "\t" +
+    print(std::to_string(event.revision.get()) + "\t" + colored(color_of(event.type), type) + "\t" +
+          plain(event.name) + "\t" + plain(event.owner) + "\t" +
           (event.token.get() == 0 ? "-" : std::to_string(event.token.get())) + "\t" +
           plain(event.metadata) + authenticated_fields(event) + "\n");
     return;
@@ -68,10 +68,10 @@ void print_event(const LockEvent& event, Format format) {
   print(json.end_object().text() + "\n");
 }
 
-/// Prints all that comes, until a signal says stop, which is no failure.
+/// Prints events until a termination signal, which is not an error.
 int follow(Watch events, const Signals& signals, const Arguments& arguments, std::uint64_t most) {
   std::stop_source stop;
-  const FarewellWatch farewell(signals, [&](int) { stop.request_stop(); });
+  const TerminationWatch farewell(signals, [&](int) { stop.request_stop(); });
   for (std::uint64_t count = 0; most == 0 || count < most; ++count) {
     const auto event = events.next(stop.get_token());
     if (!event) {
@@ -87,7 +87,7 @@ int print_leader(const std::optional<Holder>& leader, const Arguments& arguments
     if (format_of(arguments) == Format::json) {
       print("null\n");
     }
-    complain("nobody leads");
+    print_error("there is no leader");
     return code(ExitCode::no);
   }
   if (format_of(arguments) == Format::json) {
@@ -131,11 +131,11 @@ int watch(const Arguments& arguments) {
 int elect(const Arguments& arguments) {
   if (const auto value = arguments.text("--value")) {
     auto campaign = arguments;
-    campaign.options["--note"] = *value;
+    campaign.options["--metadata"] = *value;
     return run(campaign);
   }
   if (!arguments.command.empty()) {
-    return failed({Errc::invalid_argument, "a candidate says what it is: --value TEXT"});
+    return failed({Errc::invalid_argument, "a candidate needs --value TEXT"});
   }
   const Signals signals;
   const auto client = open_client(arguments);

@@ -34,8 +34,8 @@ class ReplySlot {
   std::optional<Result<T>> answer_;  ///< Written before the slot is signalled.
 };
 
-/// The same, kept by who asks and who answers. Who waits may give up; the answer then goes
-/// not_attached.
+/// ReplySlot with shared ownership by the waiting thread and the callback: the thread may stop
+/// waiting, and a late reply is then dropped.
 template <class T>
 class Completion {
  public:

@@ -76,8 +76,7 @@ class LeaseRenewer {
   void on_renewed(const std::vector<Record>& leases, sys::BootTime sent,
                   const Result<backends::Renewed>& answer);
   [[nodiscard]] Result<void> on_ttl_reply(const Record& lease, Result<void> answer);
-  /// HolderQueries at it when there is something to do next, and not before or after.
-  /// False: no thread can be started for that.
+  /// Schedules the next check of the lease. False if the thread cannot be started.
   [[nodiscard]] bool schedule(const Record& lease, sys::BootTime now);
   [[nodiscard]] bool start_thread() TENURE_REQUIRES(mutex_);
 

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <string>
 
-#include "backends/memory/memory_backend.hpp"
-#include "backends/memory/memory_store.hpp"
+#include "backends/memory/backend.hpp"
+#include "backends/memory/store.hpp"
 
 namespace tenure::test {
 namespace {

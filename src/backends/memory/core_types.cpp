@@ -65,13 +65,13 @@ LockEvent from_core(const core::Event& event) {
 Error from_core(const core::Refused& refused) {
   auto error = refused.error;
   if (refused.cycle.size() > 1) {
-    error.detail = "a cycle of waits:";
+    error.detail = "deadlock:";
     for (const auto& step : refused.cycle) {
       error.detail += " " + (step.owner.empty() ? std::to_string(step.lease.get()) : step.owner) +
                       " waits for " + std::string(step.resource.name) + ";";
     }
     error.detail.back() = '.';
-    error.detail += " Unlock what you hold and begin again";
+    error.detail += " Release all locks and retry";
   }
   return error;
 }
@@ -79,7 +79,7 @@ Error from_core(const core::Refused& refused) {
 Error lease_is_lost(LeaseId lease) {
   return {.code = Errc::lease_lost,
           .detail = "lease " + std::to_string(lease.get()) +
-                    " has ended, and all that was held under it; begin anew"};
+                    " has ended, and every lock held under it is lost"};
 }
 
 }  // namespace tenure::backends

@@ -13,7 +13,7 @@ namespace tenure::backends {
 
 [[nodiscard]] core::Acquire to_core(const AcquireRequest& request);
 [[nodiscard]] LockEvent from_core(const core::Event& event);
-/// What a refusal says, with the cycle in words if there is one.
+/// Converts a rejection; the detail of a deadlock describes the cycle.
 [[nodiscard]] Error from_core(const core::Refused& refused);
 [[nodiscard]] Error lease_is_lost(LeaseId lease);
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "backends/memory/memory_backend.hpp"
+#include "backends/memory/backend.hpp"
 #include "backends/schemes.hpp"
 
 namespace tenure::backends {
@@ -10,9 +10,8 @@ namespace {
 
 Result<std::unique_ptr<Backend>> open_memory(Url& url, const ConnectOptions& /*options*/) {
   if (!url.path.text.empty()) {
-    return complain_at(url.path.position,
-                       "memory://name has no path; a name with '/' is written "
-                       "with %2F");
+    return url_error(url.path.position,
+                       "memory://name has no path; write a '/' in the name as %2F");
   }
   return std::make_unique<MemoryBackend>(MemoryStore::named(url.authority.text));
 }

@@ -1,4 +1,4 @@
-#include "cli/warden.hpp"
+#include "cli/watchdog.hpp"
 
 #include <array>
 #include <cerrno>
@@ -18,10 +18,10 @@
 namespace tenure::cli {
 namespace {
 
-/// What is said to it.
-struct Order {
+/// Message to the watchdog process.
+struct Message {
   std::int32_t group = 0;
-  std::int32_t is_dismissed = 0;
+  std::int32_t stops = 0;
   sys::Deadline deadline{};
 };
 
@@ -31,7 +31,7 @@ void arm(int timer, const sys::Deadline& deadline) {
   timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
-/// Whether the deadline has come. If not, the timer is set again: it may fire early.
+/// Whether the deadline has passed. Otherwise re-arms the timer, which may have fired early.
 bool is_over(int timer, const sys::Deadline& deadline) {
   if (deadline.left() <= std::chrono::nanoseconds::zero()) {
     return true;
@@ -40,31 +40,32 @@ bool is_over(int timer, const sys::Deadline& deadline) {
   return false;
 }
 
-/// The life of the process: only calls that are safe after a fork among threads.
-[[noreturn]] void stand_guard(int line) {
-  // No signal of a terminal arrives here, and nobody waits for our end of a pipe.
+/// Main loop of the process. Uses only calls that are safe after fork() in a multi-threaded
+/// process.
+[[noreturn]] void run_watchdog(int socket) {
+  // A session of its own receives no signals of the terminal. Closed descriptors keep no pipe open.
   setsid();
-  prctl(PR_SET_NAME, "tenure-warden");
+  prctl(PR_SET_NAME, "tenure-watchdog");
   const int nowhere = open("/dev/null", O_RDWR);
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     dup2(nowhere, number);
   }
-  dup2(line, 3);
+  dup2(socket, 3);
   close_range(4, ~0U, 0);
-  constexpr int orders = 3;
+  constexpr int channel = 3;
   const int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-  std::array<pollfd, 2> wakers{{{.fd = orders, .events = POLLIN, .revents = 0},
+  std::array<pollfd, 2> wakers{{{.fd = channel, .events = POLLIN, .revents = 0},
                                 {.fd = timer, .events = POLLIN, .revents = 0}}};
-  Order last;
+  Message last;
   while (true) {
     poll(wakers.data(), wakers.size(), -1);
-    // Orders first: the last one counts.
+    // Messages first: a new deadline overrides an expired one.
     if (wakers[0].revents != 0) {
-      Order next;
-      const auto count = recv(orders, &next, sizeof(next), 0);
+      Message next;
+      const auto count = recv(channel, &next, sizeof(next), 0);
       if (count == sizeof(next)) {
         last = next;
-        if (last.is_dismissed != 0) {
+        if (last.stops != 0) {
           _exit(0);
         }
         arm(timer, last.deadline);
@@ -73,7 +74,7 @@ bool is_over(int timer, const sys::Deadline& deadline) {
       if (count < 0 && errno == EINTR) {
         continue;
       }
-      break;  // Whoever gave orders is dead.
+      break;  // The parent is dead.
     }
     if (wakers[1].revents != 0 && is_over(timer, last.deadline)) {
       break;
@@ -87,7 +88,7 @@ bool is_over(int timer, const sys::Deadline& deadline) {
 
 }  // namespace
 
-Warden::Warden() {
+Watchdog::Watchdog() {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return;
@@ -95,29 +96,29 @@ Warden::Warden() {
   process_ = fork();
   if (process_ == 0) {
     close(ends[0]);
-    stand_guard(ends[1]);
+    run_watchdog(ends[1]);
   }
   close(ends[1]);
-  line_ = ends[0];
+  socket_ = ends[0];
 }
 
-Warden::~Warden() {
-  dismiss();
+Watchdog::~Watchdog() {
+  stop();
 }
 
-void Warden::guard(pid_t group, sys::BootTime deadline) {
-  if (line_ < 0) {
+void Watchdog::set_deadline(pid_t group, sys::BootTime deadline) {
+  if (socket_ < 0) {
     return;
   }
-  const Order order{.group = group, .is_dismissed = 0, .deadline = sys::Deadline::at(deadline)};
-  send(line_, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const Message order{.group = group, .stops = 0, .deadline = sys::Deadline::at(deadline)};
+  send(socket_, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Warden::dismiss() {
-  if (const int line = std::exchange(line_, -1); line >= 0) {
-    const Order order{.group = 0, .is_dismissed = 1, .deadline = {}};
-    send(line, &order, sizeof(order), MSG_NOSIGNAL);
-    close(line);
+void Watchdog::stop() {
+  if (const int socket = std::exchange(socket_, -1); socket >= 0) {
+    const Message order{.group = 0, .stops = 1, .deadline = {}};
+    send(socket, &order, sizeof(order), MSG_NOSIGNAL);
+    close(socket);
   }
   if (const auto process = std::exchange(process_, -1); process > 0) {
     waitpid(process, nullptr, 0);

@@ -1,4 +1,4 @@
-#include "backends/memory/memory_store.hpp"
+#include "backends/memory/store.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -26,8 +26,8 @@ bool matches(const WatchRequest& watch, std::string_view name) {
   return watch.scope == WatchScope::prefix ? name.starts_with(watch.name) : name == watch.name;
 }
 
-/// The stores that have a name, while they live. Those of a parent are of no use in its child:
-/// their threads do not exist there, and their locks are the parent's.
+/// Named stores, while a backend uses them. A child of fork() has stores of its own: the threads of
+/// the parent's stores do not exist there, and their locks belong to the parent.
 struct Registry {
   using Key = std::pair<std::uint32_t, std::string>;  ///< Generation of the process, and name.
   sys::Mutex mutex;
@@ -253,7 +253,7 @@ WatchId MemoryStore::watch(MemberId member, WatchRequest request, Backend::Sink 
       notify(member, [shared_sink, gone = events.compact_revision().get()] {
         (*shared_sink)(
             fail(Errc::invalid_argument, "events up to revision " + std::to_string(gone) +
-                                             " are forgotten; look, then watch from there"));
+                                             " are compacted; list the locks, then watch from the current revision"));
       });
     } else {
       if (request.start != Revision{}) {

@@ -1,4 +1,4 @@
-#include "backends/memory/memory_backend.hpp"
+#include "backends/memory/backend.hpp"
 
 namespace tenure::backends {
 
@@ -9,7 +9,7 @@ MemoryBackend::~MemoryBackend() {
 }
 
 Capabilities MemoryBackend::capabilities() const noexcept {
-  // A process that dies takes the store with it: nothing outlives it, and there is no failover.
+  // The store ends with the process, so there is no durability and no failover.
   return {Capability::fencing,       Capability::fifo,    Capability::shared,
           Capability::modes,         Capability::ranges,  Capability::semaphore,
           Capability::several_names, Capability::upgrade, Capability::downgrade,

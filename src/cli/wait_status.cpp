@@ -1,4 +1,4 @@
-#include "cli/waiting_line.hpp"
+#include "cli/wait_status.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -19,23 +19,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Who gets the lock sooner sees no line.
-constexpr milliseconds first_after{300};
-constexpr milliseconds refreshed_after{1000};
+/// Locks that are granted sooner show no status line.
+constexpr milliseconds show_after{300};
+constexpr milliseconds refresh_interval{1000};
 
-/// Where we are in the queue, if that can be told: owners may choose the same name.
+/// Position of this client in the queue. Unknown if several waiters have the same owner name.
 template <class Queue>
-std::string place_in(const Queue& queue, std::uint64_t count, const std::string& owner) {
+std::string queue_position_text(const Queue& queue, std::uint64_t count, const std::string& owner) {
   const auto all = std::to_string(count);
   const auto is_ours = [&](const v1::Waiter& waiter) { return waiter.owner() == owner; };
   if (std::ranges::count_if(queue, is_ours) != 1) {
     return all + " waiting";
   }
   const auto ours = std::ranges::find_if(queue, is_ours);
-  return "place " + std::to_string(ours->position()) + " of " + all + " in the queue";
+  return "position " + std::to_string(ours->position()) + " of " + all + " in the queue";
 }
 
-/// What fits on one line of the terminal: a longer one would leave its beginning behind.
+/// Truncates to the width of the terminal, because a wrapped line could not be erased.
 std::string cut_to_width(std::string line) {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
@@ -44,7 +44,7 @@ std::string cut_to_width(std::string line) {
   }
   std::size_t end = size.ws_col - 1U;
   while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) {
-    --end;  // Not inside a character.
+    --end;  // Do not split a UTF-8 sequence.
   }
   line.resize(end);
   return line;
@@ -52,50 +52,51 @@ std::string cut_to_width(std::string line) {
 
 }  // namespace
 
-std::unique_ptr<WaitingLine> WaitingLine::for_terminal(const Arguments& arguments,
-                                                       const std::vector<std::string>& names,
-                                                       const std::string& owner) {
+std::unique_ptr<WaitStatusLine> WaitStatusLine::for_terminal(const Arguments& arguments,
+                                                             const std::vector<std::string>& names,
+                                                             const std::string& owner) {
   if (isatty(STDERR_FILENO) != 1 || format_of(arguments) == Format::quiet) {
     return nullptr;
   }
-  return std::make_unique<WaitingLine>(arguments, names, owner);
+  return std::make_unique<WaitStatusLine>(arguments, names, owner);
 }
 
-WaitingLine::WaitingLine(Arguments arguments, std::vector<std::string> names, std::string owner)
+WaitStatusLine::WaitStatusLine(Arguments arguments, std::vector<std::string> names,
+                               std::string owner)
     : arguments_(std::move(arguments)),
       names_(std::move(names)),
       owner_(std::move(owner)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
-WaitingLine::~WaitingLine() {
+WaitStatusLine::~WaitStatusLine() {
   thread_.request_stop();
   thread_.join();
 }
 
-void WaitingLine::run(const std::stop_token& stop) {
+void WaitStatusLine::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   auto service = Service::open(arguments_);
   bool is_shown = false;
-  auto pause = first_after;
+  auto pause = show_after;
   while (!ended_.wait_for(lock, stop, pause, [] { return false; }) && !stop.stop_requested()) {
     const auto line =
-        cut_to_width("waiting for " + plain(joined(names_, ", ")) + ": " + situation(service));
+        cut_to_width("waiting for " + plain(joined(names_, ", ")) + ": " + status_text(service));
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
     is_shown = true;
-    pause = refreshed_after;
+    pause = refresh_interval;
   }
   if (is_shown) {
     std::fputs("\r\033[K", stderr);
   }
 }
 
-std::string WaitingLine::situation(Result<Service>& service) const {
+std::string WaitStatusLine::status_text(Result<Service>& service) const {
   for (const auto& name : names_) {
     if (!service) {
       break;
     }
     v1::ExplainRequest request;
-    request.set_name(service->full(name));
+    request.set_name(service->with_prefix(name));
     const auto answer = service->ask<v1::ExplainResponse>("Admin/Explain", request);
     if (!answer || answer->lock().holder_count() == 0) {
       continue;
@@ -104,13 +105,14 @@ std::string WaitingLine::situation(Result<Service>& service) const {
     const auto others = answer->lock().holder_count() - 1;
     auto text = "held by " + plain(holder.owner()) +
                 (others > 0 ? " and " + std::to_string(others) + " more" : "") + " for " +
-                spoken(milliseconds(holder.held_for_ms()));
+                format_duration(milliseconds(holder.held_for_ms()));
     if (!holder.metadata().empty()) {
       text += " (" + plain(holder.metadata()) + ")";
     }
-    return text + ", " + place_in(answer->queue(), answer->lock().waiter_count(), owner_);
+    return text + ", " +
+           queue_position_text(answer->queue(), answer->lock().waiter_count(), owner_);
   }
-  return "somebody is before us";
+  return "held by another owner";
 }
 
 }  // namespace tenure::cli

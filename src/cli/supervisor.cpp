@@ -1,4 +1,4 @@
-#include "cli/supervise.hpp"
+#include "cli/supervisor.hpp"
 
 #include <array>
 #include <csignal>
@@ -17,7 +17,7 @@ namespace {
 using sys::BootClock;
 using sys::BootTime;
 
-/// Wakes a poll at a time that also comes while the machine sleeps, or earlier.
+/// Timer file descriptor on the boot clock, which also runs while the machine is suspended.
 class Timer {
  public:
   Timer() : file_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
@@ -36,20 +36,20 @@ class Timer {
   int file_;
 };
 
-/// Readable once somebody has rung.
-class Bell {
+/// File descriptor that is readable after notify().
+class EventFd {
  public:
-  Bell() : file_(eventfd(0, EFD_CLOEXEC)) {}
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
-  ~Bell() { close(file_); }
+  EventFd() : file_(eventfd(0, EFD_CLOEXEC)) {}
+  EventFd(const EventFd&) = delete;
+  EventFd& operator=(const EventFd&) = delete;
+  ~EventFd() { close(file_); }
 
   [[nodiscard]] int file() const noexcept { return file_; }
-  void ring() const {
+  void notify() const {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = write(file_, &one, sizeof(one));
   }
-  void silence() const {
+  void drain() const {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = read(file_, &count, sizeof(count));
   }
@@ -60,85 +60,85 @@ class Bell {
 
 }  // namespace
 
-BootTime last_moment(const LockHandle& held, std::chrono::milliseconds ttl) {
+BootTime watchdog_deadline(const LockHandle& held, std::chrono::milliseconds ttl) {
   return BootClock::now() + (held.valid_until() - std::chrono::steady_clock::now()) -
-         Margins::of(ttl).warden;
+         Margins::of(ttl).watchdog;
 }
 
-Supervisor::Supervisor(const LockHandle& held, Child& child, Warden& warden, Options options)
+Supervisor::Supervisor(const LockHandle& held, Child& child, Watchdog& watchdog, Options options)
     : held_(held),
       child_(child),
-      warden_(warden),
+      watchdog_(watchdog),
       options_(std::move(options)),
       margins_(Margins::of(options_.ttl)) {}
 
-Ending Supervisor::run(const Signals& signals, const Foreground& foreground) {
+ChildResult Supervisor::run(const Signals& signals, const Foreground& foreground) {
   const Timer timer;
-  const Bell bell;
-  const std::stop_callback on_loss(held_.lost(), [&bell] { bell.ring(); });
+  const EventFd lost;
+  const std::stop_callback on_loss(held_.lost(), [&lost] { lost.notify(); });
   std::array<pollfd, 4> wakers{{{.fd = child_.file(), .events = POLLIN, .revents = 0},
                                 {.fd = signals.file(), .events = POLLIN, .revents = 0},
-                                {.fd = bell.file(), .events = POLLIN, .revents = 0},
+                                {.fd = lost.file(), .events = POLLIN, .revents = 0},
                                 {.fd = timer.file(), .events = POLLIN, .revents = 0}}};
   while (true) {
-    timer.set(look());
+    timer.set(check_deadlines());
     poll(wakers.data(), wakers.size(), -1);
     if (wakers[0].revents != 0) {
       break;
     }
     if (wakers[2].revents != 0) {
-      bell.silence();
+      lost.drain();
     }
     while (const auto signal = signals.next()) {
-      pass_on(*signal, foreground);
+      forward_signal(*signal, foreground);
     }
   }
   child_.await();
   if (phase_ != Phase::running) {
-    // What it has started ends with it.
+    // Kill the processes that the command has started, too.
     child_.signal(SIGKILL);
   }
-  warden_.dismiss();
+  watchdog_.stop();
   foreground.give_to(getpgrp());
   const auto exit_code = child_.reap();
   return {.exit_code = exit_code, .is_lost = phase_ != Phase::running};
 }
 
-BootTime Supervisor::look() {
+BootTime Supervisor::check_deadlines() {
   const auto now = BootClock::now();
   const auto end = now + (held_.valid_until() - std::chrono::steady_clock::now());
   if (phase_ == Phase::killed) {
     return now + std::chrono::hours(1);
   }
   if (held_.state() == GuardState::lost) {
-    kill_it("the lock is lost");
+    kill_child("the lock is lost");
     return now + std::chrono::hours(1);
   }
-  warden_.guard(child_.id(), end - margins_.warden);
+  watchdog_.set_deadline(child_.id(), end - margins_.watchdog);
   if (now >= end - margins_.kill) {
-    kill_it("the lock could not be renewed and is about to be lost");
+    kill_child("the lock could not be renewed and is about to be lost");
     return now + std::chrono::hours(1);
   }
   if (now < end - margins_.term) {
     return end - margins_.term;
   }
-  if (std::exchange(phase_, Phase::asked) == Phase::running) {
-    options_.warn("the lock cannot be renewed: the command is asked to end (SIGTERM)");
+  if (std::exchange(phase_, Phase::terminating) == Phase::running) {
+    options_.warn("the lock cannot be renewed: sending SIGTERM to the command");
     child_.signal(SIGTERM);
-    child_.signal(SIGCONT);  // One that is stopped hears nothing.
+    child_.signal(SIGCONT);  // A stopped process does not handle SIGTERM.
   }
   return end - margins_.kill;
 }
 
-void Supervisor::kill_it(std::string_view why) {
+void Supervisor::kill_child(std::string_view why) {
   phase_ = Phase::killed;
   child_.signal(SIGKILL);
-  options_.warn(std::string(why) + ": the command is killed (SIGKILL)");
+  options_.warn(std::string(why) + ": sending SIGKILL to the command");
 }
 
-void Supervisor::pass_on(int signal, const Foreground& foreground) {
+void Supervisor::forward_signal(int signal, const Foreground& foreground) {
   switch (signal) {
-    case SIGCHLD: stop_with_it(foreground); return;
+    case SIGCHLD: on_child_stopped(foreground); return;
     case SIGCONT:
       foreground.give_to(child_.id());
       child_.signal(SIGCONT);
@@ -147,10 +147,10 @@ void Supervisor::pass_on(int signal, const Foreground& foreground) {
   }
 }
 
-void Supervisor::stop_with_it(const Foreground& foreground) {
+void Supervisor::on_child_stopped(const Foreground& foreground) {
   const int signal = child_.stopped_by();
   if (signal == SIGTTIN || signal == SIGTTOU) {
-    // It wants the terminal, and we are those who can give it.
+    // A background process accessed the terminal: put it in the foreground.
     foreground.give_to(child_.id());
     if (foreground.is_ours()) {
       child_.signal(SIGCONT);
@@ -158,7 +158,8 @@ void Supervisor::stop_with_it(const Foreground& foreground) {
     return;
   }
   if (signal == SIGTSTP) {
-    // A person pressed Ctrl-Z. The lease runs on without us, and the warden watches it.
+    // Ctrl-Z. The lease is not renewed while this process is stopped; the watchdog enforces its
+    // end.
     foreground.give_to(getpgrp());
     kill(getpid(), SIGSTOP);
   }

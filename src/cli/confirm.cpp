@@ -1,4 +1,4 @@
-#include "cli/question.hpp"
+#include "cli/confirm.hpp"
 
 #include <iostream>
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tenure::cli {
 
-Result<void> confirmed(const Arguments& arguments, std::string_view question) {
+Result<void> confirm(const Arguments& arguments, std::string_view question) {
   if (arguments.has("--yes")) {
     return {};
   }
   if (isatty(STDIN_FILENO) != 1) {
-    return fail(Errc::invalid_argument, "nobody is here to be asked; --yes does it without asking");
+    return fail(Errc::invalid_argument, "stdin is not a terminal, cannot ask; use --yes");
   }
   std::cerr << question << " [y/N] " << std::flush;
   std::string answer;
@@ -20,7 +20,7 @@ Result<void> confirmed(const Arguments& arguments, std::string_view question) {
   if (answer == "y" || answer == "Y" || answer == "yes") {
     return {};
   }
-  return fail(Errc::cancelled, "nothing was done");
+  return fail(Errc::cancelled, "cancelled; nothing was changed");
 }
 
 }  // namespace tenure::cli

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "backends/backend.hpp"
-#include "backends/memory/memory_store.hpp"
+#include "backends/memory/store.hpp"
 
 namespace tenure::backends {
 
-/// One client's door to a store in this process.
+/// Backend of one client on a MemoryStore, which several clients may share.
 class MemoryBackend : public Backend {
  public:
   explicit MemoryBackend(std::shared_ptr<MemoryStore> store) : store_(std::move(store)) {}

@@ -86,7 +86,7 @@ class MemoryStore {
       TENURE_REQUIRES(mutex_);
   void expire_leases(core::ClusterTime now) TENURE_REQUIRES(mutex_);
   void revoke(LeaseId lease) TENURE_REQUIRES(mutex_);
-  /// Nothing if the request waits; `done` is called at its end then.
+  /// std::nullopt if the request waits; `done` is then called with its outcome.
   [[nodiscard]] std::optional<Result<Granted>> grant_or_enqueue(const AcquireRequest& request,
                                                                 Backend::Done<Granted>& done)
       TENURE_REQUIRES(mutex_);

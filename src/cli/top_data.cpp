@@ -1,4 +1,4 @@
-#include "cli/top_look.hpp"
+#include "cli/top_data.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,17 +20,17 @@ struct Bucket {
   double bound = 0;
   std::uint64_t count = 0;
 };
-std::vector<Bucket> buckets_of(const google::protobuf::RepeatedPtrField<v1::Bucket>& said) {
+std::vector<Bucket> buckets_of(const google::protobuf::RepeatedPtrField<v1::Bucket>& reply) {
   std::vector<Bucket> buckets;
-  for (const auto& bucket : said) {
+  for (const auto& bucket : reply) {
     buckets.push_back({.bound = bucket.bound(), .count = bucket.count()});
   }
   return buckets;
 }
 
-/// What was said about this lock before.
-const v1::BusyLock* find_lock(const v1::TopResponse& said, const v1::BusyLock& like) {
-  for (const auto* list : {&said.queues(), &said.long_holds()}) {
+/// The same lock in an earlier reply.
+const v1::BusyLock* find_lock(const v1::TopResponse& reply, const v1::BusyLock& like) {
+  for (const auto* list : {&reply.queues(), &reply.long_holds()}) {
     const auto it = std::ranges::find_if(*list, [&](const v1::BusyLock& lock) {
       return lock.name() == like.name() && lock.is_space() == like.is_space();
     });
@@ -41,7 +41,7 @@ const v1::BusyLock* find_lock(const v1::TopResponse& said, const v1::BusyLock& l
   return nullptr;
 }
 
-/// Name and value of each rate, in the order in which people want them.
+/// Name and value of each rate, in display order.
 std::vector<std::pair<std::string_view, double>> named(const TopRates& rates) {
   return {{"granted", rates.granted},  {"released", rates.released},   {"expired", rates.expired},
           {"forced", rates.forced},    {"deadlocks", rates.deadlocks}, {"renewed", rates.renewed},
@@ -54,55 +54,55 @@ std::vector<std::pair<std::string_view, std::optional<double>>> latencies(const 
           {"commit_p99", rates.commit_p99}};
 }
 
-std::vector<std::pair<std::string_view, std::uint64_t>> numbers(const v1::TopResponse& said) {
-  return {{"locks", said.locks()},
-          {"holds", said.holds()},
-          {"waits", said.waits()},
-          {"leases", said.leases()}};
+std::vector<std::pair<std::string_view, std::uint64_t>> numbers(const v1::TopResponse& reply) {
+  return {{"locks", reply.locks()},
+          {"holds", reply.holds()},
+          {"waits", reply.waits()},
+          {"leases", reply.leases()}};
 }
 
 }  // namespace
 
-Result<TopLook> TopQuestions::ask() {
+Result<TopSample> TopSampler::ask() {
   v1::TopRequest request;
-  request.set_prefix(service_.full(prefix_));
+  request.set_prefix(service_.with_prefix(prefix_));
   request.set_limit(200);
-  auto said = service_.ask<v1::TopResponse>("Admin/Top", request);
-  if (!said) {
-    return std::unexpected(std::move(said).error());
+  auto reply = service_.ask<v1::TopResponse>("Admin/Top", request);
+  if (!reply) {
+    return std::unexpected(std::move(reply).error());
   }
   const auto now = Clock::now();
-  // What another member counted is no beginning for this one's counters.
-  if (before_ && before_->header().member_id() != said->header().member_id()) {
+  // Counters are per member, so a reply of another member cannot be compared.
+  if (before_ && before_->header().member_id() != reply->header().member_id()) {
     before_.reset();
   }
   const auto seconds = std::chrono::duration<double>(now - when_before_).count();
-  TopLook look;
+  TopSample sample;
   if (before_ && seconds > 0) {
-    look.rates = rates(said->counters(), seconds);
+    sample.rates = rates(reply->counters(), seconds);
   }
   std::set<std::pair<std::string, bool>> seen;
-  for (const auto* list : {&said->queues(), &said->long_holds()}) {
+  for (const auto* list : {&reply->queues(), &reply->long_holds()}) {
     for (const auto& lock : *list) {
       if (seen.emplace(lock.name(), lock.is_space()).second) {
-        look.locks.push_back(hot(lock, seconds));
+        sample.locks.push_back(hot(lock, seconds));
       }
     }
   }
-  before_ = *said;
+  before_ = *reply;
   when_before_ = now;
-  for (auto& wait : *said->mutable_long_waits()) {
-    wait.set_name(service_.shown(wait.name()));
+  for (auto& wait : *reply->mutable_long_waits()) {
+    wait.set_name(service_.without_prefix(wait.name()));
   }
-  if (said->leader_address().empty() && said->leader_id() == said->header().member_id()) {
-    // One that is alone has not been told where others reach it.
-    said->set_leader_address(service_.server());
+  if (reply->leader_address().empty() && reply->leader_id() == reply->header().member_id()) {
+    // A single node does not know its address.
+    reply->set_leader_address(service_.server());
   }
-  look.said = *std::move(said);
-  return look;
+  sample.reply = *std::move(reply);
+  return sample;
 }
 
-TopRates TopQuestions::rates(const v1::Counters& now, double seconds) const {
+TopRates TopSampler::rates(const v1::Counters& now, double seconds) const {
   const auto& before = before_->counters();
   const auto rate = [&](double earlier, double later) {
     return std::max(0.0, later - earlier) / seconds;
@@ -123,23 +123,23 @@ TopRates TopQuestions::rates(const v1::Counters& now, double seconds) const {
           .commit_p99 = part(before.commit_seconds(), now.commit_seconds(), 0.99)};
 }
 
-HotLock TopQuestions::hot(const v1::BusyLock& lock, double seconds) const {
+HotLock TopSampler::hot(const v1::BusyLock& lock, double seconds) const {
   const auto& holder = lock.first_holder();
-  HotLock made{.name = service_.shown(lock.name()),
+  HotLock made{.name = service_.without_prefix(lock.name()),
                .is_space = lock.is_space(),
                .owner = holder.owner(),
-               .claim = lock.has_first_holder() ? claim_of(holder.item()) : "",
+               .mode = lock.has_first_holder() ? mode_text(holder.item()) : "",
                .item = holder.item(),
-               .note = holder.metadata(),
+               .metadata = holder.metadata(),
                .token = holder.fencing_token(),
                .holders = lock.holder_count(),
                .waiters = lock.waiter_count(),
                .held = milliseconds(holder.held_for_ms()),
                .longest_wait = milliseconds(lock.longest_wait_ms())};
   const auto* before = before_ ? find_lock(*before_, lock) : nullptr;
-  // The counter begins anew with a lock that was free in between.
+  // The counter restarts when the lock was free in between.
   if (before != nullptr && before->version() <= lock.version() && seconds > 0) {
-    // A holder comes and goes: two changes for each grant.
+    // A grant and a release: two changes per grant.
     made.grants = static_cast<double>(lock.version() - before->version()) / 2 / seconds;
   }
   return made;
@@ -170,19 +170,19 @@ std::string brief(double number) {
   return text.data();
 }
 
-std::string text_of(const TopLook& look, TopOrder order) {
-  const auto& said = look.said;
-  std::string text = "leader\t" + std::to_string(said.leader_id()) + "\t" +
-                     plain(said.leader_address()) + "\tof " + std::to_string(said.members_size()) +
-                     " members\n";
-  for (const auto& [name, number] : numbers(said)) {
+std::string text_of(const TopSample& sample, TopOrder order) {
+  const auto& reply = sample.reply;
+  std::string text = "leader\t" + std::to_string(reply.leader_id()) + "\t" +
+                     plain(reply.leader_address()) + "\tof " +
+                     std::to_string(reply.members_size()) + " members\n";
+  for (const auto& [name, number] : numbers(reply)) {
     text += "number\t" + std::string(name) + "\t" + std::to_string(number) + "\n";
   }
-  if (look.rates) {
-    for (const auto& [name, rate] : named(*look.rates)) {
+  if (sample.rates) {
+    for (const auto& [name, rate] : named(*sample.rates)) {
       text += "rate\t" + std::string(name) + "\t" + brief(rate) + "/s\n";
     }
-    for (const auto& [name, seconds] : latencies(*look.rates)) {
+    for (const auto& [name, seconds] : latencies(*sample.rates)) {
       const auto time = std::chrono::duration<double>(seconds.value_or(0));
       text += "latency\t" + std::string(name) + "\t" +
               (seconds ? spoken_briefly(std::chrono::duration_cast<std::chrono::nanoseconds>(time))
@@ -190,22 +190,22 @@ std::string text_of(const TopLook& look, TopOrder order) {
               "\n";
     }
   }
-  for (const auto& lock : sorted(look.locks, order, "")) {
-    text += "lock\t" + plain(lock.name) + "\t" + plain(lock.owner) + "\t" + plain(lock.claim) +
-            "\t" + std::to_string(lock.waiters) + "\t" + spoken(lock.longest_wait) + "\t" +
-            spoken(lock.held) + "\t" + (lock.grants ? brief(*lock.grants) + "/s" : "-") + "\t" +
-            plain(lock.note) + "\n";
+  for (const auto& lock : sorted(sample.locks, order, "")) {
+    text += "lock\t" + plain(lock.name) + "\t" + plain(lock.owner) + "\t" + plain(lock.mode) +
+            "\t" + std::to_string(lock.waiters) + "\t" + format_duration(lock.longest_wait) + "\t" +
+            format_duration(lock.held) + "\t" + (lock.grants ? brief(*lock.grants) + "/s" : "-") +
+            "\t" + plain(lock.metadata) + "\n";
   }
-  for (const auto& wait : said.long_waits()) {
+  for (const auto& wait : reply.long_waits()) {
     text += "wait\t" + plain(wait.name()) + "\t" + plain(wait.owner()) + "\t" +
-            claim_of(wait.item()) + "\t" + spoken(milliseconds(wait.waited_ms())) + "\t" +
+            mode_text(wait.item()) + "\t" + format_duration(milliseconds(wait.waited_ms())) + "\t" +
             plain(wait.metadata()) + "\n";
   }
-  for (const auto& lease : said.lease_ends()) {
+  for (const auto& lease : reply.lease_ends()) {
     text += "lease\t" + std::to_string(lease.id()) + "\t" + plain(lease.client()) + "\t" +
-            spoken(milliseconds(lease.left_ms())) + "\t" + spoken(milliseconds(lease.ttl_ms())) +
-            "\t" + std::to_string(lease.hold_count()) + "\t" + std::to_string(lease.wait_count()) +
-            "\n";
+            format_duration(milliseconds(lease.left_ms())) + "\t" +
+            format_duration(milliseconds(lease.ttl_ms())) + "\t" +
+            std::to_string(lease.hold_count()) + "\t" + std::to_string(lease.wait_count()) + "\n";
   }
   return text;
 }
@@ -218,34 +218,34 @@ void write(sys::JsonWriter& json, const HotLock& lock) {
       .field("kind", std::string_view(lock.is_space ? "space" : "lock"))
       .field("owner", std::string_view(lock.owner));
   if (lock.token != 0) {
-    write_claim(json, lock.item);
+    write_mode(json, lock.item);
   }
   json.id("token", lock.token)
       .field("holder_count", lock.holders)
       .field("waiter_count", lock.waiters)
       .field("longest_wait_ms", static_cast<std::uint64_t>(lock.longest_wait.count()))
       .field("held_for_ms", static_cast<std::uint64_t>(lock.held.count()))
-      .field("metadata", std::string_view(lock.note));
+      .field("metadata", std::string_view(lock.metadata));
   if (lock.grants) {
     json.field("grants_per_second", *lock.grants);
   }
   json.end_object();
 }
 
-void write_lists(sys::JsonWriter& json, const v1::TopResponse& said) {
+void write_lists(sys::JsonWriter& json, const v1::TopResponse& reply) {
   json.key("long_waits").begin_array();
-  for (const auto& wait : said.long_waits()) {
+  for (const auto& wait : reply.long_waits()) {
     json.begin_object()
         .field("name", std::string_view(wait.name()))
         .field("owner", std::string_view(wait.owner()));
-    write_claim(json, wait.item());
+    write_mode(json, wait.item());
     json.id("lease", wait.lease_id())
         .field("waited_ms", std::uint64_t{wait.waited_ms()})
         .field("metadata", std::string_view(wait.metadata()))
         .end_object();
   }
   json.end_array().key("lease_ends").begin_array();
-  for (const auto& lease : said.lease_ends()) {
+  for (const auto& lease : reply.lease_ends()) {
     json.begin_object()
         .id("lease", lease.id())
         .field("client", std::string_view(lease.client()))
@@ -260,37 +260,37 @@ void write_lists(sys::JsonWriter& json, const v1::TopResponse& said) {
 
 }  // namespace
 
-std::string json_of(const TopLook& look, TopOrder order) {
-  const auto& said = look.said;
+std::string json_of(const TopSample& sample, TopOrder order) {
+  const auto& reply = sample.reply;
   sys::JsonWriter json;
   json.begin_object()
-      .field("version", std::string_view(said.version()))
-      .id("revision", said.header().revision())
-      .id("leader", said.leader_id())
-      .field("leader_address", std::string_view(said.leader_address()))
-      .field("members", static_cast<std::uint64_t>(said.members_size()))
-      .field("has_space", said.has_space())
-      .field("is_complete", said.is_complete());
-  for (const auto& [name, number] : numbers(said)) {
+      .field("version", std::string_view(reply.version()))
+      .id("revision", reply.header().revision())
+      .id("leader", reply.leader_id())
+      .field("leader_address", std::string_view(reply.leader_address()))
+      .field("members", static_cast<std::uint64_t>(reply.members_size()))
+      .field("has_space", reply.has_space())
+      .field("is_complete", reply.is_complete());
+  for (const auto& [name, number] : numbers(reply)) {
     json.field(std::string(name) + "_count", number);
   }
   json.key("rates").begin_object();
-  if (look.rates) {
-    for (const auto& [name, rate] : named(*look.rates)) {
+  if (sample.rates) {
+    for (const auto& [name, rate] : named(*sample.rates)) {
       json.field(name, rate);
     }
-    for (const auto& [name, seconds] : latencies(*look.rates)) {
+    for (const auto& [name, seconds] : latencies(*sample.rates)) {
       if (seconds) {
         json.field(std::string(name) + "_seconds", *seconds);
       }
     }
   }
   json.end_object().key("locks").begin_array();
-  for (const auto& lock : sorted(look.locks, order, "")) {
+  for (const auto& lock : sorted(sample.locks, order, "")) {
     write(json, lock);
   }
   json.end_array();
-  write_lists(json, said);
+  write_lists(json, reply);
   return json.end_object().text() + "\n";
 }
 

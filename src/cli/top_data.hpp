@@ -14,23 +14,24 @@
 
 namespace tenure::cli {
 
-/// A lock that is wanted, or held for long.
+/// Lock with a long queue, or held for long.
 struct HotLock {
   std::string name{};
   bool is_space = false;
   std::string owner{};
-  std::string claim{};
-  v1::Item item{};  ///< Claim of the first holder; meaningless without a token.
-  std::string note{};
+  std::string mode{};
+  v1::Item item{};  ///< Mode or permits of the first holder; unused without a token.
+  std::string metadata{};
   std::uint64_t token = 0;
   std::uint64_t holders = 0;
   std::uint64_t waiters = 0;
   std::chrono::milliseconds held{};
   std::chrono::milliseconds longest_wait{};
-  std::optional<double> grants{};  ///< A second; not known of one that was not there before.
+  std::optional<double>
+      grants{};  ///< Grants per second; unknown without an earlier sample of this lock.
 };
 
-/// How often a second, between two looks.
+/// Rates per second between two samples.
 struct TopRates {
   double granted = 0;
   double released = 0;
@@ -39,28 +40,28 @@ struct TopRates {
   double deadlocks = 0;
   double renewed = 0;
   double commands = 0;
-  std::optional<double> acquire_p50{};  ///< In seconds, as all of these.
+  std::optional<double> acquire_p50{};  ///< Latencies in seconds.
   std::optional<double> acquire_p99{};
   std::optional<double> commit_p50{};
   std::optional<double> commit_p99{};
 };
 
-/// What the service says at one moment, and what is made of it.
-struct TopLook {
-  v1::TopResponse said{};
+/// Sample: one reply of the service, and the values derived from it.
+struct TopSample {
+  v1::TopResponse reply{};
   std::vector<HotLock> locks{};
-  std::optional<TopRates> rates{};  ///< Nothing at the first look.
+  std::optional<TopRates> rates{};  ///< None in the first sample.
 };
 
 enum class TopOrder : std::uint8_t { waiters, longest_wait, held, grants, name };
 
-/// Asks the service, and remembers what it said the time before. One thread.
-class TopQuestions {
+/// Polls the service and computes rates from the previous reply. Not thread safe.
+class TopSampler {
  public:
-  TopQuestions(Service service, std::string prefix)
+  TopSampler(Service service, std::string prefix)
       : service_(std::move(service)), prefix_(std::move(prefix)) {}
 
-  [[nodiscard]] Result<TopLook> ask();
+  [[nodiscard]] Result<TopSample> ask();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -74,16 +75,16 @@ class TopQuestions {
   Clock::time_point when_before_{};
 };
 
-/// Those whose name or owner contains `filter`, the most of this order first.
+/// Locks whose name or owner contains `filter`, sorted in this order.
 [[nodiscard]] std::vector<HotLock> sorted(std::vector<HotLock> locks, TopOrder order,
                                           std::string_view filter);
 [[nodiscard]] bool contains(std::string_view text, std::string_view filter);
 
-/// "12", "1.5": of rates.
+/// Short number for rates: "12", "1.5".
 [[nodiscard]] std::string brief(double number);
 
-/// For pipes: each line begins with what it is about.
-[[nodiscard]] std::string text_of(const TopLook& look, TopOrder order);
-[[nodiscard]] std::string json_of(const TopLook& look, TopOrder order);
+/// Tab-separated text for pipes; each line starts with its kind.
+[[nodiscard]] std::string text_of(const TopSample& sample, TopOrder order);
+[[nodiscard]] std::string json_of(const TopSample& sample, TopOrder order);
 
 }  // namespace tenure::cli
