@@ -18,7 +18,7 @@ constexpr int busy_ms = 5'000;
 }  // namespace
 
 Ledger::Ledger(const std::string& path) {
-  // The machine does not crash in these tests; that it may would only make them slow.
+  // The machine does not crash in these tests, so syncs would only slow them down.
   const bool is_open = sqlite3_open(path.c_str(), &connection_) == SQLITE_OK &&
                        sqlite3_busy_timeout(connection_, busy_ms) == SQLITE_OK &&
                        run("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;") &&

@@ -10,18 +10,18 @@ struct sqlite3;
 
 namespace tenure::fault {
 
-/// Storage that several processes write to, each write with a fencing token. It lists the writes in
-/// its own order, which the driver puts into the history. Thread safe.
+/// SQLite storage behind a fence, shared by several processes. It records accepted and rejected
+/// writes in its own order, which the driver merges into the history. Thread safe.
 class Ledger {
  public:
-  /// Makes the tables unless they are there; ends the process if it cannot.
+  /// Creates missing tables; ends the process on failure.
   explicit Ledger(const std::string& path);
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Whether the fence let it through. What the database itself refused (it was busy for too long)
-  /// is not a write.
+  /// Returns whether the fence admitted the write. A write that the database rejected (busy
+  /// timeout) is not recorded.
   bool write(const std::string& resource, FencingToken token);
 
  private:

@@ -1,6 +1,6 @@
-/* Breaks the disk and the clocks of one process, by LD_PRELOAD. What is broken stands in a file of
- * eight 64-bit numbers that TENURE_FAULT_FILE names; it is mapped, so the driver changes it while
- * the process runs. Without the file nothing is broken. */
+/* Injects faults of the disk and the clocks into one process, by LD_PRELOAD. TENURE_FAULT_FILE names
+ * a file of eight 64-bit numbers; it is mapped, so the driver changes faults while the process runs.
+ * Without the file the library changes nothing. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,21 +15,21 @@
 #include <unistd.h>
 
 struct faults {
-  volatile int64_t sync_delay_us; /* each fdatasync and fsync takes that much longer */
-  volatile int64_t sync_errno;    /* they fail with it */
+  volatile int64_t sync_delay_us; /* added to the duration of each fdatasync and fsync */
+  volatile int64_t sync_errno;    /* error of fdatasync and fsync; 0: none */
   volatile int64_t wall_ms;       /* added to CLOCK_REALTIME */
-  volatile int64_t rate_ppm;      /* all clocks that never go back gain it; fixed at start */
-  volatile int64_t write_delay_us; /* each pwrite takes that much longer */
-  volatile int64_t syncs;          /* how many there were: the driver sees that we are at work */
-  volatile int64_t steer_ppm;      /* as NTP does: all of them but CLOCK_MONOTONIC_RAW gain it,
-                                      and timers with them; fixed at start */
+  volatile int64_t rate_ppm;      /* drift of all monotonic clocks; fixed at start */
+  volatile int64_t write_delay_us; /* added to the duration of each pwrite */
+  volatile int64_t syncs;          /* number of syncs, read by the driver */
+  volatile int64_t steer_ppm;      /* NTP slew: drift of all monotonic clocks except
+                                      CLOCK_MONOTONIC_RAW, and of timers; fixed at start */
   volatile int64_t unused[1];
 };
 
 static struct faults nothing;
 static struct faults *faults = &nothing;
 static int64_t rate_ppm;
-static int64_t steered_ppm; /* with the rate */
+static int64_t steered_ppm; /* rate_ppm + steer_ppm */
 static int64_t began_ns[3]; /* monotonic, boot time, raw */
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 static int (*real_fdatasync)(int);
@@ -81,7 +81,7 @@ static void wait_us(int64_t us) {
   nanosleep(&time, NULL);
 }
 
-static int hurt_sync(void) {
+static int inject_sync_fault(void) {
   faults->syncs++;
   if (faults->sync_delay_us > 0) {
     wait_us(faults->sync_delay_us);
@@ -95,12 +95,12 @@ static int hurt_sync(void) {
 
 int fdatasync(int file) {
   find_real();
-  return hurt_sync() != 0 ? -1 : real_fdatasync(file);
+  return inject_sync_fault() != 0 ? -1 : real_fdatasync(file);
 }
 
 int fsync(int file) {
   find_real();
-  return hurt_sync() != 0 ? -1 : real_fsync(file);
+  return inject_sync_fault() != 0 ? -1 : real_fsync(file);
 }
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
@@ -117,9 +117,9 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t offset) {
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
   find_real();
-  const int answer = real_clock_gettime(clock, time);
-  if (answer != 0 || faults == &nothing) {
-    return answer;
+  const int result = real_clock_gettime(clock, time);
+  if (result != 0 || faults == &nothing) {
+    return result;
   }
   int64_t add = 0;
   const int64_t now = (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
@@ -132,13 +132,13 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
   } else if (clock == CLOCK_MONOTONIC_RAW) {
     add = (now - began_ns[2]) / 1000000 * rate_ppm;
   }
-  const int64_t told = now + add;
-  time->tv_sec = told / 1000000000;
-  time->tv_nsec = told % 1000000000;
+  const int64_t reported = now + add;
+  time->tv_sec = reported / 1000000000;
+  time->tv_nsec = reported % 1000000000;
   return 0;
 }
 
-/* The kernel's timers follow the clocks that it steers. */
+/* Timers of the kernel follow the slewed clocks. */
 enum { timers_max = 4096 };
 static clockid_t timer_clocks[timers_max];
 
@@ -152,8 +152,8 @@ int timerfd_create(int clock, int flags) {
 }
 
 static struct timespec unsteered(struct timespec time, int64_t began) {
-  const int64_t told = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec - began;
-  const int64_t real = (int64_t)((double)told * 1e6 / (double)(1000000 + steered_ppm)) + began;
+  const int64_t steered = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec - began;
+  const int64_t real = (int64_t)((double)steered * 1e6 / (double)(1000000 + steered_ppm)) + began;
   const struct timespec out = {.tv_sec = real / 1000000000, .tv_nsec = real % 1000000000};
   return out;
 }
@@ -170,12 +170,13 @@ int timerfd_settime(int file, int flags, const struct itimerspec *when, struct i
   real.it_value = unsteered(when->it_value, is_absolute ? began_ns[is_boot ? 1 : 0] : 0);
   if (real.it_value.tv_sec <= 0 && real.it_value.tv_nsec <= 0) {
     real.it_value.tv_sec = 0;
-    real.it_value.tv_nsec = 1; /* in the past: at once, not never */
+    real.it_value.tv_nsec = 1; /* in the past: expire at once; 0 would disarm the timer */
   }
   return real_timerfd_settime(file, flags, &real, before);
 }
 
-/* OpenSSL asks here whether a certificate is valid. */
+/* OpenSSL checks the validity of certificates with time(). */
+
 time_t time(time_t *out) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);

@@ -15,7 +15,7 @@
 namespace tenure::fault {
 namespace {
 
-[[noreturn]] void give_up(const std::string& what) {
+[[noreturn]] void fail_fatally(const std::string& what) {
   std::fprintf(stderr, "tenure_workload: %s: %s\n", what.c_str(), std::strerror(errno));
   std::_Exit(1);
 }
@@ -23,7 +23,7 @@ namespace {
 int open_to_append(const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) {
-    give_up(path);
+    fail_fatally(path);
   }
   return file;
 }
@@ -32,13 +32,14 @@ int open_to_append(const std::string& path) {
 
 history::Time now() {
   timespec time{};
-  // Not through the library, whose clocks tests break.
+  // Bypasses libc, whose clocks preload.c manipulates.
   syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &time);
   return history::Time{time.tv_sec} * 1'000'000 + time.tv_nsec / 1'000;
 }
 
-history::Time at(std::chrono::steady_clock::time_point when) {
-  // In this order: if we are held up in between it comes out early, and belief is never overstated.
+history::Time history_time(std::chrono::steady_clock::time_point when) {
+  // `boot` is read first: a pause in between makes the result earlier, so validity is never
+  // overstated.
   const auto boot = now();
   const auto left = when - std::chrono::steady_clock::now();
   return boot + std::chrono::duration_cast<std::chrono::microseconds>(left).count();
@@ -64,7 +65,7 @@ void Recorder::note_ended(const LockEvent& event) {
 void Recorder::append(int file, const std::string& line) {
   const std::lock_guard guard(mutex_);
   if (::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    give_up("cannot write the history");
+    fail_fatally("cannot write the history");
   }
 }
 

@@ -79,7 +79,7 @@ class Refusal(unittest.TestCase):
 
     def test_a_folder_of_another_member_is_refused(self):
         self.stop_after_start()
-        self.refused(DISK, "belongs to member 1", "says member 2", member_id=2,
+        self.refused(DISK, "belongs to member 1", "member 2", member_id=2,
                      listen_peers=f"127.0.0.1:{self.ports[3]}")
 
     def test_a_folder_of_another_cluster_is_refused(self):
@@ -232,7 +232,7 @@ class ForeignMembers(unittest.TestCase):
 
         nodes = self.start(change)
 
-        self.kept_out(nodes, "member 3 began with different states", "tenured seed")
+        self.kept_out(nodes, "member 3", "started with different states", "tenured seed")
         client = nodes.client()
         self.assertFalse(client.try_lock("before", client.lease()).acquired)
 

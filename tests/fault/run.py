@@ -36,10 +36,10 @@ class Tail:
 
     def __init__(self, path):
         self.file = open(path, "rb")
-        self.file.seek(max(0, path.stat().st_size - self.BEGIN_BYTES))
         self.rest = b""
-        if self.file.tell():
+        if self.file.seek(max(0, path.stat().st_size - self.BEGIN_BYTES)):
             self.file.readline()
+
 
     def more(self):
         *lines, self.rest = (self.rest + self.file.read()).split(b"\n")

@@ -7,20 +7,20 @@
 
 namespace tenure::fault {
 
-/// Follows all locks of the workload, and tells the history of every grant it is told of. That
-/// somebody waits is known by it, too: the client library does not say so while it waits.
+/// Watches all locks of the workload and records each grant. It also records queued requests, which
+/// the client library does not report while it waits. Runs on its own thread.
 class Watcher {
  public:
-  explicit Watcher(Shop& shop) : shop_(shop) {}
+  explicit Watcher(WorkloadContext& context) : context_(context) {}
 
-  /// Until it is told to stop; a watch that ends is begun again as another watcher.
+  /// Runs until the stop token is triggered; a watch that ends is replaced under a new watcher id.
   void run();
 
  private:
   void follow(Watch& watch);
-  void tell(const LockEvent& event);
+  void record(const LockEvent& event);
 
-  Shop& shop_;
+  WorkloadContext& context_;
   std::string id_{};
   int watches_ = 0;
 };

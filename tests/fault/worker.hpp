@@ -19,82 +19,90 @@
 
 namespace tenure::fault {
 
-/// What all workers of a process share.
-struct Shop {
+/// State shared by all workers of a process.
+struct WorkloadContext {
   Client client;
   Recorder& recorder;
   Ledger& ledger;
-  std::string name;  ///< Of the process, in the history.
+  std::string name;  ///< Name of the process in the history.
   std::chrono::milliseconds ttl{};
   std::chrono::milliseconds hold_max{};
   std::chrono::milliseconds pause_max{};
   std::stop_token stop;
-  std::atomic<history::Time> stopped{};  ///< When everybody began to leave; 0: not yet.
+  std::atomic<history::Time> stopped{};  ///< Time of the stop request; 0 before it.
 };
 
-/// Everything that workers ask for. A watcher has to know the names in advance.
+/// Names of all locks of the workload. A watcher has to know them in advance.
 [[nodiscard]] std::vector<std::string> all_names();
 
-/// A thread that takes locks, holds them, writes under them and gives them back, until it is told
-/// to stop, whatever happens to the service; and tells the history each step.
+/// Client thread: acquires locks, holds them, writes to the storage, releases them, and records
+/// each step, until the stop token is triggered. Failures of the service never end it.
 class Worker {
  public:
-  enum class Role : std::uint8_t { mutex, rw_lock, semaphore, election, several, careless, task };
+  enum class Role : std::uint8_t {
+    mutex,
+    rw_lock,
+    semaphore,
+    election,
+    two_locks,
+    unchecked,
+    task
+  };
   static constexpr int roles = 7;
 
-  Worker(Shop& shop, Role role, int number, std::uint64_t seed);
+  Worker(WorkloadContext& context, Role role, int number, std::uint64_t seed);
 
   void run();
 
  private:
-  /// How one acquisition is asked for, in the words of the history.
-  struct Claim {
+  /// One lock request as recorded in the history.
+  struct RequestSpec {
     std::vector<history::Item> items;
     history::Asking asking = history::Asking::wait;
-    std::optional<Lease> lease = std::nullopt;  ///< Of ours; else it gets one of its own.
+    std::optional<Lease> lease = std::nullopt;  ///< Shared lease; none: the request has its own.
   };
 
-  void once();
+  void run_once();
   void use_mutex();
   void use_rw_lock();
   void use_semaphore();
   void use_election();
-  void use_several();
-  void write_late();
+  void use_two_locks();
+  void write_unchecked();
   void use_task();
-  test::Detached take_in_a_coroutine(const Claim& claim, const std::string& request, Mutex mutex,
-                                     std::latch& done);
+  test::Detached lock_in_coroutine(const RequestSpec& spec, const std::string& request, Mutex mutex,
+                                   std::latch& done);
 
-  /// Tells that it is asked for. The name of the request.
-  std::string invoke(const Claim& claim);
-  void fail(const Claim& claim, const std::string& request, const Error& error);
-  /// Holds for a while, writing, and gives back.
-  void keep(const Claim& claim, const std::string& request, LockHandle& held);
-  void give_back(const Claim& claim, const std::string& request, LockHandle& held);
-  void granted(const Claim& claim, const std::string& request, const LockHandle& held);
+  /// Records the start of a request and returns its name.
+  std::string invoke(const RequestSpec& spec);
+  void fail(const RequestSpec& spec, const std::string& request, const Error& error);
+  /// Holds the lock for a random time while writing to the storage, then releases it.
+  void hold(const RequestSpec& spec, const std::string& request, LockHandle& held);
+  void release(const RequestSpec& spec, const std::string& request, LockHandle& held);
+  void granted(const RequestSpec& spec, const std::string& request, const LockHandle& held);
   template <class Held>
-  void finish(const Claim& claim, const std::string& request, Result<Held> held);
+  void finish(const RequestSpec& spec, const std::string& request, Result<Held> held);
 
-  [[nodiscard]] static std::string owner_of(const Claim& claim, const std::string& request);
-  [[nodiscard]] LockOptions options(const Claim& claim, const std::string& request) const;
-  /// Half of what is asked for hangs on the lease of the worker.
-  [[nodiscard]] std::optional<Lease> maybe_lease();
-  void say(history::Kind kind, const std::string& request);
-  void say_renewed(const std::string& owner, std::chrono::steady_clock::time_point until);
-  /// It is not believed in any more, and nobody renews it.
-  void say_lost(const Claim& claim, const std::string& request);
-  /// A lease of ours that lives, if the service can be reached.
+  [[nodiscard]] static std::string owner_of(const RequestSpec& spec, const std::string& request);
+  [[nodiscard]] LockOptions options(const RequestSpec& spec, const std::string& request) const;
+  /// Returns the worker's lease for half of the requests.
+  [[nodiscard]] std::optional<Lease> random_lease();
+  void record(history::Kind kind, const std::string& request);
+  void record_renewed(const std::string& owner, std::chrono::steady_clock::time_point until);
+  /// Records that the lease of the request is lost, and drops it if it is the worker's.
+  void record_lost(const RequestSpec& spec, const std::string& request);
+  /// Creates a new lease if the current one has ended; false if the service is unreachable.
   bool ensure_lease();
   void pause(std::chrono::milliseconds longest);
-  [[nodiscard]] std::uint64_t below(std::uint64_t limit);
-  [[nodiscard]] bool one_in(std::uint64_t count) { return below(count) == 0; }
+  [[nodiscard]] std::uint64_t random_below(std::uint64_t limit);
+  [[nodiscard]] bool is_one_in(std::uint64_t count) { return random_below(count) == 0; }
 
-  Shop& shop_;
+  WorkloadContext& context_;
   Role role_;
-  std::string id_;  ///< Client of the history.
-  std::mt19937_64 chance_;
-  history::Time invoked_{};   ///< When the last request began.
-  history::Time gives_up_{};  ///< When the wait of this moment ends by itself; 0: never.
+  std::string id_;  ///< Client id in the history.
+  std::mt19937_64 random_;
+  history::Time invoked_{};     ///< Start of the last request.
+  history::Time timeout_at_{};  ///< Deadline of the current wait; 0: none.
   std::uint64_t requests_ = 0;
   std::optional<Lease> lease_;
 };

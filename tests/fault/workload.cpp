@@ -1,5 +1,5 @@
-// A process full of people who need locks. It takes and gives back locks of every shape through the
-// client library until SIGTERM, whatever happens to the service, and writes what it saw:
+// Workload process of the fault tests: acquires and releases locks of every kind through the client
+// library until SIGTERM, whatever happens to the service, and records a history:
 //
 //   tenure_workload --url tenure://a:1,b:2 --name left --history left.jsonl --ledger writes.db
 
@@ -31,7 +31,7 @@ struct Options {
   std::chrono::milliseconds ttl{3'000};
   std::chrono::milliseconds hold_max{10};
   std::chrono::milliseconds pause_max{20};
-  /// Longer than any fault lasts: waits go on over it, and nobody is told of trouble.
+  /// Longer than any fault, so that requests survive faults instead of failing.
   std::chrono::milliseconds request_timeout{20'000};
 };
 
@@ -86,26 +86,26 @@ int run(const Options& options) {
   Recorder recorder(options.history);
   Ledger ledger(options.ledger);
   std::stop_source stop;
-  Shop shop{.client = *client,
-            .recorder = recorder,
-            .ledger = ledger,
-            .name = options.name,
-            .ttl = options.ttl,
-            .hold_max = options.hold_max,
-            .pause_max = options.pause_max,
-            .stop = stop.get_token()};
+  WorkloadContext context{.client = *client,
+                          .recorder = recorder,
+                          .ledger = ledger,
+                          .name = options.name,
+                          .ttl = options.ttl,
+                          .hold_max = options.hold_max,
+                          .pause_max = options.pause_max,
+                          .stop = stop.get_token()};
   {
     std::vector<std::jthread> threads;
-    threads.emplace_back([&shop] { Watcher(shop).run(); });
+    threads.emplace_back([&context] { Watcher(context).run(); });
     for (int i = 0; i < options.workers; ++i) {
       const auto role = static_cast<Worker::Role>(i % Worker::roles);
-      threads.emplace_back([&shop, role, i, seed = options.seed] {
-        Worker(shop, role, i, seed * 1'000 + static_cast<std::uint64_t>(i)).run();
+      threads.emplace_back([&context, role, i, seed = options.seed] {
+        Worker(context, role, i, seed * 1'000 + static_cast<std::uint64_t>(i)).run();
       });
     }
     int signal = 0;
     sigwait(&signals, &signal);
-    shop.stopped = now();
+    context.stopped = now();
     stop.request_stop();
   }
   std::puts("stopped");
