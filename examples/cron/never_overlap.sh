@@ -19,7 +19,7 @@ shift
 log() { echo "$(date --utc +%FT%TZ) $lock: $*" >&2; }
 
 # --ttl: how long a crashed machine blocks the others; within it two renewals may fail.
-tenure run --no-wait --ttl "${TTL:-30s}" --note "cron on $(hostname)" "$lock" -- "$@"
+tenure run --no-wait --ttl "${TTL:-30s}" --metadata "cron on $(hostname)" "$lock" -- "$@"
 code=$?
 case $code in
   75)

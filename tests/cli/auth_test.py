@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`tenure` beside a tenured that has users: who one is, and what one may not."""
+"""`tenure` with a tenured that has users: authentication and permissions."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ class Auth(WithServer):
         self.users.write_text(self.known, encoding="utf-8")
         self.said("users", "reload", "--token-file", self.files["ops"])
 
-    def test_a_token_may_come_by_option_by_variable_or_in_the_url(self):
+    def test_a_token_is_read_from_option_variable_or_url(self):
         said = "echo", "done"
         self.assertEqual(self.said("run", "a/1", "--token-file", self.files["ann"], "--", *said),
                          "done\n")
@@ -50,12 +50,12 @@ class Auth(WithServer):
         url = "tenure://tenure_ann@" + self.daemon.grpc_address
         self.assertEqual(self.said("run", "a/1", "--url", url, "--", *said), "done\n")
 
-    def test_a_command_inside_is_the_same_user(self):
+    def test_a_nested_command_has_the_same_user(self):
         inside = f"{tenure_path()} run a/2 -- echo done"
         self.assertEqual(self.said("run", "a/1", "--token-file", self.files["ann"], "--", "sh",
                                    "-c", inside), "done\n")
 
-    def test_the_user_of_a_lock_is_shown_beside_the_owner_that_anybody_can_choose(self):
+    def test_the_user_of_a_lock_is_shown_beside_the_owner(self):
         ann = "--token-file", self.files["ann"]
         ops = "--token-file", self.files["ops"]
         self.line_of(self.begin("lock", "a/owned", "--owner", "ops", *ann))
@@ -71,7 +71,7 @@ class Auth(WithServer):
         self.assertEqual(table.split("\t")[-1].strip(), "ann")
         self.assertIn("\tuser=ann\toperator=ops\treason=test", forced)
 
-    def test_what_one_may_not_ends_with_77_and_says_why(self):
+    def test_a_denied_operation_gives_77_and_the_reason(self):
         code, _, err = self.outcome("run", "b/1", "--token-file", self.files["ann"], "--", "true")
         self.assertEqual(code, DENIED, err)
         self.assertIn('ann may not lock "b/1"', err)
@@ -83,7 +83,7 @@ class Auth(WithServer):
             code, _, err = self.outcome(*words, "--token-file", self.files["ann"])
             self.assertEqual(code, DENIED, f"{words}: {err}")
 
-    def test_who_is_nobody_ends_with_77_and_is_told_what_to_do(self):
+    def test_an_unauthenticated_client_gets_77_and_advice(self):
         for words in (("run", "a/1", "--", "true"), ("ls",),
                       ("ls", "--token-file", self.files["eve"])):
             code, _, err = self.outcome(*words)
@@ -91,7 +91,7 @@ class Auth(WithServer):
             self.assertIn("--token-file", err)
             self.assertNotIn("tenure_eve", err)
 
-    def test_ls_shows_what_may_be_read(self):
+    def test_ls_shows_only_readable_locks(self):
         for name in ("a/seen", "b/unseen"):
             process = self.begin("lock", name, "--token-file", self.files["ops"])
             self.line_of(process)
@@ -105,7 +105,7 @@ class Auth(WithServer):
         self.assertEqual([lock["name"] for lock in top["locks"]], ["a/seen"])
         self.assertEqual(top["lease_ends"], [])
 
-    def test_users_reload_makes_a_changed_file_count(self):
+    def test_users_reload_applies_a_changed_file(self):
         self.users.write_text(user("ops", "tenure_ops", '{ "" = "admin" }'), encoding="utf-8")
 
         told = json.loads(self.said("users", "reload", "--json", "--token-file",
@@ -114,28 +114,28 @@ class Auth(WithServer):
         self.assertEqual([one["users"] for one in told], [1])
         code, _, _ = self.outcome("try", "a/2", "--token-file", self.files["ann"])
         self.assertEqual(code, DENIED)
-        # The same under the name that says that certificates are renewed, too.
+        # cluster reload is the same command; it reloads certificates, too.
         self.said("cluster", "reload", "--token-file", self.files["ops"])
         self.users.write_text("nonsense", encoding="utf-8")
         self.assertEqual(self.outcome("users", "reload", "--token-file", self.files["ops"])[0], 1)
         self.assertEqual(self.outcome("ls", "--token-file", self.files["ops"])[0], 0)
 
-    def test_doctor_tells_how_one_logs_in_and_never_the_token(self):
+    def test_doctor_shows_the_source_of_the_token_but_not_the_token(self):
         url = "tenure://tenure_ops@" + self.daemon.grpc_address
         code, out, err = self.outcome("doctor", "--url", url)
         self.assertEqual(code, 0, out + err)
-        self.assertIn("a token, by the URL", out)
+        self.assertIn("token from the URL", out)
         self.assertNotIn("tenure_ops", out + err)
         self.assertIn("***@", out)
         code, out, _ = self.outcome("doctor", "--token-file", self.files["ops"])
         self.assertEqual(code, 0, out)
-        self.assertIn("a token, by --token-file", out)
+        self.assertIn("token from --token-file", out)
         code, out, _ = self.outcome("doctor", "--token-file", self.files["ann"])
         self.assertEqual(code, 0, out)
-        self.assertIn("give this user the right to lock tenure-doctor/", out)
+        self.assertIn("permit this user to lock tenure-doctor/", out)
         code, out, _ = self.outcome("doctor")
         self.assertEqual(code, 1, out)
-        self.assertIn("show a token", out)
+        self.assertIn("use the token", out)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ import subprocess
 import unittest
 
 import servers
-from anywhere import Anywhere
+from backend_contract import BackendContract
 from command import BUSY, TIMEOUT, USAGE, WithServer, eventually
 
 
-class OnRedis(Anywhere, WithServer):
+class OnRedis(BackendContract, WithServer):
     @classmethod
     def start(cls, folder):
         return "redis://" + cls.add(servers.redis(folder))
@@ -28,7 +28,7 @@ class OnRedis(Anywhere, WithServer):
         self.assertNotIn("hush", figures + checks)
 
 
-class OnRedlock(Anywhere, WithServer):
+class OnRedlock(BackendContract, WithServer):
     MAY_SHARE = False
 
     @classmethod
@@ -37,7 +37,7 @@ class OnRedlock(Anywhere, WithServer):
         return "redlock://" + ",".join(hosts) + "?restart_wait=0s"
 
 
-class OnEtcd(Anywhere, WithServer):
+class OnEtcd(BackendContract, WithServer):
     @classmethod
     def start(cls, folder):
         return "etcd://" + cls.add(servers.etcd(folder))
@@ -51,12 +51,12 @@ class OnEtcd(Anywhere, WithServer):
         return process
 
     def test_run_and_etcdctl_lock_exclude_each_other(self):
-        # etcdctl does not give its stdin to the command.
+        # etcdctl does not pass its stdin to the command.
         pipe = f"{self.folder.name}/pipe"
         os.mkfifo(pipe)
         holder = self.etcdctl("lock", "both", "cat", pipe)
         eventually(lambda: self.outcome("run", "-n", "both", "--", "true")[0] == BUSY,
-                   "etcdctl holds it")
+                   "etcdctl holds the lock")
         mine = self.begin("run", "both", "--", "echo", "mine")
 
         with open(pipe, "w", encoding="utf-8"):
@@ -66,34 +66,34 @@ class OnEtcd(Anywhere, WithServer):
         self.assertEqual(mine.communicate(timeout=TIMEOUT)[0], "mine\n")
 
 
-class OnZooKeeper(Anywhere, WithServer):
+class OnZooKeeper(BackendContract, WithServer):
     @classmethod
     def start(cls, folder):
         return "zookeeper://" + cls.add(servers.zookeeper(folder))
 
 
 class OnMemory(unittest.TestCase):
-    """A service that nobody else can reach is good for measuring, and for nothing else."""
+    """memory:// can be measured, but its locks exclude no other process."""
 
     environment = WithServer.environment
     begin, end = WithServer.begin, staticmethod(WithServer.end)
     outcome, said = WithServer.outcome, WithServer.said
     url = "memory://"
 
-    def test_bench_measures_it(self):
+    def test_bench_measures_memory(self):
         for mode, step in (("mutex", "lock"), ("shared", "lock_shared"), ("handover", "hand-over"),
                            ("lease", "grant")):
             figures = json.loads(self.said("bench", "--mode", mode, "--count", "200", "--time",
                                            "30s", "--json"))[0]
-            # The first hand-over of a name is none.
+            # The first grant of a name is not a hand-over.
             self.assertIn(figures[step]["count"], (199, 200), mode)
 
-    def test_a_lock_that_would_keep_nobody_out_is_refused(self):
+    def test_locks_in_memory_are_rejected(self):
         for words in (["run", "a", "--", "echo", "ran"], ["lock", "a"], ["try", "a"],
                       ["elect", "a", "--value", "me"]):
             code, out, err = self.outcome(*words)
             self.assertEqual((code, out), (USAGE, ""))
-            self.assertIn("in this process alone", err)
+            self.assertIn("in this process only", err)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command `tenure` as a person or a script starts it, beside a real tenured."""
+"""Runs the command `tenure` with a real tenured."""
 
 import os
 import pathlib
@@ -17,12 +17,12 @@ BUSY, LOST, USAGE, UNREACHABLE = 75, 79, 64, 69
 
 
 def tenure_path():
-    """Where the binary lies: TENURE in the environment, else the dev build."""
+    """Path of the binary: TENURE in the environment, else the dev build."""
     return os.environ.get("TENURE", str(HOME / "build/dev/tenure"))
 
 
 def is_alive(process):
-    """Runs, sleeps or is stopped; a zombie is dead."""
+    """Whether the process runs, sleeps or is stopped; a zombie is dead."""
     try:
         status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
@@ -31,7 +31,7 @@ def is_alive(process):
 
 
 class WithServer(unittest.TestCase):
-    """One tenured for all tests of a class; each test has names of its own."""
+    """One tenured for all tests of a class; each test uses its own lock names."""
 
     @classmethod
     def setUpClass(cls):
@@ -49,7 +49,7 @@ class WithServer(unittest.TestCase):
         return kept | {"TENURE_URL": self.url} | more
 
     def begin(self, *words, **options):
-        """Starts it; it is killed at the end of the test if it still runs."""
+        """Starts the command; kills it at the end of the test if it is still running."""
         more = options.pop("environment", {})
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, "text": True} | options
@@ -65,7 +65,7 @@ class WithServer(unittest.TestCase):
         process.communicate()
 
     def outcome(self, *words, **options):
-        """(exit code, stdout, stderr) of one that ends by itself."""
+        """Runs the command to its end: (exit code, stdout, stderr)."""
         text = options.pop("input", None)
         if text is not None:
             options["stdin"] = subprocess.PIPE
@@ -74,7 +74,7 @@ class WithServer(unittest.TestCase):
         return process.returncode, out, err
 
     def said(self, *words, **options):
-        """What it prints when all is well."""
+        """Output of a command that must succeed."""
         code, out, err = self.outcome(*words, **options)
         self.assertEqual(code, 0, out + err)
         return out
@@ -85,19 +85,19 @@ class WithServer(unittest.TestCase):
         return made
 
     def held(self, name):
-        """As the server sees it."""
+        """Holders of the lock according to the server."""
         from daemon import admin_pb
         client = self.client()
         locks = client.admin.List(admin_pb.ListRequest(prefix=name), timeout=TIMEOUT).locks
         return [holder for lock in locks if lock.name == name for holder in lock.holders]
 
     def when_held(self, name):
-        """The holder, as soon as there is one."""
+        """Waits for a holder and returns it."""
         eventually(lambda: self.held(name), f"{name} is held")
         return self.held(name)[0]
 
     def line_of(self, process):
-        """The next line that it prints."""
+        """Next line of output."""
         line = process.stdout.readline()
         self.assertTrue(line, "it ended without a line")
         return line.rstrip("\n")

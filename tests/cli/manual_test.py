@@ -32,7 +32,7 @@ class Manual(unittest.TestCase):
     def page(self, name):
         return (self.pages / name).read_text(encoding="utf-8")
 
-    def test_there_is_one_of_each_and_none_has_warnings(self):
+    def test_every_manual_page_exists_and_has_no_warnings(self):
         names = {path.name for path in self.pages.iterdir()}
         self.assertLessEqual({"tenure.1", "tenure-run.1", "tenure-bench.1", "tenure-top.1",
                               "tenure-snapshot-save.1", "tenure-fence-check.1", "tenured.8",
@@ -44,7 +44,7 @@ class Manual(unittest.TestCase):
             stem, section = name.rsplit(".", 1)
             self.assertTrue(self.page(name).startswith(f".TH {stem.upper()} {section} "), name)
 
-    def test_tenured_and_its_file_have_every_setting(self):
+    def test_the_manual_pages_of_tenured_have_every_setting(self):
         config = run("--print-config").stdout
         keys, section = [], ""
         for line in config.splitlines():
@@ -61,7 +61,7 @@ class Manual(unittest.TestCase):
         for flag in flags:
             self.assertIn(flag.replace("-", "\\-"), self.page("tenured.8"), flag)
 
-    def test_a_page_that_is_not_there_is_wrong_use(self):
+    def test_an_unknown_page_is_a_usage_error(self):
         self.assertEqual(run("--print-man", "nonsense").returncode, 64)
 
     def test_the_example_of_the_library_compiles(self):
@@ -73,7 +73,7 @@ class Manual(unittest.TestCase):
         subprocess.run([os.environ.get("CXX", "g++"), "-std=c++23", "-fsyntax-only", "-Wall",
                         "-Werror", f"-I{HOME}/include", source], timeout=4 * TIMEOUT, check=True)
 
-    def test_pages_that_are_named_exist(self):
+    def test_referenced_pages_exist(self):
         names = {path.name for path in self.pages.iterdir()}
         for name in names:
             for page, section in re.findall(r"^\.BR (\S+) \((\d)\)", self.page(name), re.M):

@@ -11,14 +11,14 @@ from command import BUSY, LOST, TIMEOUT, UNREACHABLE, USAGE, WithServer, eventua
 
 
 class Run(WithServer):
-    def test_the_command_runs_under_the_lock_and_its_exit_code_is_passed_on(self):
+    def test_run_returns_the_exit_code_of_its_command(self):
         code, out, _ = self.outcome("run", "exit/a", "--", "sh", "-c", "echo ran; exit 7")
 
         self.assertEqual((code, out), (7, "ran\n"))
         self.assertEqual(self.held("exit/a"), [])
 
     def test_the_lock_is_held_while_the_command_runs_and_free_afterwards(self):
-        process = self.begin("run", "while/a", "--note", "a test", "--", "cat",
+        process = self.begin("run", "while/a", "--metadata", "a test", "--", "cat",
                              stdin=subprocess.PIPE)
         holder = self.when_held("while/a")
 
@@ -28,19 +28,19 @@ class Run(WithServer):
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.held("while/a"), [])
 
-    def test_a_command_that_dies_by_a_signal_gives_128_and_its_number(self):
+    def test_a_command_that_is_killed_by_a_signal_gives_128_plus_its_number(self):
         code, _, _ = self.outcome("run", "died/a", "--", "sh", "-c", "kill -SEGV $$")
 
         self.assertEqual(code, 128 + signal.SIGSEGV)
 
-    def test_the_environment_tells_name_token_lease_and_url(self):
+    def test_the_environment_contains_name_token_lease_and_url(self):
         show = ('printf "%s|%s|%s|%s" "$TENURE_NAME" "$TENURE_TOKEN" "$TENURE_LEASE_MS" '
                 '"$TENURE_URL"')
         first = self.said("run", "env/a", "--ttl", "7s", "--", "sh", "-c", show).split("|")
         second = self.said("run", "env/a", "env/b", "--", "sh", "-c", show).split("|")
 
         self.assertEqual((first[0], first[2], first[3]), ("env/a", "7000", self.url))
-        self.assertEqual((second[0], second[2]), ("env/a\nenv/b", "10000"))
+        self.assertEqual((second[0], second[2]), ("env/a\nenv/b", "30000"))
         self.assertGreater(int(second[1]), int(first[1]))
 
     def test_stdin_stdout_and_other_open_files_are_the_childs(self):
@@ -54,7 +54,7 @@ class Run(WithServer):
 
         self.assertEqual((code, out, err, passed), (0, "hello", "oops\n", "there\n"))
 
-    def test_nothing_that_tenure_has_open_reaches_the_child(self):
+    def test_the_child_inherits_no_descriptor_of_tenure(self):
         listed = self.said("run", "files/b", "--", "sh", "-c", "ls /proc/$$/fd")
 
         self.assertEqual(sorted(set(map(int, listed.split()))), [0, 1, 2])
@@ -69,7 +69,7 @@ class Run(WithServer):
             self.assertIn("not acquired", err)
         self.assertEqual(self.outcome("run", "-n", "-E", "3", "busy/a", "echo", "ran")[:2], (3, ""))
 
-    def test_who_waits_gets_it_next(self):
+    def test_a_waiter_gets_the_lock_after_the_release(self):
         first = self.begin("run", "turn/a", "--", "cat", stdin=subprocess.PIPE)
         self.when_held("turn/a")
         second = self.begin("run", "turn/a", "--wait", "30s", "--", "echo", "second")
@@ -88,11 +88,11 @@ class Run(WithServer):
         reader.communicate("", timeout=TIMEOUT)
         self.assertEqual(self.outcome("run", "-xn", "share/b", "--", "true")[0], 0)
 
-    def test_as_many_as_the_capacity_hold_a_semaphore_and_the_next_waits(self):
+    def test_a_semaphore_has_as_many_holders_as_its_capacity(self):
         size = ["--capacity", "2"]
         first, second = (self.begin("run", *size, "some/a", "--", "cat", stdin=subprocess.PIPE)
                          for _ in range(2))
-        eventually(lambda: len(self.held("some/a")) == 2, "both hold it")
+        eventually(lambda: len(self.held("some/a")) == 2, "both hold the semaphore")
 
         self.assertEqual(self.outcome("run", *size, "-n", "some/a", "--", "true")[0], BUSY)
         third = self.begin("run", *size, "some/a", "--", "echo", "third")
@@ -104,7 +104,7 @@ class Run(WithServer):
         second.communicate("", timeout=TIMEOUT)
         self.assertEqual(self.held("some/a"), [])
 
-    def test_one_may_take_several_permits(self):
+    def test_a_holder_may_acquire_several_permits(self):
         holder = self.begin("lock", "--capacity", "3", "--permits", "2", "more/a", "--json")
         self.assertIn('"permits":2', self.line_of(holder))
 
@@ -123,7 +123,7 @@ class Run(WithServer):
             self.assertEqual((code, out), (USAGE, ""), words)
             self.assertTrue(err.startswith("tenure: "), words)
 
-    def test_several_names_are_taken_all_or_none(self):
+    def test_several_names_are_acquired_atomically(self):
         self.begin("run", "all/b", "--", "cat", stdin=subprocess.PIPE)
         self.when_held("all/b")
 
@@ -132,18 +132,18 @@ class Run(WithServer):
         self.assertEqual(code, BUSY)
         self.assertEqual(self.held("all/a") + self.held("all/c"), [])
 
-    def test_the_forms_of_flock_work(self):
+    def test_run_accepts_the_syntax_of_flock(self):
         self.assertEqual(self.said("run", "flock/a", "echo", "-n", "x"), "x")
         shell = ["-c", "echo $((1 + 1))"]
         self.assertEqual(self.said("run", "-x", "-w", "5", "flock/a", *shell), "2\n")
         self.assertEqual(self.said("run", "-n", "flock/a", "sh", "-c", "echo a"), "a\n")
 
-    def test_a_command_that_is_not_there_gives_127_and_one_that_cannot_run_126(self):
+    def test_a_missing_command_gives_127_and_a_file_that_is_not_executable_126(self):
         self.assertEqual(self.outcome("run", "exec/a", "--", "/no/such/command")[0], 127)
         self.assertEqual(self.outcome("run", "exec/a", "--", "/etc/passwd")[0], 126)
         self.assertEqual(self.held("exec/a"), [])
 
-    def test_wrong_use_gives_64_and_nobody_there_69(self):
+    def test_a_usage_error_gives_64_and_an_unreachable_server_69(self):
         self.assertEqual(self.outcome("run")[0], USAGE)
         self.assertEqual(self.outcome("run", "a", "--nonsense", "--", "true")[0], USAGE)
         self.assertEqual(self.outcome("run", "a", "--wait", "soon", "--", "true")[0], USAGE)
@@ -156,7 +156,7 @@ class Run(WithServer):
 
 
 class Signals(WithServer):
-    def test_signals_are_passed_on_to_the_whole_group(self):
+    def test_signals_are_forwarded_to_the_process_group(self):
         script = ('trap "echo hup" HUP; trap "echo usr1" USR1; trap "echo term; exit 5" TERM; '
                   'echo ready; while :; do sleep 0.05; done')
         process = self.begin("run", "signal/a", "--", "sh", "-c", script)
@@ -170,17 +170,17 @@ class Signals(WithServer):
         self.assertEqual(process.wait(TIMEOUT), 5)
         self.assertEqual(self.held("signal/a"), [])
 
-    def test_who_waits_leaves_the_queue_by_a_signal(self):
+    def test_a_signal_removes_a_waiter_from_the_queue(self):
         self.begin("run", "leave/a", "--", "cat", stdin=subprocess.PIPE)
         self.when_held("leave/a")
         waiting = self.begin("run", "leave/a", "--", "echo", "ran")
-        eventually(lambda: "1 waits" in self.explained("leave/a"), "it waits")
+        eventually(lambda: "1 waits" in self.explained("leave/a"), "the waiter is queued")
 
         waiting.send_signal(signal.SIGINT)
         out, _ = waiting.communicate(timeout=TIMEOUT)
 
         self.assertEqual((waiting.returncode, out), (128 + signal.SIGINT, ""))
-        eventually(lambda: "1 waits" not in self.explained("leave/a"), "it left the queue")
+        eventually(lambda: "1 waits" not in self.explained("leave/a"), "the waiter has left the queue")
 
     def explained(self, name):
         from daemon import admin_pb
@@ -197,29 +197,29 @@ class Signals(WithServer):
         eventually(lambda: not is_alive(child) and not is_alive(grandchild), "both are dead")
 
 
-class Danger(WithServer):
+class LeaseLoss(WithServer):
     """The command is dead before the next holder starts."""
 
     def setUp(self):
         self.log = pathlib.Path(self.folder.name) / f"{self.id()}.log"
 
     def worker(self, name, *traps):
-        """Writes its number, then lines with its token for as long as it lives."""
+        """Command that prints its process id, then appends its token to the log until it ends."""
         script = (f'{"; ".join(traps)}\necho $$; while :; do echo "$TENURE_TOKEN" >>{self.log}; '
                   "sleep 0.02; done")
         process = self.begin("run", name, "--ttl", "1s", "--", "sh", "-c", script)
         return process, int(self.line_of(process))
 
-    def lines_end_before_the_next(self, name):
-        """The next holder writes when it begins: nothing of the first comes after it."""
+    def assert_no_line_after_the_next_holder(self, name):
+        """Asserts that the first holder writes nothing after the next one has started."""
         self.said("run", name, "--wait", "20s", "--", "sh", "-c", f'echo next >>{self.log}')
         lines = self.log.read_text(encoding="utf-8").splitlines()
         self.assertEqual(lines[-1], "next")
         self.assertEqual(lines.count("next"), 1)
 
     def test_a_revoked_lease_kills_the_command_at_once(self):
-        process, child = self.worker("danger/revoked", "trap '' TERM")
-        lease = self.when_held("danger/revoked").lease_id
+        process, child = self.worker("loss/revoked", "trap '' TERM")
+        lease = self.when_held("loss/revoked").lease_id
         from daemon import lease_pb
         self.client().locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=TIMEOUT)
 
@@ -229,58 +229,58 @@ class Danger(WithServer):
         self.assertFalse(is_alive(child))
         self.assertIn("lost", err)
 
-    def test_a_lock_that_is_forced_free_kills_the_command_at_once(self):
-        process, child = self.worker("danger/forced", "trap '' TERM")
+    def test_a_forced_release_kills_the_command_at_once(self):
+        process, child = self.worker("loss/forced", "trap '' TERM")
         from daemon import admin_pb
-        self.when_held("danger/forced")
-        self.client().admin.ForceRelease(admin_pb.ForceReleaseRequest(name="danger/forced"),
+        self.when_held("loss/forced")
+        self.client().admin.ForceRelease(admin_pb.ForceReleaseRequest(name="loss/forced"),
                                          timeout=TIMEOUT)
 
         self.assertEqual(process.wait(TIMEOUT), LOST)
         self.assertFalse(is_alive(child))
 
-    def test_a_command_that_obeys_ends_by_sigterm_when_the_server_is_silent(self):
-        process, _ = self.worker("danger/silent", f"trap 'echo told >>{self.log}; exit 0' TERM")
-        self.when_held("danger/silent")
+    def test_sigterm_ends_the_command_when_the_server_is_silent(self):
+        process, _ = self.worker("loss/silent", f"trap 'echo term >>{self.log}; exit 0' TERM")
+        self.when_held("loss/silent")
 
         self.daemon.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
         self.assertEqual(process.wait(TIMEOUT), LOST)
         self.daemon.process.send_signal(signal.SIGCONT)
 
-        self.assertIn("told", self.log.read_text(encoding="utf-8"))
-        self.lines_end_before_the_next("danger/silent")
+        self.assertIn("term", self.log.read_text(encoding="utf-8"))
+        self.assert_no_line_after_the_next_holder("loss/silent")
 
-    def test_a_command_that_is_stopped_or_deaf_is_dead_before_the_next_holder(self):
-        deaf, deaf_child = self.worker("danger/deaf", "trap '' TERM")
-        stopped, stopped_child = self.worker("danger/stopped", "trap '' TERM")
+    def test_a_command_that_ignores_sigterm_or_is_stopped_is_dead_before_the_next_holder(self):
+        ignoring, ignoring_child = self.worker("loss/ignoring", "trap '' TERM")
+        stopped, stopped_child = self.worker("loss/stopped", "trap '' TERM")
         os.kill(stopped_child, signal.SIGSTOP)
-        self.when_held("danger/stopped")
+        self.when_held("loss/stopped")
 
         self.daemon.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
-        codes = deaf.wait(TIMEOUT), stopped.wait(TIMEOUT)
-        alive = is_alive(deaf_child), is_alive(stopped_child)
+        codes = ignoring.wait(TIMEOUT), stopped.wait(TIMEOUT)
+        alive = is_alive(ignoring_child), is_alive(stopped_child)
         self.daemon.process.send_signal(signal.SIGCONT)
 
         self.assertEqual((codes, alive), ((LOST, LOST), (False, False)))
-        self.lines_end_before_the_next("danger/deaf")
+        self.assert_no_line_after_the_next_holder("loss/ignoring")
 
     def test_a_tenure_that_is_stopped_does_not_let_its_command_outlive_the_lease(self):
-        process, child = self.worker("danger/paused", "trap '' TERM")
+        process, child = self.worker("loss/paused", "trap '' TERM")
         process.send_signal(signal.SIGSTOP)
 
-        # It cannot renew, and it cannot kill: the warden does. The next one waits its turn.
-        self.lines_end_before_the_next("danger/paused")
+        # tenure can neither renew nor kill, so the watchdog does. The next holder waits for the lease.
+        self.assert_no_line_after_the_next_holder("loss/paused")
 
         self.assertFalse(is_alive(child))
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.wait(TIMEOUT), LOST)
 
-    def test_nor_if_it_is_stopped_by_the_first_thing_that_its_command_does(self):
-        process, child = self.worker("danger/parricide", "trap '' TERM; kill -STOP $PPID")
+    def test_a_command_that_stops_tenure_at_once_does_not_outlive_the_lease(self):
+        process, child = self.worker("loss/parricide", "trap '' TERM; kill -STOP $PPID")
 
-        self.lines_end_before_the_next("danger/parricide")
+        self.assert_no_line_after_the_next_holder("loss/parricide")
 
         self.assertFalse(is_alive(child))
         process.send_signal(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""A real terminal for tests of `tenure`, which tmux draws."""
+"""Terminal for tests of `tenure`, emulated by tmux."""
 
 import subprocess
 
@@ -6,13 +6,13 @@ from command import TIMEOUT, tenure_path
 
 
 class Screen:
-    """A terminal of tmux with one command in it. tmux has a server of its own for each."""
+    """A tmux terminal that runs one command. Each has its own tmux server."""
 
     def __init__(self, folder, environment, *words, columns=120, lines=30):
         self.socket = f"{folder}/tmux.{id(self)}"
         self.environment = environment
         command = " ".join(f"'{word}'" for word in (tenure_path(), *words))
-        # What it ended with stays on the screen.
+        # The exit code stays on the screen.
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines),
                   f"{command}; echo left with $?; exec cat")
 

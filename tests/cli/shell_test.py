@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What surrounds `tenure`: help, manual pages, completion; and a cluster of three to look after."""
+"""Help, manual pages and shell completion of `tenure`; the cluster commands on three members."""
 
 import json
 import pathlib
@@ -37,7 +37,7 @@ class Help(unittest.TestCase):
             for option in re.findall(r"^\.B ((?:\\-)\S+)", printed("man", *command), re.M):
                 self.assertIn(option.replace("\\-", "-").rstrip(","), text)
 
-    def test_without_a_command_the_list_of_commands_is_shown_and_it_is_wrong_use(self):
+    def test_without_a_command_help_is_printed_with_a_usage_error(self):
         self.assertIn("tenure", printed("--version"))
         self.assertIn("Exit codes", printed("--help"))
         self.assertIn("cluster add", printed("cluster", "--help"))
@@ -45,11 +45,11 @@ class Help(unittest.TestCase):
                       ["ls", "--output", "xml"]):
             self.assertEqual(printed(*words, check=USAGE), "")
 
-    def test_options_of_all_commands_may_stand_before_the_command(self):
+    def test_common_options_may_precede_the_command(self):
         url = "tenure://127.0.0.1:1?nonsense=1"
         self.assertEqual(printed("--url", url, "--json", "ls", check=USAGE), "")
 
-    def test_manual_pages_are_pages_without_warnings(self):
+    def test_manual_pages_have_no_groff_warnings(self):
         for name, command in pages():
             page = printed("man", *command)
             done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-Z"], input=page, text=True,
@@ -65,7 +65,7 @@ class Completion(WithServer):
         return str(path)
 
     def completed_by_bash(self, *words):
-        """What bash offers for the last word."""
+        """Completions of the last word in bash."""
         quoted = " ".join(f"'{word}'" for word in words)
         code = (f"PATH={pathlib.Path(tenure_path()).parent}:$PATH; source {self.script('bash')}; "
                 f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _tenure; "
@@ -81,7 +81,7 @@ class Completion(WithServer):
 
         self.assertEqual(self.completed_by_bash("tenure", "cl"), ["cluster"])
         self.assertEqual(self.completed_by_bash("tenure", "cluster", "tr"), ["transfer"])
-        self.assertEqual(self.completed_by_bash("tenure", "run", "--no"), ["--no-wait", "--note"])
+        self.assertEqual(self.completed_by_bash("tenure", "run", "--no"), ["--no-wait"])
         self.assertEqual(self.completed_by_bash("tenure", "ls", "-o", "j"), ["json"])
         self.assertEqual(self.completed_by_bash("tenure", "show", "compl"), ["complete/me"])
         self.assertEqual(self.completed_by_bash("tenure", "bench", "--mode", "h"), ["handover"])
@@ -101,12 +101,12 @@ class Completion(WithServer):
 
         self.assertEqual(completed("tenure cl"), ["cluster"])
         self.assertEqual(completed("tenure cluster tr"), ["transfer"])
-        self.assertEqual(set(completed("tenure run --no")), {"--no-wait", "--note"})
+        self.assertEqual(set(completed("tenure run --no")), {"--no-wait"})
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh_reads_its_script(self):
         subprocess.run(["zsh", "-n", self.script("zsh")], timeout=TIMEOUT, check=True)
-        # What it would offer, with a compadd that prints.
+        # A compadd that prints shows the completions.
         code = ('compadd() { shift; print -l -- "$@"; }; words=(tenure cluster ""); CURRENT=3; '
                 f"PREFIX=; source {self.script('zsh')}")
         done = subprocess.run(["zsh", "-c", code], capture_output=True, text=True, timeout=TIMEOUT,
@@ -115,7 +115,7 @@ class Completion(WithServer):
 
 
 class Members(unittest.TestCase):
-    """Three real members, and what an operator does with them."""
+    """Cluster commands on three real members."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tenure_cli.")
@@ -147,17 +147,17 @@ class Members(unittest.TestCase):
                    "the leader has noticed it")
         self.assertNotIn("cluster_version", self.members(check=1)[gone])
 
-    def test_an_operator_sees_hands_over_adds_and_removes(self):
+    def test_an_operator_lists_transfers_adds_and_removes_members(self):
         leader = self.nodes.leader()
         seen = self.members()
         self.assertEqual(sorted(seen), [1, 2, 3])
         self.assertEqual([one for one in seen if seen[one]["role"] == "leader"], [leader])
         self.assertTrue(all(member["is_reached"] for member in seen.values()))
 
-        heir = self.nodes.followers()[0]
-        self.tenure("cluster", "transfer", str(heir))
-        eventually(lambda: self.nodes.leader() == heir, "the heir leads")
-        # A server that does not lead sends us to the one that does.
+        successor = self.nodes.followers()[0]
+        self.tenure("cluster", "transfer", str(successor))
+        eventually(lambda: self.nodes.leader() == successor, "the new leader leads")
+        # A follower redirects to the leader.
         away = "tenure://" + self.nodes.node(leader).grpc_address
         self.assertEqual(printed("run", "a", "--url", away, "--", "echo", "ran"), "ran\n")
         self.assertEqual(printed("ls", "--url", away), "")
@@ -169,7 +169,7 @@ class Members(unittest.TestCase):
         self.tenure("cluster", "add", "4", node.peer_address, node.grpc_address)
         self.assertEqual(self.members()[4]["role"], "voter")
 
-        # Without --yes somebody has to be asked, and nobody is there.
+        # Without --yes and without a terminal there can be no confirmation.
         self.tenure("cluster", "remove", "4", check=USAGE)
         self.tenure("cluster", "remove", "4", "--yes")
         self.assertNotIn(4, self.members())

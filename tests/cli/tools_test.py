@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""What operators use now and then: `tenure bench`, `snapshot` and `fence check`, on a real
-tenured."""
+"""`tenure bench`, `snapshot` and `fence check`, with a real tenured."""
 
 import json
 import pathlib
@@ -19,7 +18,7 @@ class Bench(WithServer):
         return (self.said("ls", "tenure-bench/") == "" and
                 json.loads(self.said("lease", "ls", "--json")) == [])
 
-    def test_every_mode_counts_what_it_did_and_leaves_nothing_behind(self):
+    def test_every_mode_counts_its_operations_and_releases_all_locks(self):
         for mode, steps in (("mutex", ["lock", "unlock"]), ("shared", ["lock_shared", "unlock"]),
                             ("handover", ["hand-over"]), ("lease", ["grant", "revoke"])):
             figures = json.loads(self.said("bench", "-m", mode, "-c", "4", "--count", "100",
@@ -36,24 +35,24 @@ class Bench(WithServer):
                 self.assertGreater(times[0], 0)
                 self.assertEqual(sum(row["count"] for row in measured["histogram"]),
                                  measured["count"])
-            eventually(self.nothing_is_left, "all is given back")
+            eventually(self.nothing_is_left, "all locks are released")
 
-    def test_it_ends_when_its_time_is_over(self):
+    def test_a_benchmark_ends_after_its_time(self):
         figures = json.loads(self.said("bench", "--time", "200ms", "--json"))[0]
 
         self.assertGreater(figures["lock"]["count"], 0)
         self.assertGreaterEqual(figures["seconds"], 0.2)
 
-    def test_ctrl_c_ends_it_with_the_figures_so_far(self):
+    def test_ctrl_c_prints_the_results_so_far(self):
         process = self.begin("bench", "--mode", "handover", "--time", "1h", "--json")
-        eventually(lambda: self.said("ls", "tenure-bench/", "-o", "quiet"), "it is under way")
+        eventually(lambda: self.said("ls", "tenure-bench/", "-o", "quiet"), "the benchmark is running")
 
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=TIMEOUT)
 
         self.assertEqual((process.returncode, err), (0, ""))
         self.assertEqual(json.loads(out)[0]["errors"], {})
-        eventually(self.nothing_is_left, "all is given back")
+        eventually(self.nothing_is_left, "all locks are released")
 
     def test_several_urls_are_compared_in_one_table(self):
         out = self.said("bench", self.url, "memory://", "--count", "50", "--time", "60s")
@@ -64,20 +63,20 @@ class Bench(WithServer):
                           ["memory://", "lock", "50"], ["memory://", "unlock", "50"]])
         self.assertTrue(any("%" in row[-1] for row in rows[4:]), "a histogram without bars")
 
-    def test_a_terminal_shows_how_it_goes_and_bars(self):
+    def test_a_terminal_shows_progress_and_a_histogram(self):
         screen = Screen(self.folder.name, self.environment(LANG="C.UTF-8"), "bench", "--time", "1h")
         self.addCleanup(screen.end)
         going = re.compile(r" of 1 h 0 min  [1-9][\d,]* done, [\d,]+/s, p99 ")
-        eventually(lambda: going.search(screen.text()), "it tells how it goes")
+        eventually(lambda: going.search(screen.text()), "progress is shown")
 
         screen.press("C-c")
 
-        eventually(lambda: "left with 0" in screen.text(), "it ends")
+        eventually(lambda: "left with 0" in screen.text(), "the benchmark ends")
         self.assertIn("█", screen.text())
         self.assertIn("P99.9", screen.text())
         self.assertNotIn(" done, ", screen.text())
 
-    def test_what_cannot_be_measured_is_said(self):
+    def test_an_impossible_benchmark_is_an_error(self):
         for words, expected in ((["-m", "handover", "-c", "1"], USAGE), (["-c", "0"], USAGE),
                                 (["-m", "nonsense"], USAGE), (["nonsense://"], USAGE),
                                 (["tenure://127.0.0.1:1", "--timeout", "200ms", "--time", "1s"],
@@ -92,13 +91,13 @@ class Snapshot(WithServer):
         return pathlib.Path(self.folder.name) / name
 
     def lease(self, client):
-        """One that ends with the test."""
+        """Grants a lease that is revoked at the end of the test."""
         lease = client.lease()
         self.addCleanup(lambda: self.said("lease", "revoke", str(lease)))
         return lease
 
     def with_locks(self):
-        """Three locks of two prefixes, and one who waits; the lease that holds them."""
+        """Acquires three locks with two prefixes, and adds a waiter. Returns the lease."""
         client = self.client()
         lease = self.lease(client)
         for name in ("db/users", "db/orders", "reports"):
@@ -107,7 +106,7 @@ class Snapshot(WithServer):
         eventually(lambda: "bob" in self.said("show", "db/users"), "bob waits")
         return lease
 
-    def test_a_saved_state_is_inspected_and_seeds_a_server_that_goes_on(self):
+    def test_a_snapshot_is_inspected_and_seeds_a_server_that_continues(self):
         lease = self.with_locks()
         path = self.file("state.snapshot")
 
@@ -137,7 +136,7 @@ class Snapshot(WithServer):
         token = self.said("run", "new", "--url", url, "--", "sh", "-c", "echo $TENURE_TOKEN")
         self.assertGreater(int(token), int(shown["revision"]) + 2**40)
 
-    def test_a_file_that_is_there_is_kept_unless_force(self):
+    def test_an_existing_file_is_kept_without_force(self):
         path = self.file("kept")
         path.write_text("mine", encoding="utf-8")
 
@@ -148,7 +147,7 @@ class Snapshot(WithServer):
         self.said("snapshot", "save", str(path), "--force")
         self.said("snapshot", "inspect", str(path))
 
-    def test_damage_is_told_and_where(self):
+    def test_damage_is_reported_with_its_position(self):
         whole = self.file("whole")
         self.said("snapshot", "save", str(whole))
         content = whole.read_bytes()
@@ -172,7 +171,7 @@ class Snapshot(WithServer):
             self.assertFalse(self.file("no").exists(), name)
         self.assertEqual(self.outcome("snapshot", "inspect", "/no/such/file")[0], 1)
 
-    def test_a_large_state_arrives_whole_while_the_server_goes_on(self):
+    def test_a_large_snapshot_is_complete_while_the_server_is_busy(self):
         client = self.client()
         lease = self.lease(client)
         for number in range(60):
@@ -181,7 +180,7 @@ class Snapshot(WithServer):
         path = self.file("large.snapshot")
 
         bench = self.begin("bench", "--time", "1h", "-c", "2", "-o", "quiet")
-        eventually(lambda: self.said("ls", "tenure-bench/", "-o", "quiet"), "it is under way")
+        eventually(lambda: self.said("ls", "tenure-bench/", "-o", "quiet"), "the benchmark is running")
         saved = json.loads(self.said("snapshot", "save", str(path), "--json"))
         bench.send_signal(signal.SIGINT)
 
@@ -189,7 +188,7 @@ class Snapshot(WithServer):
         self.assertGreaterEqual(saved["locks"], 60)
         self.assertGreater(saved["bytes"], 4 * 65536)
 
-    def test_nothing_is_left_of_a_save_that_fails(self):
+    def test_a_failed_save_leaves_no_file(self):
         path = self.file("failed")
 
         code, _, _ = self.outcome("snapshot", "save", str(path), "--url", "tenure://127.0.0.1:1",
@@ -205,7 +204,7 @@ class FenceCheck(WithServer):
         self.assertEqual(got, code, out + err)
         return json.loads(out)
 
-    def test_a_token_holds_until_somebody_else_has_the_lock(self):
+    def test_a_token_is_valid_until_the_lock_has_a_newer_holder(self):
         client = self.client()
         lease = client.lease()
         first = client.lock("checked", lease, owner="ann").fencing_token
@@ -223,7 +222,7 @@ class FenceCheck(WithServer):
                          ("superseded", str(second)))
         self.assertEqual(unborn["verdict"], "never_given")
 
-    def test_every_reader_has_a_token_that_holds(self):
+    def test_the_tokens_of_all_readers_are_valid(self):
         client = self.client()
         tokens = []
         for _ in range(3):
@@ -232,15 +231,15 @@ class FenceCheck(WithServer):
 
         self.assertEqual({self.verdict("read", token, 0)["verdict"] for token in tokens}, {"held"})
 
-    def test_what_is_no_token_is_refused(self):
+    def test_an_invalid_token_is_a_usage_error(self):
         for token in ("0", "-1", "many"):
             self.assertEqual(self.outcome("fence", "check", "a", token)[0], USAGE)
 
 
 class InJson(WithServer):
-    """`--json` gives JSON wherever something is to be told."""
+    """Every command with output supports `--json`."""
 
-    def test_every_command_that_tells_something_tells_it_in_json(self):
+    def test_every_command_with_output_prints_json(self):
         holder = self.begin("lock", "json/a", "--json")
         token = json.loads(self.line_of(holder))["token"]
         lease = json.loads(self.said("lease", "grant", "--json"))["lease"]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`tenure top` on a real terminal, which tmux draws, beside a real tenured."""
+"""`tenure top` in a terminal emulated by tmux, with a real tenured."""
 
 import json
 import unittest
@@ -12,7 +12,7 @@ from daemon import lease_pb
 
 class Top(WithServer):
     def setUp(self):
-        """Two wait for `hot`, nobody for `cold`, which is held longer."""
+        """`hot` has two waiters; `cold` has none and is held longer."""
         client = self.client()
         self.lease = client.lease(client="ann-client")
         self.addCleanup(lambda: client.locks.LeaseRevoke(
@@ -32,12 +32,12 @@ class Top(WithServer):
         eventually(lambda: all(text in screen.text() for text in texts), f"{texts} on the screen")
 
     def rows(self, screen):
-        """The names of the list of locks, from top to bottom."""
+        """Names in the list of locks, from top to bottom."""
         lines = screen.text().splitlines()
         begin = next(at for at, line in enumerate(lines) if line.startswith("LOCK"))
         return [line.split()[0] for line in lines[begin + 1:] if line.startswith("top/")]
 
-    def test_it_shows_locks_waits_leases_rates_and_the_leader_until_q(self):
+    def test_top_shows_locks_waits_leases_rates_and_the_leader_until_q(self):
         screen = self.screen("--interval", "300ms")
 
         self.sees(screen, "leader ", "locks 2", "waits 2", "granted ", "acquire p50", "top/hot",
@@ -48,11 +48,11 @@ class Top(WithServer):
 
         self.sees(screen, "left with 0")
 
-    def test_keys_sort_filter_choose_and_pause(self):
+    def test_keys_sort_filter_select_and_pause(self):
         screen = self.screen("--interval", "300ms")
         self.sees(screen, "top/hot", "top/cold")
         screen.press("1")
-        eventually(lambda: "LEASES" not in screen.text(), "locks alone")
+        eventually(lambda: "LEASES" not in screen.text(), "only locks are shown")
 
         self.assertEqual(self.rows(screen), ["top/hot", "top/cold"])
         screen.press("n")
@@ -64,7 +64,7 @@ class Top(WithServer):
         screen.press("/", "c", "o", "l", "Enter")
         eventually(lambda: self.rows(screen) == ["top/cold"], "filtered")
         screen.press("Escape")
-        eventually(lambda: len(self.rows(screen)) == 2, "all again")
+        eventually(lambda: len(self.rows(screen)) == 2, "the filter is cleared")
         screen.press("2")
         self.sees(screen, "LONGEST WAITS")
         screen.press("?")
@@ -72,9 +72,9 @@ class Top(WithServer):
         screen.press("?", "p")
         self.sees(screen, "paused")
         screen.press("p")
-        eventually(lambda: "paused" not in screen.text(), "it goes on")
+        eventually(lambda: "paused" not in screen.text(), "top resumes")
 
-    def test_it_follows_the_size_of_the_terminal_however_small(self):
+    def test_top_adapts_to_the_size_of_the_terminal(self):
         screen = self.screen("--interval", "300ms")
         self.sees(screen, "top/hot")
 
@@ -87,7 +87,7 @@ class Top(WithServer):
 
         self.sees(screen, "left with 0")
 
-    def test_ctrl_c_quits_and_the_terminal_is_as_it_was(self):
+    def test_ctrl_c_quits_and_restores_the_terminal(self):
         screen = self.screen()
         self.sees(screen, "top/hot")
 
@@ -97,7 +97,7 @@ class Top(WithServer):
         screen.press("echoed", "Enter")
         self.sees(screen, "echoed")
 
-    def test_a_server_that_is_silent_is_told_and_one_can_quit(self):
+    def test_top_reports_an_unreachable_server_and_can_be_quit(self):
         screen = self.screen("--url", "tenure://127.0.0.1:1", "--timeout", "300ms")
         self.sees(screen, "127.0.0.1:1")
 
@@ -105,13 +105,13 @@ class Top(WithServer):
 
         self.sees(screen, "left with 0")
 
-    def test_notes_cannot_speak_to_the_terminal(self):
+    def test_metadata_cannot_control_the_terminal(self):
         self.client().lock("top/evil", self.lease, owner="eve", metadata=b"\x1b[2J\x07")
         screen = self.screen("--interval", "300ms")
 
         self.sees(screen, "top/hot", "top/cold", "top/evil", "[2J")
 
-    def test_once_and_json_are_for_pipes(self):
+    def test_once_and_json_print_one_report(self):
         lines = [line.split("\t") for line in self.said("top", "--interval", "300ms").splitlines()]
         found = json.loads(self.said("top", "top/h", "--json", "--interval", "300ms"))
         by_name = json.loads(self.said("top", "--json", "--sort", "name", "--interval", "300ms"))
@@ -129,7 +129,7 @@ class Top(WithServer):
         self.assertEqual([lock["name"] for lock in by_name["locks"]], ["top/cold", "top/hot"])
         self.assertIn(str(self.lease), [lease["lease"] for lease in found["lease_ends"]])
 
-    def test_a_server_that_is_not_there_gives_69(self):
+    def test_a_missing_server_gives_69(self):
         code, _, err = self.outcome("top", "--once", "--url", "tenure://127.0.0.1:1", "--timeout",
                                     "200ms")
         self.assertEqual(code, UNREACHABLE)

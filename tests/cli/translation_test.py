@@ -18,7 +18,7 @@ CELL = re.compile(r"`([^`]+)`")
 
 
 def translations(path):
-    """(there, here) of each line of a table whose head is `instead of | write`."""
+    """(original, tenure) of each row of a table with the header `instead of | write`."""
     found, is_inside = [], False
     for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
         if line.startswith("| instead of | write |"):
@@ -46,7 +46,7 @@ class Translations(WithServer):
         super().tearDownClass()
 
     def words(self, line, name):
-        """The command with something in the place of the words in capitals."""
+        """The command with values for the words in capitals."""
         places = {"FILE": f"{self.folder.name}/{name}.lock", "NAME": name, "PREFIX": name,
                   "VALUE": "me", "CMD": str(self.job)}
         words = [places.get(word, word) for word in shlex.split(line)]
@@ -63,18 +63,18 @@ class Translations(WithServer):
                                    env=self.environment(ETCDCTL_API="3"))
         self.addCleanup(self.end, process)
         if not any(word in line for word in ("CMD", "-c ")):
-            # It goes on until Ctrl-C, when it has said something.
+            # The command runs until Ctrl-C; its first line shows that it holds the lock.
             if "listen" not in line and "-l " not in line:
                 self.assertTrue(process.stdout.readline(), line)
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=TIMEOUT)
             return ""
         out, err = process.communicate(timeout=TIMEOUT)
-        # etcdctl has an exit code of its own for a command that fails.
+        # etcdctl has its own exit code for a command that fails.
         code = process.returncode if "etcdctl" not in line else "failed" * (process.returncode != 0)
         return out, code, err if process.returncode not in (0, 3) else ""
 
-    def test_each_does_what_the_other_did(self):
+    def test_each_translation_behaves_like_the_original(self):
         pages = [HOME / "docs/reference/cli.md", HOME / "README.md"]
         lines = [pair for page in pages for pair in translations(page)]
         programs = {there.split()[0] for there, _ in lines}
@@ -90,7 +90,7 @@ class Translations(WithServer):
                 if there.startswith("etcdctl") and "CMD" in there:
                     self.assertEqual(self.result(there, f"theirs{number}")[:2], ("ran\n", "failed"))
 
-    def test_a_held_lock_gives_the_code_that_was_asked_for_as_flock_does(self):
+    def test_a_held_lock_gives_the_conflict_exit_code_like_flock(self):
         with tempfile.NamedTemporaryFile() as file:
             holders = [self.begin("run", "held", "--", "cat", stdin=subprocess.PIPE),
                        subprocess.Popen(["flock", file.name, "sh", "-c", "echo held; cat"],

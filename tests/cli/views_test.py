@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What people look at and change with `tenure`: locks, leases, elections, events."""
+"""`tenure lock`, `ls`, `show`, `unlock`, `lease`, `elect` and `watch`; terminals; other backends."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ from daemon import running
 
 class Locks(WithServer):
     def holding(self, *words):
-        """A holder that ends when the test does."""
+        """Starts a holder, which the end of the test stops."""
         process = self.begin("lock", *words)
         self.line_of(process)
         return process
@@ -41,21 +41,21 @@ class Locks(WithServer):
             self.assertEqual(self.said("run", name, "--", "echo", "ls"), "ls\n")
             self.assertEqual(self.said("show", name), f"{name} is free\n")
 
-    def test_try_gives_75_if_somebody_holds_it(self):
+    def test_try_gives_75_if_the_lock_is_held(self):
         self.holding("try/a")
 
         self.assertEqual(self.outcome("try", "try/a")[0], BUSY)
         self.assertEqual(self.outcome("try", "-E", "9", "try/a")[0], 9)
 
-    def test_lock_ends_with_79_when_it_is_lost(self):
+    def test_lock_exits_with_79_when_the_lock_is_lost(self):
         process = self.holding("lost/a")
 
         self.assertEqual(self.outcome("unlock", "--force", "--yes", "lost/a")[0], 0)
 
         self.assertEqual(process.wait(TIMEOUT), LOST)
 
-    def test_ls_lists_what_is_held_below_a_prefix(self):
-        self.holding("ls/a", "--owner", "ann", "--note", "why not")
+    def test_ls_lists_the_locks_below_a_prefix(self):
+        self.holding("ls/a", "--owner", "ann", "--metadata", "why not")
         self.holding("ls/b", "-s")
         self.holding("other/c")
 
@@ -70,7 +70,7 @@ class Locks(WithServer):
         self.assertEqual(self.said("ls", "ls/", "-o", "quiet"), "ls/a\nls/b\n")
         self.assertEqual(self.said("ls", "ls/", "-o", "quiet", "--limit", "1"), "ls/a\n")
 
-    def test_show_tells_holder_and_queue_in_order(self):
+    def test_show_prints_the_holder_and_the_queue_in_order(self):
         self.holding("show/a", "--owner", "ann")
         for owner in ("bob", "cyd"):
             self.begin("lock", "show/a", "--owner", owner)
@@ -86,7 +86,7 @@ class Locks(WithServer):
         self.assertEqual(self.outcome("show", "show/free", "-o", "quiet")[0], 1)
         self.assertEqual(self.said("show", "show/free"), "show/free is free\n")
 
-    def test_explain_follows_what_the_holder_waits_for(self):
+    def test_explain_follows_the_chain_of_blockers(self):
         client = self.client()
         ann, bob = client.lease(), client.lease()
         client.lock("why/b", bob, owner="bob")
@@ -99,12 +99,12 @@ class Locks(WithServer):
         text = self.said("explain", "why/a")
         chain = json.loads(self.said("explain", "why/a", "--json"))
 
-        self.assertIn("ann holds it, and waits for why/b", text)
+        self.assertIn("ann holds it and waits for why/b", text)
         self.assertIn("ann waits for bob", text)
         self.assertEqual([lock["name"] for lock in chain["locks"]], ["why/a", "why/b"])
         self.assertFalse(chain["is_cycle"])
 
-    def test_unlock_asks_or_is_told_not_to_ask(self):
+    def test_unlock_needs_a_confirmation_or_yes(self):
         self.daemon.wait_for_version(2)
         process = self.holding("force/a")
 
@@ -128,7 +128,7 @@ class Locks(WithServer):
 
     def test_watch_prints_events_in_order(self):
         process = self.begin("watch", "watch/", "--count", "4", "--json")
-        # The watch stands when it sees something: so it is woken until it does.
+        # The watch may start late, so events are produced until it has enough.
         seen = []
         while not seen:
             self.said("run", "watch/a", "--", "true")
@@ -143,7 +143,7 @@ class Locks(WithServer):
         revisions = [int(event["revision"]) for event in events]
         self.assertEqual(revisions, sorted(revisions))
 
-    def test_leases_are_granted_shown_kept_and_revoked(self):
+    def test_leases_are_granted_shown_renewed_and_revoked(self):
         lease = self.said("lease", "grant", "--ttl", "60s", "--owner", "ann").strip()
         self.client().lock("lease/a", int(lease))
 
@@ -160,7 +160,7 @@ class Locks(WithServer):
         self.assertEqual(self.outcome("lease", "show", lease)[0], LOST)
         self.assertEqual(self.outcome("lease", "keep", "--once", lease)[0], LOST)
 
-    def test_elect_leads_while_its_command_runs(self):
+    def test_a_candidate_leads_while_its_command_runs(self):
         self.assertEqual(self.outcome("elect", "elect/a")[0], 1)
         leading = self.begin("elect", "elect/a", "--value", "10.0.0.1:80", "--", "cat",
                              stdin=subprocess.PIPE)
@@ -173,7 +173,7 @@ class Locks(WithServer):
         self.assertEqual(leading.returncode, 0)
         self.assertEqual(self.outcome("elect", "elect/a")[0], 1)
 
-    def test_notes_cannot_speak_to_the_terminal(self):
+    def test_metadata_cannot_control_the_terminal(self):
         client = self.client()
         client.lock("escape/a", client.lease(), metadata=b"\x1b]0;x\x07\n\x1b[31mb")
 
@@ -183,7 +183,7 @@ class Locks(WithServer):
             self.assertNotIn("\x07", out)
         self.assertEqual(len(self.said("ls", "escape/").splitlines()), 1)
 
-    def test_a_key_prefix_of_the_url_is_put_before_names_and_not_shown(self):
+    def test_the_key_prefix_of_the_url_is_added_to_names_and_not_shown(self):
         url = self.url + "?key_prefix=team/"
         self.holding("prefix/a", "--url", url)
 
@@ -192,10 +192,10 @@ class Locks(WithServer):
 
 
 class Terminal(WithServer):
-    """At a terminal: colours, headlines, questions, job control."""
+    """At a terminal: colors, headers, confirmations, job control."""
 
     def at_terminal(self, *words, **environment):
-        """Starts it as the leader of a session on a terminal of its own."""
+        """Starts `tenure` as session leader on a pseudo terminal."""
         process, terminal = pty.fork()
         if process == 0:
             os.execve(tenure_path(), [tenure_path(), *words],
@@ -229,20 +229,20 @@ class Terminal(WithServer):
             pass
         return seen.decode()
 
-    def test_a_table_has_a_headline_and_colours_unless_no_color(self):
+    def test_a_table_has_a_header_and_colors_unless_no_color(self):
         holder = self.begin("lock", "table/a")
         self.line_of(holder)
 
         _, terminal = self.at_terminal("ls", "table/")
-        coloured = self.read_all(terminal)
+        colored = self.read_all(terminal)
         _, terminal = self.at_terminal("ls", "table/", NO_COLOR="1")
         bare = self.read_all(terminal)
 
-        self.assertIn("\x1b[1mNAME", coloured)
+        self.assertIn("\x1b[1mNAME", colored)
         self.assertIn("NAME", bare)
         self.assertNotIn("\x1b", bare)
 
-    def test_the_question_before_unlock_is_answered_by_a_person(self):
+    def test_unlock_asks_for_confirmation_at_a_terminal(self):
         holder = self.begin("lock", "ask/a")
         self.line_of(holder)
 
@@ -270,34 +270,34 @@ class Terminal(WithServer):
                          128 + signal.SIGINT)
         self.assertEqual(self.held("tty/a"), [])
 
-    def test_who_waits_at_a_terminal_sees_who_is_before(self):
+    def test_a_waiter_at_a_terminal_sees_the_holder_and_its_position(self):
         holder = self.begin("lock", "line/a", "--owner", "ann")
         self.line_of(holder)
 
         _, terminal = self.at_terminal("run", "line/a", "--", "true")
-        seen = self.read_until(terminal, b", place 1 of 1 in the queue")
+        seen = self.read_until(terminal, b", position 1 of 1 in the queue")
         holder.send_signal(signal.SIGTERM)
 
         self.read_all(terminal)
         self.assertIn(b"waiting for line/a: held by ann for ", seen)
 
-    def test_what_is_told_to_who_waits_fits_on_one_line(self):
-        holder = self.begin("lock", "line/b", "--owner", "ann", "--note", "\u00fc" * 100)
+    def test_the_status_line_of_a_waiter_fits_the_terminal(self):
+        holder = self.begin("lock", "line/b", "--owner", "ann", "--metadata", "\u00fc" * 100)
         self.line_of(holder)
         _, terminal = self.at_terminal("run", "line/b", "--", "true")
 
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 40, 0, 0))
         begin = b"\r\x1b[Kwaiting for "
         self.read_until(terminal, begin)
-        # The first one may have been begun before the terminal was narrow.
+        # The first line may have been written before the terminal was resized.
         lines = self.read_until(terminal, begin)
         lines += self.read_until(terminal, begin)
 
         self.assertLess(len((begin + lines.split(begin)[-2]).decode()), 40 + len("\r\x1b[K"))
 
 
-class Elsewhere(WithServer):
-    """Other backends, other servers."""
+class OtherServers(WithServer):
+    """Redis, and servers that are missing or nearly full."""
 
     def redis(self):
         folder = pathlib.Path(self.folder.name)
@@ -308,10 +308,10 @@ class Elsewhere(WithServer):
         self.addCleanup(server.kill)
         return f"redis://127.0.0.1:{socket_free}"
 
-    def test_run_and_show_work_on_redis_and_ls_says_that_it_cannot(self):
+    def test_run_and_show_work_on_redis_and_ls_is_unsupported(self):
         url = self.redis()
         eventually(lambda: self.outcome("run", "a", "--url", url, "--timeout", "1s", "--",
-                                        "true")[0] == 0, "redis answers")
+                                        "true")[0] == 0, "redis replies")
         holder = self.begin("run", "a", "--url", url, "--owner", "ann", "--", "cat",
                             stdin=subprocess.PIPE)
         eventually(lambda: "ann" in self.said("show", "a", "--url", url), "ann holds it")
@@ -323,17 +323,17 @@ class Elsewhere(WithServer):
         holder.communicate("", timeout=TIMEOUT)
         self.assertEqual(holder.returncode, 0)
 
-    def test_doctor_finds_nothing_wrong_here_and_says_what_to_do_elsewhere(self):
+    def test_doctor_passes_here_and_advises_for_a_missing_server_or_file(self):
         checks = json.loads(self.said("doctor", "--json"))
         code, out, _ = self.outcome("doctor", "--url", "tenure://127.0.0.1:1", "--timeout", "300ms")
-        wrong, complaint, _ = self.outcome("doctor", "--url", "tenure://a?tls_ca=/no/such/file")
+        wrong, problem, _ = self.outcome("doctor", "--url", "tenure://a?tls_ca=/no/such/file")
 
         self.assertEqual({check["finding"] for check in checks}, {"good"}, checks)
         self.assertLessEqual({"url", "tls", "limits", "lock", "clock"},
                              {check["check"] for check in checks})
         self.assertEqual((code, wrong), (1, 1))
-        self.assertIn("do: start a server", out)
-        self.assertIn("do: ", complaint)
+        self.assertIn("advice: start a server", out)
+        self.assertIn("advice: ", problem)
 
     def test_doctor_warns_of_a_server_that_is_nearly_full(self):
         with running("--limits-leases-max", "10") as full:
@@ -353,23 +353,23 @@ class Elsewhere(WithServer):
         self.assertEqual(code, 1)
         self.assertIn("10 of 10 leases", out)
 
-    def test_a_server_that_is_not_there_gives_69(self):
+    def test_a_missing_server_gives_69(self):
         for words in (["ls"], ["show", "a"], ["lease", "ls"], ["cluster", "status"]):
             code, _, err = self.outcome(*words, "--url", "tenure://127.0.0.1:1", "--timeout",
                                         "200ms")
             self.assertEqual(code, UNREACHABLE, words)
             self.assertIn("127.0.0.1:1", err)
 
-    def test_the_warden_ends_with_its_command(self):
-        process = self.begin("run", "warden/a", "--", "cat", stdin=subprocess.PIPE)
-        self.when_held("warden/a")
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        kin = [int(word) for word in children.read_text(encoding="utf-8").split()]
+    def test_the_watchdog_ends_with_its_command(self):
+        process = self.begin("run", "watchdog/a", "--", "cat", stdin=subprocess.PIPE)
+        self.when_held("watchdog/a")
+        listed = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        children = [int(word) for word in listed.read_text(encoding="utf-8").split()]
 
         process.communicate("", timeout=TIMEOUT)
 
-        self.assertEqual(len(kin), 2)
-        self.assertFalse(any(map(is_alive, kin)))
+        self.assertEqual(len(children), 2)
+        self.assertFalse(any(map(is_alive, children)))
 
 
 if __name__ == "__main__":

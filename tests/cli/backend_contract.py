@@ -1,4 +1,4 @@
-"""What `tenure` has to do wherever the locks are: tests that every scheme of connect() shares."""
+"""Contract of `tenure` that every backend passes."""
 
 import json
 import signal
@@ -8,8 +8,8 @@ import tempfile
 from command import BUSY, TIMEOUT, USAGE, eventually
 
 
-class Anywhere:
-    """What has to work wherever the locks are. `url` is where."""
+class BackendContract:
+    """Tests that every scheme of connect() shares. `url` selects the backend."""
 
     MAY_SHARE = True
 
@@ -34,18 +34,18 @@ class Anywhere:
         cls.started.append(server)
         return f"127.0.0.1:{server.port}"
 
-    # What people hold is asked of the backend itself, by `tenure show`.
+    # Only `tenure show` works on every backend.
     def owners(self, name):
         shown = json.loads(self.said("show", name, "--json"))
         return [holder["owner"] for holder in shown["holders"]]
 
     def holding(self, name, owner):
-        """A `tenure run` that holds it until its stdin ends."""
+        """Starts `tenure run`, which holds the lock until its stdin is closed."""
         process = self.begin("run", name, "--owner", owner, "--", "cat", stdin=subprocess.PIPE)
         eventually(lambda: owner in self.owners(name), f"{owner} holds {name}")
         return process
 
-    def test_run_excludes_others_and_passes_the_exit_code_on(self):
+    def test_run_excludes_others_and_returns_the_exit_code(self):
         self.assertEqual(self.outcome("run", "exit", "--", "sh", "-c", "exit 7")[0], 7)
         holder = self.holding("held", "ann")
 
@@ -74,22 +74,22 @@ class Anywhere:
             process.send_signal(signal.SIGINT)
 
             self.assertEqual(process.wait(TIMEOUT), 0)
-            eventually(lambda: not self.owners("until"), "it is given back")
+            eventually(lambda: not self.owners("until"), "the lock is released")
             verdict = json.loads(self.outcome("fence", "check", "until", token, "--json")[1])
             self.assertEqual(verdict["verdict"], "ended")
 
-    def test_elect_tells_who_leads(self):
+    def test_elect_prints_the_leader(self):
         self.assertEqual(self.outcome("elect", "leader")[0], 1)
         process = self.begin("elect", "leader", "--value", "me", "--owner", "ann", "--", "cat",
                              stdin=subprocess.PIPE)
-        eventually(lambda: self.outcome("elect", "leader")[0] == 0, "somebody leads")
+        eventually(lambda: self.outcome("elect", "leader")[0] == 0, "there is a leader")
 
         led = json.loads(self.said("elect", "leader", "--json"))
         process.communicate("", timeout=TIMEOUT)
 
         self.assertEqual((led["owner"], led["value"], process.returncode), ("ann", "me", 0))
 
-    def test_bench_measures_it_and_doctor_finds_nothing_wrong(self):
+    def test_bench_measures_the_backend_and_doctor_passes(self):
         figures = json.loads(self.said("bench", "--count", "20", "--clients", "2", "--time", "30s",
                                        "--json"))[0]
         checks = json.loads(self.said("doctor", "--json"))
@@ -97,7 +97,7 @@ class Anywhere:
         self.assertEqual((figures["lock"]["count"], figures["errors"]), (20, {}))
         self.assertEqual({check["finding"] for check in checks}, {"good"}, checks)
 
-    def test_what_it_cannot_do_is_said_clearly(self):
+    def test_unsupported_operations_are_usage_errors_with_a_reason(self):
         refused = [["ls"], ["explain", "a"], ["top", "--once"], ["snapshot", "save", "x"],
                    ["cluster", "status"], ["lease", "ls"], ["unlock", "--force", "-y", "a"],
                    ["watch", "a"], ["elect", "a", "--listen"], ["run", "a", "b", "--", "true"]]
@@ -109,7 +109,7 @@ class Anywhere:
             self.assertTrue(err.startswith("tenure: "), (words, err))
             self.assertGreater(len(err), len("tenure: \n") + 10, words)
 
-    def test_a_semaphore_lets_as_many_in_as_it_has_permits(self):
+    def test_a_semaphore_has_as_many_holders_as_permits(self):
         size = ["--capacity", "2"]
         if not self.MAY_SHARE:
             self.assertEqual(self.outcome("run", *size, "some", "--", "true")[0], USAGE)
@@ -124,13 +124,13 @@ class Anywhere:
 
         self.assertEqual((third, after), (BUSY, 0))
 
-    def test_readers_share_it_where_the_backend_can(self):
+    def test_readers_share_a_lock_if_the_backend_supports_it(self):
         if not self.MAY_SHARE:
             self.assertEqual(self.outcome("run", "-s", "read", "--", "true")[0], USAGE)
             return
         reader = self.begin("run", "-s", "read", "--owner", "ann", "--", "cat",
                             stdin=subprocess.PIPE)
-        eventually(lambda: self.owners("read"), "it is read")
+        eventually(lambda: self.owners("read"), "a reader holds the lock")
 
         beside = self.outcome("run", "-s", "-n", "read", "--", "true")[0]
         writer = self.outcome("run", "-n", "read", "--", "true")[0]
